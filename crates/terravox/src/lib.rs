@@ -55,6 +55,7 @@
 //!
 //! | module | |
 //! |---|---|
+//! | [`replicate`] | a world over links: a host, and guests that hold what they see of it |
 //! | [`terrain`] | the entry point, in metres: connects all modules below |
 //! | [`bodies`] | pieces that an edit cut loose |
 //! | [`particles`] | sparks and debris that bounce off the ground |
@@ -109,6 +110,7 @@ pub mod math;
 pub mod mesh;
 pub mod octree;
 pub mod particles;
+pub mod replicate;
 pub mod simplify;
 pub mod terrain;
 pub mod voxel;

@@ -235,6 +235,53 @@ impl Editor {
     }
 }
 
+/// The cells that an operation may write and reads, in voxels.
+pub(crate) struct EditReach {
+    pub write: Region,
+    /// What it writes, and the cells beside it that the result depends on.
+    pub read: Region,
+    /// What a copy copies.
+    pub source: Option<Region>,
+}
+
+impl EditReach {
+    /// All that has to be held.
+    pub fn regions(&self) -> impl Iterator<Item = Region> {
+        [Some(self.read), self.source].into_iter().flatten()
+    }
+}
+
+impl Editor {
+    /// Returns what an operation in voxels reaches, without a look at cells; within the limits on
+    /// cells and chunks.
+    pub(crate) fn reach(&self, grid: &VoxelGrid, op: &EditOp) -> Result<EditReach, EditError> {
+        let (write, padding, source) = match op {
+            EditOp::Brush(op) => {
+                op.check(grid.materials())?;
+                (Stamp::new(&op.brush, op.falloff, op.strength)?.region, padding(op), None)
+            }
+            EditOp::Copy(op) => {
+                let source = Region::new(op.from, op.to);
+                Clip::check_source(source)?;
+                (op.pose.region(source.size())?, 0, Some(source))
+            }
+            EditOp::Paste(op) => (op.pose.region(op.clip.cells().region().size())?, 0, None),
+        };
+        let read = write.grow(padding);
+        let reach = EditReach { write, read, source };
+        let cost = EditCost {
+            cells: reach.regions().map(Region::volume).fold(0, u64::saturating_add),
+            chunks: reach.regions().map(|r| r.coarser(5).volume()).fold(0, u64::saturating_add),
+            work: 0,
+        };
+        match self.limits.allow(&cost) {
+            true if read.within_limits() => Ok(reach),
+            true => Err(EditError::BeyondLimits(read)),
+            false => Err(EditError::TooCostly { cost, limits: self.limits }),
+        }
+    }
+}
+
 impl<'a> PreparedOp<'a> {
     /// Prepares an operation that was estimated, and so checked.
     fn new(op: &'a EditOp, grid: &Snapshot) -> Result<PreparedOp<'a>, EditError> {

@@ -57,6 +57,13 @@ impl VoxelGrid {
         }
     }
 
+    /// Forgets what is unsaved and what was saved: for a copy of a world that is saved elsewhere.
+    pub(crate) fn forget_unsaved(&mut self) {
+        self.writes.unsaved.clear();
+        self.writes.saved.clear();
+        self.writes.materials = None;
+    }
+
     /// Whether nothing is unsaved, neither chunks nor the material table.
     pub fn is_saved(&self) -> bool {
         self.writes.unsaved.is_empty() && self.writes.materials.is_none()

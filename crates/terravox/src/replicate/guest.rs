@@ -1,0 +1,427 @@
+//! The guest: it holds part of a host's world, and shows its own edits at once.
+
+use super::host::block_digest;
+use super::interest::Interest;
+use super::message::{Generator, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
+use super::op_wire::rounded_op;
+use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
+use super::replica::{Applied, BlockState, Generate, Replica};
+use super::{LinkKind, PipeError};
+use crate::edit::{EditError, EditOp, Editor};
+use crate::terrain::{FillRequest, Placement};
+use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region, VoxelGrid};
+use std::collections::VecDeque;
+
+/// Blocks named in one message.
+const BLOCKS_PER_MESSAGE: usize = 200;
+
+/// Most operations that wait for the host: further ones are refused here.
+const MAX_PREDICTIONS: usize = 256;
+
+/// What happened in an update, for the game.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum GuestEvent {
+    /// The host let this guest in: call [`Guest::start`].
+    Welcome {
+        /// Its number, the author of its edits.
+        guest: u64,
+        /// What made the ground, if a generator did.
+        generator: Option<Generator>,
+    },
+    /// An operation of this guest is part of the world.
+    Confirmed {
+        /// Its number, from [`Guest::edit`].
+        number: u64,
+    },
+    /// An operation of this guest was refused; what it changed is as before.
+    Refused {
+        /// Its number, from [`Guest::edit`].
+        number: u64,
+        /// Why, for a person to read.
+        reason: String,
+    },
+    /// Someone else changed the world here.
+    Edited {
+        /// Who: the number of a guest, or 0 for the game.
+        author: u64,
+        /// What changed, in voxels.
+        region: Region,
+    },
+    /// An operation differed here from the host, whose cells are on their way.
+    Corrected,
+}
+
+/// An operation that the host has not answered.
+pub(super) struct Prediction {
+    pub number: u64,
+    /// `None` for undo and redo, which cannot be predicted.
+    pub op: Option<EditOp>,
+    /// What it may change, in voxels.
+    pub region: Region,
+}
+
+/// The side that holds part of a world. It does no I/O: bytes that arrived go into
+/// [`Guest::receive`], bytes to be sent come out of [`Guest::transmit`], and [`Guest::update`] does the
+/// work in between.
+pub struct Guest {
+    pub(super) pipe: Pipe,
+    token: Vec<u8>,
+    info: Option<Box<WorldInfo>>,
+    pub(super) replica: Option<Replica>,
+    is_started: bool,
+    makes_ground: bool,
+    pub(super) predictions: VecDeque<Prediction>,
+    /// Regions of predictions that ended, in voxels: what is shown there changes.
+    pub(super) ended: Vec<Region>,
+    next_number: u64,
+    /// Messages that came in the stream of edits.
+    edits_taken: u64,
+    /// A message of the other stream that waits for one of that.
+    parked: Option<ToGuest>,
+    events: VecDeque<GuestEvent>,
+    editor: Editor,
+}
+
+impl Guest {
+    /// A guest that says hello with an access token, empty if none is needed.
+    ///
+    /// # Panics
+    /// If the token has more than 256 bytes.
+    pub fn new(link: LinkKind, token: &[u8]) -> Guest {
+        assert!(token.len() <= super::message::MAX_TOKEN, "a token has at most 256 bytes");
+        let mut guest = Guest {
+            pipe: Pipe::new(link),
+            token: token.to_vec(),
+            info: None,
+            replica: None,
+            is_started: false,
+            makes_ground: false,
+            predictions: VecDeque::new(),
+            ended: Vec::new(),
+            next_number: 1,
+            edits_taken: 0,
+            parked: None,
+            events: VecDeque::new(),
+            editor: Editor::default(),
+        };
+        guest.say_hello();
+        guest
+    }
+
+    /// Begins again over a new link, with all that is held: only what changed meanwhile is sent.
+    /// Returns the operations that the host did not answer: they may or may not be part of the
+    /// world, and are not shown until they are.
+    pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
+        self.pipe = Pipe::new(link);
+        (self.is_started, self.edits_taken, self.parked) = (false, 0, None);
+        let lost = std::mem::take(&mut self.predictions);
+        self.ended.extend(lost.iter().map(|prediction| prediction.region));
+        if let Some(replica) = &mut self.replica {
+            replica.blocks.retain(|_, state| *state != BlockState::Wanted);
+            replica.blocks.values_mut().for_each(|state| *state = BlockState::Stale);
+        }
+        self.next_number = 1;
+        self.say_hello();
+        lost.into_iter().filter_map(|prediction| prediction.op).collect()
+    }
+
+    fn say_hello(&mut self) {
+        let hello = ToHost::Hello { version: PROTOCOL_VERSION, token: self.token.clone() };
+        self.send(EDITS, &hello);
+    }
+
+    fn send(&mut self, stream: usize, message: &ToHost) {
+        let mut bytes = Vec::new();
+        let none = MaterialTable::default();
+        let materials = self.info.as_ref().map_or(&none, |info| &info.materials);
+        message.encode(materials.kinds(), &mut bytes);
+        self.pipe.send(stream, &bytes);
+    }
+
+    /// Takes a unit that arrived from the host.
+    ///
+    /// # Errors
+    /// [`PipeError`] if the host breaks the protocol: give the link up.
+    pub fn receive(&mut self, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
+        self.pipe.arrive(unit, now_us)
+    }
+
+    /// Writes the next unit for the host, at most [`Guest::MAX_UNIT`] bytes, or returns false:
+    /// nothing is to be sent now.
+    pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
+        self.pipe.transmit(now_us, out)
+    }
+
+    /// Most bytes of a unit.
+    pub const MAX_UNIT: usize = MAX_UNIT;
+
+    /// When [`Guest::transmit`] may have something to send although nothing arrives, microseconds.
+    pub fn wake_us(&self) -> Option<u64> {
+        self.pipe.wake_us()
+    }
+
+    /// Returns what happened since the last call, oldest first.
+    pub fn events(&mut self) -> impl Iterator<Item = GuestEvent> + use<> {
+        std::mem::take(&mut self.events).into_iter()
+    }
+
+    /// Begins, after the [welcome](GuestEvent::Welcome). `makes_ground`: whether this side has the
+    /// generator of the world; without it all cells are sent.
+    pub fn start(&mut self, makes_ground: bool) {
+        let Some(info) = self.info.as_ref().filter(|_| !self.is_started) else { return };
+        let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };
+        let is_same = self.replica.as_ref().is_some_and(|replica| {
+            replica.max_mip == info.max_mip
+                && *replica.grid.materials() == info.materials
+                && self.makes_ground == makes_ground
+        });
+        if !is_same {
+            let materials = info.materials.clone();
+            self.replica = Some(Replica::new(materials, placement, info.max_mip));
+        }
+        (self.is_started, self.makes_ground) = (true, makes_ground);
+        self.send(EDITS, &ToHost::Start { makes_ground });
+        self.ask_again();
+    }
+
+    /// Asks for the blocks from before the link broke.
+    fn ask_again(&mut self) {
+        let Some(replica) = &self.replica else { return };
+        let mut blocks: Vec<_> = replica.blocks.keys().copied().collect();
+        blocks.sort_unstable_by(|a, b| b.mip.cmp(&a.mip).then(a.cmp(b)));
+        let kinds = replica.grid.materials().kinds();
+        let mut cells = DenseBox::default();
+        let no_ground: Generate<'_> = &|request| request.set_missing();
+        let digest = |block: MipBlock| {
+            let is_read = replica.read(block, no_ground, &mut cells);
+            (block, is_read.then(|| block_digest(&cells, kinds)))
+        };
+        let known: Vec<_> = blocks.into_iter().map(digest).collect();
+        for part in known.chunks(BLOCKS_PER_MESSAGE) {
+            self.send(BULK, &ToHost::Subscribe(part.to_vec()));
+        }
+    }
+
+    /// Says what is to be seen: the positions of viewers, in voxels. Call it when they moved some
+    /// voxels.
+    pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
+        let Some(replica) = self.replica.as_mut().filter(|_| self.is_started) else { return };
+        let kept: rustc_hash::FxHashSet<_> =
+            interest.kept().wanted(viewers, replica.max_mip).into_iter().collect();
+        let mut dropped: Vec<_> =
+            replica.blocks.keys().copied().filter(|block| !kept.contains(block)).collect();
+        dropped.sort_unstable();
+        let wanted = interest.wanted(viewers, replica.max_mip);
+        let new: Vec<_> =
+            wanted.into_iter().filter(|block| !replica.blocks.contains_key(block)).collect();
+        dropped.iter().for_each(|&block| replica.forget(block));
+        for &block in &new {
+            replica.blocks.insert(block, BlockState::Wanted);
+        }
+        for part in dropped.chunks(BLOCKS_PER_MESSAGE) {
+            self.send(BULK, &ToHost::Unsubscribe(part.to_vec()));
+        }
+        for part in new.chunks(BLOCKS_PER_MESSAGE) {
+            let blocks = part.iter().map(|&block| (block, None)).collect();
+            self.send(BULK, &ToHost::Subscribe(blocks));
+        }
+    }
+
+    /// Edits the world: the operation, in voxels, is sent to the host and shown at once. Its lengths
+    /// are rounded to 1/256 voxel. Returns its number, by which events name it.
+    ///
+    /// # Errors
+    /// [`EditError`]; nothing is then sent.
+    pub fn edit(&mut self, op: &EditOp) -> Result<u64, EditError> {
+        let op = rounded_op(op);
+        let Some(replica) = self.replica.as_ref().filter(|_| self.is_started) else {
+            return Err(EditError::Invalid("there is no world yet"));
+        };
+        if self.predictions.len() >= MAX_PREDICTIONS {
+            return Err(EditError::Invalid("too many operations wait for the host"));
+        }
+        let region = self.editor.reach(&replica.grid, &op)?.write;
+        let number = self.number();
+        self.send(EDITS, &ToHost::Edit { number, op: op.clone() });
+        self.predictions.push_back(Prediction { number, op: Some(op), region });
+        Ok(number)
+    }
+
+    /// Asks the host to undo the last stroke of this guest, or to redo it. Returns its number.
+    pub fn undo(&mut self, is_redo: bool) -> u64 {
+        let number = self.number();
+        self.send(EDITS, &ToHost::Undo { number, is_redo });
+        self.predictions.push_back(Prediction { number, op: None, region: Region::default() });
+        number
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    /// Does what the host sent. `generate` fills blocks as the generator of the world makes them.
+    ///
+    /// # Errors
+    /// Why the host ended the connection, or how it broke the protocol, for a person to read: give
+    /// the link up.
+    pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), String> {
+        let generate: Generate<'_> = &generate;
+        self.take_bulk(generate)?;
+        while let Some(message) = self.next(EDITS)? {
+            self.edits_taken += 1;
+            self.take(message, generate)?;
+            self.take_bulk(generate)?;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, stream: usize) -> Result<Option<ToGuest>, String> {
+        let message = self.pipe.receive(stream).map_err(|error| error.to_string())?;
+        let none = MaterialTable::default();
+        let materials = self.info.as_ref().map_or(&none, |info| &info.materials);
+        message
+            .map(|bytes| ToGuest::decode(&bytes, materials.kinds()))
+            .transpose()
+            .map_err(|error| error.to_string())
+    }
+
+    /// Takes cells, up to those that wait for a message about edits.
+    fn take_bulk(&mut self, generate: Generate<'_>) -> Result<(), String> {
+        loop {
+            let message = match self.parked.take() {
+                Some(message) => message,
+                None => match self.next(BULK)? {
+                    Some(message) => message,
+                    None => return Ok(()),
+                },
+            };
+            let after = match &message {
+                ToGuest::Cells { after, .. }
+                | ToGuest::Ground { after, .. }
+                | ToGuest::Unchanged { after, .. }
+                | ToGuest::Done { after, .. } => *after,
+                _ => return Err("a message came in the wrong stream".to_owned()),
+            };
+            if after > self.edits_taken {
+                self.parked = Some(message);
+                return Ok(());
+            }
+            self.take(message, generate)?;
+        }
+    }
+
+    fn take(&mut self, message: ToGuest, generate: Generate<'_>) -> Result<(), String> {
+        if let ToGuest::Welcome(info) = message {
+            if self.is_started {
+                return Err("a second welcome".to_owned());
+            }
+            let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };
+            placement.check().map_err(|error| error.to_string())?;
+            let (guest, generator) = (info.author, info.generator.clone());
+            self.events.push_back(GuestEvent::Welcome { guest, generator });
+            self.info = Some(info);
+            return Ok(());
+        }
+        if let ToGuest::Closed { reason } = message {
+            return Err(reason);
+        }
+        let Some(replica) = &mut self.replica else {
+            return Err("a message before the start".to_owned());
+        };
+        match message {
+            ToGuest::Op { author, op, digest } => {
+                let applied = replica.apply(&op, digest, generate);
+                self.note(applied, Some(author));
+            }
+            ToGuest::Confirm { number, digest } => {
+                let Some(Prediction { op: Some(op), .. }) = self.end_prediction(number) else {
+                    return Err("an unknown operation was confirmed".to_owned());
+                };
+                let Some(replica) = &mut self.replica else { return Ok(()) };
+                let applied = replica.apply(&op, digest, generate);
+                self.note(applied, None);
+                self.events.push_back(GuestEvent::Confirmed { number });
+            }
+            ToGuest::Done { number, .. } => {
+                if self.end_prediction(number).is_some() {
+                    self.events.push_back(GuestEvent::Confirmed { number });
+                }
+            }
+            ToGuest::Refuse { number, reason } => {
+                if self.end_prediction(number).is_some() {
+                    self.events.push_back(GuestEvent::Refused { number, reason });
+                }
+            }
+            ToGuest::Cells { block, under, region, code, .. } => {
+                replica.take_cells(block, under, region, &code, generate)?;
+            }
+            ToGuest::Ground { blocks, .. } => replica.take_ground(&blocks),
+            ToGuest::Unchanged { blocks, .. } => replica.take_unchanged(&blocks),
+            ToGuest::Welcome(_) | ToGuest::Closed { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn end_prediction(&mut self, number: u64) -> Option<Prediction> {
+        let at = self.predictions.iter().position(|entry| entry.number == number)?;
+        let ended = self.predictions.remove(at)?;
+        self.ended.push(ended.region);
+        Some(ended)
+    }
+
+    fn note(&mut self, applied: Applied, author: Option<u64>) {
+        match applied {
+            Applied::Changed(region) => {
+                if let Some(author) = author {
+                    self.events.push_back(GuestEvent::Edited { author, region });
+                }
+            }
+            Applied::Differs(blocks) => {
+                for part in blocks.chunks(BLOCKS_PER_MESSAGE) {
+                    self.send(BULK, &ToHost::Refresh(part.to_vec()));
+                }
+                self.events.push_back(GuestEvent::Corrected);
+            }
+        }
+    }
+
+    /// The host's cells of mip 0 that are here, without this guest's predictions.
+    pub fn grid(&self) -> Option<&VoxelGrid> {
+        self.replica.as_ref().map(|replica| &replica.grid)
+    }
+
+    /// The blocks that are wanted or here.
+    pub fn blocks(&self) -> impl Iterator<Item = MipBlock> {
+        self.replica.iter().flat_map(|replica| replica.blocks.keys().copied())
+    }
+
+    /// Whether all blocks that are wanted are here.
+    pub fn is_complete(&self) -> bool {
+        self.replica.as_ref().is_some_and(|replica| {
+            let missing = [BlockState::Wanted, BlockState::Stale];
+            replica.blocks.values().all(|state| !missing.contains(state))
+        })
+    }
+
+    /// How many operations wait for the host's answer.
+    pub fn waiting(&self) -> usize {
+        self.predictions.len()
+    }
+
+    /// Makes `out` the host's cells of a block, without predictions; false if they are not here.
+    pub fn read(
+        &self,
+        block: MipBlock,
+        generate: impl Fn(&mut FillRequest<'_>),
+        out: &mut DenseBox,
+    ) -> bool {
+        self.replica.as_ref().is_some_and(|replica| replica.read(block, &generate, out))
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.pipe.memory() + self.replica.as_ref().map_or(0, Replica::memory)
+    }
+}

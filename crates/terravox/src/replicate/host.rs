@@ -1,0 +1,516 @@
+//! The host: it has the world, decides about edits, and sends each guest what it wants to see.
+
+use super::delta::{difference, part_of};
+use super::hosted::{HostedGuest, Request};
+use super::message::{PROTOCOL_VERSION, ToGuest, ToHost, Under, WorldInfo};
+use super::pipe::{BULK, EDITS};
+use super::subscription::NextBlock;
+use super::truth::{HostWorld, Truth, digest_of};
+use super::{Generator, LinkKind, PipeError, Verdict};
+use crate::codec::BitRle;
+use crate::edit::{EditLimits, EditOp, EditSummary, Editor, History};
+use crate::terrain::FillRequest;
+use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
+const BULK_BACKLOG: u64 = 24 << 10;
+
+/// Bytes of messages about edits that wait for a guest; beyond, it gets cells instead.
+const EDIT_BACKLOG: usize = 64 << 10;
+
+/// Operations of more bytes are sent as the cells that they changed.
+const MAX_OP_BYTES: usize = 600;
+
+/// Cells that changed are compared by a digest only up to this many.
+const MAX_DIGEST_CELLS: u64 = 1 << 21;
+
+/// Options of a [`Host`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostOptions {
+    /// The coarsest mip that guests see: blocks of it are the roots of what they hold. At most 12,
+    /// and at most 8 in a world where unlisted chunks are air.
+    pub max_mip: u8,
+    /// The generator of the ground. Guests that know it make the ground themselves.
+    pub generator: Option<Generator>,
+    /// Most blocks that one guest may hold.
+    pub max_blocks: usize,
+    /// What one operation of a guest may cost.
+    pub edit_limits: EditLimits,
+    /// Operations a second that a guest may send for long; twice as many at once.
+    pub edits_per_s: u32,
+    /// Bytes of undo history of each guest.
+    pub history_bytes: usize,
+}
+
+impl Default for HostOptions {
+    fn default() -> HostOptions {
+        let edit_limits = EditLimits { max_cells: 1 << 21, max_chunks: 512, max_work: 200_000_000 };
+        HostOptions {
+            max_mip: 8,
+            generator: None,
+            max_blocks: 16_384,
+            edit_limits,
+            edits_per_s: 30,
+            history_bytes: 1 << 20,
+        }
+    }
+}
+
+/// What happened in a tick, for the game.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum HostEvent {
+    /// A guest presented its access token, empty if it has none: call [`Host::admit`] or
+    /// [`Host::disconnect`].
+    Joining {
+        /// Its number.
+        guest: u64,
+        /// Its token.
+        token: Vec<u8>,
+    },
+    /// A guest changed the world.
+    Edited {
+        /// Its number.
+        guest: u64,
+        /// What it did; `None` for undo and redo.
+        op: Option<EditOp>,
+        /// What changed.
+        region: Region,
+    },
+    /// A guest is gone.
+    Left {
+        /// Its number.
+        guest: u64,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The side that has the world. It does no I/O: bytes that arrived go into [`Host::receive`], bytes to
+/// be sent come out of [`Host::transmit`], and [`Host::tick`] does the work in between.
+pub struct Host {
+    options: HostOptions,
+    truth: Truth,
+    editor: Editor,
+    guests: FxHashMap<u64, HostedGuest>,
+    /// In the order in which they came.
+    order: Vec<u64>,
+    next_guest: u64,
+    events: VecDeque<HostEvent>,
+    cells: DenseBox,
+    under: DenseBox,
+    message: Vec<u8>,
+}
+
+impl Host {
+    /// A host without guests.
+    ///
+    /// # Panics
+    /// If the coarsest mip is above 12.
+    pub fn new(options: HostOptions) -> Host {
+        let max_mip = options.max_mip;
+        assert!(max_mip <= MAX_FAR_MIP, "HostOptions::max_mip is {max_mip}; at most 12");
+        Host {
+            truth: Truth::new(max_mip),
+            editor: Editor::new(options.edit_limits),
+            options,
+            guests: FxHashMap::default(),
+            order: Vec::new(),
+            next_guest: 1,
+            events: VecDeque::new(),
+            cells: DenseBox::default(),
+            under: DenseBox::default(),
+            message: Vec::new(),
+        }
+    }
+
+    /// Notes that chunks differ from what the generator makes: those of a saved world, before the
+    /// first guest comes. Not needed in a world without a generator.
+    pub fn mark_edited(&mut self, chunks: impl IntoIterator<Item = ChunkPos>) {
+        chunks.into_iter().for_each(|chunk| self.truth.mark_edited(chunk));
+    }
+
+    /// Adds a guest, which has to say hello first, and returns its number.
+    pub fn connect(&mut self, link: LinkKind) -> u64 {
+        let guest = self.next_guest;
+        self.next_guest += 1;
+        let history = History::new(self.options.history_bytes);
+        self.guests.insert(guest, HostedGuest::new(link, history));
+        self.order.push(guest);
+        guest
+    }
+
+    /// Takes a unit that arrived from a guest. Units of guests that are gone are ignored.
+    ///
+    /// # Errors
+    /// [`PipeError`] if the guest breaks the protocol: it is then disconnected.
+    pub fn receive(&mut self, guest: u64, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
+        let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
+        let taken = entry.pipe.arrive(unit, now_us);
+        if let Err(error) = &taken {
+            self.disconnect(guest, &error.to_string());
+        }
+        taken
+    }
+
+    /// Lets a guest in that is [joining](HostEvent::Joining).
+    pub fn admit(&mut self, guest: u64, world: &HostWorld<'_>) {
+        let info = WorldInfo {
+            author: guest,
+            max_mip: self.options.max_mip,
+            voxel_size_m: world.placement.voxel_size_m,
+            origin_m: world.placement.origin_m,
+            generator: self.options.generator.clone(),
+            materials: world.grid.materials().clone(),
+        };
+        if let Some(entry) = self.guests.get_mut(&guest)
+            && entry.token.take().is_some()
+        {
+            entry.is_admitted = true;
+            entry.send(EDITS, &ToGuest::Welcome(Box::new(info)), world.grid.materials().kinds());
+        }
+    }
+
+    /// Drops a guest. It is told the reason if the link can carry one more unit: see
+    /// [`Host::transmit`].
+    pub fn disconnect(&mut self, guest: u64, reason: &str) {
+        if self.guests.remove(&guest).is_some() {
+            self.order.retain(|&other| other != guest);
+            self.events.push_back(HostEvent::Left { guest, reason: reason.to_owned() });
+        }
+    }
+
+    /// Returns what happened since the last call, oldest first.
+    pub fn events(&mut self) -> impl Iterator<Item = HostEvent> + use<> {
+        std::mem::take(&mut self.events).into_iter()
+    }
+
+    /// The guests, in the order in which they came.
+    pub fn guests(&self) -> &[u64] {
+        &self.order
+    }
+
+    /// Bytes of memory for a guest.
+    pub fn guest_memory(&self, guest: u64) -> usize {
+        self.guests.get(&guest).map_or(0, HostedGuest::memory)
+    }
+
+    /// Bytes of memory for what is known of the world besides its grid.
+    pub fn memory(&self) -> usize {
+        self.truth.memory()
+    }
+
+    /// Writes the next unit for a guest, or returns false: nothing is to be sent to it now.
+    pub fn transmit(&mut self, guest: u64, now_us: u64, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        self.guests.get_mut(&guest).is_some_and(|entry| entry.pipe.transmit(now_us, out))
+    }
+
+    /// Does what guests asked for, and queues what they are to be sent. Takes time by the number of
+    /// edits and by what links can carry.
+    pub fn tick(&mut self, world: &mut HostWorld<'_>, now_us: u64) {
+        let most = if world.grid.unlisted() == UnlistedChunks::Air { MAX_MIP } else { MAX_FAR_MIP };
+        assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
+        for guest in self.order.clone() {
+            if let Err(reason) = self.serve(guest, world, now_us) {
+                self.disconnect(guest, &reason);
+            }
+        }
+        for guest in self.order.clone() {
+            self.send_cells(guest, world);
+        }
+    }
+
+    /// Tells all guests of a change that the game made itself, in voxels.
+    pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
+        self.truth.follow(world, region);
+        for entry in self.guests.values_mut() {
+            entry.blocks.mark(region, self.options.max_mip);
+        }
+    }
+
+    /// Applies an operation of the game itself, in voxels, and tells all guests.
+    ///
+    /// # Errors
+    /// Why it was refused, for a person to read; nothing is then changed.
+    pub fn edit(&mut self, world: &mut HostWorld<'_>, op: &EditOp) -> Result<EditSummary, String> {
+        let (summary, read) = self.apply(world, op, None)?;
+        self.announce(world, Author { guest: 0, has_op: false }, op, &summary, read);
+        Ok(summary)
+    }
+
+    /// Makes `out` the cells of a block as guests see it; false if they are not available now.
+    pub fn read(&self, world: &HostWorld<'_>, block: MipBlock, out: &mut DenseBox) -> bool {
+        self.truth.read(world, block, out)
+    }
+
+    /// Handles what a guest sent. An error ends the connection.
+    fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>, now: u64) -> Result<(), String> {
+        loop {
+            let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
+            let request = entry.request(world.grid.materials().kinds(), now, &self.options)?;
+            match request {
+                None => return Ok(()),
+                Some(Request::Joining(token)) => {
+                    self.events.push_back(HostEvent::Joining { guest, token });
+                }
+                Some(Request::Refused { number, reason }) => {
+                    self.refuse(guest, world, number, reason);
+                }
+                Some(Request::Message(ToHost::Edit { number, op })) => {
+                    self.guest_edit(guest, world, number, &op);
+                }
+                Some(Request::Message(ToHost::Undo { number, is_redo })) => {
+                    self.guest_undo(guest, world, number, is_redo);
+                }
+                Some(Request::Message(_)) => {}
+            }
+        }
+    }
+
+    fn refuse(&mut self, guest: u64, world: &HostWorld<'_>, number: u64, reason: String) {
+        if let Some(entry) = self.guests.get_mut(&guest) {
+            let refused = ToGuest::Refuse { number, reason };
+            entry.send(EDITS, &refused, world.grid.materials().kinds());
+        }
+    }
+
+    fn guest_edit(&mut self, guest: u64, world: &mut HostWorld<'_>, number: u64, op: &EditOp) {
+        let (op, is_changed) = match (world.decide)(guest, op) {
+            Verdict::Accept => (op.clone(), false),
+            Verdict::Replace(other) => (*other, true),
+            Verdict::Refuse(reason) => return self.refuse(guest, world, number, reason),
+        };
+        let mut history = self.guests.get_mut(&guest).map(|entry| entry.take_history());
+        let applied = self.apply(world, &op, history.as_mut());
+        if let (Some(entry), Some(history)) = (self.guests.get_mut(&guest), history) {
+            entry.history = history;
+        }
+        match applied {
+            Err(reason) => self.refuse(guest, world, number, reason),
+            Ok((summary, read)) => {
+                let author = Author { guest, has_op: !is_changed };
+                self.announce(world, author, &op, &summary, read);
+                let kinds = *world.grid.materials().kinds();
+                if let Some(entry) = self.guests.get_mut(&guest) {
+                    entry.finish_edit(number, &kinds);
+                }
+                let region = summary.region;
+                self.events.push_back(HostEvent::Edited { guest, op: Some(op), region });
+            }
+        }
+    }
+
+    fn guest_undo(&mut self, guest: u64, world: &mut HostWorld<'_>, number: u64, is_redo: bool) {
+        let Some(mut history) = self.guests.get_mut(&guest).map(|entry| entry.take_history())
+        else {
+            return;
+        };
+        let swapped = match is_redo {
+            false => history.undo(world.grid),
+            true => history.redo(world.grid),
+        };
+        if let Some(entry) = self.guests.get_mut(&guest) {
+            entry.history = history;
+        }
+        match swapped {
+            Err(error) => self.refuse(guest, world, number, error.to_string()),
+            Ok(region) => {
+                if let Some(region) = region {
+                    self.changed(world, region);
+                    self.events.push_back(HostEvent::Edited { guest, op: None, region });
+                }
+                let kinds = *world.grid.materials().kinds();
+                if let Some(entry) = self.guests.get_mut(&guest) {
+                    entry.finish_edit(number, &kinds);
+                }
+            }
+        }
+    }
+
+    /// Applies an operation. Returns what changed, and the region that it read.
+    fn apply(
+        &mut self,
+        world: &mut HostWorld<'_>,
+        op: &EditOp,
+        history: Option<&mut History>,
+    ) -> Result<(EditSummary, Region), String> {
+        let reach = self.editor.reach(world.grid, op).map_err(|error| error.to_string())?;
+        for region in reach.regions() {
+            let load = self.truth.load(world, region);
+            load.map_err(|chunk| format!("chunk {chunk} is not available now; try again"))?;
+        }
+        let summary = self.editor.apply(world.grid, op, history).map_err(|e| e.to_string())?;
+        if !summary.region.is_empty() {
+            self.truth.follow(world, summary.region);
+        }
+        Ok((summary, reach.read))
+    }
+
+    /// Tells all guests of an operation: those who hold all that it read get the operation, all
+    /// others the cells.
+    fn announce(
+        &mut self,
+        world: &HostWorld<'_>,
+        author: Author,
+        op: &EditOp,
+        summary: &EditSummary,
+        read: Region,
+    ) {
+        let region = summary.region;
+        if region.is_empty() {
+            return;
+        }
+        let kinds = world.grid.materials().kinds();
+        let is_small = matches!(op, EditOp::Brush(_)) && region.volume() <= MAX_DIGEST_CELLS;
+        let digest = if is_small { digest_of(world.grid, region, &mut self.cells) } else { 0 };
+        self.message.clear();
+        ToGuest::Op { author: author.guest, op: op.clone(), digest }
+            .encode(kinds, &mut self.message);
+        let is_small = is_small && self.message.len() <= MAX_OP_BYTES;
+        for guest in &self.order {
+            let Some(entry) = self.guests.get_mut(guest) else { continue };
+            let can_apply = is_small
+                && entry.pipe.backlog(EDITS) <= EDIT_BACKLOG
+                && read.blocks::<5>().all(|chunk| entry.has_current(chunk.into()));
+            entry.confirmed = None;
+            if !can_apply {
+                entry.blocks.mark(region, self.options.max_mip);
+            } else if *guest == author.guest && author.has_op {
+                entry.confirmed = Some(digest);
+            } else {
+                entry.send_bytes(EDITS, &self.message);
+            }
+        }
+    }
+
+    /// Queues cells for a guest, as far as its link keeps up.
+    fn send_cells(&mut self, guest: u64, world: &HostWorld<'_>) {
+        let Some(mut entry) = self.guests.remove(&guest) else { return };
+        let kinds = world.grid.materials().kinds();
+        while entry.pipe.unsent(BULK) < BULK_BACKLOG {
+            entry.send_done(kinds);
+            let sent = match entry.blocks.next() {
+                None => break,
+                Some(NextBlock::Part(block, region)) => {
+                    self.send_part(&mut entry, world, block, region)
+                }
+                Some(NextBlock::Whole(block, known)) => {
+                    self.send_whole(&mut entry, world, block, known)
+                }
+            };
+            if !sent {
+                break;
+            }
+        }
+        entry.send_done(kinds);
+        entry.flush_ground(kinds);
+        self.guests.insert(guest, entry);
+    }
+
+    fn send_part(
+        &mut self,
+        entry: &mut HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        region: Region,
+    ) -> bool {
+        if !self.truth.read(world, block, &mut self.cells) {
+            entry.blocks.refresh(block);
+            return false;
+        }
+        self.send_box(entry, world, block, Under::Held, region);
+        true
+    }
+
+    fn send_whole(
+        &mut self,
+        entry: &mut HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        known: Option<u64>,
+    ) -> bool {
+        let kinds = world.grid.materials().kinds();
+        let is_known = |cells: &DenseBox| known.is_some_and(|k| k == block_digest(cells, kinds));
+        if entry.makes_ground && !self.truth.is_edited(block) && known.is_none() {
+            entry.note_ground(block, kinds);
+            return true;
+        }
+        if !self.truth.read(world, block, &mut self.cells) {
+            entry.blocks.put_back(block);
+            return false;
+        }
+        if is_known(&self.cells) {
+            entry.note_unchanged(block, kinds);
+            return true;
+        }
+        let under = match entry.makes_ground {
+            true => {
+                let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
+                FillRequest::fill_block(&mut self.under, block, world.placement, fill);
+                Under::Ground
+            }
+            false => {
+                self.under.reset(block.cells());
+                Under::Air
+            }
+        };
+        match difference(&self.under, &self.cells) {
+            Some(region) => self.send_box(entry, world, block, under, region),
+            None if under == Under::Ground => entry.note_ground(block, kinds),
+            None => {
+                let one = Region::one(block.cells().min);
+                self.send_box(entry, world, block, under, one);
+            }
+        }
+        true
+    }
+
+    /// Sends a part of the block whose cells were read.
+    fn send_box(
+        &mut self,
+        entry: &mut HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        under: Under,
+        region: Region,
+    ) {
+        let kinds = world.grid.materials().kinds();
+        let mut code = Vec::new();
+        BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
+        entry.flush_ground(kinds);
+        let after = entry.edits_sent;
+        entry.send(BULK, &ToGuest::Cells { after, block, under, region, code }, kinds);
+        let end = entry.pipe.end(BULK);
+        entry.blocks.note_sent(block, end);
+    }
+}
+
+/// Who made an operation.
+#[derive(Clone, Copy)]
+struct Author {
+    /// A guest, or 0: the game.
+    guest: u64,
+    /// Whether the guest has the operation as it was applied.
+    has_op: bool,
+}
+
+/// Digest of all cells of a block, by which a guest that comes back says what it has.
+pub(super) fn block_digest(cells: &DenseBox, kinds: &[crate::voxel::Kind; 256]) -> u64 {
+    let mut code = Vec::new();
+    BitRle { kinds }.encode_box(cells, &mut code);
+    xxhash_rust::xxh3::xxh3_64(&code)
+}
+
+/// Whether both sides speak the same version.
+pub(super) fn check_version(version: u8) -> Result<(), String> {
+    match version == PROTOCOL_VERSION {
+        true => Ok(()),
+        false => Err(format!(
+            "protocol version {version} is not supported; this side speaks {PROTOCOL_VERSION}: \
+             update the older one"
+        )),
+    }
+}

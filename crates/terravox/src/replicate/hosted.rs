@@ -1,0 +1,250 @@
+//! A guest, as its host sees it: what it asked for, and what it is owed.
+
+use super::LinkKind;
+use super::host::{HostOptions, check_version};
+use super::message::{ToGuest, ToHost};
+use super::pipe::{BULK, EDITS, Pipe, STREAMS};
+use super::subscription::Subscriptions;
+use crate::edit::History;
+use crate::voxel::{Kind, MipBlock};
+use std::collections::VecDeque;
+
+/// Messages of a guest that are handled in a tick: others get their turn.
+const MESSAGES_PER_TICK: u32 = 256;
+
+/// Blocks in one list.
+const MAX_LIST: usize = 256;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// One guest.
+pub(super) struct HostedGuest {
+    pub pipe: Pipe,
+    /// The token that it presented, until it is admitted.
+    pub token: Option<Vec<u8>>,
+    pub is_admitted: bool,
+    has_hello: bool,
+    /// Whether it makes unedited ground itself; it is sent no cells before it has said.
+    pub makes_ground: bool,
+    has_started: bool,
+    pub blocks: Subscriptions,
+    /// What it did, for its own undo.
+    pub history: History,
+    /// Messages sent in the stream of edits.
+    pub edits_sent: u64,
+    /// Digest after the guest's own operation, if it can apply that itself.
+    pub confirmed: Option<u32>,
+    /// Operations whose cells are on their way.
+    done: VecDeque<u64>,
+    last_number: u64,
+    /// Operations that it may send now, times a second in microseconds.
+    allowance: u64,
+    last_us: u64,
+    messages: u32,
+    /// Blocks that were found to be as generated, and as the guest has them.
+    ground: Vec<MipBlock>,
+    unchanged: Vec<MipBlock>,
+}
+
+/// What is left to do of a message.
+pub(super) enum Request {
+    Joining(Vec<u8>),
+    Refused { number: u64, reason: String },
+    Message(ToHost),
+}
+
+impl HostedGuest {
+    pub fn new(link: LinkKind, history: History) -> HostedGuest {
+        HostedGuest {
+            pipe: Pipe::new(link),
+            token: None,
+            is_admitted: false,
+            has_hello: false,
+            makes_ground: false,
+            has_started: false,
+            blocks: Subscriptions::default(),
+            history,
+            edits_sent: 0,
+            confirmed: None,
+            done: VecDeque::new(),
+            last_number: 0,
+            allowance: u64::MAX,
+            last_us: 0,
+            messages: 0,
+            ground: Vec::new(),
+            unchanged: Vec::new(),
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        let lists = self.ground.capacity() + self.unchanged.capacity();
+        self.pipe.memory()
+            + self.blocks.memory()
+            + self.history.stats().bytes
+            + lists * size_of::<MipBlock>()
+            + size_of::<HostedGuest>()
+    }
+
+    pub fn take_history(&mut self) -> History {
+        std::mem::replace(&mut self.history, History::new(0))
+    }
+
+    pub fn send(&mut self, stream: usize, message: &ToGuest, kinds: &[Kind; 256]) {
+        let mut bytes = Vec::new();
+        message.encode(kinds, &mut bytes);
+        self.send_bytes(stream, &bytes);
+    }
+
+    pub fn send_bytes(&mut self, stream: usize, bytes: &[u8]) {
+        self.pipe.send(stream, bytes);
+        self.edits_sent += u64::from(stream == EDITS);
+    }
+
+    /// Whether the guest has exactly the host's cells of a block.
+    pub fn has_current(&self, block: MipBlock) -> bool {
+        self.blocks.is_current(block, self.pipe.acked(BULK))
+    }
+
+    /// Handles messages until one needs the world; `None` if there are no more for now. An error
+    /// ends the connection.
+    pub fn request(
+        &mut self,
+        kinds: &[Kind; 256],
+        now_us: u64,
+        options: &HostOptions,
+    ) -> Result<Option<Request>, String> {
+        let most = 2 * SECOND_US * u64::from(options.edits_per_s);
+        let earned = now_us.saturating_sub(self.last_us) * u64::from(options.edits_per_s);
+        self.allowance = self.allowance.saturating_add(earned).min(most);
+        self.last_us = now_us.max(self.last_us);
+        while self.messages < MESSAGES_PER_TICK {
+            let Some(bytes) = self.next_message()? else { break };
+            self.messages += 1;
+            let message = ToHost::decode(&bytes, kinds).map_err(|error| error.to_string())?;
+            if let Some(request) = self.take(message, options)? {
+                return Ok(Some(request));
+            }
+        }
+        self.messages = 0;
+        Ok(None)
+    }
+
+    fn next_message(&mut self) -> Result<Option<Vec<u8>>, String> {
+        // What is wanted is known only after the start.
+        let streams = if self.has_started { STREAMS } else { 1 };
+        for stream in 0..streams {
+            let message = self.pipe.receive(stream).map_err(|error| error.to_string())?;
+            if message.is_some() {
+                return Ok(message);
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, message: ToHost, options: &HostOptions) -> Result<Option<Request>, String> {
+        match message {
+            ToHost::Hello { version, token } if !self.has_hello => {
+                check_version(version)?;
+                self.has_hello = true;
+                self.token = Some(token.clone());
+                return Ok(Some(Request::Joining(token)));
+            }
+            _ if !self.is_admitted => return Err("a message before the welcome".to_owned()),
+            ToHost::Start { makes_ground } if !self.has_started => {
+                self.has_started = true;
+                self.makes_ground = makes_ground && options.generator.is_some();
+            }
+            ToHost::Hello { .. } | ToHost::Start { .. } => {
+                return Err("a greeting came twice".to_owned());
+            }
+            _ if !self.has_started => return Err("a message before the start".to_owned()),
+            ToHost::Subscribe(blocks) => {
+                for (block, known) in blocks {
+                    if self.blocks.len() >= options.max_blocks {
+                        return Err(format!("more than {} blocks wanted", options.max_blocks));
+                    }
+                    // A block whose parent was just dropped is wanted no more.
+                    self.blocks.add(block, options.max_mip, known);
+                }
+            }
+            ToHost::Unsubscribe(blocks) => {
+                blocks.into_iter().for_each(|block| self.blocks.remove(block));
+            }
+            ToHost::Refresh(blocks) => {
+                blocks.into_iter().for_each(|block| self.blocks.refresh(block));
+            }
+            ToHost::Edit { number, .. } | ToHost::Undo { number, .. } => {
+                return self.take_edit(number, message).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn take_edit(&mut self, number: u64, message: ToHost) -> Result<Request, String> {
+        if number <= self.last_number {
+            return Err(format!("operation {number} was sent before"));
+        }
+        self.last_number = number;
+        match self.allowance.checked_sub(SECOND_US) {
+            Some(rest) => {
+                self.allowance = rest;
+                Ok(Request::Message(message))
+            }
+            None => Ok(Request::Refused { number, reason: "too many operations".to_owned() }),
+        }
+    }
+
+    /// Tells the guest that its operation was applied: at once if it can apply that itself, else
+    /// after the cells.
+    pub fn finish_edit(&mut self, number: u64, kinds: &[Kind; 256]) {
+        match self.confirmed.take() {
+            Some(digest) => self.send(EDITS, &ToGuest::Confirm { number, digest }, kinds),
+            None => self.done.push_back(number),
+        }
+    }
+
+    /// Tells which operations are done, once all changes are on their way.
+    pub fn send_done(&mut self, kinds: &[Kind; 256]) {
+        if self.done.is_empty() || self.blocks.has_dirty() {
+            return;
+        }
+        let after = self.edits_sent;
+        for number in std::mem::take(&mut self.done) {
+            self.send(BULK, &ToGuest::Done { after, number }, kinds);
+        }
+    }
+
+    pub fn note_ground(&mut self, block: MipBlock, kinds: &[Kind; 256]) {
+        self.ground.push(block);
+        if self.ground.len() >= MAX_LIST {
+            self.flush_ground(kinds);
+        }
+    }
+
+    pub fn note_unchanged(&mut self, block: MipBlock, kinds: &[Kind; 256]) {
+        self.unchanged.push(block);
+        if self.unchanged.len() >= MAX_LIST {
+            self.flush_ground(kinds);
+        }
+    }
+
+    /// Sends the lists of blocks that need no cells.
+    pub fn flush_ground(&mut self, kinds: &[Kind; 256]) {
+        let after = self.edits_sent;
+        for is_ground in [true, false] {
+            let list = if is_ground { &mut self.ground } else { &mut self.unchanged };
+            let blocks = std::mem::take(list);
+            if blocks.is_empty() {
+                continue;
+            }
+            let message = match is_ground {
+                true => ToGuest::Ground { after, blocks: blocks.clone() },
+                false => ToGuest::Unchanged { after, blocks: blocks.clone() },
+            };
+            self.send(BULK, &message, kinds);
+            let end = self.pipe.end(BULK);
+            blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which blocks a guest wants: the nearer, the finer.
+
+use crate::voxel::{MipBlock, Region, VoxelPos};
+use rustc_hash::FxHashSet;
+
+/// How far a guest sees, and how finely: as [`LodOptions`](crate::terrain::LodOptions), so that what is
+/// shown is held.
+///
+/// ```
+/// use terravox::replicate::Interest;
+///
+/// let far = Interest { view_voxels: 4000.0, ..Interest::default() };
+/// assert!(far.detail >= 1.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interest {
+    /// View distance.
+    pub view_voxels: f64,
+    /// A block is wanted finer when the viewer is nearer than this many of its edges; at least 1.
+    pub detail: f64,
+    /// Everything within this distance is wanted at mip 0, where physics and edits need it.
+    pub near_voxels: f64,
+}
+
+impl Default for Interest {
+    /// A view of 1,024 voxels, 64 of them for physics.
+    fn default() -> Interest {
+        Interest { view_voxels: 1024.0, detail: 1.0, near_voxels: 64.0 }
+    }
+}
+
+/// Blocks beyond these distances are dropped, as a share of those at which they are wanted.
+const KEPT: f64 = 1.25;
+
+impl Interest {
+    /// Returns the blocks that viewers want, with all coarser ones over them: coarse ones first,
+    /// then near ones.
+    pub(super) fn wanted(&self, viewers: &[[f64; 3]], max_mip: u8) -> Vec<MipBlock> {
+        let mut found = FxHashSet::default();
+        for viewer in viewers {
+            let reach =
+                Region { min: at(viewer, -self.view_voxels), max: at(viewer, self.view_voxels) };
+            let mut open: Vec<_> = reach
+                .coarser(5 + u32::from(max_mip))
+                .voxels()
+                .map(|pos| MipBlock { mip: max_mip, pos })
+                .collect();
+            while let Some(block) = open.pop() {
+                let away = distance(block, viewer);
+                if away > self.view_voxels || !block.within_limits() {
+                    continue;
+                }
+                found.insert(block);
+                let is_split = away < self.detail * f64::from(block.edge_voxels());
+                if block.mip > 0 && (is_split || away <= self.near_voxels) {
+                    open.extend(block.children());
+                }
+            }
+        }
+        let nearest = |block: MipBlock| {
+            viewers.iter().map(|viewer| distance(block, viewer)).fold(f64::INFINITY, f64::min)
+        };
+        let mut blocks: Vec<_> = found.into_iter().map(|block| (nearest(block), block)).collect();
+        blocks.sort_unstable_by(|(a, p), (b, q)| {
+            q.mip.cmp(&p.mip).then(a.total_cmp(b)).then(p.cmp(q))
+        });
+        blocks.into_iter().map(|entry| entry.1).collect()
+    }
+
+    /// The same, for what is kept.
+    pub(super) fn kept(&self) -> Interest {
+        Interest {
+            view_voxels: self.view_voxels * KEPT,
+            detail: self.detail * KEPT,
+            near_voxels: self.near_voxels * KEPT,
+        }
+    }
+}
+
+/// The voxel of a position moved by an offset on each axis, within the limits.
+fn at(viewer: &[f64; 3], off: f64) -> VoxelPos {
+    let limit = f64::from(crate::voxel::LIMIT);
+    VoxelPos::from(viewer.map(|v| (v + off).clamp(-limit, limit - 1.0).floor() as i32))
+}
+
+/// Distance in voxels from a position to a block, 0 inside.
+fn distance(block: MipBlock, viewer: &[f64; 3]) -> f64 {
+    let Region { min, max } = block.voxels();
+    let (min, max) = (min.to_array().map(f64::from), max.to_array().map(f64::from));
+    let off = [0, 1, 2].map(|i| (min[i] - viewer[i]).max(viewer[i] - max[i]).max(0.0));
+    off.iter().map(|v| v * v).sum::<f64>().sqrt()
+}

@@ -1,0 +1,455 @@
+//! What host and guest say to each other. `docs/format.md` has every byte.
+//!
+//! Reading is total: any bytes return a message or an error with an offset, and take memory in
+//! proportion to their number, a paste aside, which may be a box of 2²¹ cells. Each message has one
+//! code.
+
+use super::op_wire::{put_op, take_op};
+use super::wire::{Input, put_block, put_bytes, put_region_in, put_signed, put_varint};
+use crate::edit::EditOp;
+use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape};
+use std::fmt;
+
+/// Version of the protocol: both sides must have the same.
+pub const PROTOCOL_VERSION: u8 = 1;
+
+/// Most bytes of a message: 32³ cells that do not compress fit.
+pub(super) const MAX_MESSAGE: usize = 1 << 17;
+
+/// Most bytes of an access token.
+pub(super) const MAX_TOKEN: usize = 256;
+
+/// Most bytes of a text.
+const MAX_TEXT: usize = 200;
+
+/// Most bytes of the parameters of a generator.
+const MAX_PARAMETERS: usize = 4096;
+
+/// Why bytes are not a valid message, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageError {
+    /// Offset of the invalid data in the message.
+    pub offset: usize,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+impl fmt::Display for MessageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message, byte {}: {}", self.offset, self.what)
+    }
+}
+
+impl std::error::Error for MessageError {}
+
+/// The generator that made the ground of a world: what a guest needs to make the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Generator {
+    /// Its name, at most 200 bytes.
+    pub name: String,
+    /// Its version: another one makes other ground.
+    pub version: u32,
+    /// Its parameters, such as a seed, at most 4,096 bytes.
+    pub parameters: Vec<u8>,
+}
+
+/// From a guest to its host.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ToHost {
+    Hello {
+        version: u8,
+        token: Vec<u8>,
+    },
+    /// The answer to `Welcome`: whether the guest makes the ground itself.
+    Start {
+        makes_ground: bool,
+    },
+    /// Wants these blocks; those of which it has the cells come with a digest of them.
+    Subscribe(Vec<(MipBlock, Option<u64>)>),
+    Unsubscribe(Vec<MipBlock>),
+    Edit {
+        number: u64,
+        op: EditOp,
+    },
+    /// Undoes (or redoes) the last stroke of this guest.
+    Undo {
+        number: u64,
+        is_redo: bool,
+    },
+    /// These blocks may be wrong: send them again.
+    Refresh(Vec<MipBlock>),
+}
+
+/// What a guest needs to know of a world to begin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct WorldInfo {
+    /// Number of the guest: the author of its edits.
+    pub author: u64,
+    /// The coarsest mip.
+    pub max_mip: u8,
+    pub voxel_size_m: f64,
+    pub origin_m: [f64; 3],
+    pub generator: Option<Generator>,
+    pub materials: MaterialTable,
+}
+
+/// What lies beneath the cells that a message carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Under {
+    Air = 0,
+    /// What the generator makes.
+    Ground = 1,
+    /// What the guest holds.
+    Held = 2,
+}
+
+/// From a host to a guest.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ToGuest {
+    Welcome(Box<WorldInfo>),
+    /// The host ends the connection.
+    Closed {
+        reason: String,
+    },
+    /// An operation of someone else, and the digest of the cells that it changed.
+    Op {
+        author: u64,
+        op: EditOp,
+        digest: u32,
+    },
+    /// The guest's own operation was applied as it is.
+    Confirm {
+        number: u64,
+        digest: u32,
+    },
+    /// What the guest's own operation changed was sent before this.
+    Done {
+        after: u64,
+        number: u64,
+    },
+    Refuse {
+        number: u64,
+        reason: String,
+    },
+    /// Cells of a block, by [`BitRle`](crate::codec::BitRle).
+    Cells {
+        after: u64,
+        block: MipBlock,
+        under: Under,
+        region: Region,
+        code: Vec<u8>,
+    },
+    /// These blocks are as the generator makes them.
+    Ground {
+        after: u64,
+        blocks: Vec<MipBlock>,
+    },
+    /// The cells that the guest has of these blocks are right.
+    Unchanged {
+        after: u64,
+        blocks: Vec<MipBlock>,
+    },
+}
+
+fn put_blocks(blocks: &[MipBlock], out: &mut Vec<u8>) {
+    put_varint(blocks.len() as u64, out);
+    let mut last = MipBlock::default();
+    for &block in blocks {
+        out.push(block.mip);
+        let off = block.pos - last.pos;
+        off.to_array().iter().for_each(|&v| put_signed(i64::from(v), out));
+        last = block;
+    }
+}
+
+fn take_blocks(input: &mut Input<'_>) -> Result<Vec<MipBlock>, MessageError> {
+    let count = input.count(4)?;
+    let mut last = MipBlock::default();
+    let mut blocks = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mip = input.byte()?;
+        let off = input.voxel_offset()?;
+        let [x, y, z] = last.pos.to_array();
+        let pos = [x.checked_add(off[0]), y.checked_add(off[1]), z.checked_add(off[2])];
+        let block = match pos {
+            [Some(x), Some(y), Some(z)] => MipBlock::new(mip, [x, y, z]),
+            _ => return input.wrong("a block is beyond the limits of the grid"),
+        };
+        if mip > crate::voxel::MAX_FAR_MIP || !block.within_limits() {
+            return input.wrong("a block is beyond the limits of the grid");
+        }
+        blocks.push(block);
+        last = block;
+    }
+    Ok(blocks)
+}
+
+impl ToHost {
+    pub fn encode(&self, kinds: &[Kind; 256], out: &mut Vec<u8>) {
+        match self {
+            ToHost::Hello { version, token } => {
+                out.extend([0, *version]);
+                put_bytes(token, out);
+            }
+            ToHost::Start { makes_ground } => out.extend([1, u8::from(*makes_ground)]),
+            ToHost::Subscribe(blocks) => {
+                out.push(2);
+                let (positions, digests): (Vec<_>, Vec<_>) = blocks.iter().copied().unzip();
+                put_blocks(&positions, out);
+                for digest in digests {
+                    out.push(u8::from(digest.is_some()));
+                    out.extend(digest.iter().flat_map(|digest| digest.to_le_bytes()));
+                }
+            }
+            ToHost::Unsubscribe(blocks) => {
+                out.push(3);
+                put_blocks(blocks, out);
+            }
+            ToHost::Edit { number, op } => {
+                out.push(4);
+                put_varint(*number, out);
+                put_op(op, kinds, out);
+            }
+            ToHost::Undo { number, is_redo } => {
+                out.extend([5, u8::from(*is_redo)]);
+                put_varint(*number, out);
+            }
+            ToHost::Refresh(blocks) => {
+                out.push(6);
+                put_blocks(blocks, out);
+            }
+        }
+    }
+
+    pub fn decode(bytes: &[u8], kinds: &[Kind; 256]) -> Result<ToHost, MessageError> {
+        let mut input = Input::new(bytes);
+        let message = match input.byte()? {
+            0 => {
+                let version = input.byte()?;
+                ToHost::Hello { version, token: input.bytes(MAX_TOKEN)?.to_vec() }
+            }
+            1 => ToHost::Start { makes_ground: input.flag()? },
+            2 => {
+                let blocks = take_blocks(&mut input)?;
+                let mut digest = |block| -> Result<(MipBlock, Option<u64>), MessageError> {
+                    let is_known = input.flag()?;
+                    let digest = if is_known { Some(input.array()?) } else { None };
+                    Ok((block, digest.map(u64::from_le_bytes)))
+                };
+                let blocks = blocks.into_iter().map(&mut digest).collect::<Result<_, _>>()?;
+                ToHost::Subscribe(blocks)
+            }
+            3 => ToHost::Unsubscribe(take_blocks(&mut input)?),
+            4 => {
+                let number = input.varint()?;
+                ToHost::Edit { number, op: take_op(&mut input, kinds)? }
+            }
+            5 => {
+                let is_redo = input.flag()?;
+                ToHost::Undo { is_redo, number: input.varint()? }
+            }
+            6 => ToHost::Refresh(take_blocks(&mut input)?),
+            _ => return input.wrong("an unknown kind of message"),
+        };
+        input.finish()?;
+        Ok(message)
+    }
+}
+
+impl ToGuest {
+    pub fn encode(&self, kinds: &[Kind; 256], out: &mut Vec<u8>) {
+        let numbered = |code: u8, number: u64, out: &mut Vec<u8>| {
+            out.push(code);
+            put_varint(number, out);
+        };
+        match self {
+            ToGuest::Welcome(info) => {
+                out.push(0);
+                put_info(info, out);
+            }
+            ToGuest::Closed { reason } => {
+                out.push(1);
+                put_text(reason, out);
+            }
+            ToGuest::Op { author, op, digest } => {
+                numbered(2, *author, out);
+                out.extend(digest.to_le_bytes());
+                put_op(op, kinds, out);
+            }
+            ToGuest::Confirm { number, digest } => {
+                numbered(3, *number, out);
+                out.extend(digest.to_le_bytes());
+            }
+            ToGuest::Done { after, number } => {
+                numbered(4, *after, out);
+                put_varint(*number, out);
+            }
+            ToGuest::Refuse { number, reason } => {
+                numbered(5, *number, out);
+                put_text(reason, out);
+            }
+            ToGuest::Cells { after, block, under, region, code } => {
+                numbered(6, *after, out);
+                put_block(*block, out);
+                out.push(*under as u8);
+                put_region_in(*block, *region, out);
+                out.extend_from_slice(code);
+            }
+            ToGuest::Ground { after, blocks } => {
+                numbered(7, *after, out);
+                put_blocks(blocks, out);
+            }
+            ToGuest::Unchanged { after, blocks } => {
+                numbered(8, *after, out);
+                put_blocks(blocks, out);
+            }
+        }
+    }
+
+    pub fn decode(bytes: &[u8], kinds: &[Kind; 256]) -> Result<ToGuest, MessageError> {
+        let mut input = Input::new(bytes);
+        let code = input.byte()?;
+        let message = match code {
+            0 => ToGuest::Welcome(Box::new(take_info(&mut input)?)),
+            1 => ToGuest::Closed { reason: take_text(&mut input)? },
+            2 => {
+                let (author, digest) = (input.varint()?, u32::from_le_bytes(input.array()?));
+                ToGuest::Op { author, digest, op: take_op(&mut input, kinds)? }
+            }
+            3 => {
+                let number = input.varint()?;
+                ToGuest::Confirm { number, digest: u32::from_le_bytes(input.array()?) }
+            }
+            4 => ToGuest::Done { after: input.varint()?, number: input.varint()? },
+            5 => {
+                let number = input.varint()?;
+                ToGuest::Refuse { number, reason: take_text(&mut input)? }
+            }
+            6 => {
+                let (after, block) = (input.varint()?, input.block()?);
+                let under = match input.byte()? {
+                    0 => Under::Air,
+                    1 => Under::Ground,
+                    2 => Under::Held,
+                    _ => return input.wrong("an unknown kind of ground"),
+                };
+                let region = input.region_in(block)?;
+                ToGuest::Cells { after, block, under, region, code: input.rest().to_vec() }
+            }
+            7 | 8 => {
+                let (after, blocks) = (input.varint()?, take_blocks(&mut input)?);
+                match code {
+                    7 => ToGuest::Ground { after, blocks },
+                    _ => ToGuest::Unchanged { after, blocks },
+                }
+            }
+            _ => return input.wrong("an unknown kind of message"),
+        };
+        input.finish()?;
+        Ok(message)
+    }
+}
+
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    let mut end = text.len().min(MAX_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    put_bytes(&text.as_bytes()[..end], out);
+}
+
+fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
+    let bytes = input.bytes(MAX_TEXT)?;
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => input.wrong("a text is not UTF-8"),
+    }
+}
+
+fn put_info(info: &WorldInfo, out: &mut Vec<u8>) {
+    put_varint(info.author, out);
+    out.push(info.max_mip);
+    [info.voxel_size_m, info.origin_m[0], info.origin_m[1], info.origin_m[2]]
+        .iter()
+        .for_each(|v| out.extend(v.to_le_bytes()));
+    out.push(u8::from(info.generator.is_some()));
+    if let Some(generator) = &info.generator {
+        put_text(&generator.name, out);
+        put_varint(u64::from(generator.version), out);
+        put_bytes(&generator.parameters[..generator.parameters.len().min(MAX_PARAMETERS)], out);
+    }
+    put_varint(info.materials.materials().len() as u64, out);
+    for material in info.materials.materials() {
+        put_text(&material.name, out);
+        let kind = match material.kind {
+            Kind::Air => 0,
+            Kind::Liquid => 1,
+            Kind::Solid => 2,
+        };
+        let shape = match material.shape {
+            SurfaceShape::Default => 0,
+            SurfaceShape::Smooth => 1,
+            SurfaceShape::Sharp => 2,
+            SurfaceShape::Blocky => 3,
+            SurfaceShape::Rubble => 4,
+        };
+        out.extend([kind, shape]);
+        out.extend(material.colour);
+        let Material { friction, restitution, density, hardness, .. } = material;
+        [friction, restitution, density, hardness].iter().for_each(|v| out.extend(v.to_le_bytes()));
+    }
+}
+
+fn take_info(input: &mut Input<'_>) -> Result<WorldInfo, MessageError> {
+    let (author, max_mip) = (input.varint()?, input.byte()?);
+    if max_mip > crate::voxel::MAX_FAR_MIP {
+        return input.wrong("the coarsest mip is above 12");
+    }
+    let mut placement = [0.0; 4];
+    for value in &mut placement {
+        *value = f64::from_le_bytes(input.array()?);
+    }
+    let generator = match input.flag()? {
+        false => None,
+        true => {
+            let (name, version) = (take_text(input)?, input.varint()?);
+            let Ok(version) = u32::try_from(version) else {
+                return input.wrong("a number has more than 32 bits");
+            };
+            let parameters = input.bytes(MAX_PARAMETERS)?.to_vec();
+            Some(Generator { name, version, parameters })
+        }
+    };
+    let count = input.count(22)?;
+    let materials = (0..count).map(|_| take_material(input)).collect::<Result<Vec<_>, _>>()?;
+    let Ok(materials) = MaterialTable::try_from(materials) else {
+        return input.wrong("the materials are invalid");
+    };
+    let [voxel_size_m, x, y, z] = placement;
+    Ok(WorldInfo { author, max_mip, voxel_size_m, origin_m: [x, y, z], generator, materials })
+}
+
+fn take_material(input: &mut Input<'_>) -> Result<Material, MessageError> {
+    let name = take_text(input)?;
+    let kind = match input.byte()? {
+        0 => Kind::Air,
+        1 => Kind::Liquid,
+        2 => Kind::Solid,
+        _ => return input.wrong("an unknown kind of material"),
+    };
+    let shape = match input.byte()? {
+        0 => SurfaceShape::Default,
+        1 => SurfaceShape::Smooth,
+        2 => SurfaceShape::Sharp,
+        3 => SurfaceShape::Blocky,
+        4 => SurfaceShape::Rubble,
+        _ => return input.wrong("an unknown shape of a surface"),
+    };
+    let colour = input.array()?;
+    let mut values = [0.0; 4];
+    for value in &mut values {
+        *value = f32::from_le_bytes(input.array()?);
+    }
+    let [friction, restitution, density, hardness] = values;
+    Ok(Material { name, kind, shape, colour, friction, restitution, density, hardness })
+}

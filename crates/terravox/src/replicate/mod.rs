@@ -1,0 +1,77 @@
+//! Worlds over links: a host that has the world, and guests that hold what they see of it.
+//!
+//! Bytes in, bytes out, and the clock passed in: there is no thread, no socket and no async here, so
+//! it runs in any game's netcode, on a server, and in a browser. A [`Host`] decides about edits and
+//! sends each [`Guest`] the blocks that it wants; a guest predicts its own edits, and shows the rest in
+//! a [`Terrain`](crate::Terrain).
+//!
+//! - Ground that nobody edited is not sent where the guest has the [`Generator`].
+//! - An edit goes out as the operation to those who hold all of it, with a digest of the result; to
+//!   others as cells. Coarse cells over an edit are computed on both sides.
+//! - Coarse blocks come first. Edits never wait behind cells: they have a stream of their own.
+//! - A guest that reads slowly is caught up from the world, not from a queue.
+//!
+//! `docs/format.md` has every byte of every message.
+
+mod delta;
+mod guest;
+mod host;
+mod hosted;
+mod interest;
+mod link;
+mod message;
+mod op_wire;
+mod pipe;
+mod replica;
+mod shown;
+mod subscription;
+#[cfg(test)]
+mod tests;
+mod truth;
+mod wire;
+
+pub use guest::{Guest, GuestEvent};
+pub use host::{Host, HostEvent, HostOptions};
+pub use interest::Interest;
+pub use link::{LinkOptions, VirtualLink};
+pub use message::{Generator, MessageError, PROTOCOL_VERSION};
+pub use pipe::LinkKind;
+pub use truth::HostWorld;
+
+use crate::edit::EditOp;
+use std::fmt;
+
+/// What a game decides about an operation of a guest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// It is applied.
+    Accept,
+    /// Another one is applied in its place.
+    Replace(Box<EditOp>),
+    /// Nothing is applied; the guest is told why.
+    Refuse(String),
+}
+
+/// How a peer broke the protocol of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PipeError {
+    /// A unit is not valid.
+    Invalid,
+    /// A message is longer than allowed.
+    TooLong,
+    /// More bytes were sent than this side allowed.
+    Flooded,
+}
+
+impl fmt::Display for PipeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PipeError::Invalid => "the peer sent an invalid unit",
+            PipeError::TooLong => "the peer sent a message of more than 128 KiB",
+            PipeError::Flooded => "the peer sent more than it was allowed to",
+        })
+    }
+}
+
+impl std::error::Error for PipeError {}

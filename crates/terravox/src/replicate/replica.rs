@@ -1,0 +1,291 @@
+//! The part of a world that a guest holds, exactly as its host has it.
+
+use super::message::Under;
+use super::truth::digest_of;
+use crate::codec::BitRle;
+use crate::edit::{EditOp, Editor};
+use crate::terrain::{FillRequest, Placement};
+use crate::voxel::{
+    ChunkPos, DenseBox, FarPyramid, GridOptions, Kind, MaterialTable, MipBlock, Region,
+    UnlistedChunks, VoxelGrid,
+};
+use rustc_hash::FxHashMap;
+
+/// What is held of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockState {
+    /// Asked for.
+    Wanted,
+    /// Cells from before the link broke, asked for again.
+    Stale,
+    /// As the generator makes it, and not made yet.
+    Ground,
+    /// Cells of its own.
+    Cells,
+}
+
+const NO_GROUND: &str = "the generator does not make this ground";
+
+/// Fills a block as the generator makes it.
+pub(super) type Generate<'a> = &'a dyn Fn(&mut FillRequest<'_>);
+
+/// Blocks and their cells: mip 0 in a grid, coarser ones in a pyramid.
+pub(super) struct Replica {
+    pub grid: VoxelGrid,
+    pyramid: FarPyramid,
+    pub blocks: FxHashMap<MipBlock, BlockState>,
+    placement: Placement,
+    pub max_mip: u8,
+    editor: Editor,
+    /// Blocks whose cells changed, with the region, in cells of the block, since last taken.
+    pub changed: Vec<(MipBlock, Region)>,
+    cells: DenseBox,
+}
+
+/// What came of an operation.
+pub(super) enum Applied {
+    /// The region that changed, in voxels.
+    Changed(Region),
+    /// The cells differ from the host's, or are not all here: these blocks have to be sent again.
+    Differs(Vec<MipBlock>),
+}
+
+impl Replica {
+    pub fn new(materials: MaterialTable, placement: Placement, max_mip: u8) -> Replica {
+        let unlisted = UnlistedChunks::Unknown;
+        Replica {
+            grid: VoxelGrid::new(GridOptions { unlisted, materials }),
+            pyramid: FarPyramid::default(),
+            blocks: FxHashMap::default(),
+            placement,
+            max_mip,
+            editor: Editor::default(),
+            changed: Vec::new(),
+            cells: DenseBox::default(),
+        }
+    }
+
+    fn kinds(&self) -> [Kind; 256] {
+        *self.grid.materials().kinds()
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        let entry = size_of::<(MipBlock, BlockState)>() + 1;
+        let table = self.blocks.capacity() * 8 / 7 * entry;
+        table + self.grid.memory().total() + self.pyramid.memory()
+    }
+
+    /// Makes `out` the cells of a block; false if they are not here.
+    pub fn read(&self, block: MipBlock, generate: Generate<'_>, out: &mut DenseBox) -> bool {
+        match self.blocks.get(&block) {
+            None | Some(BlockState::Wanted) => false,
+            Some(BlockState::Ground) => self.generate(block, generate, out),
+            Some(BlockState::Stale | BlockState::Cells) => match block.mip {
+                0 => self.grid.read(block.cells(), 0, out).is_ok(),
+                _ => self.pyramid.read(block, block.cells(), out),
+            },
+        }
+    }
+
+    fn generate(&self, block: MipBlock, generate: Generate<'_>, out: &mut DenseBox) -> bool {
+        FillRequest::fill_block(out, block, self.placement, |request| generate(request))
+    }
+
+    fn put(&mut self, block: MipBlock, cells: &DenseBox) {
+        match block.mip {
+            0 => {
+                // A load would keep cells that count as unsaved.
+                self.grid.forget_unsaved();
+                self.grid.load(cells);
+            }
+            _ => {
+                let kinds = self.kinds();
+                self.pyramid.insert(block, cells, &kinds);
+            }
+        }
+        self.blocks.insert(block, BlockState::Cells);
+    }
+
+    /// Drops a block.
+    pub fn forget(&mut self, block: MipBlock) {
+        self.blocks.remove(&block);
+        self.drop_cells(block);
+    }
+
+    fn drop_cells(&mut self, block: MipBlock) {
+        match block.mip {
+            0 => {
+                self.grid.forget_unsaved();
+                self.grid.forget(chunk_of(block));
+            }
+            _ => self.pyramid.remove(block),
+        }
+    }
+
+    /// Gives a block cells of its own, so that they can change; false if it has none.
+    fn make_real(&mut self, block: MipBlock, generate: Generate<'_>) -> bool {
+        match self.blocks.get(&block) {
+            Some(BlockState::Cells) => true,
+            Some(BlockState::Ground) => {
+                let mut cells = std::mem::take(&mut self.cells);
+                let is_made = self.generate(block, generate, &mut cells);
+                if is_made {
+                    self.put(block, &cells);
+                }
+                self.cells = cells;
+                is_made
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes cells that the host sent. An error ends the connection.
+    pub fn take_cells(
+        &mut self,
+        block: MipBlock,
+        under: Under,
+        region: Region,
+        code: &[u8],
+        generate: Generate<'_>,
+    ) -> Result<(), String> {
+        let kinds = self.kinds();
+        let mut part = DenseBox::new(region);
+        match (BitRle { kinds: &kinds }).decode_box(code, &mut part) {
+            Ok(read) if read == code.len() => {}
+            Ok(_) => return Err("bytes follow the cells of a block".to_owned()),
+            Err(error) => return Err(format!("the cells of a block are invalid: {error}")),
+        }
+        if !self.blocks.contains_key(&block) {
+            // Dropped while they were on their way.
+            return Ok(());
+        }
+        match under {
+            Under::Held => self.patch(block, &part, generate),
+            Under::Air | Under::Ground => {
+                let mut cells = DenseBox::new(block.cells());
+                if under == Under::Ground && !self.generate(block, generate, &mut cells) {
+                    return Err(NO_GROUND.to_owned());
+                }
+                cells.copy_from(&part);
+                self.put(block, &cells);
+                self.changed.push((block, block.cells()));
+                Ok(())
+            }
+        }
+    }
+
+    fn patch(
+        &mut self,
+        block: MipBlock,
+        part: &DenseBox,
+        generate: Generate<'_>,
+    ) -> Result<(), String> {
+        match self.blocks.get(&block) {
+            Some(BlockState::Ground | BlockState::Cells) => {}
+            // Dropped and wanted again while it was on its way: all cells follow.
+            _ => return Ok(()),
+        }
+        if !self.make_real(block, generate) {
+            return Err(NO_GROUND.to_owned());
+        }
+        let region = part.region();
+        match block.mip {
+            0 => drop(self.grid.write(part)),
+            _ => {
+                let kinds = self.kinds();
+                self.pyramid.patch(block, part, &kinds);
+            }
+        }
+        self.changed.push((block, region));
+        self.raise(region.finer(block.mip.into()), block.mip + 1, generate);
+        Ok(())
+    }
+
+    /// Computes the coarser cells over a region, in voxels, from mip `first` on.
+    fn raise(&mut self, region: Region, first: u8, generate: Generate<'_>) {
+        let (blocks, placement) = (&mut self.blocks, self.placement);
+        let make = |block: MipBlock, cells: &mut DenseBox| {
+            let Some(state) = blocks.get_mut(&block) else { return false };
+            if *state != BlockState::Ground {
+                return false;
+            }
+            *state = BlockState::Cells;
+            FillRequest::fill_block(cells, block, placement, |request| generate(request))
+        };
+        let mips = first..=self.max_mip;
+        self.pyramid.raise(self.grid.as_snapshot(), region, mips.clone(), make);
+        for mip in mips {
+            let cells = region.coarser(mip.into());
+            for pos in cells.coarser(5).voxels() {
+                let block = MipBlock { mip, pos };
+                if self.blocks.get(&block) == Some(&BlockState::Cells) {
+                    self.changed.push((block, cells.intersect(block.cells())));
+                }
+            }
+        }
+    }
+
+    /// Applies an operation that the host applied, and compares the digest of what it changed.
+    pub fn apply(&mut self, op: &EditOp, digest: u32, generate: Generate<'_>) -> Applied {
+        let Ok(reach) = self.editor.reach(&self.grid, op) else {
+            // Beyond the limits of this side.
+            return Applied::Differs(self.blocks.keys().copied().collect());
+        };
+        for chunk in reach.read.blocks::<5>() {
+            self.make_real(chunk.into(), generate);
+        }
+        let Ok(summary) = self.editor.apply(&mut self.grid, op, None) else {
+            return Applied::Differs(self.blocks_in(reach.read));
+        };
+        let region = summary.region;
+        let mut cells = std::mem::take(&mut self.cells);
+        let own = digest_of(&self.grid, region, &mut cells);
+        self.cells = cells;
+        if own != digest {
+            return Applied::Differs(self.blocks_in(reach.read));
+        }
+        for chunk in region.blocks::<5>() {
+            let block = MipBlock::from(chunk);
+            self.changed.push((block, region.intersect(block.cells())));
+        }
+        self.raise(region, 1, generate);
+        Applied::Changed(region)
+    }
+
+    /// The blocks that are held over a region, in voxels, at every mip.
+    fn blocks_in(&self, region: Region) -> Vec<MipBlock> {
+        let over = |mip: u8| {
+            let blocks = region.coarser(5 + u32::from(mip)).voxels();
+            blocks.map(move |pos| MipBlock { mip, pos })
+        };
+        (0..=self.max_mip).flat_map(over).filter(|block| self.blocks.contains_key(block)).collect()
+    }
+
+    /// Notes that blocks are as the generator makes them.
+    pub fn take_ground(&mut self, blocks: &[MipBlock]) {
+        for &block in blocks {
+            if self.blocks.contains_key(&block) {
+                self.drop_cells(block);
+                self.blocks.insert(block, BlockState::Ground);
+                self.changed.push((block, block.cells()));
+            }
+        }
+    }
+
+    /// Notes that the cells of blocks are right.
+    pub fn take_unchanged(&mut self, blocks: &[MipBlock]) {
+        for block in blocks {
+            if let Some(state) = self.blocks.get_mut(block)
+                && *state == BlockState::Stale
+            {
+                *state = BlockState::Cells;
+            }
+        }
+    }
+}
+
+pub(super) fn chunk_of(block: MipBlock) -> ChunkPos {
+    let [x, y, z] = block.pos.to_array();
+    ChunkPos::new(x, y, z)
+}

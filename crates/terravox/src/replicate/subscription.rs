@@ -1,0 +1,175 @@
+//! The blocks of one guest, as its host sees them.
+
+use crate::voxel::{MipBlock, Region, VoxelPos};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// What a guest has of a block.
+#[derive(Clone, Copy, Default)]
+struct Subscription {
+    /// Where its last cells end in the stream of bulk; 0 if they were not sent yet.
+    sent: u64,
+    /// Cells that changed since: the lowest one in the block, and one past the highest.
+    dirty: Option<[[u8; 3]; 2]>,
+    /// Digest of the cells that the guest has of it.
+    known: Option<u64>,
+}
+
+/// All blocks that a guest wants or has.
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    blocks: FxHashMap<MipBlock, Subscription>,
+    /// Not sent yet, by mip; may list blocks that are no longer wanted.
+    queues: [VecDeque<MipBlock>; 13],
+    /// With changes that were not sent, oldest first; may list blocks without.
+    dirty: VecDeque<MipBlock>,
+}
+
+/// What is next to send.
+pub(super) enum NextBlock {
+    /// All of a block, of which the guest has cells with this digest.
+    Whole(MipBlock, Option<u64>),
+    /// A part, in cells of its mip.
+    Part(MipBlock, Region),
+}
+
+impl Subscriptions {
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Adds a block. Only roots and children of blocks that are there are taken, so that changes of
+    /// fine cells reach all coarser ones; others return false.
+    pub fn add(&mut self, block: MipBlock, max_mip: u8, known: Option<u64>) -> bool {
+        let is_below = block.mip < max_mip && self.blocks.contains_key(&block.parent());
+        if block.mip != max_mip && !is_below {
+            return false;
+        }
+        if !self.blocks.contains_key(&block) {
+            self.blocks.insert(block, Subscription { known, ..Subscription::default() });
+            self.queue(block);
+        }
+        true
+    }
+
+    /// Blocks that come and go must not fill the queue.
+    fn queue(&mut self, block: MipBlock) {
+        let queue = &mut self.queues[usize::from(block.mip)];
+        if queue.len() > 64 + 2 * self.blocks.len() {
+            let mut seen = rustc_hash::FxHashSet::default();
+            queue.retain(|block| self.blocks.contains_key(block) && seen.insert(*block));
+        }
+        queue.push_back(block);
+    }
+
+    /// Drops a block and all finer ones in it.
+    pub fn remove(&mut self, block: MipBlock) {
+        if self.blocks.remove(&block).is_some() && block.mip > 0 {
+            block.children().into_iter().for_each(|child| self.remove(child));
+        }
+    }
+
+    /// Sends a block again, if it is there.
+    pub fn refresh(&mut self, block: MipBlock) {
+        if let Some(subscription) = self.blocks.get_mut(&block)
+            && subscription.sent > 0
+        {
+            *subscription = Subscription::default();
+            self.queue(block);
+        }
+    }
+
+    /// Whether the guest has exactly the host's cells of a block, given how far it has read.
+    pub fn is_current(&self, block: MipBlock, acked: u64) -> bool {
+        let entry = self.blocks.get(&block);
+        entry.is_some_and(|entry| entry.sent > 0 && entry.sent <= acked && entry.dirty.is_none())
+    }
+
+    fn is_sent(&self, block: MipBlock) -> bool {
+        self.blocks.get(&block).is_some_and(|entry| entry.sent > 0)
+    }
+
+    /// Marks what a change of a region, in voxels, changes of the blocks that were sent. Coarse
+    /// cells that the guest computes from finer ones are left out.
+    pub fn mark(&mut self, region: Region, max_mip: u8) {
+        for mip in 0..=max_mip {
+            let cells = region.coarser(mip.into());
+            for pos in cells.coarser(5).voxels() {
+                let block = MipBlock { mip, pos };
+                if !self.is_sent(block) || (mip > 0 && self.follows(block, region)) {
+                    continue;
+                }
+                let inside = cells.intersect(block.cells());
+                let min = block.cells().min;
+                let local = [inside.min - min, inside.max - min];
+                let [low, high] = local.map(|v| v.to_array().map(|v| v as u8));
+                let Some(entry) = self.blocks.get_mut(&block) else { continue };
+                entry.dirty = Some(match entry.dirty {
+                    None => {
+                        self.dirty.push_back(block);
+                        [low, high]
+                    }
+                    Some([a, b]) => {
+                        [[0, 1, 2].map(|i| a[i].min(low[i])), [0, 1, 2].map(|i| b[i].max(high[i]))]
+                    }
+                });
+            }
+        }
+    }
+
+    /// Whether the guest has all finer blocks of a block over a region, in voxels.
+    fn follows(&self, block: MipBlock, region: Region) -> bool {
+        let mut children = block.children().into_iter();
+        children.all(|child| child.voxels().intersect(region).is_empty() || self.is_sent(child))
+    }
+
+    /// Whether changes wait to be sent.
+    pub fn has_dirty(&mut self) -> bool {
+        while let Some(block) = self.dirty.front() {
+            if self.blocks.get(block).is_some_and(|entry| entry.dirty.is_some()) {
+                return true;
+            }
+            self.dirty.pop_front();
+        }
+        false
+    }
+
+    /// Takes what is to be sent next: changes first, then coarse blocks.
+    pub fn next(&mut self) -> Option<NextBlock> {
+        if self.has_dirty() {
+            let block = self.dirty.pop_front()?;
+            let [low, high] = self.blocks.get_mut(&block)?.dirty.take()?;
+            let at = |v: [u8; 3]| block.cells().min + VoxelPos::from(v.map(i32::from));
+            return Some(NextBlock::Part(block, Region { min: at(low), max: at(high) }));
+        }
+        for queue in self.queues.iter_mut().rev() {
+            while let Some(block) = queue.pop_front() {
+                let entry = self.blocks.get(&block);
+                if let Some(entry) = entry.filter(|entry| entry.sent == 0) {
+                    return Some(NextBlock::Whole(block, entry.known));
+                }
+            }
+        }
+        None
+    }
+
+    /// Puts a block back whose cells are not available now.
+    pub fn put_back(&mut self, block: MipBlock) {
+        self.queues[usize::from(block.mip)].push_back(block);
+    }
+
+    /// Notes that cells of a block were sent, up to this offset of the stream.
+    pub fn note_sent(&mut self, block: MipBlock, end: u64) {
+        if let Some(entry) = self.blocks.get_mut(&block) {
+            entry.sent = end;
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        let entry = size_of::<(MipBlock, Subscription)>() + 1;
+        let queued: usize = self.queues.iter().map(VecDeque::capacity).sum();
+        self.blocks.capacity() * 8 / 7 * entry
+            + (queued + self.dirty.capacity()) * size_of::<MipBlock>()
+    }
+}

@@ -1,0 +1,5 @@
+//! A host and its guests over virtual links.
+
+mod converge;
+mod messages;
+mod simulation;

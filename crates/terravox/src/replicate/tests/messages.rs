@@ -1,0 +1,212 @@
+//! Messages: each has one code, and any bytes are a message or an error.
+
+use super::simulation::{Random, random_op};
+use crate::edit::{
+    Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,
+};
+use crate::replicate::message::{Generator, ToGuest, ToHost, Under, WorldInfo};
+use crate::replicate::op_wire::{put_op, rounded_op};
+use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
+use proptest::prelude::*;
+
+fn brushes() -> Vec<Brush> {
+    let (centre, half, rotation) = ([1.5, -2.25, 1e-7], [3.0, 4.0, 5.0], [0.1, 0.2, 0.3, 0.9]);
+    vec![
+        Brush::Ball { centre, radius: 4.0 },
+        Brush::Box { centre, half, rotation },
+        Brush::Cylinder { centre, radius: -0.0, half_height: f64::INFINITY, rotation },
+        Brush::Wedge { centre, half, rotation },
+        Brush::Path { points: vec![centre, half], radius: 2.0 },
+        Brush::Convex { planes: vec![HalfSpace { normal: centre, offset: 1e300 }; 4] },
+        Brush::Mesh { vertices: vec![centre, half, [0.0; 3]], triangles: vec![[0, 1, 2]] },
+        Brush::Heights { corner: centre, spacing: 1.0, width: 2, heights: vec![0.5; 4] },
+    ]
+}
+
+fn ops() -> Vec<EditOp> {
+    let actions = [
+        Action::Fill { material: 8 },
+        Action::Dig,
+        Action::Paint { material: 255 },
+        Action::Replace { from: 1, to: 2 },
+        Action::Smooth,
+        Action::Flatten { point: [1.0; 3], normal: [0.0, 1.0, 0.0], material: Some(3) },
+        Action::Flatten { point: [1.0; 3], normal: [0.0, 1.0, 0.0], material: None },
+        Action::Grow { amount: 0.5 },
+        Action::Erode { amount: 0.3 },
+        Action::Roughen { amount: 0.3, size: 4.0, seed: u64::MAX },
+        Action::Flood { material: 1 },
+        Action::Drain,
+    ];
+    let mut ops = Vec::new();
+    for (at, brush) in brushes().into_iter().cycle().take(24).enumerate() {
+        let mut op = BrushOp::new(brush, actions[at % actions.len()].clone());
+        if at % 2 == 1 {
+            (op.falloff, op.strength) = (0.75, 0.1);
+        }
+        if at % 3 == 1 {
+            let (heights, slope) = (Some([-1.0, 5.0]), (at % 2 == 0).then_some([0.0, 1.0]));
+            op.mask = EditMask { materials: vec![8; at % 4], heights, slope };
+        }
+        ops.push(op.into());
+    }
+    let pose = PastePose {
+        at: [-9, 1 << 30, 3],
+        mirror: [true, false, true],
+        quarter_turns: [0, 3, 1],
+        scale: -2,
+        blend: Blend::Add,
+    };
+    ops.push(EditOp::Copy(CopyOp { from: [-5, -5, -5], to: [5, 6, 7], pose }));
+    let mut cells = DenseBox::new(Region::new([0; 3], [4, 3, 2]));
+    cells.fill(8);
+    cells.set_water([1, 1, 1].into(), Some(90));
+    ops.push(EditOp::Paste(PasteOp { clip: Clip::new(cells).expect("it is small"), pose }));
+    ops
+}
+
+fn to_guest() -> Vec<ToGuest> {
+    let block = MipBlock::new(3, [-4, 0, 7]);
+    let cells = block.cells();
+    let region = Region { min: cells.min, max: cells.max };
+    let generator = Generator { name: "hills".into(), version: 3, parameters: vec![7; 8] };
+    let info = WorldInfo {
+        author: 9,
+        max_mip: 8,
+        voxel_size_m: 0.5,
+        origin_m: [1.0, -2.0, 1e9],
+        generator: Some(generator),
+        materials: MaterialTable::default(),
+    };
+    let blocks = vec![block, MipBlock::new(0, [1 << 24, -(1 << 25), 0]), block];
+    let mut messages = vec![
+        ToGuest::Welcome(Box::new(info.clone())),
+        ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info })),
+        ToGuest::Closed { reason: "the server stops — später".into() },
+        ToGuest::Confirm { number: 1 << 40, digest: 5 },
+        ToGuest::Done { after: 0, number: 300 },
+        ToGuest::Refuse { number: 2, reason: String::new() },
+        ToGuest::Cells { after: 3, block, under: Under::Held, region, code: vec![2, 3] },
+        ToGuest::Ground { after: u64::MAX, blocks: blocks.clone() },
+        ToGuest::Unchanged { after: 1, blocks },
+    ];
+    messages.extend(ops().into_iter().map(|op| ToGuest::Op { author: 4, op, digest: 77 }));
+    messages
+}
+
+fn to_host() -> Vec<ToHost> {
+    let blocks = vec![MipBlock::new(12, [-1, 0, 1]), MipBlock::new(0, [5, 5, 5])];
+    let mut messages = vec![
+        ToHost::Hello { version: 1, token: vec![1, 2, 3] },
+        ToHost::Start { makes_ground: true },
+        ToHost::Subscribe(vec![(blocks[0], None), (blocks[1], Some(u64::MAX))]),
+        ToHost::Unsubscribe(blocks.clone()),
+        ToHost::Undo { number: 4, is_redo: true },
+        ToHost::Refresh(blocks),
+    ];
+    messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op }));
+    messages
+}
+
+#[test]
+fn messages_are_read_as_they_were_written() {
+    let materials = MaterialTable::default();
+    let kinds = materials.kinds();
+    for message in to_guest() {
+        let mut bytes = Vec::new();
+        message.encode(kinds, &mut bytes);
+        assert_eq!(ToGuest::decode(&bytes, kinds).as_ref(), Ok(&message));
+    }
+    for message in to_host() {
+        let mut bytes = Vec::new();
+        message.encode(kinds, &mut bytes);
+        assert_eq!(ToHost::decode(&bytes, kinds).as_ref(), Ok(&message));
+    }
+}
+
+#[test]
+fn a_cut_message_is_refused() {
+    let materials = MaterialTable::default();
+    let kinds = materials.kinds();
+    for message in to_host() {
+        let mut bytes = Vec::new();
+        message.encode(kinds, &mut bytes);
+        for length in 0..bytes.len() {
+            assert!(ToHost::decode(&bytes[..length], kinds).is_err(), "{message:?} at {length}");
+        }
+    }
+}
+
+#[test]
+fn a_dig_takes_fifteen_bytes() {
+    let materials = MaterialTable::default();
+    let mut random = Random(3);
+    let mut total = 0;
+    for _ in 0..1000 {
+        let centre = [0; 3].map(|_| random.between(-2000.0, 2000.0));
+        let mut bytes = Vec::new();
+        let op = rounded_op(&EditOp::dig_ball(centre, 4.0));
+        put_op(&op, materials.kinds(), &mut bytes);
+        total += bytes.len();
+    }
+    assert!(total <= 15_000, "{total} bytes");
+}
+
+#[test]
+fn golden_bytes_of_a_dig() {
+    let materials = MaterialTable::default();
+    let mut bytes = Vec::new();
+    let message = ToHost::Edit { number: 5, op: EditOp::dig_ball([1.5, -2.0, 1000.0], 4.0) };
+    message.encode(materials.kinds(), &mut bytes);
+    assert_eq!(bytes, [4, 5, 0, 128, 12, 254, 15, 128, 192, 62, 128, 32, 1]);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        check(&bytes);
+    }
+
+    #[test]
+    fn changed_messages_are_a_message_or_an_error(
+        at in 0usize..100,
+        place in any::<prop::sample::Index>(),
+        value in any::<u8>(),
+    ) {
+        let materials = MaterialTable::default();
+        let mut bytes = Vec::new();
+        match at % 2 {
+            0 => to_guest()[at / 2 % to_guest().len()].encode(materials.kinds(), &mut bytes),
+            _ => to_host()[at / 2 % to_host().len()].encode(materials.kinds(), &mut bytes),
+        }
+        let place = place.index(bytes.len());
+        bytes[place] = value;
+        check(&bytes);
+    }
+
+    #[test]
+    fn random_operations_are_read_as_they_were_written(seed in any::<u64>()) {
+        let materials = MaterialTable::default();
+        let op = random_op(&mut Random(seed), [1e6, -1e6, 0.0]);
+        let mut bytes = Vec::new();
+        ToHost::Edit { number: 1, op: op.clone() }.encode(materials.kinds(), &mut bytes);
+        let read = ToHost::decode(&bytes, materials.kinds());
+        prop_assert_eq!(read, Ok(ToHost::Edit { number: 1, op }));
+    }
+}
+
+/// What is read is written as it was.
+fn check(bytes: &[u8]) {
+    let materials = MaterialTable::default();
+    let kinds = materials.kinds();
+    let mut again = Vec::new();
+    if let Ok(message) = ToHost::decode(bytes, kinds) {
+        message.encode(kinds, &mut again);
+        assert_eq!(again, bytes);
+    }
+    again.clear();
+    if let Ok(message) = ToGuest::decode(bytes, kinds) {
+        message.encode(kinds, &mut again);
+        assert_eq!(again, bytes);
+    }
+}

@@ -1,0 +1,239 @@
+//! A host, guests and links on one clock.
+
+use crate::edit::{Action, Brush, BrushOp, EditOp};
+use crate::replicate::{
+    Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, LinkOptions,
+    Verdict, VirtualLink,
+};
+use crate::terrain::{FillRequest, Placement};
+use crate::voxel::{DenseBox, GridOptions, MipBlock, Region, UnlistedChunks, VoxelGrid};
+
+/// Numbers that follow from a seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub fn between(&mut self, min: f64, max: f64) -> f64 {
+        min + (max - min) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Ground that both sides can make.
+pub fn hills(request: &mut FillRequest<'_>) {
+    let height = |x: f64, z: f64| 4.0 * (x * 0.07).sin() + 3.0 * (z * 0.05).cos();
+    request.fill_height(8, -7.0..=7.0, height);
+}
+
+/// A world of the kind that was imported: all of it is in the grid.
+pub fn imported_grid() -> VoxelGrid {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::default();
+    for chunk in Region::new([-96, -64, -96], [96, 32, 96]).blocks::<5>() {
+        assert!(FillRequest::fill_block(&mut cells, chunk.into(), Placement::default(), hills));
+        grid.write(&cells).expect("unlisted chunks are air");
+    }
+    grid
+}
+
+pub struct Player {
+    pub guest: Guest,
+    pub number: u64,
+    pub up: VirtualLink,
+    pub down: VirtualLink,
+    pub eye: [f64; 3],
+    pub refused: u32,
+    pub corrected: u32,
+    pub kind: LinkKind,
+}
+
+pub struct Simulation {
+    pub host: Host,
+    pub grid: VoxelGrid,
+    pub players: Vec<Player>,
+    pub now_us: u64,
+    pub makes_ground: bool,
+    pub interest: Interest,
+    /// What the game decides; by default all is accepted.
+    pub decide: fn(u64, &EditOp) -> Verdict,
+}
+
+pub const TICK_US: u64 = 10_000;
+
+impl Simulation {
+    /// A world with a generator, or one that was imported.
+    pub fn new(has_generator: bool, max_mip: u8) -> Simulation {
+        let generator = has_generator.then(Default::default);
+        let grid = match has_generator {
+            true => VoxelGrid::new(GridOptions {
+                unlisted: UnlistedChunks::Unknown,
+                ..GridOptions::default()
+            }),
+            false => imported_grid(),
+        };
+        let options =
+            HostOptions { generator, max_mip, edits_per_s: 1000, ..HostOptions::default() };
+        Simulation {
+            host: Host::new(options),
+            grid,
+            players: Vec::new(),
+            now_us: 0,
+            makes_ground: has_generator,
+            interest: Interest { view_voxels: 150.0, detail: 1.0, near_voxels: 24.0 },
+            decide: |_, _| Verdict::Accept,
+        }
+    }
+
+    pub fn join(&mut self, kind: LinkKind, link: LinkOptions, eye: [f64; 3], seed: u64) {
+        let number = self.host.connect(kind);
+        self.players.push(Player {
+            guest: Guest::new(kind, b"token"),
+            number,
+            up: VirtualLink::new(link, seed),
+            down: VirtualLink::new(link, seed + 1),
+            eye,
+            refused: 0,
+            corrected: 0,
+            kind,
+        });
+    }
+
+    /// Pulls a guest's cable, and plugs it in again.
+    pub fn reconnect(&mut self, player: usize, link: LinkOptions, seed: u64) -> Vec<EditOp> {
+        let entry = &mut self.players[player];
+        self.host.disconnect(entry.number, "the cable was pulled");
+        entry.number = self.host.connect(entry.kind);
+        (entry.up, entry.down) = (VirtualLink::new(link, seed), VirtualLink::new(link, seed + 1));
+        entry.guest.reconnect(entry.kind)
+    }
+
+    /// Calls a function with the host and its world.
+    pub fn with_world<R>(&mut self, work: impl FnOnce(&mut Host, &mut HostWorld<'_>) -> R) -> R {
+        let mut decide = self.decide;
+        let mut world = HostWorld {
+            grid: &mut self.grid,
+            placement: Placement::default(),
+            ground: &hills,
+            generated: &hills,
+            decide: &mut decide,
+        };
+        work(&mut self.host, &mut world)
+    }
+
+    pub fn step(&mut self) {
+        self.now_us += TICK_US;
+        let now = self.now_us;
+        for player in &mut self.players {
+            while let Some(unit) = player.up.receive(now) {
+                self.host.receive(player.number, &unit, now).expect("the guest is honest");
+            }
+        }
+        self.with_world(|host, world| {
+            host.tick(world, now);
+            for event in host.events() {
+                match event {
+                    HostEvent::Joining { guest, token } => {
+                        assert_eq!(token, b"token");
+                        host.admit(guest, world);
+                    }
+                    HostEvent::Left { reason, .. } => assert_eq!(reason, "the cable was pulled"),
+                    HostEvent::Edited { .. } => {}
+                }
+            }
+        });
+        let mut unit = Vec::new();
+        for player in &mut self.players {
+            while self.host.transmit(player.number, now, &mut unit) {
+                assert!(unit.len() <= Guest::MAX_UNIT);
+                player.down.send(now, &unit);
+            }
+            player.step(now, self.makes_ground, &self.interest);
+        }
+    }
+
+    /// Steps until nothing is on its way and all that is wanted is there.
+    pub fn settle(&mut self, max_steps: u32) -> u32 {
+        for step in 0..max_steps {
+            let ready = |player: &Player| player.guest.is_complete() && player.guest.waiting() == 0;
+            // Comparing takes longer than a step.
+            let is_due = step % 8 == 1 && self.players.iter().all(ready);
+            if is_due && self.first_difference().is_none() {
+                return step;
+            }
+            self.step();
+        }
+        let states: Vec<_> = self
+            .players
+            .iter()
+            .map(|p| (p.guest.is_complete(), p.guest.waiting(), p.guest.blocks().count()))
+            .collect();
+        panic!("not settled after {max_steps} steps: {states:?}, {:?}", self.first_difference());
+    }
+
+    /// A block of a guest that is not as the host has it.
+    pub fn first_difference(&mut self) -> Option<(usize, MipBlock)> {
+        let players = std::mem::take(&mut self.players);
+        let (mut own, mut theirs) = (DenseBox::default(), DenseBox::default());
+        let found = players.iter().enumerate().find_map(|(at, player)| {
+            let mut blocks = player.guest.blocks();
+            let differs = blocks.find(|&block| {
+                let read = player.guest.read(block, hills, &mut theirs);
+                let known = self.with_world(|host, world| host.read(world, block, &mut own));
+                !read || !known || own != theirs
+            });
+            differs.map(|block| (at, block))
+        });
+        self.players = players;
+        found
+    }
+}
+
+impl Player {
+    pub fn step(&mut self, now: u64, makes_ground: bool, interest: &Interest) {
+        while let Some(unit) = self.down.receive(now) {
+            self.guest.receive(&unit, now).expect("the host is honest");
+        }
+        self.guest.update(hills).expect("the host is honest");
+        for event in self.guest.events() {
+            match event {
+                GuestEvent::Welcome { .. } => self.guest.start(makes_ground),
+                GuestEvent::Refused { .. } => self.refused += 1,
+                GuestEvent::Corrected => self.corrected += 1,
+                _ => {}
+            }
+        }
+        self.guest.watch(&[self.eye], interest);
+        let mut unit = Vec::new();
+        while self.guest.transmit(now, &mut unit) {
+            assert!(unit.len() <= Guest::MAX_UNIT);
+            self.up.send(now, &unit);
+        }
+    }
+}
+
+/// An operation of a game near a position.
+pub fn random_op(random: &mut Random, near: [f64; 3]) -> EditOp {
+    let centre = near.map(|v| v + random.between(-20.0, 20.0));
+    let radius = random.between(1.0, 6.0);
+    match random.below(6) {
+        0 => EditOp::fill_ball(8, centre, radius),
+        1 => EditOp::smooth_ball(centre, radius, 0.5),
+        2 => EditOp::paint_ball(2, centre, radius),
+        3 => {
+            let half = [radius, random.between(1.0, 4.0), radius];
+            let brush = Brush::Box { centre, half, rotation: [0.0, 0.2, 0.0, 1.0] };
+            BrushOp::new(brush, Action::Dig).into()
+        }
+        _ => EditOp::dig_ball(centre, radius),
+    }
+}

@@ -1,0 +1,135 @@
+//! The state that a host is the authority of: cells of any block, at any mip.
+//!
+//! At mip 0 the grid has it. A coarser block is what the ground is there, with the cells over each edit
+//! computed from the finer ones; that way both sides compute the same without the chunks that were
+//! never edited.
+
+use super::Verdict;
+use crate::edit::EditOp;
+use crate::terrain::{FillRequest, Placement};
+use crate::voxel::{
+    ChunkPos, ChunkState, DenseBox, FarPyramid, MAX_MIP, MipBlock, Region, UnlistedChunks,
+    VoxelGrid,
+};
+use rustc_hash::FxHashSet;
+use xxhash_rust::xxh3::Xxh3;
+
+/// The world of a [`Host`](super::Host), for one call: cells, ground, and what the game decides.
+pub struct HostWorld<'a> {
+    /// The cells. Chunks that are unknown are filled by `ground` when an edit needs them.
+    pub grid: &'a mut VoxelGrid,
+    /// Where voxels lie.
+    pub placement: Placement,
+    /// Fills a block as it was last saved: from the store, else from the generator.
+    pub ground: &'a dyn Fn(&mut FillRequest<'_>),
+    /// Fills a block as the generator makes it, without any edit. Not called in a world without a
+    /// generator.
+    pub generated: &'a dyn Fn(&mut FillRequest<'_>),
+    /// Decides about an operation of a guest, by its number.
+    pub decide: &'a mut dyn FnMut(u64, &EditOp) -> Verdict,
+}
+
+impl HostWorld<'_> {
+    fn is_known(&self) -> bool {
+        self.grid.unlisted() == UnlistedChunks::Air
+    }
+}
+
+/// What is known of a world besides its grid.
+pub(super) struct Truth {
+    max_mip: u8,
+    /// Blocks over chunks that were edited, at every mip.
+    edited: FxHashSet<MipBlock>,
+    /// Coarse blocks over edited chunks.
+    pyramid: FarPyramid,
+}
+
+impl Truth {
+    pub fn new(max_mip: u8) -> Truth {
+        Truth { max_mip, edited: FxHashSet::default(), pyramid: FarPyramid::default() }
+    }
+
+    /// Whether a block may differ from what the generator makes.
+    pub fn is_edited(&self, block: MipBlock) -> bool {
+        self.edited.contains(&block)
+    }
+
+    pub fn mark_edited(&mut self, chunk: ChunkPos) {
+        for mip in 0..=self.max_mip {
+            if !self.edited.insert(MipBlock::from(chunk).over(mip)) {
+                return;
+            }
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.pyramid.memory() + self.edited.capacity() * (size_of::<MipBlock>() + 1)
+    }
+
+    /// Makes `out` the cells of a block; false if they are not available now.
+    pub fn read(&self, world: &HostWorld<'_>, block: MipBlock, out: &mut DenseBox) -> bool {
+        let is_held = match block.mip {
+            _ if world.is_known() => block.mip <= MAX_MIP,
+            0 => world.grid.held(chunk_of(block)) == ChunkState::Mip(0),
+            _ => return self.pyramid.read(block, block.cells(), out) || fill(world, block, out),
+        };
+        match is_held {
+            true => world.grid.read(block.cells(), block.mip, out).is_ok(),
+            false => fill(world, block, out),
+        }
+    }
+
+    /// Makes sure that all chunks of a region, in voxels, are held. Returns the first that cannot
+    /// be had.
+    pub fn load(&self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
+        let mut cells = DenseBox::default();
+        for chunk in region.blocks::<5>() {
+            if matches!(world.grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air) {
+                continue;
+            }
+            match fill(world, chunk.into(), &mut cells) {
+                true => drop(world.grid.load(&cells)),
+                false => return Err(chunk),
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows an edit of a region, in voxels.
+    pub fn follow(&mut self, world: &HostWorld<'_>, region: Region) {
+        region.blocks::<5>().for_each(|chunk| self.mark_edited(chunk));
+        if world.is_known() {
+            return;
+        }
+        let make = |block: MipBlock, cells: &mut DenseBox| fill(world, block, cells);
+        self.pyramid.raise(world.grid.as_snapshot(), region, 1..=self.max_mip, make);
+    }
+}
+
+fn chunk_of(block: MipBlock) -> ChunkPos {
+    let [x, y, z] = block.pos.to_array();
+    ChunkPos::new(x, y, z)
+}
+
+fn fill(world: &HostWorld<'_>, block: MipBlock, cells: &mut DenseBox) -> bool {
+    FillRequest::fill_block(cells, block, world.placement, |request| (world.ground)(request))
+}
+
+/// Digest of the cells of a region, in voxels, which both sides compare after an operation.
+pub(super) fn digest_of(grid: &VoxelGrid, region: Region, cells: &mut DenseBox) -> u32 {
+    if region.is_empty() || grid.read(region, 0, cells).is_err() {
+        return 0;
+    }
+    let mut hash = Xxh3::new();
+    for corner in [region.min, region.max] {
+        corner.to_array().iter().for_each(|v| hash.update(&v.to_le_bytes()));
+    }
+    hash.update(cells.materials());
+    hash.update(cells.occupancies());
+    for &(at, water) in cells.water() {
+        hash.update(&at.to_le_bytes());
+        hash.update(&[water]);
+    }
+    hash.digest() as u32
+}
