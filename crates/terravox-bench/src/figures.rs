@@ -44,11 +44,13 @@ pub enum Area {
     Front,
     /// Hostile files, damage, kills and faults.
     Trust,
+    /// Replication.
+    Net,
 }
 
 impl Area {
     /// All areas, in the order in which they run.
-    pub const ALL: [Area; 11] = [
+    pub const ALL: [Area; 12] = [
         Area::Storage,
         Area::Mesh,
         Area::Collide,
@@ -60,6 +62,7 @@ impl Area {
         Area::Bodies,
         Area::Front,
         Area::Trust,
+        Area::Net,
     ];
 
     /// Returns the name on the command line and in documents.
@@ -76,6 +79,7 @@ impl Area {
             Area::Bodies => "bodies",
             Area::Front => "front",
             Area::Trust => "trust",
+            Area::Net => "net",
         }
     }
 }
@@ -108,7 +112,7 @@ const fn figure(
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
     use Area::{
-        Bodies, Collide, Contacts, Edit, Front, Lod, Mesh, Octree, Particles, Storage, Trust,
+        Bodies, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Particles, Storage, Trust,
     };
     use Bound::{AtLeast, AtMost};
     &[
@@ -227,6 +231,15 @@ pub const FIGURES: &[Figure] = {
         figure(Trust, "fault_points_failed", "points", AtMost(0.0), None),
         figure(Trust, "kills_failed", "kills", AtMost(0.0), None),
         figure(Trust, "edit_estimate_error", "×", AtMost(3.0), Some(1.5)),
+        figure(Net, "op_bytes", "B", AtMost(40.0), Some(24.0)),
+        figure(Net, "delta_r4_bytes", "B", AtMost(700.0), Some(400.0)),
+        figure(Net, "bit_rle_vs_rle", "×", AtMost(0.7), Some(0.6)),
+        figure(Net, "join_bytes_vs_mip0", "×", AtMost(0.166), Some(0.077)),
+        figure(Net, "join_generated_kib", "KiB", AtMost(256.0), Some(64.0)),
+        figure(Net, "first_picture_s", "s", AtMost(2.0), Some(0.7)),
+        figure(Net, "converge_s", "s", AtMost(1.0), Some(0.4)),
+        figure(Net, "idle_tick_us", "µs", AtMost(500.0), Some(50.0)),
+        figure(Net, "host_kib_per_guest", "KiB", AtMost(512.0), Some(64.0)),
     ]
 };
 

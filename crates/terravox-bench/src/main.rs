@@ -12,6 +12,7 @@ mod lod;
 mod machine;
 mod markdown;
 mod mesh;
+mod net;
 mod octree;
 mod particles;
 mod report;
@@ -34,7 +35,7 @@ usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench soak [--seconds N] [--seed N]
 
 AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, trust,
-       or all
+       net, or all
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills
@@ -186,6 +187,7 @@ fn run(request: &Request) -> Result<(), String> {
                 let parts = parts(area).iter().filter(|part| is_wanted(part.name));
                 parts.for_each(|part| (part.measure)(&mut report));
             }
+            Area::Net => net::run(&mut report),
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
         }

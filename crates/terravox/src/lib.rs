@@ -45,6 +45,7 @@
 //! | choose materials | [`MaterialTable`], [`Material`], [`mesh::shade`] |
 //! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
 //! | save | [`Terrain::unsaved`], and the crate `terravox-store` |
+//! | let many dig one world | [`replicate`] |
 //! | use your own threads | [`Terrain::take_jobs`], [`Job`] |
 //! | work on cells without a `Terrain` | [`VoxelGrid`], [`voxel`], [`edit::Editor`] |
 //!
@@ -136,6 +137,11 @@ struct CrateReadme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/editing.md")]
 struct EditingGuide;
+
+/// And that of the page about links.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/online.md")]
+struct OnlinePage;
 
 /// And that of the guide to bodies.
 #[cfg(doctest)]

@@ -1,6 +1,8 @@
-//! Which part of a block differs from what a guest has already.
+//! How blocks differ from what a guest has already.
 
-use crate::voxel::{DenseBox, Region, VoxelPos};
+use crate::codec::BitRle;
+use crate::voxel::{DenseBox, Kind, Region, VoxelPos};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The smallest region in which two boxes over the same region differ, if they do.
 pub(super) fn difference(a: &DenseBox, b: &DenseBox) -> Option<Region> {
@@ -42,4 +44,11 @@ pub(super) fn part_of(cells: &DenseBox, region: Region) -> DenseBox {
     let mut part = DenseBox::new(region);
     part.copy_from(cells);
     part
+}
+
+/// Digest of all cells of a block, by which a guest that comes back says what it has.
+pub(super) fn block_digest(cells: &DenseBox, kinds: &[Kind; 256]) -> u64 {
+    let mut code = Vec::new();
+    BitRle { kinds }.encode_box(cells, &mut code);
+    xxh3_64(&code)
 }

@@ -1,8 +1,8 @@
 //! The guest: it holds part of a host's world, and shows its own edits at once.
 
-use super::host::block_digest;
+use super::delta::block_digest;
 use super::interest::Interest;
-use super::message::{Generator, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
+use super::message::{GeneratorId, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
 use super::op_wire::rounded_op;
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
 use super::replica::{Applied, BlockState, Generate, Replica};
@@ -27,7 +27,7 @@ pub enum GuestEvent {
         /// Its number, the author of its edits.
         guest: u64,
         /// What made the ground, if a generator did.
-        generator: Option<Generator>,
+        generator: Option<GeneratorId>,
     },
     /// An operation of this guest is part of the world.
     Confirmed {
@@ -116,7 +116,7 @@ impl Guest {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken, self.parked) = (false, 0, None);
         let lost = std::mem::take(&mut self.predictions);
-        self.ended.extend(lost.iter().map(|prediction| prediction.region));
+        lost.iter().for_each(|prediction| self.note_ended(prediction.region));
         if let Some(replica) = &mut self.replica {
             replica.blocks.retain(|_, state| *state != BlockState::Wanted);
             replica.blocks.values_mut().for_each(|state| *state = BlockState::Stale);
@@ -235,12 +235,7 @@ impl Guest {
     /// [`EditError`]; nothing is then sent.
     pub fn edit(&mut self, op: &EditOp) -> Result<u64, EditError> {
         let op = rounded_op(op);
-        let Some(replica) = self.replica.as_ref().filter(|_| self.is_started) else {
-            return Err(EditError::Invalid("there is no world yet"));
-        };
-        if self.predictions.len() >= MAX_PREDICTIONS {
-            return Err(EditError::Invalid("too many operations wait for the host"));
-        }
+        let replica = self.check_ready()?;
         let region = self.editor.reach(&replica.grid, &op)?.write;
         let number = self.number();
         self.send(EDITS, &ToHost::Edit { number, op: op.clone() });
@@ -249,11 +244,24 @@ impl Guest {
     }
 
     /// Asks the host to undo the last stroke of this guest, or to redo it. Returns its number.
-    pub fn undo(&mut self, is_redo: bool) -> u64 {
+    ///
+    /// # Errors
+    /// [`EditError::Invalid`] as for [`Guest::edit`]; nothing is then sent.
+    pub fn undo(&mut self, is_redo: bool) -> Result<u64, EditError> {
+        self.check_ready()?;
         let number = self.number();
         self.send(EDITS, &ToHost::Undo { number, is_redo });
         self.predictions.push_back(Prediction { number, op: None, region: Region::default() });
-        number
+        Ok(number)
+    }
+
+    /// Returns an error unless there is a world that can be edited.
+    fn check_ready(&self) -> Result<&Replica, EditError> {
+        if self.predictions.len() >= MAX_PREDICTIONS {
+            return Err(EditError::Invalid("too many operations wait for the host"));
+        }
+        let replica = self.replica.as_ref().filter(|_| self.is_started);
+        replica.ok_or(EditError::Invalid("there is no world yet: wait for GuestEvent::Welcome"))
     }
 
     fn number(&mut self) -> u64 {
@@ -273,6 +281,10 @@ impl Guest {
             self.edits_taken += 1;
             self.take(message, generate)?;
             self.take_bulk(generate)?;
+        }
+        let outdated = self.replica.as_mut().map(|replica| std::mem::take(&mut replica.outdated));
+        for part in outdated.unwrap_or_default().chunks(BLOCKS_PER_MESSAGE) {
+            self.send(BULK, &ToHost::Refresh(part.to_vec()));
         }
         Ok(())
     }
@@ -367,8 +379,19 @@ impl Guest {
     fn end_prediction(&mut self, number: u64) -> Option<Prediction> {
         let at = self.predictions.iter().position(|entry| entry.number == number)?;
         let ended = self.predictions.remove(at)?;
-        self.ended.push(ended.region);
+        self.note_ended(ended.region);
         Some(ended)
+    }
+
+    fn note_ended(&mut self, region: Region) {
+        self.ended.push(region);
+        // A guest that nothing shows must not collect them.
+        if self.ended.len() > MAX_PREDICTIONS {
+            self.ended.clear();
+            if let Some(replica) = &mut self.replica {
+                replica.changed.forget();
+            }
+        }
     }
 
     fn note(&mut self, applied: Applied, author: Option<u64>) {
@@ -395,6 +418,12 @@ impl Guest {
     /// The blocks that are wanted or here.
     pub fn blocks(&self) -> impl Iterator<Item = MipBlock> {
         self.replica.iter().flat_map(|replica| replica.blocks.keys().copied())
+    }
+
+    /// Whether the cells of a block are here.
+    pub fn has(&self, block: MipBlock) -> bool {
+        let state = self.replica.as_ref().and_then(|replica| replica.blocks.get(&block));
+        state.is_some_and(|state| *state != BlockState::Wanted)
     }
 
     /// Whether all blocks that are wanted are here.

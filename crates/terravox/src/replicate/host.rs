@@ -1,14 +1,15 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
-use super::delta::{difference, part_of};
+use super::delta::{block_digest, difference, part_of};
 use super::hosted::{HostedGuest, Request};
-use super::message::{PROTOCOL_VERSION, ToGuest, ToHost, Under, WorldInfo};
+use super::message::{ToGuest, ToHost, Under, WorldInfo};
+use super::options::HostOptions;
 use super::pipe::{BULK, EDITS};
 use super::subscription::NextBlock;
 use super::truth::{HostWorld, Truth, digest_of};
-use super::{Generator, LinkKind, PipeError, Verdict};
+use super::{LinkKind, PipeError, Verdict};
 use crate::codec::BitRle;
-use crate::edit::{EditLimits, EditOp, EditSummary, Editor, History};
+use crate::edit::{EditOp, EditSummary, Editor, History};
 use crate::terrain::FillRequest;
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
@@ -25,38 +26,6 @@ const MAX_OP_BYTES: usize = 600;
 
 /// Cells that changed are compared by a digest only up to this many.
 const MAX_DIGEST_CELLS: u64 = 1 << 21;
-
-/// Options of a [`Host`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostOptions {
-    /// The coarsest mip that guests see: blocks of it are the roots of what they hold. At most 12,
-    /// and at most 8 in a world where unlisted chunks are air.
-    pub max_mip: u8,
-    /// The generator of the ground. Guests that know it make the ground themselves.
-    pub generator: Option<Generator>,
-    /// Most blocks that one guest may hold.
-    pub max_blocks: usize,
-    /// What one operation of a guest may cost.
-    pub edit_limits: EditLimits,
-    /// Operations a second that a guest may send for long; twice as many at once.
-    pub edits_per_s: u32,
-    /// Bytes of undo history of each guest.
-    pub history_bytes: usize,
-}
-
-impl Default for HostOptions {
-    fn default() -> HostOptions {
-        let edit_limits = EditLimits { max_cells: 1 << 21, max_chunks: 512, max_work: 200_000_000 };
-        HostOptions {
-            max_mip: 8,
-            generator: None,
-            max_blocks: 16_384,
-            edit_limits,
-            edits_per_s: 30,
-            history_bytes: 1 << 20,
-        }
-    }
-}
 
 /// What happened in a tick, for the game.
 #[derive(Clone, Debug, PartialEq)]
@@ -349,7 +318,7 @@ impl Host {
         Ok((summary, reach.read))
     }
 
-    /// Tells all guests of an operation: those who hold all that it read get the operation, all
+    /// Tells all guests of an operation: guests that hold all that it read get the operation, all
     /// others the cells.
     fn announce(
         &mut self,
@@ -418,7 +387,7 @@ impl Host {
         region: Region,
     ) -> bool {
         if !self.truth.read(world, block, &mut self.cells) {
-            entry.blocks.refresh(block);
+            entry.blocks.mark_cells(block, region);
             return false;
         }
         self.send_box(entry, world, block, Under::Held, region);
@@ -495,22 +464,4 @@ struct Author {
     guest: u64,
     /// Whether the guest has the operation as it was applied.
     has_op: bool,
-}
-
-/// Digest of all cells of a block, by which a guest that comes back says what it has.
-pub(super) fn block_digest(cells: &DenseBox, kinds: &[crate::voxel::Kind; 256]) -> u64 {
-    let mut code = Vec::new();
-    BitRle { kinds }.encode_box(cells, &mut code);
-    xxhash_rust::xxh3::xxh3_64(&code)
-}
-
-/// Whether both sides speak the same version.
-pub(super) fn check_version(version: u8) -> Result<(), String> {
-    match version == PROTOCOL_VERSION {
-        true => Ok(()),
-        false => Err(format!(
-            "protocol version {version} is not supported; this side speaks {PROTOCOL_VERSION}: \
-             update the older one"
-        )),
-    }
 }

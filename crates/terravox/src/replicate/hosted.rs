@@ -1,8 +1,8 @@
 //! A guest, as its host sees it: what it asked for, and what it is owed.
 
 use super::LinkKind;
-use super::host::{HostOptions, check_version};
-use super::message::{ToGuest, ToHost};
+use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
+use super::options::HostOptions;
 use super::pipe::{BULK, EDITS, Pipe, STREAMS};
 use super::subscription::Subscriptions;
 use crate::edit::History;
@@ -169,10 +169,10 @@ impl HostedGuest {
                 }
             }
             ToHost::Unsubscribe(blocks) => {
-                blocks.into_iter().for_each(|block| self.blocks.remove(block));
+                blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
             }
             ToHost::Refresh(blocks) => {
-                blocks.into_iter().for_each(|block| self.blocks.refresh(block));
+                blocks.into_iter().for_each(|block| self.blocks.refresh(block, options.max_mip));
             }
             ToHost::Edit { number, .. } | ToHost::Undo { number, .. } => {
                 return self.take_edit(number, message).map(Some);
@@ -246,5 +246,16 @@ impl HostedGuest {
             let end = self.pipe.end(BULK);
             blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
         }
+    }
+}
+
+/// Whether both sides speak the same version.
+fn check_version(version: u8) -> Result<(), String> {
+    match version == PROTOCOL_VERSION {
+        true => Ok(()),
+        false => Err(format!(
+            "protocol version {version} is not supported; this side speaks {PROTOCOL_VERSION}: \
+             update the older one"
+        )),
     }
 }

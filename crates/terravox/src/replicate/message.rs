@@ -5,10 +5,11 @@
 //! code.
 
 use super::op_wire::{put_op, take_op};
-use super::wire::{Input, put_block, put_bytes, put_region_in, put_signed, put_varint};
+use super::wire::{
+    Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_varint,
+};
 use crate::edit::EditOp;
 use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape};
-use std::fmt;
 
 /// Version of the protocol: both sides must have the same.
 pub const PROTOCOL_VERSION: u8 = 1;
@@ -25,26 +26,9 @@ const MAX_TEXT: usize = 200;
 /// Most bytes of the parameters of a generator.
 const MAX_PARAMETERS: usize = 4096;
 
-/// Why bytes are not a valid message, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MessageError {
-    /// Offset of the invalid data in the message.
-    pub offset: usize,
-    /// What is wrong with it.
-    pub what: &'static str,
-}
-
-impl fmt::Display for MessageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "message, byte {}: {}", self.offset, self.what)
-    }
-}
-
-impl std::error::Error for MessageError {}
-
 /// The generator that made the ground of a world: what a guest needs to make the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Generator {
+pub struct GeneratorId {
     /// Its name, at most 200 bytes.
     pub name: String,
     /// Its version: another one makes other ground.
@@ -89,7 +73,7 @@ pub(super) struct WorldInfo {
     pub max_mip: u8,
     pub voxel_size_m: f64,
     pub origin_m: [f64; 3],
-    pub generator: Option<Generator>,
+    pub generator: Option<GeneratorId>,
     pub materials: MaterialTable,
 }
 
@@ -417,7 +401,7 @@ fn take_info(input: &mut Input<'_>) -> Result<WorldInfo, MessageError> {
                 return input.wrong("a number has more than 32 bits");
             };
             let parameters = input.bytes(MAX_PARAMETERS)?.to_vec();
-            Some(Generator { name, version, parameters })
+            Some(GeneratorId { name, version, parameters })
         }
     };
     let count = input.count(22)?;

@@ -5,8 +5,8 @@
 //! sends each [`Guest`] the blocks that it wants; a guest predicts its own edits, and shows the rest in
 //! a [`Terrain`](crate::Terrain).
 //!
-//! - Ground that nobody edited is not sent where the guest has the [`Generator`].
-//! - An edit goes out as the operation to those who hold all of it, with a digest of the result; to
+//! - Unedited ground is not sent where the guest has the [`GeneratorId`].
+//! - An edit goes out as the operation to guests that hold all of it, with a digest of the result; to
 //!   others as cells. Coarse cells over an edit are computed on both sides.
 //! - Coarse blocks come first. Edits never wait behind cells: they have a stream of their own.
 //! - A guest that reads slowly is caught up from the world, not from a queue.
@@ -21,6 +21,7 @@ mod interest;
 mod link;
 mod message;
 mod op_wire;
+mod options;
 mod pipe;
 mod replica;
 mod shown;
@@ -31,12 +32,14 @@ mod truth;
 mod wire;
 
 pub use guest::{Guest, GuestEvent};
-pub use host::{Host, HostEvent, HostOptions};
+pub use host::{Host, HostEvent};
 pub use interest::Interest;
 pub use link::{LinkOptions, VirtualLink};
-pub use message::{Generator, MessageError, PROTOCOL_VERSION};
+pub use message::{GeneratorId, PROTOCOL_VERSION};
+pub use options::HostOptions;
 pub use pipe::LinkKind;
 pub use truth::HostWorld;
+pub use wire::MessageError;
 
 use crate::edit::EditOp;
 use std::fmt;

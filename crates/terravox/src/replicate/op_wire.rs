@@ -3,8 +3,7 @@
 //! A dig of a ball is some 14 bytes: numbers that are multiples of 1/256 voxel are short, and what has
 //! its default is left out.
 
-use super::message::MessageError;
-use super::wire::{Input, put_number, put_signed, put_varint, rounded};
+use super::wire::{Input, MessageError, put_number, put_signed, put_varint, rounded};
 use crate::codec::BitRle;
 use crate::edit::{
     Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,

@@ -37,9 +37,43 @@ pub(super) struct Replica {
     placement: Placement,
     pub max_mip: u8,
     editor: Editor,
-    /// Blocks whose cells changed, with the region, in cells of the block, since last taken.
-    pub changed: Vec<(MipBlock, Region)>,
+    pub changed: ReplicaChanges,
+    /// Blocks that missed a change of a finer one, to be sent again.
+    pub outdated: Vec<MipBlock>,
     cells: DenseBox,
+}
+
+/// What changed since it was last taken: everything, at first and after very many changes.
+#[derive(Default)]
+pub(super) struct ReplicaChanges {
+    is_listed: bool,
+    list: Vec<(MipBlock, Region)>,
+}
+
+/// Most changes that are listed.
+const MAX_CHANGES: usize = 1 << 14;
+
+impl ReplicaChanges {
+    /// Adds a region of a block, in its cells.
+    fn add(&mut self, block: MipBlock, region: Region) {
+        if self.list.len() == MAX_CHANGES {
+            self.forget();
+        }
+        if self.is_listed {
+            self.list.push((block, region));
+        }
+    }
+
+    /// Counts everything as changed.
+    pub fn forget(&mut self) {
+        *self = ReplicaChanges::default();
+    }
+
+    /// Takes the list; `None` if everything changed.
+    pub fn take(&mut self) -> Option<Vec<(MipBlock, Region)>> {
+        let list = std::mem::take(&mut self.list);
+        std::mem::replace(&mut self.is_listed, true).then_some(list)
+    }
 }
 
 /// What came of an operation.
@@ -60,7 +94,8 @@ impl Replica {
             placement,
             max_mip,
             editor: Editor::default(),
-            changed: Vec::new(),
+            changed: ReplicaChanges::default(),
+            outdated: Vec::new(),
             cells: DenseBox::default(),
         }
     }
@@ -156,12 +191,10 @@ impl Replica {
             Ok(_) => return Err("bytes follow the cells of a block".to_owned()),
             Err(error) => return Err(format!("the cells of a block are invalid: {error}")),
         }
-        if !self.blocks.contains_key(&block) {
-            // Dropped while they were on their way.
-            return Ok(());
-        }
         match under {
             Under::Held => self.patch(block, &part, generate),
+            // Dropped while they were on their way.
+            _ if !self.blocks.contains_key(&block) => Ok(()),
             Under::Air | Under::Ground => {
                 let mut cells = DenseBox::new(block.cells());
                 if under == Under::Ground && !self.generate(block, generate, &mut cells) {
@@ -169,7 +202,7 @@ impl Replica {
                 }
                 cells.copy_from(&part);
                 self.put(block, &cells);
-                self.changed.push((block, block.cells()));
+                self.changed.add(block, block.cells());
                 Ok(())
             }
         }
@@ -183,27 +216,35 @@ impl Replica {
     ) -> Result<(), String> {
         match self.blocks.get(&block) {
             Some(BlockState::Ground | BlockState::Cells) => {}
-            // Dropped and wanted again while it was on its way: all cells follow.
-            _ => return Ok(()),
+            _ if block.mip > 0 => return Ok(()),
+            _ => {
+                // Dropped while they were on their way, so the coarse cells cannot follow.
+                let over = (block.mip + 1..=self.max_mip).map(|mip| block.over(mip));
+                self.outdated.extend(over.filter(|block| self.blocks.contains_key(block)));
+                return Ok(());
+            }
         }
         if !self.make_real(block, generate) {
             return Err(NO_GROUND.to_owned());
         }
         let region = part.region();
+        self.changed.add(block, region);
         match block.mip {
-            0 => drop(self.grid.write(part)),
+            0 => {
+                drop(self.grid.write(part));
+                self.raise(region, generate);
+            }
             _ => {
                 let kinds = self.kinds();
                 self.pyramid.patch(block, part, &kinds);
             }
         }
-        self.changed.push((block, region));
-        self.raise(region.finer(block.mip.into()), block.mip + 1, generate);
         Ok(())
     }
 
-    /// Computes the coarser cells over a region, in voxels, from mip `first` on.
-    fn raise(&mut self, region: Region, first: u8, generate: Generate<'_>) {
+    /// Computes the coarse cells over all chunks that a region, in voxels, touches.
+    fn raise(&mut self, region: Region, generate: Generate<'_>) {
+        let region = region.coarser(5).finer(5);
         let (blocks, placement) = (&mut self.blocks, self.placement);
         let make = |block: MipBlock, cells: &mut DenseBox| {
             let Some(state) = blocks.get_mut(&block) else { return false };
@@ -213,14 +254,14 @@ impl Replica {
             *state = BlockState::Cells;
             FillRequest::fill_block(cells, block, placement, |request| generate(request))
         };
-        let mips = first..=self.max_mip;
+        let mips = 1..=self.max_mip;
         self.pyramid.raise(self.grid.as_snapshot(), region, mips.clone(), make);
         for mip in mips {
             let cells = region.coarser(mip.into());
             for pos in cells.coarser(5).voxels() {
                 let block = MipBlock { mip, pos };
                 if self.blocks.get(&block) == Some(&BlockState::Cells) {
-                    self.changed.push((block, cells.intersect(block.cells())));
+                    self.changed.add(block, cells.intersect(block.cells()));
                 }
             }
         }
@@ -247,9 +288,9 @@ impl Replica {
         }
         for chunk in region.blocks::<5>() {
             let block = MipBlock::from(chunk);
-            self.changed.push((block, region.intersect(block.cells())));
+            self.changed.add(block, region.intersect(block.cells()));
         }
-        self.raise(region, 1, generate);
+        self.raise(region, generate);
         Applied::Changed(region)
     }
 
@@ -268,7 +309,7 @@ impl Replica {
             if self.blocks.contains_key(&block) {
                 self.drop_cells(block);
                 self.blocks.insert(block, BlockState::Ground);
-                self.changed.push((block, block.cells()));
+                self.changed.add(block, block.cells());
             }
         }
     }

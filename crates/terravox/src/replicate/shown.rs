@@ -27,7 +27,9 @@ impl Guest {
     /// Writes what changed since the last call into a terrain: the host's cells, then predictions.
     pub fn show(&mut self, terrain: &mut Terrain, generate: impl Fn(&mut FillRequest<'_>)) {
         let Some(replica) = &mut self.replica else { return };
-        let changed = std::mem::take(&mut replica.changed);
+        let changed = replica.changed.take().unwrap_or_else(|| {
+            replica.blocks.keys().map(|&block| (block, block.cells())).collect()
+        });
         let mut regions = std::mem::take(&mut self.ended);
         let predicted = self.predictions.iter();
         regions.extend(predicted.map(|prediction| prediction.region));

@@ -63,19 +63,35 @@ impl Subscriptions {
     }
 
     /// Drops a block and all finer ones in it.
-    pub fn remove(&mut self, block: MipBlock) {
-        if self.blocks.remove(&block).is_some() && block.mip > 0 {
-            block.children().into_iter().for_each(|child| self.remove(child));
+    pub fn remove(&mut self, block: MipBlock, max_mip: u8) {
+        if block.mip > 0 && self.blocks.contains_key(&block) {
+            block.children().into_iter().for_each(|child| self.remove(child, max_mip));
+        }
+        let removed = self.blocks.remove(&block);
+        if block.mip == 0 && removed.is_some_and(|entry| entry.dirty.is_some()) {
+            self.mark_coarse(block, max_mip);
+        }
+    }
+
+    /// Marks the coarse cells over a changed chunk whose cells are not sent: the guest cannot
+    /// compute them.
+    fn mark_coarse(&mut self, chunk: MipBlock, max_mip: u8) {
+        for mip in 1..=max_mip {
+            let block = chunk.over(mip);
+            self.mark_cells(block, chunk.voxels().coarser(mip.into()));
         }
     }
 
     /// Sends a block again, if it is there.
-    pub fn refresh(&mut self, block: MipBlock) {
+    pub fn refresh(&mut self, block: MipBlock, max_mip: u8) {
         if let Some(subscription) = self.blocks.get_mut(&block)
             && subscription.sent > 0
         {
-            *subscription = Subscription::default();
+            let old = std::mem::take(subscription);
             self.queue(block);
+            if block.mip == 0 && old.dirty.is_some() {
+                self.mark_coarse(block, max_mip);
+            }
         }
     }
 
@@ -89,38 +105,36 @@ impl Subscriptions {
         self.blocks.get(&block).is_some_and(|entry| entry.sent > 0)
     }
 
-    /// Marks what a change of a region, in voxels, changes of the blocks that were sent. Coarse
-    /// cells that the guest computes from finer ones are left out.
+    /// Marks what a change of a region, in voxels, changes of the blocks that were sent: the cells of
+    /// each chunk, or the coarse cells over it. The coarse cells over a chunk that was sent follow
+    /// from it.
     pub fn mark(&mut self, region: Region, max_mip: u8) {
-        for mip in 0..=max_mip {
-            let cells = region.coarser(mip.into());
-            for pos in cells.coarser(5).voxels() {
-                let block = MipBlock { mip, pos };
-                if !self.is_sent(block) || (mip > 0 && self.follows(block, region)) {
-                    continue;
-                }
-                let inside = cells.intersect(block.cells());
-                let min = block.cells().min;
-                let local = [inside.min - min, inside.max - min];
-                let [low, high] = local.map(|v| v.to_array().map(|v| v as u8));
-                let Some(entry) = self.blocks.get_mut(&block) else { continue };
-                entry.dirty = Some(match entry.dirty {
-                    None => {
-                        self.dirty.push_back(block);
-                        [low, high]
-                    }
-                    Some([a, b]) => {
-                        [[0, 1, 2].map(|i| a[i].min(low[i])), [0, 1, 2].map(|i| b[i].max(high[i]))]
-                    }
-                });
+        for chunk in region.blocks::<5>() {
+            let block = MipBlock::from(chunk);
+            match self.is_sent(block) {
+                true => self.mark_cells(block, region.intersect(chunk.region())),
+                false => self.mark_coarse(block, max_mip),
             }
         }
     }
 
-    /// Whether the guest has all finer blocks of a block over a region, in voxels.
-    fn follows(&self, block: MipBlock, region: Region) -> bool {
-        let mut children = block.children().into_iter();
-        children.all(|child| child.voxels().intersect(region).is_empty() || self.is_sent(child))
+    /// Marks cells of a block to be sent again, if it was sent.
+    pub fn mark_cells(&mut self, block: MipBlock, cells: Region) {
+        let Some(entry) = self.blocks.get_mut(&block).filter(|entry| entry.sent > 0) else {
+            return;
+        };
+        let min = block.cells().min;
+        let local = [cells.min - min, cells.max - min];
+        let [low, high] = local.map(|v| v.to_array().map(|v| v as u8));
+        entry.dirty = Some(match entry.dirty {
+            None => {
+                self.dirty.push_back(block);
+                [low, high]
+            }
+            Some([a, b]) => {
+                [[0, 1, 2].map(|i| a[i].min(low[i])), [0, 1, 2].map(|i| b[i].max(high[i]))]
+            }
+        });
     }
 
     /// Whether changes wait to be sent.
@@ -138,9 +152,8 @@ impl Subscriptions {
     pub fn next(&mut self) -> Option<NextBlock> {
         if self.has_dirty() {
             let block = self.dirty.pop_front()?;
-            let [low, high] = self.blocks.get_mut(&block)?.dirty.take()?;
-            let at = |v: [u8; 3]| block.cells().min + VoxelPos::from(v.map(i32::from));
-            return Some(NextBlock::Part(block, Region { min: at(low), max: at(high) }));
+            let dirty = self.blocks.get_mut(&block)?.dirty.take()?;
+            return Some(NextBlock::Part(block, region_of(block, dirty)));
         }
         for queue in self.queues.iter_mut().rev() {
             while let Some(block) = queue.pop_front() {
@@ -172,4 +185,11 @@ impl Subscriptions {
         self.blocks.capacity() * 8 / 7 * entry
             + (queued + self.dirty.capacity()) * size_of::<MipBlock>()
     }
+}
+
+/// The cells between two corners in a block.
+fn region_of(block: MipBlock, corners: [[u8; 3]; 2]) -> Region {
+    let [min, max] =
+        corners.map(|corner| block.cells().min + VoxelPos::from(corner.map(i32::from)));
+    Region { min, max }
 }

@@ -96,14 +96,16 @@ impl Truth {
         Ok(())
     }
 
-    /// Follows an edit of a region, in voxels.
+    /// Follows an edit of a region, in voxels: coarse cells over all chunks that it touches are
+    /// computed from them. Whole chunks, so that the order and the size of edits do not matter.
     pub fn follow(&mut self, world: &HostWorld<'_>, region: Region) {
         region.blocks::<5>().for_each(|chunk| self.mark_edited(chunk));
         if world.is_known() {
             return;
         }
         let make = |block: MipBlock, cells: &mut DenseBox| fill(world, block, cells);
-        self.pyramid.raise(world.grid.as_snapshot(), region, 1..=self.max_mip, make);
+        let chunks = region.coarser(5).finer(5);
+        self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);
     }
 }
 

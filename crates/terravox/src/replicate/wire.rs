@@ -2,14 +2,31 @@
 //!
 //! Every number has one code; [`Input`] refuses all others, so equal bytes are equal messages.
 
-use super::message::MessageError;
 use crate::voxel::{LIMIT, MipBlock, Region, VoxelPos};
+use std::fmt;
 
 /// Positions and lengths are short if they are multiples of 1/256 voxel.
 const STEPS_PER_VOXEL: f64 = 256.0;
 
 /// Most steps of a short number: 2³² voxels.
 const MAX_STEPS: f64 = (1u64 << 40) as f64;
+
+/// Why bytes are not a valid message, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageError {
+    /// Offset of the invalid data in the message.
+    pub offset: usize,
+    /// What is wrong with it.
+    pub what: &'static str,
+}
+
+impl fmt::Display for MessageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message, byte {}: {}", self.offset, self.what)
+    }
+}
+
+impl std::error::Error for MessageError {}
 
 /// Appends a number, 7 bits a byte, lowest first.
 pub(super) fn put_varint(mut value: u64, out: &mut Vec<u8>) {

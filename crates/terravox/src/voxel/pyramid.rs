@@ -1,8 +1,8 @@
 //! Coarse blocks that are kept apart from a grid and follow its edits.
 //!
 //! A far block of a grid takes over all finer cells that are in memory, so what it is depends on
-//! what was loaded. A block of a pyramid is what was put there, with the cells over an edit in the
-//! place of its own: two sides that see the same blocks and the same edits have the same pyramid,
+//! what was loaded. A block of a pyramid is what was put there, with the cells over an edit instead
+//! of its own: two sides that see the same blocks and the same edits have the same pyramid,
 //! whatever else they load.
 
 use super::dense::DenseBox;
@@ -55,8 +55,8 @@ impl FarPyramid {
         bytes + water
     }
 
-    /// Computes the cells over `region`, in voxels, from mip `first` to mip `top`, each from the
-    /// mip below: that of `grid` below mip 1. Blocks that are not there are made by `make`, or left
+    /// Computes the cells over `region`, in voxels, of these mips, each from the mip below: that of
+    /// `grid` below mip 1. Blocks that are not there are made by `make`, or left
     /// out if it returns false.
     pub fn raise(
         &mut self,

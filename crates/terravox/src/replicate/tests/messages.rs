@@ -4,7 +4,7 @@ use super::simulation::{Random, random_op};
 use crate::edit::{
     Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,
 };
-use crate::replicate::message::{Generator, ToGuest, ToHost, Under, WorldInfo};
+use crate::replicate::message::{GeneratorId, ToGuest, ToHost, Under, WorldInfo};
 use crate::replicate::op_wire::{put_op, rounded_op};
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ fn to_guest() -> Vec<ToGuest> {
     let block = MipBlock::new(3, [-4, 0, 7]);
     let cells = block.cells();
     let region = Region { min: cells.min, max: cells.max };
-    let generator = Generator { name: "hills".into(), version: 3, parameters: vec![7; 8] };
+    let generator = GeneratorId { name: "hills".into(), version: 3, parameters: vec![7; 8] };
     let info = WorldInfo {
         author: 9,
         max_mip: 8,

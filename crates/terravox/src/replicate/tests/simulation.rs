@@ -131,6 +131,15 @@ impl Simulation {
     }
 
     pub fn step(&mut self) {
+        self.step_with(true);
+    }
+
+    /// A step in which guests may leave for any reason.
+    pub fn step_lenient(&mut self) {
+        self.step_with(false);
+    }
+
+    fn step_with(&mut self, is_strict: bool) {
         self.now_us += TICK_US;
         let now = self.now_us;
         for player in &mut self.players {
@@ -143,10 +152,12 @@ impl Simulation {
             for event in host.events() {
                 match event {
                     HostEvent::Joining { guest, token } => {
-                        assert_eq!(token, b"token");
+                        assert!(!is_strict || token == b"token");
                         host.admit(guest, world);
                     }
-                    HostEvent::Left { reason, .. } => assert_eq!(reason, "the cable was pulled"),
+                    HostEvent::Left { reason, .. } => {
+                        assert!(!is_strict || reason == "the cable was pulled", "{reason}");
+                    }
                     HostEvent::Edited { .. } => {}
                 }
             }

@@ -1,0 +1,163 @@
+//! A host and its guests on a clock of their own.
+
+use terravox::edit::EditOp;
+use terravox::replicate::{
+    GeneratorId, Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind,
+    LinkOptions, Verdict, VirtualLink,
+};
+use terravox::terrain::{FillRequest, Placement};
+use terravox::voxel::{DenseBox, VoxelGrid};
+
+/// Microseconds of a tick.
+pub const TICK_US: u64 = 10_000;
+
+/// Fills a block.
+pub type Fill = fn(&mut FillRequest<'_>);
+
+/// A guest and its two links.
+pub struct Player {
+    pub guest: Guest,
+    pub number: u64,
+    up: VirtualLink,
+    pub down: VirtualLink,
+    pub eye: [f64; 3],
+    pub interest: Interest,
+}
+
+/// A host, its world and its guests.
+pub struct Session {
+    pub host: Host,
+    pub grid: VoxelGrid,
+    pub players: Vec<Player>,
+    pub now_us: u64,
+    ground: Fill,
+    has_generator: bool,
+}
+
+impl Session {
+    /// A world that a generator makes, if there is one, else all that is in the grid.
+    pub fn new(grid: VoxelGrid, generator: Option<Fill>, max_mip: u8) -> Session {
+        let id = generator.map(|_| GeneratorId { name: "bench".into(), ..GeneratorId::default() });
+        let options =
+            HostOptions { generator: id, max_mip, edits_per_s: 10_000, ..HostOptions::default() };
+        Session {
+            host: Host::new(options),
+            grid,
+            players: Vec::new(),
+            now_us: 0,
+            ground: generator.unwrap_or(|request| request.set_missing()),
+            has_generator: generator.is_some(),
+        }
+    }
+
+    pub fn join(&mut self, link: LinkOptions, eye: [f64; 3], interest: Interest) {
+        let seed = 2 * self.players.len() as u64 + 1;
+        let number = self.host.connect(LinkKind::Datagrams);
+        self.players.push(Player {
+            guest: Guest::new(LinkKind::Datagrams, b""),
+            number,
+            up: VirtualLink::new(link, seed),
+            down: VirtualLink::new(link, seed + 1),
+            eye,
+            interest,
+        });
+    }
+
+    /// Calls a function with the host and its world.
+    pub fn with_world<R>(&mut self, work: impl FnOnce(&mut Host, &mut HostWorld<'_>) -> R) -> R {
+        let (ground, mut decide) = (self.ground, |_: u64, _: &EditOp| Verdict::Accept);
+        let mut world = HostWorld {
+            grid: &mut self.grid,
+            placement: Placement::default(),
+            ground: &ground,
+            generated: &ground,
+            decide: &mut decide,
+        };
+        work(&mut self.host, &mut world)
+    }
+
+    /// One tick of the host, without links.
+    pub fn tick(&mut self) {
+        let now = self.now_us;
+        self.with_world(|host, world| {
+            host.tick(world, now);
+            for event in host.events() {
+                if let HostEvent::Joining { guest, .. } = event {
+                    host.admit(guest, world);
+                }
+            }
+        });
+    }
+
+    /// One tick of all.
+    pub fn step(&mut self) {
+        self.now_us += TICK_US;
+        let now = self.now_us;
+        for player in &mut self.players {
+            while let Some(unit) = player.up.receive(now) {
+                let taken = self.host.receive(player.number, &unit, now);
+                assert_eq!(taken, Ok(()), "the guest is honest");
+            }
+        }
+        self.tick();
+        let (mut unit, ground) = (Vec::new(), self.ground);
+        for player in &mut self.players {
+            while self.host.transmit(player.number, now, &mut unit) {
+                player.down.send(now, &unit);
+            }
+            player.step(now, ground, self.has_generator);
+        }
+    }
+
+    /// Steps until a condition holds, at most for some simulated seconds. Returns the simulated
+    /// seconds that it took.
+    pub fn until(&mut self, seconds: f64, mut is_done: impl FnMut(&mut Session) -> bool) -> f64 {
+        let start = self.now_us;
+        while (self.now_us - start) as f64 / 1e6 <= seconds {
+            self.step();
+            if is_done(self) {
+                return (self.now_us - start) as f64 / 1e6;
+            }
+        }
+        f64::INFINITY
+    }
+
+    /// Whether all guests have all that they want, and no edit is on its way.
+    pub fn is_settled(&mut self) -> bool {
+        self.players.iter().all(|p| p.guest.is_complete() && p.guest.waiting() == 0)
+    }
+
+    /// How many blocks of all guests differ from the host's.
+    pub fn differences(&mut self) -> usize {
+        let players = std::mem::take(&mut self.players);
+        let (mut own, mut theirs, mut count) = (DenseBox::default(), DenseBox::default(), 0);
+        for player in &players {
+            for block in player.guest.blocks() {
+                let is_read = player.guest.read(block, self.ground, &mut theirs);
+                let is_known = self.with_world(|host, world| host.read(world, block, &mut own));
+                count += usize::from(!is_read || !is_known || own != theirs);
+            }
+        }
+        self.players = players;
+        count
+    }
+}
+
+impl Player {
+    fn step(&mut self, now: u64, ground: Fill, makes_ground: bool) {
+        while let Some(unit) = self.down.receive(now) {
+            assert_eq!(self.guest.receive(&unit, now), Ok(()), "the host is honest");
+        }
+        assert_eq!(self.guest.update(ground), Ok(()), "the host is honest");
+        for event in self.guest.events() {
+            if let GuestEvent::Welcome { .. } = event {
+                self.guest.start(makes_ground);
+            }
+        }
+        self.guest.watch(&[self.eye], &self.interest);
+        let mut unit = Vec::new();
+        while self.guest.transmit(now, &mut unit) {
+            self.up.send(now, &unit);
+        }
+    }
+}

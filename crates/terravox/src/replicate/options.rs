@@ -1,0 +1,36 @@
+//! Options of a host.
+
+use super::message::GeneratorId;
+use crate::edit::EditLimits;
+
+/// Options of a [`Host`](super::Host).
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostOptions {
+    /// The coarsest mip that guests see: blocks of it are the roots of what they hold. At most 12,
+    /// and at most 8 in a world where unlisted chunks are air.
+    pub max_mip: u8,
+    /// The generator of the ground. Guests that know it make the ground themselves.
+    pub generator: Option<GeneratorId>,
+    /// Most blocks that one guest may hold.
+    pub max_blocks: usize,
+    /// What one operation of a guest may cost.
+    pub edit_limits: EditLimits,
+    /// Operations a second that a guest may send for long; twice as many at once.
+    pub edits_per_s: u32,
+    /// Bytes of undo history of each guest.
+    pub history_bytes: usize,
+}
+
+impl Default for HostOptions {
+    fn default() -> HostOptions {
+        let edit_limits = EditLimits { max_cells: 1 << 21, max_chunks: 512, max_work: 200_000_000 };
+        HostOptions {
+            max_mip: 8,
+            generator: None,
+            max_blocks: 16_384,
+            edit_limits,
+            edits_per_s: 30,
+            history_bytes: 1 << 20,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Peers that break the rules: it costs them their link, and no other guest a tick.
+
+use super::simulation::{Random, Simulation, TICK_US, hills};
+use crate::edit::EditOp;
+use crate::replicate::message::{PROTOCOL_VERSION, ToHost};
+use crate::replicate::pipe::{BULK, EDITS, Pipe};
+use crate::replicate::{Guest, HostEvent, LinkKind, LinkOptions};
+use crate::voxel::{MaterialTable, MipBlock};
+use proptest::prelude::*;
+
+/// A guest that says what it likes.
+struct Liar {
+    pipe: Pipe,
+    number: u64,
+    reason: Option<String>,
+}
+
+impl Liar {
+    fn new(game: &mut Simulation) -> Liar {
+        let number = game.host.connect(LinkKind::Reliable);
+        Liar { pipe: Pipe::new(LinkKind::Reliable), number, reason: None }
+    }
+
+    fn say(&mut self, message: &ToHost) {
+        let (materials, mut bytes) = (MaterialTable::default(), Vec::new());
+        message.encode(materials.kinds(), &mut bytes);
+        let stream = match message {
+            ToHost::Subscribe(_) | ToHost::Unsubscribe(_) | ToHost::Refresh(_) => BULK,
+            _ => EDITS,
+        };
+        self.pipe.send(stream, &bytes);
+    }
+
+    /// Lets a tick pass. `reads`: whether it takes what it is sent.
+    fn step(&mut self, game: &mut Simulation, reads: bool) {
+        game.now_us += TICK_US;
+        let (now, mut unit) = (game.now_us, Vec::new());
+        while self.pipe.transmit(now, &mut unit) {
+            let _ = game.host.receive(self.number, &unit, now);
+        }
+        let own = self.number;
+        game.with_world(|host, world| {
+            host.tick(world, now);
+            for event in host.events() {
+                match event {
+                    HostEvent::Joining { guest, .. } => host.admit(guest, world),
+                    HostEvent::Left { guest, reason } if guest == own => self.reason = Some(reason),
+                    HostEvent::Left { reason, .. } => panic!("another guest left: {reason}"),
+                    HostEvent::Edited { .. } => {}
+                }
+            }
+        });
+        while reads && game.host.transmit(own, now, &mut unit) {
+            self.pipe.arrive(&unit, now).expect("the host is honest");
+            for stream in [EDITS, BULK] {
+                while self.pipe.receive(stream).expect("the host is honest").is_some() {}
+            }
+        }
+    }
+}
+
+/// A game with a liar that was let in and has started.
+fn game_with_liar() -> (Simulation, Liar) {
+    let mut game = Simulation::new(true, 4);
+    let mut liar = Liar::new(&mut game);
+    liar.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
+    liar.step(&mut game, true);
+    liar.say(&ToHost::Start { makes_ground: true });
+    liar.step(&mut game, true);
+    assert_eq!(liar.reason, None);
+    (game, liar)
+}
+
+fn dig(number: u64) -> ToHost {
+    ToHost::Edit { number, op: EditOp::dig_ball([0.0, 0.0, 0.0], 3.0) }
+}
+
+#[test]
+fn a_message_before_the_welcome_ends_the_link() {
+    let mut game = Simulation::new(true, 4);
+    let mut liar = Liar::new(&mut game);
+    liar.say(&ToHost::Start { makes_ground: true });
+    liar.step(&mut game, true);
+    assert_eq!(liar.reason.as_deref(), Some("a message before the welcome"));
+}
+
+#[test]
+fn another_version_is_refused_by_name() {
+    let mut game = Simulation::new(true, 4);
+    let mut liar = Liar::new(&mut game);
+    liar.say(&ToHost::Hello { version: 99, token: vec![] });
+    liar.step(&mut game, true);
+    assert!(liar.reason.expect("it left").contains("protocol version 99"));
+}
+
+#[test]
+fn an_operation_that_is_sent_again_ends_the_link() {
+    let (mut game, mut liar) = game_with_liar();
+    liar.say(&dig(1));
+    liar.step(&mut game, true);
+    assert_eq!(liar.reason, None);
+    liar.say(&dig(1));
+    liar.step(&mut game, true);
+    assert_eq!(liar.reason.as_deref(), Some("operation 1 was sent before"));
+}
+
+#[test]
+fn a_guest_that_wants_the_whole_world_is_dropped() {
+    let (mut game, mut liar) = game_with_liar();
+    for batch in 0..200 {
+        let block = |i: i32| (MipBlock::new(4, [batch * 100 + i, 0, 0]), None);
+        liar.say(&ToHost::Subscribe((0..100).map(block).collect()));
+        liar.step(&mut game, true);
+    }
+    assert_eq!(liar.reason.as_deref(), Some("more than 16384 blocks wanted"));
+}
+
+#[test]
+fn a_guest_that_never_reads_costs_a_bounded_number_of_bytes() {
+    let (mut game, mut liar) = game_with_liar();
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(400);
+    let column = |mip: u8| MipBlock::new(mip, [0, 0, 0]);
+    let wanted: Vec<_> = (0..=4).rev().map(|mip| (column(mip), None)).collect();
+    liar.say(&ToHost::Subscribe(wanted));
+    for i in 0..300 {
+        let at = [f64::from(i % 20), 0.0, 3.0];
+        game.players[0].guest.edit(&EditOp::fill_ball(8, at, 3.0)).expect("it is started");
+        game.step();
+        liar.step(&mut game, false);
+    }
+    let bytes = game.host.guest_memory(liar.number);
+    assert!(bytes < 256 << 10, "{bytes} bytes");
+    game.settle(400);
+    assert_eq!(liar.reason, None, "slow is not wrong");
+}
+
+#[test]
+fn too_many_operations_are_refused_and_later_ones_are_not() {
+    let (mut game, mut liar) = game_with_liar();
+    for number in 0..2500 {
+        liar.say(&dig(number + 1));
+    }
+    for _ in 0..30 {
+        liar.step(&mut game, true);
+    }
+    assert_eq!(liar.reason, None);
+}
+
+#[test]
+fn corrupted_units_end_links_and_nothing_else() {
+    for seed in 0..30 {
+        let mut random = Random(seed);
+        let mut game = Simulation::new(seed % 2 == 0, 3);
+        game.join(LinkKind::Datagrams, LinkOptions::default(), [0.0, 10.0, 0.0], seed);
+        let mut victim = Guest::new(LinkKind::Datagrams, b"token");
+        let number = game.host.connect(LinkKind::Datagrams);
+        let mut unit = Vec::new();
+        let mut spoil = |unit: &mut Vec<u8>| {
+            if random.below(12) == 0 {
+                let at = random.below(unit.len() as u64) as usize;
+                unit[at] = random.next() as u8;
+            }
+        };
+        for _ in 0..60 {
+            let now = game.now_us;
+            while victim.transmit(now, &mut unit) {
+                spoil(&mut unit);
+                let _ = game.host.receive(number, &unit, now);
+            }
+            game.host.events().for_each(drop);
+            game.step_lenient();
+            while game.host.transmit(number, now, &mut unit) {
+                spoil(&mut unit);
+                let _ = victim.receive(&unit, now);
+            }
+            if victim.update(hills).is_err() {
+                break;
+            }
+            victim.events().for_each(drop);
+            victim.start(true);
+            victim.watch(&[[0.0, 10.0, 0.0]], &game.interest);
+            let _ = victim.edit(&EditOp::dig_ball([2.0, 0.0, 0.0], 3.0));
+        }
+        game.host.disconnect(number, "done");
+        game.host.events().for_each(drop);
+        game.settle(800);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_units_are_taken_or_refused(
+        units in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 1..20),
+    ) {
+        let mut game = Simulation::new(true, 3);
+        let number = game.host.connect(LinkKind::Datagrams);
+        let mut guest = Guest::new(LinkKind::Datagrams, b"");
+        for unit in &units {
+            let _ = game.host.receive(number, unit, 0);
+            let _ = guest.receive(unit, 0);
+        }
+        let _ = guest.update(hills);
+        game.with_world(|host, world| host.tick(world, 1));
+    }
+}
