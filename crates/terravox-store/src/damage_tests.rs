@@ -295,3 +295,40 @@ fn slow_cut_and_altered_files_give_one_line_and_never_panic() {
     println!("{errors} refused, {partly} read in part, {unhurt} unhurt");
     assert!(errors > 5 && partly > 5 && unhurt > 5);
 }
+
+#[test]
+fn any_number_of_wrong_keys_is_one_part() {
+    let folder = Folder::new("wrong-keys");
+    let (path, _) = saved(&folder);
+    let db = database::open(&path).unwrap();
+    let mut transaction = db.begin(&path).unwrap();
+    for i in 0..2000_u32 {
+        let mut key = vec![0xaa; 256];
+        (key[0], key[1]) = (CELLS, 0);
+        key[252..].copy_from_slice(&i.to_be_bytes());
+        transaction.put(&key, &[]).unwrap();
+    }
+    db.commit(transaction, &path).unwrap();
+    drop(db);
+    let found = Store::open_read_only(&path).unwrap().verify().unwrap();
+    let wrong = |bad: &&crate::BadPart| bad.what == ValueError::Key;
+    assert_eq!(found.bad.iter().filter(wrong).count(), 1);
+}
+
+#[test]
+fn keys_that_need_more_memory_than_those_of_a_world_are_refused() {
+    let folder = Folder::new("many-keys");
+    let (path, _) = saved(&folder);
+    let db = database::open(&path).unwrap();
+    let mut transaction = db.begin(&path).unwrap();
+    for i in 0..250_000_u32 {
+        let mut key = vec![b'a'; 256];
+        key[0] = database::EXTRA;
+        key[248..].copy_from_slice(format!("{i:08}").as_bytes());
+        transaction.put(&key, &[]).unwrap();
+    }
+    db.commit(transaction, &path).unwrap();
+    drop(db);
+    let error = Store::open_read_only(&path).unwrap().extra_names().unwrap_err().to_string();
+    assert!(error.contains("more keys than any world"), "{error}");
+}

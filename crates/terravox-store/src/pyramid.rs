@@ -89,8 +89,9 @@ impl TableWriter<'_, '_> {
                 held = Some(key);
             }
             let mut scratch = scratch_grid(materials);
-            put_mip(&mut scratch, CHUNK_MIP, &block, page.region().coarser(5));
-            let mips = [6, 7, 8].map(|mip| read_mip(scratch.as_snapshot(), page.region(), mip));
+            add_block(&mut scratch, &block);
+            let cells = page.region().coarser(CHUNK_MIP.into());
+            let mips = [1, 2, 3].map(|mip| read_mip(scratch.as_snapshot(), cells, mip));
             pages.push(PageMips { page, mips });
         }
         Ok(pages)
@@ -119,49 +120,46 @@ impl TableWriter<'_, '_> {
         if read(key, out).is_err() {
             let materials = self.store.info().materials.clone();
             // Damaged finer blocks count as air here; reading them is an error.
-            rebuild(key, &materials, read, out);
+            rebuild(key, &materials, sources_of(key), read, out);
             self.stats.repaired += 1;
         }
         missing.map_or(Ok(()), |key| Err(not_generated(key)))
     }
 }
 
-/// Rebuilds the block `key` (mip 1 or more) in `out` from finer blocks, which `read` returns (`false`
-/// where nothing is stored, which is air). Returns the error of the first one that could not be read and counts
-/// as air.
+/// The mip of the finer blocks that a block of mip 1 or more is made of.
+pub(crate) fn source_mip(mip: u8) -> u8 {
+    (mip - 1).min(CHUNK_MIP)
+}
+
+/// The finer blocks that the block `key` (mip 1 or more) is made of, stored or not.
+pub(crate) fn sources_of(key: BlockKey) -> impl Iterator<Item = BlockKey> {
+    let mip = source_mip(key.mip);
+    let positions = Region::one(key.pos).finer(u32::from(key.mip - mip)).voxels();
+    positions.map(move |pos| BlockKey { mip, pos })
+}
+
+/// Rebuilds the block `key` (mip 1 or more) in `out` from `sources`, those of the finer blocks that
+/// may be stored; `read` returns `false` for one that is not, which is air. Returns the error of the
+/// first one that could not be read and counts as air.
 pub(crate) fn rebuild(
     key: BlockKey,
     materials: &MaterialTable,
+    sources: impl Iterator<Item = BlockKey>,
     mut read: impl FnMut(BlockKey, &mut DenseBox) -> Result<bool, ValueError>,
     out: &mut DenseBox,
 ) -> Option<(BlockKey, ValueError)> {
-    let source = (key.mip - 1).min(CHUNK_MIP);
     let mut scratch = scratch_grid(materials);
     let mut fine = DenseBox::default();
     let mut bad = None;
-    let sources = Region::one(key.pos).finer(u32::from(key.mip - source));
-    for pos in sources.voxels() {
-        let from = BlockKey { mip: source, pos };
+    for from in sources {
         match read(from, &mut fine) {
-            Ok(true) => {}
-            Ok(false) => continue,
-            Err(what) => {
-                bad.get_or_insert((from, what));
-                continue;
-            }
-        }
-        if crate::value::uniform_material(&fine) == Some(AIR) {
-            continue;
-        }
-        match source {
-            0 => {
-                let written = scratch.write(&fine);
-                assert!(written.is_ok(), "a chunk is written as a whole");
-            }
-            mip => put_mip(&mut scratch, mip, &fine, fine.region()),
+            Ok(true) => add_block(&mut scratch, &fine),
+            Ok(false) => {}
+            Err(what) => drop(bad.get_or_insert((from, what))),
         }
     }
-    let read = scratch.read(key.region(), key.mip, out);
+    let read = scratch.read(key.region(), key.mip - source_mip(key.mip), out);
     assert!(read.is_ok(), "what is not listed in the scratch grid is air");
     bad
 }
@@ -176,38 +174,18 @@ fn scratch_grid(materials: &MaterialTable) -> VoxelGrid {
     VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Air, materials: materials.clone() })
 }
 
-/// Gives `grid` the cells of mip `mip`, 1 to 5, in `region` of `cells`, which is made of
-/// whole chunks. Chunks of air are skipped: they are air anyway, and there are many.
-fn put_mip(grid: &mut VoxelGrid, mip: u8, cells: &DenseBox, region: Region) {
-    let shift = u32::from(CHUNK_MIP - mip);
-    let mut part = DenseBox::default();
-    for pos in chunks_with_cells(cells, region, shift) {
-        extract(cells, Region::one(pos).finer(shift), &mut part);
-        grid.write_mip(mip, &part);
+/// Adds a block of any mip as a chunk: one rule makes every mip from the finer one, so the mips of
+/// this chunk are the coarser ones of the block.
+fn add_block(scratch: &mut VoxelGrid, block: &DenseBox) {
+    if crate::value::uniform_material(block) != Some(AIR) {
+        let written = scratch.write(block);
+        assert!(written.is_ok(), "a chunk is written as a whole");
     }
 }
 
-/// Positions of the chunks, of `1 << shift` cells an edge, in `region` that are not air.
-fn chunks_with_cells(cells: &DenseBox, region: Region, shift: u32) -> Vec<VoxelPos> {
-    let chunks = region.coarser(shift);
-    let [sx, sy, sz] = chunks.size();
-    let mut marks = vec![false; sx * sy * sz];
-    for y in region.min.y..region.max.y {
-        for z in region.min.z..region.max.z {
-            let row = cells.index(VoxelPos::new(region.min.x, y, z));
-            let local = VoxelPos::new(0, y, z) - region.min;
-            let first = sx * ((local.z as usize >> shift) + sz * (local.y as usize >> shift));
-            for x in 0..sx << shift {
-                marks[first + (x >> shift)] |= cells.materials()[row + x] != AIR;
-            }
-        }
-    }
-    chunks.voxels().zip(marks).filter_map(|(pos, marked)| marked.then_some(pos)).collect()
-}
-
-fn read_mip(grid: &Snapshot, voxels: Region, mip: u8) -> DenseBox {
+fn read_mip(grid: &Snapshot, region: Region, mip: u8) -> DenseBox {
     let mut cells = DenseBox::default();
-    let read = grid.read(voxels.coarser(mip.into()), mip, &mut cells);
+    let read = grid.read(region.coarser(mip.into()), mip, &mut cells);
     assert!(read.is_ok(), "what is not listed in the scratch grid is air");
     cells
 }

@@ -264,7 +264,10 @@ impl Store {
         }
         for StoredListing { page, listing } in stored {
             let Some(page) = page else {
-                bad.push(BadPart { part: StoredPart::Table("listed"), what: ValueError::Key });
+                push_once(
+                    bad,
+                    BadPart { part: StoredPart::Table("listed"), what: ValueError::Key },
+                );
                 continue;
             };
             let listing = listing.or_else(|what| {
@@ -314,7 +317,7 @@ pub(crate) fn walk_blocks(
             }
         };
         let Some(key) = block_of(&entry.key).filter(|key| key.within_limits()) else {
-            bad.push(BadPart { part: StoredPart::Table("cells"), what: ValueError::Key });
+            push_once(bad, BadPart { part: StoredPart::Table("cells"), what: ValueError::Key });
             continue;
         };
         let read = scan.value(&entry.content, &mut value);
@@ -322,6 +325,13 @@ pub(crate) fn walk_blocks(
         if let Err(what) = visit(key, read) {
             bad.push(BadPart { part: StoredPart::block(key), what });
         }
+    }
+}
+
+/// Adds a part unless it is the last one already: any number of keys may be wrong.
+pub(crate) fn push_once(bad: &mut Vec<BadPart>, part: BadPart) {
+    if bad.last() != Some(&part) {
+        bad.push(part);
     }
 }
 

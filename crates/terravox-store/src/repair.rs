@@ -5,11 +5,11 @@ use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::BlockKey;
 use crate::partial::PartialFile;
-use crate::pyramid::{CHUNK_MIP, rebuild};
+use crate::pyramid::{rebuild, source_mip};
 use crate::read::{read_block, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store};
 use crate::value::ValueError;
-use crate::verify::{blocks_over, decided, stored_blocks};
+use crate::verify::{Makeup, StoredBlocks, blocks_over, makeup, read_uniform, replace_listed};
 use crate::write::{GenerateBlock, TableWriter};
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -158,7 +158,7 @@ impl Store {
             Ok(())
         });
         let keys: Vec<_> = keys.into_iter().collect();
-        let sources = if mip > CHUNK_MIP { stored_blocks(&view.tree, CHUNK_MIP) } else { None };
+        let finer = StoredBlocks::of(&view.tree, source_mip(mip));
         for batch in keys.chunks(BATCH_BLOCKS) {
             self.lock_writes().transact(None, |tree| {
                 let generate = self.info().grows().then_some(generate);
@@ -166,8 +166,8 @@ impl Store {
                 for (key, chunks) in batch {
                     let Some(key) = BlockKey::from_bytes(key) else { continue };
                     let is_over_loss = over_losses.contains(&key);
-                    let sources = (&view, sources.as_ref());
-                    rebuild_block(&mut writer, sources, key, chunks, is_over_loss, report)?;
+                    let from = (&view, &finer);
+                    rebuild_block(&mut writer, from, key, chunks, is_over_loss, report)?;
                 }
                 Ok(())
             })?;
@@ -176,32 +176,38 @@ impl Store {
     }
 }
 
-/// Makes a block again from the chunks under it, if it differs. Beside the view are the blocks that
-/// it is made of, if they are known.
+/// Makes a block again from the finer ones, if it differs.
 fn rebuild_block(
     writer: &mut TableWriter<'_, '_>,
-    (view, sources): (&ReadView, Option<&HashSet<BlockKey>>),
+    (view, finer): (&ReadView, &StoredBlocks),
     key: BlockKey,
     chunks: &[ChunkPos],
     is_over_loss: bool,
     report: &mut RepairReport,
 ) -> Result<(), StoreError> {
+    let (tree, sources) = (&*view.tree, finer.under(key));
+    if writer.generate.is_none()
+        && let Ok(Some(stored)) = read_uniform(tree, key, &mut Vec::new())
+        && let Makeup::Uniform(made) = makeup(tree, key, &sources)
+        && made == stored
+    {
+        return Ok(());
+    }
     let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
     let coder = &mut writer.coder;
     // Damaged blocks were not copied.
-    let is_stored = read_block(&*view.tree, coder, key, &mut stored).unwrap_or(false);
-    let read = |key, out: &mut DenseBox| match sources {
-        Some(sources) if !sources.contains(&key) => Ok(false),
-        _ => read_block(&*view.tree, coder, key, out),
-    };
-    rebuild(key, &view.info.materials, read, &mut made);
-    let mut is_same = is_stored;
+    let is_stored = read_block(tree, coder, key, &mut stored).unwrap_or(false);
+    let read = |key, out: &mut DenseBox| read_block(tree, coder, key, out);
+    rebuild(key, &view.info.materials, sources.into_iter(), read, &mut made);
+    // In a complete world blocks of air are not stored.
+    let mut must_store = false;
     if let Some(generate) = writer.generate {
         if chunks.is_empty() && is_over_loss {
             // Nothing under it is stored any more: it is the generator's.
             writer.remove(key)?;
             return Ok(());
         }
+        must_store = !is_stored;
         let mut around = stored.clone();
         if !is_stored || is_over_loss {
             match generate(key.into()) {
@@ -209,12 +215,9 @@ fn rebuild_block(
                 None => report.lost.push(not_generated(key)),
             }
         }
-        made = decided(&made, &around, key.mip, chunks);
-    } else {
-        // Blocks of air are not stored.
-        is_same = true;
+        made = replace_listed(&around, &made, key.mip, chunks);
     }
-    if !is_same || made != stored {
+    if must_store || made != stored {
         writer.put_mip(key, &made)?;
         report.rebuilt += 1;
     }

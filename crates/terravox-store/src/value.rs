@@ -171,6 +171,14 @@ impl ValueCoder {
         seal(&key.bytes(), out);
     }
 
+    /// The material of a value that is written as uniform; `None` if it must be decoded.
+    pub fn uniform(key: BlockKey, value: &[u8]) -> Result<Option<u8>, ValueError> {
+        match open_block(key, value)? {
+            (UNIFORM, &[material]) => Ok(Some(material)),
+            _ => Ok(None),
+        }
+    }
+
     /// Decodes `value` into `cells`, at the position of `key`.
     pub fn decode(
         &mut self,
@@ -234,8 +242,12 @@ pub(crate) fn uniform_material(cells: &DenseBox) -> Option<u8> {
     let (materials, occupancies) = (cells.materials(), cells.occupancies());
     let &first = materials.first()?;
     let air = first == terravox::voxel::AIR;
-    let same = materials.iter().all(|&m| m == first)
-        && (air || occupancies.iter().all(|&o| o == 255))
+    // A piece at a time: a search that may end at any cell is not vectorized.
+    let all_are = |cells: &[u8], value: u8| {
+        cells.chunks(256).all(|piece| piece.iter().fold(0, |bits, v| bits | (v ^ value)) == 0)
+    };
+    let same = all_are(materials, first)
+        && (air || all_are(occupancies, 255))
         && (air || cells.water().is_empty());
     same.then_some(first)
 }

@@ -21,10 +21,10 @@ pub(crate) const MAX_KEY_BYTES: usize = 256;
 pub(crate) const MAX_INLINE_BYTES: usize = 96;
 
 /// Longest value.
-pub(crate) const MAX_ENTRY_BYTES: usize = 1 << 27;
+pub(crate) const MAX_LONG_VALUE_BYTES: usize = 1 << 27;
 
-/// Nodes are split above this length.
-pub(crate) const NODE_BYTES: usize = 4096;
+/// Nodes are split so that none is longer, but for its last item.
+pub(crate) const TARGET_NODE_BYTES: usize = 4096;
 
 /// Longest node that is read.
 pub(crate) const MAX_NODE_BYTES: usize = 16384;
@@ -70,7 +70,7 @@ fn is_valid_offset(offset: u64) -> bool {
 pub(crate) struct ValueRef {
     pub offset: u64,
     pub length: u32,
-    pub sum: u64,
+    pub checksum: u64,
 }
 
 /// A node, in two copies.
@@ -78,14 +78,14 @@ pub(crate) struct ValueRef {
 pub(crate) struct NodeRef {
     pub copies: [u64; 2],
     pub length: u32,
-    pub sum: u64,
+    pub checksum: u64,
 }
 
 impl NodeRef {
     pub fn put(&self, out: &mut Vec<u8>) {
         self.copies.iter().for_each(|offset| out.extend(offset.to_le_bytes()));
         out.extend(self.length.to_le_bytes());
-        out.extend(self.sum.to_le_bytes());
+        out.extend(self.checksum.to_le_bytes());
     }
 
     /// The reference in these bytes; `None` if it is invalid.
@@ -93,7 +93,7 @@ impl NodeRef {
         let node = NodeRef {
             copies: [u64_at(bytes, 0), u64_at(bytes, 8)],
             length: u32_at(bytes, 16),
-            sum: u64_at(bytes, 20),
+            checksum: u64_at(bytes, 20),
         };
         let fits = (NODE_HEADER_BYTES..=MAX_NODE_BYTES).contains(&(node.length as usize));
         (fits && node.copies.into_iter().all(is_valid_offset)).then_some(node)
@@ -104,13 +104,16 @@ impl ValueRef {
     fn put(&self, out: &mut Vec<u8>) {
         out.extend(self.offset.to_le_bytes());
         out.extend(self.length.to_le_bytes());
-        out.extend(self.sum.to_le_bytes());
+        out.extend(self.checksum.to_le_bytes());
     }
 
     fn take(bytes: &[u8; VALUE_REF_BYTES]) -> Option<ValueRef> {
-        let value =
-            ValueRef { offset: u64_at(bytes, 0), length: u32_at(bytes, 8), sum: u64_at(bytes, 12) };
-        let fits = (MAX_INLINE_BYTES + 1..=MAX_ENTRY_BYTES).contains(&(value.length as usize));
+        let value = ValueRef {
+            offset: u64_at(bytes, 0),
+            length: u32_at(bytes, 8),
+            checksum: u64_at(bytes, 12),
+        };
+        let fits = (MAX_INLINE_BYTES + 1..=MAX_LONG_VALUE_BYTES).contains(&(value.length as usize));
         (fits && is_valid_offset(value.offset)).then_some(value)
     }
 }
@@ -365,7 +368,7 @@ pub(crate) fn split_items(items: Vec<OwnedItem>) -> Vec<Vec<OwnedItem>> {
     let prefix = common_prefix(&items);
     let bytes_of = |item: &OwnedItem| 2 + item.key.len() - prefix + item.content.node_bytes();
     let total: usize = items.iter().map(bytes_of).sum();
-    let runs = total.div_ceil(NODE_BYTES - NODE_HEADER_BYTES - prefix).max(1);
+    let runs = total.div_ceil(TARGET_NODE_BYTES - NODE_HEADER_BYTES - prefix).max(1);
     let target = total.div_ceil(runs);
     let mut out: Vec<Vec<OwnedItem>> = Vec::with_capacity(runs);
     let mut room = 0;

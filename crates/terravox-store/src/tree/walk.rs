@@ -33,6 +33,10 @@ pub(crate) struct TreeReader {
 /// Nodes that searches met last and that stay in memory: most searches are near the one before.
 const RECENT_NODES: usize = 16;
 
+/// Most memory of the keys that one call lists: in a node they share a prefix, so they may be a
+/// hundred times as long as the file.
+const MAX_LISTED_KEY_BYTES: usize = 1 << 26;
+
 /// A node that a search met, with what its reference said.
 struct RecentNode {
     at: NodeRef,
@@ -116,7 +120,7 @@ impl TreeReader {
     fn read_copy(&self, node: &NodeRef, copy: usize) -> Result<Vec<u8>, TreeError> {
         let mut bytes = vec![0; node.length as usize];
         self.disk.read_at(node.copies[copy], &mut bytes).map_err(TreeError::of_read)?;
-        match checksum_in(self.state.id, &bytes) == node.sum {
+        match checksum_in(self.state.id, &bytes) == node.checksum {
             true => Ok(bytes),
             false => Err(TreeError::Damaged("a part of the index is damaged")),
         }
@@ -167,7 +171,7 @@ impl TreeReader {
         }
         out.resize(value.length as usize, 0);
         self.disk.read_at(value.offset, out).map_err(TreeError::of_read)?;
-        match checksum_in(self.state.id, out) == value.sum {
+        match checksum_in(self.state.id, out) == value.checksum {
             true => Ok(()),
             false => Err(TreeError::Damaged(
                 "the checksum does not match: the data changed after they were written",
@@ -352,8 +356,14 @@ impl ReadTree for TreeReader {
     }
 
     fn keys(&self, low: &[u8], high: &[u8]) -> Result<Vec<Vec<u8>>, TreeError> {
-        let entries = self.scan(low, Some(high));
-        entries.map(|entry| entry.map(|entry| entry.key).map_err(|lost| lost.what)).collect()
+        let (mut keys, mut left) = (Vec::new(), MAX_LISTED_KEY_BYTES);
+        for entry in self.scan(low, Some(high)) {
+            let key = entry.map_err(|lost| lost.what)?.key;
+            let rest = left.checked_sub(key.len() + size_of_val(&key));
+            left = rest.ok_or(TreeError::Damaged("it has more keys than any world"))?;
+            keys.push(key);
+        }
+        Ok(keys)
     }
 }
 

@@ -7,8 +7,8 @@
 use super::disk::TreeError;
 use super::header::TreeState;
 use super::node::{
-    KeySpan, MAX_ENTRY_BYTES, MAX_INLINE_BYTES, MAX_KEY_BYTES, NODE_BYTES, NodeContent, NodeRef,
-    OwnedItem, TreeNode, ValueRef, checksum_in, encode_node, split_items,
+    KeySpan, MAX_INLINE_BYTES, MAX_KEY_BYTES, MAX_LONG_VALUE_BYTES, NodeContent, NodeRef,
+    OwnedItem, TARGET_NODE_BYTES, TreeNode, ValueRef, checksum_in, encode_node, split_items,
 };
 use super::space::{Extent, FreeSpace};
 use super::walk::{ReadTree, TreeReader};
@@ -18,7 +18,7 @@ use std::ops::Bound;
 use std::sync::MutexGuard;
 
 /// Runs of items shorter than this are joined with the next node.
-const MIN_NODE_BYTES: usize = NODE_BYTES / 4;
+const MIN_NODE_BYTES: usize = TARGET_NODE_BYTES / 4;
 
 /// What only the writer knows.
 #[derive(Debug, Default)]
@@ -87,15 +87,16 @@ impl<'a> Transaction<'a> {
     /// If key or value are longer than any.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), TreeError> {
         assert!(key.len() <= MAX_KEY_BYTES, "a key of {} bytes", key.len());
-        assert!(value.len() <= MAX_ENTRY_BYTES, "a value of {} bytes", value.len());
+        assert!(value.len() <= MAX_LONG_VALUE_BYTES, "a value of {} bytes", value.len());
         let content = match value.len() {
             0..=MAX_INLINE_BYTES => NodeContent::Inline(Cow::Owned(value.to_owned())),
             _ => {
                 let extent = self.space()?.allocate(value.len() as u32);
                 self.allocated.insert(extent);
                 self.base.disk.write_at(extent.offset, value)?;
-                let (length, sum) = (value.len() as u32, checksum_in(self.base.state.id, value));
-                NodeContent::Stored(ValueRef { offset: extent.offset, length, sum })
+                let (length, checksum) =
+                    (value.len() as u32, checksum_in(self.base.state.id, value));
+                NodeContent::Stored(ValueRef { offset: extent.offset, length, checksum })
             }
         };
         self.change(key, Some(content));
@@ -139,8 +140,8 @@ impl<'a> Transaction<'a> {
     pub fn build(&mut self) -> Result<TreeState, TreeError> {
         let changes: Vec<TreeChange> = std::mem::take(&mut self.changes).into_iter().collect();
         let (mut level, mut items) = match self.base.state.root {
-            Some(root) => self.rewritten(&root, None, &KeySpan::default(), &changes)?,
-            None => (0, self.merged(None, &changes)),
+            Some(root) => self.rewrite(&root, None, &KeySpan::default(), &changes)?,
+            None => (0, self.merge_leaf(None, &changes)),
         };
         let root = loop {
             if let [OwnedItem { content: NodeContent::Child(child), .. }] = items[..] {
@@ -149,7 +150,7 @@ impl<'a> Transaction<'a> {
             if items.is_empty() {
                 break None;
             }
-            items = self.written(level, items)?;
+            items = self.write_nodes(level, items)?;
             level += 1;
         };
         let TreeState { id, sequence, .. } = self.base.state;
@@ -169,7 +170,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// The items of a node after the changes, with their level. The node itself is given up.
-    fn rewritten(
+    fn rewrite(
         &mut self,
         at: &NodeRef,
         level: Option<u8>,
@@ -179,7 +180,7 @@ impl<'a> Transaction<'a> {
         let node = self.base.node(at, level, span)?;
         self.replaced.extend(at.copies.map(|offset| Extent::of(offset, at.length)));
         match node.level {
-            0 => Ok((0, self.merged(Some(&node), changes))),
+            0 => Ok((0, self.merge_leaf(Some(&node), changes))),
             level => Ok((level, self.children(&node, span, changes)?)),
         }
     }
@@ -204,19 +205,19 @@ impl<'a> Transaction<'a> {
             let count = changes.partition_point(|(key, _)| high.is_none_or(|high| **key < *high));
             let (own, rest) = changes.split_at(count);
             changes = rest;
-            if own.is_empty() && (run.is_empty() || bytes_about(&run) >= MIN_NODE_BYTES) {
-                children.extend(self.written(below, std::mem::take(&mut run))?);
+            if own.is_empty() && (run.is_empty() || encoded_length(&run) >= MIN_NODE_BYTES) {
+                children.extend(self.write_nodes(below, std::mem::take(&mut run))?);
                 children.push(node.item(i));
                 continue;
             }
-            run.extend(self.rewritten(&at, Some(below), &child_span, own)?.1);
+            run.extend(self.rewrite(&at, Some(below), &child_span, own)?.1);
         }
-        children.extend(self.written(below, run)?);
+        children.extend(self.write_nodes(below, run)?);
         Ok(children)
     }
 
     /// The entries of a leaf after the changes.
-    fn merged(&mut self, leaf: Option<&TreeNode>, changes: &[TreeChange]) -> Vec<OwnedItem> {
+    fn merge_leaf(&mut self, leaf: Option<&TreeNode>, changes: &[TreeChange]) -> Vec<OwnedItem> {
         let mut items = Vec::with_capacity(leaf.map_or(0, TreeNode::len) + changes.len());
         let mut changes = changes.iter().peekable();
         for i in 0..leaf.map_or(0, TreeNode::len) {
@@ -262,7 +263,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// Writes items as nodes and returns the items of their parent.
-    fn written(&mut self, level: u8, items: Vec<OwnedItem>) -> Result<Vec<OwnedItem>, TreeError> {
+    fn write_nodes(
+        &mut self,
+        level: u8,
+        items: Vec<OwnedItem>,
+    ) -> Result<Vec<OwnedItem>, TreeError> {
         if items.is_empty() {
             return Ok(items);
         }
@@ -277,8 +282,8 @@ impl<'a> Transaction<'a> {
             for copy in [first, second] {
                 self.base.disk.write_at(copy.offset, &bytes)?;
             }
-            let sum = checksum_in(self.base.state.id, &bytes);
-            let node = NodeRef { copies: [first.offset, second.offset], length, sum };
+            let checksum = checksum_in(self.base.state.id, &bytes);
+            let node = NodeRef { copies: [first.offset, second.offset], length, checksum };
             let Some(OwnedItem { key, .. }) = run.into_iter().next() else { continue };
             parents.push(OwnedItem { key, content: NodeContent::Child(node) });
         }
@@ -286,8 +291,8 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// About the bytes of items in a node, without those that their keys share.
-fn bytes_about(items: &[OwnedItem]) -> usize {
+/// Bytes of a node of these items.
+fn encoded_length(items: &[OwnedItem]) -> usize {
     encode_node(0, items).len()
 }
 

@@ -32,8 +32,8 @@ impl Forger {
         let bytes = encode_node(level, items);
         let at = self.put(&bytes);
         let second = if self.dice.below(2) == 0 { at } else { self.put(&bytes) };
-        let sum = checksum_in(ID, &bytes);
-        NodeRef { copies: [at, second], length: bytes.len() as u32, sum }
+        let checksum = checksum_in(ID, &bytes);
+        NodeRef { copies: [at, second], length: bytes.len() as u32, checksum }
     }
 
     fn finish(mut self, root: NodeRef) -> Arc<MemoryDisk> {
@@ -86,7 +86,7 @@ fn some_content(level: u8, made: &[(u8, NodeRef)], dice: &mut Dice) -> NodeConte
             let bits = dice.below(28);
             let length = (97 + dice.below(1 << bits)) as u32;
             let offset = 16384 + 64 * dice.below(400);
-            NodeContent::Stored(ValueRef { offset, length, sum: dice.roll() })
+            NodeContent::Stored(ValueRef { offset, length, checksum: dice.roll() })
         }
         (0, _) => NodeContent::Inline(Cow::Owned(vec![1; dice.below(97) as usize])),
         // Mostly a node that is one level below.
@@ -139,8 +139,8 @@ proptest! {
 fn a_value_that_all_keys_share_is_read_as_often_as_it_fits_into_the_file() {
     let mut forger = Forger::new(1);
     let long = vec![9; 1 << 20];
-    let (offset, sum) = (forger.put(&long), checksum_in(ID, &long));
-    let value = ValueRef { offset, length: 1 << 20, sum };
+    let (offset, checksum) = (forger.put(&long), checksum_in(ID, &long));
+    let value = ValueRef { offset, length: 1 << 20, checksum };
     let mut parents = Vec::new();
     for leaf in 0..100 {
         let item = |i| OwnedItem {
