@@ -13,30 +13,37 @@ pub(super) fn deviation(a: &Surface, b: &Surface, steps: u32) -> f64 {
 /// Returns the largest distance of sample points of `from`, `steps` along each edge, from `to`.
 pub(super) fn farthest(from: &Surface, to: &Surface, steps: u32) -> f64 {
     let [from, to] = [from, to].map(corners);
-    let mut worst = 0.0_f64;
+    let (mut worst, mut last) = (0.0_f64, 0);
     for t in &from {
         for i in 0..=steps {
             for j in 0..=steps - i {
                 let [u, v] = [i, j].map(|k| f64::from(k) / f64::from(steps));
                 let p =
                     [0, 1, 2].map(|x| t[0][x] + (t[1][x] - t[0][x]) * u + (t[2][x] - t[0][x]) * v);
-                worst = worst.max(nearest(p, &to));
+                worst = worst.max(nearest(p, &to, &mut last, worst));
             }
         }
     }
     worst
 }
 
-/// Skips triangles whose boxes are farther than the nearest so far.
-fn nearest(p: Point3, to: &[[Point3; 3]]) -> f64 {
-    let mut best = f64::INFINITY;
-    for t in to {
+/// Begins with the triangle at `last`, which was near the sample point before, and skips those
+/// whose boxes are farther than the nearest so far. Stops at any that is no farther than `enough`.
+fn nearest(p: Point3, to: &[[Point3; 3]], last: &mut usize, enough: f64) -> f64 {
+    let mut best = to.get(*last).map_or(f64::INFINITY, |t| distance(p, t));
+    for (i, t) in to.iter().enumerate() {
+        if best <= enough {
+            break;
+        }
         let beyond = [0, 1, 2].map(|i| {
             let [a, b, c] = t.map(|corner| corner[i]);
             (a.min(b).min(c) - p[i]).max(p[i] - a.max(b).max(c))
         });
         if beyond.iter().all(|d| *d < best) {
-            best = best.min(distance(p, t));
+            let off = distance(p, t);
+            if off < best {
+                (best, *last) = (off, i);
+            }
         }
     }
     best
