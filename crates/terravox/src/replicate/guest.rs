@@ -238,7 +238,7 @@ impl Guest {
         let replica = self.check_ready()?;
         let region = self.editor.reach(&replica.grid, &op)?.write;
         let number = self.number();
-        self.send(EDITS, &ToHost::Edit { number, op: op.clone() });
+        self.send(EDITS, &ToHost::Edit { number, op: Box::new(op.clone()) });
         self.predictions.push_back(Prediction { number, op: Some(op), region });
         Ok(number)
     }

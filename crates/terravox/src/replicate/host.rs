@@ -44,7 +44,7 @@ pub enum HostEvent {
         /// Its number.
         guest: u64,
         /// What it did; `None` for undo and redo.
-        op: Option<EditOp>,
+        op: Option<Box<EditOp>>,
         /// What changed.
         region: Region,
     },
@@ -267,7 +267,7 @@ impl Host {
                     entry.finish_edit(number, &kinds);
                 }
                 let region = summary.region;
-                self.events.push_back(HostEvent::Edited { guest, op: Some(op), region });
+                self.events.push_back(HostEvent::Edited { guest, op: Some(Box::new(op)), region });
             }
         }
     }

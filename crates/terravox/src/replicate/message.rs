@@ -53,7 +53,7 @@ pub(super) enum ToHost {
     Unsubscribe(Vec<MipBlock>),
     Edit {
         number: u64,
-        op: EditOp,
+        op: Box<EditOp>,
     },
     /// Undoes (or redoes) the last stroke of this guest.
     Undo {
@@ -226,7 +226,7 @@ impl ToHost {
             3 => ToHost::Unsubscribe(take_blocks(&mut input)?),
             4 => {
                 let number = input.varint()?;
-                ToHost::Edit { number, op: take_op(&mut input, kinds)? }
+                ToHost::Edit { number, op: Box::new(take_op(&mut input, kinds)?) }
             }
             5 => {
                 let is_redo = input.flag()?;

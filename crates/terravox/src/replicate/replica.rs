@@ -231,7 +231,8 @@ impl Replica {
         self.changed.add(block, region);
         match block.mip {
             0 => {
-                drop(self.grid.write(part));
+                let written = self.grid.write(part);
+                debug_assert!(written.is_ok(), "the chunk was made real");
                 self.raise(region, generate);
             }
             _ => {

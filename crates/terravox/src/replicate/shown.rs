@@ -43,10 +43,8 @@ impl Guest {
             match block.mip {
                 0 => regions.push(region),
                 // Finer cells of the terrain's own win.
-                _ if grid.has_far(block) => {
-                    if replica.read(block, &generate, &mut cells) {
-                        grid.write_far(block, &cells);
-                    }
+                _ if grid.has_far(block) && replica.read(block, &generate, &mut cells) => {
+                    grid.write_far(block, &cells);
                 }
                 _ => {}
             }

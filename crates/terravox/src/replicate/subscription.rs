@@ -3,6 +3,7 @@
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 /// What a guest has of a block.
 #[derive(Clone, Copy, Default)]
@@ -45,8 +46,8 @@ impl Subscriptions {
         if block.mip != max_mip && !is_below {
             return false;
         }
-        if !self.blocks.contains_key(&block) {
-            self.blocks.insert(block, Subscription { known, ..Subscription::default() });
+        if let Entry::Vacant(entry) = self.blocks.entry(block) {
+            entry.insert(Subscription { known, ..Subscription::default() });
             self.queue(block);
         }
         true

@@ -72,7 +72,7 @@ fn game_with_liar() -> (Simulation, Liar) {
 }
 
 fn dig(number: u64) -> ToHost {
-    ToHost::Edit { number, op: EditOp::dig_ball([0.0, 0.0, 0.0], 3.0) }
+    ToHost::Edit { number, op: Box::new(EditOp::dig_ball([0.0, 0.0, 0.0], 3.0)) }
 }
 
 #[test]

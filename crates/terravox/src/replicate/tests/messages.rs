@@ -104,7 +104,7 @@ fn to_host() -> Vec<ToHost> {
         ToHost::Undo { number: 4, is_redo: true },
         ToHost::Refresh(blocks),
     ];
-    messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op }));
+    messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op: Box::new(op) }));
     messages
 }
 
@@ -156,7 +156,8 @@ fn a_dig_takes_fifteen_bytes() {
 fn golden_bytes_of_a_dig() {
     let materials = MaterialTable::default();
     let mut bytes = Vec::new();
-    let message = ToHost::Edit { number: 5, op: EditOp::dig_ball([1.5, -2.0, 1000.0], 4.0) };
+    let message =
+        ToHost::Edit { number: 5, op: Box::new(EditOp::dig_ball([1.5, -2.0, 1000.0], 4.0)) };
     message.encode(materials.kinds(), &mut bytes);
     assert_eq!(bytes, [4, 5, 0, 128, 12, 254, 15, 128, 192, 62, 128, 32, 1]);
 }
@@ -189,9 +190,9 @@ proptest! {
         let materials = MaterialTable::default();
         let op = random_op(&mut Random(seed), [1e6, -1e6, 0.0]);
         let mut bytes = Vec::new();
-        ToHost::Edit { number: 1, op: op.clone() }.encode(materials.kinds(), &mut bytes);
+        ToHost::Edit { number: 1, op: Box::new(op.clone()) }.encode(materials.kinds(), &mut bytes);
         let read = ToHost::decode(&bytes, materials.kinds());
-        prop_assert_eq!(read, Ok(ToHost::Edit { number: 1, op }));
+        prop_assert_eq!(read, Ok(ToHost::Edit { number: 1, op: Box::new(op) }));
     }
 }
 
