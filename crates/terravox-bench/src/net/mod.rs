@@ -133,6 +133,9 @@ fn height_at(x: i32, z: i32) -> f64 {
     f64::from(top as i32 - 200)
 }
 
+/// Ticks from one dig to the next.
+const TICKS_A_DIG: u32 = 10;
+
 /// Digs among guests that stand together.
 fn operations(report: &mut AreaReport) {
     let link = LinkOptions { delay_us: 50_000, loss: 0.05, ..LinkOptions::default() };
@@ -150,11 +153,13 @@ fn operations(report: &mut AreaReport) {
         let op = EditOp::dig_ball([at[0], eye[1] - 5.0, at[1]], 4.0);
         let sent = session.players[0].guest.edit(&op);
         assert!(sent.is_ok(), "the guest has started");
-        for _ in 0..10 {
+        for _ in 0..TICKS_A_DIG {
             session.step();
         }
     }
-    let took = session.until(60.0, |session| session.is_settled() && session.differences() == 0);
+    let waited = f64::from(TICKS_A_DIG) * session::TICK_US as f64 / 1e6;
+    let took =
+        waited + session.until(60.0, |session| session.is_settled() && session.differences() == 0);
     report.set("converge_s", took, "5 % loss, 100 ms; after the last of 40 digs");
     let spent = (session.players[1].down.bytes() - before[1]) as f64 / f64::from(digs);
     let note = "to a guest that holds all of it: units, headers and acknowledgements included";
