@@ -1,7 +1,7 @@
 //! How blocks differ from what a guest has already.
 
 use crate::codec::BitRle;
-use crate::voxel::{DenseBox, Kind, Region, VoxelPos};
+use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, VoxelPos};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The smallest region in which two boxes over the same region differ, if they do.
@@ -37,6 +37,52 @@ pub(super) fn difference(a: &DenseBox, b: &DenseBox) -> Option<Region> {
         }
     }
     found
+}
+
+/// Replaces the cells of `region` that equal those of `under` by full cells of a material that the
+/// region has not, and returns that: long runs, whatever was there. Returns air, and changes nothing,
+/// where most cells differ or all materials are used.
+pub(super) fn mark_equal(under: &DenseBox, cells: &mut DenseBox, region: Region) -> u8 {
+    let mut is_used = [false; 256];
+    is_used[usize::from(AIR)] = true;
+    let mut equal = Vec::new();
+    for pos in region.voxels() {
+        let at = cells.index(pos);
+        is_used[usize::from(cells.materials()[at])] = true;
+        let is_equal = cells.materials()[at] == under.materials()[at]
+            && cells.occupancies()[at] == under.occupancies()[at];
+        if is_equal && cells.water_at(pos) == under.water_at(pos) {
+            equal.push(pos);
+        }
+    }
+    let free = is_used.iter().position(|used| !used);
+    let Some(marker) = free.filter(|_| equal.len() as u64 * 2 > region.volume()) else {
+        return AIR;
+    };
+    cells.retain_water(|pos| equal.binary_search_by_key(&order(pos), |&p| order(p)).is_err());
+    for pos in equal {
+        cells.set(pos, Cell::full(marker as u8));
+    }
+    marker as u8
+}
+
+/// By rows: the order of [`Region::voxels`].
+fn order(pos: VoxelPos) -> [i32; 3] {
+    [pos.y, pos.z, pos.x]
+}
+
+/// Undoes [`mark_equal`]: writes `part` over `cells`, except where it has the marker.
+pub(super) fn merge_marked(cells: &mut DenseBox, part: &DenseBox, marker: u8) {
+    if marker == AIR {
+        return cells.copy_from(part);
+    }
+    for pos in part.region().voxels() {
+        let cell = part.cell(pos);
+        if cell.material != marker {
+            cells.set(pos, cell);
+            cells.set_water(pos, part.water_at(pos));
+        }
+    }
 }
 
 /// The cells of a region of a box.

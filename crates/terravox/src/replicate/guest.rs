@@ -70,7 +70,6 @@ pub struct Guest {
     info: Option<Box<WorldInfo>>,
     pub(super) replica: Option<Replica>,
     is_started: bool,
-    makes_ground: bool,
     pub(super) predictions: VecDeque<Prediction>,
     /// Regions of predictions that ended, in voxels: what is shown there changes.
     pub(super) ended: Vec<Region>,
@@ -96,7 +95,6 @@ impl Guest {
             info: None,
             replica: None,
             is_started: false,
-            makes_ground: false,
             predictions: VecDeque::new(),
             ended: Vec::new(),
             next_number: 1,
@@ -174,13 +172,12 @@ impl Guest {
         let is_same = self.replica.as_ref().is_some_and(|replica| {
             replica.max_mip == info.max_mip
                 && *replica.grid.materials() == info.materials
-                && self.makes_ground == makes_ground
+                && replica.maker.makes_ground == makes_ground
         });
         if !is_same {
-            let materials = info.materials.clone();
-            self.replica = Some(Replica::new(materials, placement, info.max_mip));
+            self.replica = Some(Replica::new(info, placement, makes_ground));
         }
-        (self.is_started, self.makes_ground) = (true, makes_ground);
+        self.is_started = true;
         self.send(EDITS, &ToHost::Start { makes_ground });
         self.ask_again();
     }

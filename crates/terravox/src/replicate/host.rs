@@ -1,6 +1,6 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
-use super::delta::{block_digest, difference, part_of};
+use super::delta::{block_digest, difference, mark_equal, part_of};
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost, Under, WorldInfo};
 use super::options::HostOptions;
@@ -415,23 +415,17 @@ impl Host {
             entry.note_unchanged(block, kinds);
             return true;
         }
-        let under = match entry.makes_ground {
-            true => {
-                let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
-                FillRequest::fill_block(&mut self.under, block, world.placement, fill);
-                Under::Ground
-            }
-            false => {
-                self.under.reset(block.cells());
-                Under::Air
-            }
-        };
+        if entry.makes_ground {
+            let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
+            FillRequest::fill_block(&mut self.under, block, world.placement, fill);
+        } else {
+            self.under.reset(block.cells());
+        }
         match difference(&self.under, &self.cells) {
-            Some(region) => self.send_box(entry, world, block, under, region),
-            None if under == Under::Ground => entry.note_ground(block, kinds),
-            None => {
-                let one = Region::one(block.cells().min);
-                self.send_box(entry, world, block, under, one);
+            None => entry.note_ground(block, kinds),
+            Some(region) => {
+                let marker = mark_equal(&self.under, &mut self.cells, region);
+                self.send_box(entry, world, block, Under::Made { marker }, region);
             }
         }
         true

@@ -232,20 +232,16 @@ impl HostedGuest {
     /// Sends the lists of blocks that need no cells.
     pub fn flush_ground(&mut self, kinds: &[Kind; 256]) {
         let after = self.edits_sent;
-        for is_ground in [true, false] {
-            let list = if is_ground { &mut self.ground } else { &mut self.unchanged };
-            let blocks = std::mem::take(list);
-            if blocks.is_empty() {
-                continue;
-            }
-            let message = match is_ground {
-                true => ToGuest::Ground { after, blocks: blocks.clone() },
-                false => ToGuest::Unchanged { after, blocks: blocks.clone() },
-            };
-            self.send(BULK, &message, kinds);
-            let end = self.pipe.end(BULK);
-            blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
+        let [ground, unchanged] = [&mut self.ground, &mut self.unchanged].map(std::mem::take);
+        if !ground.is_empty() {
+            self.send(BULK, &ToGuest::Ground { after, blocks: ground.clone() }, kinds);
         }
+        if !unchanged.is_empty() {
+            self.send(BULK, &ToGuest::Unchanged { after, blocks: unchanged.clone() }, kinds);
+        }
+        // A block is there only with those over it, which may be in the other list.
+        let end = self.pipe.end(BULK);
+        ground.into_iter().chain(unchanged).for_each(|block| self.blocks.note_sent(block, end));
     }
 }
 

@@ -80,11 +80,11 @@ pub(super) struct WorldInfo {
 /// What lies beneath the cells that a message carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Under {
-    Air = 0,
-    /// What the generator makes.
-    Ground = 1,
     /// What the guest holds.
-    Held = 2,
+    Held,
+    /// What the guest's generator makes, or air without one. Cells of material `marker`, if that is
+    /// not air, are left as they are made.
+    Made { marker: u8 },
 }
 
 /// From a host to a guest.
@@ -123,7 +123,7 @@ pub(super) enum ToGuest {
         region: Region,
         code: Vec<u8>,
     },
-    /// These blocks are as the generator makes them.
+    /// These blocks are as the guest's generator makes them, or air without one.
     Ground {
         after: u64,
         blocks: Vec<MipBlock>,
@@ -275,7 +275,10 @@ impl ToGuest {
             ToGuest::Cells { after, block, under, region, code } => {
                 numbered(6, *after, out);
                 put_block(*block, out);
-                out.push(*under as u8);
+                match under {
+                    Under::Held => out.push(0),
+                    Under::Made { marker } => out.extend([1, *marker]),
+                }
                 put_region_in(*block, *region, out);
                 out.extend_from_slice(code);
             }
@@ -312,9 +315,8 @@ impl ToGuest {
             6 => {
                 let (after, block) = (input.varint()?, input.block()?);
                 let under = match input.byte()? {
-                    0 => Under::Air,
-                    1 => Under::Ground,
-                    2 => Under::Held,
+                    0 => Under::Held,
+                    1 => Under::Made { marker: input.byte()? },
                     _ => return input.wrong("an unknown kind of ground"),
                 };
                 let region = input.region_in(block)?;

@@ -66,6 +66,8 @@ pub(super) struct Pipe {
     timeouts: u32,
     flight_bytes: u64,
     max_flight: u64,
+    /// When the last unit left.
+    sent_us: u64,
     /// Units sent and lost since the window was last set, and the number from which on they count.
     sample: LossSample,
 }
@@ -143,6 +145,13 @@ impl Sending {
 
     fn has_next(&self) -> bool {
         !self.lost.is_empty() || self.next < (self.acked + self.bytes.len() as u64).min(self.limit)
+    }
+
+    /// Whether the peer allows no more.
+    fn is_blocked(&self) -> bool {
+        self.lost.is_empty()
+            && self.next == self.limit
+            && self.next < self.acked + self.bytes.len() as u64
     }
 
     fn acknowledge(&mut self, range: Range<u64>) {
@@ -244,6 +253,7 @@ impl Pipe {
             variation_us: 0,
             timeouts: 0,
             flight_bytes: 0,
+            sent_us: 0,
             max_flight: FIRST_FLIGHT,
             sample: LossSample::default(),
         }
@@ -448,9 +458,11 @@ impl Pipe {
         }
         let may_send = self.flight_bytes < self.max_flight;
         let has_frames = may_send && self.sending.iter().any(Sending::has_next);
-        if !has_frames && !self.must_ack {
+        let is_probe = self.must_probe(now_us);
+        if !has_frames && !self.must_ack && !is_probe {
             return false;
         }
+        self.sent_us = now_us;
         put_varint(self.next_number, out);
         out.push(u8::from(self.must_ack));
         if std::mem::take(&mut self.must_ack) {
@@ -469,6 +481,10 @@ impl Pipe {
                 frames.push((stream, range));
             }
         }
+        if is_probe {
+            // An empty frame: the answer says how far may be sent.
+            out.extend([0, 0, 0]);
+        }
         if !frames.is_empty() {
             let (number, bytes) = (self.next_number, out.len() as u64);
             self.flight_bytes += bytes;
@@ -476,6 +492,14 @@ impl Pipe {
         }
         self.next_number += 1;
         true
+    }
+
+    /// Whether the peer has to be asked how far may be sent, since its last word on that may be lost.
+    fn must_probe(&self, now_us: u64) -> bool {
+        self.kind == LinkKind::Datagrams
+            && self.in_flight.is_empty()
+            && self.sending.iter().any(Sending::is_blocked)
+            && now_us.saturating_sub(self.sent_us) >= self.timeout_us()
     }
 
     fn put_ack(&mut self, out: &mut Vec<u8>) {
@@ -495,7 +519,12 @@ impl Pipe {
 
     /// When [`Pipe::transmit`] may have something to send without anything arriving.
     pub fn wake_us(&self) -> Option<u64> {
-        let oldest = self.in_flight.front().filter(|_| self.kind == LinkKind::Datagrams);
-        oldest.map(|unit| unit.sent_us + self.timeout_us())
+        if self.kind == LinkKind::Reliable {
+            return None;
+        }
+        let is_blocked = self.sending.iter().any(Sending::is_blocked);
+        let oldest = self.in_flight.front().map(|unit| unit.sent_us);
+        let since = oldest.or(is_blocked.then_some(self.sent_us))?;
+        Some(since + self.timeout_us())
     }
 }

@@ -1,13 +1,13 @@
 //! The part of a world that a guest holds, exactly as its host has it.
 
-use super::message::Under;
+use super::delta::merge_marked;
+use super::message::{Under, WorldInfo};
 use super::truth::digest_of;
 use crate::codec::BitRle;
 use crate::edit::{EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{
-    ChunkPos, DenseBox, FarPyramid, GridOptions, Kind, MaterialTable, MipBlock, Region,
-    UnlistedChunks, VoxelGrid,
+    ChunkPos, DenseBox, FarPyramid, GridOptions, Kind, MipBlock, Region, UnlistedChunks, VoxelGrid,
 };
 use rustc_hash::FxHashMap;
 
@@ -29,12 +29,30 @@ const NO_GROUND: &str = "the generator does not make this ground";
 /// Fills a block as the generator makes it.
 pub(super) type Generate<'a> = &'a dyn Fn(&mut FillRequest<'_>);
 
+/// How blocks begin that the host sends no cells of.
+#[derive(Clone, Copy)]
+pub(super) struct GroundMaker {
+    placement: Placement,
+    /// Whether this side makes the ground; else it begins with air.
+    pub makes_ground: bool,
+}
+
+impl GroundMaker {
+    fn make(self, block: MipBlock, generate: Generate<'_>, out: &mut DenseBox) -> bool {
+        if !self.makes_ground {
+            out.reset(block.cells());
+            return true;
+        }
+        FillRequest::fill_block(out, block, self.placement, |request| generate(request))
+    }
+}
+
 /// Blocks and their cells: mip 0 in a grid, coarser ones in a pyramid.
 pub(super) struct Replica {
     pub grid: VoxelGrid,
     pyramid: FarPyramid,
     pub blocks: FxHashMap<MipBlock, BlockState>,
-    placement: Placement,
+    pub maker: GroundMaker,
     pub max_mip: u8,
     editor: Editor,
     pub changed: ReplicaChanges,
@@ -85,13 +103,14 @@ pub(super) enum Applied {
 }
 
 impl Replica {
-    pub fn new(materials: MaterialTable, placement: Placement, max_mip: u8) -> Replica {
+    pub fn new(info: &WorldInfo, placement: Placement, makes_ground: bool) -> Replica {
+        let (materials, max_mip) = (info.materials.clone(), info.max_mip);
         let unlisted = UnlistedChunks::Unknown;
         Replica {
             grid: VoxelGrid::new(GridOptions { unlisted, materials }),
             pyramid: FarPyramid::default(),
             blocks: FxHashMap::default(),
-            placement,
+            maker: GroundMaker { placement, makes_ground },
             max_mip,
             editor: Editor::default(),
             changed: ReplicaChanges::default(),
@@ -124,7 +143,7 @@ impl Replica {
     }
 
     fn generate(&self, block: MipBlock, generate: Generate<'_>, out: &mut DenseBox) -> bool {
-        FillRequest::fill_block(out, block, self.placement, |request| generate(request))
+        self.maker.make(block, generate, out)
     }
 
     fn put(&mut self, block: MipBlock, cells: &DenseBox) {
@@ -195,12 +214,12 @@ impl Replica {
             Under::Held => self.patch(block, &part, generate),
             // Dropped while they were on their way.
             _ if !self.blocks.contains_key(&block) => Ok(()),
-            Under::Air | Under::Ground => {
+            Under::Made { marker } => {
                 let mut cells = DenseBox::new(block.cells());
-                if under == Under::Ground && !self.generate(block, generate, &mut cells) {
+                if !self.generate(block, generate, &mut cells) {
                     return Err(NO_GROUND.to_owned());
                 }
-                cells.copy_from(&part);
+                merge_marked(&mut cells, &part, marker);
                 self.put(block, &cells);
                 self.changed.add(block, block.cells());
                 Ok(())
@@ -246,14 +265,14 @@ impl Replica {
     /// Computes the coarse cells over all chunks that a region, in voxels, touches.
     fn raise(&mut self, region: Region, generate: Generate<'_>) {
         let region = region.coarser(5).finer(5);
-        let (blocks, placement) = (&mut self.blocks, self.placement);
+        let (blocks, maker) = (&mut self.blocks, self.maker);
         let make = |block: MipBlock, cells: &mut DenseBox| {
             let Some(state) = blocks.get_mut(&block) else { return false };
             if *state != BlockState::Ground {
                 return false;
             }
             *state = BlockState::Cells;
-            FillRequest::fill_block(cells, block, placement, |request| generate(request))
+            maker.make(block, generate, cells)
         };
         let mips = 1..=self.max_mip;
         self.pyramid.raise(self.grid.as_snapshot(), region, mips.clone(), make);

@@ -4,7 +4,7 @@ use super::guest::Guest;
 use super::replica::BlockState;
 use crate::edit::{EditOp, Editor};
 use crate::terrain::{FillRequest, Terrain};
-use crate::voxel::{ChunkState, DenseBox, VoxelGrid};
+use crate::voxel::{AIR, ChunkState, DenseBox, VoxelGrid};
 
 impl Guest {
     /// Fills a block for [`Terrain::update`] with the host's cells; blocks that are not here yet are
@@ -14,7 +14,8 @@ impl Guest {
         let block = request.block();
         let Some(replica) = &self.replica else { return request.set_missing() };
         match replica.blocks.get(&block) {
-            Some(BlockState::Ground) => generate(request),
+            Some(BlockState::Ground) if replica.maker.makes_ground => generate(request),
+            Some(BlockState::Ground) => request.fill(AIR),
             Some(BlockState::Cells | BlockState::Stale) => {
                 if !replica.read(block, &generate, request.cells()) {
                     request.set_missing();

@@ -87,6 +87,7 @@ fn to_guest() -> Vec<ToGuest> {
         ToGuest::Done { after: 0, number: 300 },
         ToGuest::Refuse { number: 2, reason: String::new() },
         ToGuest::Cells { after: 3, block, under: Under::Held, region, code: vec![2, 3] },
+        ToGuest::Cells { after: 0, block, under: Under::Made { marker: 9 }, region, code: vec![] },
         ToGuest::Ground { after: u64::MAX, blocks: blocks.clone() },
         ToGuest::Unchanged { after: 1, blocks },
     ];
