@@ -98,3 +98,46 @@ pub(super) fn block_digest(cells: &DenseBox, kinds: &[Kind; 256]) -> u64 {
     BitRle { kinds }.encode_box(cells, &mut code);
     xxh3_64(&code)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const EDGE: i32 = 6;
+
+    fn cells() -> impl Strategy<Value = DenseBox> {
+        let cell = (0u8..4, any::<u8>(), prop::option::weighted(0.1, any::<u8>()));
+        prop::collection::vec(cell, (EDGE * EDGE * EDGE) as usize).prop_map(|list| {
+            let mut cells = DenseBox::new(Region::new([-3; 3], [EDGE - 3; 3]));
+            for (pos, (material, occupancy, water)) in cells.region().voxels().zip(list) {
+                let occupancy = if material == AIR { 0 } else { occupancy };
+                cells.set(pos, Cell { material, occupancy });
+                cells.set_water(pos, water.filter(|_| material > 1));
+            }
+            cells
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_marked_part_over_what_is_beneath_gives_the_cells(
+            under in cells(),
+            other in cells(),
+            low in prop::array::uniform3(-3..EDGE - 3),
+            size in prop::array::uniform3(1..EDGE),
+        ) {
+            let mut new = under.clone();
+            let max = [0, 1, 2].map(|i| (low[i] + size[i]).min(EDGE - 3));
+            new.copy_from(&part_of(&other, Region::new(low, max)));
+            let mut merged = under.clone();
+            if let Some(region) = difference(&under, &new) {
+                prop_assert!(Region::new(low, max).contains_region(region));
+                let mut marked = new.clone();
+                let marker = mark_equal(&under, &mut marked, region);
+                merge_marked(&mut merged, &part_of(&marked, region), marker);
+            }
+            prop_assert!(merged == new);
+        }
+    }
+}
