@@ -124,7 +124,7 @@ impl Session {
 
     /// Whether all guests have all that they want, and no edit is on its way.
     pub fn is_settled(&mut self) -> bool {
-        self.players.iter().all(|p| p.guest.is_complete() && p.guest.waiting() == 0)
+        self.players.iter().all(|p| p.guest.is_complete() && p.guest.pending_edits() == 0)
     }
 
     /// How many blocks of all guests differ from the host's.

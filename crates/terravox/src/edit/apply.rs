@@ -10,6 +10,7 @@ use super::cost;
 use super::op::ONE_BOX;
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs, tally};
 use super::rows::{self, Liquids, RowScratch, row_action};
+use super::shape::{bounds, region_of};
 use super::stamp::{Coverage, Stamp};
 use super::volume::Tally;
 use super::{Action, BrushOp, Clip, EditError, EditOp, History, PastePose, Volume};
@@ -104,16 +105,28 @@ impl Editor {
 
     /// Checks an operation, and that its cost is allowed.
     fn check(&self, grid: &VoxelGrid, op: &EditOp) -> Result<(), EditError> {
+        self.price(grid, op, u64::MAX).map(drop)
+    }
+
+    /// Returns the estimated cost of an operation, or a higher one, of at most `rough` work; if the
+    /// limits allow it.
+    pub(crate) fn price(
+        &self,
+        grid: &VoxelGrid,
+        op: &EditOp,
+        rough: u64,
+    ) -> Result<EditCost, EditError> {
         let limits = self.limits;
         if let EditOp::Brush(op) = op {
             op.check(grid.materials())?;
         }
-        if cost::upper_bound(op).is_some_and(|bound| limits.allow(&bound)) {
-            return Ok(());
+        let is_enough = |bound: &EditCost| limits.allow(bound) && bound.work <= rough;
+        if let Some(bound) = cost::upper_bound(op).filter(is_enough) {
+            return Ok(bound);
         }
         let cost = self.estimate(grid, op)?;
         match limits.allow(&cost) {
-            true => Ok(()),
+            true => Ok(cost),
             false => Err(EditError::TooCostly { cost, limits }),
         }
     }
@@ -258,7 +271,7 @@ impl Editor {
         let (write, padding, source) = match op {
             EditOp::Brush(op) => {
                 op.check(grid.materials())?;
-                (Stamp::new(&op.brush, op.falloff, op.strength)?.region, padding(op), None)
+                (region_of(bounds(&op.brush)?)?, padding(op), None)
             }
             EditOp::Copy(op) => {
                 let source = Region::new(op.from, op.to);

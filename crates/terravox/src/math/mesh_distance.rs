@@ -255,7 +255,8 @@ fn distance_squared(p: [f64; 3], [a, b, c]: &Corners) -> f64 {
 
 /// Turns the crossings of each row into ±`reach` squared: negative where the winding number is 0.
 fn wind(cells: &mut [f32], row: usize, reach: f32) {
-    for cells in cells.chunks_mut(row) {
+    // A mesh without volume may have no cells.
+    for cells in cells.chunks_mut(row.max(1)) {
         let mut winding = 0.0;
         for value in cells {
             winding += *value;

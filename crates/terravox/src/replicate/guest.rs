@@ -2,10 +2,10 @@
 
 use super::delta::block_digest;
 use super::interest::Interest;
-use super::message::{GeneratorId, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
-use super::op_wire::rounded_op;
+use super::message::{GeneratorId, MAX_MESSAGE, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
+use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
-use super::replica::{Applied, BlockState, Generate, Replica};
+use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
 use super::{LinkKind, PipeError};
 use crate::edit::{EditError, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
@@ -17,6 +17,15 @@ const BLOCKS_PER_MESSAGE: usize = 200;
 
 /// Most operations that wait for the host: further ones are refused here.
 const MAX_PREDICTIONS: usize = 256;
+
+/// Cells that the host's operations read in one update; the next update goes on.
+const MAX_CELLS_PER_UPDATE: u64 = 1 << 22;
+
+/// Blocks from before the link broke that are compared in one update.
+const MAX_ASKED_PER_UPDATE: usize = 64;
+
+/// Blocks are not asked for again while more bytes than this were not sent.
+const MAX_UNSENT: u64 = 16 << 10;
 
 /// What happened in an update, for the game.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +87,8 @@ pub struct Guest {
     edits_taken: u64,
     /// A message of the other stream that waits for one of that.
     parked: Option<ToGuest>,
+    /// Blocks from before the link broke, to be asked for again, coarse ones last.
+    unasked: Vec<MipBlock>,
     events: VecDeque<GuestEvent>,
     editor: Editor,
 }
@@ -100,6 +111,7 @@ impl Guest {
             next_number: 1,
             edits_taken: 0,
             parked: None,
+            unasked: Vec::new(),
             events: VecDeque::new(),
             editor: Editor::default(),
         };
@@ -113,13 +125,16 @@ impl Guest {
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken, self.parked) = (false, 0, None);
+        self.info = None;
+        self.events.retain(|event| !matches!(event, GuestEvent::Welcome { .. }));
         let lost = std::mem::take(&mut self.predictions);
         lost.iter().for_each(|prediction| self.note_ended(prediction.region));
         if let Some(replica) = &mut self.replica {
             replica.blocks.retain(|_, state| *state != BlockState::Wanted);
             replica.blocks.values_mut().for_each(|state| *state = BlockState::Stale);
+            replica.recent.clear();
+            replica.outdated.clear();
         }
-        self.next_number = 1;
         self.say_hello();
         lost.into_iter().filter_map(|prediction| prediction.op).collect()
     }
@@ -130,11 +145,16 @@ impl Guest {
     }
 
     fn send(&mut self, stream: usize, message: &ToHost) {
+        let bytes = self.encode(message);
+        self.pipe.send(stream, &bytes);
+    }
+
+    fn encode(&self, message: &ToHost) -> Vec<u8> {
         let mut bytes = Vec::new();
         let none = MaterialTable::default();
         let materials = self.info.as_ref().map_or(&none, |info| &info.materials);
         message.encode(materials.kinds(), &mut bytes);
-        self.pipe.send(stream, &bytes);
+        bytes
     }
 
     /// Takes a unit that arrived from the host.
@@ -169,24 +189,23 @@ impl Guest {
     pub fn start(&mut self, makes_ground: bool) {
         let Some(info) = self.info.as_ref().filter(|_| !self.is_started) else { return };
         let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };
-        let is_same = self.replica.as_ref().is_some_and(|replica| {
-            replica.max_mip == info.max_mip
-                && *replica.grid.materials() == info.materials
-                && replica.maker.makes_ground == makes_ground
-        });
+        let maker = GroundMaker { placement, makes_ground };
+        let is_same = self.replica.as_ref().is_some_and(|replica| replica.is_of(info, maker));
         if !is_same {
-            self.replica = Some(Replica::new(info, placement, makes_ground));
+            self.replica = Some(Replica::new(info, maker));
         }
         self.is_started = true;
         self.send(EDITS, &ToHost::Start { makes_ground });
-        self.ask_again();
+        let old = self.replica.iter().flat_map(|replica| replica.blocks.keys().copied());
+        self.unasked = old.collect();
+        self.unasked.sort_unstable_by(|a, b| a.mip.cmp(&b.mip).then(b.cmp(a)));
     }
 
-    /// Asks for the blocks from before the link broke.
+    /// Asks for some blocks from before the link broke, coarse ones first.
     fn ask_again(&mut self) {
         let Some(replica) = &self.replica else { return };
-        let mut blocks: Vec<_> = replica.blocks.keys().copied().collect();
-        blocks.sort_unstable_by(|a, b| b.mip.cmp(&a.mip).then(a.cmp(b)));
+        let rest = self.unasked.len().saturating_sub(MAX_ASKED_PER_UPDATE);
+        let blocks = self.unasked.split_off(rest);
         let kinds = replica.grid.materials().kinds();
         let mut cells = DenseBox::default();
         let no_ground: Generate<'_> = &|request| request.set_missing();
@@ -194,16 +213,30 @@ impl Guest {
             let is_read = replica.read(block, no_ground, &mut cells);
             (block, is_read.then(|| block_digest(&cells, kinds)))
         };
-        let known: Vec<_> = blocks.into_iter().map(digest).collect();
-        for part in known.chunks(BLOCKS_PER_MESSAGE) {
-            self.send(BULK, &ToHost::Subscribe(part.to_vec()));
+        let known: Vec<_> = blocks.into_iter().rev().map(digest).collect();
+        if !known.is_empty() {
+            self.send(BULK, &ToHost::Subscribe(known));
+        }
+    }
+
+    /// Asks for blocks that may be wrong to be sent again.
+    fn refresh(&mut self) {
+        while let Some(replica) = &mut self.replica
+            && !replica.outdated.is_empty()
+            && self.pipe.unsent(BULK) < MAX_UNSENT
+        {
+            let some: Vec<_> = replica.outdated.iter().copied().take(BLOCKS_PER_MESSAGE).collect();
+            replica.outdated.retain(|block| !some.contains(block));
+            self.send(BULK, &ToHost::Refresh(some));
         }
     }
 
     /// Says what is to be seen: the positions of viewers, in voxels. Call it when they moved some
     /// voxels.
     pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
-        let Some(replica) = self.replica.as_mut().filter(|_| self.is_started) else { return };
+        // After a break, first all that was there is asked for again.
+        let is_ready = self.is_started && self.unasked.is_empty();
+        let Some(replica) = self.replica.as_mut().filter(|_| is_ready) else { return };
         let kept: rustc_hash::FxHashSet<_> =
             interest.kept().wanted(viewers, replica.max_mip).into_iter().collect();
         let mut dropped: Vec<_> =
@@ -212,7 +245,7 @@ impl Guest {
         let wanted = interest.wanted(viewers, replica.max_mip);
         let new: Vec<_> =
             wanted.into_iter().filter(|block| !replica.blocks.contains_key(block)).collect();
-        dropped.iter().for_each(|&block| replica.forget(block));
+        replica.forget(&dropped);
         for &block in &new {
             replica.blocks.insert(block, BlockState::Wanted);
         }
@@ -229,13 +262,21 @@ impl Guest {
     /// are rounded to 1/256 voxel. Returns its number, by which events name it.
     ///
     /// # Errors
-    /// [`EditError`]; nothing is then sent.
+    /// [`EditError`]; nothing is then sent. An operation of more than 128 KiB is
+    /// [invalid](EditError::Invalid).
     pub fn edit(&mut self, op: &EditOp) -> Result<u64, EditError> {
         let op = rounded_op(op);
         let replica = self.check_ready()?;
         let region = self.editor.reach(&replica.grid, &op)?.write;
-        let number = self.number();
-        self.send(EDITS, &ToHost::Edit { number, op: Box::new(op.clone()) });
+        let number = self.next_number;
+        let message = self.encode(&ToHost::Edit { number, op: Box::new(op.clone()) });
+        if message.len() > MAX_MESSAGE || !can_be_sent(&op) {
+            return Err(EditError::Invalid(
+                "the operation takes more than 128 KiB or copies more than 2097152 cells: use several",
+            ));
+        }
+        self.next_number += 1;
+        self.pipe.send(EDITS, &message);
         self.predictions.push_back(Prediction { number, op: Some(op), region });
         Ok(number)
     }
@@ -246,7 +287,8 @@ impl Guest {
     /// [`EditError::Invalid`] as for [`Guest::edit`]; nothing is then sent.
     pub fn undo(&mut self, is_redo: bool) -> Result<u64, EditError> {
         self.check_ready()?;
-        let number = self.number();
+        let number = self.next_number;
+        self.next_number += 1;
         self.send(EDITS, &ToHost::Undo { number, is_redo });
         self.predictions.push_back(Prediction { number, op: None, region: Region::default() });
         Ok(number)
@@ -261,12 +303,8 @@ impl Guest {
         replica.ok_or(EditError::Invalid("there is no world yet: wait for GuestEvent::Welcome"))
     }
 
-    fn number(&mut self) -> u64 {
-        self.next_number += 1;
-        self.next_number - 1
-    }
-
-    /// Does what the host sent. `generate` fills blocks as the generator of the world makes them.
+    /// Does what the host sent, as far as that is a few milliseconds of operations. `generate` fills
+    /// blocks as the generator of the world makes them.
     ///
     /// # Errors
     /// Why the host ended the connection, or how it broke the protocol, for a person to read: give
@@ -274,16 +312,21 @@ impl Guest {
     pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), String> {
         let generate: Generate<'_> = &generate;
         self.take_bulk(generate)?;
-        while let Some(message) = self.next(EDITS)? {
+        let cells = |guest: &Guest| guest.replica.as_ref().map_or(0, |replica| replica.cells_read);
+        let end = cells(self) + MAX_CELLS_PER_UPDATE;
+        while cells(self) < end
+            && let Some(message) = self.next(EDITS)?
+        {
             self.edits_taken += 1;
             self.take(message, generate)?;
             self.take_bulk(generate)?;
         }
-        let outdated = self.replica.as_mut().map(|replica| std::mem::take(&mut replica.outdated));
-        for part in outdated.unwrap_or_default().chunks(BLOCKS_PER_MESSAGE) {
-            self.send(BULK, &ToHost::Refresh(part.to_vec()));
+        self.refresh();
+        self.ask_again();
+        match self.pipe.closed() {
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn next(&mut self, stream: usize) -> Result<Option<ToGuest>, String> {
@@ -317,7 +360,11 @@ impl Guest {
                 self.parked = Some(message);
                 return Ok(());
             }
+            let written = message.written();
             self.take(message, generate)?;
+            if let Some(replica) = &mut self.replica {
+                replica.catch_up(after, &written, generate);
+            }
         }
     }
 
@@ -333,15 +380,12 @@ impl Guest {
             self.info = Some(info);
             return Ok(());
         }
-        if let ToGuest::Closed { reason } = message {
-            return Err(reason);
-        }
         let Some(replica) = &mut self.replica else {
             return Err("a message before the start".to_owned());
         };
         match message {
             ToGuest::Op { author, op, digest } => {
-                let applied = replica.apply(&op, digest, generate);
+                let applied = replica.apply(self.edits_taken, &op, digest, generate);
                 self.note(applied, Some(author));
             }
             ToGuest::Confirm { number, digest } => {
@@ -349,7 +393,7 @@ impl Guest {
                     return Err("an unknown operation was confirmed".to_owned());
                 };
                 let Some(replica) = &mut self.replica else { return Ok(()) };
-                let applied = replica.apply(&op, digest, generate);
+                let applied = replica.apply(self.edits_taken, &op, digest, generate);
                 self.note(applied, None);
                 self.events.push_back(GuestEvent::Confirmed { number });
             }
@@ -368,7 +412,7 @@ impl Guest {
             }
             ToGuest::Ground { blocks, .. } => replica.take_ground(&blocks),
             ToGuest::Unchanged { blocks, .. } => replica.take_unchanged(&blocks),
-            ToGuest::Welcome(_) | ToGuest::Closed { .. } => {}
+            ToGuest::Welcome(_) => {}
         }
         Ok(())
     }
@@ -398,12 +442,7 @@ impl Guest {
                     self.events.push_back(GuestEvent::Edited { author, region });
                 }
             }
-            Applied::Differs(blocks) => {
-                for part in blocks.chunks(BLOCKS_PER_MESSAGE) {
-                    self.send(BULK, &ToHost::Refresh(part.to_vec()));
-                }
-                self.events.push_back(GuestEvent::Corrected);
-            }
+            Applied::Differs => self.events.push_back(GuestEvent::Corrected),
         }
     }
 
@@ -432,7 +471,7 @@ impl Guest {
     }
 
     /// How many operations wait for the host's answer.
-    pub fn waiting(&self) -> usize {
+    pub fn pending_edits(&self) -> usize {
         self.predictions.len()
     }
 

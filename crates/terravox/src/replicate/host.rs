@@ -9,7 +9,7 @@ use super::subscription::NextBlock;
 use super::truth::{HostWorld, Truth, digest_of};
 use super::{LinkKind, PipeError, Verdict};
 use crate::codec::BitRle;
-use crate::edit::{EditOp, EditSummary, Editor, History};
+use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
 use crate::terrain::FillRequest;
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
@@ -24,8 +24,21 @@ const EDIT_BACKLOG: usize = 64 << 10;
 /// Operations of more bytes are sent as the cells that they changed.
 const MAX_OP_BYTES: usize = 600;
 
-/// Cells that changed are compared by a digest only up to this many.
-const MAX_DIGEST_CELLS: u64 = 1 << 21;
+/// Operations that read more are sent as cells, too.
+pub(super) const MAX_OP_CELLS: u64 = 1 << 21;
+pub(super) const MAX_OP_CHUNKS: u64 = 512;
+
+/// Blocks of one guest that are read in a tick.
+const MAX_READS: u32 = 32;
+
+/// Work, in units of a cost: up to which an upper bound is enough, of making a chunk that an
+/// operation needs, and of undoing a cell.
+const ROUGH_WORK: u64 = 2_000_000;
+const WORK_PER_CHUNK: u64 = 300_000;
+const WORK_PER_UNDONE_CELL: u64 = 20;
+
+/// Guests that are gone and were not told so yet.
+const MAX_LEAVING: usize = 1024;
 
 /// What happened in a tick, for the game.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +80,10 @@ pub struct Host {
     /// In the order in which they came.
     order: Vec<u64>,
     next_guest: u64,
+    /// The last unit for each guest that is gone.
+    leaving: VecDeque<(u64, Vec<u8>)>,
+    /// Which guest is first to be sent cells.
+    turn: usize,
     events: VecDeque<HostEvent>,
     cells: DenseBox,
     under: DenseBox,
@@ -88,6 +105,8 @@ impl Host {
             guests: FxHashMap::default(),
             order: Vec::new(),
             next_guest: 1,
+            leaving: VecDeque::new(),
+            turn: 0,
             events: VecDeque::new(),
             cells: DenseBox::default(),
             under: DenseBox::default(),
@@ -105,8 +124,7 @@ impl Host {
     pub fn connect(&mut self, link: LinkKind) -> u64 {
         let guest = self.next_guest;
         self.next_guest += 1;
-        let history = History::new(self.options.history_bytes);
-        self.guests.insert(guest, HostedGuest::new(link, history));
+        self.guests.insert(guest, HostedGuest::new(link, &self.options));
         self.order.push(guest);
         guest
     }
@@ -142,11 +160,14 @@ impl Host {
         }
     }
 
-    /// Drops a guest. It is told the reason if the link can carry one more unit: see
-    /// [`Host::transmit`].
+    /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason.
     pub fn disconnect(&mut self, guest: u64, reason: &str) {
-        if self.guests.remove(&guest).is_some() {
+        if let Some(entry) = self.guests.remove(&guest) {
             self.order.retain(|&other| other != guest);
+            if self.leaving.len() == MAX_LEAVING {
+                self.leaving.pop_front();
+            }
+            self.leaving.push_back((guest, entry.pipe.closing_unit(reason)));
             self.events.push_back(HostEvent::Left { guest, reason: reason.to_owned() });
         }
     }
@@ -174,11 +195,18 @@ impl Host {
     /// Writes the next unit for a guest, or returns false: nothing is to be sent to it now.
     pub fn transmit(&mut self, guest: u64, now_us: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
-        self.guests.get_mut(&guest).is_some_and(|entry| entry.pipe.transmit(now_us, out))
+        if let Some(entry) = self.guests.get_mut(&guest) {
+            return entry.pipe.transmit(now_us, out);
+        }
+        let Some(at) = self.leaving.iter().position(|entry| entry.0 == guest) else { return false };
+        self.leaving.remove(at).is_some_and(|(_, unit)| {
+            *out = unit;
+            true
+        })
     }
 
     /// Does what guests asked for, and queues what they are to be sent. Takes time by the number of
-    /// edits and by what links can carry.
+    /// edits and by what links can carry, within the limits of [`HostOptions`].
     pub fn tick(&mut self, world: &mut HostWorld<'_>, now_us: u64) {
         let most = if world.grid.unlisted() == UnlistedChunks::Air { MAX_MIP } else { MAX_FAR_MIP };
         assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
@@ -187,16 +215,25 @@ impl Host {
                 self.disconnect(guest, &reason);
             }
         }
-        for guest in self.order.clone() {
-            self.send_cells(guest, world);
+        let mut order = self.order.clone();
+        if !order.is_empty() {
+            // Not always the same one gets what is left.
+            self.turn = (self.turn + 1) % order.len();
+            order.rotate_left(self.turn);
+        }
+        let mut reads = self.options.max_reads_per_tick;
+        for guest in order {
+            self.send_cells(guest, world, &mut reads);
         }
     }
 
-    /// Tells all guests of a change that the game made itself, in voxels.
+    /// Tells all guests of a change that the game made itself, in voxels. Chunks that are not held
+    /// count as unchanged.
     pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
-        self.truth.follow(world, region);
-        for entry in self.guests.values_mut() {
-            entry.blocks.mark(region, self.options.max_mip);
+        for region in self.truth.follow(world, region) {
+            for entry in self.guests.values_mut() {
+                entry.blocks.mark(region, self.options.max_mip);
+            }
         }
     }
 
@@ -247,13 +284,18 @@ impl Host {
     }
 
     fn guest_edit(&mut self, guest: u64, world: &mut HostWorld<'_>, number: u64, op: &EditOp) {
+        // The game is asked only about what is valid.
+        if let Err(error) = self.editor.reach(world.grid, op) {
+            return self.refuse(guest, world, number, error.to_string());
+        }
         let (op, is_changed) = match (world.decide)(guest, op) {
             Verdict::Accept => (op.clone(), false),
             Verdict::Replace(other) => (*other, true),
             Verdict::Refuse(reason) => return self.refuse(guest, world, number, reason),
         };
         let mut history = self.guests.get_mut(&guest).map(|entry| entry.take_history());
-        let applied = self.apply(world, &op, history.as_mut());
+        let paid = self.pay(guest, world, &op);
+        let applied = paid.and_then(|()| self.apply(world, &op, history.as_mut()));
         if let (Some(entry), Some(history)) = (self.guests.get_mut(&guest), history) {
             entry.history = history;
         }
@@ -272,20 +314,31 @@ impl Host {
         }
     }
 
+    /// Spends the work of an operation, with that of making the chunks that it needs, which are then
+    /// there. Returns why that is not possible.
+    fn pay(&mut self, guest: u64, world: &mut HostWorld<'_>, op: &EditOp) -> Result<(), String> {
+        let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
+        let reach = self.editor.reach(world.grid, op).map_err(|error| error.to_string())?;
+        let missing: u64 = reach.regions().map(|region| Truth::missing(world, region)).sum();
+        entry.spend_work(missing * WORK_PER_CHUNK)?;
+        for region in reach.regions() {
+            self.truth.load(world, region).map_err(unavailable)?;
+        }
+        let cost = self.editor.price(world.grid, op, ROUGH_WORK);
+        let cost = cost.map_err(|error| error.to_string())?;
+        entry.spend_work(cost.work)
+    }
+
     fn guest_undo(&mut self, guest: u64, world: &mut HostWorld<'_>, number: u64, is_redo: bool) {
-        let Some(mut history) = self.guests.get_mut(&guest).map(|entry| entry.take_history())
-        else {
-            return;
-        };
-        let swapped = match is_redo {
-            false => history.undo(world.grid),
-            true => history.redo(world.grid),
-        };
+        let Some(entry) = self.guests.get_mut(&guest) else { return };
+        let paid = entry.spend_work(0);
+        let mut history = entry.take_history();
+        let swapped = paid.and_then(|()| self.swap(world, &mut history, is_redo));
         if let Some(entry) = self.guests.get_mut(&guest) {
             entry.history = history;
         }
         match swapped {
-            Err(error) => self.refuse(guest, world, number, error.to_string()),
+            Err(reason) => self.refuse(guest, world, number, reason),
             Ok(region) => {
                 if let Some(region) = region {
                     self.changed(world, region);
@@ -293,8 +346,31 @@ impl Host {
                 }
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
+                    entry.owe_work(region.map_or(0, Region::volume) * WORK_PER_UNDONE_CELL);
                     entry.finish_edit(number, &kinds);
                 }
+            }
+        }
+    }
+
+    /// Undoes or redoes a stroke; chunks that it needs are loaded.
+    fn swap(
+        &mut self,
+        world: &mut HostWorld<'_>,
+        history: &mut History,
+        is_redo: bool,
+    ) -> Result<Option<Region>, String> {
+        loop {
+            let swapped = match is_redo {
+                false => history.undo(world.grid),
+                true => history.redo(world.grid),
+            };
+            match swapped {
+                // Each chunk once: it is then held.
+                Err(EditError::NotHeld(missing)) => {
+                    self.truth.load(world, missing.chunk.region()).map_err(unavailable)?;
+                }
+                swapped => return swapped.map_err(|error| error.to_string()),
             }
         }
     }
@@ -308,13 +384,10 @@ impl Host {
     ) -> Result<(EditSummary, Region), String> {
         let reach = self.editor.reach(world.grid, op).map_err(|error| error.to_string())?;
         for region in reach.regions() {
-            let load = self.truth.load(world, region);
-            load.map_err(|chunk| format!("chunk {chunk} is not available now; try again"))?;
+            self.truth.load(world, region).map_err(unavailable)?;
         }
         let summary = self.editor.apply(world.grid, op, history).map_err(|e| e.to_string())?;
-        if !summary.region.is_empty() {
-            self.truth.follow(world, summary.region);
-        }
+        self.truth.follow(world, summary.region);
         Ok((summary, reach.read))
     }
 
@@ -333,7 +406,9 @@ impl Host {
             return;
         }
         let kinds = world.grid.materials().kinds();
-        let is_small = matches!(op, EditOp::Brush(_)) && region.volume() <= MAX_DIGEST_CELLS;
+        let is_small = matches!(op, EditOp::Brush(_))
+            && read.volume() <= MAX_OP_CELLS
+            && read.coarser(5).volume() <= MAX_OP_CHUNKS;
         let digest = if is_small { digest_of(world.grid, region, &mut self.cells) } else { 0 };
         self.message.clear();
         ToGuest::Op { author: author.guest, op: op.clone(), digest }
@@ -356,64 +431,74 @@ impl Host {
     }
 
     /// Queues cells for a guest, as far as its link keeps up.
-    fn send_cells(&mut self, guest: u64, world: &HostWorld<'_>) {
+    fn send_cells(&mut self, guest: u64, world: &HostWorld<'_>, reads: &mut u32) {
         let Some(mut entry) = self.guests.remove(&guest) else { return };
         let kinds = world.grid.materials().kinds();
-        while entry.pipe.unsent(BULK) < BULK_BACKLOG {
+        let mut own_reads = (*reads).min(MAX_READS);
+        *reads -= own_reads;
+        while entry.pipe.unsent(BULK) < BULK_BACKLOG && own_reads > 0 {
             entry.send_done(kinds);
             let sent = match entry.blocks.next() {
                 None => break,
-                Some(NextBlock::Part(block, region)) => {
-                    self.send_part(&mut entry, world, block, region)
+                Some(NextBlock::Whole(block, None)) if self.is_ground(&entry, block) => {
+                    entry.note_ground(block, kinds);
+                    continue;
                 }
-                Some(NextBlock::Whole(block, known)) => {
-                    self.send_whole(&mut entry, world, block, known)
+                Some(next) => {
+                    own_reads -= 1;
+                    let is_sent = self.send_next(&mut entry, world, next);
+                    if !is_sent {
+                        entry.blocks.put_back(next);
+                    }
+                    is_sent
                 }
             };
             if !sent {
                 break;
             }
         }
+        *reads += own_reads;
         entry.send_done(kinds);
         entry.flush_ground(kinds);
         self.guests.insert(guest, entry);
     }
 
-    fn send_part(
+    /// Whether the guest makes a block itself.
+    fn is_ground(&self, entry: &HostedGuest, block: MipBlock) -> bool {
+        entry.makes_ground && !self.truth.is_edited(block)
+    }
+
+    /// Reads a block and queues what the guest needs of it; false if it is not available now.
+    fn send_next(
         &mut self,
         entry: &mut HostedGuest,
         world: &HostWorld<'_>,
-        block: MipBlock,
-        region: Region,
+        next: NextBlock,
     ) -> bool {
+        let (NextBlock::Whole(block, _) | NextBlock::Part(block, _)) = next;
         if !self.truth.read(world, block, &mut self.cells) {
-            entry.blocks.mark_cells(block, region);
             return false;
         }
-        self.send_box(entry, world, block, Under::Held, region);
+        match next {
+            NextBlock::Part(block, region) => {
+                self.send_box(entry, world, block, Under::Held, region);
+            }
+            NextBlock::Whole(block, known) => self.send_whole(entry, world, block, known),
+        }
         true
     }
 
+    /// Queues all cells of a block, which was read.
     fn send_whole(
         &mut self,
         entry: &mut HostedGuest,
         world: &HostWorld<'_>,
         block: MipBlock,
         known: Option<u64>,
-    ) -> bool {
+    ) {
         let kinds = world.grid.materials().kinds();
-        let is_known = |cells: &DenseBox| known.is_some_and(|k| k == block_digest(cells, kinds));
-        if entry.makes_ground && !self.truth.is_edited(block) && known.is_none() {
-            entry.note_ground(block, kinds);
-            return true;
-        }
-        if !self.truth.read(world, block, &mut self.cells) {
-            entry.blocks.put_back(block);
-            return false;
-        }
-        if is_known(&self.cells) {
-            entry.note_unchanged(block, kinds);
-            return true;
+        if known.is_some_and(|known| known == block_digest(&self.cells, kinds)) {
+            return entry.note_unchanged(block, kinds);
         }
         if entry.makes_ground {
             let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
@@ -428,7 +513,6 @@ impl Host {
                 self.send_box(entry, world, block, Under::Made { marker }, region);
             }
         }
-        true
     }
 
     /// Sends a part of the block whose cells were read.
@@ -449,6 +533,10 @@ impl Host {
         let end = entry.pipe.end(BULK);
         entry.blocks.note_sent(block, end);
     }
+}
+
+fn unavailable(chunk: ChunkPos) -> String {
+    format!("chunk {chunk} is not available now; try again")
 }
 
 /// Who made an operation.

@@ -5,6 +5,7 @@ use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
 use super::pipe::{BULK, EDITS, Pipe, STREAMS};
 use super::subscription::Subscriptions;
+use super::wire::MessageError;
 use crate::edit::History;
 use crate::voxel::{Kind, MipBlock};
 use std::collections::VecDeque;
@@ -15,7 +16,46 @@ const MESSAGES_PER_TICK: u32 = 256;
 /// Blocks in one list.
 const MAX_LIST: usize = 256;
 
-const SECOND_US: u64 = 1_000_000;
+/// While more bytes of messages about edits wait for a guest, its messages are not read.
+const MAX_OWED: usize = 128 << 10;
+
+/// While more bytes of cells were not sent yet, its messages are not read: each may add to them.
+const MAX_UNSENT: u64 = 64 << 10;
+
+const SECOND_US: i64 = 1_000_000;
+
+/// Something that a guest may do so often a second; twice as often at once.
+#[derive(Default)]
+struct TokenBucket {
+    /// What is left, times a second in microseconds; less than 0: a debt.
+    left: i64,
+    most: i64,
+}
+
+impl TokenBucket {
+    fn new(per_s: u64) -> TokenBucket {
+        let per_s = i64::try_from(per_s).unwrap_or(i64::MAX);
+        let most = per_s.saturating_mul(2 * SECOND_US);
+        TokenBucket { left: most, most }
+    }
+
+    fn pass(&mut self, elapsed_us: u64) {
+        let elapsed = i64::try_from(elapsed_us).unwrap_or(i64::MAX);
+        let earned = elapsed.saturating_mul(self.most / (2 * SECOND_US));
+        self.left = self.left.saturating_add(earned).min(self.most);
+    }
+
+    fn has(&self, amount: u64) -> bool {
+        let amount = i64::try_from(amount).unwrap_or(i64::MAX);
+        amount.saturating_mul(SECOND_US) <= self.left
+    }
+
+    /// Spends an amount, also if that is more than there is.
+    fn spend(&mut self, amount: u64) {
+        let amount = i64::try_from(amount).unwrap_or(i64::MAX);
+        self.left = self.left.saturating_sub(amount.saturating_mul(SECOND_US));
+    }
+}
 
 /// One guest.
 pub(super) struct HostedGuest {
@@ -34,11 +74,11 @@ pub(super) struct HostedGuest {
     pub edits_sent: u64,
     /// Digest after the guest's own operation, if it can apply that itself.
     pub confirmed: Option<u32>,
-    /// Operations whose cells are on their way.
-    done: VecDeque<u64>,
+    /// Operations whose cells are sent in a round.
+    done: VecDeque<(u64, u64)>,
     last_number: u64,
-    /// Operations that it may send now, times a second in microseconds.
-    allowance: u64,
+    operations: TokenBucket,
+    work: TokenBucket,
     last_us: u64,
     messages: u32,
     /// Blocks that were found to be as generated, and as the guest has them.
@@ -54,7 +94,7 @@ pub(super) enum Request {
 }
 
 impl HostedGuest {
-    pub fn new(link: LinkKind, history: History) -> HostedGuest {
+    pub fn new(link: LinkKind, options: &HostOptions) -> HostedGuest {
         HostedGuest {
             pipe: Pipe::new(link),
             token: None,
@@ -63,12 +103,13 @@ impl HostedGuest {
             makes_ground: false,
             has_started: false,
             blocks: Subscriptions::default(),
-            history,
+            history: History::new(options.history_bytes),
             edits_sent: 0,
             confirmed: None,
             done: VecDeque::new(),
             last_number: 0,
-            allowance: u64::MAX,
+            operations: TokenBucket::new(options.edits_per_s.into()),
+            work: TokenBucket::new(options.edit_work_per_s),
             last_us: 0,
             messages: 0,
             ground: Vec::new(),
@@ -114,14 +155,26 @@ impl HostedGuest {
         now_us: u64,
         options: &HostOptions,
     ) -> Result<Option<Request>, String> {
-        let most = 2 * SECOND_US * u64::from(options.edits_per_s);
-        let earned = now_us.saturating_sub(self.last_us) * u64::from(options.edits_per_s);
-        self.allowance = self.allowance.saturating_add(earned).min(most);
+        let elapsed = now_us.saturating_sub(self.last_us);
         self.last_us = now_us.max(self.last_us);
+        self.operations.pass(elapsed);
+        self.work.pass(elapsed);
         while self.messages < MESSAGES_PER_TICK {
             let Some(bytes) = self.next_message()? else { break };
             self.messages += 1;
-            let message = ToHost::decode(&bytes, kinds).map_err(|error| error.to_string())?;
+            let text = |error: MessageError| error.to_string();
+            if self.has_started
+                && let Some(number) = ToHost::operation_number(&bytes).map_err(text)?
+            {
+                // Before it is decoded, which takes time.
+                self.check_number(number)?;
+                if !self.operations.has(1) {
+                    let reason = "too many operations".to_owned();
+                    return Ok(Some(Request::Refused { number, reason }));
+                }
+                self.operations.spend(1);
+            }
+            let message = ToHost::decode(&bytes, kinds).map_err(text)?;
             if let Some(request) = self.take(message, options)? {
                 return Ok(Some(request));
             }
@@ -130,7 +183,33 @@ impl HostedGuest {
         Ok(None)
     }
 
+    fn check_number(&mut self, number: u64) -> Result<(), String> {
+        if number <= self.last_number {
+            return Err(format!("operation {number} was sent before"));
+        }
+        self.last_number = number;
+        Ok(())
+    }
+
+    /// Spends work on an operation, or returns why that is too much for now.
+    pub fn spend_work(&mut self, units: u64) -> Result<(), String> {
+        if !self.work.has(units) {
+            return Err("the operations take too much work: wait, or do less at once".to_owned());
+        }
+        self.work.spend(units);
+        Ok(())
+    }
+
+    /// Spends work that was done.
+    pub fn owe_work(&mut self, units: u64) {
+        self.work.spend(units);
+    }
+
+    /// Takes the next message, if the guest reads what it is sent.
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, String> {
+        if self.pipe.backlog(EDITS) > MAX_OWED || self.pipe.unsent(BULK) > MAX_UNSENT {
+            return Ok(None);
+        }
         // What is wanted is known only after the start.
         let streams = if self.has_started { STREAMS } else { 1 };
         for stream in 0..streams {
@@ -172,27 +251,13 @@ impl HostedGuest {
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
             }
             ToHost::Refresh(blocks) => {
-                blocks.into_iter().for_each(|block| self.blocks.refresh(block, options.max_mip));
+                blocks.into_iter().for_each(|block| self.blocks.refresh(block));
             }
-            ToHost::Edit { number, .. } | ToHost::Undo { number, .. } => {
-                return self.take_edit(number, message).map(Some);
+            ToHost::Edit { .. } | ToHost::Undo { .. } => {
+                return Ok(Some(Request::Message(message)));
             }
         }
         Ok(None)
-    }
-
-    fn take_edit(&mut self, number: u64, message: ToHost) -> Result<Request, String> {
-        if number <= self.last_number {
-            return Err(format!("operation {number} was sent before"));
-        }
-        self.last_number = number;
-        match self.allowance.checked_sub(SECOND_US) {
-            Some(rest) => {
-                self.allowance = rest;
-                Ok(Request::Message(message))
-            }
-            None => Ok(Request::Refused { number, reason: "too many operations".to_owned() }),
-        }
     }
 
     /// Tells the guest that its operation was applied: at once if it can apply that itself, else
@@ -200,17 +265,16 @@ impl HostedGuest {
     pub fn finish_edit(&mut self, number: u64, kinds: &[Kind; 256]) {
         match self.confirmed.take() {
             Some(digest) => self.send(EDITS, &ToGuest::Confirm { number, digest }, kinds),
-            None => self.done.push_back(number),
+            None => self.done.push_back((number, self.blocks.next_round())),
         }
     }
 
-    /// Tells which operations are done, once all changes are on their way.
+    /// Tells which operations are done: all that they changed is on its way.
     pub fn send_done(&mut self, kinds: &[Kind; 256]) {
-        if self.done.is_empty() || self.blocks.has_dirty() {
-            return;
-        }
         let after = self.edits_sent;
-        for number in std::mem::take(&mut self.done) {
+        while let Some((number, _)) =
+            self.done.pop_front_if(|(_, round)| self.blocks.is_through(*round))
+        {
             self.send(BULK, &ToGuest::Done { after, number }, kinds);
         }
     }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashSet;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interest {
-    /// View distance.
+    /// View distance: of at most some 10 blocks of the host's coarsest mip.
     pub view_voxels: f64,
     /// A block is wanted finer when the viewer is nearer than this many of its edges; at least 1.
     pub detail: f64,
@@ -37,9 +37,9 @@ impl Interest {
     /// then near ones.
     pub(super) fn wanted(&self, viewers: &[[f64; 3]], max_mip: u8) -> Vec<MipBlock> {
         let mut found = FxHashSet::default();
+        let view = self.view_voxels.min(widest_view(max_mip));
         for viewer in viewers {
-            let reach =
-                Region { min: at(viewer, -self.view_voxels), max: at(viewer, self.view_voxels) };
+            let reach = Region { min: at(viewer, -view), max: at(viewer, view) };
             let mut open: Vec<_> = reach
                 .coarser(5 + u32::from(max_mip))
                 .voxels()
@@ -47,7 +47,7 @@ impl Interest {
                 .collect();
             while let Some(block) = open.pop() {
                 let away = distance(block, viewer);
-                if away > self.view_voxels || !block.within_limits() {
+                if away > view || !block.within_limits() {
                     continue;
                 }
                 found.insert(block);
@@ -75,6 +75,11 @@ impl Interest {
             near_voxels: self.near_voxels * KEPT,
         }
     }
+}
+
+/// The view distance at which the coarsest blocks are some 8,000.
+fn widest_view(max_mip: u8) -> f64 {
+    10.0 * f64::from(32 << max_mip)
 }
 
 /// The voxel of a position moved by an offset on each axis, within the limits.

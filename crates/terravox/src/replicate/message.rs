@@ -21,7 +21,7 @@ pub(super) const MAX_MESSAGE: usize = 1 << 17;
 pub(super) const MAX_TOKEN: usize = 256;
 
 /// Most bytes of a text.
-const MAX_TEXT: usize = 200;
+pub(super) const MAX_TEXT: usize = 200;
 
 /// Most bytes of the parameters of a generator.
 const MAX_PARAMETERS: usize = 4096;
@@ -91,10 +91,6 @@ pub(super) enum Under {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ToGuest {
     Welcome(Box<WorldInfo>),
-    /// The host ends the connection.
-    Closed {
-        reason: String,
-    },
     /// An operation of someone else, and the digest of the cells that it changed.
     Op {
         author: u64,
@@ -205,6 +201,19 @@ impl ToHost {
         }
     }
 
+    /// Returns the number of an operation, or `None` for other messages.
+    pub fn operation_number(bytes: &[u8]) -> Result<Option<u64>, MessageError> {
+        let mut input = Input::new(bytes);
+        match input.byte()? {
+            4 => input.varint().map(Some),
+            5 => {
+                input.flag()?;
+                input.varint().map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     pub fn decode(bytes: &[u8], kinds: &[Kind; 256]) -> Result<ToHost, MessageError> {
         let mut input = Input::new(bytes);
         let message = match input.byte()? {
@@ -241,6 +250,15 @@ impl ToHost {
 }
 
 impl ToGuest {
+    /// The blocks whose cells it brings.
+    pub fn written(&self) -> Vec<MipBlock> {
+        match self {
+            ToGuest::Cells { block, .. } => vec![*block],
+            ToGuest::Ground { blocks, .. } => blocks.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     pub fn encode(&self, kinds: &[Kind; 256], out: &mut Vec<u8>) {
         let numbered = |code: u8, number: u64, out: &mut Vec<u8>| {
             out.push(code);
@@ -251,29 +269,25 @@ impl ToGuest {
                 out.push(0);
                 put_info(info, out);
             }
-            ToGuest::Closed { reason } => {
-                out.push(1);
-                put_text(reason, out);
-            }
             ToGuest::Op { author, op, digest } => {
-                numbered(2, *author, out);
+                numbered(1, *author, out);
                 out.extend(digest.to_le_bytes());
                 put_op(op, kinds, out);
             }
             ToGuest::Confirm { number, digest } => {
-                numbered(3, *number, out);
+                numbered(2, *number, out);
                 out.extend(digest.to_le_bytes());
             }
             ToGuest::Done { after, number } => {
-                numbered(4, *after, out);
+                numbered(3, *after, out);
                 put_varint(*number, out);
             }
             ToGuest::Refuse { number, reason } => {
-                numbered(5, *number, out);
+                numbered(4, *number, out);
                 put_text(reason, out);
             }
             ToGuest::Cells { after, block, under, region, code } => {
-                numbered(6, *after, out);
+                numbered(5, *after, out);
                 put_block(*block, out);
                 match under {
                     Under::Held => out.push(0),
@@ -283,11 +297,11 @@ impl ToGuest {
                 out.extend_from_slice(code);
             }
             ToGuest::Ground { after, blocks } => {
-                numbered(7, *after, out);
+                numbered(6, *after, out);
                 put_blocks(blocks, out);
             }
             ToGuest::Unchanged { after, blocks } => {
-                numbered(8, *after, out);
+                numbered(7, *after, out);
                 put_blocks(blocks, out);
             }
         }
@@ -298,21 +312,20 @@ impl ToGuest {
         let code = input.byte()?;
         let message = match code {
             0 => ToGuest::Welcome(Box::new(take_info(&mut input)?)),
-            1 => ToGuest::Closed { reason: take_text(&mut input)? },
-            2 => {
+            1 => {
                 let (author, digest) = (input.varint()?, u32::from_le_bytes(input.array()?));
                 ToGuest::Op { author, digest, op: take_op(&mut input, kinds)? }
             }
-            3 => {
+            2 => {
                 let number = input.varint()?;
                 ToGuest::Confirm { number, digest: u32::from_le_bytes(input.array()?) }
             }
-            4 => ToGuest::Done { after: input.varint()?, number: input.varint()? },
-            5 => {
+            3 => ToGuest::Done { after: input.varint()?, number: input.varint()? },
+            4 => {
                 let number = input.varint()?;
                 ToGuest::Refuse { number, reason: take_text(&mut input)? }
             }
-            6 => {
+            5 => {
                 let (after, block) = (input.varint()?, input.block()?);
                 let under = match input.byte()? {
                     0 => Under::Held,
@@ -322,10 +335,10 @@ impl ToGuest {
                 let region = input.region_in(block)?;
                 ToGuest::Cells { after, block, under, region, code: input.rest().to_vec() }
             }
-            7 | 8 => {
+            6 | 7 => {
                 let (after, blocks) = (input.varint()?, take_blocks(&mut input)?);
                 match code {
-                    7 => ToGuest::Ground { after, blocks },
+                    6 => ToGuest::Ground { after, blocks },
                     _ => ToGuest::Unchanged { after, blocks },
                 }
             }
@@ -336,7 +349,7 @@ impl ToGuest {
     }
 }
 
-fn put_text(text: &str, out: &mut Vec<u8>) {
+pub(super) fn put_text(text: &str, out: &mut Vec<u8>) {
     let mut end = text.len().min(MAX_TEXT);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -344,7 +357,7 @@ fn put_text(text: &str, out: &mut Vec<u8>) {
     put_bytes(&text.as_bytes()[..end], out);
 }
 
-fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
+pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
     let bytes = input.bytes(MAX_TEXT)?;
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),

@@ -365,6 +365,11 @@ fn take_pose(input: &mut Input<'_>) -> Result<PastePose, MessageError> {
 /// but not a box of one material.
 const MAX_PASTE: u64 = 1 << 21;
 
+/// Whether the other side takes an operation, if its message is not too long.
+pub(super) fn can_be_sent(op: &EditOp) -> bool {
+    !matches!(op, EditOp::Paste(op) if op.clip.cells().region().volume() > MAX_PASTE)
+}
+
 fn take_clip(input: &mut Input<'_>, kinds: &[Kind; 256]) -> Result<Clip, MessageError> {
     let mut size = [0; 3];
     for edge in &mut size {

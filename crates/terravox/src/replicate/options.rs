@@ -17,6 +17,12 @@ pub struct HostOptions {
     pub edit_limits: EditLimits,
     /// Operations a second that a guest may send for long; twice as many at once.
     pub edits_per_s: u32,
+    /// Work of a guest's operations a second, in the units of
+    /// [`EditCost::work`](crate::edit::EditCost::work), with that of making the chunks that they need;
+    /// twice as much at once.
+    pub edit_work_per_s: u64,
+    /// Blocks that are read in a tick, of all guests together; others wait for the next tick.
+    pub max_reads_per_tick: u32,
     /// Bytes of undo history of each guest.
     pub history_bytes: usize,
 }
@@ -30,6 +36,8 @@ impl Default for HostOptions {
             max_blocks: 16_384,
             edit_limits,
             edits_per_s: 30,
+            edit_work_per_s: 200_000_000,
+            max_reads_per_tick: 64,
             history_bytes: 1 << 20,
         }
     }

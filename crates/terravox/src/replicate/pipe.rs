@@ -8,7 +8,7 @@
 //! window here shrinks only where more than a tenth is lost, since links without wires lose some.
 
 use super::PipeError;
-use super::message::MAX_MESSAGE;
+use super::message::{MAX_MESSAGE, put_text, take_text};
 use super::wire::{Input, put_varint};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -21,6 +21,9 @@ pub(super) const EDITS: usize = 0;
 pub(super) const BULK: usize = 1;
 pub(super) const STREAMS: usize = 2;
 
+/// Instead of a stream: a text follows, why the peer ended the link.
+const CLOSED: u8 = 2;
+
 /// Most bytes that a peer may be sent beyond what it has read.
 const WINDOW: u64 = 1 << 18;
 
@@ -30,9 +33,12 @@ const REORDER_UNITS: u64 = 16;
 /// Frames that wait for an earlier one: more than ever fill the window.
 const MAX_PIECES: usize = 1024;
 
+/// Units that are remembered after they seemed lost: they may be late.
+const MAX_LATE: usize = 512;
+
 const FIRST_ROUND_TRIP_US: u64 = 200_000;
 const MIN_TIMEOUT_US: u64 = 60_000;
-const MAX_TIMEOUT_US: u64 = 2_000_000;
+const MAX_TIMEOUT_US: u64 = 10_000_000;
 const FIRST_FLIGHT: u64 = 48 << 10;
 const MIN_FLIGHT: u64 = 8 << 10;
 
@@ -56,6 +62,8 @@ pub(super) struct Pipe {
     receiving: [Receiving; STREAMS],
     /// Units that carried something and are neither acknowledged nor lost, by number.
     in_flight: VecDeque<SentUnit>,
+    /// Units that seem lost, and may be acknowledged yet, in the order in which they seemed so.
+    late: VecDeque<SentUnit>,
     next_number: u64,
     largest_acked: Option<u64>,
     /// Numbers of units that arrived, newest last, at most [`MAX_RANGES`].
@@ -70,6 +78,8 @@ pub(super) struct Pipe {
     sent_us: u64,
     /// Units sent and lost since the window was last set, and the number from which on they count.
     sample: LossSample,
+    /// Why the peer ended the link.
+    closed: Option<String>,
 }
 
 #[derive(Default)]
@@ -79,6 +89,7 @@ struct LossSample {
     end: u64,
 }
 
+#[derive(Default)]
 struct SentUnit {
     number: u64,
     sent_us: u64,
@@ -109,10 +120,22 @@ struct Receiving {
     next: u64,
     /// Beyond it, by offset.
     later: BTreeMap<u64, Vec<u8>>,
+    later_bytes: u64,
     /// Offset of the next byte to be read.
     read: u64,
     /// How far the peer was told that it may send.
     told: u64,
+}
+
+/// Removes a range from sorted disjoint ones.
+fn remove_range(ranges: &mut Vec<Range<u64>>, old: &Range<u64>) {
+    let from = ranges.partition_point(|range| range.end <= old.start);
+    let to = ranges.partition_point(|range| range.start < old.end);
+    let rest = ranges[from..to].iter().flat_map(|range| {
+        [range.start..range.end.min(old.start), range.start.max(old.end)..range.end]
+    });
+    let rest: Vec<_> = rest.filter(|range| range.start < range.end).collect();
+    ranges.splice(from..to, rest);
 }
 
 /// Adds a range to sorted disjoint ones.
@@ -155,6 +178,7 @@ impl Sending {
     }
 
     fn acknowledge(&mut self, range: Range<u64>) {
+        remove_range(&mut self.lost, &range);
         add_range(&mut self.acked_later, range);
         if let Some(first) = self.acked_later.first()
             && first.start <= self.acked
@@ -196,18 +220,24 @@ impl Receiving {
         if end <= self.next {
             return true;
         }
+        let before = self.later.range(..=offset).next_back();
+        if before.is_some_and(|(&from, piece)| from + piece.len() as u64 >= end) {
+            return true;
+        }
         let longest = self.later.get(&offset).map_or(0, Vec::len);
-        if self.later.len() >= MAX_PIECES {
+        if self.later.len() >= MAX_PIECES || self.later_bytes + bytes.len() as u64 > 4 * WINDOW {
             return false;
         }
         if bytes.len() > longest {
             self.later.insert(offset, bytes.to_vec());
+            self.later_bytes += (bytes.len() - longest) as u64;
         }
         while let Some(entry) = self.later.first_entry() {
             if *entry.key() > self.next {
                 break;
             }
             let (offset, bytes) = entry.remove_entry();
+            self.later_bytes -= bytes.len() as u64;
             let known = (self.next - offset) as usize;
             if known < bytes.len() {
                 self.bytes.extend(&bytes[known..]);
@@ -245,6 +275,7 @@ impl Pipe {
             sending: [sending(), sending()],
             receiving: Default::default(),
             in_flight: VecDeque::new(),
+            late: VecDeque::new(),
             next_number: 0,
             largest_acked: None,
             arrived: Vec::new(),
@@ -256,7 +287,22 @@ impl Pipe {
             sent_us: 0,
             max_flight: FIRST_FLIGHT,
             sample: LossSample::default(),
+            closed: None,
         }
+    }
+
+    /// A unit that ends the link, the last of this side.
+    pub fn closing_unit(&self, reason: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(self.next_number, &mut out);
+        out.extend([0, CLOSED]);
+        put_text(reason, &mut out);
+        out
+    }
+
+    /// Why the peer ended the link, if it did.
+    pub fn closed(&self) -> Option<&str> {
+        self.closed.as_deref()
     }
 
     /// Queues a message.
@@ -294,7 +340,8 @@ impl Pipe {
         let sending: usize = self.sending.iter().map(|stream| stream.bytes.capacity()).sum();
         let later = |stream: &Receiving| stream.later.values().map(Vec::capacity).sum::<usize>();
         let receiving = self.receiving.iter().map(|stream| stream.bytes.capacity() + later(stream));
-        let in_flight = self.in_flight.capacity() * (size_of::<SentUnit>() + 32);
+        let units = self.in_flight.capacity() + self.late.capacity();
+        let in_flight = units * (size_of::<SentUnit>() + 32);
         sending + receiving.sum::<usize>() + in_flight + size_of::<Pipe>()
     }
 
@@ -325,10 +372,15 @@ impl Pipe {
         }
         self.must_ack |= !input.is_empty();
         while !input.is_empty() {
-            let stream = usize::from(input.byte().map_err(invalid)?);
+            let stream = input.byte().map_err(invalid)?;
+            if stream == CLOSED {
+                self.closed = Some(take_text(&mut input).map_err(invalid)?);
+                continue;
+            }
             let offset = input.varint().map_err(invalid)?;
             let bytes = input.bytes(MAX_UNIT).map_err(invalid)?;
-            let receiving = self.receiving.get_mut(stream).ok_or(PipeError::Invalid)?;
+            let receiving = self.receiving.get_mut(usize::from(stream));
+            let receiving = receiving.ok_or(PipeError::Invalid)?;
             if !receiving.put(offset, bytes) {
                 return Err(PipeError::Flooded);
             }
@@ -374,18 +426,25 @@ impl Pipe {
         let from = self.in_flight.partition_point(|unit| unit.number < numbers.start);
         let to = self.in_flight.partition_point(|unit| unit.number < numbers.end);
         let newest = numbers.end.checked_sub(1);
-        if newest > self.largest_acked {
-            self.largest_acked = newest;
-            if let Some(unit) = self.in_flight.range(from..to).next_back()
-                && Some(unit.number) == newest
-            {
+        let is_newest = newest > self.largest_acked;
+        self.largest_acked = self.largest_acked.max(newest);
+        let mut acked: Vec<_> = self.in_flight.drain(from..to).collect();
+        for unit in &acked {
+            self.flight_bytes -= unit.bytes;
+            self.sample.acked += unit.bytes;
+        }
+        self.late.retain_mut(|unit| {
+            let is_acked = numbers.contains(&unit.number);
+            if is_acked {
+                acked.push(std::mem::take(unit));
+            }
+            !is_acked
+        });
+        for unit in acked {
+            self.timeouts = 0;
+            if is_newest && Some(unit.number) == newest {
                 self.note_round_trip(now_us.saturating_sub(unit.sent_us));
             }
-        }
-        for unit in self.in_flight.drain(from..to) {
-            self.flight_bytes -= unit.bytes;
-            self.timeouts = 0;
-            self.sample.acked += unit.bytes;
             for (stream, range) in unit.frames {
                 self.sending[stream].acknowledge(range);
             }
@@ -442,9 +501,13 @@ impl Pipe {
             is_late |= !is_overtaken;
             self.flight_bytes -= unit.bytes;
             self.sample.lost += unit.bytes;
-            for (stream, range) in unit.frames {
-                self.sending[stream].lose(range);
+            for (stream, range) in &unit.frames {
+                self.sending[*stream].lose(range.clone());
             }
+            if self.late.len() == MAX_LATE {
+                self.late.pop_front();
+            }
+            self.late.push_back(unit);
         }
         self.in_flight = kept;
         self.timeouts += u32::from(is_late);

@@ -1,15 +1,17 @@
 //! The part of a world that a guest holds, exactly as its host has it.
 
 use super::delta::merge_marked;
+use super::host::{MAX_OP_CELLS, MAX_OP_CHUNKS};
 use super::message::{Under, WorldInfo};
 use super::truth::digest_of;
 use crate::codec::BitRle;
-use crate::edit::{EditOp, Editor};
+use crate::edit::{EditLimits, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{
     ChunkPos, DenseBox, FarPyramid, GridOptions, Kind, MipBlock, Region, UnlistedChunks, VoxelGrid,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
 /// What is held of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +32,9 @@ const NO_GROUND: &str = "the generator does not make this ground";
 pub(super) type Generate<'a> = &'a dyn Fn(&mut FillRequest<'_>);
 
 /// How blocks begin that the host sends no cells of.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct GroundMaker {
-    placement: Placement,
+    pub placement: Placement,
     /// Whether this side makes the ground; else it begins with air.
     pub makes_ground: bool,
 }
@@ -56,8 +58,13 @@ pub(super) struct Replica {
     pub max_mip: u8,
     editor: Editor,
     pub changed: ReplicaChanges,
-    /// Blocks that missed a change of a finer one, to be sent again.
-    pub outdated: Vec<MipBlock>,
+    /// Blocks that may be wrong, to be sent again.
+    pub outdated: FxHashSet<MipBlock>,
+    /// Operations that the host may not have had when it sent the cells that arrive now: their number
+    /// in the stream of edits, and the region that changed, in voxels.
+    pub recent: VecDeque<(u64, Region)>,
+    /// Cells that operations read.
+    pub cells_read: u64,
     cells: DenseBox,
 }
 
@@ -98,25 +105,44 @@ impl ReplicaChanges {
 pub(super) enum Applied {
     /// The region that changed, in voxels.
     Changed(Region),
-    /// The cells differ from the host's, or are not all here: these blocks have to be sent again.
-    Differs(Vec<MipBlock>),
+    /// The cells differ from the host's, or are not all here: the blocks are outdated.
+    Differs,
 }
 
+/// Limits of the host's operations, above those that honest hosts keep.
+const LIMITS: EditLimits = EditLimits {
+    max_cells: 2 * MAX_OP_CELLS,
+    max_chunks: 2 * MAX_OP_CHUNKS,
+    max_work: 1_000_000_000,
+};
+
+/// Most operations that are remembered; the host sends cells at the latest after as many.
+const MAX_RECENT: usize = 1 << 14;
+
 impl Replica {
-    pub fn new(info: &WorldInfo, placement: Placement, makes_ground: bool) -> Replica {
+    pub fn new(info: &WorldInfo, maker: GroundMaker) -> Replica {
         let (materials, max_mip) = (info.materials.clone(), info.max_mip);
         let unlisted = UnlistedChunks::Unknown;
         Replica {
             grid: VoxelGrid::new(GridOptions { unlisted, materials }),
             pyramid: FarPyramid::default(),
             blocks: FxHashMap::default(),
-            maker: GroundMaker { placement, makes_ground },
+            maker,
             max_mip,
-            editor: Editor::default(),
+            editor: Editor::new(LIMITS),
             changed: ReplicaChanges::default(),
-            outdated: Vec::new(),
+            outdated: FxHashSet::default(),
+            recent: VecDeque::new(),
+            cells_read: 0,
             cells: DenseBox::default(),
         }
+    }
+
+    /// Whether it is a part of this world, made the same way.
+    pub fn is_of(&self, info: &WorldInfo, maker: GroundMaker) -> bool {
+        self.max_mip == info.max_mip
+            && *self.grid.materials() == info.materials
+            && self.maker == maker
     }
 
     fn kinds(&self) -> [Kind; 256] {
@@ -161,10 +187,41 @@ impl Replica {
         self.blocks.insert(block, BlockState::Cells);
     }
 
-    /// Drops a block.
-    pub fn forget(&mut self, block: MipBlock) {
-        self.blocks.remove(&block);
-        self.drop_cells(block);
+    /// Drops blocks.
+    pub fn forget(&mut self, blocks: &[MipBlock]) {
+        for &block in blocks {
+            self.blocks.remove(&block);
+            self.drop_cells(block);
+        }
+        if blocks.is_empty() {
+            return;
+        }
+        let recent: FxHashSet<MipBlock> = self
+            .recent
+            .iter()
+            .flat_map(|entry| entry.1.blocks::<5>().map(MipBlock::from))
+            .collect();
+        // What is computed again after cells that are older would need them.
+        blocks.iter().filter(|block| recent.contains(block)).for_each(|&b| self.outdate_over(b));
+    }
+
+    /// Notes that the blocks over one may lack its changes, which are here no more.
+    fn outdate_over(&mut self, block: MipBlock) {
+        let over = (block.mip + 1..=self.max_mip).map(|mip| block.over(mip));
+        self.outdated.extend(over.filter(|block| self.blocks.contains_key(block)));
+    }
+
+    /// Computes coarse cells again that came from before an operation: `after` as in the message
+    /// that brought these blocks.
+    pub fn catch_up(&mut self, after: u64, written: &[MipBlock], generate: Generate<'_>) {
+        while self.recent.pop_front_if(|entry| entry.0 <= after).is_some() {}
+        for i in 0..self.recent.len() {
+            let region = self.recent[i].1.coarser(5).finer(5);
+            let is_hit = |block: &MipBlock| !region.intersect(block.voxels()).is_empty();
+            if written.iter().any(|block| block.mip > 0 && is_hit(block)) {
+                self.raise(region, generate);
+            }
+        }
     }
 
     fn drop_cells(&mut self, block: MipBlock) {
@@ -238,8 +295,7 @@ impl Replica {
             _ if block.mip > 0 => return Ok(()),
             _ => {
                 // Dropped while they were on their way, so the coarse cells cannot follow.
-                let over = (block.mip + 1..=self.max_mip).map(|mip| block.over(mip));
-                self.outdated.extend(over.filter(|block| self.blocks.contains_key(block)));
+                self.outdate_over(block);
                 return Ok(());
             }
         }
@@ -288,24 +344,37 @@ impl Replica {
     }
 
     /// Applies an operation that the host applied, and compares the digest of what it changed.
-    pub fn apply(&mut self, op: &EditOp, digest: u32, generate: Generate<'_>) -> Applied {
+    /// `number`: of its message in the stream of edits.
+    pub fn apply(
+        &mut self,
+        number: u64,
+        op: &EditOp,
+        digest: u32,
+        generate: Generate<'_>,
+    ) -> Applied {
         let Ok(reach) = self.editor.reach(&self.grid, op) else {
             // Beyond the limits of this side.
-            return Applied::Differs(self.blocks.keys().copied().collect());
+            self.outdated.extend(self.blocks.keys().copied());
+            return Applied::Differs;
         };
+        self.cells_read += reach.read.volume();
         for chunk in reach.read.blocks::<5>() {
             self.make_real(chunk.into(), generate);
         }
         let Ok(summary) = self.editor.apply(&mut self.grid, op, None) else {
-            return Applied::Differs(self.blocks_in(reach.read));
+            return self.differs(reach.read);
         };
         let region = summary.region;
         let mut cells = std::mem::take(&mut self.cells);
         let own = digest_of(&self.grid, region, &mut cells);
         self.cells = cells;
         if own != digest {
-            return Applied::Differs(self.blocks_in(reach.read));
+            return self.differs(reach.read);
         }
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((number, region));
         for chunk in region.blocks::<5>() {
             let block = MipBlock::from(chunk);
             self.changed.add(block, region.intersect(block.cells()));
@@ -314,13 +383,14 @@ impl Replica {
         Applied::Changed(region)
     }
 
-    /// The blocks that are held over a region, in voxels, at every mip.
-    fn blocks_in(&self, region: Region) -> Vec<MipBlock> {
-        let over = |mip: u8| {
+    /// Notes that all blocks over a region, in voxels, may be wrong.
+    fn differs(&mut self, region: Region) -> Applied {
+        for mip in 0..=self.max_mip {
             let blocks = region.coarser(5 + u32::from(mip)).voxels();
-            blocks.map(move |pos| MipBlock { mip, pos })
-        };
-        (0..=self.max_mip).flat_map(over).filter(|block| self.blocks.contains_key(block)).collect()
+            let blocks = blocks.map(|pos| MipBlock { mip, pos });
+            self.outdated.extend(blocks.filter(|block| self.blocks.contains_key(block)));
+        }
+        Applied::Differs
     }
 
     /// Notes that blocks are as the generator makes them.

@@ -5,28 +5,46 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 
+/// The lowest of some cells in a block, and one past the highest.
+type DirtyCells = [[u8; 3]; 2];
+
 /// What a guest has of a block.
 #[derive(Clone, Copy, Default)]
 struct Subscription {
     /// Where its last cells end in the stream of bulk; 0 if they were not sent yet.
     sent: u64,
-    /// Cells that changed since: the lowest one in the block, and one past the highest.
-    dirty: Option<[[u8; 3]; 2]>,
+    /// Cells that changed since, to be sent in this round.
+    due: Option<DirtyCells>,
+    /// Cells that changed since this round began, to be sent in the next one.
+    marked: Option<DirtyCells>,
     /// Digest of the cells that the guest has of it.
     known: Option<u64>,
 }
 
+impl Subscription {
+    fn is_dirty(&self) -> bool {
+        self.due.is_some() || self.marked.is_some()
+    }
+}
+
 /// All blocks that a guest wants or has.
+///
+/// Changes are sent in rounds, in each the finest blocks first: when a guest computes the cells over
+/// one from its own finer cells, either those are the host's, or the cells over them follow.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     blocks: FxHashMap<MipBlock, Subscription>,
     /// Not sent yet, by mip; may list blocks that are no longer wanted.
     queues: [VecDeque<MipBlock>; 13],
-    /// With changes that were not sent, oldest first; may list blocks without.
-    dirty: VecDeque<MipBlock>,
+    round: u64,
+    /// With changes to be sent in this round, coarsest first; may list blocks without.
+    due: Vec<MipBlock>,
+    /// With changes to be sent in the next round; may list blocks without.
+    marked: Vec<MipBlock>,
 }
 
 /// What is next to send.
+#[derive(Clone, Copy)]
 pub(super) enum NextBlock {
     /// All of a block, of which the guest has cells with this digest.
     Whole(MipBlock, Option<u64>),
@@ -69,7 +87,7 @@ impl Subscriptions {
             block.children().into_iter().for_each(|child| self.remove(child, max_mip));
         }
         let removed = self.blocks.remove(&block);
-        if block.mip == 0 && removed.is_some_and(|entry| entry.dirty.is_some()) {
+        if block.mip == 0 && removed.is_some_and(|entry| entry.is_dirty()) {
             self.mark_coarse(block, max_mip);
         }
     }
@@ -83,23 +101,15 @@ impl Subscriptions {
         }
     }
 
-    /// Sends a block again, if it is there.
-    pub fn refresh(&mut self, block: MipBlock, max_mip: u8) {
-        if let Some(subscription) = self.blocks.get_mut(&block)
-            && subscription.sent > 0
-        {
-            let old = std::mem::take(subscription);
-            self.queue(block);
-            if block.mip == 0 && old.dirty.is_some() {
-                self.mark_coarse(block, max_mip);
-            }
-        }
+    /// Sends a block again, if it was sent.
+    pub fn refresh(&mut self, block: MipBlock) {
+        self.mark_cells(block, block.cells());
     }
 
     /// Whether the guest has exactly the host's cells of a block, given how far it has read.
     pub fn is_current(&self, block: MipBlock, acked: u64) -> bool {
         let entry = self.blocks.get(&block);
-        entry.is_some_and(|entry| entry.sent > 0 && entry.sent <= acked && entry.dirty.is_none())
+        entry.is_some_and(|entry| entry.sent > 0 && entry.sent <= acked && !entry.is_dirty())
     }
 
     fn is_sent(&self, block: MipBlock) -> bool {
@@ -124,12 +134,10 @@ impl Subscriptions {
         let Some(entry) = self.blocks.get_mut(&block).filter(|entry| entry.sent > 0) else {
             return;
         };
-        let min = block.cells().min;
-        let local = [cells.min - min, cells.max - min];
-        let [low, high] = local.map(|v| v.to_array().map(|v| v as u8));
-        entry.dirty = Some(match entry.dirty {
+        let [low, high] = corners_of(block, cells);
+        entry.marked = Some(match entry.marked {
             None => {
-                self.dirty.push_back(block);
+                self.marked.push(block);
                 [low, high]
             }
             Some([a, b]) => {
@@ -138,23 +146,46 @@ impl Subscriptions {
         });
     }
 
-    /// Whether changes wait to be sent.
-    pub fn has_dirty(&mut self) -> bool {
-        while let Some(block) = self.dirty.front() {
-            if self.blocks.get(block).is_some_and(|entry| entry.dirty.is_some()) {
-                return true;
+    /// The round in which what was marked until now is sent.
+    pub fn next_round(&self) -> u64 {
+        self.round + 1
+    }
+
+    /// Whether all changes of a round were sent.
+    pub fn is_through(&self, round: u64) -> bool {
+        round < self.round || self.due.is_empty() && (round == self.round || self.marked.is_empty())
+    }
+
+    /// Takes the next change to send.
+    fn next_change(&mut self) -> Option<NextBlock> {
+        loop {
+            if self.due.is_empty() {
+                if self.marked.is_empty() {
+                    return None;
+                }
+                self.round += 1;
+                self.due = std::mem::take(&mut self.marked);
+                self.due.sort_unstable_by(|a, b| b.mip.cmp(&a.mip).then(b.cmp(a)));
+                for block in &self.due {
+                    // A block that was dropped and wanted again may be listed twice.
+                    if let Some(entry) = self.blocks.get_mut(block)
+                        && let Some(marked) = entry.marked.take()
+                    {
+                        entry.due = Some(marked);
+                    }
+                }
             }
-            self.dirty.pop_front();
+            let block = self.due.pop()?;
+            if let Some(due) = self.blocks.get_mut(&block).and_then(|entry| entry.due.take()) {
+                return Some(NextBlock::Part(block, region_of(block, due)));
+            }
         }
-        false
     }
 
     /// Takes what is to be sent next: changes first, then coarse blocks.
     pub fn next(&mut self) -> Option<NextBlock> {
-        if self.has_dirty() {
-            let block = self.dirty.pop_front()?;
-            let dirty = self.blocks.get_mut(&block)?.dirty.take()?;
-            return Some(NextBlock::Part(block, region_of(block, dirty)));
+        if let Some(change) = self.next_change() {
+            return Some(change);
         }
         for queue in self.queues.iter_mut().rev() {
             while let Some(block) = queue.pop_front() {
@@ -167,9 +198,19 @@ impl Subscriptions {
         None
     }
 
-    /// Puts a block back whose cells are not available now.
-    pub fn put_back(&mut self, block: MipBlock) {
-        self.queues[usize::from(block.mip)].push_back(block);
+    /// Puts back what was next, since its cells are not available now.
+    pub fn put_back(&mut self, next: NextBlock) {
+        match next {
+            NextBlock::Whole(block, _) => {
+                self.queues[usize::from(block.mip)].push_back(block);
+            }
+            NextBlock::Part(block, region) => {
+                if let Some(entry) = self.blocks.get_mut(&block) {
+                    entry.due = Some(corners_of(block, region));
+                    self.due.push(block);
+                }
+            }
+        }
     }
 
     /// Notes that cells of a block were sent, up to this offset of the stream.
@@ -184,12 +225,17 @@ impl Subscriptions {
         let entry = size_of::<(MipBlock, Subscription)>() + 1;
         let queued: usize = self.queues.iter().map(VecDeque::capacity).sum();
         self.blocks.capacity() * 8 / 7 * entry
-            + (queued + self.dirty.capacity()) * size_of::<MipBlock>()
+            + (queued + self.due.capacity() + self.marked.capacity()) * size_of::<MipBlock>()
     }
 }
 
+fn corners_of(block: MipBlock, cells: Region) -> DirtyCells {
+    let min = block.cells().min;
+    [cells.min - min, cells.max - min].map(|v| v.to_array().map(|v| v as u8))
+}
+
 /// The cells between two corners in a block.
-fn region_of(block: MipBlock, corners: [[u8; 3]; 2]) -> Region {
+fn region_of(block: MipBlock, corners: DirtyCells) -> Region {
     let [min, max] =
         corners.map(|corner| block.cells().min + VoxelPos::from(corner.map(i32::from)));
     Region { min, max }

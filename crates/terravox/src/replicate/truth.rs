@@ -12,11 +12,13 @@ use crate::voxel::{
     VoxelGrid,
 };
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The world of a [`Host`](super::Host), for one call: cells, ground, and what the game decides.
 pub struct HostWorld<'a> {
-    /// The cells. Chunks that are unknown are filled by `ground` when an edit needs them.
+    /// The cells. Chunks that are unknown are filled by `ground` when an edit needs them, and leave
+    /// again when thousands of others were.
     pub grid: &'a mut VoxelGrid,
     /// Where voxels lie.
     pub placement: Placement,
@@ -35,6 +37,9 @@ impl HostWorld<'_> {
     }
 }
 
+/// Chunks that operations loaded and that stay in the grid.
+const MAX_LOADED: usize = 4096;
+
 /// What is known of a world besides its grid.
 pub(super) struct Truth {
     max_mip: u8,
@@ -42,11 +47,14 @@ pub(super) struct Truth {
     edited: FxHashSet<MipBlock>,
     /// Coarse blocks over edited chunks.
     pyramid: FarPyramid,
+    /// Chunks that were loaded for an operation, oldest first.
+    loaded: VecDeque<ChunkPos>,
 }
 
 impl Truth {
     pub fn new(max_mip: u8) -> Truth {
-        Truth { max_mip, edited: FxHashSet::default(), pyramid: FarPyramid::default() }
+        let (edited, pyramid) = (FxHashSet::default(), FarPyramid::default());
+        Truth { max_mip, edited, pyramid, loaded: VecDeque::new() }
     }
 
     /// Whether a block may differ from what the generator makes.
@@ -64,7 +72,9 @@ impl Truth {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.pyramid.memory() + self.edited.capacity() * (size_of::<MipBlock>() + 1)
+        self.pyramid.memory()
+            + self.edited.capacity() * (size_of::<MipBlock>() + 1)
+            + self.loaded.capacity() * size_of::<ChunkPos>()
     }
 
     /// Makes `out` the cells of a block; false if they are not available now.
@@ -80,17 +90,31 @@ impl Truth {
         }
     }
 
+    /// How many chunks of a region, in voxels, are not held.
+    pub fn missing(world: &HostWorld<'_>, region: Region) -> u64 {
+        region.blocks::<5>().filter(|&chunk| !is_held(world, chunk)).count() as u64
+    }
+
     /// Makes sure that all chunks of a region, in voxels, are held. Returns the first that cannot
-    /// be had.
-    pub fn load(&self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
+    /// be had. Chunks that were loaded leave again when many others were.
+    pub fn load(&mut self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
         let mut cells = DenseBox::default();
         for chunk in region.blocks::<5>() {
-            if matches!(world.grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air) {
+            if is_held(world, chunk) {
                 continue;
             }
-            match fill(world, chunk.into(), &mut cells) {
-                true => drop(world.grid.load(&cells)),
-                false => return Err(chunk),
+            if !fill(world, chunk.into(), &mut cells) {
+                return Err(chunk);
+            }
+            world.grid.load(&cells);
+            self.loaded.push_back(chunk);
+        }
+        // One that is not saved stays, and is asked again later.
+        for _ in MAX_LOADED..self.loaded.len() {
+            if let Some(chunk) = self.loaded.pop_front()
+                && (!region.intersect(chunk.region()).is_empty() || !world.grid.forget(chunk))
+            {
+                self.loaded.push_back(chunk);
             }
         }
         Ok(())
@@ -98,15 +122,30 @@ impl Truth {
 
     /// Follows an edit of a region, in voxels: coarse cells over all chunks that it touches are
     /// computed from them. Whole chunks, so that the order and the size of edits do not matter.
-    pub fn follow(&mut self, world: &HostWorld<'_>, region: Region) {
-        region.blocks::<5>().for_each(|chunk| self.mark_edited(chunk));
-        if world.is_known() {
-            return;
-        }
+    /// Returns the parts of the region that can have changed: those that are held.
+    pub fn follow(&mut self, world: &HostWorld<'_>, region: Region) -> Vec<Region> {
+        let regions = match region.blocks::<5>().all(|chunk| is_held(world, chunk)) {
+            true => vec![region],
+            false => {
+                let held = region.blocks::<5>().filter(|&chunk| is_held(world, chunk));
+                held.map(|chunk| region.intersect(chunk.region())).collect()
+            }
+        };
         let make = |block: MipBlock, cells: &mut DenseBox| fill(world, block, cells);
-        let chunks = region.coarser(5).finer(5);
-        self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);
+        for &region in regions.iter().filter(|region| !region.is_empty()) {
+            region.blocks::<5>().for_each(|chunk| self.mark_edited(chunk));
+            if !world.is_known() {
+                let chunks = region.coarser(5).finer(5);
+                self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);
+            }
+        }
+        regions
     }
+}
+
+/// Whether the cells of a chunk are in the grid, or known to be air.
+fn is_held(world: &HostWorld<'_>, chunk: ChunkPos) -> bool {
+    matches!(world.grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air)
 }
 
 fn chunk_of(block: MipBlock) -> ChunkPos {

@@ -62,6 +62,13 @@ fn invalid_shapes() {
         dig(Brush::Mesh { vertices: vertices.clone(), triangles: vec![[0, 2, 99]] }),
     );
     refused(&mut grid, dig(Brush::Mesh { vertices, triangles: vec![] }));
+    for axis in 0..3 {
+        let mut corners = [[0.0; 3], [8.0, 0.0, 0.0], [0.0, 8.0, 0.0]];
+        corners.iter_mut().for_each(|corner| corner.rotate_right(axis));
+        let flat = Brush::Mesh { vertices: corners.into(), triangles: vec![[0, 1, 2], [0, 2, 1]] };
+        let done = Editor::default().apply(&mut grid, &dig(flat).into(), None);
+        assert!(done.is_ok_and(|summary| summary.region.is_empty()));
+    }
     let Brush::Convex { mut planes } = octahedron([0.0; 3], 4.0) else {
         unreachable!("it is convex")
     };

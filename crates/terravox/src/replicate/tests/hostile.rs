@@ -1,11 +1,11 @@
 //! Peers that break the rules: it costs them their link, and no other guest a tick.
 
 use super::simulation::{Random, Simulation, TICK_US, hills};
-use crate::edit::EditOp;
+use crate::edit::{Clip, EditOp, PasteOp, PastePose};
 use crate::replicate::message::{PROTOCOL_VERSION, ToHost};
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
 use crate::replicate::{Guest, HostEvent, LinkKind, LinkOptions};
-use crate::voxel::{MaterialTable, MipBlock};
+use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
 
 /// A guest that says what it likes.
@@ -145,6 +145,53 @@ fn too_many_operations_are_refused_and_later_ones_are_not() {
         liar.step(&mut game, true);
     }
     assert_eq!(liar.reason, None);
+}
+
+#[test]
+fn a_guest_is_told_why_it_was_disconnected() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Datagrams, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let number = game.players[0].number;
+    game.host.disconnect(number, "the match is over");
+    let mut unit = Vec::new();
+    assert!(game.host.transmit(number, game.now_us, &mut unit));
+    let guest = &mut game.players[0].guest;
+    guest.receive(&unit, game.now_us).expect("the host is honest");
+    assert_eq!(guest.update(hills), Err("the match is over".to_owned()));
+    assert!(!game.host.transmit(number, game.now_us, &mut unit));
+}
+
+#[test]
+fn operations_that_are_too_much_work_are_refused() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    for i in 0..40 {
+        let at = [f64::from(i) * 90.0, 0.0, 0.0];
+        game.players[0].guest.edit(&EditOp::dig_ball(at, 40.0)).expect("it is started");
+    }
+    game.settle(2000);
+    let refused = game.players[0].refused;
+    assert!((10..40).contains(&refused), "{refused} of 40 refused");
+}
+
+#[test]
+fn an_operation_that_fits_no_message_is_refused_before_it_is_sent() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let mut random = Random(1);
+    let mut cells = DenseBox::new(Region::new([0; 3], [64; 3]));
+    for pos in cells.region().voxels() {
+        let material = 1 + random.below(20) as u8;
+        cells.set(pos, Cell { material, occupancy: random.next() as u8 });
+    }
+    let clip = Clip::new(cells).expect("it is small");
+    let pose = PastePose::default();
+    let refused = game.players[0].guest.edit(&EditOp::Paste(PasteOp { clip, pose }));
+    assert!(refused.expect_err("it is long").to_string().contains("128 KiB"));
+    game.settle(100);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn to_guest() -> Vec<ToGuest> {
     let mut messages = vec![
         ToGuest::Welcome(Box::new(info.clone())),
         ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info })),
-        ToGuest::Closed { reason: "the server stops — später".into() },
+        ToGuest::Refuse { number: 1, reason: "the server stops — später".into() },
         ToGuest::Confirm { number: 1 << 40, digest: 5 },
         ToGuest::Done { after: 0, number: 300 },
         ToGuest::Refuse { number: 2, reason: String::new() },

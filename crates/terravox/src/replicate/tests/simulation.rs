@@ -175,7 +175,8 @@ impl Simulation {
     /// Steps until nothing is on its way and all that is wanted is there.
     pub fn settle(&mut self, max_steps: u32) -> u32 {
         for step in 0..max_steps {
-            let ready = |player: &Player| player.guest.is_complete() && player.guest.waiting() == 0;
+            let ready =
+                |player: &Player| player.guest.is_complete() && player.guest.pending_edits() == 0;
             // Comparing takes longer than a step.
             let is_due = step % 8 == 1 && self.players.iter().all(ready);
             if is_due && self.first_difference().is_none() {
@@ -186,7 +187,7 @@ impl Simulation {
         let states: Vec<_> = self
             .players
             .iter()
-            .map(|p| (p.guest.is_complete(), p.guest.waiting(), p.guest.blocks().count()))
+            .map(|p| (p.guest.is_complete(), p.guest.pending_edits(), p.guest.blocks().count()))
             .collect();
         panic!("not settled after {max_steps} steps: {states:?}, {:?}", self.first_difference());
     }
