@@ -1,0 +1,218 @@
+//! Two players dig one world over bad links. One loses the link, digs on, and comes back; in the end
+//! both see exactly the host's cells.
+
+use std::error::Error;
+use terravox::edit::{Brush, BrushOp, EditOp};
+use terravox::replicate::{
+    GeneratorId, Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind,
+    LinkOptions, Verdict, VirtualLink,
+};
+use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
+use terravox::voxel::{DenseBox, GridOptions, UnlistedChunks, VoxelGrid};
+
+const TICK_US: u64 = 16_000;
+const VIEW_M: f64 = 200.0;
+
+/// Ground that the host and the players make alike.
+fn hills(request: &mut FillRequest<'_>) {
+    request.fill_height(2, -6.0..=6.0, |x, z| 6.0 * (x * 0.05).sin() * (z * 0.04).cos());
+}
+
+fn generator() -> GeneratorId {
+    GeneratorId { name: "hills".into(), version: 1, parameters: vec![] }
+}
+
+struct Server {
+    host: Host,
+    grid: VoxelGrid,
+}
+
+impl Server {
+    fn new() -> Server {
+        let generator = Some(generator());
+        let unlisted = UnlistedChunks::Unknown;
+        Server {
+            host: Host::new(HostOptions { generator, ..HostOptions::default() }),
+            grid: VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() }),
+        }
+    }
+
+    fn with_world<R>(&mut self, work: impl FnOnce(&mut Host, &mut HostWorld<'_>) -> R) -> R {
+        let mut decide = |_player: u64, op: &EditOp| match op {
+            EditOp::Brush(BrushOp { brush: Brush::Ball { radius, .. }, .. }) if *radius <= 10.0 => {
+                Verdict::Accept
+            }
+            _ => Verdict::Refuse("only balls of at most 10 m".into()),
+        };
+        let mut world = HostWorld {
+            grid: &mut self.grid,
+            placement: Placement::default(),
+            ground: &hills,
+            generated: &hills,
+            decide: &mut decide,
+        };
+        work(&mut self.host, &mut world)
+    }
+
+    fn tick(&mut self, now_us: u64) {
+        self.with_world(|host, world| {
+            host.tick(world, now_us);
+            for event in host.events() {
+                match event {
+                    HostEvent::Joining { guest, .. } => host.admit(guest, world),
+                    HostEvent::Left { guest, reason } => println!("player {guest} left: {reason}"),
+                    _ => {}
+                }
+            }
+        });
+    }
+}
+
+struct Player {
+    name: &'static str,
+    guest: Guest,
+    number: u64,
+    up: VirtualLink,
+    down: VirtualLink,
+    has_link: bool,
+    terrain: Terrain,
+    eye_m: [f64; 3],
+}
+
+impl Player {
+    fn join(server: &mut Server, name: &'static str, eye_m: [f64; 3]) -> Player {
+        let link = LinkOptions { loss: 0.05, delay_us: 50_000, ..LinkOptions::default() };
+        let number = server.host.connect(LinkKind::Datagrams);
+        Player {
+            name,
+            guest: Guest::new(LinkKind::Datagrams, b""),
+            number,
+            up: VirtualLink::new(link, 2 * number),
+            down: VirtualLink::new(link, 2 * number + 1),
+            has_link: true,
+            terrain: Terrain::new(TerrainOptions::default()),
+            eye_m,
+        }
+    }
+
+    /// A frame of the player's game: what arrived, what is shown, what is sent.
+    fn frame(&mut self, server: &mut Server, now_us: u64) -> Result<(), Box<dyn Error>> {
+        while let Some(unit) = self.down.receive(now_us) {
+            self.guest.receive(&unit, now_us)?;
+        }
+        self.guest.update(hills)?;
+        for event in self.guest.events() {
+            match event {
+                GuestEvent::Welcome { generator: given, .. } => {
+                    self.guest.start(given == Some(generator()));
+                }
+                GuestEvent::Refused { reason, .. } => println!("{}: {reason}", self.name),
+                _ => {}
+            }
+        }
+        // Positions are in voxels; here a voxel is a metre.
+        let interest = Interest { view_voxels: VIEW_M, ..Interest::default() };
+        self.guest.watch(&[self.eye_m], &interest);
+        let viewer = Viewer { position_m: self.eye_m, distance_m: VIEW_M };
+        self.terrain
+            .update(&[viewer], Budget::Unlimited, |request| self.guest.fill(request, hills));
+        self.guest.show(&mut self.terrain, hills);
+
+        let mut unit = Vec::new();
+        while self.guest.transmit(now_us, &mut unit) {
+            self.up.send(now_us, &unit);
+        }
+        while let Some(unit) = self.up.receive(now_us) {
+            if self.has_link {
+                server.host.receive(self.number, &unit, now_us)?;
+            }
+        }
+        while self.has_link && server.host.transmit(self.number, now_us, &mut unit) {
+            self.down.send(now_us, &unit);
+        }
+        Ok(())
+    }
+
+    /// How far it is from the eye down to the ground that is shown, metres.
+    fn depth_m(&mut self) -> Option<f64> {
+        let ray = self.terrain.ray(self.eye_m, [0.0, -1.0, 0.0], 100.0);
+        ray.hit().map(|hit| hit.distance_m)
+    }
+}
+
+fn play(
+    server: &mut Server,
+    players: &mut [Player],
+    now_us: &mut u64,
+    seconds: f64,
+) -> Result<(), Box<dyn Error>> {
+    for _ in 0..(seconds * 1e6) as u64 / TICK_US {
+        *now_us += TICK_US;
+        server.tick(*now_us);
+        for player in &mut *players {
+            player.frame(server, *now_us)?;
+        }
+    }
+    Ok(())
+}
+
+/// How many chunks a player's terrain holds, all of them as the host has them.
+fn count_equal_chunks(server: &mut Server, player: &Player) -> usize {
+    let [mut here, mut there] = [DenseBox::default(), DenseBox::default()];
+    let mut count = 0;
+    for block in player.guest.blocks().filter(|block| block.mip == 0) {
+        // A terrain needs fewer than its guest holds.
+        if player.terrain.grid().read(block.cells(), 0, &mut here).is_ok() {
+            assert!(server.with_world(|host, world| host.read(world, block, &mut there)));
+            assert!(here == there, "{} sees other cells in {block}", player.name);
+            count += 1;
+        }
+    }
+    count
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (mut server, mut now_us) = (Server::new(), 0);
+    let ada = Player::join(&mut server, "Ada", [0.0, 20.0, 0.0]);
+    let ben = Player::join(&mut server, "Ben", [6.0, 20.0, 0.0]);
+    let mut players = [ada, ben];
+    play(&mut server, &mut players, &mut now_us, 3.0)?;
+    println!("ground {:.2} m below Ada's eye", players[0].depth_m().expect("there is ground"));
+
+    // Seen at once, though the host hears of it 50 ms later.
+    players[0].guest.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 4.0))?;
+    let Player { guest, terrain, .. } = &mut players[0];
+    guest.show(terrain, hills);
+    println!("she digs: {:.2} m", players[0].depth_m().expect("there is ground"));
+    players[1].guest.edit(&EditOp::fill_ball(17, [4.0, -2.0, 0.0], 3.0))?;
+    players[0].guest.edit(&EditOp::dig_ball([0.0, 0.0, 0.0], 12.0))?;
+    play(&mut server, &mut players, &mut now_us, 1.0)?;
+
+    // Ben's cable is pulled. What he digs meanwhile is dug again when he is back.
+    server.host.disconnect(players[1].number, "the cable was pulled");
+    players[1].has_link = false;
+    players[1].guest.edit(&EditOp::dig_ball([10.0, 0.0, 2.0], 3.0))?;
+    players[0].guest.edit(&EditOp::dig_ball([2.0, -3.0, 5.0], 4.0))?;
+    play(&mut server, &mut players, &mut now_us, 1.0)?;
+    let ben = &mut players[1];
+    let undone = ben.guest.reconnect(LinkKind::Datagrams);
+    ben.number = server.host.connect(LinkKind::Datagrams);
+    ben.has_link = true;
+    play(&mut server, &mut players, &mut now_us, 2.0)?;
+    for op in &undone {
+        players[1].guest.edit(op)?;
+    }
+    players[0].guest.undo(false)?;
+    play(&mut server, &mut players, &mut now_us, 3.0)?;
+
+    for player in &players {
+        assert!(player.guest.is_complete() && player.guest.pending_edits() == 0);
+        let chunks = count_equal_chunks(&mut server, player);
+        let (up, down) = (player.up.bytes() / 1024, player.down.bytes() / 1024);
+        println!(
+            "{}: {chunks} chunks as the host has them; {up} KiB up, {down} KiB down",
+            player.name
+        );
+    }
+    Ok(())
+}
