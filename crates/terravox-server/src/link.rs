@@ -1,0 +1,175 @@
+//! A connection between a socket and a world: a bounded queue of units each way.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::Notify;
+
+/// Bytes of units that wait, each way. The socket is not read while more wait for the world, and the
+/// world makes no more while more wait for the socket.
+pub(crate) const MAX_QUEUED: usize = 64 << 10;
+
+/// Units that wait for one side.
+#[derive(Default)]
+pub(crate) struct UnitQueue {
+    state: Mutex<QueuedUnits>,
+    /// Wakes the one task that waits: for room, or for units.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct QueuedUnits {
+    units: VecDeque<Vec<u8>>,
+    bytes: usize,
+    is_closed: bool,
+}
+
+impl UnitQueue {
+    fn lock(&self) -> MutexGuard<'_, QueuedUnits> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn has_room(&self) -> bool {
+        self.lock().bytes < MAX_QUEUED
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lock().units.is_empty()
+    }
+
+    /// Adds a unit, unless the queue is closed.
+    pub fn push(&self, unit: Vec<u8>) {
+        let mut state = self.lock();
+        if !state.is_closed {
+            state.bytes += unit.len();
+            state.units.push_back(unit);
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits until there is room; false if the queue is closed.
+    pub async fn room(&self) -> bool {
+        loop {
+            {
+                let state = self.lock();
+                if state.is_closed {
+                    return false;
+                }
+                if state.bytes < MAX_QUEUED {
+                    return true;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Takes all units that wait.
+    pub fn take(&self) -> VecDeque<Vec<u8>> {
+        let mut state = self.lock();
+        state.bytes = 0;
+        let units = std::mem::take(&mut state.units);
+        drop(state);
+        self.changed.notify_one();
+        units
+    }
+
+    /// Waits for units and takes them; `None` if there will be no more.
+    pub async fn wait(&self) -> Option<VecDeque<Vec<u8>>> {
+        loop {
+            {
+                let mut state = self.lock();
+                if !state.units.is_empty() {
+                    state.bytes = 0;
+                    return Some(std::mem::take(&mut state.units));
+                }
+                if state.is_closed {
+                    return None;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Takes no more units; those that wait can still be taken.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+}
+
+/// A connection, which a world and the tasks of a socket share.
+pub(crate) struct Link {
+    pub peer: IpAddr,
+    pub to_world: UnitQueue,
+    pub to_peer: UnitQueue,
+    /// Whether the socket is gone.
+    is_gone: AtomicBool,
+    /// Why the world ended the connection.
+    reason: OnceLock<String>,
+}
+
+impl Link {
+    pub fn new(peer: IpAddr) -> Link {
+        Link {
+            peer,
+            to_world: UnitQueue::default(),
+            to_peer: UnitQueue::default(),
+            is_gone: AtomicBool::new(false),
+            reason: OnceLock::new(),
+        }
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
+    /// Called by the tasks of the socket when that ended.
+    pub fn hang_up(&self) {
+        self.is_gone.store(true, Ordering::Release);
+        self.to_world.close();
+        self.to_peer.close();
+    }
+
+    /// Called by the world: what waits is still sent, then the socket is closed with the reason.
+    pub fn dismiss(&self, reason: &str) {
+        // The first reason is the cause.
+        let _ = self.reason.set(reason.to_owned());
+        self.to_world.close();
+        self.to_peer.close();
+    }
+
+    /// Why the connection ended, for the peer.
+    pub fn reason(&self) -> &str {
+        self.reason.get().map_or("", String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_queue_has_room_again_after_it_was_taken() {
+        let queue = UnitQueue::default();
+        while queue.has_room() {
+            queue.push(vec![0; 1200]);
+        }
+        let waiting = queue.room();
+        let taking = async { queue.take().len() };
+        let (has_room, taken) = tokio::join!(waiting, taking);
+        assert!(has_room && taken == MAX_QUEUED.div_ceil(1200));
+    }
+
+    #[tokio::test]
+    async fn what_waits_in_a_closed_queue_is_still_taken_then_it_ends() {
+        let queue = UnitQueue::default();
+        queue.push(vec![1]);
+        queue.close();
+        queue.push(vec![2]);
+        assert_eq!(queue.wait().await, Some(VecDeque::from([vec![1]])));
+        assert_eq!(queue.wait().await, None);
+        assert!(!queue.room().await);
+    }
+}

@@ -1,0 +1,399 @@
+//! A world that is served: its thread ticks the host and saves in the background.
+
+use crate::access::{AccessList, Right};
+use crate::link::Link;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+use terravox::edit::EditOp;
+use terravox::replicate::{
+    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
+};
+use terravox::terrain::{FillRequest, UnsavedChanges};
+use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox_store::{Store, StoreError};
+use tracing::{error, info, warn};
+
+/// A tick begins at the latest after this time, and earlier when something arrived.
+const TICK: Duration = Duration::from_millis(33);
+
+/// The shortest time between ticks.
+const SHORTEST_TICK: Duration = Duration::from_millis(4);
+
+/// Between the end of a save and the next.
+const SAVE_PAUSE: Duration = Duration::from_secs(2);
+
+/// A guest that was not let in after this time is disconnected, and so is one that takes nothing of
+/// what waits for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes the cells of a block, as the generator of a world.
+pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
+
+/// A world to serve.
+pub struct ServedWorld {
+    /// Its name in addresses.
+    pub name: String,
+    /// Its file. What guests change is saved there.
+    pub store: Store,
+    /// Its generator, if it grows.
+    pub generate: Option<Generate>,
+}
+
+/// What is counted in a world.
+#[derive(Default)]
+pub(crate) struct WorldCounters {
+    pub guests: AtomicU64,
+    pub edits_applied: AtomicU64,
+    pub edits_saved: AtomicU64,
+    pub ticks: AtomicU64,
+    pub tick_us: AtomicU64,
+    pub longest_tick_us: AtomicU64,
+    pub saves: AtomicU64,
+    pub failed_saves: AtomicU64,
+    pub units_in: AtomicU64,
+    pub units_out: AtomicU64,
+    pub bytes_out: AtomicU64,
+}
+
+/// A running world, as the connections see it.
+pub(crate) struct RunningWorld {
+    pub name: String,
+    pub counters: WorldCounters,
+    pub store: Arc<Store>,
+    arriving: Mutex<Vec<Arc<Link>>>,
+    has_input: AtomicBool,
+    is_ending: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+impl RunningWorld {
+    /// Adds a connection.
+    pub fn join(&self, link: Arc<Link>) {
+        self.arriving.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+        self.wake();
+    }
+
+    /// Tells that something arrived.
+    pub fn wake(&self) {
+        if !self.has_input.swap(true, Ordering::AcqRel)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Ends the world, after its last save.
+    pub fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+        self.has_input.store(false, Ordering::Release);
+        self.wake();
+    }
+}
+
+/// Starts the thread of a world. It ends after [`RunningWorld::end`], with whether all is saved.
+pub(crate) fn start(
+    served: ServedWorld,
+    access: AccessList,
+    options: HostOptions,
+) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
+    let ServedWorld { name, store, generate } = served;
+    let running = Arc::new(RunningWorld {
+        name,
+        counters: WorldCounters::default(),
+        store: Arc::new(store),
+        arriving: Mutex::default(),
+        has_input: AtomicBool::new(false),
+        is_ending: AtomicBool::new(false),
+        thread: OnceLock::new(),
+    });
+    let mut ticker = Ticker::new(running.clone(), generate, access, options)?;
+    let handle = thread::spawn(move || ticker.run());
+    // Set once, here.
+    let _ = running.thread.set(handle.thread().clone());
+    Ok((running, handle))
+}
+
+/// A guest of the host, with its connection.
+struct Seat {
+    link: Arc<Link>,
+    right: Option<Right>,
+    since: Instant,
+    /// When the connection last took something, or had nothing to take.
+    moved: Instant,
+}
+
+/// The thread of a world.
+struct Ticker {
+    running: Arc<RunningWorld>,
+    host: Host,
+    grid: VoxelGrid,
+    generate: Option<Generate>,
+    access: AccessList,
+    seats: BTreeMap<u64, Seat>,
+    saver: Saver,
+    began: Instant,
+}
+
+impl Ticker {
+    fn new(
+        running: Arc<RunningWorld>,
+        generate: Option<Generate>,
+        access: AccessList,
+        mut options: HostOptions,
+    ) -> Result<Ticker, StoreError> {
+        let store = &running.store;
+        let info = store.info();
+        options.generator = None;
+        let mut edited = Vec::new();
+        let grid = if info.grows() {
+            let materials = info.materials.clone();
+            edited = store.chunks()?;
+            if let Some(made) = &info.generator {
+                options.generator = Some(GeneratorId {
+                    name: made.name.clone(),
+                    version: made.version,
+                    parameters: made.seed.to_le_bytes().to_vec(),
+                });
+            }
+            VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, materials })
+        } else {
+            let loaded = store.load()?;
+            for part in &loaded.bad {
+                warn!(world = running.name, "left out: {part}");
+            }
+            loaded.grid
+        };
+        let mut host = Host::new(options);
+        host.mark_edited(edited);
+        let saver = Saver::start(running.store.clone(), generate.clone());
+        let (seats, began) = (BTreeMap::new(), Instant::now());
+        Ok(Ticker { running, host, grid, generate, access, seats, saver, began })
+    }
+
+    /// Ticks until the world ends; returns whether all is saved.
+    fn run(&mut self) -> bool {
+        while !self.running.is_ending.load(Ordering::Acquire) {
+            let start = Instant::now();
+            self.running.has_input.store(false, Ordering::Release);
+            self.tick(start);
+            self.count_tick(start.elapsed());
+            self.save(false);
+            // Half of the time is left for what else the machine does.
+            let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
+            thread::sleep(shortest.saturating_sub(start.elapsed()));
+            while !self.running.has_input.load(Ordering::Acquire) && start.elapsed() < TICK {
+                thread::park_timeout(TICK.saturating_sub(start.elapsed()));
+            }
+        }
+        for (_, seat) in std::mem::take(&mut self.seats) {
+            seat.link.dismiss("the server ends");
+        }
+        self.save(true)
+    }
+
+    fn count_tick(&self, took: Duration) {
+        let counters = &self.running.counters;
+        let micros = took.as_micros() as u64;
+        counters.ticks.fetch_add(1, Ordering::Relaxed);
+        counters.tick_us.fetch_add(micros, Ordering::Relaxed);
+        counters.longest_tick_us.fetch_max(micros, Ordering::Relaxed);
+        counters.guests.store(self.seats.len() as u64, Ordering::Relaxed);
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let now_us = (now - self.began).as_micros() as u64;
+        self.seat_arriving(now);
+        self.receive(now_us);
+        let (store, generate) = (self.running.store.clone(), self.generate.clone());
+        let generated = |request: &mut FillRequest<'_>| match &generate {
+            Some(generate) => generate(request),
+            None => request.set_missing(),
+        };
+        let ground = |request: &mut FillRequest<'_>| store.fill(request, generated);
+        let rights: BTreeMap<_, _> =
+            self.seats.iter().map(|(&number, seat)| (number, seat.right)).collect();
+        let mut decide = |guest: u64, _: &EditOp| match rights.get(&guest).copied().flatten() {
+            Some(right) if right >= Right::Edit => Verdict::Accept,
+            _ => Verdict::Refuse("your token is for looking only".to_owned()),
+        };
+        let mut world = HostWorld {
+            grid: &mut self.grid,
+            placement: store.info().placement(),
+            ground: &ground,
+            generated: &generated,
+            decide: &mut decide,
+        };
+        self.host.tick(&mut world, now_us);
+        let events: Vec<_> = self.host.events().collect();
+        for event in events {
+            match event {
+                HostEvent::Joining { guest, token } => match self.access.right(&token) {
+                    Some(right) => {
+                        if let Some(seat) = self.seats.get_mut(&guest) {
+                            info!(world = self.running.name, guest, %right, "joined");
+                            seat.right = Some(right);
+                        }
+                        self.host.admit(guest, &world);
+                    }
+                    None => self.host.disconnect(guest, "this token is not known here"),
+                },
+                HostEvent::Edited { .. } => {
+                    self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
+                }
+                _ => {}
+            }
+        }
+        self.transmit(now, now_us);
+    }
+
+    fn seat_arriving(&mut self, now: Instant) {
+        let mut arriving = self.running.arriving.lock().unwrap_or_else(PoisonError::into_inner);
+        for link in arriving.drain(..) {
+            let guest = self.host.connect(LinkKind::Reliable);
+            self.seats.insert(guest, Seat { link, right: None, since: now, moved: now });
+        }
+    }
+
+    fn receive(&mut self, now_us: u64) {
+        for (&guest, seat) in &self.seats {
+            for unit in seat.link.to_world.take() {
+                self.running.counters.units_in.fetch_add(1, Ordering::Relaxed);
+                if self.host.receive(guest, &unit, now_us).is_err() {
+                    // The host has disconnected it; it is told below.
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Hands units to the connections, and ends those that are over.
+    fn transmit(&mut self, now: Instant, now_us: u64) {
+        for (&guest, seat) in &mut self.seats {
+            if seat.link.is_gone() {
+                self.host.disconnect(guest, "the connection is gone");
+            } else if seat.right.is_none() && now - seat.since > PATIENCE {
+                self.host.disconnect(guest, "no greeting came within 10 s");
+            } else if now - seat.moved > PATIENCE {
+                self.host.disconnect(guest, "nothing that was sent was taken for 10 s");
+            }
+        }
+        let mut unit = Vec::new();
+        for (&guest, seat) in &mut self.seats {
+            if seat.link.to_peer.is_empty() {
+                seat.moved = now;
+            }
+            while seat.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut unit) {
+                let counters = &self.running.counters;
+                counters.units_out.fetch_add(1, Ordering::Relaxed);
+                counters.bytes_out.fetch_add(unit.len() as u64, Ordering::Relaxed);
+                seat.link.to_peer.push(std::mem::take(&mut unit));
+            }
+        }
+        let left: Vec<_> = self.host.events().collect();
+        for event in left {
+            let HostEvent::Left { guest, reason } = event else { continue };
+            if let Some(seat) = self.seats.remove(&guest) {
+                info!(world = self.running.name, guest, peer = %seat.link.peer, reason, "left");
+                seat.link.dismiss(&reason);
+            }
+        }
+    }
+
+    /// Begins to save what is unsaved; at the end, waits until it is. Returns whether all is saved.
+    fn save(&mut self, is_last: bool) -> bool {
+        let counters = &self.running.counters;
+        loop {
+            if let Some(saved) = self.saver.finished(is_last) {
+                match saved.result {
+                    Ok(()) => {
+                        self.grid.mark_saved(&saved.unsaved.chunks);
+                        counters.edits_saved.store(saved.edits, Ordering::Release);
+                        counters.saves.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(reason) => {
+                        error!(world = self.running.name, %reason, "not saved; tried again");
+                        counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+                        if is_last {
+                            return false;
+                        }
+                    }
+                }
+            }
+            let unsaved = self.grid.unsaved_count();
+            if unsaved == 0 {
+                let edits = counters.edits_applied.load(Ordering::Relaxed);
+                counters.edits_saved.store(edits, Ordering::Release);
+                return true;
+            }
+            if self.saver.is_ready(is_last) {
+                let edits = counters.edits_applied.load(Ordering::Relaxed);
+                self.saver.begin(UnsavedChanges::from(self.grid.unsaved()), edits);
+            }
+            if !is_last {
+                return false;
+            }
+        }
+    }
+}
+
+/// What a save wrote.
+struct FinishedSave {
+    unsaved: UnsavedChanges,
+    /// Edits before it began.
+    edits: u64,
+    result: Result<(), StoreError>,
+}
+
+/// The thread that writes.
+struct Saver {
+    to_thread: Sender<(UnsavedChanges, u64)>,
+    finished: Receiver<FinishedSave>,
+    is_busy: bool,
+    rests_since: Instant,
+}
+
+impl Saver {
+    fn start(store: Arc<Store>, generate: Option<Generate>) -> Saver {
+        let (to_thread, jobs) = mpsc::channel::<(UnsavedChanges, u64)>();
+        let (done, finished) = mpsc::channel();
+        thread::spawn(move || {
+            for (unsaved, edits) in jobs {
+                let fill = |request: &mut FillRequest<'_>| {
+                    store.fill(request, |request| match &generate {
+                        Some(generate) => generate(request),
+                        None => request.set_missing(),
+                    });
+                };
+                let result = store.save(&unsaved, fill).map(drop);
+                if done.send(FinishedSave { unsaved, edits, result }).is_err() {
+                    return;
+                }
+            }
+        });
+        Saver { to_thread, finished, is_busy: false, rests_since: Instant::now() }
+    }
+
+    fn is_ready(&self, is_last: bool) -> bool {
+        !self.is_busy && (is_last || self.rests_since.elapsed() >= SAVE_PAUSE)
+    }
+
+    fn begin(&mut self, unsaved: UnsavedChanges, edits: u64) {
+        self.is_busy = self.to_thread.send((unsaved, edits)).is_ok();
+    }
+
+    /// What was saved, if that ended; `waits` for it if there is something to wait for.
+    fn finished(&mut self, waits: bool) -> Option<FinishedSave> {
+        let finished = match waits && self.is_busy {
+            true => self.finished.recv().ok(),
+            false => self.finished.try_recv().ok(),
+        };
+        if finished.is_some() {
+            (self.is_busy, self.rests_since) = (false, Instant::now());
+        }
+        finished
+    }
+}
