@@ -2,9 +2,17 @@
 
 mod access;
 mod address;
+mod certificate;
+mod client;
+mod gate;
+mod http;
 mod link;
+mod quic;
+mod server;
 mod world;
 
 pub use access::{AccessList, Right};
 pub use address::{AddressError, DEFAULT_PORT, MAX_WORLD_NAME, Transport, WorldAddress};
+pub use client::{Client, ClientError, ClientOptions};
+pub use server::{Server, ServerError, ServerOptions};
 pub use world::{Generate, ServedWorld};

@@ -134,6 +134,8 @@ struct Ticker {
     generate: Option<Generate>,
     access: AccessList,
     seats: BTreeMap<u64, Seat>,
+    /// Guests that are gone, with the reason, whose connections are to be ended.
+    leaving: Vec<(u64, String)>,
     saver: Saver,
     began: Instant,
 }
@@ -170,8 +172,8 @@ impl Ticker {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let saver = Saver::start(running.store.clone(), generate.clone());
-        let (seats, began) = (BTreeMap::new(), Instant::now());
-        Ok(Ticker { running, host, grid, generate, access, seats, saver, began })
+        let (seats, leaving, began) = (BTreeMap::new(), Vec::new(), Instant::now());
+        Ok(Ticker { running, host, grid, generate, access, seats, leaving, saver, began })
     }
 
     /// Ticks until the world ends; returns whether all is saved.
@@ -244,6 +246,7 @@ impl Ticker {
                 HostEvent::Edited { .. } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
                 }
+                HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
                 _ => {}
             }
         }
@@ -293,9 +296,12 @@ impl Ticker {
                 seat.link.to_peer.push(std::mem::take(&mut unit));
             }
         }
-        let left: Vec<_> = self.host.events().collect();
-        for event in left {
-            let HostEvent::Left { guest, reason } = event else { continue };
+        for event in self.host.events() {
+            if let HostEvent::Left { guest, reason } = event {
+                self.leaving.push((guest, reason));
+            }
+        }
+        for (guest, reason) in self.leaving.drain(..) {
             if let Some(seat) = self.seats.remove(&guest) {
                 info!(world = self.running.name, guest, peer = %seat.link.peer, reason, "left");
                 seat.link.dismiss(&reason);

@@ -1,0 +1,134 @@
+//! The certificate of a server, made on its first start, and who trusts it.
+
+use crate::ServerError;
+use ring::digest::{SHA256, digest};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A certificate and its private key.
+pub(crate) struct Certificate {
+    pub chain: CertificateDer<'static>,
+    pub key: PrivateKeyDer<'static>,
+}
+
+/// The SHA-256 digest of a certificate.
+pub(crate) type Fingerprint = [u8; 32];
+
+pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest(&SHA256, certificate).as_ref());
+    bytes
+}
+
+impl Certificate {
+    /// Reads the certificate in a folder; makes one for this machine if there is none.
+    pub fn in_folder(folder: &Path) -> Result<Certificate, ServerError> {
+        let (chain_path, key_path) = (folder.join("server.crt"), folder.join("server.key"));
+        let failed = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: std::io::Error| ServerError::new(format!("{path}: {error}"))
+        };
+        if !chain_path.exists() || !key_path.exists() {
+            let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+            let made = rcgen::generate_simple_self_signed(names)
+                .map_err(|error| ServerError::new(format!("no certificate was made: {error}")))?;
+            fs::create_dir_all(folder).map_err(failed(folder))?;
+            write_private(&key_path, &made.signing_key.serialize_der())
+                .map_err(failed(&key_path))?;
+            write_private(&chain_path, made.cert.der()).map_err(failed(&chain_path))?;
+        }
+        let chain = fs::read(&chain_path).map_err(failed(&chain_path))?;
+        let key = fs::read(&key_path).map_err(failed(&key_path))?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key));
+        Ok(Certificate { chain: CertificateDer::from(chain), key })
+    }
+}
+
+/// Writes a file that only its owner can read, completely or not at all.
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let partial = path.with_extension("partial");
+    let _ = fs::remove_file(&partial);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&partial)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&partial, path)
+}
+
+/// Trusts one certificate by its fingerprint; without one, any, which is for loopback.
+#[derive(Debug)]
+pub(crate) struct PinnedVerifier {
+    pub expected: Option<Fingerprint>,
+    pub provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for PinnedVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.expected {
+            Some(expected) if expected != fingerprint(end_entity) => {
+                Err(Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))
+            }
+            _ => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("only TLS 1.3 is spoken".to_owned()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_made_once_and_its_key_is_private() {
+        let folder = std::env::temp_dir().join(format!("terravox-cert-{}", std::process::id()));
+        let first = Certificate::in_folder(&folder).expect("made");
+        let second = Certificate::in_folder(&folder).expect("read");
+        assert_eq!(fingerprint(&first.chain), fingerprint(&second.chain));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(folder.join("server.key")).expect("there").permissions().mode();
+            assert_eq!(mode & 0o077, 0);
+        }
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+}

@@ -1,0 +1,203 @@
+//! A client: a guest with a socket.
+
+use crate::address::{Transport, WorldAddress};
+use crate::link::Link;
+use crate::quic;
+use futures_util::{SinkExt, StreamExt};
+use quinn::Endpoint;
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+use terravox::edit::EditOp;
+use terravox::replicate::{Guest, LinkKind};
+use terravox::terrain::FillRequest;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+
+/// Why there is no connection, for a person to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientError(String);
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+/// Options of a [`Client`].
+#[derive(Clone, Debug, Default)]
+pub struct ClientOptions {
+    /// The access token; empty if none is needed. At most 256 bytes.
+    pub token: Vec<u8>,
+    /// The fingerprint of the server's certificate. Needed for QUIC, except on loopback, where any
+    /// certificate is trusted.
+    pub fingerprint: Option<[u8; 32]>,
+}
+
+/// A [`Guest`] whose units travel over a socket. It has a thread for that; the guest lives on the
+/// caller's.
+pub struct Client {
+    guest: Guest,
+    address: WorldAddress,
+    options: ClientOptions,
+    runtime: Runtime,
+    link: Arc<Link>,
+    began: Instant,
+}
+
+impl Client {
+    /// Connects to a server; takes up to 10 s.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or does not prove who it is.
+    ///
+    /// # Panics
+    /// If the token has more than 256 bytes.
+    pub fn connect(address: &WorldAddress, options: ClientOptions) -> Result<Client, ClientError> {
+        let failed = |error: std::io::Error| ClientError(format!("no thread: {error}"));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("terravox-net")
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let link = open(&runtime, address, &options)?;
+        let guest = Guest::new(LinkKind::Reliable, &options.token);
+        let (address, began) = (address.clone(), Instant::now());
+        Ok(Client { guest, address, options, runtime, link, began })
+    }
+
+    /// The guest: its world, edits and events.
+    pub fn guest(&mut self) -> &mut Guest {
+        &mut self.guest
+    }
+
+    /// Handles what arrived, and sends what is to be sent. Call it once a frame. `generate` fills
+    /// blocks as the generator of the world makes them.
+    ///
+    /// # Errors
+    /// If the connection ended: why. [`Client::reconnect`] begins again with all that is held.
+    pub fn poll(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), ClientError> {
+        let now_us = self.began.elapsed().as_micros() as u64;
+        for unit in self.link.to_peer.take() {
+            self.guest.receive(&unit, now_us).map_err(|error| ClientError(error.to_string()))?;
+        }
+        self.guest.update(generate).map_err(ClientError)?;
+        let mut unit = Vec::new();
+        while self.link.to_world.has_room() && self.guest.transmit(now_us, &mut unit) {
+            self.link.to_world.push(std::mem::take(&mut unit));
+        }
+        match self.link.is_gone() && self.link.to_peer.is_empty() {
+            true => Err(ClientError("the connection to the server is gone".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Connects again, with all that is held. Returns the operations that the server did not answer,
+    /// as [`Guest::reconnect`].
+    ///
+    /// # Errors
+    /// As [`Client::connect`]; nothing is then changed.
+    pub fn reconnect(&mut self) -> Result<Vec<EditOp>, ClientError> {
+        let link = open(&self.runtime, &self.address, &self.options)?;
+        self.link.hang_up();
+        self.link = link;
+        Ok(self.guest.reconnect(LinkKind::Reliable))
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.link.hang_up();
+    }
+}
+
+fn open(
+    runtime: &Runtime,
+    address: &WorldAddress,
+    options: &ClientOptions,
+) -> Result<Arc<Link>, ClientError> {
+    let opening = async {
+        match address.transport {
+            Transport::Quic => open_quic(address, options).await,
+            Transport::WebSocket => open_web_socket(address).await,
+        }
+    };
+    let opened = runtime.block_on(async { timeout(quic::PATIENCE, opening).await });
+    let opened = opened.unwrap_or_else(|_| Err("no answer within 10 s".to_owned()));
+    opened.map_err(|what| ClientError(format!("{address}: {what}")))
+}
+
+async fn open_quic(address: &WorldAddress, options: &ClientOptions) -> Result<Arc<Link>, String> {
+    let text = |error: &dyn fmt::Display| error.to_string();
+    let at = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
+    let at = at.map_err(|error| text(&error))?.next().ok_or("the name has no address")?;
+    if !at.ip().is_loopback() && options.fingerprint.is_none() {
+        return Err("give the fingerprint of the server, which it prints at its start".to_owned());
+    }
+    let own: IpAddr = match at {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let mut endpoint = Endpoint::client(SocketAddr::new(own, 0)).map_err(|error| text(&error))?;
+    endpoint.set_default_client_config(quic::client_config(options.fingerprint)?);
+    let connecting = endpoint.connect(at, "localhost").map_err(|error| text(&error))?;
+    let connection = connecting.await.map_err(|error| text(&error))?;
+    let (mut send, mut receive) = connection.open_bi().await.map_err(|error| text(&error))?;
+    let name = VecDeque::from([address.world.clone().into_bytes()]);
+    send.write_all(&quic::framed(&name)).await.map_err(|error| text(&error))?;
+    let link = Arc::new(Link::new(at.ip()));
+    let carried = link.clone();
+    tokio::spawn(async move {
+        quic::carry(&carried.to_world, &carried.to_peer, &mut send, &mut receive, || {}).await;
+        carried.hang_up();
+        connection.close(0_u32.into(), b"");
+        endpoint.wait_idle().await;
+    });
+    Ok(link)
+}
+
+async fn open_web_socket(address: &WorldAddress) -> Result<Arc<Link>, String> {
+    let at = WorldAddress { world: String::new(), ..address.clone() };
+    let path = match address.world.is_empty() {
+        true => "/link".to_owned(),
+        false => format!("/link/{}", address.world),
+    };
+    let (socket, _) = tokio_tungstenite::connect_async(format!("{at}{path}"))
+        .await
+        .map_err(|error| error.to_string())?;
+    let link = Arc::new(Link::new(Ipv4Addr::LOCALHOST.into()));
+    let carried = link.clone();
+    tokio::spawn(async move {
+        let (mut send, mut receive) = socket.split();
+        let reading = async {
+            while carried.to_peer.room().await {
+                match receive.next().await {
+                    Some(Ok(Message::Binary(unit))) => carried.to_peer.push(unit.to_vec()),
+                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                    _ => return,
+                }
+            }
+        };
+        let writing = async {
+            while let Some(units) = carried.to_world.wait().await {
+                for unit in units {
+                    if send.send(Message::Binary(unit.into())).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = reading => {}
+            () = writing => {}
+        }
+        carried.hang_up();
+    });
+    Ok(link)
+}

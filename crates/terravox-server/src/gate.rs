@@ -1,0 +1,80 @@
+//! Which connections are let in, and the worlds that they may ask for.
+
+use crate::access::{AccessList, Right};
+use crate::world::RunningWorld;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What all connections share.
+pub(crate) struct Gate {
+    pub worlds: Vec<Arc<RunningWorld>>,
+    pub access: AccessList,
+    pub max_connections: usize,
+    pub max_per_address: usize,
+    counts: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+/// The right of one connection to be there, counted until it is dropped.
+pub(crate) struct Pass {
+    peer: IpAddr,
+    counts: Arc<Mutex<HashMap<IpAddr, usize>>>,
+}
+
+impl Gate {
+    pub fn new(
+        worlds: Vec<Arc<RunningWorld>>,
+        access: AccessList,
+        max_connections: usize,
+        max_per_address: usize,
+    ) -> Gate {
+        Gate { worlds, access, max_connections, max_per_address, counts: Arc::default() }
+    }
+
+    /// Lets a connection in, unless there are too many.
+    pub fn admit(&self, peer: IpAddr) -> Option<Pass> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (all, own) = (counts.values().sum::<usize>(), counts.get(&peer).copied().unwrap_or(0));
+        if all >= self.max_connections || own >= self.max_per_address {
+            return None;
+        }
+        *counts.entry(peer).or_default() += 1;
+        Some(Pass { peer, counts: self.counts.clone() })
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+
+    /// The world of a name; the first, if the name is empty.
+    pub fn world(&self, name: &[u8]) -> Option<&Arc<RunningWorld>> {
+        match name {
+            [] => self.worlds.first(),
+            name => self.worlds.iter().find(|world| world.name.as_bytes() == name),
+        }
+    }
+
+    /// Whether the bearer of a token may administer.
+    pub fn may_administer(&self, token: &[u8]) -> bool {
+        self.access.right(token) == Some(Right::Administer)
+    }
+}
+
+impl Pass {
+    pub fn peer(&self) -> IpAddr {
+        self.peer
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.peer) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.peer);
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Units over QUIC: one stream, in which each unit follows its length.
+
+use crate::ServerError;
+use crate::address::MAX_WORLD_NAME;
+use crate::certificate::{Certificate, Fingerprint, PinnedVerifier};
+use crate::gate::{Gate, Pass};
+use crate::link::{Link, UnitQueue};
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{
+    ClientConfig, Connection, Endpoint, IdleTimeout, Incoming, RecvStream, SendStream,
+    ServerConfig, TransportConfig, VarInt,
+};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::version::TLS13;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use terravox::replicate::Guest;
+use tokio::time::timeout;
+
+/// The application protocol.
+const ALPN: &[u8] = b"terravox/1";
+
+/// How long a handshake, a first frame and a write may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the peer may take to acknowledge the last unit.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The application's code of a connection that the server ended.
+const DISMISSED: VarInt = VarInt::from_u32(1);
+
+fn transport() -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    let idle = IdleTimeout::from(VarInt::from_u32(30_000));
+    transport
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(None)
+        .stream_receive_window(VarInt::from_u32(128 << 10))
+        .receive_window(VarInt::from_u32(128 << 10))
+        .send_window(256 << 10)
+        .keep_alive_interval(Some(Duration::from_secs(8)))
+        .max_idle_timeout(Some(idle));
+    Arc::new(transport)
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+pub(crate) fn server_config(certificate: Certificate) -> Result<ServerConfig, ServerError> {
+    let failed = |error: &dyn std::fmt::Display| ServerError::new(format!("certificate: {error}"));
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .map_err(|error| failed(&error))?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.chain], certificate.key)
+        .map_err(|error| failed(&error))?;
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let tls = QuicServerConfig::try_from(tls).map_err(|error| failed(&error))?;
+    let mut config = ServerConfig::with_crypto(Arc::new(tls));
+    config.transport_config(transport());
+    Ok(config)
+}
+
+/// A client that trusts a fingerprint, or, without one, any certificate.
+pub(crate) fn client_config(expected: Option<Fingerprint>) -> Result<ClientConfig, String> {
+    let verifier = Arc::new(PinnedVerifier { expected, provider: provider() });
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let tls = QuicClientConfig::try_from(tls).map_err(|error| error.to_string())?;
+    let mut config = ClientConfig::new(Arc::new(tls));
+    config.transport_config(transport());
+    Ok(config)
+}
+
+/// Accepts connections until the endpoint is closed.
+pub(crate) async fn listen(endpoint: Endpoint, gate: Arc<Gate>) {
+    while let Some(incoming) = endpoint.accept().await {
+        let peer = incoming.remote_address().ip();
+        // A sender who is not at its address must not use up another's connections.
+        if !incoming.remote_address_validated() && !peer.is_loopback() {
+            let _ = incoming.retry();
+            continue;
+        }
+        match gate.admit(peer) {
+            Some(pass) => drop(tokio::spawn(serve(incoming, gate.clone(), pass))),
+            None => incoming.refuse(),
+        }
+    }
+}
+
+async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Pass) {
+    let Ok(Ok(connection)) = timeout(PATIENCE, incoming).await else { return };
+    let greeting = async {
+        let (send, mut receive) = connection.accept_bi().await.ok()?;
+        let name = read_frame(&mut receive, MAX_WORLD_NAME).await?;
+        Some((send, receive, name))
+    };
+    let Ok(Some((mut send, mut receive, name))) = timeout(PATIENCE, greeting).await else {
+        return connection.close(DISMISSED, b"the name of a world was expected");
+    };
+    let Some(world) = gate.world(&name) else {
+        return connection.close(DISMISSED, b"there is no world of this name here");
+    };
+    let link = Arc::new(Link::new(pass.peer()));
+    world.join(link.clone());
+    carry(&link.to_peer, &link.to_world, &mut send, &mut receive, || world.wake()).await;
+    say_farewell(&connection, send, link.reason()).await;
+    link.hang_up();
+    world.wake();
+}
+
+/// Closes a connection, once the peer has the last unit.
+async fn say_farewell(connection: &Connection, mut send: SendStream, reason: &str) {
+    if send.finish().is_ok() {
+        let _ = timeout(FAREWELL, send.stopped()).await;
+    }
+    connection.close(DISMISSED, reason.as_bytes());
+}
+
+/// Carries units both ways, until there are no more to be sent or the peer is gone.
+pub(crate) async fn carry(
+    outgoing: &UnitQueue,
+    incoming: &UnitQueue,
+    send: &mut SendStream,
+    receive: &mut RecvStream,
+    wake: impl Fn(),
+) {
+    let reading = async {
+        while incoming.room().await {
+            let Some(unit) = read_frame(receive, Guest::MAX_UNIT).await else { return };
+            incoming.push(unit);
+            wake();
+        }
+        // What is to be sent still is.
+        std::future::pending().await
+    };
+    let writing = async {
+        while let Some(units) = outgoing.wait().await {
+            wake();
+            let written = timeout(PATIENCE, send.write_all(&framed(&units))).await;
+            if !matches!(written, Ok(Ok(()))) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
+    }
+}
+
+/// Units with their lengths.
+pub(crate) fn framed(units: &VecDeque<Vec<u8>>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(units.iter().map(|unit| unit.len() + 2).sum());
+    for unit in units {
+        bytes.extend((unit.len() as u16).to_le_bytes());
+        bytes.extend(unit);
+    }
+    bytes
+}
+
+/// Reads a frame of at most `most` bytes; `None` at the end, or if it is longer.
+async fn read_frame(receive: &mut RecvStream, most: usize) -> Option<Vec<u8>> {
+    let mut length = [0; 2];
+    receive.read_exact(&mut length).await.ok()?;
+    let length = usize::from(u16::from_le_bytes(length));
+    if length > most {
+        return None;
+    }
+    let mut bytes = vec![0; length];
+    receive.read_exact(&mut bytes).await.ok()?;
+    Some(bytes)
+}

@@ -1,0 +1,200 @@
+//! The server: sockets, worlds, and their end.
+
+use crate::access::AccessList;
+use crate::address::{DEFAULT_PORT, MAX_WORLD_NAME};
+use crate::certificate::{Certificate, Fingerprint, fingerprint};
+use crate::gate::Gate;
+use crate::world::{self, RunningWorld, ServedWorld};
+use crate::{http, quic};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use terravox::replicate::HostOptions;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+
+/// Why a server did not start, or not everything was saved, for a person to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerError(String);
+
+impl ServerError {
+    pub(crate) fn new(what: impl Into<String>) -> ServerError {
+        ServerError(what.into())
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+/// Options of a [`Server`].
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The address to listen on.
+    pub address: IpAddr,
+    /// The port: UDP for QUIC, TCP for HTTP. 0: any that are free, which may differ.
+    pub port: u16,
+    /// Who may do what; must not be open on an address other than loopback.
+    pub access: AccessList,
+    /// What guests may cost; the generator is that of each world.
+    pub host: HostOptions,
+    /// Most connections.
+    pub max_connections: usize,
+    /// Most connections from one address.
+    pub max_connections_per_address: usize,
+    /// The folder of the certificate, which is made on the first start.
+    pub certificate_folder: PathBuf,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: DEFAULT_PORT,
+            access: AccessList::default(),
+            host: HostOptions::default(),
+            max_connections: 1024,
+            max_connections_per_address: 256,
+            certificate_folder: PathBuf::from("."),
+        }
+    }
+}
+
+/// A running server. Dropping it, or [`Server::stop`], saves all worlds.
+pub struct Server {
+    worlds: Vec<(Arc<RunningWorld>, JoinHandle<bool>)>,
+    runtime: Option<Runtime>,
+    quic: SocketAddr,
+    http: SocketAddr,
+    fingerprint: Fingerprint,
+}
+
+impl Server {
+    /// Begins to serve worlds; the first is that of addresses without a name.
+    ///
+    /// # Errors
+    /// If there is no world, a name is invalid or there twice, a world grows and has no generator,
+    /// the address is not loopback and there are no tokens, a world or the certificate cannot be read,
+    /// or the port is taken.
+    pub fn start(served: Vec<ServedWorld>, options: ServerOptions) -> Result<Server, ServerError> {
+        check(&served, &options)?;
+        let certificate = Certificate::in_folder(&options.certificate_folder)?;
+        let fingerprint = fingerprint(&certificate.chain);
+        let config = quic::server_config(certificate)?;
+        let at = SocketAddr::new(options.address, options.port);
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: std::io::Error| ServerError::new(format!("{what} {at}: {error}"))
+        };
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("terravox-net")
+            .enable_all()
+            .build()
+            .map_err(failed("no threads for"))?;
+        // First the ports: a second server on the same one must not open the worlds.
+        let listener = runtime.block_on(TcpListener::bind(at)).map_err(failed("TCP"))?;
+        let entered = runtime.enter();
+        let endpoint = quinn::Endpoint::server(config, at).map_err(failed("UDP"))?;
+        drop(entered);
+        let http = listener.local_addr().map_err(failed("TCP"))?;
+        let quic = endpoint.local_addr().map_err(failed("UDP"))?;
+        let mut worlds = Vec::new();
+        for world in served {
+            let started = world::start(world, options.access.clone(), options.host.clone());
+            worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
+        }
+        let running = worlds.iter().map(|world| world.0.clone()).collect();
+        let ServerOptions { access, max_connections, max_connections_per_address, .. } = options;
+        let gate = Gate::new(running, access, max_connections, max_connections_per_address);
+        let gate = Arc::new(gate);
+        runtime.spawn(quic::listen(endpoint, gate.clone()));
+        let service = http::router(gate).into_make_service_with_connect_info::<SocketAddr>();
+        runtime.spawn(async move { axum::serve(listener, service).await });
+        Ok(Server { worlds, runtime: Some(runtime), quic, http, fingerprint })
+    }
+
+    /// Where QUIC is spoken.
+    pub fn quic_address(&self) -> SocketAddr {
+        self.quic
+    }
+
+    /// Where HTTP and WebSocket are spoken.
+    pub fn http_address(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// The SHA-256 digest of the certificate, by which clients know the server.
+    pub fn fingerprint(&self) -> [u8; 32] {
+        self.fingerprint
+    }
+
+    /// Ends all connections and saves all worlds.
+    ///
+    /// # Errors
+    /// If a world could not be saved completely: the log says why.
+    pub fn stop(mut self) -> Result<(), ServerError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), ServerError> {
+        let mut unsaved = Vec::new();
+        self.worlds.iter().for_each(|world| world.0.end());
+        for (world, thread) in self.worlds.drain(..) {
+            if !thread.join().unwrap_or(false) {
+                unsaved.push(world.name.clone());
+            }
+        }
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_millis(500));
+        }
+        match unsaved.is_empty() {
+            true => Ok(()),
+            false => Err(ServerError::new(format!("not saved: {}", unsaved.join(", ")))),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::error!("{error}");
+        }
+    }
+}
+
+fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerError> {
+    let refused = |what: String| Err(ServerError::new(what));
+    if served.is_empty() {
+        return refused("there is no world to serve".to_owned());
+    }
+    for (at, world) in served.iter().enumerate() {
+        let name = &world.name;
+        let is_valid = name.chars().all(|c| c.is_alphanumeric() || "-_. ".contains(c));
+        if name.is_empty() || name.len() > MAX_WORLD_NAME || !is_valid {
+            return refused(format!(
+                "the world's name \"{name}\" is invalid; give 1 to 64 bytes of letters, digits, -_."
+            ));
+        }
+        if served[..at].iter().any(|other| other.name == *name) {
+            return refused(format!("two worlds are called \"{name}\""));
+        }
+        if world.store.info().grows() && world.generate.is_none() {
+            return refused(format!("the world \"{name}\" grows, and its generator is missing"));
+        }
+    }
+    if !options.address.is_loopback() && options.access.is_open() {
+        return refused(format!(
+            "{} can be reached from other machines: add tokens, or listen on 127.0.0.1",
+            options.address
+        ));
+    }
+    Ok(())
+}
