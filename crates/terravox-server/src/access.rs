@@ -2,15 +2,13 @@
 
 use std::fmt;
 
-/// What the bearer of a token may do; each right includes those before it.
+/// What the bearer of a token may do; the second includes the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
     /// See the world.
     Look,
     /// Change it.
     Edit,
-    /// Change it and make backups.
-    Administer,
 }
 
 impl fmt::Display for Right {
@@ -18,12 +16,11 @@ impl fmt::Display for Right {
         f.write_str(match self {
             Right::Look => "look",
             Right::Edit => "edit",
-            Right::Administer => "administer",
         })
     }
 }
 
-/// Tokens and their rights. Without any, everyone who reaches the server may do everything: a server
+/// Tokens and their rights. Without any, everyone who reaches the server may edit: a server
 /// then listens on loopback only.
 ///
 /// ```
@@ -56,7 +53,7 @@ impl AccessList {
     /// What the bearer of a token may do; `None`: nothing.
     pub fn right(&self, token: &[u8]) -> Option<Right> {
         if self.is_open() {
-            return Some(Right::Administer);
+            return Some(Right::Edit);
         }
         // Every token is compared whole, so that the time taken tells nothing.
         self.0.iter().filter(|entry| is_same(&entry.0, token)).map(|entry| entry.1).max()

@@ -1,6 +1,5 @@
 //! Which connections are let in, and the worlds that they may ask for.
 
-use crate::access::{AccessList, Right};
 use crate::world::RunningWorld;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What all connections share.
 pub(crate) struct Gate {
     pub worlds: Vec<Arc<RunningWorld>>,
-    pub access: AccessList,
     pub max_connections: usize,
     pub max_per_address: usize,
     counts: Arc<Mutex<HashMap<IpAddr, usize>>>,
@@ -24,11 +22,10 @@ pub(crate) struct Pass {
 impl Gate {
     pub fn new(
         worlds: Vec<Arc<RunningWorld>>,
-        access: AccessList,
         max_connections: usize,
         max_per_address: usize,
     ) -> Gate {
-        Gate { worlds, access, max_connections, max_per_address, counts: Arc::default() }
+        Gate { worlds, max_connections, max_per_address, counts: Arc::default() }
     }
 
     /// Lets a connection in, unless there are too many.
@@ -53,11 +50,6 @@ impl Gate {
             [] => self.worlds.first(),
             name => self.worlds.iter().find(|world| world.name.as_bytes() == name),
         }
-    }
-
-    /// Whether the bearer of a token may administer.
-    pub fn may_administer(&self, token: &[u8]) -> bool {
-        self.access.right(token) == Some(Right::Administer)
     }
 }
 

@@ -45,7 +45,7 @@ pub struct ServerOptions {
     pub access: AccessList,
     /// What guests may cost; the generator is that of each world.
     pub host: HostOptions,
-    /// Most connections.
+    /// Most connections that carry units.
     pub max_connections: usize,
     /// Most connections from one address.
     pub max_connections_per_address: usize,
@@ -112,8 +112,8 @@ impl Server {
             worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
         }
         let running = worlds.iter().map(|world| world.0.clone()).collect();
-        let ServerOptions { access, max_connections, max_connections_per_address, .. } = options;
-        let gate = Gate::new(running, access, max_connections, max_connections_per_address);
+        let ServerOptions { max_connections, max_connections_per_address, .. } = options;
+        let gate = Gate::new(running, max_connections, max_connections_per_address);
         let gate = Arc::new(gate);
         runtime.spawn(quic::listen(endpoint, gate.clone()));
         let service = http::router(gate).into_make_service_with_connect_info::<SocketAddr>();
