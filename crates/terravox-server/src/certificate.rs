@@ -1,6 +1,6 @@
 //! The certificate of a server, made on its first start, and who trusts it.
 
-use crate::ServerError;
+use crate::error::ServerError;
 use ring::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};

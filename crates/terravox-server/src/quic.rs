@@ -1,8 +1,8 @@
 //! Units over QUIC: one stream, in which each unit follows its length.
 
-use crate::ServerError;
 use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, PinnedVerifier};
+use crate::error::ServerError;
 use crate::gate::{Gate, Pass};
 use crate::link::{Link, UnitQueue};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};

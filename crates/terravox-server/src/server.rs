@@ -3,10 +3,10 @@
 use crate::access::AccessList;
 use crate::address::{DEFAULT_PORT, MAX_WORLD_NAME};
 use crate::certificate::{Certificate, Fingerprint, fingerprint};
+use crate::error::ServerError;
 use crate::gate::Gate;
 use crate::world::{self, RunningWorld, ServedWorld};
 use crate::{http, quic};
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,24 +15,6 @@ use std::time::Duration;
 use terravox::replicate::HostOptions;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-
-/// Why a server did not start, or not everything was saved, for a person to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerError(String);
-
-impl ServerError {
-    pub(crate) fn new(what: impl Into<String>) -> ServerError {
-        ServerError(what.into())
-    }
-}
-
-impl fmt::Display for ServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ServerError {}
 
 /// Options of a [`Server`].
 #[derive(Clone, Debug)]

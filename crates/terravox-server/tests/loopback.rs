@@ -109,8 +109,10 @@ fn all_settled(clients: &mut [&mut Client]) -> bool {
 }
 
 fn material(client: &mut Client, pos: [i32; 3]) -> Option<u8> {
-    let grid = client.guest().grid()?;
-    grid.cell(VoxelPos::from(pos)).ok().map(|cell| cell.material)
+    let pos = VoxelPos::from(pos);
+    let mut cells = DenseBox::default();
+    let is_read = client.guest().read(pos.block::<5>().into(), waves, &mut cells);
+    is_read.then(|| cells.cell(pos).material)
 }
 
 /// Blocks that both hold, all of them equal.
