@@ -16,6 +16,9 @@ use terravox::replicate::HostOptions;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
+/// How long connections may take to end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// Options of a [`Server`].
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -53,6 +56,7 @@ impl Default for ServerOptions {
 pub struct Server {
     worlds: Vec<(Arc<RunningWorld>, JoinHandle<bool>)>,
     runtime: Option<Runtime>,
+    gate: Option<Arc<Gate>>,
     quic: SocketAddr,
     http: SocketAddr,
     fingerprint: Fingerprint,
@@ -88,19 +92,22 @@ impl Server {
         drop(entered);
         let http = listener.local_addr().map_err(failed("TCP"))?;
         let quic = endpoint.local_addr().map_err(failed("UDP"))?;
-        let mut worlds = Vec::new();
+        let mut server =
+            Server { worlds: Vec::new(), runtime: None, gate: None, quic, http, fingerprint };
         for world in served {
+            // On an error, the worlds that have started end.
             let started = world::start(world, options.access.clone(), options.host.clone());
-            worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
+            server.worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
         }
-        let running = worlds.iter().map(|world| world.0.clone()).collect();
+        let running = server.worlds.iter().map(|world| world.0.clone()).collect();
         let ServerOptions { max_connections, max_connections_per_address, .. } = options;
-        let gate = Gate::new(running, max_connections, max_connections_per_address);
-        let gate = Arc::new(gate);
+        let gate = Arc::new(Gate::new(running, max_connections, max_connections_per_address));
         runtime.spawn(quic::listen(endpoint, gate.clone()));
-        let service = http::router(gate).into_make_service_with_connect_info::<SocketAddr>();
+        let service = http::router(gate.clone());
+        let service = service.into_make_service_with_connect_info::<SocketAddr>();
         runtime.spawn(async move { axum::serve(listener, service).await });
-        Ok(Server { worlds, runtime: Some(runtime), quic, http, fingerprint })
+        (server.runtime, server.gate) = (Some(runtime), Some(gate));
+        Ok(server)
     }
 
     /// Where QUIC is spoken.
@@ -134,7 +141,14 @@ impl Server {
                 unsaved.push(world.name.clone());
             }
         }
-        if let Some(runtime) = self.runtime.take() {
+        if let (Some(runtime), Some(gate)) = (self.runtime.take(), self.gate.take()) {
+            // Guests are still to be told why.
+            let told = async {
+                while gate.connections() > 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let _ = runtime.block_on(async { tokio::time::timeout(FAREWELL, told).await });
             runtime.shutdown_timeout(Duration::from_millis(500));
         }
         match unsaved.is_empty() {

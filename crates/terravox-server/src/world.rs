@@ -63,7 +63,6 @@ pub(crate) struct WorldCounters {
 pub(crate) struct RunningWorld {
     pub name: String,
     pub counters: WorldCounters,
-    pub store: Arc<Store>,
     arriving: Mutex<Vec<Arc<Link>>>,
     has_input: AtomicBool,
     is_ending: AtomicBool,
@@ -104,13 +103,12 @@ pub(crate) fn start(
     let running = Arc::new(RunningWorld {
         name,
         counters: WorldCounters::default(),
-        store: Arc::new(store),
         arriving: Mutex::default(),
         has_input: AtomicBool::new(false),
         is_ending: AtomicBool::new(false),
         thread: OnceLock::new(),
     });
-    let mut ticker = Ticker::new(running.clone(), generate, access, options)?;
+    let mut ticker = Ticker::new(running.clone(), Arc::new(store), generate, access, options)?;
     let handle = thread::spawn(move || ticker.run());
     // Set once, here.
     let _ = running.thread.set(handle.thread().clone());
@@ -129,6 +127,7 @@ struct Seat {
 /// The thread of a world.
 struct Ticker {
     running: Arc<RunningWorld>,
+    store: Arc<Store>,
     host: Host,
     grid: VoxelGrid,
     generate: Option<Generate>,
@@ -143,11 +142,11 @@ struct Ticker {
 impl Ticker {
     fn new(
         running: Arc<RunningWorld>,
+        store: Arc<Store>,
         generate: Option<Generate>,
         access: AccessList,
         mut options: HostOptions,
     ) -> Result<Ticker, StoreError> {
-        let store = &running.store;
         let info = store.info();
         options.generator = None;
         let mut edited = Vec::new();
@@ -171,9 +170,9 @@ impl Ticker {
         };
         let mut host = Host::new(options);
         host.mark_edited(edited);
-        let saver = Saver::start(running.store.clone(), generate.clone());
+        let saver = Saver::start(store.clone(), generate.clone());
         let (seats, leaving, began) = (BTreeMap::new(), Vec::new(), Instant::now());
-        Ok(Ticker { running, host, grid, generate, access, seats, leaving, saver, began })
+        Ok(Ticker { running, store, host, grid, generate, access, seats, leaving, saver, began })
     }
 
     /// Ticks until the world ends; returns whether all is saved.
@@ -191,9 +190,11 @@ impl Ticker {
                 thread::park_timeout(TICK.saturating_sub(start.elapsed()));
             }
         }
-        for (_, seat) in std::mem::take(&mut self.seats) {
-            seat.link.dismiss("the server ends");
+        for guest in self.seats.keys() {
+            self.host.disconnect(*guest, "the server ends");
         }
+        let now = Instant::now();
+        self.transmit(now, (now - self.began).as_micros() as u64);
         self.save(true)
     }
 
@@ -210,7 +211,7 @@ impl Ticker {
         let now_us = (now - self.began).as_micros() as u64;
         self.seat_arriving(now);
         self.receive(now_us);
-        let (store, generate) = (self.running.store.clone(), self.generate.clone());
+        let (store, generate) = (self.store.clone(), self.generate.clone());
         let generated = |request: &mut FillRequest<'_>| match &generate {
             Some(generate) => generate(request),
             None => request.set_missing(),
@@ -356,7 +357,9 @@ struct FinishedSave {
 
 /// The thread that writes.
 struct Saver {
-    to_thread: Sender<(UnsavedChanges, u64)>,
+    /// Taken at the end, which ends the thread.
+    to_thread: Option<Sender<(UnsavedChanges, u64)>>,
+    thread: Option<JoinHandle<()>>,
     finished: Receiver<FinishedSave>,
     is_busy: bool,
     rests_since: Instant,
@@ -366,7 +369,7 @@ impl Saver {
     fn start(store: Arc<Store>, generate: Option<Generate>) -> Saver {
         let (to_thread, jobs) = mpsc::channel::<(UnsavedChanges, u64)>();
         let (done, finished) = mpsc::channel();
-        thread::spawn(move || {
+        let thread = thread::spawn(move || {
             for (unsaved, edits) in jobs {
                 let fill = |request: &mut FillRequest<'_>| {
                     store.fill(request, |request| match &generate {
@@ -380,7 +383,8 @@ impl Saver {
                 }
             }
         });
-        Saver { to_thread, finished, is_busy: false, rests_since: Instant::now() }
+        let (to_thread, thread) = (Some(to_thread), Some(thread));
+        Saver { to_thread, thread, finished, is_busy: false, rests_since: Instant::now() }
     }
 
     fn is_ready(&self, is_last: bool) -> bool {
@@ -388,7 +392,8 @@ impl Saver {
     }
 
     fn begin(&mut self, unsaved: UnsavedChanges, edits: u64) {
-        self.is_busy = self.to_thread.send((unsaved, edits)).is_ok();
+        let sent = self.to_thread.as_ref().map(|thread| thread.send((unsaved, edits)));
+        self.is_busy = sent.is_some_and(|sent| sent.is_ok());
     }
 
     /// What was saved, if that ended; `waits` for it if there is something to wait for.
@@ -401,5 +406,16 @@ impl Saver {
             (self.is_busy, self.rests_since) = (false, Instant::now());
         }
         finished
+    }
+}
+
+/// Waits until the file is closed, so that it can be opened again.
+impl Drop for Saver {
+    fn drop(&mut self) {
+        self.to_thread = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
     }
 }
