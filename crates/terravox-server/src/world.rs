@@ -392,8 +392,9 @@ impl Saver {
     }
 
     fn begin(&mut self, unsaved: UnsavedChanges, edits: u64) {
-        let sent = self.to_thread.as_ref().map(|thread| thread.send((unsaved, edits)));
-        self.is_busy = sent.is_some_and(|sent| sent.is_ok());
+        if let Some(thread) = &self.to_thread {
+            self.is_busy = thread.send((unsaved, edits)).is_ok();
+        }
     }
 
     /// What was saved, if that ended; `waits` for it if there is something to wait for.
