@@ -1,7 +1,7 @@
 //! A client: a guest with a socket.
 
 use crate::address::{Transport, WorldAddress};
-use crate::link::Link;
+use crate::link::{Link, PATIENCE};
 use crate::quic;
 use futures_util::{SinkExt, StreamExt};
 use quinn::Endpoint;
@@ -128,7 +128,7 @@ fn open(
             Transport::WebSocket => open_web_socket(address).await,
         }
     };
-    let opened = runtime.block_on(async { timeout(quic::PATIENCE, opening).await });
+    let opened = runtime.block_on(async { timeout(PATIENCE, opening).await });
     let opened = opened.unwrap_or_else(|_| Err("no answer within 10 s".to_owned()));
     opened.map_err(|what| ClientError(format!("{address}: {what}")))
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What all connections share.
 pub(crate) struct Gate {
     pub worlds: Vec<Arc<RunningWorld>>,
-    pub max_connections: usize,
-    pub max_per_address: usize,
+    max_connections: usize,
+    max_per_address: usize,
     counts: Arc<Mutex<HashMap<IpAddr, usize>>>,
 }
 

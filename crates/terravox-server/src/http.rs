@@ -1,8 +1,7 @@
 //! HTTP: WebSockets that carry units, health, counters.
 
 use crate::gate::{Gate, Pass};
-use crate::link::Link;
-use crate::quic::PATIENCE;
+use crate::link::{Link, PATIENCE};
 use crate::world::RunningWorld;
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
@@ -88,8 +87,7 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Pass) {
     }
     let reason = link.reason();
     // A close frame has at most 123 bytes of text.
-    let end = (0..=reason.len().min(120)).rev().find(|&at| reason.is_char_boundary(at));
-    let reason = Utf8Bytes::from(&reason[..end.unwrap_or(0)]);
+    let reason = Utf8Bytes::from(&reason[..reason.floor_char_boundary(120)]);
     let close = CloseFrame { code: close_code::POLICY, reason };
     let _ = timeout(PATIENCE, send.send(Message::Close(Some(close)))).await;
     link.hang_up();

@@ -4,11 +4,16 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Bytes of units that wait, each way. The socket is not read while more wait for the world, and the
 /// world makes no more while more wait for the socket.
 pub(crate) const MAX_QUEUED: usize = 64 << 10;
+
+/// How long a handshake, a greeting and a write may take, and a guest that takes nothing of what waits
+/// for it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Units that wait for one side.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, PinnedVerifier};
 use crate::error::ServerError;
 use crate::gate::{Gate, Pass};
-use crate::link::{Link, UnitQueue};
+use crate::link::{Link, PATIENCE, UnitQueue};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, IdleTimeout, Incoming, RecvStream, SendStream,
@@ -20,9 +20,6 @@ use tokio::time::timeout;
 
 /// The application protocol.
 const ALPN: &[u8] = b"terravox/1";
-
-/// How long a handshake, a first frame and a write may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the peer may take to acknowledge the last unit.
 const FAREWELL: Duration = Duration::from_secs(1);

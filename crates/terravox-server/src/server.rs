@@ -55,8 +55,8 @@ impl Default for ServerOptions {
 /// A running server. Dropping it, or [`Server::stop`], saves all worlds.
 pub struct Server {
     worlds: Vec<(Arc<RunningWorld>, JoinHandle<bool>)>,
-    runtime: Option<Runtime>,
-    gate: Option<Arc<Gate>>,
+    /// The threads of the sockets, and what these share; gone at the end.
+    net: Option<(Runtime, Arc<Gate>)>,
     quic: SocketAddr,
     http: SocketAddr,
     fingerprint: Fingerprint,
@@ -92,8 +92,7 @@ impl Server {
         drop(entered);
         let http = listener.local_addr().map_err(failed("TCP"))?;
         let quic = endpoint.local_addr().map_err(failed("UDP"))?;
-        let mut server =
-            Server { worlds: Vec::new(), runtime: None, gate: None, quic, http, fingerprint };
+        let mut server = Server { worlds: Vec::new(), net: None, quic, http, fingerprint };
         for world in served {
             // On an error, the worlds that have started end.
             let started = world::start(world, options.access.clone(), options.host.clone());
@@ -106,7 +105,7 @@ impl Server {
         let service = http::router(gate.clone());
         let service = service.into_make_service_with_connect_info::<SocketAddr>();
         runtime.spawn(async move { axum::serve(listener, service).await });
-        (server.runtime, server.gate) = (Some(runtime), Some(gate));
+        server.net = Some((runtime, gate));
         Ok(server)
     }
 
@@ -141,7 +140,7 @@ impl Server {
                 unsaved.push(world.name.clone());
             }
         }
-        if let (Some(runtime), Some(gate)) = (self.runtime.take(), self.gate.take()) {
+        if let Some((runtime, gate)) = self.net.take() {
             // Guests are still to be told why.
             let told = async {
                 while gate.connections() > 0 {

@@ -1,7 +1,8 @@
 //! A world that is served: its thread ticks the host and saves in the background.
 
 use crate::access::{AccessList, Right};
-use crate::link::Link;
+use crate::link::{Link, PATIENCE};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -25,10 +26,6 @@ const SHORTEST_TICK: Duration = Duration::from_millis(4);
 
 /// Between the end of a save and the next.
 const SAVE_PAUSE: Duration = Duration::from_secs(2);
-
-/// A guest that was not let in after this time is disconnected, and so is one that takes nothing of
-/// what waits for it.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes the cells of a block, as the generator of a world.
 pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
@@ -88,7 +85,6 @@ impl RunningWorld {
     /// Ends the world, after its last save.
     pub fn end(&self) {
         self.is_ending.store(true, Ordering::Release);
-        self.has_input.store(false, Ordering::Release);
         self.wake();
     }
 }
@@ -100,6 +96,8 @@ pub(crate) fn start(
     options: HostOptions,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
     let ServedWorld { name, store, generate } = served;
+    // Complete worlds never ask.
+    let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
     let running = Arc::new(RunningWorld {
         name,
         counters: WorldCounters::default(),
@@ -118,7 +116,7 @@ pub(crate) fn start(
 /// A guest of the host, with its connection.
 struct Seat {
     link: Arc<Link>,
-    right: Option<Right>,
+    right: Cell<Option<Right>>,
     since: Instant,
     /// When the connection last took something, or had nothing to take.
     moved: Instant,
@@ -130,7 +128,7 @@ struct Ticker {
     store: Arc<Store>,
     host: Host,
     grid: VoxelGrid,
-    generate: Option<Generate>,
+    generate: Generate,
     access: AccessList,
     seats: BTreeMap<u64, Seat>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
@@ -143,7 +141,7 @@ impl Ticker {
     fn new(
         running: Arc<RunningWorld>,
         store: Arc<Store>,
-        generate: Option<Generate>,
+        generate: Generate,
         access: AccessList,
         mut options: HostOptions,
     ) -> Result<Ticker, StoreError> {
@@ -211,34 +209,29 @@ impl Ticker {
         let now_us = (now - self.began).as_micros() as u64;
         self.seat_arriving(now);
         self.receive(now_us);
-        let (store, generate) = (self.store.clone(), self.generate.clone());
-        let generated = |request: &mut FillRequest<'_>| match &generate {
-            Some(generate) => generate(request),
-            None => request.set_missing(),
-        };
-        let ground = |request: &mut FillRequest<'_>| store.fill(request, generated);
-        let rights: BTreeMap<_, _> =
-            self.seats.iter().map(|(&number, seat)| (number, seat.right)).collect();
-        let mut decide = |guest: u64, _: &EditOp| match rights.get(&guest).copied().flatten() {
-            Some(right) if right >= Right::Edit => Verdict::Accept,
-            _ => Verdict::Refuse("your token is for looking only".to_owned()),
-        };
+        let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
+        let ground = |request: &mut FillRequest<'_>| self.store.fill(request, generated);
+        let seats = &self.seats;
+        let mut decide =
+            |guest: u64, _: &EditOp| match seats.get(&guest).and_then(|seat| seat.right.get()) {
+                Some(Right::Edit) => Verdict::Accept,
+                _ => Verdict::Refuse("your token is for looking only".to_owned()),
+            };
         let mut world = HostWorld {
             grid: &mut self.grid,
-            placement: store.info().placement(),
+            placement: self.store.info().placement(),
             ground: &ground,
             generated: &generated,
             decide: &mut decide,
         };
         self.host.tick(&mut world, now_us);
-        let events: Vec<_> = self.host.events().collect();
-        for event in events {
+        for event in self.host.events() {
             match event {
                 HostEvent::Joining { guest, token } => match self.access.right(&token) {
                     Some(right) => {
-                        if let Some(seat) = self.seats.get_mut(&guest) {
+                        if let Some(seat) = seats.get(&guest) {
                             info!(world = self.running.name, guest, %right, "joined");
-                            seat.right = Some(right);
+                            seat.right.set(Some(right));
                         }
                         self.host.admit(guest, &world);
                     }
@@ -258,7 +251,7 @@ impl Ticker {
         let mut arriving = self.running.arriving.lock().unwrap_or_else(PoisonError::into_inner);
         for link in arriving.drain(..) {
             let guest = self.host.connect(LinkKind::Reliable);
-            self.seats.insert(guest, Seat { link, right: None, since: now, moved: now });
+            self.seats.insert(guest, Seat { link, right: Cell::new(None), since: now, moved: now });
         }
     }
 
@@ -279,7 +272,7 @@ impl Ticker {
         for (&guest, seat) in &mut self.seats {
             if seat.link.is_gone() {
                 self.host.disconnect(guest, "the connection is gone");
-            } else if seat.right.is_none() && now - seat.since > PATIENCE {
+            } else if seat.right.get().is_none() && now - seat.since > PATIENCE {
                 self.host.disconnect(guest, "no greeting came within 10 s");
             } else if now - seat.moved > PATIENCE {
                 self.host.disconnect(guest, "nothing that was sent was taken for 10 s");
@@ -330,8 +323,7 @@ impl Ticker {
                     }
                 }
             }
-            let unsaved = self.grid.unsaved_count();
-            if unsaved == 0 {
+            if self.grid.is_saved() {
                 let edits = counters.edits_applied.load(Ordering::Relaxed);
                 counters.edits_saved.store(edits, Ordering::Release);
                 return true;
@@ -366,17 +358,12 @@ struct Saver {
 }
 
 impl Saver {
-    fn start(store: Arc<Store>, generate: Option<Generate>) -> Saver {
+    fn start(store: Arc<Store>, generate: Generate) -> Saver {
         let (to_thread, jobs) = mpsc::channel::<(UnsavedChanges, u64)>();
         let (done, finished) = mpsc::channel();
         let thread = thread::spawn(move || {
             for (unsaved, edits) in jobs {
-                let fill = |request: &mut FillRequest<'_>| {
-                    store.fill(request, |request| match &generate {
-                        Some(generate) => generate(request),
-                        None => request.set_missing(),
-                    });
-                };
+                let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
                 let result = store.save(&unsaved, fill).map(drop);
                 if done.send(FinishedSave { unsaved, edits, result }).is_err() {
                     return;
