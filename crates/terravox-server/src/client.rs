@@ -1,9 +1,9 @@
 //! A client: a guest with a socket.
 
 use crate::address::{Transport, WorldAddress};
-use crate::link::{Link, PATIENCE};
+use crate::link::{self, Link, PATIENCE};
 use crate::quic;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::StreamExt;
 use quinn::Endpoint;
 use std::collections::VecDeque;
 use std::fmt;
@@ -174,29 +174,14 @@ async fn open_web_socket(address: &WorldAddress) -> Result<Arc<Link>, String> {
     let link = Arc::new(Link::new(Ipv4Addr::LOCALHOST.into()));
     let carried = link.clone();
     tokio::spawn(async move {
-        let (mut send, mut receive) = socket.split();
-        let reading = async {
-            while carried.to_peer.room().await {
-                match receive.next().await {
-                    Some(Ok(Message::Binary(unit))) => carried.to_peer.push(unit.to_vec()),
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                    _ => return,
-                }
-            }
+        let (send, receive) = socket.split();
+        let read = |message| match message {
+            Message::Binary(unit) => Ok(Some(unit.to_vec())),
+            Message::Ping(_) | Message::Pong(_) => Ok(None),
+            _ => Err(()),
         };
-        let writing = async {
-            while let Some(units) = carried.to_world.wait().await {
-                for unit in units {
-                    if send.send(Message::Binary(unit.into())).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        };
-        tokio::select! {
-            () = reading => {}
-            () = writing => {}
-        }
+        let (queue, own) = (&carried.to_world, &carried.to_peer);
+        link::carry_messages(queue, own, send, receive, read, || {}).await;
         carried.hang_up();
     });
     Ok(link)

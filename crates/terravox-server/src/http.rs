@@ -1,7 +1,7 @@
 //! HTTP: WebSockets that carry units, health, counters.
 
 use crate::gate::{Gate, Pass};
-use crate::link::{Link, PATIENCE};
+use crate::link::{self, Link, PATIENCE};
 use crate::world::RunningWorld;
 use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
@@ -55,36 +55,14 @@ async fn link_to(
 async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Pass) {
     let link = Arc::new(Link::new(pass.peer()));
     world.join(link.clone());
-    let (mut send, mut receive) = socket.split();
-    let reading = async {
-        while link.to_world.room().await {
-            match receive.next().await {
-                Some(Ok(Message::Binary(unit))) => link.to_world.push(unit.to_vec()),
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                _ => return,
-            }
-            world.wake();
-        }
-        std::future::pending().await
+    let (mut send, receive) = socket.split();
+    let read = |message| match message {
+        Message::Binary(unit) => Ok(Some(unit.to_vec())),
+        Message::Ping(_) | Message::Pong(_) => Ok(None),
+        _ => Err(()),
     };
-    let writing = async {
-        while let Some(units) = link.to_peer.wait().await {
-            world.wake();
-            let sent = async {
-                for unit in units {
-                    send.feed(Message::Binary(unit.into())).await?;
-                }
-                send.flush().await
-            };
-            if !matches!(timeout(PATIENCE, sent).await, Ok(Ok(()))) {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = reading => {}
-        () = writing => {}
-    }
+    let (queue, own) = (&link.to_peer, &link.to_world);
+    link::carry_messages(queue, own, &mut send, receive, read, || world.wake()).await;
     let reason = link.reason();
     // A close frame has at most 123 bytes of text.
     let reason = Utf8Bytes::from(&reason[..reason.floor_char_boundary(120)]);

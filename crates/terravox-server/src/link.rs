@@ -1,11 +1,14 @@
 //! A connection between a socket and a world: a bounded queue of units each way.
 
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 /// Bytes of units that wait, each way. The socket is not read while more wait for the world, and the
 /// world makes no more while more wait for the socket.
@@ -149,6 +152,59 @@ impl Link {
     pub fn reason(&self) -> &str {
         self.reason.get().map_or("", String::as_str)
     }
+}
+
+/// Carries units between queues and a socket, until there are no more to be sent or the peer is gone.
+/// `wake` is called when there is something new for the owner of the queues.
+pub(crate) async fn carry(
+    outgoing: &UnitQueue,
+    incoming: &UnitQueue,
+    sink: impl Sink<VecDeque<Vec<u8>>>,
+    stream: impl Stream<Item = Vec<u8>>,
+    wake: impl Fn(),
+) {
+    let (mut sink, mut stream) = (pin!(sink), pin!(stream));
+    let reading = async {
+        while incoming.room().await {
+            let Some(unit) = stream.next().await else { return };
+            incoming.push(unit);
+            wake();
+        }
+        // What is to be sent still is.
+        std::future::pending().await
+    };
+    let writing = async {
+        while let Some(units) = outgoing.wait().await {
+            wake();
+            if !matches!(timeout(PATIENCE, sink.send(units)).await, Ok(Ok(()))) {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
+    }
+}
+
+/// Carries units over a WebSocket, one in each binary message, as [`carry`]. `read` returns the unit of
+/// a message, `Ok(None)` if it has none, and an error if it ends the connection.
+pub(crate) async fn carry_messages<M: From<Vec<u8>>, S: Sink<M>, E>(
+    outgoing: &UnitQueue,
+    incoming: &UnitQueue,
+    sink: S,
+    stream: impl Stream<Item = Result<M, E>>,
+    read: impl Fn(M) -> Result<Option<Vec<u8>>, ()>,
+    wake: impl Fn(),
+) {
+    let messages = |units: VecDeque<Vec<u8>>| {
+        futures_util::stream::iter(units.into_iter().map(|unit| Ok::<M, S::Error>(M::from(unit))))
+    };
+    let units = stream
+        .map(|message| message.map_err(drop).and_then(&read))
+        .take_while(|read| std::future::ready(read.is_ok()))
+        .filter_map(|read| std::future::ready(read.ok().flatten()));
+    carry(outgoing, incoming, sink.with_flat_map(messages), units, wake).await;
 }
 
 #[cfg(test)]

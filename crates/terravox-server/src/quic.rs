@@ -4,7 +4,8 @@ use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, PinnedVerifier};
 use crate::error::ServerError;
 use crate::gate::{Gate, Pass};
-use crate::link::{Link, PATIENCE, UnitQueue};
+use crate::link::{self, Link, PATIENCE, UnitQueue};
+use futures_util::{sink, stream};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, Endpoint, IdleTimeout, Incoming, RecvStream, SendStream,
@@ -122,7 +123,7 @@ async fn say_farewell(connection: &Connection, mut send: SendStream, reason: &st
     connection.close(DISMISSED, reason.as_bytes());
 }
 
-/// Carries units both ways, until there are no more to be sent or the peer is gone.
+/// Carries units over a stream, as [`link::carry`].
 pub(crate) async fn carry(
     outgoing: &UnitQueue,
     incoming: &UnitQueue,
@@ -130,28 +131,14 @@ pub(crate) async fn carry(
     receive: &mut RecvStream,
     wake: impl Fn(),
 ) {
-    let reading = async {
-        while incoming.room().await {
-            let Some(unit) = read_frame(receive, Guest::MAX_UNIT).await else { return };
-            incoming.push(unit);
-            wake();
-        }
-        // What is to be sent still is.
-        std::future::pending().await
-    };
-    let writing = async {
-        while let Some(units) = outgoing.wait().await {
-            wake();
-            let written = timeout(PATIENCE, send.write_all(&framed(&units))).await;
-            if !matches!(written, Ok(Ok(()))) {
-                return;
-            }
-        }
-    };
-    tokio::select! {
-        () = reading => {}
-        () = writing => {}
-    }
+    let sink = sink::unfold(send, |send: &mut SendStream, units| async move {
+        send.write_all(&framed(&units)).await.map(|()| send)
+    });
+    let stream = stream::unfold(receive, |receive: &mut RecvStream| async move {
+        let unit = read_frame(receive, Guest::MAX_UNIT).await?;
+        Some((unit, receive))
+    });
+    link::carry(outgoing, incoming, sink, stream, wake).await;
 }
 
 /// Units with their lengths.
