@@ -78,11 +78,30 @@ pub fn show(
     let OpenWorld { source, info, mut notes } = open_world(path, reading, console)?;
     let viewpoint = viewpoint(&info, camera_m, levels)?;
     let faults = ReadFaults::default();
-    let filled = AtomicUsize::new(0);
-    let bar = console.counter("showing", "blocks");
     let fill = |request: &mut FillRequest<'_>| {
         source.fill(request, reading, &faults);
-        filled.fetch_add(1, Ordering::Relaxed);
+        !faults.is_fatal(reading)
+    };
+    let mut view = show_filled(info, viewpoint, levels, console, fill);
+    notes.extend(faults.into_note(path, reading)?);
+    view.notes = notes;
+    Ok(view)
+}
+
+/// Shows a world from a viewpoint. `fill` fills a block, or returns false if that is missing: then
+/// the view ends with what is there.
+pub fn show_filled(
+    info: WorldInfo,
+    viewpoint: Viewpoint,
+    levels: LevelArgs,
+    console: &Console,
+    fill: impl Fn(&mut FillRequest<'_>) -> bool + Sync,
+) -> LodView {
+    let [filled, missing] = [0, 0].map(AtomicUsize::new);
+    let bar = console.counter("showing", "blocks");
+    let counted = |request: &mut FillRequest<'_>| {
+        let count = if fill(request) { &filled } else { &missing };
+        count.fetch_add(1, Ordering::Relaxed);
         bar.step();
     };
     let mut terrain = Terrain::new(terrain_options(&info, viewpoint, levels));
@@ -91,16 +110,17 @@ pub fn show(
         let before = filled.load(Ordering::Relaxed);
         let viewer =
             Viewer { position_m: viewpoint.eye.to_array(), distance_m: viewpoint.distance };
-        terrain.update(&[viewer], Budget::Blocks(BLOCKS_PER_UPDATE), fill);
-        let is_idle = filled.load(Ordering::Relaxed) == before && !terrain.lod().is_planned();
+        terrain.update(&[viewer], Budget::Blocks(BLOCKS_PER_UPDATE), counted);
+        let has_filled = filled.load(Ordering::Relaxed) > before;
         let has_changed = take_swaps(&mut terrain, &mut drawn);
+        let is_idle = !has_filled && !has_changed;
         let is_at_rest = levels.simplify.is_none() || terrain.lod().is_at_rest();
-        if faults.is_fatal(reading) || (is_idle && !has_changed && is_at_rest) {
+        let is_stuck = missing.load(Ordering::Relaxed) > 0;
+        if is_idle && (is_stuck || (!terrain.lod().is_planned() && is_at_rest)) {
             break;
         }
     }
     drop(bar);
-    notes.extend(faults.into_note(path, reading)?);
     let lod = terrain.lod();
     if levels.simplify.is_none() {
         // Collected anew by block, so that the result does not depend on the number of updates.
@@ -116,22 +136,22 @@ pub fn show(
             morph_vertices(mesh, shown.mip, choice, lod.morph(), viewpoint.eye);
         }
     }
-    Ok(LodView {
+    LodView {
         meshes: drawn.into_values().collect(),
         blocks: lod.blocks().len(),
         filled: filled.into_inner(),
         snapshot: terrain.grid().snapshot(),
         info,
         viewpoint,
-        notes,
-    })
+        notes: Vec::new(),
+    }
 }
 
 /// Converts the camera and the view distance to voxels.
 ///
 /// # Errors
 /// If the camera is beyond the world.
-fn viewpoint(info: &WorldInfo, camera_m: [f64; 3], levels: LevelArgs) -> CliResult<Viewpoint> {
+pub fn viewpoint(info: &WorldInfo, camera_m: [f64; 3], levels: LevelArgs) -> CliResult<Viewpoint> {
     let size = info.voxel_size_m;
     check_point("--camera", camera_m, info)?;
     Ok(Viewpoint {

@@ -35,13 +35,17 @@ impl fmt::Display for Right {
 pub struct AccessList(Vec<(Vec<u8>, Right)>);
 
 impl AccessList {
+    /// Most bytes of a token.
+    pub const MAX_TOKEN: usize = 256;
+
     /// Lets the bearer of a token in.
     ///
     /// # Panics
     /// If the token is empty or has more than 256 bytes.
     pub fn add(&mut self, token: impl Into<Vec<u8>>, right: Right) {
         let token = token.into();
-        assert!(!token.is_empty() && token.len() <= 256, "a token has 1 to 256 bytes");
+        let is_valid = (1..=AccessList::MAX_TOKEN).contains(&token.len());
+        assert!(is_valid, "a token has 1 to 256 bytes");
         self.0.push((token, right));
     }
 

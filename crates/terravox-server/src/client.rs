@@ -3,6 +3,7 @@
 use crate::address::{Transport, WorldAddress};
 use crate::link::{self, Link, PATIENCE};
 use crate::quic;
+use crate::world::SERVER_ENDS;
 use futures_util::StreamExt;
 use quinn::Endpoint;
 use std::collections::VecDeque;
@@ -19,11 +20,30 @@ use tokio_tungstenite::tungstenite::Message;
 
 /// Why there is no connection, for a person to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientError(String);
+pub struct ClientError {
+    what: String,
+    is_passing: bool,
+}
+
+impl ClientError {
+    fn new(what: impl fmt::Display) -> ClientError {
+        ClientError { what: what.to_string(), is_passing: false }
+    }
+
+    fn passing(what: impl fmt::Display) -> ClientError {
+        ClientError { what: what.to_string(), is_passing: true }
+    }
+
+    /// Whether the same may work later: the link broke, the server ended or was not reached. False
+    /// if the server refused this client.
+    pub fn is_passing(&self) -> bool {
+        self.is_passing
+    }
+}
 
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.what)
     }
 }
 
@@ -48,6 +68,7 @@ pub struct Client {
     runtime: Runtime,
     link: Arc<Link>,
     began: Instant,
+    received: u64,
 }
 
 impl Client {
@@ -59,7 +80,7 @@ impl Client {
     /// # Panics
     /// If the token has more than 256 bytes.
     pub fn connect(address: &WorldAddress, options: ClientOptions) -> Result<Client, ClientError> {
-        let failed = |error: std::io::Error| ClientError(format!("no thread: {error}"));
+        let failed = |error: std::io::Error| ClientError::new(format!("no thread: {error}"));
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("terravox-net")
@@ -69,12 +90,17 @@ impl Client {
         let link = open(&runtime, address, &options)?;
         let guest = Guest::new(LinkKind::Reliable, &options.token);
         let (address, began) = (address.clone(), Instant::now());
-        Ok(Client { guest, address, options, runtime, link, began })
+        Ok(Client { guest, address, options, runtime, link, began, received: 0 })
     }
 
     /// The guest: its world, edits and events.
     pub fn guest(&mut self) -> &mut Guest {
         &mut self.guest
+    }
+
+    /// Bytes of units received, over all connections.
+    pub fn bytes_received(&self) -> u64 {
+        self.received
     }
 
     /// Handles what arrived, and sends what is to be sent. Call it once a frame. `generate` fills
@@ -85,15 +111,19 @@ impl Client {
     pub fn poll(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), ClientError> {
         let now_us = self.began.elapsed().as_micros() as u64;
         for unit in self.link.to_peer.take() {
-            self.guest.receive(&unit, now_us).map_err(|error| ClientError(error.to_string()))?;
+            self.received += unit.len() as u64;
+            self.guest.receive(&unit, now_us).map_err(ClientError::new)?;
         }
-        self.guest.update(generate).map_err(ClientError)?;
+        self.guest.update(generate).map_err(|reason| match reason == SERVER_ENDS {
+            true => ClientError::passing(reason),
+            false => ClientError::new(reason),
+        })?;
         let mut unit = Vec::new();
         while self.link.to_world.has_room() && self.guest.transmit(now_us, &mut unit) {
             self.link.to_world.push(std::mem::take(&mut unit));
         }
         match self.link.is_gone() && self.link.to_peer.is_empty() {
-            true => Err(ClientError("the connection to the server is gone".to_owned())),
+            true => Err(ClientError::passing("the connection to the server is gone")),
             false => Ok(()),
         }
     }
@@ -130,7 +160,7 @@ fn open(
     };
     let opened = runtime.block_on(async { timeout(PATIENCE, opening).await });
     let opened = opened.unwrap_or_else(|_| Err("no answer within 10 s".to_owned()));
-    opened.map_err(|what| ClientError(format!("{address}: {what}")))
+    opened.map_err(|what| ClientError::passing(format!("{address}: {what}")))
 }
 
 async fn open_quic(address: &WorldAddress, options: &ClientOptions) -> Result<Arc<Link>, String> {

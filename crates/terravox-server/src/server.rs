@@ -124,6 +124,19 @@ impl Server {
         self.fingerprint
     }
 
+    /// Serves until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM; then as
+    /// [`Server::stop`].
+    ///
+    /// # Errors
+    /// As [`Server::stop`], or if signals cannot be received.
+    pub fn run(self) -> Result<(), ServerError> {
+        if let Some((runtime, _)) = &self.net {
+            let ended = runtime.block_on(end_signal());
+            ended.map_err(|error| ServerError::new(format!("no signals: {error}")))?;
+        }
+        self.stop()
+    }
+
     /// Ends all connections and saves all worlds.
     ///
     /// # Errors
@@ -163,6 +176,21 @@ impl Drop for Server {
             tracing::error!("{error}");
         }
     }
+}
+
+/// Waits until the process is told to end.
+async fn end_signal() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminated = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminated.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerError> {

@@ -27,6 +27,9 @@ const SHORTEST_TICK: Duration = Duration::from_millis(4);
 /// Between the end of a save and the next.
 const SAVE_PAUSE: Duration = Duration::from_secs(2);
 
+/// What guests are told when the server ends. They may come back.
+pub(crate) const SERVER_ENDS: &str = "the server ends";
+
 /// Makes the cells of a block, as the generator of a world.
 pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
 
@@ -189,7 +192,7 @@ impl Ticker {
             }
         }
         for guest in self.seats.keys() {
-            self.host.disconnect(*guest, "the server ends");
+            self.host.disconnect(*guest, SERVER_ENDS);
         }
         let now = Instant::now();
         self.transmit(now, (now - self.began).as_micros() as u64);

@@ -1,12 +1,16 @@
 //! The command line: commands and their arguments.
 
 mod groups;
+#[cfg(feature = "server")]
+mod online;
 mod values;
 
 pub use groups::{
     ClusterArgs, ColliderLayer, HeightmapArgs, LevelArgs, OnOff, ReadArgs, SurfaceChoice,
     TriangleArgs, UpChoice, ViewArgs,
 };
+#[cfg(feature = "server")]
+pub use online::{JoinArgs, LogChoice, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -113,6 +117,14 @@ pub enum Command {
     /// Write a world anew without the free space that edits leave
     #[command(after_help = "Example:\n  terravox compact world.tvx")]
     Compact(WorldFileArgs),
+    /// Let many people see and dig worlds over the network
+    #[cfg(feature = "server")]
+    #[command(after_help = online::SERVE_HELP)]
+    Serve(ServeArgs),
+    /// Join a world that is served: look, dig, render
+    #[cfg(feature = "server")]
+    #[command(after_help = online::JOIN_HELP)]
+    Join(Box<JoinArgs>),
 }
 
 impl Command {
@@ -132,16 +144,21 @@ impl Command {
             Command::Verify(_) => "verify",
             Command::Repair(_) => "repair",
             Command::Compact(_) => "compact",
+            #[cfg(feature = "server")]
+            Command::Serve(_) => "serve",
+            #[cfg(feature = "server")]
+            Command::Join(_) => "join",
         }
     }
 
     /// Returns the name of a command if a word is one.
     pub fn known(word: &str) -> Option<&'static str> {
-        const NAMES: [&str; 13] = [
+        const NAMES: [&str; 15] = [
             "demo", "generate", "import", "edit", "export", "info", "mesh", "lod", "raycast",
-            "render", "verify", "repair", "compact",
+            "render", "verify", "repair", "compact", "serve", "join",
         ];
-        NAMES.into_iter().find(|name| *name == word)
+        let known = if cfg!(feature = "server") { &NAMES[..] } else { &NAMES[..13] };
+        known.iter().find(|name| **name == word).copied()
     }
 }
 
@@ -188,6 +205,15 @@ pub struct GenerateArgs {
     /// Overwrite an existing world
     #[arg(long)]
     pub force: bool,
+}
+
+#[cfg(feature = "server")]
+impl GenerateArgs {
+    /// The defaults for a world at a path.
+    pub fn new(world: PathBuf) -> GenerateArgs {
+        let (seed, size, sparse, voxel_size, force) = (DEMO_SEED, 384, false, 1.0, false);
+        GenerateArgs { world, seed, size, sparse, voxel_size, force }
+    }
 }
 
 /// Seed of the generated demo world.

@@ -6,11 +6,15 @@ mod export;
 mod generate;
 mod import;
 mod info;
+#[cfg(feature = "server")]
+mod join;
 mod lod;
 mod maintenance;
 mod mesh;
 mod raycast;
 mod render;
+#[cfg(feature = "server")]
+mod serve;
 mod wire;
 
 use crate::args::{Cli, Command};
@@ -37,6 +41,10 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Verify(args) => maintenance::verify(args, &console),
         Command::Repair(args) => maintenance::repair(args, &console),
         Command::Compact(args) => maintenance::compact(args, &console),
+        #[cfg(feature = "server")]
+        Command::Serve(args) => serve::run(args, &console),
+        #[cfg(feature = "server")]
+        Command::Join(args) => join::run(args, &console),
     };
     console.finish(&report?)
 }

@@ -206,7 +206,7 @@ fn near_everything(snapshot: &Snapshot) -> Viewpoint {
 }
 
 /// Returns size, rays and light.
-fn options(view: &ViewArgs) -> PictureOptions {
+pub fn options(view: &ViewArgs) -> PictureOptions {
     PictureOptions {
         width: view.size[0],
         height: view.size[1],
@@ -254,7 +254,7 @@ fn add_rays(stats: &RenderStats, report: &mut Report) {
 }
 
 /// Returns the camera of the arguments, by default an overview.
-fn camera(info: &WorldInfo, scene: &Scene, view: &ViewArgs, aspect: f64) -> Camera {
+pub fn camera(info: &WorldInfo, scene: &Scene, view: &ViewArgs, aspect: f64) -> Camera {
     let cells = |point: [f64; 3]| cells_from_metres(info, scene, point);
     let fov = view.fov.unwrap_or(FOV_DEGREES);
     let lens = Lens { aspect, fov_degrees: fov };

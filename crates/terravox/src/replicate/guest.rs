@@ -451,6 +451,11 @@ impl Guest {
         self.replica.as_ref().map(|replica| &replica.grid)
     }
 
+    /// Scale and origin of the world; `None` before [`Guest::start`].
+    pub fn placement(&self) -> Option<Placement> {
+        self.replica.as_ref().map(|replica| replica.maker.placement)
+    }
+
     /// The blocks that are wanted or here.
     pub fn blocks(&self) -> impl Iterator<Item = MipBlock> {
         self.replica.iter().flat_map(|replica| replica.blocks.keys().copied())

@@ -6,6 +6,9 @@
 
 mod parser;
 
+#[cfg(feature = "server")]
+pub use parser::parse as parse_operation;
+
 use crate::args::EditArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};

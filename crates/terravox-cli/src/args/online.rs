@@ -1,0 +1,197 @@
+//! Arguments of `serve` and `join`.
+
+use super::groups::{LevelArgs, ViewArgs};
+use super::values::{integer, positive, triple};
+use clap::{Args, ValueEnum};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use terravox_server::{AccessList, DEFAULT_PORT, Right, WorldAddress};
+
+/// Help of `serve`.
+pub const SERVE_HELP: &str = "\
+Example:
+  terravox serve caves.tvx
+  terravox serve place.rbxl hills:7 --address 0.0.0.0 --token edit:WORD --token look:OTHER
+
+Edits are saved in the world file, 2 s after the last save, and at the end: Ctrl-C or SIGTERM.
+A place or a heightmap is imported first, to a world beside it; hills:SEED becomes
+hills-SEED.tvx in this folder. If that world is there already, it is served.
+An address that other machines can reach needs tokens. The certificate is made on the first
+start; clients elsewhere give its fingerprint, which is printed. ws:// is not encrypted.";
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Worlds (.tvx), files that can be imported, or hills:SEED; guests name them by their file
+    /// names without the extension, and get the first by default
+    #[arg(required = true, value_name = "WORLD")]
+    pub worlds: Vec<PathBuf>,
+    /// The address to listen on
+    #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
+    pub address: IpAddr,
+    /// The port: UDP for QUIC, TCP for WebSocket; 0: any
+    #[arg(long, default_value_t = DEFAULT_PORT, value_name = "PORT")]
+    pub port: u16,
+    /// A token and the right of its bearer: look:WORD or edit:WORD. Other users of this machine
+    /// can see arguments: see --tokens
+    #[arg(long, value_parser = token, value_name = "RIGHT:WORD")]
+    pub token: Vec<(Right, String)>,
+    /// A file of tokens, one RIGHT:WORD on each line
+    #[arg(long, value_name = "FILE")]
+    pub tokens: Option<PathBuf>,
+    /// Most connections
+    #[arg(long, default_value_t = 1024, value_parser = |text: &str| integer(text, 1..=65_536_usize),
+        value_name = "N")]
+    pub max_connections: usize,
+    /// Most connections from one address
+    #[arg(long, default_value_t = 256, value_parser = |text: &str| integer(text, 1..=65_536_usize),
+        value_name = "N")]
+    pub max_connections_per_address: usize,
+    /// Folder of the certificate [default: that of the first world]
+    #[arg(long, value_name = "FOLDER")]
+    pub certificate: Option<PathBuf>,
+    /// What is logged on standard error
+    #[arg(long, value_enum, default_value_t = LogChoice::Info, value_name = "LEVEL")]
+    pub log: LogChoice,
+}
+
+/// Least important messages that are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogChoice {
+    /// Failures.
+    Error,
+    /// And what needs attention.
+    Warn,
+    /// And who comes and goes.
+    Info,
+    /// And details.
+    Debug,
+}
+
+/// Parses a token and its right.
+pub fn token(text: &str) -> Result<(Right, String), String> {
+    let (right, word) = match text.split_once(':') {
+        Some(("look", word)) => (Right::Look, word),
+        Some(("edit", word)) => (Right::Edit, word),
+        _ => return Err("give look:WORD or edit:WORD".to_owned()),
+    };
+    match word.len() {
+        1..=AccessList::MAX_TOKEN => Ok((right, word.to_owned())),
+        _ => Err(format!("a token has 1 to {} bytes", AccessList::MAX_TOKEN)),
+    }
+}
+
+/// Help of `join`.
+pub const JOIN_HELP: &str = "\
+Example:
+  terravox join localhost --dig 0,40,0 --render view.png
+  terravox join ws://localhost/caves --follow '0,90,0 400,90,0' --seconds 20
+  terravox join dig.example.org --token WORD --fingerprint 3f…  --edit 'fill Rock ball 0,60,0 r=5'
+
+It waits until all that is seen is there, edits, stays for --seconds, waits until the server has
+confirmed everything, and renders. If the link breaks within --seconds, it connects again. The
+digest is that of all cells of mip 0 that it holds: clients at one place have the same.";
+
+/// Arguments of `join`.
+#[derive(Debug, Args)]
+pub struct JoinArgs {
+    /// The world: HOST[:PORT][/WORLD] for QUIC, ws://HOST[:PORT][/WORLD] for WebSocket
+    #[arg(value_name = "ADDRESS")]
+    pub address: WorldAddress,
+    /// The token that the server asks for
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "WORD")]
+    pub token: String,
+    /// Fingerprint of the server's certificate, which it prints; not needed on this machine
+    #[arg(long, value_parser = fingerprint, value_name = "HEX")]
+    pub fingerprint: Option<[u8; 32]>,
+    /// Dig a ball with its centre here, in metres
+    #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    pub dig: Vec<[f64; 3]>,
+    /// Radius of --dig in metres
+    #[arg(long, default_value_t = 4.0, value_parser = positive, value_name = "M")]
+    pub radius: f64,
+    /// Do an operation; terravox edit --help lists them
+    #[arg(long, value_name = "OPERATION", allow_hyphen_values = true)]
+    pub edit: Vec<String>,
+    /// Fly along these points, in metres, in the time of --seconds
+    #[arg(long, value_parser = route, requires = "seconds", value_name = "X,Y,Z X,Y,Z …",
+        allow_hyphen_values = true)]
+    pub follow: Option<Route>,
+    /// Stay this long after the edits
+    #[arg(long, value_parser = positive, value_name = "S")]
+    pub seconds: Option<f64>,
+    /// Render what is seen at the end (.png)
+    #[arg(long, value_name = "FILE")]
+    pub render: Option<PathBuf>,
+    #[command(flatten)]
+    pub view: ViewArgs,
+    #[command(flatten)]
+    pub levels: LevelArgs,
+}
+
+/// Points that are flown along, metres.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route(pub Vec<[f64; 3]>);
+
+impl Route {
+    /// Returns the point at a share of the way.
+    pub fn at(&self, share: f64) -> [f64; 3] {
+        let length = |[a, b]: [[f64; 3]; 2]| {
+            (0..3).map(|i| (b[i] - a[i]) * (b[i] - a[i])).sum::<f64>().sqrt()
+        };
+        let legs: Vec<[[f64; 3]; 2]> = self.0.windows(2).map(|leg| [leg[0], leg[1]]).collect();
+        let mut left = legs.iter().copied().map(length).sum::<f64>() * share.clamp(0.0, 1.0);
+        for leg in legs {
+            let long = length(leg);
+            if left < long {
+                let [a, b] = leg;
+                return [0, 1, 2].map(|i| a[i] + (b[i] - a[i]) * left / long);
+            }
+            left -= long;
+        }
+        self.0.last().copied().unwrap_or_default()
+    }
+}
+
+fn route(text: &str) -> Result<Route, String> {
+    let points: Result<Vec<_>, _> = text.split_whitespace().map(triple).collect();
+    match points? {
+        points if points.is_empty() => Err("give points X,Y,Z separated by spaces".to_owned()),
+        points => Ok(Route(points)),
+    }
+}
+
+fn fingerprint(text: &str) -> Result<[u8; 32], String> {
+    let digits: Vec<u8> =
+        text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    let is_hex = text.chars().all(|c| c.is_ascii_hexdigit() || c == ':');
+    let bytes: Vec<u8> =
+        digits.chunks(2).map(|pair| pair.iter().fold(0, |v, d| v * 16 + d)).collect();
+    match bytes.try_into() {
+        Ok(bytes) if is_hex && digits.len() == 64 => Ok(bytes),
+        _ => Err("give the 64 hexadecimal digits that the server prints".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_fingerprints_and_routes_are_parsed_strictly() {
+        assert_eq!(token("look:a:b"), Ok((Right::Look, "a:b".to_owned())));
+        assert!(token("edit:").is_err() && token("word").is_err() && token("all:x").is_err());
+        assert_eq!(fingerprint(&"0a".repeat(32)), Ok([10; 32]));
+        assert!(fingerprint(&"0a".repeat(31)).is_err() && fingerprint(&"0g".repeat(32)).is_err());
+        assert!(route(" ").is_err() && route("1,2").is_err());
+    }
+
+    #[test]
+    fn a_route_is_flown_at_one_speed() {
+        let route = route("0,0,0 10,0,0 10,0,30").expect("a route");
+        assert_eq!(route.at(0.125), [5.0, 0.0, 0.0]);
+        assert_eq!(route.at(0.5), [10.0, 0.0, 10.0]);
+        assert_eq!((route.at(1.0), route.at(7.0)), ([10.0, 0.0, 30.0], [10.0, 0.0, 30.0]));
+        assert_eq!(Route(vec![[1.0; 3]]).at(0.5), [1.0; 3]);
+    }
+}

@@ -1,0 +1,331 @@
+//! `join`: a guest of a world that is served, for scripts.
+
+use super::edit::parse_operation;
+use super::lod::add_shown;
+use super::render::{camera, options, take, write_png};
+use crate::args::{JoinArgs, MorphChoice};
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::lod_view::{HILLS_CAMERA_M, LodView, show_filled, viewpoint};
+use crate::output::Output;
+use crate::report::Report;
+use crate::world::extension;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+use terravox::edit::EditOp;
+use terravox::generate::Hills;
+use terravox::lod::LodOptions;
+use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest};
+use terravox::terrain::FillRequest;
+use terravox::voxel::{DenseBox, GridOptions, VoxelGrid};
+use terravox_render::Scene;
+use terravox_server::{Client, ClientOptions};
+use terravox_store::WorldInfo;
+
+/// Between two looks at the link.
+const FRAME: Duration = Duration::from_millis(5);
+
+/// Between two attempts to connect again.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Without any byte for this long, waiting ends.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
+    check(args)?;
+    let start = Instant::now();
+    let token = args.token.clone().into_bytes();
+    let options = ClientOptions { token, fingerprint: args.fingerprint };
+    let client = Client::connect(&args.address, options).map_err(Failure::new)?;
+    let mut visit = Visit::new(client, args);
+    visit.wait(|visit| visit.info.is_some(), Instant::now(), "for the world")?;
+    let welcomed = start.elapsed();
+    let operations = visit.operations()?;
+    visit.wait(
+        |visit| visit.client.guest().is_complete(),
+        Instant::now(),
+        "for all that is seen",
+    )?;
+    let complete = start.elapsed();
+    for op in &operations {
+        visit.client.guest().edit(op).map_err(Failure::new)?;
+    }
+    let stay = Duration::from_secs_f64(args.seconds.unwrap_or(0.0));
+    let edited = Instant::now();
+    visit.reconnects_until = edited + stay;
+    while edited.elapsed() < stay {
+        if let Some(route) = &args.follow {
+            visit.eye_m = route.at(edited.elapsed().as_secs_f64() / stay.as_secs_f64());
+        }
+        visit.frame()?;
+    }
+    if let Some(route) = &args.follow {
+        visit.eye_m = route.at(1.0);
+    }
+    let is_settled = |visit: &mut Visit<'_>| {
+        visit.client.guest().is_complete() && visit.client.guest().pending_edits() == 0
+    };
+    // The first frame asks for what the last position sees.
+    visit.frame()?;
+    visit.wait(is_settled, Instant::now(), "for the answer to all edits")?;
+    let mut report = visit.report(console)?;
+    report.time("welcomed_ms", "welcomed", welcomed);
+    report.time("complete_ms", "all there", complete);
+    if let Some(path) = &args.render {
+        visit.render(path, console, &mut report)?;
+    }
+    visit.fail_if_refused()?;
+    Ok(report)
+}
+
+fn check(args: &JoinArgs) -> CliResult<()> {
+    if let Some(path) = args.render.as_ref().filter(|path| extension(path) != "png") {
+        return Err(Failure::of(path, "unsupported extension; use .png"));
+    }
+    if args.view.mip.is_some() {
+        return Err(Failure::new("--mip is for render only; give --distance and --detail"));
+    }
+    if args.levels.morph == Some(MorphChoice::Targets) {
+        return Err(Failure::new(
+            "--morph targets is for lod only; give a number from 0 to 1, or distance",
+        ));
+    }
+    if args.token.len() > terravox_server::AccessList::MAX_TOKEN {
+        return Err(Failure::new("the token is too long; at most 256 bytes"));
+    }
+    Ok(())
+}
+
+/// The operations of a guest, and what became of them.
+#[derive(Default)]
+struct Outcomes {
+    confirmed: u64,
+    /// Why operations were refused.
+    refused: Vec<String>,
+    /// Edits of others that were seen.
+    others: u64,
+}
+
+/// A guest in a world.
+struct Visit<'a> {
+    args: &'a JoinArgs,
+    client: Client,
+    /// Scale and materials; `None` until the server has let this guest in.
+    info: Option<WorldInfo>,
+    /// The generator of the world, if it is ours.
+    hills: Option<Hills>,
+    eye_m: [f64; 3],
+    outcomes: Outcomes,
+    reconnects: u64,
+    reconnects_until: Instant,
+}
+
+impl<'a> Visit<'a> {
+    fn new(client: Client, args: &'a JoinArgs) -> Visit<'a> {
+        let first = args.follow.as_ref().map(|route| route.at(0.0));
+        let eye_m = first.or(args.view.camera).or(args.dig.first().copied());
+        Visit {
+            args,
+            client,
+            info: None,
+            hills: None,
+            eye_m: eye_m.unwrap_or(HILLS_CAMERA_M),
+            outcomes: Outcomes::default(),
+            reconnects: 0,
+            reconnects_until: Instant::now(),
+        }
+    }
+
+    /// Does what there is to do, and rests.
+    fn frame(&mut self) -> CliResult<()> {
+        let hills = &self.hills;
+        if let Err(error) = self.client.poll(|request| make_ground(hills, request)) {
+            let refused = Failure::new(&error);
+            return match error.is_passing() && Instant::now() < self.reconnects_until {
+                true => self.reconnect(),
+                false => Err(self.after_edits(refused)),
+            };
+        }
+        let events: Vec<_> = self.client.guest().events().collect();
+        for event in events {
+            match event {
+                GuestEvent::Welcome { generator, .. } => self.start(generator.as_ref()),
+                GuestEvent::Confirmed { .. } => self.outcomes.confirmed += 1,
+                GuestEvent::Refused { reason, .. } => self.outcomes.refused.push(reason),
+                GuestEvent::Edited { .. } => self.outcomes.others += 1,
+                _ => {}
+            }
+        }
+        if let Some(info) = &self.info {
+            let eye = info.placement().voxel_from_world(self.eye_m);
+            let interest = interest(self.args, info);
+            self.client.guest().watch(&[eye], &interest);
+        }
+        thread::sleep(FRAME);
+        Ok(())
+    }
+
+    fn start(&mut self, generator: Option<&GeneratorId>) {
+        let seed = generator.and_then(|made| {
+            let is_ours = made.name == Hills::NAME && made.version == Hills::VERSION;
+            let seed = <[u8; 8]>::try_from(made.parameters.as_slice()).ok()?;
+            is_ours.then(|| u64::from_le_bytes(seed))
+        });
+        self.hills = seed.map(Hills::new);
+        let guest = self.client.guest();
+        guest.start(self.hills.is_some());
+        let (Some(placement), Some(grid)) = (guest.placement(), guest.grid()) else { return };
+        self.info = Some(WorldInfo {
+            voxel_size_m: placement.voxel_size_m,
+            origin_m: placement.origin_m,
+            materials: grid.materials().clone(),
+            ..WorldInfo::default()
+        });
+    }
+
+    /// Connects again, and does again what the server did not answer.
+    fn reconnect(&mut self) -> CliResult<()> {
+        loop {
+            match self.client.reconnect() {
+                Ok(lost) => {
+                    self.reconnects += 1;
+                    let known = self.info.take();
+                    self.wait(|visit| visit.info.is_some(), Instant::now(), "for the world")?;
+                    self.info = self.info.take().or(known);
+                    for op in lost {
+                        self.client.guest().edit(&op).map_err(Failure::new)?;
+                    }
+                    return Ok(());
+                }
+                Err(error) if Instant::now() >= self.reconnects_until => {
+                    return Err(self.after_edits(Failure::new(error)));
+                }
+                Err(_) => thread::sleep(RETRY),
+            }
+        }
+    }
+
+    /// Waits until a condition holds.
+    fn wait(
+        &mut self,
+        is_met: impl Fn(&mut Visit<'a>) -> bool,
+        mut since: Instant,
+        what: &str,
+    ) -> CliResult<()> {
+        let mut received = self.client.bytes_received();
+        // A frame first: it asks for what is to be waited for.
+        self.frame()?;
+        while !is_met(self) {
+            self.frame()?;
+            if self.client.bytes_received() > received {
+                (received, since) = (self.client.bytes_received(), Instant::now());
+            } else if since.elapsed() > PATIENCE {
+                let seconds = PATIENCE.as_secs();
+                let what = format!("waited {what}, and nothing came for {seconds} s");
+                return Err(self.after_edits(Failure::new(what)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The operations of the arguments, in voxels.
+    fn operations(&self) -> CliResult<Vec<EditOp>> {
+        let Some(info) = &self.info else { return Ok(Vec::new()) };
+        let dig = |&centre: &[f64; 3]| {
+            info.placement().op_in_voxels(&EditOp::dig_ball(centre, self.args.radius))
+        };
+        let mut operations: Vec<EditOp> = self.args.dig.iter().map(dig).collect();
+        for text in &self.args.edit {
+            let parsed = parse_operation(text, info);
+            operations.push(parsed.map_err(|what| Failure::new(format!("{text:?}: {what}")))?);
+        }
+        Ok(operations)
+    }
+
+    fn after_edits(&self, failure: Failure) -> Failure {
+        if self.outcomes.confirmed > 0 { failure.after_change() } else { failure }
+    }
+
+    fn fail_if_refused(&self) -> CliResult<()> {
+        let Outcomes { confirmed, refused, .. } = &self.outcomes;
+        let Some(first) = refused.first() else { return Ok(()) };
+        let (count, all) = (refused.len(), confirmed + refused.len() as u64);
+        let what = format!("the server refused {count} of {all} operations; the first: {first}");
+        Err(self.after_edits(Failure::new(what)))
+    }
+
+    fn report(&mut self, console: &Console) -> CliResult<Report> {
+        let mut report = Report::new("join");
+        report.text_line("address", "address", self.args.address.to_string());
+        report.count("confirmed", "own edits", self.outcomes.confirmed);
+        report.count("refused", "refused", self.outcomes.refused.len() as u64);
+        report.count("others", "edits of others", self.outcomes.others);
+        report.count("reconnects", "reconnects", self.reconnects);
+        report.count("blocks", "blocks", self.client.guest().blocks().count() as u64);
+        report.bytes("received_bytes", "received", self.client.bytes_received());
+        let _busy = console.busy("digest");
+        let digest = digest(self.client.guest(), &self.hills)?;
+        report.text_line("digest", "digest", format!("{digest:032x}"));
+        Ok(report)
+    }
+
+    /// Renders what this guest sees.
+    fn render(&mut self, path: &Path, console: &Console, report: &mut Report) -> CliResult<()> {
+        let Some(info) = self.info.clone() else { return Ok(()) };
+        let output = Output::create(path)?;
+        let start = Instant::now();
+        let hills = &self.hills;
+        let guest: &Guest = self.client.guest();
+        let viewpoint = viewpoint(&info, self.eye_m, self.args.levels)?;
+        let fill = |request: &mut FillRequest<'_>| {
+            let is_here = guest.has(request.block());
+            guest.fill(request, |request| make_ground(hills, request));
+            is_here
+        };
+        let view: LodView = show_filled(info, viewpoint, self.args.levels, console, fill);
+        add_shown(&view, report);
+        let mut scene = Scene::of_shown_meshes(&view.snapshot, &view.meshes, view.viewpoint);
+        scene.set_textures(terravox::mesh::shade::UNSET);
+        let mut args = self.args.view.clone();
+        args.camera = Some(self.eye_m);
+        let options = options(&args);
+        let camera = camera(&view.info, &scene, &args, options.aspect());
+        let picture = take(&scene, &camera, &options, console);
+        report.bytes("file_bytes", "written", write_png(output, path, &picture.image)?);
+        report.time("render_ms", "render", start.elapsed());
+        Ok(())
+    }
+}
+
+/// What is wanted, so that the levels of detail that are shown are there.
+fn interest(args: &JoinArgs, info: &WorldInfo) -> Interest {
+    Interest {
+        view_voxels: args.levels.distance / info.voxel_size_m,
+        detail: args.levels.detail.into(),
+        near_voxels: LodOptions::default().near_voxels.into(),
+    }
+}
+
+fn make_ground(hills: &Option<Hills>, request: &mut FillRequest<'_>) {
+    match hills {
+        Some(hills) => {
+            let mip = request.mip();
+            hills.fill(request.cells(), mip);
+        }
+        None => request.set_missing(),
+    }
+}
+
+/// The digest of all cells of mip 0 that a guest holds, as that of a world of them alone.
+fn digest(guest: &Guest, hills: &Option<Hills>) -> CliResult<u128> {
+    let materials = guest.grid().map(|grid| grid.materials().clone()).unwrap_or_default();
+    let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
+    let mut cells = DenseBox::default();
+    for block in guest.blocks().filter(|block| block.mip == 0) {
+        if guest.read(block, |request| make_ground(hills, request), &mut cells) {
+            grid.write(&cells).map_err(Failure::new)?;
+        }
+    }
+    grid.digest().map_err(Failure::new)
+}

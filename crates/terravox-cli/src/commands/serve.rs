@@ -1,0 +1,152 @@
+//! `serve`: lets many people see and dig worlds.
+
+use super::{generate, import};
+use crate::args::{GenerateArgs, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::lod_view::{HILLS_PREFIX, generator_of};
+use crate::report::Report;
+use crate::world::{WORLD_EXTENSION, check_file, check_placement, open_store, store_failure};
+use serde_json::json;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use terravox::terrain::FillRequest;
+use terravox_server::{AccessList, Generate, ServedWorld, Server, ServerOptions};
+use terravox_store::Store;
+use tracing_subscriber::filter::LevelFilter;
+
+pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
+    let access = access(args)?;
+    if access.is_open() && !args.address.is_loopback() {
+        // Before any import.
+        return Err(Failure::new(format!(
+            "{} can be reached from other machines: add --token edit:WORD, or leave out --address",
+            args.address
+        )));
+    }
+    let files: CliResult<Vec<PathBuf>> =
+        args.worlds.iter().map(|world| world_file(world, console)).collect();
+    let files = files?;
+    let served: CliResult<Vec<ServedWorld>> = files.iter().map(|file| open(file)).collect();
+    let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
+    start_log(args.log);
+    let start = Instant::now();
+    let options = ServerOptions {
+        address: args.address,
+        port: args.port,
+        access,
+        max_connections: args.max_connections,
+        max_connections_per_address: args.max_connections_per_address,
+        certificate_folder,
+        ..ServerOptions::default()
+    };
+    let server = Server::start(served?, options).map_err(Failure::new)?;
+    announce(&server);
+    server.run().map_err(|error| Failure::new(error).after_change())?;
+    let mut report = Report::new("serve");
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    report.line("worlds", "worlds", names.join(", "), json!(names));
+    report.time("served_ms", "served", start.elapsed());
+    report.text_only("saved", "everything");
+    Ok(report)
+}
+
+/// Tells where the server is, for people and for scripts.
+fn announce(server: &Server) {
+    let fingerprint: String =
+        server.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect();
+    // If standard error is closed, guests still find it.
+    let _ = writeln!(
+        std::io::stderr(),
+        "QUIC {}\nWebSocket ws://{}\nfingerprint {fingerprint}\nCtrl-C saves and ends",
+        server.quic_address(),
+        server.http_address(),
+    );
+}
+
+fn start_log(choice: LogChoice) {
+    let level = match choice {
+        LogChoice::Error => LevelFilter::ERROR,
+        LogChoice::Warn => LevelFilter::WARN,
+        LogChoice::Info => LevelFilter::INFO,
+        LogChoice::Debug => LevelFilter::DEBUG,
+    };
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false);
+    log.with_max_level(level).with_target(false).init();
+}
+
+/// Reads the tokens of the arguments and of the file that they name.
+fn access(args: &ServeArgs) -> CliResult<AccessList> {
+    let mut access = AccessList::default();
+    for (right, word) in &args.token {
+        access.add(word.as_bytes(), *right);
+    }
+    if let Some(path) = &args.tokens {
+        let text = fs::read_to_string(path).map_err(Failure::at(path))?;
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let parsed = token(line.trim());
+            let (right, word) =
+                parsed.map_err(|what| Failure::of(path, format!("line {number}: {what}")))?;
+            access.add(word, right);
+        }
+        if access.is_open() {
+            return Err(Failure::of(path, "has no token; give look:WORD or edit:WORD on a line"));
+        }
+    }
+    Ok(access)
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// Returns the world file of an argument, which is made if it is not there.
+///
+/// # Errors
+/// If there is no such file, or it cannot be imported.
+fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
+    if let Some(seed) = world.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
+        let seed: u64 = seed.parse().map_err(|_| {
+            Failure::of(world, "the seed is not an integer; give for example hills:7")
+        })?;
+        let file = PathBuf::from(format!("hills-{seed}.{WORLD_EXTENSION}"));
+        if !file.exists() {
+            let made = GenerateArgs { seed, sparse: true, ..GenerateArgs::new(file.clone()) };
+            generate::run(&made, console)?;
+        }
+        return Ok(file);
+    }
+    check_file(world)?;
+    if open_store(world)?.is_some() {
+        return Ok(world.to_owned());
+    }
+    let file = world.with_extension(WORLD_EXTENSION);
+    if !file.exists() {
+        let heightmap = HeightmapArgs::default();
+        let import =
+            ImportArgs { file: world.to_owned(), world: file.clone(), heightmap, force: false };
+        import::run(&import, console)?;
+    }
+    Ok(file)
+}
+
+fn open(file: &Path) -> CliResult<ServedWorld> {
+    let store = Store::open(file).map_err(store_failure)?;
+    check_placement(file, &store.info())?;
+    let hills = generator_of(&store).map_err(store_failure)?;
+    let generate = hills.map(|hills| {
+        Arc::new(move |request: &mut FillRequest<'_>| {
+            let mip = request.mip();
+            hills.fill(request.cells(), mip);
+        }) as Generate
+    });
+    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(ServedWorld { name, store, generate })
+}
