@@ -27,6 +27,9 @@ pub const HILLS_CAMERA_M: [f64; 3] = [0.0, 140.0, 0.0];
 /// Default yaw and pitch over hills, degrees.
 pub const HILLS_BEARING_DEGREES: [f64; 2] = [40.0, -8.0];
 
+/// Updates without any change after which blocks that are missing are not waited for.
+const MAX_IDLE_UPDATES: u32 = 16;
+
 /// Blocks that are filled or meshed per update.
 const BLOCKS_PER_UPDATE: usize = 64;
 
@@ -106,6 +109,7 @@ pub fn show_filled(
     };
     let mut terrain = Terrain::new(terrain_options(&info, viewpoint, levels));
     let mut drawn = BTreeMap::new();
+    let mut idle_updates = 0;
     loop {
         let before = filled.load(Ordering::Relaxed);
         let viewer =
@@ -114,9 +118,11 @@ pub fn show_filled(
         let has_filled = filled.load(Ordering::Relaxed) > before;
         let has_changed = take_swaps(&mut terrain, &mut drawn);
         let is_idle = !has_filled && !has_changed;
+        idle_updates = if is_idle { idle_updates + 1 } else { 0 };
         let is_at_rest = levels.simplify.is_none() || terrain.lod().is_at_rest();
         let is_stuck = missing.load(Ordering::Relaxed) > 0;
-        if is_idle && (is_stuck || (!terrain.lod().is_planned() && is_at_rest)) {
+        let is_done = !terrain.lod().is_planned() && is_at_rest;
+        if is_idle && is_done || is_stuck && idle_updates > MAX_IDLE_UPDATES {
             break;
         }
     }

@@ -206,9 +206,9 @@ async fn open_web_socket(address: &WorldAddress) -> Result<Arc<Link>, String> {
     tokio::spawn(async move {
         let (send, receive) = socket.split();
         let read = |message| match message {
-            Message::Binary(unit) => Ok(Some(unit.to_vec())),
-            Message::Ping(_) | Message::Pong(_) => Ok(None),
-            _ => Err(()),
+            Message::Binary(unit) => Some(unit.to_vec()),
+            Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
+            _ => None,
         };
         let (queue, own) = (&carried.to_world, &carried.to_peer);
         link::carry_messages(queue, own, send, receive, read, || {}).await;

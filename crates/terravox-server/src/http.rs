@@ -57,9 +57,9 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Pass) {
     world.join(link.clone());
     let (mut send, receive) = socket.split();
     let read = |message| match message {
-        Message::Binary(unit) => Ok(Some(unit.to_vec())),
-        Message::Ping(_) | Message::Pong(_) => Ok(None),
-        _ => Err(()),
+        Message::Binary(unit) => Some(unit.to_vec()),
+        Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
+        _ => None,
     };
     let (queue, own) = (&link.to_peer, &link.to_world);
     link::carry_messages(queue, own, &mut send, receive, read, || world.wake()).await;

@@ -18,6 +18,12 @@ pub(crate) const MAX_QUEUED: usize = 64 << 10;
 /// for it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Without anything to send for this long, an empty unit is sent.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
+/// A peer of which nothing comes for this long, not even an empty unit, is gone.
+const MAX_SILENCE: Duration = Duration::from_secs(7);
+
 /// Units that wait for one side.
 #[derive(Default)]
 pub(crate) struct UnitQueue {
@@ -155,7 +161,8 @@ impl Link {
 }
 
 /// Carries units between queues and a socket, until there are no more to be sent or the peer is gone.
-/// `wake` is called when there is something new for the owner of the queues.
+/// Empty units are signs of life, which a pulled cable does not give. `wake` is called when there is
+/// something new for the owner of the queues.
 pub(crate) async fn carry(
     outgoing: &UnitQueue,
     incoming: &UnitQueue,
@@ -166,15 +173,22 @@ pub(crate) async fn carry(
     let (mut sink, mut stream) = (pin!(sink), pin!(stream));
     let reading = async {
         while incoming.room().await {
-            let Some(unit) = stream.next().await else { return };
-            incoming.push(unit);
-            wake();
+            let Ok(Some(unit)) = timeout(MAX_SILENCE, stream.next()).await else { return };
+            if !unit.is_empty() {
+                incoming.push(unit);
+                wake();
+            }
         }
         // What is to be sent still is.
         std::future::pending().await
     };
     let writing = async {
-        while let Some(units) = outgoing.wait().await {
+        loop {
+            let units = match timeout(KEEP_ALIVE, outgoing.wait()).await {
+                Ok(Some(units)) => units,
+                Ok(None) => return,
+                Err(_) => VecDeque::from([Vec::new()]),
+            };
             wake();
             if !matches!(timeout(PATIENCE, sink.send(units)).await, Ok(Ok(()))) {
                 return;
@@ -188,22 +202,22 @@ pub(crate) async fn carry(
 }
 
 /// Carries units over a WebSocket, one in each binary message, as [`carry`]. `read` returns the unit of
-/// a message, `Ok(None)` if it has none, and an error if it ends the connection.
+/// a message, empty if it has none; `None` if it ends the connection.
 pub(crate) async fn carry_messages<M: From<Vec<u8>>, S: Sink<M>, E>(
     outgoing: &UnitQueue,
     incoming: &UnitQueue,
     sink: S,
     stream: impl Stream<Item = Result<M, E>>,
-    read: impl Fn(M) -> Result<Option<Vec<u8>>, ()>,
+    read: impl Fn(M) -> Option<Vec<u8>>,
     wake: impl Fn(),
 ) {
     let messages = |units: VecDeque<Vec<u8>>| {
         futures_util::stream::iter(units.into_iter().map(|unit| Ok::<M, S::Error>(M::from(unit))))
     };
     let units = stream
-        .map(|message| message.map_err(drop).and_then(&read))
-        .take_while(|read| std::future::ready(read.is_ok()))
-        .filter_map(|read| std::future::ready(read.ok().flatten()));
+        .map(|message| message.ok().and_then(&read))
+        .take_while(|read| std::future::ready(read.is_some()))
+        .filter_map(std::future::ready);
     carry(outgoing, incoming, sink.with_flat_map(messages), units, wake).await;
 }
 
@@ -221,6 +235,22 @@ mod tests {
         let taking = async { queue.take().len() };
         let (has_room, taken) = tokio::join!(waiting, taking);
         assert!(has_room && taken == MAX_QUEUED.div_ceil(1200));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_peer_that_gives_no_sign_of_life_is_gone_and_one_that_does_is_not() {
+        let [outgoing, incoming] = [(), ()].map(|()| UnitQueue::default());
+        let sink = || futures_util::sink::drain().sink_map_err(drop);
+        let start = tokio::time::Instant::now();
+        carry(&outgoing, &incoming, sink(), futures_util::stream::pending(), || {}).await;
+        assert_eq!(start.elapsed(), MAX_SILENCE);
+        let living = futures_util::stream::unfold(0, |count| async move {
+            tokio::time::sleep(KEEP_ALIVE).await;
+            (count < 100).then_some((Vec::new(), count + 1))
+        });
+        let start = tokio::time::Instant::now();
+        carry(&outgoing, &incoming, sink(), living, || {}).await;
+        assert!(start.elapsed() >= 100 * KEEP_ALIVE && incoming.is_empty());
     }
 
     #[tokio::test]

@@ -38,7 +38,6 @@ fn transport() -> Arc<TransportConfig> {
         .stream_receive_window(VarInt::from_u32(128 << 10))
         .receive_window(VarInt::from_u32(128 << 10))
         .send_window(256 << 10)
-        .keep_alive_interval(Some(Duration::from_secs(8)))
         .max_idle_timeout(Some(idle));
     Arc::new(transport)
 }

@@ -1,7 +1,7 @@
 //! Arguments of `serve` and `join`.
 
 use super::groups::{LevelArgs, ViewArgs};
-use super::values::{integer, positive, triple};
+use super::values::{detail, integer, positive, triple};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -125,8 +125,20 @@ pub struct JoinArgs {
     pub render: Option<PathBuf>,
     #[command(flatten)]
     pub view: ViewArgs,
-    #[command(flatten)]
-    pub levels: LevelArgs,
+    /// View distance in metres
+    #[arg(long, default_value_t = 4096.0, value_parser = positive, value_name = "M")]
+    pub distance: f64,
+    /// A block nearer than this many of its edges is shown finer. Blocks that are asked for grow with
+    /// its cube, and a server allows 16,384
+    #[arg(long, default_value_t = 2.0, value_parser = detail, value_name = "EDGES")]
+    pub detail: f32,
+}
+
+impl JoinArgs {
+    /// Returns the levels of detail that are shown.
+    pub fn levels(&self) -> LevelArgs {
+        LevelArgs { distance: self.distance, detail: self.detail, morph: None, simplify: None }
+    }
 }
 
 /// Points that are flown along, metres.

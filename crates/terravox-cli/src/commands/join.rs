@@ -3,7 +3,7 @@
 use super::edit::parse_operation;
 use super::lod::add_shown;
 use super::render::{camera, options, take, write_png};
-use crate::args::{JoinArgs, MorphChoice};
+use crate::args::JoinArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view::{HILLS_CAMERA_M, LodView, show_filled, viewpoint};
@@ -85,11 +85,6 @@ fn check(args: &JoinArgs) -> CliResult<()> {
     }
     if args.view.mip.is_some() {
         return Err(Failure::new("--mip is for render only; give --distance and --detail"));
-    }
-    if args.levels.morph == Some(MorphChoice::Targets) {
-        return Err(Failure::new(
-            "--morph targets is for lod only; give a number from 0 to 1, or distance",
-        ));
     }
     if args.token.len() > terravox_server::AccessList::MAX_TOKEN {
         return Err(Failure::new("the token is too long; at most 256 bytes"));
@@ -277,13 +272,13 @@ impl<'a> Visit<'a> {
         let start = Instant::now();
         let hills = &self.hills;
         let guest: &Guest = self.client.guest();
-        let viewpoint = viewpoint(&info, self.eye_m, self.args.levels)?;
+        let viewpoint = viewpoint(&info, self.eye_m, self.args.levels())?;
         let fill = |request: &mut FillRequest<'_>| {
             let is_here = guest.has(request.block());
             guest.fill(request, |request| make_ground(hills, request));
             is_here
         };
-        let view: LodView = show_filled(info, viewpoint, self.args.levels, console, fill);
+        let view: LodView = show_filled(info, viewpoint, self.args.levels(), console, fill);
         add_shown(&view, report);
         let mut scene = Scene::of_shown_meshes(&view.snapshot, &view.meshes, view.viewpoint);
         scene.set_textures(terravox::mesh::shade::UNSET);
@@ -298,12 +293,14 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// What is wanted, so that the levels of detail that are shown are there.
+/// What is wanted, so that the levels of detail that are shown are there: a mesh also reads cells of
+/// the blocks around its own, and blocks stay split a little beyond their distance.
 fn interest(args: &JoinArgs, info: &WorldInfo) -> Interest {
+    let shown = LodOptions::default();
     Interest {
-        view_voxels: args.levels.distance / info.voxel_size_m,
-        detail: args.levels.detail.into(),
-        near_voxels: LodOptions::default().near_voxels.into(),
+        view_voxels: args.distance / info.voxel_size_m + 64.0,
+        detail: f64::from(args.detail * (1.0 + shown.hysteresis)) + 1.0,
+        near_voxels: f64::from(shown.near_voxels * (1.0 + shown.hysteresis)) + 32.0,
     }
 }
 

@@ -6,6 +6,8 @@ mod far;
 mod files;
 mod limits;
 mod maintenance;
+#[cfg(all(feature = "server", unix))]
+mod online;
 mod real_files;
 mod use_cases;
 

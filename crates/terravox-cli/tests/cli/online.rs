@@ -1,0 +1,257 @@
+//! `serve` and `join`, over loopback, with real processes that are really killed.
+
+use crate::{Folder, text};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use terravox::edit::EditOp;
+use terravox::generate::Hills;
+use terravox::replicate::{Guest, GuestEvent, Interest};
+use terravox::terrain::FillRequest;
+use terravox::voxel::{DenseBox, VoxelPos};
+use terravox_server::{Client, ClientOptions, WorldAddress};
+use terravox_store::Store;
+
+/// A server in a process of its own, killed at the end.
+struct Served {
+    child: Child,
+    port: u16,
+}
+
+/// A port that is free for TCP and UDP.
+fn free_port() -> u16 {
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+fn serve(folder: &Folder, world: &str, port: u16) -> Served {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
+    let port_text = port.to_string();
+    let arguments = ["serve", world, "--port", &port_text, "--log", "warn"];
+    command.args(arguments).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("standard error")).lines();
+    let mut told = String::new();
+    while !told.contains("Ctrl-C") {
+        told += &lines.next().expect("it says where it is").expect("text");
+    }
+    assert!(told.contains(&format!("QUIC 127.0.0.1:{port}")), "{told}");
+    // The rest is read, so that the server is never blocked.
+    std::thread::spawn(move || lines.for_each(drop));
+    Served { child, port }
+}
+
+impl Served {
+    fn metric(&self, name: &str) -> u64 {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
+        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).expect("a request");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        let line = answer.lines().find(|line| line.starts_with(&format!("terravox_{name}{{")));
+        let value = line.and_then(|line| line.rsplit(' ').next()).expect("the metric");
+        value.parse().expect("a number")
+    }
+
+    fn wait_for(&self, name: &str, least: u64) {
+        let start = Instant::now();
+        while self.metric(name) < least {
+            assert!(start.elapsed() < Duration::from_secs(60), "{name} stays below {least}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends it as Ctrl-C and service managers do; returns its report.
+    fn terminate(mut self) -> String {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
+        let mut report = String::new();
+        let mut stdout = self.child.stdout.take().expect("standard output");
+        stdout.read_to_string(&mut report).expect("text");
+        assert!(self.child.wait().expect("it ends").success());
+        report
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn start_join(folder: &Folder, address: &str, arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
+    command.args(["join", address, "--json"]).args(arguments).current_dir(&folder.0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+fn report(output: &Output) -> Value {
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a JSON object")
+}
+
+fn join(folder: &Folder, address: &str, arguments: &[&str]) -> Value {
+    let child = start_join(folder, address, arguments);
+    report(&child.wait_with_output().expect("it ends"))
+}
+
+#[test]
+fn two_join_and_dig_the_server_is_killed_and_started_again_and_all_are_equal_slow() {
+    let folder = Folder::new();
+    let port = free_port();
+    let served = serve(&folder, "hills:7", port);
+    let (quic, web) = (format!("localhost:{port}"), format!("ws://127.0.0.1:{port}/hills-7"));
+    let view = ["--camera", "0,60,0", "--distance", "300", "--detail", "1"];
+    let before = join(&folder, &quic, &view)["digest"].clone();
+    let dig =
+        |at, seconds| [&view[..], &["--dig", at, "--radius", "9", "--seconds", seconds]].concat();
+    let ada = start_join(&folder, &quic, &dig("0,40,0", "12"));
+    let ben = start_join(&folder, &web, &dig("10,36,-20", "12"));
+    served.wait_for("edits_saved_total", 2);
+    drop(served);
+    let served = serve(&folder, "hills:7", port);
+    let [ada, ben] = [ada, ben].map(|child| report(&child.wait_with_output().expect("it ends")));
+    let cid = join(&folder, &web, &view);
+    assert!(ada["digest"] == ben["digest"] && ben["digest"] == cid["digest"], "{ada} {ben} {cid}");
+    assert_ne!(cid["digest"], before);
+    assert_eq!([&ada["reconnects"], &ben["reconnects"]], [1, 1]);
+    assert_eq!([&ada["confirmed"], &ben["confirmed"]], [1, 1]);
+    assert!(served.terminate().contains("everything"));
+    let served = serve(&folder, "hills-7.tvx", port);
+    assert_eq!(join(&folder, &quic, &view)["digest"], cid["digest"]);
+    drop(served);
+}
+
+#[test]
+fn a_picture_of_a_joined_world_is_that_of_its_file_slow() {
+    let folder = Folder::new();
+    folder.report(&["generate", "land.tvx", "--size", "256", "--seed", "3"]);
+    let port = free_port();
+    let served = serve(&folder, "land.tvx", port);
+    let view = ["--camera", "0,90,20", "--yaw", "40", "--pitch", "-20", "--size", "200x120"];
+    let levels = ["--distance", "600", "--detail", "2"];
+    let edit = ["--edit", "fill Rock ball 0,60,-30 r=8"];
+    let arguments = [&view[..], &levels, &edit, &["--render", "joined.png"]].concat();
+    let joined = join(&folder, &format!("localhost:{port}"), &arguments);
+    served.terminate();
+    let file = ["render", "land.tvx", "file.png", "--lod"];
+    folder.report(&[&file[..], &view, &levels].concat());
+    assert!(crate::read(folder.path("joined.png")) == crate::read(folder.path("file.png")));
+    // All of it was held at mip 0.
+    let all = ["--camera", "0,40,0", "--distance", "300", "--detail", "16"];
+    let served = serve(&folder, "land.tvx", port);
+    let whole = join(&folder, &format!("ws://localhost:{port}"), &all);
+    assert_eq!(whole["digest"], folder.report(&["info", "land.tvx"])["digest"], "{joined}");
+    drop(served);
+}
+
+#[test]
+fn what_cannot_be_served_or_joined_is_refused_in_one_line() {
+    let folder = Folder::new();
+    folder.report(&["generate", "land.tvx", "--size", "32"]);
+    folder.refused(&["serve", "none.tvx"], &["none.tvx", "cannot be read"]);
+    folder.refused(&["serve", "land.tvx", "--address", "0.0.0.0"], &["--token"]);
+    folder.refused(&["serve", "land.tvx", "--token", "word"], &["look:WORD or edit:WORD"]);
+    folder.refused(&["serve", "hills:x"], &["the seed is not an integer"]);
+    folder.refused(&["join", "http://localhost"], &["ws://HOST:PORT"]);
+    let port = free_port();
+    folder.refused(&["join", &format!("ws://127.0.0.1:{port}")], &["refused"]);
+    let served = serve(&folder, "land.tvx", port);
+    folder.refused(&["join", &format!("ws://127.0.0.1:{port}/other")], &["404"]);
+    let wrong = "ab".repeat(32);
+    folder
+        .refused(&["join", &format!("127.0.0.1:{port}"), "--fingerprint", &wrong], &["ertificate"]);
+    folder.put("tokens", b"# who may\nlook:a\nread:b\n");
+    folder.refused(&["serve", "land.tvx", "--tokens", "tokens"], &["line 3"]);
+    drop(served);
+}
+
+fn hills(request: &mut FillRequest<'_>) {
+    let mip = request.mip();
+    Hills::new(7).fill(request.cells(), mip);
+}
+
+/// Digs until the server is gone, one ball after the other; returns how many were confirmed.
+fn dig_on(port: u16, from: u64, mut is_over: impl FnMut(u64) -> bool) -> Vec<u64> {
+    let address: WorldAddress = format!("127.0.0.1:{port}").parse().expect("an address");
+    let mut client = Client::connect(&address, ClientOptions::default()).expect("a connection");
+    let (mut next, mut confirmed) = (from, Vec::new());
+    let mut first = None;
+    while client.poll(hills).is_ok() && !is_over(confirmed.len() as u64) {
+        let guest = client.guest();
+        for event in guest.events() {
+            match event {
+                GuestEvent::Welcome { .. } => guest.start(true),
+                GuestEvent::Confirmed { number } => {
+                    confirmed.push(from + number - *first.get_or_insert(number));
+                }
+                _ => {}
+            }
+        }
+        let interest = Interest { view_voxels: 64.0, ..Interest::default() };
+        guest.watch(&[[0.0, 60.0, 0.0]], &interest);
+        if guest.is_complete() && guest.pending_edits() < 2 {
+            let ball = EditOp::fill_ball(5, place(next).map(f64::from), 2.0);
+            next += u64::from(guest.edit(&ball).is_ok());
+        }
+        std::thread::yield_now();
+    }
+    confirmed
+}
+
+/// Where a ball is, high in the air.
+fn place(number: u64) -> [i32; 3] {
+    let number = number as i32;
+    [number % 20 * 8 - 80, 300 + number / 400 * 8, number / 20 % 20 * 8 - 80]
+}
+
+/// `TERRAVOX_KILLS=50` kills more often.
+#[test]
+fn nothing_that_was_saved_is_lost_when_the_server_is_killed_under_load_slow() {
+    let kills: u64 = std::env::var("TERRAVOX_KILLS").map_or(3, |n| n.parse().expect("a number"));
+    let folder = Folder::new();
+    let port = free_port();
+    let mut all: Vec<u64> = Vec::new();
+    for kill in 0..kills {
+        let mut served = serve(&folder, "hills:7", port);
+        let from = 1 + all.last().copied().unwrap_or(0) + 16;
+        let mut saved = 0;
+        // Just before, during and after the second save.
+        let begin = Instant::now();
+        let confirmed = dig_on(port, from, |_| {
+            let now = served.metric("edits_saved_total");
+            saved = saved.max(now);
+            let is_due = begin.elapsed() > Duration::from_millis(2100 + kill * 37 % 400);
+            if is_due && saved > 0 {
+                served.child.kill().expect("killed");
+                served.child.wait().expect("gone");
+            }
+            is_due && saved > 0
+        });
+        assert!(saved > 0 && saved <= 1 + confirmed.len() as u64 + 2);
+        all.extend(confirmed.iter().take(saved as usize));
+        let store = Store::open(folder.path("hills-7.tvx")).expect("whole");
+        let mut cells = DenseBox::default();
+        for &number in &all {
+            let pos = VoxelPos::from(place(number));
+            let chunk = pos.chunk();
+            let is_there = store.block(chunk.into(), &mut cells).expect("whole");
+            assert!(
+                is_there && cells.cell(pos).material == 5,
+                "kill {kill}: ball {number} is lost"
+            );
+        }
+        assert_eq!(store.verify().expect("whole").bad, []);
+    }
+    println!("{} saved edits after {kills} kills, none lost", all.len());
+    let _ = Guest::MAX_UNIT;
+}
