@@ -294,11 +294,12 @@ impl<'a> Visit<'a> {
 }
 
 /// What is wanted, so that the levels of detail that are shown are there: a mesh also reads cells of
-/// the blocks around its own, and blocks stay split a little beyond their distance.
+/// the blocks around its own, blocks stay split a little beyond their distance, and the coarsest ones
+/// reach over the view by their edge, at most half of it.
 fn interest(args: &JoinArgs, info: &WorldInfo) -> Interest {
     let shown = LodOptions::default();
     Interest {
-        view_voxels: args.distance / info.voxel_size_m + 64.0,
+        view_voxels: args.distance / info.voxel_size_m * 1.5 + 64.0,
         detail: f64::from(args.detail * (1.0 + shown.hysteresis)) + 1.0,
         near_voxels: f64::from(shown.near_voxels * (1.0 + shown.hysteresis)) + 32.0,
     }
