@@ -150,8 +150,8 @@ fn a_picture_of_a_joined_world_is_that_of_its_file_slow() {
     let all = ["--camera", "0,40,0", "--distance", "300", "--detail", "4"];
     let served = serve(&folder, "land.tvx", port);
     let whole = join(&folder, &format!("ws://localhost:{port}"), &all);
+    served.terminate();
     assert_eq!(whole["digest"], folder.report(&["info", "land.tvx"])["digest"], "{joined}");
-    drop(served);
 }
 
 #[test]

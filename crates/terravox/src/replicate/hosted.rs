@@ -241,7 +241,10 @@ impl HostedGuest {
             ToHost::Subscribe(blocks) => {
                 for (block, known) in blocks {
                     if self.blocks.len() >= options.max_blocks {
-                        return Err(format!("more than {} blocks wanted", options.max_blocks));
+                        return Err(format!(
+                            "more than {} blocks wanted; lower the view distance or the detail",
+                            options.max_blocks
+                        ));
                     }
                     // A block whose parent was just dropped is wanted no more.
                     self.blocks.add(block, options.max_mip, known);
