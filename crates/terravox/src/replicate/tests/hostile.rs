@@ -112,7 +112,10 @@ fn a_guest_that_wants_the_whole_world_is_dropped() {
         liar.say(&ToHost::Subscribe((0..100).map(block).collect()));
         liar.step(&mut game, true);
     }
-    assert_eq!(liar.reason.as_deref(), Some("more than 16384 blocks wanted"));
+    assert_eq!(
+        liar.reason.as_deref(),
+        Some("more than 16384 blocks wanted; lower the view distance or the detail")
+    );
 }
 
 #[test]
