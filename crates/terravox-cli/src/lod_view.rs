@@ -83,22 +83,24 @@ pub fn show(
     let faults = ReadFaults::default();
     let fill = |request: &mut FillRequest<'_>| {
         source.fill(request, reading, &faults);
-        !faults.is_fatal(reading)
+        true
     };
-    let mut view = show_filled(info, viewpoint, levels, console, fill);
+    let is_over = || faults.is_fatal(reading);
+    let mut view = show_filled(info, viewpoint, levels, console, fill, is_over);
     notes.extend(faults.into_note(path, reading)?);
     view.notes = notes;
     Ok(view)
 }
 
 /// Shows a world from a viewpoint. `fill` fills a block, or returns false if that is missing: then
-/// the view ends with what is there.
+/// the view ends with what is there. It ends at once when `is_over` returns true.
 pub fn show_filled(
     info: WorldInfo,
     viewpoint: Viewpoint,
     levels: LevelArgs,
     console: &Console,
     fill: impl Fn(&mut FillRequest<'_>) -> bool + Sync,
+    is_over: impl Fn() -> bool,
 ) -> LodView {
     let [filled, missing] = [0, 0].map(AtomicUsize::new);
     let bar = console.counter("showing", "blocks");
@@ -122,7 +124,8 @@ pub fn show_filled(
         let is_at_rest = levels.simplify.is_none() || terrain.lod().is_at_rest();
         let is_stuck = missing.load(Ordering::Relaxed) > 0;
         let is_done = !terrain.lod().is_planned() && is_at_rest;
-        if is_idle && is_done || is_stuck && idle_updates > MAX_IDLE_UPDATES {
+        let is_shown = is_idle && is_done || is_stuck && idle_updates > MAX_IDLE_UPDATES;
+        if is_over() || is_shown {
             break;
         }
     }
@@ -226,10 +229,7 @@ struct OpenWorld {
 }
 
 fn open_world(path: &Path, reading: ReadArgs, console: &Console) -> CliResult<OpenWorld> {
-    if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
-        let seed = seed.parse().map_err(|_| {
-            Failure::of(path, "the seed is not an integer; give for example hills:7")
-        })?;
+    if let Some(seed) = hills_seed(path)? {
         let source = CellSource::Hills(Hills::new(seed));
         return Ok(OpenWorld { source, info: WorldInfo::default(), notes: Vec::new() });
     }
@@ -247,6 +247,29 @@ fn open_world(path: &Path, reading: ReadArgs, console: &Console) -> CliResult<Op
 /// Returns whether a path names hills without a file.
 pub fn is_hills(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.starts_with(HILLS_PREFIX))
+}
+
+/// Returns the seed of hills without a file; `None` for other paths.
+///
+/// # Errors
+/// If the seed is not an integer.
+pub fn hills_seed(path: &Path) -> CliResult<Option<u64>> {
+    let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) else {
+        return Ok(None);
+    };
+    let invalid = "the seed is not an integer; give for example hills:7";
+    seed.parse().map(Some).map_err(|_| Failure::of(path, invalid))
+}
+
+/// Fills a block as the generator of its world makes it; without one it is missing.
+pub fn make_ground(hills: Option<&Hills>, request: &mut FillRequest<'_>) {
+    match hills {
+        Some(hills) => {
+            let mip = request.mip();
+            hills.fill(request.cells(), mip);
+        }
+        None => request.set_missing(),
+    }
 }
 
 /// Returns the generator of a world whose chunks are generated on demand.

@@ -112,13 +112,21 @@ pub fn check_point(name: &str, point_m: [f64; 3], info: &WorldInfo) -> CliResult
 /// # Errors
 /// If the file is missing, or is a damaged world.
 pub fn open_store(path: &Path) -> CliResult<Option<Store>> {
-    check_file(path)?;
-    if !is_world(&extension(path), &first_bytes(path)?) {
+    if !is_world_file(path)? {
         return Ok(None);
     }
     let store = Store::open_read_only(path).map_err(store_failure)?;
     check_placement(path, &store.info())?;
     Ok(Some(store))
+}
+
+/// Returns whether a file is a world; others must be imported.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn is_world_file(path: &Path) -> CliResult<bool> {
+    check_file(path)?;
+    Ok(is_world(&extension(path), &first_bytes(path)?))
 }
 
 /// World files of today, and those of before 0.1, which the store names.

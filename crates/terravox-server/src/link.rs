@@ -185,11 +185,13 @@ pub(crate) async fn carry(
     let writing = async {
         loop {
             let units = match timeout(KEEP_ALIVE, outgoing.wait()).await {
-                Ok(Some(units)) => units,
+                Ok(Some(units)) => {
+                    wake();
+                    units
+                }
                 Ok(None) => return,
                 Err(_) => VecDeque::from([Vec::new()]),
             };
-            wake();
             if !matches!(timeout(PATIENCE, sink.send(units)).await, Ok(Ok(()))) {
                 return;
             }

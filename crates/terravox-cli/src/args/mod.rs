@@ -151,14 +151,9 @@ impl Command {
         }
     }
 
-    /// Returns the name of a command if a word is one.
-    pub fn known(word: &str) -> Option<&'static str> {
-        const NAMES: [&str; 15] = [
-            "demo", "generate", "import", "edit", "export", "info", "mesh", "lod", "raycast",
-            "render", "verify", "repair", "compact", "serve", "join",
-        ];
-        let known = if cfg!(feature = "server") { &NAMES[..] } else { &NAMES[..13] };
-        known.iter().find(|name| **name == word).copied()
+    /// Returns a word if it is the name of a command.
+    pub fn known(word: &str) -> Option<&str> {
+        Cli::command().find_subcommand(word).map(|_| word)
     }
 }
 
@@ -205,15 +200,6 @@ pub struct GenerateArgs {
     /// Overwrite an existing world
     #[arg(long)]
     pub force: bool,
-}
-
-#[cfg(feature = "server")]
-impl GenerateArgs {
-    /// The defaults for a world at a path.
-    pub fn new(world: PathBuf) -> GenerateArgs {
-        let (seed, size, sparse, voxel_size, force) = (DEMO_SEED, 384, false, 1.0, false);
-        GenerateArgs { world, seed, size, sparse, voxel_size, force }
-    }
 }
 
 /// Seed of the generated demo world.

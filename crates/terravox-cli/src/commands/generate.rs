@@ -9,6 +9,7 @@ use crate::world::{World, check_new_world, store_failure};
 use rayon::prelude::*;
 use serde_json::json;
 use std::ops::Range;
+use std::path::Path;
 use std::time::Instant;
 use terravox::generate::Hills;
 use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
@@ -21,7 +22,7 @@ const BATCH_CHUNKS: usize = 64;
 pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     check_new_world(&args.world, args.force)?;
     if args.sparse {
-        return create_sparse(args);
+        return create_sparse(&args.world, args.seed, args.voxel_size, args.force);
     }
     let start = Instant::now();
     let world = generate(args.seed, args.size, Hills::HEIGHTS, args.voxel_size, console)?;
@@ -40,20 +41,23 @@ pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
 }
 
 /// Creates a world whose chunks are generated on demand: a file with its description only.
-fn create_sparse(args: &GenerateArgs) -> CliResult<Report> {
+///
+/// # Errors
+/// If the file exists and `force` is not set, or it cannot be written.
+pub fn create_sparse(path: &Path, seed: u64, voxel_size_m: f64, force: bool) -> CliResult<Report> {
     let info = WorldInfo {
-        voxel_size_m: args.voxel_size,
+        voxel_size_m,
         unlisted: UnlistedChunks::Unknown,
-        generator: Some(hills_generator(args.seed, None)),
+        generator: Some(hills_generator(seed, None)),
         ..WorldInfo::default()
     };
-    let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
-    let world = Store::create(&args.world, &info, overwrite).and_then(Draft::finish);
+    let overwrite = if force { Overwrite::Yes } else { Overwrite::No };
+    let world = Store::create(path, &info, overwrite).and_then(Draft::finish);
     let stats = world.map_err(store_failure)?.stats();
     let stats = stats.map_err(|error| store_failure(error).after_change())?;
-    let mut report = Report::of_change("generate", &args.world);
-    report.text_line("world", "world", args.world.display().to_string());
-    report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
+    let mut report = Report::of_change("generate", path);
+    report.text_line("world", "world", path.display().to_string());
+    report.line("seed", "seed", seed.to_string(), json!(seed));
     report.line("grows", "endless", "chunks are generated on demand", json!(true));
     report.bytes("disk_bytes", "on disk", stats.file_bytes);
     Ok(report)

@@ -6,7 +6,7 @@ use super::render::{camera, options, take, write_png};
 use crate::args::JoinArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::lod_view::{HILLS_CAMERA_M, LodView, show_filled, viewpoint};
+use crate::lod_view::{HILLS_CAMERA_M, make_ground, show_filled, viewpoint};
 use crate::output::Output;
 use crate::report::Report;
 use crate::world::extension;
@@ -39,14 +39,10 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     let options = ClientOptions { token, fingerprint: args.fingerprint };
     let client = Client::connect(&args.address, options).map_err(Failure::new)?;
     let mut visit = Visit::new(client, args);
-    visit.wait(|visit| visit.info.is_some(), Instant::now(), "for the world")?;
+    visit.wait(|visit| visit.info.is_some(), "for the world")?;
     let welcomed = start.elapsed();
     let operations = visit.operations()?;
-    visit.wait(
-        |visit| visit.client.guest().is_complete(),
-        Instant::now(),
-        "for all that is seen",
-    )?;
+    visit.wait(|visit| visit.client.guest().is_complete(), "for all that is seen")?;
     let complete = start.elapsed();
     for op in &operations {
         visit.client.guest().edit(op).map_err(Failure::new)?;
@@ -66,9 +62,7 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     let is_settled = |visit: &mut Visit<'_>| {
         visit.client.guest().is_complete() && visit.client.guest().pending_edits() == 0
     };
-    // The first frame asks for what the last position sees.
-    visit.frame()?;
-    visit.wait(is_settled, Instant::now(), "for the answer to all edits")?;
+    visit.wait(is_settled, "for the answer to all edits")?;
     let mut report = visit.report(console)?;
     report.time("welcomed_ms", "welcomed", welcomed);
     report.time("complete_ms", "all there", complete);
@@ -135,7 +129,7 @@ impl<'a> Visit<'a> {
     /// Does what there is to do, and rests.
     fn frame(&mut self) -> CliResult<()> {
         let hills = &self.hills;
-        if let Err(error) = self.client.poll(|request| make_ground(hills, request)) {
+        if let Err(error) = self.client.poll(|request| make_ground(hills.as_ref(), request)) {
             let refused = Failure::new(&error);
             return match error.is_passing() && Instant::now() < self.reconnects_until {
                 true => self.reconnect(),
@@ -185,9 +179,8 @@ impl<'a> Visit<'a> {
             match self.client.reconnect() {
                 Ok(lost) => {
                     self.reconnects += 1;
-                    let known = self.info.take();
-                    self.wait(|visit| visit.info.is_some(), Instant::now(), "for the world")?;
-                    self.info = self.info.take().or(known);
+                    self.info = None;
+                    self.wait(|visit| visit.info.is_some(), "for the world")?;
                     for op in lost {
                         self.client.guest().edit(&op).map_err(Failure::new)?;
                     }
@@ -202,13 +195,8 @@ impl<'a> Visit<'a> {
     }
 
     /// Waits until a condition holds.
-    fn wait(
-        &mut self,
-        is_met: impl Fn(&mut Visit<'a>) -> bool,
-        mut since: Instant,
-        what: &str,
-    ) -> CliResult<()> {
-        let mut received = self.client.bytes_received();
+    fn wait(&mut self, is_met: impl Fn(&mut Visit<'a>) -> bool, what: &str) -> CliResult<()> {
+        let (mut received, mut since) = (self.client.bytes_received(), Instant::now());
         // A frame first: it asks for what is to be waited for.
         self.frame()?;
         while !is_met(self) {
@@ -275,10 +263,10 @@ impl<'a> Visit<'a> {
         let viewpoint = viewpoint(&info, self.eye_m, self.args.levels())?;
         let fill = |request: &mut FillRequest<'_>| {
             let is_here = guest.has(request.block());
-            guest.fill(request, |request| make_ground(hills, request));
+            guest.fill(request, |request| make_ground(hills.as_ref(), request));
             is_here
         };
-        let view: LodView = show_filled(info, viewpoint, self.args.levels(), console, fill);
+        let view = show_filled(info, viewpoint, self.args.levels(), console, fill, || false);
         add_shown(&view, report);
         let mut scene = Scene::of_shown_meshes(&view.snapshot, &view.meshes, view.viewpoint);
         scene.set_textures(terravox::mesh::shade::UNSET);
@@ -305,23 +293,13 @@ fn interest(args: &JoinArgs, info: &WorldInfo) -> Interest {
     }
 }
 
-fn make_ground(hills: &Option<Hills>, request: &mut FillRequest<'_>) {
-    match hills {
-        Some(hills) => {
-            let mip = request.mip();
-            hills.fill(request.cells(), mip);
-        }
-        None => request.set_missing(),
-    }
-}
-
 /// The digest of all cells of mip 0 that a guest holds, as that of a world of them alone.
 fn digest(guest: &Guest, hills: &Option<Hills>) -> CliResult<u128> {
     let materials = guest.grid().map(|grid| grid.materials().clone()).unwrap_or_default();
     let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
     let mut cells = DenseBox::default();
     for block in guest.blocks().filter(|block| block.mip == 0) {
-        if guest.read(block, |request| make_ground(hills, request), &mut cells) {
+        if guest.read(block, |request| make_ground(hills.as_ref(), request), &mut cells) {
             grid.write(&cells).map_err(Failure::new)?;
         }
     }

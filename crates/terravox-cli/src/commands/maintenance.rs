@@ -52,13 +52,8 @@ pub fn repair(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
     let hills = lod_view::generator_of(&store).unwrap_or_default();
     drop(store);
     let busy = console.busy("repairing");
-    let repaired = Store::repair(&args.world, |request| match &hills {
-        Some(hills) => {
-            let mip = request.block().mip;
-            hills.fill(request.cells(), mip);
-        }
-        None => request.set_missing(),
-    });
+    let repaired =
+        Store::repair(&args.world, |request| lod_view::make_ground(hills.as_ref(), request));
     drop(busy);
     let repaired = repaired.map_err(store_failure)?;
     let mut report = match &repaired.backup {

@@ -1,12 +1,12 @@
 //! `serve`: lets many people see and dig worlds.
 
 use super::{generate, import};
-use crate::args::{GenerateArgs, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
+use crate::args::{HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::lod_view::{HILLS_PREFIX, generator_of};
+use crate::lod_view::{generator_of, hills_seed, make_ground};
 use crate::report::Report;
-use crate::world::{WORLD_EXTENSION, check_file, check_placement, open_store, store_failure};
+use crate::world::{WORLD_EXTENSION, check_placement, is_world_file, store_failure};
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -112,19 +112,14 @@ fn folder_of(file: &Path) -> PathBuf {
 /// # Errors
 /// If there is no such file, or it cannot be imported.
 fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
-    if let Some(seed) = world.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
-        let seed: u64 = seed.parse().map_err(|_| {
-            Failure::of(world, "the seed is not an integer; give for example hills:7")
-        })?;
+    if let Some(seed) = hills_seed(world)? {
         let file = PathBuf::from(format!("hills-{seed}.{WORLD_EXTENSION}"));
         if !file.exists() {
-            let made = GenerateArgs { seed, sparse: true, ..GenerateArgs::new(file.clone()) };
-            generate::run(&made, console)?;
+            generate::create_sparse(&file, seed, 1.0, false)?;
         }
         return Ok(file);
     }
-    check_file(world)?;
-    if open_store(world)?.is_some() {
+    if is_world_file(world)? {
         return Ok(world.to_owned());
     }
     let file = world.with_extension(WORLD_EXTENSION);
@@ -142,10 +137,8 @@ fn open(file: &Path) -> CliResult<ServedWorld> {
     check_placement(file, &store.info())?;
     let hills = generator_of(&store).map_err(store_failure)?;
     let generate = hills.map(|hills| {
-        Arc::new(move |request: &mut FillRequest<'_>| {
-            let mip = request.mip();
-            hills.fill(request.cells(), mip);
-        }) as Generate
+        Arc::new(move |request: &mut FillRequest<'_>| make_ground(Some(&hills), request))
+            as Generate
     });
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(ServedWorld { name, store, generate })
