@@ -392,7 +392,10 @@ proptest! {
             let found = contacts(&collider, shape, [x, y, z], turn);
             prop_assert!(!found.is_empty(), "{:?} at {} {} {}", shape, x, y, z);
             let least = f64::from(deepest(&found));
-            prop_assert!(least > left - 2e-3 && least < left + 0.03, "{} for {}: {:?}", least, left, shape);
+            // The angle at a side is held in four bits. Where that clamps the direction, the way
+            // along it is longer: by 0.06 for a ball of 0.5 at a side that turns by 60°.
+            let right = least > left - 2e-3 && least < left + 0.06;
+            prop_assert!(right, "{} for {}: {:?}", least, left, shape);
             for point in found.iter().flat_map(|m| m.points()) {
                 let normal = Vec3::from(point.normal);
                 prop_assert!((normal.length() - 1.0).abs() < 1e-4);
