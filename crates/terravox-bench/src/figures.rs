@@ -238,6 +238,11 @@ pub const FIGURES: &[Figure] = {
         figure(Net, "join_generated_kib", "KiB", AtMost(256.0), Some(64.0)),
         figure(Net, "first_picture_s", "s", AtMost(2.0), Some(0.7)),
         figure(Net, "converge_s", "s", AtMost(1.0), Some(0.4)),
+        figure(Net, "view_4km_s", "s", AtMost(30.0), Some(10.0)),
+        figure(Net, "view_4km_mb", "MB", AtMost(30.0), Some(10.0)),
+        figure(Net, "tick_p99_ms", "ms", AtMost(33.0), Some(12.0)),
+        figure(Net, "clients_held", "clients", AtLeast(200.0), Some(1000.0)),
+        figure(Net, "edit_to_other_guest_ms", "ms", AtMost(50.0), Some(10.0)),
         figure(Net, "idle_tick_us", "µs", AtMost(500.0), Some(50.0)),
         figure(Net, "host_kib_per_guest", "KiB", AtMost(512.0), Some(64.0)),
     ]

@@ -30,7 +30,7 @@ use report::{AreaPart, AreaReport};
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
-       terravox-bench lod|octree|front|trust --only PART [--json FILE] [--update DOCUMENT]
+       terravox-bench lod|octree|front|trust|net --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench trust --full
        terravox-bench soak [--seconds N] [--seed N]
 
@@ -73,6 +73,7 @@ fn parts(area: Area) -> &'static [AreaPart] {
         Area::Octree => octree::PARTS,
         Area::Front => front::PARTS,
         Area::Trust => trust::PARTS,
+        Area::Net => net::PARTS,
         _ => &[],
     }
 }
@@ -160,7 +161,9 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
         if areas.len() > 1 || names.is_empty() {
-            return Err("--only needs exactly one area: lod, octree, front or trust".to_string());
+            return Err(
+                "--only needs exactly one area: lod, octree, front, trust or net".to_string()
+            );
         }
         if !names.contains(&only.as_str()) {
             return Err(format!("--only takes one of {}", names.join(", ")));
@@ -182,12 +185,11 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod | Area::Octree | Area::Front | Area::Trust => {
+            Area::Lod | Area::Octree | Area::Front | Area::Trust | Area::Net => {
                 let is_wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
                 let parts = parts(area).iter().filter(|part| is_wanted(part.name));
                 parts.for_each(|part| (part.measure)(&mut report));
             }
-            Area::Net => net::run(&mut report),
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
         }

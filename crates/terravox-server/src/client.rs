@@ -9,7 +9,7 @@ use quinn::Endpoint;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use terravox::edit::EditOp;
 use terravox::replicate::{Guest, LinkKind};
@@ -59,13 +59,13 @@ pub struct ClientOptions {
     pub fingerprint: Option<[u8; 32]>,
 }
 
-/// A [`Guest`] whose units travel over a socket. It has a thread for that; the guest lives on the
-/// caller's.
+/// A [`Guest`] whose units travel over a socket. All clients of a process share a
+/// thread for that; the guest lives on the caller's.
 pub struct Client {
     guest: Guest,
     address: WorldAddress,
     options: ClientOptions,
-    runtime: Runtime,
+    runtime: &'static Runtime,
     link: Arc<Link>,
     began: Instant,
     received: u64,
@@ -80,14 +80,8 @@ impl Client {
     /// # Panics
     /// If the token has more than 256 bytes.
     pub fn connect(address: &WorldAddress, options: ClientOptions) -> Result<Client, ClientError> {
-        let failed = |error: std::io::Error| ClientError::new(format!("no thread: {error}"));
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("terravox-net")
-            .enable_all()
-            .build()
-            .map_err(failed)?;
-        let link = open(&runtime, address, &options)?;
+        let runtime = runtime()?;
+        let link = open(runtime, address, &options)?;
         let guest = Guest::new(LinkKind::Reliable, &options.token);
         let (address, began) = (address.clone(), Instant::now());
         Ok(Client { guest, address, options, runtime, link, began, received: 0 })
@@ -134,7 +128,7 @@ impl Client {
     /// # Errors
     /// As [`Client::connect`]; nothing is then changed.
     pub fn reconnect(&mut self) -> Result<Vec<EditOp>, ClientError> {
-        let link = open(&self.runtime, &self.address, &self.options)?;
+        let link = open(self.runtime, &self.address, &self.options)?;
         self.link.hang_up();
         self.link = link;
         Ok(self.guest.reconnect(LinkKind::Reliable))
@@ -145,6 +139,21 @@ impl Drop for Client {
     fn drop(&mut self) {
         self.link.hang_up();
     }
+}
+
+/// The thread of the sockets of all clients of this process.
+fn runtime() -> Result<&'static Runtime, ClientError> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("terravox-net")
+        .enable_all()
+        .build()
+        .map_err(|error| ClientError::new(format!("no thread: {error}")))?;
+    Ok(RUNTIME.get_or_init(|| made))
 }
 
 fn open(

@@ -94,6 +94,11 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> String {
             // Writing to a string cannot fail. Names are checked at the start.
             let _ = writeln!(text, "terravox_{name}{{world=\"{}\"}} {value}", world.name);
         }
+        for share in [0.5, 0.99] {
+            let (name, time) = (&world.name, counters.tick_quantile(share));
+            let labels = format!("world=\"{name}\",quantile=\"{share}\"");
+            let _ = writeln!(text, "terravox_tick_microseconds{{{labels}}} {time}");
+        }
     }
     text
 }

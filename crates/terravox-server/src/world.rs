@@ -3,7 +3,7 @@
 use crate::access::{AccessList, Right};
 use crate::link::{Link, PATIENCE};
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -30,6 +30,9 @@ const SAVE_PAUSE: Duration = Duration::from_secs(2);
 /// What guests are told when the server ends. They may come back.
 pub(crate) const SERVER_ENDS: &str = "the server ends";
 
+/// Ticks of which the times are kept: some 30 s of them.
+const RECENT_TICKS: usize = 1024;
+
 /// Makes the cells of a block, as the generator of a world.
 pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
 
@@ -54,9 +57,25 @@ pub(crate) struct WorldCounters {
     pub longest_tick_us: AtomicU64,
     pub saves: AtomicU64,
     pub failed_saves: AtomicU64,
+    /// Times of the last ticks in microseconds, a ring.
+    pub recent_ticks: Mutex<VecDeque<u32>>,
     pub units_in: AtomicU64,
     pub units_out: AtomicU64,
     pub bytes_out: AtomicU64,
+}
+
+impl WorldCounters {
+    /// The time that a share of the last ticks did not exceed, microseconds.
+    pub fn tick_quantile(&self, share: f64) -> u32 {
+        let recent = self.recent_ticks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut times = Vec::from_iter(recent.iter().copied());
+        drop(recent);
+        let at = (times.len() as f64 * share) as usize;
+        match times.len() {
+            0 => 0,
+            count => *times.select_nth_unstable(at.min(count - 1)).1,
+        }
+    }
 }
 
 /// A running world, as the connections see it.
@@ -205,6 +224,11 @@ impl Ticker {
         counters.ticks.fetch_add(1, Ordering::Relaxed);
         counters.tick_us.fetch_add(micros, Ordering::Relaxed);
         counters.longest_tick_us.fetch_max(micros, Ordering::Relaxed);
+        let mut recent = counters.recent_ticks.lock().unwrap_or_else(PoisonError::into_inner);
+        if recent.len() == RECENT_TICKS {
+            recent.pop_front();
+        }
+        recent.push_back(u32::try_from(micros).unwrap_or(u32::MAX));
         counters.guests.store(self.seats.len() as u64, Ordering::Relaxed);
     }
 

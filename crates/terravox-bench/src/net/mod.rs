@@ -1,9 +1,9 @@
 //! Replication: bytes on the wire, simulated seconds over links, and the time of the host.
 
+mod load;
 mod session;
 
-use crate::figures::Area;
-use crate::report::{AreaReport, detail};
+use crate::report::{AreaPart, AreaReport, detail};
 use crate::worlds::random::Rng;
 use crate::worlds::{World, generated, ground, places};
 use session::{Fill, Session};
@@ -24,9 +24,15 @@ fn hills(request: &mut FillRequest<'_>) {
     Hills::new(2026).fill(request.cells(), mip);
 }
 
-/// Measures the whole area.
-pub fn run(report: &mut AreaReport) {
-    debug_assert_eq!(report.area, Area::Net);
+/// The parts of the area, in the order in which they run.
+pub const PARTS: &[AreaPart] = &[
+    AreaPart::new("session", sessions),
+    AreaPart::new("far", far_view),
+    AreaPart::new("load", load::run),
+];
+
+/// Bytes, simulated seconds, and the time of a host without sockets.
+fn sessions(report: &mut AreaReport) {
     let mut worlds = vec![generated::world()];
     match places::all() {
         Ok(real) => worlds.extend(real),
@@ -215,6 +221,20 @@ fn generated_join(report: &mut AreaReport) {
     report.set("join_generated_kib", kib, note);
     let kib = session.host.guest_memory(session.players[0].number) as f64 / 1024.0;
     report.details("memory of a guest that sees 8 km", vec![detail("host", kib, "KiB")]);
+}
+
+/// A view of 4 km of a world of which all cells are sent.
+fn far_view(report: &mut AreaReport) {
+    let mut session = Session::sent_whole(streamed(), hills, 8);
+    let link = LinkOptions { delay_us: 50_000, bytes_per_s: 1_000_000, ..LinkOptions::default() };
+    let interest = Interest { view_voxels: 4000.0, ..Interest::default() };
+    session.join(link, [0.0, height_at(0, 0) + 4.0, 0.0], interest);
+    let took = session.until(300.0, Session::is_settled);
+    let megabytes = session.players[0].down.bytes() as f64 / 1e6;
+    let blocks = session.players[0].guest.blocks().count();
+    assert_eq!(session.differences(), 0, "blocks differ");
+    report.set("view_4km_s", took, format!("1 MB/s, 100 ms there and back; {blocks} blocks"));
+    report.set("view_4km_mb", megabytes, "hills, no generator on the guest's side");
 }
 
 /// A host of many guests, where nothing changes.

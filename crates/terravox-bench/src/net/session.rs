@@ -50,6 +50,11 @@ impl Session {
         }
     }
 
+    /// A world whose ground the host alone can make.
+    pub fn sent_whole(grid: VoxelGrid, ground: Fill, max_mip: u8) -> Session {
+        Session { ground, ..Session::new(grid, None, max_mip) }
+    }
+
     pub fn join(&mut self, link: LinkOptions, eye: [f64; 3], interest: Interest) {
         let seed = 2 * self.players.len() as u64 + 1;
         let number = self.host.connect(LinkKind::Datagrams);
