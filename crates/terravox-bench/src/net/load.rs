@@ -1,6 +1,6 @@
 //! A server and many clients over loopback, on the cores of one machine.
 
-use super::hills;
+use super::session::hills;
 use crate::report::{AreaReport, detail};
 use crate::worlds::random::Rng;
 use std::io::{Read, Write};
@@ -132,7 +132,7 @@ fn start(folder: &Path) -> Result<Server, Box<dyn std::error::Error>> {
     let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
     let generator = Generator { name, version, seed: 2026, ..Generator::default() };
     let info = WorldInfo::growing(Placement::default(), generator);
-    let store = Store::create(&folder.join("load.tvx"), &info, Overwrite::Yes)?.finish()?;
+    let store = Store::create(folder.join("load.tvx"), &info, Overwrite::Yes)?.finish()?;
     let world = ServedWorld { name: "load".into(), store, generate: Some(Arc::new(hills)) };
     let options = ServerOptions {
         port: 0,

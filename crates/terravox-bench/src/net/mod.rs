@@ -6,23 +6,16 @@ mod session;
 use crate::report::{AreaPart, AreaReport, detail};
 use crate::worlds::random::Rng;
 use crate::worlds::{World, generated, ground, places};
-use session::{Fill, Session};
+use session::{Fill, Session, hills};
 use std::time::Instant;
 use terravox::codec::{BitRle, Rle};
 use terravox::edit::{EditOp, Editor};
 use terravox::generate::Hills;
 use terravox::replicate::{Interest, LinkOptions};
-use terravox::terrain::FillRequest;
 use terravox::voxel::{DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid, VoxelPos};
 
 /// Guests of the host that is idle.
 const IDLE_GUESTS: usize = 200;
-
-/// Ground that both sides make.
-fn hills(request: &mut FillRequest<'_>) {
-    let mip = request.mip();
-    Hills::new(2026).fill(request.cells(), mip);
-}
 
 /// The parts of the area, in the order in which they run.
 pub const PARTS: &[AreaPart] = &[

@@ -1,6 +1,7 @@
 //! A host and its guests on a clock of their own.
 
 use terravox::edit::EditOp;
+use terravox::generate::Hills;
 use terravox::replicate::{
     GeneratorId, Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind,
     LinkOptions, Verdict, VirtualLink,
@@ -10,6 +11,12 @@ use terravox::voxel::{DenseBox, VoxelGrid};
 
 /// Microseconds of a tick.
 pub const TICK_US: u64 = 10_000;
+
+/// Ground that both sides make.
+pub fn hills(request: &mut FillRequest<'_>) {
+    let mip = request.mip();
+    Hills::new(2026).fill(request.cells(), mip);
+}
 
 /// Fills a block.
 pub type Fill = fn(&mut FillRequest<'_>);
