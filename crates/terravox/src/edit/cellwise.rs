@@ -119,7 +119,9 @@ pub(super) const FACES: [[i32; 3]; 6] =
 pub(super) fn padding(op: &BrushOp) -> i32 {
     let slope = i32::from(op.mask.slope.is_some());
     match op.action {
-        // The border must be known as it is after the first pass.
+        // The border must be known as it is after the first pass, which looks beside a cell for the
+        // material of new ground.
+        Action::Flatten { material: None, .. } => 2,
         Action::Dig | Action::Drain | Action::Flatten { .. } => 1 + slope,
         Action::Smooth | Action::Grow { .. } | Action::Erode { .. } | Action::Roughen { .. } => 1,
         _ => slope,

@@ -69,6 +69,29 @@ proptest! {
     }
 }
 
+/// Beside a chunk, too, a cell of new ground needs to be known before what is left beside it is
+/// cleared.
+#[test]
+fn flattening_in_pieces_sees_new_ground_beside_a_chunk() {
+    let path = Brush::Path {
+        points: vec![
+            [0.0, 3.24719587694253, -1.3325444639403963],
+            [-3.784750966800947, -1.3383904016728208, -7.471066702673113],
+        ],
+        radius: 1.0633015919681224,
+    };
+    let action = Action::Flatten {
+        point: [1.7454386901167585, 2.3631085839543515, -1.8864602024597623],
+        normal: [-0.3266917381910958, 1.0, 0.0],
+        material: None,
+    };
+    let op = EditOp::from(BrushOp::new(path, action));
+    let (mut one, mut many) = (ground(3, false), ground(3, false));
+    apply(&mut one, op.clone());
+    Editor::default().apply_in_pieces(&mut many, &op).expect("a sound edit");
+    assert_eq!(difference(&many, &one), None);
+}
+
 #[test]
 fn a_large_ball_is_filled_and_dug_and_undone_by_chunks_slow() {
     let mut grid = VoxelGrid::default();

@@ -17,6 +17,10 @@ fn place() -> impl Strategy<Value = [f64; 3]> {
     prop::array::uniform3(18 * 64..46 * 64).prop_map(|p| p.map(|v| f64::from(v) / 64.0))
 }
 
+/// Below the ball of the scene, and at three of its sides.
+const TOUCHING: [[f64; 3]; 4] =
+    [[40.0, 37.0, 30.0], [31.0, 45.0, 30.0], [40.0, 45.0, 21.0], [40.0, 45.0, 39.0]];
+
 fn points(collider: &Collider, body: &Body<'_>) -> Vec<ContactPoint> {
     let mut contacts = Contacts::default();
     let options = ContactOptions { prediction_voxels: 0.25, ..ContactOptions::default() };
@@ -49,7 +53,7 @@ proptest! {
         ];
         let rotation = [0.0, 0.382_683_43, 0.0, 0.923_879_5];
         let mut touching = 0;
-        for position in places {
+        for position in places.into_iter().chain(TOUCHING) {
             let body = |position: [f64; 3]| Body { parts: &shapes, position, rotation };
             let there = point_at(position, at);
             let (near, found) = (points(&origin, &body(position)), points(&far, &body(there)));
