@@ -1,14 +1,17 @@
 //! Who may do what.
 
 use std::fmt;
+use terravox::replicate::Guest;
 
-/// What the bearer of a token may do; the second includes the first.
+/// What the bearer of a token may do; each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
     /// See the world.
     Look,
     /// Change it.
     Edit,
+    /// Back it up.
+    Administer,
 }
 
 impl fmt::Display for Right {
@@ -16,11 +19,12 @@ impl fmt::Display for Right {
         f.write_str(match self {
             Right::Look => "look",
             Right::Edit => "edit",
+            Right::Administer => "administer",
         })
     }
 }
 
-/// Tokens and their rights. Without any, everyone who reaches the server may edit: a server
+/// Tokens and their rights. Without any, everyone who reaches the server may do everything: a server
 /// then listens on loopback only.
 ///
 /// ```
@@ -36,7 +40,7 @@ pub struct AccessList(Vec<(Vec<u8>, Right)>);
 
 impl AccessList {
     /// Most bytes of a token.
-    pub const MAX_TOKEN: usize = 256;
+    pub const MAX_TOKEN: usize = Guest::MAX_TOKEN;
 
     /// Lets the bearer of a token in.
     ///
@@ -57,7 +61,7 @@ impl AccessList {
     /// What the bearer of a token may do; `None`: nothing.
     pub fn right(&self, token: &[u8]) -> Option<Right> {
         if self.is_open() {
-            return Some(Right::Edit);
+            return Some(Right::Administer);
         }
         // Every token is compared whole, so that the time taken tells nothing.
         self.0.iter().filter(|entry| is_same(&entry.0, token)).map(|entry| entry.1).max()

@@ -86,15 +86,22 @@ impl FromStr for WorldAddress {
     }
 }
 
+impl WorldAddress {
+    /// Host and port, as HTTP has them.
+    pub(crate) fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
 impl fmt::Display for WorldAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.transport == Transport::WebSocket {
             f.write_str("ws://")?;
         }
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port)?,
-            false => write!(f, "{}:{}", self.host, self.port)?,
-        }
+        f.write_str(&self.authority())?;
         match self.world.is_empty() {
             true => Ok(()),
             false => write!(f, "/{}", self.world),

@@ -4,19 +4,30 @@ use crate::address::{Transport, WorldAddress};
 use crate::link::{self, Link, PATIENCE};
 use crate::quic;
 use crate::world::SERVER_ENDS;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use axum::http::header::{AUTHORIZATION, HOST};
 use futures_util::StreamExt;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quinn::Endpoint;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use terravox::edit::EditOp;
 use terravox::replicate::{Guest, LinkKind};
 use terravox::terrain::FillRequest;
+use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
+
+/// Most bytes of a response that are read.
+const MAX_RESPONSE: usize = 16 << 10;
 
 /// Why there is no connection, for a person to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +96,21 @@ impl Client {
         let guest = Guest::new(LinkKind::Reliable, &options.token);
         let (address, began) = (address.clone(), Instant::now());
         Ok(Client { guest, address, options, runtime, link, began, received: 0 })
+    }
+
+    /// Asks the server to save a world and to copy its file while it is served. Returns the path of
+    /// the copy, on the machine of the server, which has to be this one. Takes as long as writing the
+    /// copy.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or refuses, for example since the token is not for
+    /// [administering](crate::Right::Administer), or cannot write the copy.
+    pub fn back_up(
+        address: &WorldAddress,
+        options: &ClientOptions,
+    ) -> Result<PathBuf, ClientError> {
+        let asked = runtime()?.block_on(ask_for_backup(address, &options.token));
+        asked.map_err(|what| ClientError::new(format!("{address}: {what}")))
     }
 
     /// The guest: its world, edits and events.
@@ -201,12 +227,39 @@ async fn open_quic(address: &WorldAddress, options: &ClientOptions) -> Result<Ar
     Ok(link)
 }
 
+/// A path with the name of a world, if it has one.
+fn path_of(what: &str, world: &str) -> String {
+    match world.is_empty() {
+        true => format!("/{what}"),
+        false => format!("/{what}/{}", utf8_percent_encode(world, NON_ALPHANUMERIC)),
+    }
+}
+
+/// Posts the request for a backup. Returns the text of the response, or why there is none.
+async fn ask_for_backup(address: &WorldAddress, token: &[u8]) -> Result<PathBuf, String> {
+    let text = |error: &dyn fmt::Display| error.to_string();
+    let host = (address.host.as_str(), address.port);
+    let connected = timeout(PATIENCE, TcpStream::connect(host)).await;
+    let stream = connected.map_err(|_| "no answer within 10 s")?.map_err(|error| text(&error))?;
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| text(&error))?;
+    tokio::spawn(connection);
+    let request = Request::post(path_of("backup", &address.world))
+        .header(HOST, address.authority())
+        .header(AUTHORIZATION, [b"Bearer ", token].concat())
+        .body(Body::empty())
+        .map_err(|error| text(&error))?;
+    let response = sender.send_request(request).await.map_err(|error| text(&error))?;
+    let is_done = response.status().is_success();
+    let body = to_bytes(Body::new(response.into_body()), MAX_RESPONSE).await;
+    let body = body.map_err(|error| text(&error))?;
+    let line = String::from_utf8_lossy(&body).trim_end().to_owned();
+    if is_done { Ok(PathBuf::from(line)) } else { Err(line) }
+}
+
 async fn open_web_socket(address: &WorldAddress) -> Result<Arc<Link>, String> {
     let at = WorldAddress { world: String::new(), ..address.clone() };
-    let path = match address.world.is_empty() {
-        true => "/link".to_owned(),
-        false => format!("/link/{}", address.world),
-    };
+    let path = path_of("link", &address.world);
     let (socket, _) = tokio_tungstenite::connect_async(format!("{at}{path}"))
         .await
         .map_err(|error| error.to_string())?;

@@ -1,33 +1,34 @@
 //! Which connections are let in, and the worlds that they may ask for.
 
+use crate::access::AccessList;
 use crate::world::RunningWorld;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Connections by address.
+pub(crate) type ConnectionCounts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
 /// What all connections share.
 pub(crate) struct Gate {
     pub worlds: Vec<Arc<RunningWorld>>,
-    max_connections: usize,
-    max_per_address: usize,
-    counts: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    pub access: AccessList,
+    pub patience: Duration,
+    pub backup_folder: PathBuf,
+    pub max_connections: usize,
+    pub max_per_address: usize,
+    pub counts: ConnectionCounts,
 }
 
 /// The right of one connection to be there, counted until it is dropped.
 pub(crate) struct Pass {
     peer: IpAddr,
-    counts: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    counts: ConnectionCounts,
 }
 
 impl Gate {
-    pub fn new(
-        worlds: Vec<Arc<RunningWorld>>,
-        max_connections: usize,
-        max_per_address: usize,
-    ) -> Gate {
-        Gate { worlds, max_connections, max_per_address, counts: Arc::default() }
-    }
-
     /// Lets a connection in, unless there are too many.
     pub fn admit(&self, peer: IpAddr) -> Option<Pass> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);

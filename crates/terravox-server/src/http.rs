@@ -1,58 +1,151 @@
-//! HTTP: WebSockets that carry units, health, counters.
+//! HTTP: WebSockets that carry units, health, counters, backups.
 
+use crate::access::Right;
 use crate::gate::{Gate, Pass};
 use crate::link::{self, Link, PATIENCE};
 use crate::world::RunningWorld;
-use axum::Router;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{ConnectInfo, Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::extract::{Path, State};
+use axum::http::header::{AUTHORIZATION, CONNECTION, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::map_response;
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
 use futures_util::{SinkExt, StreamExt};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use terravox::replicate::Guest;
-use tokio::time::timeout;
+use terravox_store::Overwrite;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
 
-pub(crate) fn router(gate: Arc<Gate>) -> Router {
+/// Most bytes of the head of a request.
+const MAX_HEAD: usize = 16 << 10;
+
+/// What a connection is told that is one too many.
+const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\n\
+    Content-Length: 21\r\n\r\ntoo many connections\n";
+
+/// A status with a line of text.
+type Refusal = (StatusCode, String);
+
+fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Refusal {
+    (status, format!("{what}\n"))
+}
+
+/// Accepts connections. Each counts from here on, whether it asks for something or not.
+pub(crate) async fn listen(listener: TcpListener, gate: Arc<Gate>) {
+    let router = router(gate.clone());
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => match gate.admit(peer.ip()) {
+                Some(pass) => {
+                    tokio::spawn(converse(stream, router.clone(), pass, gate.patience));
+                }
+                // Best effort: it may be gone.
+                None => drop(stream.try_write(TOO_MANY)),
+            },
+            Err(error) => {
+                // Out of files, for example: those that end make room.
+                warn!("no connection accepted: {error}");
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Serves one request of a connection, which may become a WebSocket.
+async fn converse(stream: TcpStream, router: Router, pass: Pass, patience: Duration) {
+    let service = TowerToHyperService::new(router.layer(Extension(Arc::new(pass))));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(patience);
+    http.max_buf_size(MAX_HEAD);
+    let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    // Its peer knows why, or is gone.
+    let _ = connection.await;
+}
+
+fn router(gate: Arc<Gate>) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(metrics))
         .route("/link", get(link_to_first))
         .route("/link/{name}", get(link_to))
+        .route("/backup", post(back_up_first))
+        .route("/backup/{name}", post(back_up))
+        .layer(map_response(end_connection))
         .with_state(gate)
+}
+
+/// A connection is for one request: one that stays idle would keep others out.
+async fn end_connection(mut response: Response) -> Response {
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 async fn link_to_first(
     gate: State<Arc<Gate>>,
-    peer: ConnectInfo<SocketAddr>,
+    pass: Extension<Arc<Pass>>,
+    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
-) -> Response {
-    link_to(gate, Path(String::new()), peer, upgrade).await
+) -> Result<Response, Refusal> {
+    link_to(gate, Path(String::new()), pass, headers, upgrade).await
 }
 
 async fn link_to(
     State(gate): State<Arc<Gate>>,
     Path(name): Path<String>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Extension(pass): Extension<Arc<Pass>>,
+    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
-) -> Response {
-    let Some(world) = gate.world(name.as_bytes()).cloned() else {
-        return (StatusCode::NOT_FOUND, "there is no world of this name here\n").into_response();
-    };
-    let Some(pass) = gate.admit(peer.ip()) else {
-        return (StatusCode::TOO_MANY_REQUESTS, "too many connections\n").into_response();
-    };
-    upgrade
-        .max_message_size(Guest::MAX_UNIT)
-        .max_frame_size(Guest::MAX_UNIT)
-        .on_upgrade(move |socket| serve(socket, world, pass))
+) -> Result<Response, Refusal> {
+    check_origin(&headers, gate.access.is_open())?;
+    let world = world(&gate, &name)?;
+    let upgrade = upgrade.max_message_size(Guest::MAX_UNIT).max_frame_size(Guest::MAX_UNIT);
+    Ok(upgrade.on_upgrade(move |socket| serve(socket, world, pass)))
 }
 
-async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Pass) {
+fn world(gate: &Gate, name: &str) -> Result<Arc<RunningWorld>, Refusal> {
+    let unknown = || refusal(StatusCode::NOT_FOUND, "there is no world of this name here");
+    gate.world(name.as_bytes()).cloned().ok_or_else(unknown)
+}
+
+/// Refuses what a page of another site asks for, which a browser sends without a question. A server
+/// without tokens trusts who is on this machine, but not a name that merely leads here.
+fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    let (origin, host) = (text(origin), headers.get(HOST).map(text).unwrap_or_default());
+    let is_own = origin.split_once("://").is_some_and(|(_, site)| site == host);
+    match is_own && (!is_open || is_loopback_name(&host)) {
+        true => Ok(()),
+        false => Err(refusal(
+            StatusCode::FORBIDDEN,
+            format!("pages of {origin} may not use the server at {host}"),
+        )),
+    }
+}
+
+/// Whether a host, perhaps with a port, is this machine by its name.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
     let link = Arc::new(Link::new(pass.peer()));
     world.join(link.clone());
     let (mut send, receive) = socket.split();
@@ -70,6 +163,61 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Pass) {
     let _ = timeout(PATIENCE, send.send(Message::Close(Some(close)))).await;
     link.hang_up();
     world.wake();
+}
+
+async fn back_up_first(
+    gate: State<Arc<Gate>>,
+    pass: Extension<Arc<Pass>>,
+    headers: HeaderMap,
+) -> Result<String, Refusal> {
+    back_up(gate, Path(String::new()), pass, headers).await
+}
+
+/// Saves a world and copies its file; returns the path of the copy.
+async fn back_up(
+    State(gate): State<Arc<Gate>>,
+    Path(name): Path<String>,
+    Extension(pass): Extension<Arc<Pass>>,
+    headers: HeaderMap,
+) -> Result<String, Refusal> {
+    check_origin(&headers, gate.access.is_open())?;
+    check_administrator(&gate, &pass, &headers)?;
+    let world = world(&gate, &name)?;
+    let conflict = |_| refusal(StatusCode::CONFLICT, "a backup of this world is being written");
+    let _one = world.backup.try_lock().map_err(conflict)?;
+    let failed = |why: String| refusal(StatusCode::INTERNAL_SERVER_ERROR, why);
+    world.save().await.map_err(|why| failed(format!("not saved: {why}")))?;
+    let path = gate.backup_folder.join(format!("{}.{}.tvx", world.name, time_of_day()));
+    let path = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
+    let (store, target) = (world.store.clone(), path.clone());
+    let copy = tokio::task::spawn_blocking(move || store.back_up(target, Overwrite::No));
+    let copied = copy.await.map_err(|error| failed(error.to_string()))?;
+    copied.map_err(|error| failed(error.to_string()))?;
+    info!(world = world.name, path = %path.display(), "backed up");
+    Ok(format!("{}\n", path.display()))
+}
+
+/// The token travels unencrypted, so it is taken from this machine only.
+fn check_administrator(gate: &Gate, pass: &Pass, headers: &HeaderMap) -> Result<(), Refusal> {
+    let refused = |what| Err(refusal(StatusCode::FORBIDDEN, what));
+    if !pass.peer().to_canonical().is_loopback() {
+        return refused("ask on the machine of the server");
+    }
+    let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
+    let token = given.strip_prefix(b"Bearer ").unwrap_or_default();
+    match gate.access.right(token) {
+        Some(Right::Administer) => Ok(()),
+        Some(_) => refused("this token is not for administering"),
+        None => refused("this token is not known here"),
+    }
+}
+
+/// The time in UTC, as `2026-11-25T02-30-00Z`: colons are not allowed in all names of files.
+fn time_of_day() -> String {
+    let now = time::OffsetDateTime::now_utc();
+    let (month, day) = (u8::from(now.month()), now.day());
+    let (hour, minute, second) = now.to_hms();
+    format!("{:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}Z", now.year())
 }
 
 /// Counters in the text format of Prometheus.
@@ -101,4 +249,38 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_other_sites_are_refused() {
+        let check = |origin: Option<&str>, host: &str, is_open| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, host.parse().expect("a header"));
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, origin.parse().expect("a header"));
+            }
+            check_origin(&headers, is_open).is_ok()
+        };
+        // Programs send no origin.
+        assert!(check(None, "dig.example.org", true));
+        for local in ["localhost:4077", "127.0.0.1:4077", "[::1]:4077", "localhost"] {
+            assert!(check(Some(&format!("http://{local}")), local, true), "{local}");
+        }
+        assert!(!check(Some("https://evil.example"), "localhost:4077", true));
+        assert!(!check(Some("http://localhost:8000"), "localhost:4077", true));
+        assert!(!check(Some("null"), "localhost:4077", true));
+        // A name of another's that leads to this machine.
+        assert!(!check(Some("http://evil.example:4077"), "evil.example:4077", true));
+        assert!(check(Some("https://dig.example.org"), "dig.example.org", false));
+    }
+
+    #[test]
+    fn a_time_is_fit_for_the_name_of_a_file() {
+        let time = time_of_day();
+        assert!(time.len() == 20 && time.ends_with('Z') && !time.contains(':'), "{time}");
+    }
 }

@@ -14,8 +14,7 @@ use tokio::time::timeout;
 /// world makes no more while more wait for the socket.
 pub(crate) const MAX_QUEUED: usize = 64 << 10;
 
-/// How long a handshake, a greeting and a write may take, and a guest that takes nothing of what waits
-/// for it.
+/// How long a write may take; by default also a handshake, a request and a greeting.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Without anything to send for this long, an empty unit is sent.

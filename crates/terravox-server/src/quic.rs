@@ -4,7 +4,7 @@ use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, PinnedVerifier};
 use crate::error::ServerError;
 use crate::gate::{Gate, Pass};
-use crate::link::{self, Link, PATIENCE, UnitQueue};
+use crate::link::{self, Link, UnitQueue};
 use futures_util::{sink, stream};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
@@ -94,13 +94,14 @@ pub(crate) async fn listen(endpoint: Endpoint, gate: Arc<Gate>) {
 }
 
 async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Pass) {
-    let Ok(Ok(connection)) = timeout(PATIENCE, incoming).await else { return };
+    let patience = gate.patience;
+    let Ok(Ok(connection)) = timeout(patience, incoming).await else { return };
     let greeting = async {
         let (send, mut receive) = connection.accept_bi().await.ok()?;
         let name = read_frame(&mut receive, MAX_WORLD_NAME).await?;
         Some((send, receive, name))
     };
-    let Ok(Some((mut send, mut receive, name))) = timeout(PATIENCE, greeting).await else {
+    let Ok(Some((mut send, mut receive, name))) = timeout(patience, greeting).await else {
         return connection.close(DISMISSED, b"the name of a world was expected");
     };
     let Some(world) = gate.world(&name) else {

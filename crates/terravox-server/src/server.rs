@@ -4,7 +4,8 @@ use crate::access::AccessList;
 use crate::address::{DEFAULT_PORT, MAX_WORLD_NAME};
 use crate::certificate::{Certificate, Fingerprint, fingerprint};
 use crate::error::ServerError;
-use crate::gate::Gate;
+use crate::gate::{ConnectionCounts, Gate};
+use crate::link::PATIENCE;
 use crate::world::{self, RunningWorld, ServedWorld};
 use crate::{http, quic};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -30,12 +31,17 @@ pub struct ServerOptions {
     pub access: AccessList,
     /// What guests may cost; the generator is that of each world.
     pub host: HostOptions,
-    /// Most connections that carry units.
+    /// Most connections; each counts from when it is accepted.
     pub max_connections: usize,
-    /// Most connections from one address.
+    /// Most connections from one address. Behind a proxy, all have its address.
     pub max_connections_per_address: usize,
+    /// How long a handshake, a request and a greeting may take, and a guest that takes nothing of
+    /// what is sent to it.
+    pub patience: Duration,
     /// The folder of the certificate, which is made on the first start.
     pub certificate_folder: PathBuf,
+    /// The folder of backups, which has to be there.
+    pub backup_folder: PathBuf,
 }
 
 impl Default for ServerOptions {
@@ -47,7 +53,9 @@ impl Default for ServerOptions {
             host: HostOptions::default(),
             max_connections: 1024,
             max_connections_per_address: 256,
+            patience: PATIENCE,
             certificate_folder: PathBuf::from("."),
+            backup_folder: PathBuf::from("."),
         }
     }
 }
@@ -95,16 +103,22 @@ impl Server {
         let mut server = Server { worlds: Vec::new(), net: None, quic, http, fingerprint };
         for world in served {
             // On an error, the worlds that have started end.
-            let started = world::start(world, options.access.clone(), options.host.clone());
+            let ServerOptions { access, host, patience, .. } = &options;
+            let started = world::start(world, access.clone(), host.clone(), *patience);
             server.worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
         }
         let running = server.worlds.iter().map(|world| world.0.clone()).collect();
-        let ServerOptions { max_connections, max_connections_per_address, .. } = options;
-        let gate = Arc::new(Gate::new(running, max_connections, max_connections_per_address));
+        let gate = Arc::new(Gate {
+            worlds: running,
+            access: options.access,
+            patience: options.patience,
+            backup_folder: options.backup_folder,
+            max_connections: options.max_connections,
+            max_per_address: options.max_connections_per_address,
+            counts: ConnectionCounts::default(),
+        });
         runtime.spawn(quic::listen(endpoint, gate.clone()));
-        let service = http::router(gate.clone());
-        let service = service.into_make_service_with_connect_info::<SocketAddr>();
-        runtime.spawn(async move { axum::serve(listener, service).await });
+        runtime.spawn(http::listen(listener, gate.clone()));
         server.net = Some((runtime, gate));
         Ok(server)
     }

@@ -1,7 +1,7 @@
 //! A world that is served: its thread ticks the host and saves in the background.
 
 use crate::access::{AccessList, Right};
-use crate::link::{Link, PATIENCE};
+use crate::link::Link;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +16,7 @@ use terravox::replicate::{
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::{Store, StoreError};
+use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
 /// A tick begins at the latest after this time, and earlier when something arrived.
@@ -83,12 +84,29 @@ pub(crate) struct RunningWorld {
     pub name: String,
     pub counters: WorldCounters,
     arriving: Mutex<Vec<Arc<Link>>>,
+    /// Who waits until all that was edited is saved.
+    waiting_for_save: Mutex<Vec<SavedSender>>,
+    /// Its file.
+    pub store: Arc<Store>,
+    /// Held while a backup is written.
+    pub backup: tokio::sync::Mutex<()>,
     has_input: AtomicBool,
     is_ending: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
+/// Tells that a save ended, and how.
+type SavedSender = oneshot::Sender<Result<(), String>>;
+
 impl RunningWorld {
+    /// Saves all edits that were applied until now. Returns why that failed, if it did.
+    pub async fn save(&self) -> Result<(), String> {
+        let (saved, is_saved) = oneshot::channel();
+        self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).push(saved);
+        self.wake();
+        is_saved.await.unwrap_or_else(|_| Err(SERVER_ENDS.to_owned()))
+    }
+
     /// Adds a connection.
     pub fn join(&self, link: Arc<Link>) {
         self.arriving.lock().unwrap_or_else(PoisonError::into_inner).push(link);
@@ -116,20 +134,29 @@ pub(crate) fn start(
     served: ServedWorld,
     access: AccessList,
     options: HostOptions,
+    patience: Duration,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
     let ServedWorld { name, store, generate } = served;
     // Complete worlds never ask.
     let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
     let running = Arc::new(RunningWorld {
         name,
+        store: Arc::new(store),
+        backup: tokio::sync::Mutex::default(),
+        waiting_for_save: Mutex::default(),
         counters: WorldCounters::default(),
         arriving: Mutex::default(),
         has_input: AtomicBool::new(false),
         is_ending: AtomicBool::new(false),
         thread: OnceLock::new(),
     });
-    let mut ticker = Ticker::new(running.clone(), Arc::new(store), generate, access, options)?;
-    let handle = thread::spawn(move || ticker.run());
+    let mut ticker = Ticker::new(running.clone(), generate, access, options, patience)?;
+    let named = thread::Builder::new().name("terravox-world".to_owned());
+    let handle = named.spawn(move || ticker.run()).map_err(|source| StoreError::Io {
+        path: running.store.path().to_owned(),
+        doing: "start a thread for",
+        source,
+    })?;
     // Set once, here.
     let _ = running.thread.set(handle.thread().clone());
     Ok((running, handle))
@@ -152,21 +179,25 @@ struct Ticker {
     grid: VoxelGrid,
     generate: Generate,
     access: AccessList,
+    patience: Duration,
     seats: BTreeMap<u64, Seat>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
     leaving: Vec<(u64, String)>,
     saver: Saver,
+    /// Who waits for the save that is not begun yet.
+    waiting_for_save: Vec<SavedSender>,
     began: Instant,
 }
 
 impl Ticker {
     fn new(
         running: Arc<RunningWorld>,
-        store: Arc<Store>,
         generate: Generate,
         access: AccessList,
         mut options: HostOptions,
+        patience: Duration,
     ) -> Result<Ticker, StoreError> {
+        let store = running.store.clone();
         let info = store.info();
         options.generator = None;
         let mut edited = Vec::new();
@@ -191,8 +222,20 @@ impl Ticker {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let saver = Saver::start(store.clone(), generate.clone());
-        let (seats, leaving, began) = (BTreeMap::new(), Vec::new(), Instant::now());
-        Ok(Ticker { running, store, host, grid, generate, access, seats, leaving, saver, began })
+        Ok(Ticker {
+            running,
+            store,
+            host,
+            grid,
+            generate,
+            access,
+            patience,
+            seats: BTreeMap::new(),
+            leaving: Vec::new(),
+            saver,
+            waiting_for_save: Vec::new(),
+            began: Instant::now(),
+        })
     }
 
     /// Ticks until the world ends; returns whether all is saved.
@@ -241,7 +284,7 @@ impl Ticker {
         let seats = &self.seats;
         let mut decide =
             |guest: u64, _: &EditOp| match seats.get(&guest).and_then(|seat| seat.right.get()) {
-                Some(Right::Edit) => Verdict::Accept,
+                Some(Right::Edit | Right::Administer) => Verdict::Accept,
                 _ => Verdict::Refuse("your token is for looking only".to_owned()),
             };
         let mut world = HostWorld {
@@ -299,10 +342,10 @@ impl Ticker {
         for (&guest, seat) in &mut self.seats {
             if seat.link.is_gone() {
                 self.host.disconnect(guest, "the connection is gone");
-            } else if seat.right.get().is_none() && now - seat.since > PATIENCE {
-                self.host.disconnect(guest, "no greeting came within 10 s");
-            } else if now - seat.moved > PATIENCE {
-                self.host.disconnect(guest, "nothing that was sent was taken for 10 s");
+            } else if seat.right.get().is_none() && now - seat.since > self.patience {
+                self.host.disconnect(guest, "no greeting came in time");
+            } else if now - seat.moved > self.patience {
+                self.host.disconnect(guest, "nothing that was sent was taken in time");
             }
         }
         let mut unit = Vec::new();
@@ -332,32 +375,41 @@ impl Ticker {
 
     /// Begins to save what is unsaved; at the end, waits until it is. Returns whether all is saved.
     fn save(&mut self, is_last: bool) -> bool {
-        let counters = &self.running.counters;
+        let running = self.running.clone();
+        let counters = &running.counters;
         loop {
             if let Some(saved) = self.saver.finished(is_last) {
-                match saved.result {
+                match &saved.result {
                     Ok(()) => {
                         self.grid.mark_saved(&saved.unsaved.chunks);
                         counters.edits_saved.store(saved.edits, Ordering::Release);
                         counters.saves.fetch_add(1, Ordering::Relaxed);
                     }
                     Err(reason) => {
-                        error!(world = self.running.name, %reason, "not saved; tried again");
+                        error!(world = running.name, %reason, "not saved; tried again");
                         counters.failed_saves.fetch_add(1, Ordering::Relaxed);
-                        if is_last {
-                            return false;
-                        }
                     }
                 }
+                let result = saved.result.map_err(|reason| reason.to_string());
+                tell(saved.waiting, &result);
+                if is_last && result.is_err() {
+                    return false;
+                }
             }
+            let mut waiting =
+                running.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner);
+            self.waiting_for_save.append(&mut waiting);
+            drop(waiting);
             if self.grid.is_saved() {
                 let edits = counters.edits_applied.load(Ordering::Relaxed);
                 counters.edits_saved.store(edits, Ordering::Release);
+                tell(std::mem::take(&mut self.waiting_for_save), &Ok(()));
                 return true;
             }
-            if self.saver.is_ready(is_last) {
+            if self.saver.is_ready(is_last || !self.waiting_for_save.is_empty()) {
                 let edits = counters.edits_applied.load(Ordering::Relaxed);
-                self.saver.begin(UnsavedChanges::from(self.grid.unsaved()), edits);
+                let waiting = std::mem::take(&mut self.waiting_for_save);
+                self.saver.begin(UnsavedChanges::from(self.grid.unsaved()), edits, waiting);
             }
             if !is_last {
                 return false;
@@ -366,18 +418,30 @@ impl Ticker {
     }
 }
 
+/// Tells all who waited for a save. Who went away meanwhile need not know.
+fn tell(waiting: Vec<SavedSender>, result: &Result<(), String>) {
+    for sender in waiting {
+        let _ = sender.send(result.clone());
+    }
+}
+
 /// What a save wrote.
 struct FinishedSave {
     unsaved: UnsavedChanges,
     /// Edits before it began.
     edits: u64,
+    /// Who waited for it.
+    waiting: Vec<SavedSender>,
     result: Result<(), StoreError>,
 }
+
+/// What is to be saved; see [`FinishedSave`].
+type SaveJob = (UnsavedChanges, u64, Vec<SavedSender>);
 
 /// The thread that writes.
 struct Saver {
     /// Taken at the end, which ends the thread.
-    to_thread: Option<Sender<(UnsavedChanges, u64)>>,
+    to_thread: Option<Sender<SaveJob>>,
     thread: Option<JoinHandle<()>>,
     finished: Receiver<FinishedSave>,
     is_busy: bool,
@@ -386,13 +450,13 @@ struct Saver {
 
 impl Saver {
     fn start(store: Arc<Store>, generate: Generate) -> Saver {
-        let (to_thread, jobs) = mpsc::channel::<(UnsavedChanges, u64)>();
+        let (to_thread, jobs) = mpsc::channel::<SaveJob>();
         let (done, finished) = mpsc::channel();
         let thread = thread::spawn(move || {
-            for (unsaved, edits) in jobs {
+            for (unsaved, edits, waiting) in jobs {
                 let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
                 let result = store.save(&unsaved, fill).map(drop);
-                if done.send(FinishedSave { unsaved, edits, result }).is_err() {
+                if done.send(FinishedSave { unsaved, edits, waiting, result }).is_err() {
                     return;
                 }
             }
@@ -401,13 +465,14 @@ impl Saver {
         Saver { to_thread, thread, finished, is_busy: false, rests_since: Instant::now() }
     }
 
-    fn is_ready(&self, is_last: bool) -> bool {
-        !self.is_busy && (is_last || self.rests_since.elapsed() >= SAVE_PAUSE)
+    /// Whether the next save may begin; one that is urgent does not wait for a pause.
+    fn is_ready(&self, is_urgent: bool) -> bool {
+        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= SAVE_PAUSE)
     }
 
-    fn begin(&mut self, unsaved: UnsavedChanges, edits: u64) {
+    fn begin(&mut self, unsaved: UnsavedChanges, edits: u64, waiting: Vec<SavedSender>) {
         if let Some(thread) = &self.to_thread {
-            self.is_busy = thread.send((unsaved, edits)).is_ok();
+            self.is_busy = thread.send((unsaved, edits, waiting)).is_ok();
         }
     }
 

@@ -11,7 +11,8 @@ use terravox::replicate::{GuestEvent, Interest};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, MipBlock, VoxelPos};
 use terravox_server::{
-    AccessList, Client, ClientOptions, Right, ServedWorld, Server, ServerOptions, WorldAddress,
+    AccessList, Client, ClientOptions, Right, ServedWorld, Server, ServerOptions, Transport,
+    WorldAddress,
 };
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
@@ -51,8 +52,25 @@ fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
         store: Store::open(&path)?,
         generate: Some(Arc::new(waves)),
     };
-    let certificate_folder = folder.to_owned();
-    let options = ServerOptions { port: 0, access, certificate_folder, ..ServerOptions::default() };
+    let options = ServerOptions { access, ..options(folder) };
+    Ok(Server::start(vec![world], options)?)
+}
+
+fn options(folder: &Path) -> ServerOptions {
+    ServerOptions {
+        port: 0,
+        certificate_folder: folder.to_owned(),
+        backup_folder: folder.to_owned(),
+        ..ServerOptions::default()
+    }
+}
+
+/// Serves an empty world that is complete.
+fn serve_air(folder: &Path, name: &str, options: ServerOptions) -> Result<Server, Box<dyn Error>> {
+    let info = WorldInfo::complete(Placement::default());
+    let path = folder.join(format!("{name}.tvx"));
+    let store = Store::create(path, &info, Overwrite::No)?.finish()?;
+    let world = ServedWorld { name: name.into(), store, generate: None };
     Ok(Server::start(vec![world], options)?)
 }
 
@@ -210,16 +228,8 @@ fn tokens_say_who_may_look_and_who_may_edit() -> Outcome {
 #[test]
 fn a_server_that_others_can_reach_needs_tokens() -> Outcome {
     let folder = Folder::new("open");
-    let info = WorldInfo::complete(Placement::default());
-    let path = folder.0.join("a.tvx");
-    let store = Store::create(&path, &info, Overwrite::No)?.finish()?;
-    let world = ServedWorld { name: "a".into(), store, generate: None };
-    let options = ServerOptions {
-        address: [0, 0, 0, 0].into(),
-        certificate_folder: folder.0.clone(),
-        ..ServerOptions::default()
-    };
-    let error = Server::start(vec![world], options).err().ok_or("it started")?.to_string();
+    let options = ServerOptions { address: [0, 0, 0, 0].into(), ..options(&folder.0) };
+    let error = serve_air(&folder.0, "a", options).err().ok_or("it started")?.to_string();
     assert!(error.contains("tokens"), "{error}");
     Ok(())
 }
@@ -247,5 +257,100 @@ fn a_world_that_is_not_there_and_nonsense_are_answered_with_a_reason() -> Outcom
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
     stream.read_to_string(&mut health)?;
     assert!(health.contains("terravox_guests{world=\"waves\"} 0"), "{health}");
+    Ok(server.stop()?)
+}
+
+/// All that a server sends on a connection, until it ends it.
+fn read_to_end(mut stream: TcpStream) -> String {
+    let mut text = Vec::new();
+    // One that is refused before it is read ends with an error.
+    let _ = stream.read_to_end(&mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn connections_that_ask_for_nothing_count_and_are_ended() -> Outcome {
+    let folder = Folder::new("half-open");
+    let patience = Duration::from_millis(300);
+    let options = ServerOptions { patience, max_connections: 12, ..options(&folder.0) };
+    let server = serve_air(&folder.0, "a", options)?;
+    let mut half_open = Vec::new();
+    for number in 0..12 {
+        let mut stream = TcpStream::connect(server.http_address())?;
+        // Some say nothing at all, some never end.
+        if number % 2 == 0 {
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: ")?;
+        }
+        half_open.push(stream);
+    }
+    let refused = read_to_end(TcpStream::connect(server.http_address())?);
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("too many"), "{refused}");
+    assert!(Client::connect(&quic(&server), ClientOptions::default()).is_err());
+    for stream in half_open {
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        let end = read_to_end(stream);
+        assert!(end.is_empty() || end.starts_with("HTTP/1.1 408"), "{end}");
+    }
+    // All are gone; a connection serves one request, so that it does not stay.
+    let mut health = TcpStream::connect(server.http_address())?;
+    health.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")?;
+    let text = read_to_end(health);
+    assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("ok\n"), "{text}");
+    let mut client = Client::connect(&quic(&server), ClientOptions::default())?;
+    client.poll(waves)?;
+    Ok(server.stop()?)
+}
+
+#[test]
+fn a_guest_that_does_not_greet_is_told_so() -> Outcome {
+    let folder = Folder::new("silent");
+    let patience = Duration::from_millis(300);
+    let options = ServerOptions { patience, ..options(&folder.0) };
+    let server = serve_air(&folder.0, "a b", options)?;
+    // The name of the world has a space.
+    let mut stream = TcpStream::connect(server.http_address())?;
+    stream.write_all(
+        b"GET /link/a%20b HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    )?;
+    let text = read_to_end(stream);
+    assert!(text.contains("no greeting came in time"), "{text}");
+    let named = WorldAddress { world: "a b".into(), ..web_socket(&server) };
+    let mut client = Client::connect(&named, ClientOptions::default())?;
+    client.poll(waves)?;
+    Ok(server.stop()?)
+}
+
+#[test]
+fn a_world_is_backed_up_while_it_is_dug_slow() -> Outcome {
+    let folder = Folder::new("backup");
+    let mut access = AccessList::default();
+    access.add("builder", Right::Edit);
+    access.add("keeper", Right::Administer);
+    let server = serve(&folder.0, access)?;
+    let with = |token: &str| ClientOptions { token: token.into(), ..ClientOptions::default() };
+    let mut ada = Client::connect(&quic(&server), with("builder"))?;
+    until(&mut [&mut ada], all_settled)?;
+    ada.guest().edit(&EditOp::fill_ball(17, [0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut ada], all_settled)?;
+    // The scheme does not matter; by default both have one port.
+    let address = WorldAddress { transport: Transport::Quic, ..web_socket(&server) };
+    for (token, reason) in [("builder", "not for administering"), ("guess", "not known")] {
+        let refused = Client::back_up(&address, &with(token)).err().ok_or("allowed")?;
+        assert!(refused.to_string().contains(reason), "{refused}");
+    }
+    // What was confirmed before it is in it; a save is not waited for.
+    let copy = Client::back_up(&address, &with("keeper"))?;
+    ada.guest().edit(&EditOp::fill_ball(18, [0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut ada], all_settled)?;
+    let mut cells = DenseBox::default();
+    let centre = VoxelPos::from([0, 20, 0]);
+    let store = Store::open(&copy)?;
+    store.cells(terravox::voxel::Region::one(centre), 0, &mut cells)?;
+    assert_eq!(cells.cell(centre).material, 17);
+    assert!(store.verify()?.bad.is_empty());
+    let other = WorldAddress { world: "caves".into(), ..address };
+    let unknown = Client::back_up(&other, &with("keeper")).err().ok_or("it is there")?;
+    assert!(unknown.to_string().contains("no world of this name"), "{unknown}");
     Ok(server.stop()?)
 }

@@ -83,7 +83,7 @@ impl Deref for Draft {
 }
 
 /// Whether a world may be put at `target`. Returns the file that is there, locked.
-fn check_place(target: &Path, overwrite: Overwrite) -> Result<Option<File>, StoreError> {
+pub(crate) fn check_place(target: &Path, overwrite: Overwrite) -> Result<Option<File>, StoreError> {
     match (fs::symlink_metadata(target), overwrite) {
         (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         (Err(source), _) => {

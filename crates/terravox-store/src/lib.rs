@@ -51,6 +51,7 @@
 //!   [`Store::repair`] keeps all that is whole.
 //! - Any bytes are safe to open: reading ends, within memory bounded by the length of the file.
 
+mod backup;
 mod bodies;
 mod copy;
 mod create;

@@ -1,14 +1,13 @@
 //! An open world file: its description, extra data, statistics and maintenance.
 
-use crate::copy::copy_whole;
 use crate::database::{
     self, CELLS, Db, EXTRA, INFO_KEYS, LISTED, extra_key, listing_key, lost_part, page_of_key,
-    part_of, store_error, value_error,
+    store_error, value_error,
 };
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
 use crate::listing::{Listing, page_of};
-use crate::partial::{PartialFile, followed};
+use crate::partial::followed;
 use crate::tree::{ReadTree, Transaction, TreeError, TreeReader, TreeSnapshot};
 use crate::value::ValueError;
 use std::path::{Path, PathBuf};
@@ -425,22 +424,7 @@ impl Store {
     /// new file is in place, but perhaps not after a power cut.
     pub fn compact(&mut self) -> Result<(), StoreError> {
         self.db.check_writable(&self.path)?;
-        let (partial, db) = PartialFile::create(&self.file, &self.path)?;
-        let mut damage = None;
-        let copied = copy_whole(
-            &self.db.snapshot(),
-            db.tree(),
-            // Other keys are in no honest file.
-            |key| part_of(key) != StoredPart::Index,
-            |part| {
-                damage.get_or_insert(part);
-            },
-        );
-        copied.map_err(|error| store_error(error, &self.path, "compact the world"))?;
-        if let Some(damage) = damage {
-            let BadPart { part, what } = database::damaged_part(&damage);
-            return Err(self.damaged_error(part, what));
-        }
+        let (partial, db) = self.write_copy(&self.file, &self.path)?;
         db.sync(&self.path)?;
         let placed = partial.place(&self.file, &self.path);
         if matches!(placed, Ok(()) | Err(StoreError::Unsure { .. })) {

@@ -10,7 +10,7 @@ pub use groups::{
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
-pub use online::{JoinArgs, LogChoice, ServeArgs, token};
+pub use online::{BackupArgs, JoinArgs, LogChoice, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -125,6 +125,10 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_help = online::JOIN_HELP)]
     Join(Box<JoinArgs>),
+    /// Copy a world that is served
+    #[cfg(feature = "server")]
+    #[command(after_help = online::BACKUP_HELP)]
+    Backup(BackupArgs),
 }
 
 impl Command {
@@ -148,6 +152,8 @@ impl Command {
             Command::Serve(_) => "serve",
             #[cfg(feature = "server")]
             Command::Join(_) => "join",
+            #[cfg(feature = "server")]
+            Command::Backup(_) => "backup",
         }
     }
 

@@ -32,7 +32,7 @@ pub struct ServeArgs {
     /// The port: UDP for QUIC, TCP for WebSocket; 0: any
     #[arg(long, default_value_t = DEFAULT_PORT, value_name = "PORT")]
     pub port: u16,
-    /// A token and the right of its bearer: look:WORD or edit:WORD. Other users of this machine
+    /// A token and the right of its bearer: look:WORD, edit:WORD or administer:WORD. Other users of this machine
     /// can see arguments: see --tokens
     #[arg(long, value_parser = token, value_name = "RIGHT:WORD")]
     pub token: Vec<(Right, String)>,
@@ -50,6 +50,9 @@ pub struct ServeArgs {
     /// Folder of the certificate [default: that of the first world]
     #[arg(long, value_name = "FOLDER")]
     pub certificate: Option<PathBuf>,
+    /// Folder of backups [default: that of the first world]
+    #[arg(long, value_name = "FOLDER")]
+    pub backups: Option<PathBuf>,
     /// What is logged on standard error
     #[arg(long, value_enum, default_value_t = LogChoice::Info, value_name = "LEVEL")]
     pub log: LogChoice,
@@ -73,12 +76,35 @@ pub fn token(text: &str) -> Result<(Right, String), String> {
     let (right, word) = match text.split_once(':') {
         Some(("look", word)) => (Right::Look, word),
         Some(("edit", word)) => (Right::Edit, word),
-        _ => return Err("give look:WORD or edit:WORD".to_owned()),
+        Some(("administer", word)) => (Right::Administer, word),
+        _ => return Err("give look:WORD, edit:WORD or administer:WORD".to_owned()),
     };
     match word.len() {
         1..=AccessList::MAX_TOKEN => Ok((right, word.to_owned())),
         _ => Err(format!("a token has 1 to {} bytes", AccessList::MAX_TOKEN)),
     }
+}
+
+/// Help of `backup`.
+pub const BACKUP_HELP: &str = "\
+Example:
+  terravox backup localhost
+  terravox backup localhost/caves --token WORD
+
+The server saves, then copies the file of the world as it is then, while guests dig on. The copy
+is in the folder --backups of terravox serve; its path is printed. Older copies are not removed.
+The command runs on the machine of the server. A server that has tokens wants one for
+administering.";
+
+/// Arguments of `backup`.
+#[derive(Debug, Args)]
+pub struct BackupArgs {
+    /// The world: HOST[:PORT][/WORLD]
+    #[arg(value_name = "ADDRESS")]
+    pub address: WorldAddress,
+    /// The token for administering
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "WORD")]
+    pub token: String,
 }
 
 /// Help of `join`.

@@ -45,6 +45,8 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Serve(args) => serve::run(args, &console),
         #[cfg(feature = "server")]
         Command::Join(args) => join::run(args, &console),
+        #[cfg(feature = "server")]
+        Command::Backup(args) => serve::back_up(args),
     };
     console.finish(&report?)
 }

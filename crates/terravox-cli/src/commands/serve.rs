@@ -1,7 +1,7 @@
-//! `serve`: lets many people see and dig worlds.
+//! `serve` and `backup`: lets many people see and dig worlds, and copies them meanwhile.
 
 use super::{generate, import};
-use crate::args::{HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
+use crate::args::{BackupArgs, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view::{generator_of, hills_seed, make_ground};
@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use terravox::terrain::FillRequest;
-use terravox_server::{AccessList, Generate, ServedWorld, Server, ServerOptions};
+use terravox_server::{
+    AccessList, Client, ClientOptions, Generate, ServedWorld, Server, ServerOptions,
+};
 use terravox_store::Store;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -32,6 +34,10 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     let files = files?;
     let served: CliResult<Vec<ServedWorld>> = files.iter().map(|file| open(file)).collect();
     let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
+    let backup_folder = args.backups.clone().unwrap_or_else(|| folder_of(&files[0]));
+    if !backup_folder.is_dir() {
+        return Err(Failure::of(&backup_folder, "there is no such folder; make it first"));
+    }
     start_log(args.log);
     let start = Instant::now();
     let options = ServerOptions {
@@ -41,6 +47,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
         max_connections: args.max_connections,
         max_connections_per_address: args.max_connections_per_address,
         certificate_folder,
+        backup_folder,
         ..ServerOptions::default()
     };
     let server = Server::start(served?, options).map_err(Failure::new)?;
@@ -51,6 +58,16 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     report.line("worlds", "worlds", names.join(", "), json!(names));
     report.time("served_ms", "served", start.elapsed());
     report.text_only("saved", "everything");
+    Ok(report)
+}
+
+/// Asks a server for a copy of a world.
+pub fn back_up(args: &BackupArgs) -> CliResult<Report> {
+    let options =
+        ClientOptions { token: args.token.clone().into_bytes(), ..ClientOptions::default() };
+    let copy = Client::back_up(&args.address, &options).map_err(Failure::new)?;
+    let mut report = Report::new("backup");
+    report.line("copy", "copy", copy.display().to_string(), json!(copy.to_string_lossy()));
     Ok(report)
 }
 
@@ -96,7 +113,10 @@ fn access(args: &ServeArgs) -> CliResult<AccessList> {
             access.add(word, right);
         }
         if access.is_open() {
-            return Err(Failure::of(path, "has no token; give look:WORD or edit:WORD on a line"));
+            return Err(Failure::of(
+                path,
+                "has no token; give look:WORD, edit:WORD or administer:WORD on a line",
+            ));
         }
     }
     Ok(access)

@@ -160,7 +160,10 @@ fn what_cannot_be_served_or_joined_is_refused_in_one_line() {
     folder.report(&["generate", "land.tvx", "--size", "32"]);
     folder.refused(&["serve", "none.tvx"], &["none.tvx", "cannot be read"]);
     folder.refused(&["serve", "land.tvx", "--address", "0.0.0.0"], &["--token"]);
-    folder.refused(&["serve", "land.tvx", "--token", "word"], &["look:WORD or edit:WORD"]);
+    folder.refused(
+        &["serve", "land.tvx", "--token", "word"],
+        &["look:WORD, edit:WORD or administer:WORD"],
+    );
     folder.refused(&["serve", "hills:x"], &["the seed is not an integer"]);
     folder.refused(&["join", "http://localhost"], &["ws://HOST:PORT"]);
     let port = free_port();
@@ -253,4 +256,28 @@ fn nothing_that_was_saved_is_lost_when_the_server_is_killed_under_load_slow() {
         assert_eq!(store.verify().expect("whole").bad, []);
     }
     println!("{} saved edits after {kills} kills, none lost", all.len());
+}
+
+#[test]
+fn a_served_world_is_backed_up_by_command_slow() {
+    let folder = Folder::new();
+    let served = serve(&folder, "hills:3", free_port());
+    let address = format!("localhost:{}", served.port);
+    let view = ["--camera", "0,60,0", "--distance", "200", "--detail", "1"];
+    join(&folder, &address, &[&view[..], &["--dig", "0,40,0", "--radius", "30"]].concat());
+    let backup = |address: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
+        command.args(["backup", address, "--json"]).current_dir(&folder.0);
+        command.output().expect("the program runs")
+    };
+    let copy = report(&backup(&address))["copy"].as_str().expect("a path").to_owned();
+    served.terminate();
+    // The copy is a world of its own, with the dig.
+    let [copy, world] = [copy.as_str(), "hills-3.tvx"].map(|name| {
+        let store = Store::open(folder.0.join(name)).expect("a world");
+        store.chunks().expect("its chunks")
+    });
+    assert!(!copy.is_empty() && copy == world);
+    let refused = backup(&address);
+    assert!(!refused.status.success() && text(&refused.stdout).contains("\"exit_code\":2"));
 }

@@ -1,8 +1,10 @@
 //! The guest: it holds part of a host's world, and shows its own edits at once.
 
 use super::delta::block_digest;
-use super::interest::Interest;
-use super::message::{GeneratorId, MAX_MESSAGE, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
+use super::interest::{Interest, WatchedFrom};
+use super::message::{
+    GeneratorId, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo,
+};
 use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
 use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
@@ -89,6 +91,8 @@ pub struct Guest {
     parked: Option<ToGuest>,
     /// Blocks from before the link broke, to be asked for again, coarse ones last.
     unasked: Vec<MipBlock>,
+    /// `None` if what is wanted is to be found again.
+    watched: Option<WatchedFrom>,
     events: VecDeque<GuestEvent>,
     editor: Editor,
 }
@@ -99,7 +103,7 @@ impl Guest {
     /// # Panics
     /// If the token has more than 256 bytes.
     pub fn new(link: LinkKind, token: &[u8]) -> Guest {
-        assert!(token.len() <= super::message::MAX_TOKEN, "a token has at most 256 bytes");
+        assert!(token.len() <= Guest::MAX_TOKEN, "a token has at most 256 bytes");
         let mut guest = Guest {
             pipe: Pipe::new(link),
             token: token.to_vec(),
@@ -112,6 +116,7 @@ impl Guest {
             edits_taken: 0,
             parked: None,
             unasked: Vec::new(),
+            watched: None,
             events: VecDeque::new(),
             editor: Editor::default(),
         };
@@ -125,7 +130,7 @@ impl Guest {
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken, self.parked) = (false, 0, None);
-        self.info = None;
+        (self.info, self.watched) = (None, None);
         self.events.retain(|event| !matches!(event, GuestEvent::Welcome { .. }));
         let lost = std::mem::take(&mut self.predictions);
         lost.iter().for_each(|prediction| self.note_ended(prediction.region));
@@ -171,6 +176,9 @@ impl Guest {
         self.pipe.transmit(now_us, out)
     }
 
+    /// Most bytes of an access token.
+    pub const MAX_TOKEN: usize = MAX_TOKEN;
+
     /// Most bytes of a unit.
     pub const MAX_UNIT: usize = MAX_UNIT;
 
@@ -193,6 +201,7 @@ impl Guest {
         let is_same = self.replica.as_ref().is_some_and(|replica| replica.is_of(info, maker));
         if !is_same {
             self.replica = Some(Replica::new(info, maker));
+            self.watched = None;
         }
         self.is_started = true;
         self.send(EDITS, &ToHost::Start { makes_ground });
@@ -231,20 +240,23 @@ impl Guest {
         }
     }
 
-    /// Says what is to be seen: the positions of viewers, in voxels. Call it when they moved some
-    /// voxels.
+    /// Says what is to be seen: the positions of viewers, in voxels. Call it once a frame; it takes
+    /// time only when a viewer has moved two voxels.
     pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
         // After a break, first all that was there is asked for again.
         let is_ready = self.is_started && self.unasked.is_empty();
         let Some(replica) = self.replica.as_mut().filter(|_| is_ready) else { return };
-        let kept: rustc_hash::FxHashSet<_> =
-            interest.kept().wanted(viewers, replica.max_mip).into_iter().collect();
+        if self.watched.as_ref().is_some_and(|from| from.holds_for(viewers, interest)) {
+            return;
+        }
+        self.watched = Some(WatchedFrom::new(viewers, interest));
+        let kept = interest.kept().wanted(viewers, replica.max_mip);
         let mut dropped: Vec<_> =
             replica.blocks.keys().copied().filter(|block| !kept.contains(block)).collect();
         dropped.sort_unstable();
-        let wanted = interest.wanted(viewers, replica.max_mip);
-        let new: Vec<_> =
-            wanted.into_iter().filter(|block| !replica.blocks.contains_key(block)).collect();
+        let wanted = interest.wanted(viewers, replica.max_mip).into_iter();
+        let new = wanted.filter(|block| !replica.blocks.contains_key(block));
+        let new = Interest::in_order(new, viewers);
         replica.forget(&dropped);
         for &block in &new {
             replica.blocks.insert(block, BlockState::Wanted);

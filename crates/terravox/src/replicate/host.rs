@@ -7,11 +7,14 @@ use super::options::HostOptions;
 use super::pipe::{BULK, EDITS};
 use super::subscription::NextBlock;
 use super::truth::{HostWorld, Truth, digest_of};
+use super::whole::{WholeBlock, WholeBlocks, WholeCells};
 use super::{LinkKind, PipeError, Verdict};
 use crate::codec::BitRle;
 use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
 use crate::terrain::FillRequest;
-use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
+use crate::voxel::{
+    ChunkPos, DenseBox, Kind, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks,
+};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -75,6 +78,7 @@ pub enum HostEvent {
 pub struct Host {
     options: HostOptions,
     truth: Truth,
+    whole: WholeBlocks,
     editor: Editor,
     guests: FxHashMap<u64, HostedGuest>,
     /// In the order in which they came.
@@ -100,6 +104,7 @@ impl Host {
         assert!(max_mip <= MAX_FAR_MIP, "HostOptions::max_mip is {max_mip}; at most 12");
         Host {
             truth: Truth::new(max_mip),
+            whole: WholeBlocks::default(),
             editor: Editor::new(options.edit_limits),
             options,
             guests: FxHashMap::default(),
@@ -189,7 +194,7 @@ impl Host {
 
     /// Bytes of memory for what is known of the world besides its grid.
     pub fn memory(&self) -> usize {
-        self.truth.memory()
+        self.truth.memory() + self.whole.memory()
     }
 
     /// Writes the next unit for a guest, or returns false: nothing is to be sent to it now.
@@ -230,11 +235,17 @@ impl Host {
     /// Tells all guests of a change that the game made itself, in voxels. Chunks that are not held
     /// count as unchanged.
     pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
-        for region in self.truth.follow(world, region) {
+        for region in self.follow(world, region) {
             for entry in self.guests.values_mut() {
                 entry.blocks.mark(region, self.options.max_mip);
             }
         }
+    }
+
+    /// Follows a change of a region; returns the parts that can have changed.
+    fn follow(&mut self, world: &HostWorld<'_>, region: Region) -> Vec<Region> {
+        self.whole.forget(region, self.options.max_mip);
+        self.truth.follow(world, region)
     }
 
     /// Applies an operation of the game itself, in voxels, and tells all guests.
@@ -387,7 +398,7 @@ impl Host {
             self.truth.load(world, region).map_err(unavailable)?;
         }
         let summary = self.editor.apply(world.grid, op, history).map_err(|e| e.to_string())?;
-        self.truth.follow(world, summary.region);
+        self.follow(world, summary.region);
         Ok((summary, reach.read))
     }
 
@@ -445,7 +456,7 @@ impl Host {
                     continue;
                 }
                 Some(next) => {
-                    own_reads -= 1;
+                    own_reads -= u32::from(!self.is_encoded(&entry, next));
                     let is_sent = self.send_next(&mut entry, world, next);
                     if !is_sent {
                         entry.blocks.put_back(next);
@@ -468,71 +479,97 @@ impl Host {
         entry.makes_ground && !self.truth.is_edited(block)
     }
 
-    /// Reads a block and queues what the guest needs of it; false if it is not available now.
+    /// Whether a block need not be read.
+    fn is_encoded(&self, entry: &HostedGuest, next: NextBlock) -> bool {
+        matches!(next, NextBlock::Whole(block, _)
+            if self.whole.get((block, entry.makes_ground)).is_some())
+    }
+
+    /// Queues what the guest needs of a block; false if its cells are not available now.
     fn send_next(
         &mut self,
         entry: &mut HostedGuest,
         world: &HostWorld<'_>,
         next: NextBlock,
     ) -> bool {
-        let (NextBlock::Whole(block, _) | NextBlock::Part(block, _)) = next;
-        if !self.truth.read(world, block, &mut self.cells) {
-            return false;
-        }
         match next {
             NextBlock::Part(block, region) => {
-                self.send_box(entry, world, block, Under::Held, region);
+                let is_read = self.truth.read(world, block, &mut self.cells);
+                if is_read {
+                    let mut code = Vec::new();
+                    let kinds = world.grid.materials().kinds();
+                    BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
+                    let cells = WholeCells { under: Under::Held, region, code };
+                    queue_cells(entry, block, &cells, kinds);
+                }
+                is_read
             }
             NextBlock::Whole(block, known) => self.send_whole(entry, world, block, known),
         }
-        true
     }
 
-    /// Queues all cells of a block, which was read.
+    /// Queues all cells of a block; false if they are not available now.
     fn send_whole(
         &mut self,
         entry: &mut HostedGuest,
         world: &HostWorld<'_>,
         block: MipBlock,
         known: Option<u64>,
-    ) {
-        let kinds = world.grid.materials().kinds();
-        if known.is_some_and(|known| known == block_digest(&self.cells, kinds)) {
-            return entry.note_unchanged(block, kinds);
+    ) -> bool {
+        let key = (block, entry.makes_ground);
+        if self.whole.get(key).is_none() {
+            if !self.truth.read(world, block, &mut self.cells) {
+                return false;
+            }
+            let encoded = self.encode_whole(world, block, entry.makes_ground);
+            self.whole.insert(key, encoded);
         }
-        if entry.makes_ground {
+        let kinds = world.grid.materials().kinds();
+        let Some(whole) = self.whole.get(key) else { return false };
+        match &whole.cells {
+            _ if known == Some(whole.digest) => entry.note_unchanged(block, kinds),
+            None => entry.note_ground(block, kinds),
+            Some(cells) => queue_cells(entry, block, cells, kinds),
+        }
+        true
+    }
+
+    /// Encodes a block, which was read.
+    fn encode_whole(
+        &mut self,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        makes_ground: bool,
+    ) -> WholeBlock {
+        let kinds = world.grid.materials().kinds();
+        let digest = block_digest(&self.cells, kinds);
+        if makes_ground {
             let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
             FillRequest::fill_block(&mut self.under, block, world.placement, fill);
         } else {
             self.under.reset(block.cells());
         }
-        match difference(&self.under, &self.cells) {
-            None => entry.note_ground(block, kinds),
-            Some(region) => {
-                let marker = mark_equal(&self.under, &mut self.cells, region);
-                self.send_box(entry, world, block, Under::Made { marker }, region);
-            }
-        }
+        let cells = difference(&self.under, &self.cells).map(|region| {
+            let marker = mark_equal(&self.under, &mut self.cells, region);
+            let mut code = Vec::new();
+            BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
+            code.shrink_to_fit();
+            WholeCells { under: Under::Made { marker }, region, code }
+        });
+        WholeBlock { digest, cells }
     }
+}
 
-    /// Sends a part of the block whose cells were read.
-    fn send_box(
-        &mut self,
-        entry: &mut HostedGuest,
-        world: &HostWorld<'_>,
-        block: MipBlock,
-        under: Under,
-        region: Region,
-    ) {
-        let kinds = world.grid.materials().kinds();
-        let mut code = Vec::new();
-        BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
-        entry.flush_ground(kinds);
-        let after = entry.edits_sent;
-        entry.send(BULK, &ToGuest::Cells { after, block, under, region, code }, kinds);
-        let end = entry.pipe.end(BULK);
-        entry.blocks.note_sent(block, end);
-    }
+/// Queues cells of a block for a guest.
+fn queue_cells(entry: &mut HostedGuest, block: MipBlock, cells: &WholeCells, kinds: &[Kind; 256]) {
+    entry.flush_ground(kinds);
+    let after = entry.edits_sent;
+    let WholeCells { under, region, code } = cells;
+    let message =
+        ToGuest::Cells { after, block, under: *under, region: *region, code: code.clone() };
+    entry.send(BULK, &message, kinds);
+    let end = entry.pipe.end(BULK);
+    entry.blocks.note_sent(block, end);
 }
 
 fn unavailable(chunk: ChunkPos) -> String {

@@ -29,6 +29,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 mod truth;
+mod whole;
 mod wire;
 
 pub use guest::{Guest, GuestEvent};
