@@ -3,6 +3,10 @@
 
 use terravox::codec::{BitRle, Dialect, Rle};
 use terravox::edit::{EditOp, History};
+use terravox::replicate::{
+    Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
+};
+use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
 use terravox_io::heightmap::{self, ColourPolicy, Heights};
 use terravox_io::roblox::{
@@ -14,7 +18,7 @@ use terravox_io::{ImportBudget, ImportLimits};
 pub type NamedCheck = (&'static str, fn(&[u8]));
 
 /// All checks.
-pub const CHECKS: [NamedCheck; 9] = [
+pub const CHECKS: [NamedCheck; 11] = [
     ("roblox_binary", roblox_binary),
     ("roblox_xml", roblox_xml),
     ("smooth_grid", smooth_grid),
@@ -24,6 +28,8 @@ pub const CHECKS: [NamedCheck; 9] = [
     ("codec", codec),
     ("history", history),
     ("edit_op", edit_op),
+    ("host_units", host_units),
+    ("guest_units", guest_units),
 ];
 
 /// Small, so that a fuzzer does not spend its time on what is refused anyway.
@@ -208,5 +214,123 @@ pub fn edit_op(bytes: &[u8]) {
     // Numbers that JSON cannot hold become null.
     if let Ok(again) = serde_json::from_str::<EditOp>(&text) {
         assert_eq!(serde_json::to_string(&again).expect("an operation"), text);
+    }
+}
+
+/// Microseconds between units.
+const TICK_US: u64 = 10_000;
+
+/// Units, each behind its length in two bytes.
+fn split_units(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let [low, high, units @ ..] = rest else { return None };
+        let length = usize::from(u16::from_le_bytes([*low, *high])).min(units.len());
+        let (unit, after) = units.split_at(length);
+        rest = after;
+        Some(unit)
+    })
+}
+
+/// Ground of both sides.
+pub fn waves(request: &mut FillRequest<'_>) {
+    request.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
+}
+
+/// A host with a world, and one guest.
+pub struct Hosted {
+    pub host: Host,
+    grid: VoxelGrid,
+    pub guest: u64,
+    now_us: u64,
+    is_gone: bool,
+}
+
+impl Hosted {
+    /// A small world that is all air, with one that connects.
+    pub fn new() -> Hosted {
+        let mut host = Host::new(HostOptions { max_mip: 2, ..HostOptions::default() });
+        let guest = host.connect(LinkKind::Reliable);
+        Hosted { host, grid: VoxelGrid::default(), guest, now_us: 0, is_gone: false }
+    }
+
+    /// Takes a unit, if there is one, and does what follows. Returns what is sent.
+    pub fn take(&mut self, unit: Option<&[u8]>) -> Vec<Vec<u8>> {
+        self.now_us += TICK_US;
+        if let Some(unit) = unit {
+            // It may end the link.
+            let _ = self.host.receive(self.guest, unit, self.now_us);
+        }
+        let mut world = HostWorld {
+            grid: &mut self.grid,
+            placement: Placement::default(),
+            ground: &waves,
+            generated: &waves,
+            decide: &mut |_, _| Verdict::Accept,
+        };
+        self.host.tick(&mut world, self.now_us);
+        for event in self.host.events() {
+            match event {
+                HostEvent::Joining { guest, .. } => self.host.admit(guest, &world),
+                HostEvent::Left { .. } => self.is_gone = true,
+                _ => {}
+            }
+        }
+        let mut units = Vec::new();
+        let mut unit = Vec::new();
+        while self.host.transmit(self.guest, self.now_us, &mut unit) {
+            units.push(std::mem::take(&mut unit));
+        }
+        units
+    }
+}
+
+/// What a guest says to a host, which must stay small whatever it is.
+pub fn host_units(bytes: &[u8]) {
+    let mut hosted = Hosted::new();
+    for unit in split_units(bytes) {
+        hosted.take(Some(unit));
+        assert!(hosted.host.guest_memory(hosted.guest) < 8 << 20, "a guest costs too much");
+        if hosted.is_gone {
+            return;
+        }
+    }
+}
+
+/// Does what a guest does in a frame. Returns what it sends.
+pub fn guest_frame(guest: &mut Guest, unit: Option<&[u8]>, now_us: u64) -> Option<Vec<Vec<u8>>> {
+    if let Some(unit) = unit {
+        guest.receive(unit, now_us).ok()?;
+    }
+    if let Err(reason) = guest.update(waves) {
+        assert!(!reason.contains('\n'), "{reason}");
+        return None;
+    }
+    for event in guest.events() {
+        if let GuestEvent::Welcome { .. } = event {
+            guest.start(true);
+        }
+    }
+    let interest = Interest { view_voxels: 100.0, near_voxels: 16.0, ..Interest::default() };
+    guest.watch(&[[0.0; 3]], &interest);
+    let mut units = Vec::new();
+    let mut unit = Vec::new();
+    while guest.transmit(now_us, &mut unit) {
+        units.push(std::mem::take(&mut unit));
+    }
+    Some(units)
+}
+
+/// What a host says to a guest.
+pub fn guest_units(bytes: &[u8]) {
+    let mut guest = Guest::new(LinkKind::Reliable, b"token");
+    for (number, unit) in (1..).zip(split_units(bytes)) {
+        if guest_frame(&mut guest, Some(unit), number * TICK_US).is_none() {
+            return;
+        }
+        // An operation that waits for its answer, so that the answer can be wrong.
+        if number == 2 {
+            let _ = guest.edit(&EditOp::fill_ball(8, [0.0; 3], 3.0));
+        }
     }
 }

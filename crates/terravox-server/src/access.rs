@@ -10,7 +10,7 @@ pub enum Right {
     Look,
     /// Change it.
     Edit,
-    /// Back it up.
+    /// Change it where it is protected, too, and back it up.
     Administer,
 }
 

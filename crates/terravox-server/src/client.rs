@@ -1,30 +1,35 @@
 //! A client: a guest with a socket.
 
 use crate::address::{Transport, WorldAddress};
+use crate::certificate::Fingerprint;
 use crate::link::{self, Link, PATIENCE};
 use crate::quic;
 use crate::world::SERVER_ENDS;
 use axum::body::{Body, to_bytes};
-use axum::http::Request;
 use axum::http::header::{AUTHORIZATION, HOST};
+use axum::http::{Request, StatusCode};
 use futures_util::StreamExt;
+use futures_util::future::select_ok;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use quinn::Endpoint;
+use quinn::{Connection, ConnectionError, Endpoint};
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
 use terravox::replicate::{Guest, LinkKind};
 use terravox::terrain::FillRequest;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+/// How long the server may take to say why it ended a connection.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Most bytes of a response that are read.
 const MAX_RESPONSE: usize = 16 << 10;
@@ -33,22 +38,28 @@ const MAX_RESPONSE: usize = 16 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientError {
     what: String,
-    is_passing: bool,
+    is_transient: bool,
 }
 
 impl ClientError {
     fn new(what: impl fmt::Display) -> ClientError {
-        ClientError { what: what.to_string(), is_passing: false }
+        ClientError { what: what.to_string(), is_transient: false }
     }
 
-    fn passing(what: impl fmt::Display) -> ClientError {
-        ClientError { what: what.to_string(), is_passing: true }
+    fn transient(what: impl fmt::Display) -> ClientError {
+        ClientError { what: what.to_string(), is_transient: true }
     }
 
-    /// Whether the same may work later: the link broke, the server ended or was not reached. False
-    /// if the server refused this client.
-    pub fn is_passing(&self) -> bool {
-        self.is_passing
+    /// The same error, with the address of the server.
+    fn at(self, address: &WorldAddress) -> ClientError {
+        ClientError { what: format!("{address}: {}", self.what), ..self }
+    }
+
+    /// Whether the same may work later: the server was not reached, has too many connections, or ended,
+    /// or the link broke. False if the server refused this client, has no such world, or is not the one
+    /// that was expected.
+    pub fn is_transient(&self) -> bool {
+        self.is_transient
     }
 }
 
@@ -83,13 +94,14 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a server; takes up to 10 s.
+    /// Connects to a server. Blocks for up to 10 s: a game calls it on a thread of its own.
     ///
     /// # Errors
-    /// If the server cannot be reached or does not prove who it is.
+    /// If the server cannot be reached, does not prove who it is, or has no such world; if a token would
+    /// go to another machine over WebSocket, which is not encrypted.
     ///
     /// # Panics
-    /// If the token has more than 256 bytes.
+    /// If the token has more than 256 bytes, or in an async runtime.
     pub fn connect(address: &WorldAddress, options: ClientOptions) -> Result<Client, ClientError> {
         let runtime = runtime()?;
         let link = open(runtime, address, &options)?;
@@ -99,8 +111,8 @@ impl Client {
     }
 
     /// Asks the server to save a world and to copy its file while it is served. Returns the path of
-    /// the copy, on the machine of the server, which has to be this one. Takes as long as writing the
-    /// copy.
+    /// the copy, on the machine of the server, which has to be this one. Blocks for as long as the
+    /// server saves and writes the copy.
     ///
     /// # Errors
     /// If the server cannot be reached or refuses, for example since the token is not for
@@ -110,10 +122,11 @@ impl Client {
         options: &ClientOptions,
     ) -> Result<PathBuf, ClientError> {
         let asked = runtime()?.block_on(ask_for_backup(address, &options.token));
-        asked.map_err(|what| ClientError::new(format!("{address}: {what}")))
+        asked.map_err(|error| error.at(address))
     }
 
-    /// The guest: its world, edits and events.
+    /// The guest: its world, edits and events. [`Client::poll`] calls `receive`, `update` and `transmit`
+    /// of it; do not call these here.
     pub fn guest(&mut self) -> &mut Guest {
         &mut self.guest
     }
@@ -124,7 +137,8 @@ impl Client {
     }
 
     /// Handles what arrived, and sends what is to be sent. Call it once a frame. `generate` fills
-    /// blocks as the generator of the world makes them.
+    /// blocks as the generator of the world makes them; without one, pass
+    /// `|request| request.set_missing()`.
     ///
     /// # Errors
     /// If the connection ended: why. [`Client::reconnect`] begins again with all that is held.
@@ -135,24 +149,31 @@ impl Client {
             self.guest.receive(&unit, now_us).map_err(ClientError::new)?;
         }
         self.guest.update(generate).map_err(|reason| match reason == SERVER_ENDS {
-            true => ClientError::passing(reason),
+            true => ClientError::transient(reason),
             false => ClientError::new(reason),
         })?;
         let mut unit = Vec::new();
         while self.link.to_world.has_room() && self.guest.transmit(now_us, &mut unit) {
             self.link.to_world.push(std::mem::take(&mut unit));
         }
-        match self.link.is_gone() && self.link.to_peer.is_empty() {
-            true => Err(ClientError::passing("the connection to the server is gone")),
-            false => Ok(()),
+        match (self.link.is_gone() && self.link.to_peer.is_empty(), self.link.reason()) {
+            (false, _) => Ok(()),
+            (true, "" | SERVER_ENDS) => {
+                Err(ClientError::transient("the connection to the server is gone"))
+            }
+            (true, reason) => Err(ClientError::new(reason)),
         }
     }
 
     /// Connects again, with all that is held. Returns the operations that the server did not answer,
-    /// as [`Guest::reconnect`].
+    /// as [`Guest::reconnect`]. [`GuestEvent::Welcome`](terravox::replicate::GuestEvent::Welcome) comes
+    /// again, and [`Guest::start`] has to be called again. Blocks for up to 10 s.
     ///
     /// # Errors
     /// As [`Client::connect`]; nothing is then changed.
+    ///
+    /// # Panics
+    /// In an async runtime.
     pub fn reconnect(&mut self) -> Result<Vec<EditOp>, ClientError> {
         let link = open(self.runtime, &self.address, &self.options)?;
         self.link.hang_up();
@@ -188,43 +209,84 @@ fn open(
     options: &ClientOptions,
 ) -> Result<Arc<Link>, ClientError> {
     let opening = async {
+        let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
+        let found: Vec<SocketAddr> = found.map_err(ClientError::transient)?.collect();
         match address.transport {
-            Transport::Quic => open_quic(address, options).await,
-            Transport::WebSocket => open_web_socket(address).await,
+            Transport::Quic => open_quic(address, &found, options).await,
+            Transport::WebSocket => open_web_socket(address, &found, options).await,
         }
     };
     let opened = runtime.block_on(async { timeout(PATIENCE, opening).await });
-    let opened = opened.unwrap_or_else(|_| Err("no answer within 10 s".to_owned()));
-    opened.map_err(|what| ClientError::passing(format!("{address}: {what}")))
+    let opened = opened.unwrap_or_else(|_| Err(ClientError::transient("no answer within 10 s")));
+    opened.map_err(|error| error.at(address))
 }
 
-async fn open_quic(address: &WorldAddress, options: &ClientOptions) -> Result<Arc<Link>, String> {
-    let text = |error: &dyn fmt::Display| error.to_string();
-    let at = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
-    let at = at.map_err(|error| text(&error))?.next().ok_or("the name has no address")?;
-    if !at.ip().is_loopback() && options.fingerprint.is_none() {
-        return Err("give the fingerprint of the server, which it prints at its start".to_owned());
+/// Connects to the first address of a name that takes the connection.
+async fn open_quic(
+    address: &WorldAddress,
+    found: &[SocketAddr],
+    options: &ClientOptions,
+) -> Result<Arc<Link>, ClientError> {
+    let is_local = found.iter().all(|at| at.ip().is_loopback());
+    if !is_local && options.fingerprint.is_none() {
+        let what = "give the fingerprint of the server, which it prints at its start";
+        return Err(ClientError::new(what));
     }
-    let own: IpAddr = match at {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let mut endpoint = Endpoint::client(SocketAddr::new(own, 0)).map_err(|error| text(&error))?;
-    endpoint.set_default_client_config(quic::client_config(options.fingerprint)?);
-    let connecting = endpoint.connect(at, "localhost").map_err(|error| text(&error))?;
-    let connection = connecting.await.map_err(|error| text(&error))?;
-    let (mut send, mut receive) = connection.open_bi().await.map_err(|error| text(&error))?;
+    let attempts: Vec<_> =
+        found.iter().map(|&at| Box::pin(connect_quic(at, options.fingerprint))).collect();
+    if attempts.is_empty() {
+        return Err(ClientError::transient("the name has no address"));
+    }
+    let ((endpoint, connection), _) = select_ok(attempts).await?;
+    let (mut send, mut receive) = connection.open_bi().await.map_err(quic_error)?;
     let name = VecDeque::from([address.world.clone().into_bytes()]);
-    send.write_all(&quic::framed(&name)).await.map_err(|error| text(&error))?;
-    let link = Arc::new(Link::new(at.ip()));
+    send.write_all(&quic::framed(&name)).await.map_err(ClientError::transient)?;
+    let link = Arc::new(Link::new(connection.remote_address().ip()));
     let carried = link.clone();
     tokio::spawn(async move {
         quic::carry(&carried.to_world, &carried.to_peer, &mut send, &mut receive, || {}).await;
+        if !carried.is_gone()
+            && let Ok(ConnectionError::ApplicationClosed(close)) =
+                timeout(FAREWELL, connection.closed()).await
+        {
+            carried.dismiss(&String::from_utf8_lossy(&close.reason));
+        }
         carried.hang_up();
         connection.close(0_u32.into(), b"");
         endpoint.wait_idle().await;
     });
     Ok(link)
+}
+
+async fn connect_quic(
+    at: SocketAddr,
+    fingerprint: Option<Fingerprint>,
+) -> Result<(Endpoint, Connection), ClientError> {
+    let own: IpAddr = match at {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let mut endpoint = Endpoint::client(SocketAddr::new(own, 0)).map_err(ClientError::transient)?;
+    let config = quic::client_config(fingerprint).map_err(ClientError::new)?;
+    endpoint.set_default_client_config(config);
+    let connecting = endpoint.connect(at, "localhost").map_err(ClientError::new)?;
+    let connection = connecting.await.map_err(quic_error)?;
+    Ok((endpoint, connection))
+}
+
+fn quic_error(error: ConnectionError) -> ClientError {
+    match error {
+        ConnectionError::TransportError(_) | ConnectionError::VersionMismatch => {
+            ClientError::new(format!("it is not the expected server: {error}"))
+        }
+        ConnectionError::ApplicationClosed(close) => {
+            ClientError::new(String::from_utf8_lossy(&close.reason))
+        }
+        ConnectionError::ConnectionClosed(_) => {
+            ClientError::transient("the server has too many connections")
+        }
+        error => ClientError::transient(error),
+    }
 }
 
 /// A path with the name of a world, if it has one.
@@ -236,33 +298,57 @@ fn path_of(what: &str, world: &str) -> String {
 }
 
 /// Posts the request for a backup. Returns the text of the response, or why there is none.
-async fn ask_for_backup(address: &WorldAddress, token: &[u8]) -> Result<PathBuf, String> {
-    let text = |error: &dyn fmt::Display| error.to_string();
+async fn ask_for_backup(address: &WorldAddress, token: &[u8]) -> Result<PathBuf, ClientError> {
     let host = (address.host.as_str(), address.port);
     let connected = timeout(PATIENCE, TcpStream::connect(host)).await;
-    let stream = connected.map_err(|_| "no answer within 10 s")?.map_err(|error| text(&error))?;
+    let stream = connected
+        .map_err(|_| ClientError::transient("no answer within 10 s"))?
+        .map_err(ClientError::transient)?;
     let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| text(&error))?;
+        http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::transient)?;
     tokio::spawn(connection);
     let request = Request::post(path_of("backup", &address.world))
         .header(HOST, address.authority())
         .header(AUTHORIZATION, [b"Bearer ", token].concat())
         .body(Body::empty())
-        .map_err(|error| text(&error))?;
-    let response = sender.send_request(request).await.map_err(|error| text(&error))?;
-    let is_done = response.status().is_success();
+        .map_err(ClientError::new)?;
+    let response = sender.send_request(request).await.map_err(ClientError::transient)?;
+    let status = response.status();
     let body = to_bytes(Body::new(response.into_body()), MAX_RESPONSE).await;
-    let body = body.map_err(|error| text(&error))?;
+    let body = body.map_err(ClientError::transient)?;
     let line = String::from_utf8_lossy(&body).trim_end().to_owned();
-    if is_done { Ok(PathBuf::from(line)) } else { Err(line) }
+    if status.is_success() { Ok(PathBuf::from(line)) } else { Err(refused(status, line)) }
 }
 
-async fn open_web_socket(address: &WorldAddress) -> Result<Arc<Link>, String> {
+/// What a response means that is not a success.
+fn refused(status: StatusCode, line: String) -> ClientError {
+    let line = if line.is_empty() { status.to_string() } else { line };
+    match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::CONFLICT => ClientError::transient(line),
+        _ => ClientError::new(line),
+    }
+}
+
+async fn open_web_socket(
+    address: &WorldAddress,
+    found: &[SocketAddr],
+    options: &ClientOptions,
+) -> Result<Arc<Link>, ClientError> {
+    let is_local = found.iter().all(|at| at.ip().is_loopback());
+    if !is_local && !options.token.is_empty() {
+        let what = "over ws:// anyone on the way could read the token; use QUIC (without ws://)";
+        return Err(ClientError::new(what));
+    }
     let at = WorldAddress { world: String::new(), ..address.clone() };
     let path = path_of("link", &address.world);
-    let (socket, _) = tokio_tungstenite::connect_async(format!("{at}{path}"))
-        .await
-        .map_err(|error| error.to_string())?;
+    let connected = tokio_tungstenite::connect_async(format!("{at}{path}")).await;
+    let (socket, _) = connected.map_err(|error| match error {
+        tungstenite::Error::Http(response) => {
+            let body = response.body().clone().unwrap_or_default();
+            refused(response.status(), String::from_utf8_lossy(&body).trim_end().to_owned())
+        }
+        error => ClientError::transient(error),
+    })?;
     let link = Arc::new(Link::new(Ipv4Addr::LOCALHOST.into()));
     let carried = link.clone();
     tokio::spawn(async move {
@@ -272,8 +358,8 @@ async fn open_web_socket(address: &WorldAddress) -> Result<Arc<Link>, String> {
             Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
             _ => None,
         };
-        let (queue, own) = (&carried.to_world, &carried.to_peer);
-        link::carry_messages(queue, own, send, receive, read, || {}).await;
+        let (outgoing, incoming) = (&carried.to_world, &carried.to_peer);
+        link::carry_messages(outgoing, incoming, send, receive, read, || {}).await;
         carried.hang_up();
     });
     Ok(link)

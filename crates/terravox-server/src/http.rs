@@ -30,7 +30,7 @@ use tracing::{info, warn};
 /// Most bytes of the head of a request.
 const MAX_HEAD: usize = 16 << 10;
 
-/// What a connection is told that is one too many.
+/// Sent to connections beyond the limit.
 const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\n\
     Content-Length: 21\r\n\r\ntoo many connections\n";
 
@@ -48,13 +48,13 @@ pub(crate) async fn listen(listener: TcpListener, gate: Arc<Gate>) {
         match listener.accept().await {
             Ok((stream, peer)) => match gate.admit(peer.ip()) {
                 Some(pass) => {
-                    tokio::spawn(converse(stream, router.clone(), pass, gate.patience));
+                    tokio::spawn(serve_connection(stream, router.clone(), pass, gate.patience));
                 }
                 // Best effort: it may be gone.
                 None => drop(stream.try_write(TOO_MANY)),
             },
             Err(error) => {
-                // Out of files, for example: those that end make room.
+                // Perhaps out of file descriptors: wait for connections to close.
                 warn!("no connection accepted: {error}");
                 sleep(Duration::from_millis(100)).await;
             }
@@ -63,7 +63,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Arc<Gate>) {
 }
 
 /// Serves one request of a connection, which may become a WebSocket.
-async fn converse(stream: TcpStream, router: Router, pass: Pass, patience: Duration) {
+async fn serve_connection(stream: TcpStream, router: Router, pass: Pass, patience: Duration) {
     let service = TowerToHyperService::new(router.layer(Extension(Arc::new(pass))));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(patience);
@@ -75,7 +75,7 @@ async fn converse(stream: TcpStream, router: Router, pass: Pass, patience: Durat
 
 fn router(gate: Arc<Gate>) -> Router {
     Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .route("/link", get(link_to_first))
         .route("/link/{name}", get(link_to))
@@ -91,6 +91,17 @@ async fn end_connection(mut response: Response) -> Response {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
+}
+
+/// Whether all worlds are served.
+async fn health(State(gate): State<Arc<Gate>>) -> Result<&'static str, Refusal> {
+    match gate.worlds.iter().find(|world| world.has_stopped()) {
+        None => Ok("ok\n"),
+        Some(world) => {
+            let what = format!("the world {} has stopped; the log says why", world.name);
+            Err(refusal(StatusCode::SERVICE_UNAVAILABLE, what))
+        }
+    }
 }
 
 async fn link_to_first(
@@ -120,9 +131,12 @@ fn world(gate: &Gate, name: &str) -> Result<Arc<RunningWorld>, Refusal> {
     gate.world(name.as_bytes()).cloned().ok_or_else(unknown)
 }
 
-/// Refuses what a page of another site asks for, which a browser sends without a question. A server
-/// without tokens trusts who is on this machine, but not a name that merely leads here.
+/// Blocks cross-site requests from browsers. Without tokens it also requires a loopback host name, which
+/// defeats DNS rebinding, and refuses what a proxy forwards: all clients of a proxy look local.
 fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
+    if is_open && is_forwarded(headers) {
+        return Err(refusal(StatusCode::FORBIDDEN, "a server behind a proxy needs tokens"));
+    }
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
     let (origin, host) = (text(origin), headers.get(HOST).map(text).unwrap_or_default());
@@ -134,6 +148,13 @@ fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
             format!("pages of {origin} may not use the server at {host}"),
         )),
     }
+}
+
+/// Whether a proxy forwards a request, by the headers that proxies add.
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    ["forwarded", "via", "x-forwarded-for", "x-real-ip"]
+        .iter()
+        .any(|name| headers.contains_key(*name))
 }
 
 /// Whether a host, perhaps with a port, is this machine by its name.
@@ -154,11 +175,11 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
         Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
         _ => None,
     };
-    let (queue, own) = (&link.to_peer, &link.to_world);
-    link::carry_messages(queue, own, &mut send, receive, read, || world.wake()).await;
+    let (outgoing, incoming) = (&link.to_peer, &link.to_world);
+    link::carry_messages(outgoing, incoming, &mut send, receive, read, || world.wake()).await;
     let reason = link.reason();
     // A close frame has at most 123 bytes of text.
-    let reason = Utf8Bytes::from(&reason[..reason.floor_char_boundary(120)]);
+    let reason = Utf8Bytes::from(&reason[..reason.floor_char_boundary(123)]);
     let close = CloseFrame { code: close_code::POLICY, reason };
     let _ = timeout(PATIENCE, send.send(Message::Close(Some(close)))).await;
     link.hang_up();
@@ -184,23 +205,27 @@ async fn back_up(
     check_administrator(&gate, &pass, &headers)?;
     let world = world(&gate, &name)?;
     let conflict = |_| refusal(StatusCode::CONFLICT, "a backup of this world is being written");
-    let _one = world.backup.try_lock().map_err(conflict)?;
+    let one_at_a_time = world.backup.clone().try_lock_owned().map_err(conflict)?;
     let failed = |why: String| refusal(StatusCode::INTERNAL_SERVER_ERROR, why);
     world.save().await.map_err(|why| failed(format!("not saved: {why}")))?;
-    let path = gate.backup_folder.join(format!("{}.{}.tvx", world.name, time_of_day()));
+    let path = gate.backup_folder.join(format!("{}.{}.tvx", world.name, utc_timestamp()));
     let path = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
     let (store, target) = (world.store.clone(), path.clone());
-    let copy = tokio::task::spawn_blocking(move || store.back_up(target, Overwrite::No));
+    let copy = tokio::task::spawn_blocking(move || {
+        // Held to the end of the copy, even if the client has hung up.
+        let _one_at_a_time = one_at_a_time;
+        store.back_up(target, Overwrite::No)
+    });
     let copied = copy.await.map_err(|error| failed(error.to_string()))?;
     copied.map_err(|error| failed(error.to_string()))?;
     info!(world = world.name, path = %path.display(), "backed up");
     Ok(format!("{}\n", path.display()))
 }
 
-/// The token travels unencrypted, so it is taken from this machine only.
+/// The token travels unencrypted, so it is taken from this machine only, and not through a proxy.
 fn check_administrator(gate: &Gate, pass: &Pass, headers: &HeaderMap) -> Result<(), Refusal> {
     let refused = |what| Err(refusal(StatusCode::FORBIDDEN, what));
-    if !pass.peer().to_canonical().is_loopback() {
+    if !pass.peer().to_canonical().is_loopback() || is_forwarded(headers) {
         return refused("ask on the machine of the server");
     }
     let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
@@ -212,8 +237,8 @@ fn check_administrator(gate: &Gate, pass: &Pass, headers: &HeaderMap) -> Result<
     }
 }
 
-/// The time in UTC, as `2026-11-25T02-30-00Z`: colons are not allowed in all names of files.
-fn time_of_day() -> String {
+/// The time in UTC, as `2026-11-25T02-30-00Z`: Windows forbids colons in file names.
+fn utc_timestamp() -> String {
     let now = time::OffsetDateTime::now_utc();
     let (month, day) = (u8::from(now.month()), now.day());
     let (hour, minute, second) = now.to_hms();
@@ -276,11 +301,14 @@ mod tests {
         // A name of another's that leads to this machine.
         assert!(!check(Some("http://evil.example:4077"), "evil.example:4077", true));
         assert!(check(Some("https://dig.example.org"), "dig.example.org", false));
+        let mut forwarded = HeaderMap::new();
+        forwarded.insert("x-forwarded-for", "192.0.2.7".parse().expect("a header"));
+        assert!(check_origin(&forwarded, true).is_err() && check_origin(&forwarded, false).is_ok());
     }
 
     #[test]
     fn a_time_is_fit_for_the_name_of_a_file() {
-        let time = time_of_day();
+        let time = utc_timestamp();
         assert!(time.len() == 20 && time.ends_with('Z') && !time.contains(':'), "{time}");
     }
 }

@@ -9,6 +9,7 @@ mod gate;
 mod http;
 mod link;
 mod quic;
+mod saver;
 mod server;
 mod world;
 
@@ -16,5 +17,6 @@ pub use access::{AccessList, Right};
 pub use address::{AddressError, DEFAULT_PORT, MAX_WORLD_NAME, Transport, WorldAddress};
 pub use client::{Client, ClientError, ClientOptions};
 pub use error::ServerError;
+pub use saver::Generate;
 pub use server::{Server, ServerOptions};
-pub use world::{Generate, ServedWorld};
+pub use world::{Decide, ServedWorld};

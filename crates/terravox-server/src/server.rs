@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use terravox::replicate::HostOptions;
+use terravox::voxel::{MAX_FAR_MIP, MAX_MIP};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
@@ -35,8 +36,8 @@ pub struct ServerOptions {
     pub max_connections: usize,
     /// Most connections from one address. Behind a proxy, all have its address.
     pub max_connections_per_address: usize,
-    /// How long a handshake, a request and a greeting may take, and a guest that takes nothing of
-    /// what is sent to it.
+    /// How long a handshake, a request and a greeting may take, and how long a guest may take nothing
+    /// of what is sent to it; for that, more than 10 s make no difference.
     pub patience: Duration,
     /// The folder of the certificate, which is made on the first start.
     pub certificate_folder: PathBuf,
@@ -225,6 +226,15 @@ fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerEr
         }
         if world.store.info().grows() && world.generate.is_none() {
             return refused(format!("the world \"{name}\" grows, and its generator is missing"));
+        }
+    }
+    for world in served {
+        let most = if world.store.info().grows() { MAX_FAR_MIP } else { MAX_MIP };
+        if options.host.max_mip > most {
+            return refused(format!(
+                "HostOptions::max_mip is {}; at most {most} in the world \"{}\"",
+                options.host.max_mip, world.name
+            ));
         }
     }
     if !options.address.is_loopback() && options.access.is_open() {

@@ -2,10 +2,11 @@
 
 use crate::access::{AccessList, Right};
 use crate::link::Link;
+use crate::saver::{FinishedSave, Generate, SavedSender, Saver, tell};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use terravox::replicate::{
     GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
 };
 use terravox::terrain::{FillRequest, UnsavedChanges};
-use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_store::{Store, StoreError};
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
@@ -25,17 +26,14 @@ const TICK: Duration = Duration::from_millis(33);
 /// The shortest time between ticks.
 const SHORTEST_TICK: Duration = Duration::from_millis(4);
 
-/// Between the end of a save and the next.
-const SAVE_PAUSE: Duration = Duration::from_secs(2);
-
 /// What guests are told when the server ends. They may come back.
 pub(crate) const SERVER_ENDS: &str = "the server ends";
 
-/// Ticks of which the times are kept: some 30 s of them.
-const RECENT_TICKS: usize = 1024;
+/// What guests of a world are told that ended by a fault.
+const STOPPED: &str = "this world has stopped; the log of the server says why";
 
-/// Makes the cells of a block, as the generator of a world.
-pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
+/// Ticks of which the times are kept: the last 34 s when idle, as little as 4 s under load.
+const RECENT_TICKS: usize = 1024;
 
 /// A world to serve.
 pub struct ServedWorld {
@@ -45,7 +43,15 @@ pub struct ServedWorld {
     pub store: Store,
     /// Its generator, if it grows.
     pub generate: Option<Generate>,
+    /// Regions, in voxels, in which only administrators may change anything.
+    pub protected: Vec<Region>,
+    /// The rules of a game, if it has any: decides about operations that rights and protection allow.
+    pub decide: Option<Decide>,
 }
+
+/// Decides about an operation, in voxels, of a guest with a number and a right. It is called on the
+/// world's thread, between 30 and 250 times a second for each guest that edits: it should not wait.
+pub type Decide = Box<dyn FnMut(u64, Right, &EditOp) -> Verdict + Send>;
 
 /// What is counted in a world.
 #[derive(Default)]
@@ -89,28 +95,45 @@ pub(crate) struct RunningWorld {
     /// Its file.
     pub store: Arc<Store>,
     /// Held while a backup is written.
-    pub backup: tokio::sync::Mutex<()>,
+    pub backup: Arc<tokio::sync::Mutex<()>>,
+    /// Whether its thread has ended, well or by a panic.
+    has_stopped: AtomicBool,
     has_input: AtomicBool,
     is_ending: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-/// Tells that a save ended, and how.
-type SavedSender = oneshot::Sender<Result<(), String>>;
-
 impl RunningWorld {
     /// Saves all edits that were applied until now. Returns why that failed, if it did.
     pub async fn save(&self) -> Result<(), String> {
-        let (saved, is_saved) = oneshot::channel();
-        self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).push(saved);
+        let (done, on_done) = oneshot::channel();
+        self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).push(done);
         self.wake();
-        is_saved.await.unwrap_or_else(|_| Err(SERVER_ENDS.to_owned()))
+        if self.has_stopped() {
+            self.let_go();
+        }
+        on_done.await.unwrap_or_else(|_| Err("the world has stopped".to_owned()))
+    }
+
+    /// Whether the world is not served any more.
+    pub fn has_stopped(&self) -> bool {
+        self.has_stopped.load(Ordering::Acquire)
+    }
+
+    /// Ends all that waits for a world that has stopped.
+    fn let_go(&self) {
+        self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
+        arriving.drain(..).for_each(|link| link.dismiss(STOPPED));
     }
 
     /// Adds a connection.
     pub fn join(&self, link: Arc<Link>) {
         self.arriving.lock().unwrap_or_else(PoisonError::into_inner).push(link);
         self.wake();
+        if self.has_stopped() {
+            self.let_go();
+        }
     }
 
     /// Tells that something arrived.
@@ -136,14 +159,15 @@ pub(crate) fn start(
     options: HostOptions,
     patience: Duration,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
-    let ServedWorld { name, store, generate } = served;
+    let ServedWorld { name, store, generate, protected, decide } = served;
     // Complete worlds never ask.
     let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
     let running = Arc::new(RunningWorld {
         name,
         store: Arc::new(store),
-        backup: tokio::sync::Mutex::default(),
+        backup: Arc::default(),
         waiting_for_save: Mutex::default(),
+        has_stopped: AtomicBool::new(false),
         counters: WorldCounters::default(),
         arriving: Mutex::default(),
         has_input: AtomicBool::new(false),
@@ -151,8 +175,9 @@ pub(crate) fn start(
         thread: OnceLock::new(),
     });
     let mut ticker = Ticker::new(running.clone(), generate, access, options, patience)?;
+    (ticker.protected, ticker.decide) = (protected, decide);
     let named = thread::Builder::new().name("terravox-world".to_owned());
-    let handle = named.spawn(move || ticker.run()).map_err(|source| StoreError::Io {
+    let handle = named.spawn(move || ticker.run_to_the_end()).map_err(|source| StoreError::Io {
         path: running.store.path().to_owned(),
         doing: "start a thread for",
         source,
@@ -179,6 +204,8 @@ struct Ticker {
     grid: VoxelGrid,
     generate: Generate,
     access: AccessList,
+    protected: Vec<Region>,
+    decide: Option<Decide>,
     patience: Duration,
     seats: BTreeMap<u64, Seat>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
@@ -229,6 +256,8 @@ impl Ticker {
             grid,
             generate,
             access,
+            protected: Vec::new(),
+            decide: None,
             patience,
             seats: BTreeMap::new(),
             leaving: Vec::new(),
@@ -238,6 +267,26 @@ impl Ticker {
         })
     }
 
+    /// Runs the world. A panic, of the generator for example, ends it after a last save; its guests
+    /// are told, and other worlds go on.
+    fn run_to_the_end(mut self) -> bool {
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run()));
+        let is_saved = ran.unwrap_or_else(|_| {
+            error!(world = self.running.name, "the world has stopped by a panic; it is saved");
+            let saved = catch_unwind(AssertUnwindSafe(|| self.save_all()));
+            if !matches!(saved, Ok(true)) {
+                error!(world = self.running.name, "the last save failed: edits are lost");
+            }
+            false
+        });
+        for seat in self.seats.values() {
+            seat.link.dismiss(STOPPED);
+        }
+        self.running.has_stopped.store(true, Ordering::Release);
+        self.running.let_go();
+        is_saved
+    }
+
     /// Ticks until the world ends; returns whether all is saved.
     fn run(&mut self) -> bool {
         while !self.running.is_ending.load(Ordering::Acquire) {
@@ -245,7 +294,7 @@ impl Ticker {
             self.running.has_input.store(false, Ordering::Release);
             self.tick(start);
             self.count_tick(start.elapsed());
-            self.save(false);
+            self.save_in_background();
             // Half of the time is left for what else the machine does.
             let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
             thread::sleep(shortest.saturating_sub(start.elapsed()));
@@ -258,7 +307,7 @@ impl Ticker {
         }
         let now = Instant::now();
         self.transmit(now, (now - self.began).as_micros() as u64);
-        self.save(true)
+        self.save_all()
     }
 
     fn count_tick(&self, took: Duration) {
@@ -272,7 +321,8 @@ impl Ticker {
             recent.pop_front();
         }
         recent.push_back(u32::try_from(micros).unwrap_or(u32::MAX));
-        counters.guests.store(self.seats.len() as u64, Ordering::Relaxed);
+        let admitted = self.seats.values().filter(|seat| seat.right.get().is_some());
+        counters.guests.store(admitted.count() as u64, Ordering::Relaxed);
     }
 
     fn tick(&mut self, now: Instant) {
@@ -281,12 +331,14 @@ impl Ticker {
         self.receive(now_us);
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.store.fill(request, generated);
-        let seats = &self.seats;
-        let mut decide =
-            |guest: u64, _: &EditOp| match seats.get(&guest).and_then(|seat| seat.right.get()) {
-                Some(Right::Edit | Right::Administer) => Verdict::Accept,
-                _ => Verdict::Refuse("your token is for looking only".to_owned()),
-            };
+        let (seats, protected, rules) = (&self.seats, &self.protected, &mut self.decide);
+        let mut decide = |guest: u64, op: &EditOp| {
+            let right = seats.get(&guest).and_then(|seat| seat.right.get());
+            match (check_right(right, op, protected), right, rules.as_mut()) {
+                (Verdict::Accept, Some(right), Some(rules)) => rules(guest, right, op),
+                (verdict, ..) => verdict,
+            }
+        };
         let mut world = HostWorld {
             grid: &mut self.grid,
             placement: self.store.info().placement(),
@@ -373,129 +425,93 @@ impl Ticker {
         }
     }
 
-    /// Begins to save what is unsaved; at the end, waits until it is. Returns whether all is saved.
-    fn save(&mut self, is_last: bool) -> bool {
-        let running = self.running.clone();
-        let counters = &running.counters;
+    /// Notes what was saved, and begins the next save if it is time.
+    fn save_in_background(&mut self) {
+        if let Some(saved) = self.saver.finished() {
+            self.note_saved(saved);
+        }
+        self.replace_dead_saver();
+        let mut new = self.running.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting_for_save.append(&mut new);
+        drop(new);
+        let counters = &self.running.counters;
+        let edits = counters.edits_applied.load(Ordering::Relaxed);
+        if self.grid.is_saved() {
+            counters.edits_saved.store(edits, Ordering::Release);
+            tell(std::mem::take(&mut self.waiting_for_save), &Ok(()));
+        } else if self.saver.is_ready(!self.waiting_for_save.is_empty()) {
+            self.begin_save(edits);
+        }
+    }
+
+    fn begin_save(&mut self, edits: u64) {
+        let waiting = std::mem::take(&mut self.waiting_for_save);
+        self.saver.begin(UnsavedChanges::from(self.grid.unsaved()), edits, waiting);
+    }
+
+    /// Saves all that is unsaved; returns whether that succeeded.
+    fn save_all(&mut self) -> bool {
         loop {
-            if let Some(saved) = self.saver.finished(is_last) {
-                match &saved.result {
-                    Ok(()) => {
-                        self.grid.mark_saved(&saved.unsaved.chunks);
-                        counters.edits_saved.store(saved.edits, Ordering::Release);
-                        counters.saves.fetch_add(1, Ordering::Relaxed);
-                    }
-                    Err(reason) => {
-                        error!(world = running.name, %reason, "not saved; tried again");
-                        counters.failed_saves.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-                let result = saved.result.map_err(|reason| reason.to_string());
-                tell(saved.waiting, &result);
-                if is_last && result.is_err() {
-                    return false;
-                }
-            }
-            let mut waiting =
-                running.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner);
-            self.waiting_for_save.append(&mut waiting);
-            drop(waiting);
-            if self.grid.is_saved() {
-                let edits = counters.edits_applied.load(Ordering::Relaxed);
-                counters.edits_saved.store(edits, Ordering::Release);
-                tell(std::mem::take(&mut self.waiting_for_save), &Ok(()));
-                return true;
-            }
-            if self.saver.is_ready(is_last || !self.waiting_for_save.is_empty()) {
-                let edits = counters.edits_applied.load(Ordering::Relaxed);
-                let waiting = std::mem::take(&mut self.waiting_for_save);
-                self.saver.begin(UnsavedChanges::from(self.grid.unsaved()), edits, waiting);
-            }
-            if !is_last {
+            if let Some(saved) = self.saver.wait()
+                && !self.note_saved(saved)
+            {
                 return false;
             }
-        }
-    }
-}
-
-/// Tells all who waited for a save. Who went away meanwhile need not know.
-fn tell(waiting: Vec<SavedSender>, result: &Result<(), String>) {
-    for sender in waiting {
-        let _ = sender.send(result.clone());
-    }
-}
-
-/// What a save wrote.
-struct FinishedSave {
-    unsaved: UnsavedChanges,
-    /// Edits before it began.
-    edits: u64,
-    /// Who waited for it.
-    waiting: Vec<SavedSender>,
-    result: Result<(), StoreError>,
-}
-
-/// What is to be saved; see [`FinishedSave`].
-type SaveJob = (UnsavedChanges, u64, Vec<SavedSender>);
-
-/// The thread that writes.
-struct Saver {
-    /// Taken at the end, which ends the thread.
-    to_thread: Option<Sender<SaveJob>>,
-    thread: Option<JoinHandle<()>>,
-    finished: Receiver<FinishedSave>,
-    is_busy: bool,
-    rests_since: Instant,
-}
-
-impl Saver {
-    fn start(store: Arc<Store>, generate: Generate) -> Saver {
-        let (to_thread, jobs) = mpsc::channel::<SaveJob>();
-        let (done, finished) = mpsc::channel();
-        let thread = thread::spawn(move || {
-            for (unsaved, edits, waiting) in jobs {
-                let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
-                let result = store.save(&unsaved, fill).map(drop);
-                if done.send(FinishedSave { unsaved, edits, waiting, result }).is_err() {
-                    return;
-                }
+            if self.replace_dead_saver() {
+                return false;
             }
-        });
-        let (to_thread, thread) = (Some(to_thread), Some(thread));
-        Saver { to_thread, thread, finished, is_busy: false, rests_since: Instant::now() }
-    }
-
-    /// Whether the next save may begin; one that is urgent does not wait for a pause.
-    fn is_ready(&self, is_urgent: bool) -> bool {
-        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= SAVE_PAUSE)
-    }
-
-    fn begin(&mut self, unsaved: UnsavedChanges, edits: u64, waiting: Vec<SavedSender>) {
-        if let Some(thread) = &self.to_thread {
-            self.is_busy = thread.send((unsaved, edits, waiting)).is_ok();
+            if self.grid.is_saved() {
+                return true;
+            }
+            self.begin_save(self.running.counters.edits_applied.load(Ordering::Relaxed));
         }
     }
 
-    /// What was saved, if that ended; `waits` for it if there is something to wait for.
-    fn finished(&mut self, waits: bool) -> Option<FinishedSave> {
-        let finished = match waits && self.is_busy {
-            true => self.finished.recv().ok(),
-            false => self.finished.try_recv().ok(),
-        };
-        if finished.is_some() {
-            (self.is_busy, self.rests_since) = (false, Instant::now());
+    /// Counts a save, and tells who waited for it. Returns whether it succeeded.
+    fn note_saved(&mut self, saved: FinishedSave) -> bool {
+        let counters = &self.running.counters;
+        match &saved.result {
+            Ok(()) => {
+                self.grid.mark_saved(&saved.unsaved.chunks);
+                counters.edits_saved.store(saved.edits, Ordering::Release);
+                counters.saves.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(reason) => {
+                error!(world = self.running.name, %reason, "a save failed");
+                counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+            }
         }
-        finished
+        let is_saved = saved.result.is_ok();
+        tell(saved.waiting, &saved.result.map_err(|reason| reason.to_string()));
+        is_saved
+    }
+
+    /// Starts another thread for saves if the last one panicked, for example in the generator; what it
+    /// was to save is still unsaved. Returns whether it did.
+    fn replace_dead_saver(&mut self) -> bool {
+        let is_dead = self.saver.has_died();
+        if is_dead {
+            error!(world = self.running.name, "a save ended by a panic");
+            self.running.counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+            self.saver = Saver::start(self.store.clone(), self.generate.clone());
+        }
+        is_dead
     }
 }
 
-/// Waits until the file is closed, so that it can be opened again.
-impl Drop for Saver {
-    fn drop(&mut self) {
-        self.to_thread = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic was reported when it happened.
-            let _ = thread.join();
-        }
+/// Decides about an operation by the right of its guest.
+fn check_right(right: Option<Right>, op: &EditOp, protected: &[Region]) -> Verdict {
+    let refuse = |reason: &str| Verdict::Refuse(reason.to_owned());
+    match right {
+        Some(Right::Administer) => Verdict::Accept,
+        Some(Right::Edit) if protected.is_empty() => Verdict::Accept,
+        Some(Right::Edit) => match op.region() {
+            Err(error) => Verdict::Refuse(error.to_string()),
+            Ok(region) if protected.iter().all(|part| part.intersect(region).is_empty()) => {
+                Verdict::Accept
+            }
+            Ok(_) => refuse("this part of the world is protected"),
+        },
+        Some(Right::Look) | None => refuse("your token is for looking only"),
     }
 }

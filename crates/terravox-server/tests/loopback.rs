@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
-use terravox::replicate::{GuestEvent, Interest};
+use terravox::replicate::{GuestEvent, HostOptions, Interest, Verdict};
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{DenseBox, MipBlock, VoxelPos};
+use terravox::voxel::{DenseBox, MipBlock, Region, VoxelPos};
 use terravox_server::{
-    AccessList, Client, ClientOptions, Right, ServedWorld, Server, ServerOptions, Transport,
-    WorldAddress,
+    AccessList, Client, ClientOptions, Generate, Right, ServedWorld, Server, ServerOptions,
+    Transport, WorldAddress,
 };
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
@@ -39,6 +39,16 @@ impl Drop for Folder {
     }
 }
 
+/// The rules of a game: only administrators dig deep.
+fn no_shafts(_guest: u64, right: Right, op: &EditOp) -> Verdict {
+    match op.region() {
+        Ok(region) if region.min.y < -100 && right < Right::Administer => {
+            Verdict::Refuse("too deep".into())
+        }
+        _ => Verdict::Accept,
+    }
+}
+
 /// Serves a world of waves, which is made on the first start.
 fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
     let path = folder.join("waves.tvx");
@@ -51,6 +61,8 @@ fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
         name: "waves".into(),
         store: Store::open(&path)?,
         generate: Some(Arc::new(waves)),
+        protected: vec![Region::new([100, -32, 0], [132, 32, 32])],
+        decide: Some(Box::new(no_shafts)),
     };
     let options = ServerOptions { access, ..options(folder) };
     Ok(Server::start(vec![world], options)?)
@@ -70,7 +82,8 @@ fn serve_air(folder: &Path, name: &str, options: ServerOptions) -> Result<Server
     let info = WorldInfo::complete(Placement::default());
     let path = folder.join(format!("{name}.tvx"));
     let store = Store::create(path, &info, Overwrite::No)?.finish()?;
-    let world = ServedWorld { name: name.into(), store, generate: None };
+    let world =
+        ServedWorld { name: name.into(), store, generate: None, protected: vec![], decide: None };
     Ok(Server::start(vec![world], options)?)
 }
 
@@ -204,6 +217,7 @@ fn tokens_say_who_may_look_and_who_may_edit() -> Outcome {
     let mut access = AccessList::default();
     access.add("visitor", Right::Look);
     access.add("builder", Right::Edit);
+    access.add("keeper", Right::Administer);
     let server = serve(&folder.0, access)?;
     let connect = |token: &[u8], address: &WorldAddress| {
         Client::connect(address, ClientOptions { token: token.to_vec(), ..Default::default() })
@@ -221,6 +235,17 @@ fn tokens_say_who_may_look_and_who_may_edit() -> Outcome {
         until(&mut [&mut builder], all_settled)?;
         builder.guest().edit(&EditOp::dig_ball([0.0; 3], 3.0))?;
         until(&mut [&mut builder], all_settled)?;
+        // Its lowest corner is one voxel inside the protected box.
+        builder.guest().edit(&EditOp::dig_ball([98.0, 0.0, 9.0], 3.0))?;
+        let error = until(&mut [&mut builder], |_| false).expect_err("refused").to_string();
+        assert!(error.contains("protected"), "{error}");
+        builder.guest().edit(&EditOp::dig_ball([0.0, -99.0, 0.0], 3.0))?;
+        let error = until(&mut [&mut builder], |_| false).expect_err("refused").to_string();
+        assert!(error.contains("too deep"), "{error}");
+        let mut keeper = connect(b"keeper", &address)?;
+        until(&mut [&mut keeper], all_settled)?;
+        keeper.guest().edit(&EditOp::dig_ball([98.0, 0.0, 9.0], 3.0))?;
+        until(&mut [&mut keeper], all_settled)?;
     }
     Ok(server.stop()?)
 }
@@ -239,7 +264,16 @@ fn a_wrong_fingerprint_ends_the_connection() -> Outcome {
     let folder = Folder::new("fingerprint");
     let server = serve(&folder.0, AccessList::default())?;
     let with = |fingerprint| ClientOptions { fingerprint, ..ClientOptions::default() };
-    assert!(Client::connect(&quic(&server), with(Some([7; 32]))).is_err());
+    let wrong = Client::connect(&quic(&server), with(Some([7; 32]))).err().ok_or("it connects")?;
+    assert!(!wrong.is_transient() && wrong.to_string().contains("expected server"), "{wrong}");
+    let other = WorldAddress { world: "caves".into(), ..quic(&server) };
+    let mut lost = Client::connect(&other, with(None))?;
+    let gone = loop {
+        if let Err(gone) = lost.poll(waves) {
+            break gone;
+        }
+    };
+    assert!(!gone.is_transient() && gone.to_string().contains("no world"), "{gone}");
     let mut known = Client::connect(&quic(&server), with(Some(server.fingerprint())))?;
     until(&mut [&mut known], all_settled)?;
     Ok(server.stop()?)
@@ -251,7 +285,10 @@ fn a_world_that_is_not_there_and_nonsense_are_answered_with_a_reason() -> Outcom
     let server = serve(&folder.0, AccessList::default())?;
     let other = WorldAddress { world: "caves".into(), ..web_socket(&server) };
     let error = Client::connect(&other, ClientOptions::default()).err().ok_or("it is there")?;
-    assert!(error.to_string().contains("404"), "{error}");
+    assert!(
+        !error.is_transient() && error.to_string().contains("no world of this name"),
+        "{error}"
+    );
     let mut health = String::new();
     let mut stream = TcpStream::connect(server.http_address())?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
@@ -346,11 +383,67 @@ fn a_world_is_backed_up_while_it_is_dug_slow() -> Outcome {
     let mut cells = DenseBox::default();
     let centre = VoxelPos::from([0, 20, 0]);
     let store = Store::open(&copy)?;
-    store.cells(terravox::voxel::Region::one(centre), 0, &mut cells)?;
+    store.cells(Region::one(centre), 0, &mut cells)?;
     assert_eq!(cells.cell(centre).material, 17);
     assert!(store.verify()?.bad.is_empty());
     let other = WorldAddress { world: "caves".into(), ..address };
     let unknown = Client::back_up(&other, &with("keeper")).err().ok_or("it is there")?;
     assert!(unknown.to_string().contains("no world of this name"), "{unknown}");
     Ok(server.stop()?)
+}
+
+#[test]
+fn a_world_whose_generator_panics_stops_alone_and_says_so() -> Outcome {
+    let folder = Folder::new("panic");
+    let growing = |name: &str| -> Result<Store, Box<dyn Error>> {
+        let generator = Generator { name: "waves".into(), version: 1, ..Generator::default() };
+        let info = WorldInfo::growing(Placement::default(), generator);
+        let path = folder.0.join(format!("{name}.tvx"));
+        Ok(Store::create(path, &info, Overwrite::No)?.finish()?)
+    };
+    let served = |name: &str, generate: Generate| -> Result<ServedWorld, Box<dyn Error>> {
+        let (store, name) = (growing(name)?, name.to_owned());
+        Ok(ServedWorld { name, store, generate: Some(generate), protected: vec![], decide: None })
+    };
+    let faulty: Generate = Arc::new(|request| {
+        assert!(request.block().pos.x < 1000, "a fault of the generator");
+        waves(request);
+    });
+    let worlds = vec![served("faulty", faulty)?, served("waves", Arc::new(waves))?];
+    let server = Server::start(worlds, options(&folder.0))?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], all_settled)?;
+    ada.guest().edit(&EditOp::fill_ball(17, [0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut ada], all_settled)?;
+    ada.guest().edit(&EditOp::fill_ball(17, [32_500.0, 20.0, 0.0], 4.0))?;
+    let told = until(&mut [&mut ada], |_| false).expect_err("the world stops").to_string();
+    assert!(told.contains("has stopped"), "{told}");
+    let mut health = TcpStream::connect(server.http_address())?;
+    health.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")?;
+    let text = read_to_end(health);
+    assert!(text.starts_with("HTTP/1.1 503") && text.contains("faulty"), "{text}");
+    // Who comes now is told as well, and the other world goes on.
+    let mut ben = Client::connect(&quic(&server), ClientOptions::default())?;
+    let told = until(&mut [&mut ben], |_| false).expect_err("it has stopped").to_string();
+    assert!(told.contains("has stopped"), "{told}");
+    let mut cid = Client::connect(&web_socket(&server), ClientOptions::default())?;
+    until(&mut [&mut cid], all_settled)?;
+    let failed = server.stop().expect_err("a world has stopped").to_string();
+    assert!(failed.contains("faulty") && !failed.contains("waves"), "{failed}");
+    // What was edited before the fault is saved.
+    let mut cells = DenseBox::default();
+    let centre = VoxelPos::from([0, 20, 0]);
+    Store::open(folder.0.join("faulty.tvx"))?.cells(Region::one(centre), 0, &mut cells)?;
+    assert_eq!(cells.cell(centre).material, 17);
+    Ok(())
+}
+
+#[test]
+fn options_that_a_world_cannot_have_are_refused_at_the_start() -> Outcome {
+    let folder = Folder::new("options");
+    let host = HostOptions { max_mip: 9, ..HostOptions::default() };
+    let options = ServerOptions { host, ..options(&folder.0) };
+    let error = serve_air(&folder.0, "a", options).err().ok_or("it started")?.to_string();
+    assert!(error.contains("max_mip is 9; at most 8"), "{error}");
+    Ok(())
 }

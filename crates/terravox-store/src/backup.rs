@@ -7,13 +7,12 @@ use crate::database::{Db, damaged_part, part_of, store_error};
 use crate::error::{BadPart, StoreError};
 use crate::partial::{PartialFile, followed};
 use crate::store::Store;
-use std::fs;
 use std::path::Path;
 
 impl Store {
     /// Writes a copy of the world to another file: what was saved when this was called. It may be
-    /// called while other threads read and save. The copy has no free space, and the permissions of
-    /// the world. Until it is complete and on disk it is a file named `NAME.NUMBER.partial`, which
+    /// called while other threads read and save. The copy is compacted and has the permissions of the
+    /// world. Until it is complete and on disk it is a file named `NAME.NUMBER.partial`, which
     /// stays only if the process is killed.
     ///
     /// ```
@@ -31,20 +30,17 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// If a file exists at `path` and `overwrite` is [`Overwrite::No`] or it is not a world; if a
-    /// part of this world is damaged ([`Store::repair`] helps); if the copy cannot be written. Then
-    /// what is at `path` stays. [`StoreError::Unsure`] if the copy is in place, but perhaps not after
+    /// If a file is at `path` and `overwrite` is [`Overwrite::No`]; if that file is not a world, or is
+    /// open, as this one is; if a part of this world is damaged ([`Store::repair`] helps); if the copy
+    /// cannot be written. What is at `path` then stays. [`StoreError::Unsure`] if the copy is in place, but perhaps not after
     /// a power cut.
     pub fn back_up(&self, path: impl AsRef<Path>, overwrite: Overwrite) -> Result<(), StoreError> {
         let path = path.as_ref();
         let target = followed(path);
         check_place(&target, overwrite)?;
         let (partial, copy) = self.write_copy(&target, path)?;
-        // A private world stays private. Best effort.
-        if let Ok(own) = fs::metadata(self.file()) {
-            let _ = fs::set_permissions(partial.path(), own.permissions());
-        }
         copy.sync(path)?;
+        // Again, since the copy took its time. What is replaced stays locked until it is.
         let _replaced = check_place(&target, overwrite)?;
         partial.place(&target, path)
     }
@@ -55,12 +51,12 @@ impl Store {
         target: &Path,
         path: &Path,
     ) -> Result<(PartialFile, Db), StoreError> {
-        let (partial, db) = PartialFile::create(target, path)?;
+        let (partial, db) = PartialFile::create(target, self.file(), path)?;
         let mut damage = None;
         let copied = copy_whole(
             &self.db().snapshot(),
             db.tree(),
-            // Other keys are in no honest file.
+            // A valid file has no other keys.
             |key| part_of(key) != StoredPart::Index,
             |part| {
                 damage.get_or_insert(part);

@@ -51,7 +51,7 @@ impl Store {
             return Err(StoreError::Refused { path: path.to_owned(), what });
         }
         check_place(&target, overwrite)?;
-        let (partial, db) = PartialFile::create(&target, path)?;
+        let (partial, db) = PartialFile::create(&target, &target, path)?;
         let store = Store::from_new_db(db, path, partial.path(), info)?;
         Ok(Draft { store, partial, target, overwrite })
     }

@@ -20,8 +20,13 @@ pub(crate) struct PartialFile {
 }
 
 impl PartialFile {
-    /// Creates an empty world for `target`; errors name `path`.
-    pub fn create(target: &Path, path: &Path) -> Result<(PartialFile, database::Db), StoreError> {
+    /// Creates an empty world for `target`, with the permissions of the file `like` if that exists;
+    /// errors name `path`.
+    pub fn create(
+        target: &Path,
+        like: &Path,
+        path: &Path,
+    ) -> Result<(PartialFile, database::Db), StoreError> {
         let Some(name) = target.file_name() else {
             let what = "it is not a file name".to_owned();
             return Err(StoreError::Refused { path: path.to_owned(), what });
@@ -38,8 +43,8 @@ impl PartialFile {
                 Ok(file) => {
                     let partial = PartialFile { path: partial, is_placed: false };
                     // A private world stays private. Best effort.
-                    if let Ok(replaced) = fs::metadata(target) {
-                        let _ = fs::set_permissions(&partial.path, replaced.permissions());
+                    if let Ok(like) = fs::metadata(like) {
+                        let _ = fs::set_permissions(&partial.path, like.permissions());
                     }
                     // Kept when the file is in place: then the world is open.
                     lock(&file, path, File::try_lock)?;

@@ -72,7 +72,7 @@ impl Store {
         if found.bad.is_empty() {
             return Ok(RepairReport { chunks: found.chunks, ..RepairReport::default() });
         }
-        let (partial, db) = PartialFile::create(damaged.file(), path)?;
+        let (partial, db) = PartialFile::create(damaged.file(), damaged.file(), path)?;
         let repaired = Store::from_new_db(db, path, partial.path(), &damaged.info())?;
         let mut report = RepairReport { lost: losses(&found.bad), ..RepairReport::default() };
         damaged.copy_to(&repaired, &found.bad)?;

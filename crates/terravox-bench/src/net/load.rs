@@ -164,7 +164,13 @@ fn start(folder: &Path) -> Result<Server, Box<dyn std::error::Error>> {
     let generator = Generator { name, version, seed: 2026, ..Generator::default() };
     let info = WorldInfo::growing(Placement::default(), generator);
     let store = Store::create(folder.join("load.tvx"), &info, Overwrite::Yes)?.finish()?;
-    let world = ServedWorld { name: "load".into(), store, generate: Some(Arc::new(hills)) };
+    let world = ServedWorld {
+        name: "load".into(),
+        store,
+        generate: Some(Arc::new(hills)),
+        protected: Vec::new(),
+        decide: None,
+    };
     let options = ServerOptions {
         port: 0,
         certificate_folder: folder.to_owned(),

@@ -10,7 +10,7 @@ pub use groups::{
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
-pub use online::{BackupArgs, JoinArgs, LogChoice, ServeArgs, token};
+pub use online::{BackupArgs, JoinArgs, LogChoice, ProtectedBox, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};

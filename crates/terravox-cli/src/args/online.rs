@@ -1,7 +1,7 @@
 //! Arguments of `serve` and `join`.
 
 use super::groups::{LevelArgs, ViewArgs};
-use super::values::{detail, integer, positive, triple};
+use super::values::{detail, integer, numbers, positive, triple};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -39,6 +39,9 @@ pub struct ServeArgs {
     /// A file of tokens, one RIGHT:WORD on each line
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
+    /// A box, in metres, that only the bearers of tokens for administering may change, in all worlds
+    #[arg(long, value_parser = corners, value_name = "X,Y,Z,X,Y,Z", allow_hyphen_values = true)]
+    pub protect: Vec<ProtectedBox>,
     /// Most connections
     #[arg(long, default_value_t = 1024, value_parser = |text: &str| integer(text, 1..=65_536_usize),
         value_name = "N")]
@@ -69,6 +72,16 @@ pub enum LogChoice {
     Info,
     /// And details.
     Debug,
+}
+
+/// The lowest and the highest corner of a box, metres.
+pub type ProtectedBox = [[f64; 3]; 2];
+
+fn corners(text: &str) -> Result<ProtectedBox, String> {
+    let [a, b, c, d, e, f] = numbers(text)?;
+    let corners = [[a, b, c], [d, e, f]];
+    let is_box = (0..3).all(|axis| corners[0][axis] < corners[1][axis]);
+    is_box.then_some(corners).ok_or_else(|| "give the lowest corner first".to_owned())
 }
 
 /// Parses a token and its right.
@@ -222,6 +235,12 @@ mod tests {
         assert_eq!(fingerprint(&"0a".repeat(32)), Ok([10; 32]));
         assert!(fingerprint(&"0a".repeat(31)).is_err() && fingerprint(&"0g".repeat(32)).is_err());
         assert!(route(" ").is_err() && route("1,2").is_err());
+    }
+
+    #[test]
+    fn the_corners_of_a_protected_box_come_in_order() {
+        assert_eq!(corners("-9,0,0,9,5,7"), Ok([[-9.0, 0.0, 0.0], [9.0, 5.0, 7.0]]));
+        assert!(corners("9,0,0,-9,5,7").is_err() && corners("0,0,0,1,1").is_err());
     }
 
     #[test]

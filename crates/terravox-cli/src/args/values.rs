@@ -75,7 +75,8 @@ pub(super) fn fov(text: &str) -> Result<f64, String> {
     }
 }
 
-fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
+/// Parses numbers separated by commas.
+pub(super) fn numbers<const N: usize>(text: &str) -> Result<[f64; N], String> {
     let values: Result<Vec<f64>, String> = text.split(',').map(number).collect();
     values?.try_into().map_err(|_| format!("give {N} numbers separated by commas"))
 }

@@ -131,7 +131,7 @@ impl<'a> Visit<'a> {
         let hills = &self.hills;
         if let Err(error) = self.client.poll(|request| make_ground(hills.as_ref(), request)) {
             let refused = Failure::new(&error);
-            return match error.is_passing() && Instant::now() < self.reconnects_until {
+            return match error.is_transient() && Instant::now() < self.reconnects_until {
                 true => self.reconnect(),
                 false => Err(self.after_edits(refused)),
             };
@@ -186,7 +186,7 @@ impl<'a> Visit<'a> {
                     }
                     return Ok(());
                 }
-                Err(error) if Instant::now() >= self.reconnects_until => {
+                Err(error) if !error.is_transient() || Instant::now() >= self.reconnects_until => {
                     return Err(self.after_edits(Failure::new(error)));
                 }
                 Err(_) => thread::sleep(RETRY),
@@ -285,12 +285,8 @@ impl<'a> Visit<'a> {
 /// the blocks around its own, blocks stay split a little beyond their distance, and the coarsest ones
 /// reach over the view by their edge, at most half of it.
 fn interest(args: &JoinArgs, info: &WorldInfo) -> Interest {
-    let shown = LodOptions::default();
-    Interest {
-        view_voxels: args.distance / info.voxel_size_m * 1.5 + 64.0,
-        detail: f64::from(args.detail * (1.0 + shown.hysteresis)) + 1.0,
-        near_voxels: f64::from(shown.near_voxels * (1.0 + shown.hysteresis)) + 32.0,
-    }
+    let shown = LodOptions { detail: args.detail, ..LodOptions::default() };
+    Interest::for_lod(&shown, args.distance / info.voxel_size_m)
 }
 
 /// The digest of all cells of mip 0 that a guest holds, as that of a world of them alone.

@@ -1,7 +1,9 @@
 //! `serve` and `backup`: lets many people see and dig worlds, and copies them meanwhile.
 
 use super::{generate, import};
-use crate::args::{BackupArgs, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
+use crate::args::{
+    BackupArgs, HeightmapArgs, ImportArgs, LogChoice, ProtectedBox, ServeArgs, token,
+};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view::{generator_of, hills_seed, make_ground};
@@ -32,7 +34,8 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     let files: CliResult<Vec<PathBuf>> =
         args.worlds.iter().map(|world| world_file(world, console)).collect();
     let files = files?;
-    let served: CliResult<Vec<ServedWorld>> = files.iter().map(|file| open(file)).collect();
+    let served: CliResult<Vec<ServedWorld>> =
+        files.iter().map(|file| open(file, &args.protect)).collect();
     let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
     let backup_folder = args.backups.clone().unwrap_or_else(|| folder_of(&files[0]));
     if !backup_folder.is_dir() {
@@ -152,7 +155,7 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
     Ok(file)
 }
 
-fn open(file: &Path) -> CliResult<ServedWorld> {
+fn open(file: &Path, protect_m: &[ProtectedBox]) -> CliResult<ServedWorld> {
     let store = Store::open(file).map_err(store_failure)?;
     check_placement(file, &store.info())?;
     let hills = generator_of(&store).map_err(store_failure)?;
@@ -161,5 +164,7 @@ fn open(file: &Path) -> CliResult<ServedWorld> {
             as Generate
     });
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(ServedWorld { name, store, generate })
+    let placement = store.info().placement();
+    let protected = protect_m.iter().map(|[min, max]| placement.region(*min, *max)).collect();
+    Ok(ServedWorld { name, store, generate, protected, decide: None })
 }

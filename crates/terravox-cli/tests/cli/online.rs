@@ -169,7 +169,10 @@ fn what_cannot_be_served_or_joined_is_refused_in_one_line() {
     let port = free_port();
     folder.refused(&["join", &format!("ws://127.0.0.1:{port}")], &["refused"]);
     let served = serve(&folder, "land.tvx", port);
-    folder.refused(&["join", &format!("ws://127.0.0.1:{port}/other")], &["404"]);
+    folder.refused(
+        &["join", &format!("ws://127.0.0.1:{port}/other")],
+        &["there is no world of this name"],
+    );
     let wrong = "ab".repeat(32);
     folder
         .refused(&["join", &format!("127.0.0.1:{port}"), "--fingerprint", &wrong], &["ertificate"]);

@@ -1,10 +1,12 @@
 //! Writes seeds for all fuzz targets: small ones of our own writers to `fuzz/seeds`, which are
 //! committed, and real files to `fuzz/corpus`, which are not.
 
+use super::checks::{Hosted, guest_frame};
 use std::fs;
 use std::io;
 use std::path::Path;
 use terravox::edit::{EditOp, Editor, History};
+use terravox::replicate::{Guest, LinkKind};
 use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
 use terravox_io::roblox::{self, Container, RobloxMetadata};
 
@@ -73,7 +75,39 @@ fn own() -> io::Result<()> {
     }
     history.undo(&mut grid).map_err(io::Error::other)?;
     put("seeds", "history", "two", &history.to_bytes()[9..])?;
-    put("seeds", "edit_op", "ball", serde_json::to_string(&ops[1])?.as_bytes())
+    put("seeds", "edit_op", "ball", serde_json::to_string(&ops[1])?.as_bytes())?;
+    session()
+}
+
+/// What a guest and a host say to each other while the guest joins and edits.
+fn session() -> io::Result<()> {
+    let (mut hosted, mut guest) = (Hosted::new(), Guest::new(LinkKind::Reliable, b"token"));
+    let (mut up, mut down) = (Vec::new(), Vec::new());
+    let put_unit = |unit: &[u8], to: &mut Vec<u8>| {
+        to.extend((unit.len() as u16).to_le_bytes());
+        to.extend(unit);
+    };
+    let mut sent: Vec<Vec<u8>> = Vec::new();
+    for frame in 1..16 {
+        let mut units = Vec::new();
+        // As the check of a guest does: a frame for each unit.
+        for unit in sent.iter().map(|unit| Some(unit.as_slice())).chain([None]) {
+            unit.iter().for_each(|unit| put_unit(unit, &mut down));
+            units.extend(guest_frame(&mut guest, unit, frame * 10_000).unwrap_or_default());
+        }
+        if frame == 6 {
+            guest.edit(&EditOp::fill_ball(8, [0.0; 3], 3.0)).map_err(io::Error::other)?;
+            guest.undo(false).map_err(io::Error::other)?;
+        }
+        sent.clear();
+        for unit in units.iter().map(|unit| Some(unit.as_slice())).chain([None]) {
+            unit.iter().for_each(|unit| put_unit(unit, &mut up));
+            sent.extend(hosted.take(unit));
+        }
+    }
+    assert!(guest.is_complete() && guest.pending_edits() == 0, "the session came to its end");
+    put("seeds", "host_units", "session", &up)?;
+    put("seeds", "guest_units", "session", &down)
 }
 
 /// Chunks for the target `roblox_binary`, one of each packing.

@@ -10,7 +10,6 @@ use super::cost;
 use super::op::ONE_BOX;
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs, tally};
 use super::rows::{self, Liquids, RowScratch, row_action};
-use super::shape::{bounds, region_of};
 use super::stamp::{Coverage, Stamp};
 use super::volume::Tally;
 use super::{Action, BrushOp, Clip, EditError, EditOp, History, PastePose, Volume};
@@ -268,17 +267,14 @@ impl Editor {
     /// Returns what an operation in voxels reaches, without a look at cells; within the limits on
     /// cells and chunks.
     pub(crate) fn reach(&self, grid: &VoxelGrid, op: &EditOp) -> Result<EditReach, EditError> {
-        let (write, padding, source) = match op {
-            EditOp::Brush(op) => {
-                op.check(grid.materials())?;
-                (region_of(bounds(&op.brush)?)?, padding(op), None)
-            }
-            EditOp::Copy(op) => {
-                let source = Region::new(op.from, op.to);
-                Clip::check_source(source)?;
-                (op.pose.region(source.size())?, 0, Some(source))
-            }
-            EditOp::Paste(op) => (op.pose.region(op.clip.cells().region().size())?, 0, None),
+        if let EditOp::Brush(op) = op {
+            op.check(grid.materials())?;
+        }
+        let write = op.region()?;
+        let (padding, source) = match op {
+            EditOp::Brush(op) => (padding(op), None),
+            EditOp::Copy(op) => (0, Some(Region::new(op.from, op.to))),
+            EditOp::Paste(_) => (0, None),
         };
         let read = write.grow(padding);
         let reach = EditReach { write, read, source };

@@ -2,6 +2,7 @@
 
 use super::brush::{MAX_LENGTH, check_point};
 use super::error::NamedNumber;
+use super::shape::{bounds, region_of};
 use super::{Blend, Brush, Clip, EditError, EditMask, PastePose};
 use crate::voxel::{AIR, Kind, MaterialTable, Region, VoxelPos};
 
@@ -263,6 +264,37 @@ impl EditOp {
     pub fn copy(region: Region, at: VoxelPos) -> EditOp {
         let pose = PastePose { at: at.to_array(), ..PastePose::default() };
         EditOp::Copy(CopyOp { from: region.min.to_array(), to: region.max.to_array(), pose })
+    }
+
+    /// Returns the smallest box of voxels outside of which an operation, in voxels, changes nothing: for
+    /// the rules of a game, such as in [`HostWorld::decide`](crate::replicate::HostWorld::decide).
+    ///
+    /// ```
+    /// use terravox::edit::EditOp;
+    /// use terravox::voxel::Region;
+    ///
+    /// let dig = EditOp::dig_ball([0.5, -18.0, 0.0], 3.0);
+    /// assert_eq!(dig.region()?, Region::new([-3, -21, -3], [4, -15, 3]));
+    /// let is_too_deep = dig.region()?.min.y < -20;
+    /// assert!(is_too_deep);
+    /// # Ok::<(), terravox::edit::EditError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a number of the shape or of the pose is invalid, or the box is beyond the limits of the grid.
+    pub fn region(&self) -> Result<Region, EditError> {
+        match self {
+            EditOp::Brush(op) => {
+                op.brush.check()?;
+                region_of(bounds(&op.brush)?)
+            }
+            EditOp::Copy(op) => {
+                let source = Region::new(op.from, op.to);
+                Clip::check_source(source)?;
+                op.pose.region(source.size())
+            }
+            EditOp::Paste(op) => op.pose.region(op.clip.cells().region().size()),
+        }
     }
 
     /// The same operation with every length of it multiplied by `scale` and every point

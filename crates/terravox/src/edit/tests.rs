@@ -227,6 +227,15 @@ proptest! {
         }
     }
 
+    #[test]
+    fn nothing_changes_outside_of_the_region_of_an_operation(op in brush_op(), wet: bool) {
+        let op = EditOp::from(op);
+        let edited = apply(&mut ground(1, wet), op.clone());
+        let region = op.region().expect("a sound edit");
+        let inside = edited.region.intersect(region);
+        prop_assert!(edited.region.is_empty() || inside == edited.region);
+    }
+
     /// The part of the world that an edit names holds all that changed, and no less.
     #[test]
     fn the_changed_region_is_tight_slow(op in brush_op(), wet: bool) {

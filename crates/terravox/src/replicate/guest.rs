@@ -256,7 +256,7 @@ impl Guest {
         dropped.sort_unstable();
         let wanted = interest.wanted(viewers, replica.max_mip).into_iter();
         let new = wanted.filter(|block| !replica.blocks.contains_key(block));
-        let new = Interest::in_order(new, viewers);
+        let new = Interest::coarse_first(new, viewers);
         replica.forget(&dropped);
         for &block in &new {
             replica.blocks.insert(block, BlockState::Wanted);

@@ -1,17 +1,16 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
-use super::delta::{block_digest, difference, mark_equal, part_of};
+use super::delta::part_of;
+use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost, Under, WorldInfo};
 use super::options::HostOptions;
 use super::pipe::{BULK, EDITS};
 use super::subscription::NextBlock;
 use super::truth::{HostWorld, Truth, digest_of};
-use super::whole::{WholeBlock, WholeBlocks, WholeCells};
 use super::{LinkKind, PipeError, Verdict};
 use crate::codec::BitRle;
 use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
-use crate::terrain::FillRequest;
 use crate::voxel::{
     ChunkPos, DenseBox, Kind, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks,
 };
@@ -27,17 +26,21 @@ const EDIT_BACKLOG: usize = 64 << 10;
 /// Operations of more bytes are sent as the cells that they changed.
 const MAX_OP_BYTES: usize = 600;
 
-/// Operations that read more are sent as cells, too.
+/// Operations that read more cells, or touch more chunks, are sent as cells, too.
 pub(super) const MAX_OP_CELLS: u64 = 1 << 21;
 pub(super) const MAX_OP_CHUNKS: u64 = 512;
 
-/// Blocks of one guest that are read in a tick.
+/// Most blocks of one guest that are read in a tick.
 const MAX_READS: u32 = 32;
 
-/// Work, in units of a cost: up to which an upper bound is enough, of making a chunk that an
-/// operation needs, and of undoing a cell.
+/// Up to this work, in the unit of [`EditCost::work`](crate::edit::EditCost::work), an upper bound is
+/// charged instead of an estimate.
 const ROUGH_WORK: u64 = 2_000_000;
+
+/// Work that is charged for each missing chunk.
 const WORK_PER_CHUNK: u64 = 300_000;
+
+/// Work that is charged for each cell that is undone.
 const WORK_PER_UNDONE_CELL: u64 = 20;
 
 /// Guests that are gone and were not told so yet.
@@ -55,13 +58,13 @@ pub enum HostEvent {
         /// Its token.
         token: Vec<u8>,
     },
-    /// A guest changed the world.
+    /// An operation of a guest was applied.
     Edited {
         /// Its number.
         guest: u64,
-        /// What it did; `None` for undo and redo.
+        /// The operation as it was applied, in voxels; `None` for undo and redo.
         op: Option<Box<EditOp>>,
-        /// What changed.
+        /// What changed, in voxels; empty if nothing did.
         region: Region,
     },
     /// A guest is gone.
@@ -78,7 +81,7 @@ pub enum HostEvent {
 pub struct Host {
     options: HostOptions,
     truth: Truth,
-    whole: WholeBlocks,
+    encoded: EncodedBlocks,
     editor: Editor,
     guests: FxHashMap<u64, HostedGuest>,
     /// In the order in which they came.
@@ -104,7 +107,7 @@ impl Host {
         assert!(max_mip <= MAX_FAR_MIP, "HostOptions::max_mip is {max_mip}; at most 12");
         Host {
             truth: Truth::new(max_mip),
-            whole: WholeBlocks::default(),
+            encoded: EncodedBlocks::default(),
             editor: Editor::new(options.edit_limits),
             options,
             guests: FxHashMap::default(),
@@ -125,7 +128,8 @@ impl Host {
         chunks.into_iter().for_each(|chunk| self.truth.mark_edited(chunk));
     }
 
-    /// Adds a guest, which has to say hello first, and returns its number.
+    /// Adds a guest, which has to say hello first, and returns its number. A host never times a guest
+    /// out: call [`Host::disconnect`] for one that is gone or does not say hello.
     pub fn connect(&mut self, link: LinkKind) -> u64 {
         let guest = self.next_guest;
         self.next_guest += 1;
@@ -137,7 +141,9 @@ impl Host {
     /// Takes a unit that arrived from a guest. Units of guests that are gone are ignored.
     ///
     /// # Errors
-    /// [`PipeError`] if the guest breaks the protocol: it is then disconnected.
+    /// [`PipeError`] if the guest breaks the protocol: it is then disconnected, and
+    /// [`HostEvent::Left`] says why. A message that is invalid ends the connection in
+    /// [`Host::tick`].
     pub fn receive(&mut self, guest: u64, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
         let taken = entry.pipe.arrive(unit, now_us);
@@ -194,7 +200,7 @@ impl Host {
 
     /// Bytes of memory for what is known of the world besides its grid.
     pub fn memory(&self) -> usize {
-        self.truth.memory() + self.whole.memory()
+        self.truth.memory() + self.encoded.memory()
     }
 
     /// Writes the next unit for a guest, or returns false: nothing is to be sent to it now.
@@ -212,6 +218,9 @@ impl Host {
 
     /// Does what guests asked for, and queues what they are to be sent. Takes time by the number of
     /// edits and by what links can carry, within the limits of [`HostOptions`].
+    ///
+    /// # Panics
+    /// If [`HostOptions::max_mip`] is above 8 and unlisted chunks of the grid are air.
     pub fn tick(&mut self, world: &mut HostWorld<'_>, now_us: u64) {
         let most = if world.grid.unlisted() == UnlistedChunks::Air { MAX_MIP } else { MAX_FAR_MIP };
         assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
@@ -232,7 +241,8 @@ impl Host {
         }
     }
 
-    /// Tells all guests of a change that the game made itself, in voxels. Chunks that are not held
+    /// Tells all guests of a change that the game made to the grid itself, in voxels. Without it, guests
+    /// who are here keep the old cells, and guests who come later may get them. Chunks that are not held
     /// count as unchanged.
     pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
         for region in self.follow(world, region) {
@@ -244,7 +254,7 @@ impl Host {
 
     /// Follows a change of a region; returns the parts that can have changed.
     fn follow(&mut self, world: &HostWorld<'_>, region: Region) -> Vec<Region> {
-        self.whole.forget(region, self.options.max_mip);
+        self.encoded.forget(region, self.options.max_mip);
         self.truth.follow(world, region)
     }
 
@@ -482,7 +492,7 @@ impl Host {
     /// Whether a block need not be read.
     fn is_encoded(&self, entry: &HostedGuest, next: NextBlock) -> bool {
         matches!(next, NextBlock::Whole(block, _)
-            if self.whole.get((block, entry.makes_ground)).is_some())
+            if self.encoded.get((block, entry.makes_ground)).is_some())
     }
 
     /// Queues what the guest needs of a block; false if its cells are not available now.
@@ -499,7 +509,7 @@ impl Host {
                     let mut code = Vec::new();
                     let kinds = world.grid.materials().kinds();
                     BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
-                    let cells = WholeCells { under: Under::Held, region, code };
+                    let cells = EncodedCells { under: Under::Held, region, code };
                     queue_cells(entry, block, &cells, kinds);
                 }
                 is_read
@@ -517,54 +527,35 @@ impl Host {
         known: Option<u64>,
     ) -> bool {
         let key = (block, entry.makes_ground);
-        if self.whole.get(key).is_none() {
+        if self.encoded.get(key).is_none() {
             if !self.truth.read(world, block, &mut self.cells) {
                 return false;
             }
-            let encoded = self.encode_whole(world, block, entry.makes_ground);
-            self.whole.insert(key, encoded);
+            let (cells, under) = (&mut self.cells, &mut self.under);
+            let encoded = EncodedBlock::new(world, key, cells, under);
+            self.encoded.insert(key, encoded);
         }
         let kinds = world.grid.materials().kinds();
-        let Some(whole) = self.whole.get(key) else { return false };
-        match &whole.cells {
-            _ if known == Some(whole.digest) => entry.note_unchanged(block, kinds),
+        let Some(encoded) = self.encoded.get(key) else { return false };
+        match &encoded.cells {
+            _ if known == Some(encoded.digest) => entry.note_unchanged(block, kinds),
             None => entry.note_ground(block, kinds),
             Some(cells) => queue_cells(entry, block, cells, kinds),
         }
         true
     }
-
-    /// Encodes a block, which was read.
-    fn encode_whole(
-        &mut self,
-        world: &HostWorld<'_>,
-        block: MipBlock,
-        makes_ground: bool,
-    ) -> WholeBlock {
-        let kinds = world.grid.materials().kinds();
-        let digest = block_digest(&self.cells, kinds);
-        if makes_ground {
-            let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
-            FillRequest::fill_block(&mut self.under, block, world.placement, fill);
-        } else {
-            self.under.reset(block.cells());
-        }
-        let cells = difference(&self.under, &self.cells).map(|region| {
-            let marker = mark_equal(&self.under, &mut self.cells, region);
-            let mut code = Vec::new();
-            BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
-            code.shrink_to_fit();
-            WholeCells { under: Under::Made { marker }, region, code }
-        });
-        WholeBlock { digest, cells }
-    }
 }
 
 /// Queues cells of a block for a guest.
-fn queue_cells(entry: &mut HostedGuest, block: MipBlock, cells: &WholeCells, kinds: &[Kind; 256]) {
+fn queue_cells(
+    entry: &mut HostedGuest,
+    block: MipBlock,
+    cells: &EncodedCells,
+    kinds: &[Kind; 256],
+) {
     entry.flush_ground(kinds);
     let after = entry.edits_sent;
-    let WholeCells { under, region, code } = cells;
+    let EncodedCells { under, region, code } = cells;
     let message =
         ToGuest::Cells { after, block, under: *under, region: *region, code: code.clone() };
     entry.send(BULK, &message, kinds);

@@ -1,10 +1,12 @@
 //! Which blocks a guest wants: the nearer, the finer.
 
+use crate::terrain::LodOptions;
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashSet;
 
-/// How far a guest sees, and how finely: as [`LodOptions`](crate::terrain::LodOptions), so that what is
-/// shown is held.
+/// How far a guest sees, and how finely. More blocks than
+/// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), 16,384 by default, end the link: their
+/// number grows with the cube of `detail`.
 ///
 /// ```
 /// use terravox::replicate::Interest;
@@ -14,11 +16,14 @@ use rustc_hash::FxHashSet;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interest {
-    /// View distance: of at most some 10 blocks of the host's coarsest mip.
+    /// View distance in voxels; at most 10 edges of the host's coarsest blocks, 81,920 voxels by
+    /// default, are seen.
     pub view_voxels: f64,
-    /// A block is wanted finer when the viewer is nearer than this many of its edges; at least 1.
+    /// A block is wanted finer when the viewer is nearer than this many of its edges. Below 1, what
+    /// surrounds a viewer may be coarse.
     pub detail: f64,
-    /// Everything within this distance is wanted at mip 0, where physics and edits need it.
+    /// Everything within this distance, in voxels, is wanted at mip 0, where physics and edits need
+    /// it.
     pub near_voxels: f64,
 }
 
@@ -29,7 +34,7 @@ impl Default for Interest {
     }
 }
 
-/// Blocks beyond these distances are dropped, as a share of those at which they are wanted.
+/// Blocks beyond these distances are dropped, as a multiple of those at which they are wanted.
 const KEPT: f64 = 1.25;
 
 /// What is wanted is found again when a viewer has moved so far. Blocks that edits and physics need are
@@ -47,7 +52,7 @@ impl WatchedFrom {
         WatchedFrom { viewers: viewers.to_vec(), interest: *interest }
     }
 
-    /// Whether these viewers want no other blocks.
+    /// Whether the last result will do: no viewer has moved more than [`STEP_VOXELS`].
     pub fn holds_for(&self, viewers: &[[f64; 3]], interest: &Interest) -> bool {
         let is_near = |(a, b): (&[f64; 3], &[f64; 3])| {
             let off = [0, 1, 2].map(|i| a[i] - b[i]);
@@ -60,6 +65,19 @@ impl WatchedFrom {
 }
 
 impl Interest {
+    /// Returns the interest that covers all that a terrain with these options shows up to a view
+    /// distance in voxels, and what its meshes read beside it. The blocks that are shown at one moment
+    /// depend on earlier ones, so the margins are those of the slowest change.
+    pub fn for_lod(shown: &LodOptions, view_voxels: f64) -> Interest {
+        let LodOptions { detail, hysteresis, near_voxels, .. } = *shown;
+        let lag = 1.0 + f64::from(hysteresis);
+        Interest {
+            view_voxels: view_voxels * 1.5 + 64.0,
+            detail: f64::from(detail) * lag + 1.0,
+            near_voxels: f64::from(near_voxels) * lag + 32.0,
+        }
+    }
+
     /// Returns the blocks that viewers want, with all coarser ones over them, in no order.
     pub(super) fn wanted(&self, viewers: &[[f64; 3]], max_mip: u8) -> FxHashSet<MipBlock> {
         let mut found = FxHashSet::default();
@@ -88,7 +106,7 @@ impl Interest {
     }
 
     /// Sorts blocks: coarse ones first, then those that are near a viewer.
-    pub(super) fn in_order(
+    pub(super) fn coarse_first(
         blocks: impl Iterator<Item = MipBlock>,
         viewers: &[[f64; 3]],
     ) -> Vec<MipBlock> {
@@ -112,7 +130,7 @@ impl Interest {
     }
 }
 
-/// The view distance at which the coarsest blocks are some 8,000.
+/// The view distance beyond which even the coarsest blocks would be too many.
 fn widest_view(max_mip: u8) -> f64 {
     10.0 * f64::from(32 << max_mip)
 }
@@ -146,13 +164,12 @@ mod tests {
         ) {
             let interest = Interest { view_voxels: 500.0, detail, near_voxels };
             let far = way.iter().map(|v| v * v).sum::<f64>().sqrt().max(1.0);
-            let to = [0, 1, 2].map(|i| from[i] + way[i] / far * STEP_VOXELS);
+            let to = [0, 1, 2].map(|i| from[i] + way[i] / far * 0.999 * STEP_VOXELS);
             prop_assert!(WatchedFrom::new(&[from], &interest).holds_for(&[to], &interest));
             let wanted = interest.wanted(&[from], 6);
-            let all = wanted.iter().filter(|block| block.mip > 0 && !wanted.contains(&block.children()[0]));
-            for block in all {
-                let away = distance(*block, &to);
-                prop_assert!(away > near_voxels);
+            let around = Region { min: at(&to, -near_voxels), max: at(&to, near_voxels + 1.0) };
+            for chunk in around.blocks::<5>().map(MipBlock::from) {
+                prop_assert!(distance(chunk, &to) > near_voxels || wanted.contains(&chunk));
             }
         }
     }

@@ -14,6 +14,7 @@
 //! `docs/format.md` has every byte of every message.
 
 mod delta;
+mod encoded;
 mod guest;
 mod host;
 mod hosted;
@@ -29,7 +30,6 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 mod truth;
-mod whole;
 mod wire;
 
 pub use guest::{Guest, GuestEvent};
@@ -48,7 +48,8 @@ use std::fmt;
 /// What a game decides about an operation of a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It is applied.
+    /// It is applied, unless it exceeds the guest's budget of work or needs a chunk that is not
+    /// available: act on [`HostEvent::Edited`], not in `decide`.
     Accept,
     /// Another one is applied in its place.
     Replace(Box<EditOp>),

@@ -1,0 +1,112 @@
+//! The thread that saves a world in the background.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use terravox::terrain::{FillRequest, UnsavedChanges};
+use terravox_store::{Store, StoreError};
+use tokio::sync::oneshot;
+
+/// Between the end of a save and the next.
+const SAVE_PAUSE: Duration = Duration::from_secs(2);
+
+/// Makes the cells of a block, as the generator of a world.
+pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
+
+/// Tells that a save ended, and how.
+pub(crate) type SavedSender = oneshot::Sender<Result<(), String>>;
+
+/// What a save wrote.
+pub(crate) struct FinishedSave {
+    pub unsaved: UnsavedChanges,
+    /// Edits before it began.
+    pub edits: u64,
+    /// Who waited for it.
+    pub waiting: Vec<SavedSender>,
+    pub result: Result<(), StoreError>,
+}
+
+/// What is to be saved; see [`FinishedSave`].
+type SaveJob = (UnsavedChanges, u64, Vec<SavedSender>);
+
+/// The thread that writes.
+pub(crate) struct Saver {
+    /// Taken at the end, which ends the thread.
+    to_thread: Option<Sender<SaveJob>>,
+    thread: Option<JoinHandle<()>>,
+    finished: Receiver<FinishedSave>,
+    is_busy: bool,
+    rests_since: Instant,
+}
+
+impl Saver {
+    pub fn start(store: Arc<Store>, generate: Generate) -> Saver {
+        let (to_thread, jobs) = mpsc::channel::<SaveJob>();
+        let (done, finished) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            for (unsaved, edits, waiting) in jobs {
+                let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
+                let result = store.save(&unsaved, fill).map(drop);
+                if done.send(FinishedSave { unsaved, edits, waiting, result }).is_err() {
+                    return;
+                }
+            }
+        });
+        let (to_thread, thread) = (Some(to_thread), Some(thread));
+        Saver { to_thread, thread, finished, is_busy: false, rests_since: Instant::now() }
+    }
+
+    /// Whether the next save may begin; one that is urgent does not wait for a pause.
+    pub fn is_ready(&self, is_urgent: bool) -> bool {
+        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= SAVE_PAUSE)
+    }
+
+    pub fn begin(&mut self, unsaved: UnsavedChanges, edits: u64, waiting: Vec<SavedSender>) {
+        if let Some(thread) = &self.to_thread {
+            self.is_busy = thread.send((unsaved, edits, waiting)).is_ok();
+        }
+    }
+
+    /// Returns what was saved, if that has ended.
+    pub fn finished(&mut self) -> Option<FinishedSave> {
+        let finished = self.finished.try_recv().ok();
+        self.note_rest(finished)
+    }
+
+    /// Waits for the save that was begun, if there is one, and returns what was saved.
+    pub fn wait(&mut self) -> Option<FinishedSave> {
+        let finished = if self.is_busy { self.finished.recv().ok() } else { None };
+        self.note_rest(finished)
+    }
+
+    fn note_rest(&mut self, finished: Option<FinishedSave>) -> Option<FinishedSave> {
+        if finished.is_some() {
+            (self.is_busy, self.rests_since) = (false, Instant::now());
+        }
+        finished
+    }
+
+    /// Whether the thread ended without being told to.
+    pub fn has_died(&self) -> bool {
+        self.is_busy && matches!(self.finished.try_recv(), Err(TryRecvError::Disconnected))
+    }
+}
+
+/// Waits until the file is closed, so that it can be opened again.
+impl Drop for Saver {
+    fn drop(&mut self) {
+        self.to_thread = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Tells all who waited for a save. Who went away meanwhile need not know.
+pub(crate) fn tell(waiting: Vec<SavedSender>, result: &Result<(), String>) {
+    for sender in waiting {
+        let _ = sender.send(result.clone());
+    }
+}

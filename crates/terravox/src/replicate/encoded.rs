@@ -1,0 +1,136 @@
+//! A cache of encoded blocks, shared by all guests: reading, comparing and encoding a block is most of
+//! a host's work, and guests who meet see the same blocks.
+
+use super::delta::{block_digest, difference, mark_equal, part_of};
+use super::message::Under;
+use super::truth::HostWorld;
+use crate::codec::BitRle;
+use crate::terrain::FillRequest;
+use crate::voxel::{DenseBox, MipBlock, Region};
+use rustc_hash::FxHashMap;
+
+/// The cache is emptied when it holds more bytes. What is wanted again costs one encoding, as without
+/// a cache, so what is dropped first does not matter much.
+const MAX_BYTES: usize = 8 << 20;
+
+/// What guests are sent of a block.
+pub(super) struct EncodedBlock {
+    /// Digest of its cells.
+    pub digest: u64,
+    /// `None` if it is as the guest makes it.
+    pub cells: Option<EncodedCells>,
+}
+
+/// The cells of a block that a guest does not make itself.
+pub(super) struct EncodedCells {
+    /// What the guest lays them over.
+    pub under: Under,
+    /// The cells, in cells of the block's mip.
+    pub region: Region,
+    /// The cells in the code of [`BitRle`](crate::codec::BitRle).
+    pub code: Vec<u8>,
+}
+
+/// A block, and whether it is for guests that make the ground.
+type EncodedKey = (MipBlock, bool);
+
+/// Blocks that were encoded and have not changed since.
+#[derive(Default)]
+pub(super) struct EncodedBlocks {
+    blocks: FxHashMap<EncodedKey, EncodedBlock>,
+    bytes: usize,
+}
+
+impl EncodedBlock {
+    /// Encodes the cells of a block, which are used up; `under` is scratch space.
+    pub fn new(
+        world: &HostWorld<'_>,
+        (block, makes_ground): EncodedKey,
+        cells: &mut DenseBox,
+        under: &mut DenseBox,
+    ) -> EncodedBlock {
+        let kinds = world.grid.materials().kinds();
+        let digest = block_digest(cells, kinds);
+        if makes_ground {
+            let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
+            FillRequest::fill_block(under, block, world.placement, fill);
+        } else {
+            under.reset(block.cells());
+        }
+        let cells = difference(under, cells).map(|region| {
+            let marker = mark_equal(under, cells, region);
+            let mut code = Vec::new();
+            BitRle { kinds }.encode_box(&part_of(cells, region), &mut code);
+            code.shrink_to_fit();
+            EncodedCells { under: Under::Made { marker }, region, code }
+        });
+        EncodedBlock { digest, cells }
+    }
+
+    fn bytes(&self) -> usize {
+        let code = self.cells.as_ref().map_or(0, |cells| cells.code.capacity());
+        code + 2 * size_of::<(EncodedKey, EncodedBlock)>()
+    }
+}
+
+impl EncodedBlocks {
+    pub fn get(&self, key: EncodedKey) -> Option<&EncodedBlock> {
+        self.blocks.get(&key)
+    }
+
+    pub fn insert(&mut self, key: EncodedKey, block: EncodedBlock) {
+        if self.bytes > MAX_BYTES {
+            *self = EncodedBlocks::default();
+        }
+        self.bytes += block.bytes();
+        if let Some(old) = self.blocks.insert(key, block) {
+            self.bytes -= old.bytes();
+        }
+    }
+
+    /// Drops every block, at all mips, that overlaps a region, in voxels.
+    pub fn forget(&mut self, region: Region, max_mip: u8) {
+        for mip in 0..=max_mip {
+            for pos in region.coarser(5 + u32::from(mip)).voxels() {
+                for makes_ground in [false, true] {
+                    let removed = self.blocks.remove(&(MipBlock { mip, pos }, makes_ground));
+                    self.bytes -= removed.map_or(0, |old| old.bytes());
+                }
+            }
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voxel::VoxelPos;
+
+    #[test]
+    fn a_change_forgets_the_blocks_over_it_at_every_mip_and_no_others() {
+        let mut cache = EncodedBlocks::default();
+        let block = || EncodedBlock { digest: 7, cells: None };
+        let at = |mip: u8, x: i32| MipBlock { mip, pos: VoxelPos::new(x, -1, 0) };
+        for mip in 0..=4 {
+            for x in -2..2 {
+                cache.insert((at(mip, x), false), block());
+                cache.insert((at(mip, x), true), block());
+            }
+        }
+        // The chunk left of the origin, and the one right of it.
+        cache.forget(Region::new([-3, -3, 5], [2, -1, 6]), 4);
+        for mip in 0..=4 {
+            for makes_ground in [false, true] {
+                let is_kept = |x| cache.get((at(mip, x), makes_ground)).is_some();
+                assert_eq!([-2, -1, 0, 1].map(is_kept), [true, false, false, true], "mip {mip}");
+            }
+        }
+        cache.forget(Region::new([-4096, -32, 0], [4096, 0, 32]), 4);
+        assert_eq!(cache.memory(), 0);
+    }
+}
