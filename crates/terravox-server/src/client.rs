@@ -26,6 +26,8 @@ use terravox::terrain::FillRequest;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
+use tokio_tungstenite::connect_async_with_config;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 
 /// How long the server may take to say why it ended a connection.
@@ -304,6 +306,11 @@ async fn ask_for_backup(address: &WorldAddress, token: &[u8]) -> Result<PathBuf,
     let stream = connected
         .map_err(|_| ClientError::transient("no answer within 10 s"))?
         .map_err(ClientError::transient)?;
+    let peer = stream.peer_addr().map_err(ClientError::transient)?;
+    if !peer.ip().to_canonical().is_loopback() {
+        let what = "ask on the machine of the server: the token would travel unencrypted";
+        return Err(ClientError::new(what));
+    }
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::transient)?;
     tokio::spawn(connection);
@@ -341,7 +348,13 @@ async fn open_web_socket(
     }
     let at = WorldAddress { world: String::new(), ..address.clone() };
     let path = path_of("link", &address.world);
-    let connected = tokio_tungstenite::connect_async(format!("{at}{path}")).await;
+    let config = WebSocketConfig::default()
+        .write_buffer_size(0)
+        .max_write_buffer_size(link::MAX_WRITE_BUFFER)
+        .max_message_size(Some(Guest::MAX_UNIT))
+        .max_frame_size(Some(Guest::MAX_UNIT));
+    let url = format!("{at}{path}");
+    let connected = connect_async_with_config(url, Some(config), false).await;
     let (socket, _) = connected.map_err(|error| match error {
         tungstenite::Error::Http(response) => {
             let body = response.body().clone().unwrap_or_default();

@@ -3,7 +3,7 @@
 use crate::access::AccessList;
 use crate::world::RunningWorld;
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,19 +25,22 @@ pub(crate) struct Gate {
 /// The right of one connection to be there, counted until it is dropped.
 pub(crate) struct Pass {
     peer: IpAddr,
+    counted_as: IpAddr,
     counts: ConnectionCounts,
 }
 
 impl Gate {
     /// Lets a connection in, unless there are too many.
     pub fn admit(&self, peer: IpAddr) -> Option<Pass> {
+        let counted_as = counted_as(peer);
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let (all, own) = (counts.values().sum::<usize>(), counts.get(&peer).copied().unwrap_or(0));
+        let (all, own) =
+            (counts.values().sum::<usize>(), counts.get(&counted_as).copied().unwrap_or(0));
         if all >= self.max_connections || own >= self.max_per_address {
             return None;
         }
-        *counts.entry(peer).or_default() += 1;
-        Some(Pass { peer, counts: self.counts.clone() })
+        *counts.entry(counted_as).or_default() += 1;
+        Some(Pass { peer, counted_as, counts: self.counts.clone() })
     }
 
     /// How many connections there are.
@@ -60,14 +63,37 @@ impl Pass {
     }
 }
 
+/// The address that a connection counts for: with IPv6, one machine has a network of 2⁶⁴ of them.
+fn counted_as(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 => v4,
+    }
+}
+
 impl Drop for Pass {
     fn drop(&mut self) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.peer) {
+        if let Some(count) = counts.get_mut(&self.counted_as) {
             *count -= 1;
             if *count == 0 {
-                counts.remove(&self.peer);
+                counts.remove(&self.counted_as);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address_and_ipv4_as_itself() {
+        let counted = |text: &str| counted_as(text.parse().expect("an address")).to_string();
+        assert_eq!(counted("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(counted("2001:db8:1:2:ffff::1"), counted("2001:db8:1:2:3:4:5:6"));
+        assert_ne!(counted("2001:db8:1:3::1"), counted("2001:db8:1:2::1"));
+        assert_eq!(counted("::ffff:192.0.2.7"), "192.0.2.7");
+        assert_eq!(counted("192.0.2.8"), "192.0.2.8");
     }
 }

@@ -122,6 +122,8 @@ async fn link_to(
 ) -> Result<Response, Refusal> {
     check_origin(&headers, gate.access.is_open())?;
     let world = world(&gate, &name)?;
+    // Responses to pings wait in that buffer while the peer does not read.
+    let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
     let upgrade = upgrade.max_message_size(Guest::MAX_UNIT).max_frame_size(Guest::MAX_UNIT);
     Ok(upgrade.on_upgrade(move |socket| serve(socket, world, pass)))
 }

@@ -8,11 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Bytes of units that wait, each way. The socket is not read while more wait for the world, and the
 /// world makes no more while more wait for the socket.
 pub(crate) const MAX_QUEUED: usize = 64 << 10;
+
+/// Most bytes that wait in a WebSocket for its socket: some units, and responses to pings.
+pub(crate) const MAX_WRITE_BUFFER: usize = 256 << 10;
+
+/// Most signs of life within [`KEEP_ALIVE`]: pings in a flood cost more than they say.
+const MAX_SIGNS: u32 = 64;
+
+/// What a waiting unit costs besides its bytes.
+const UNIT_OVERHEAD: usize = 64;
 
 /// How long a write may take; by default also a handshake, a request and a greeting.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,7 +64,7 @@ impl UnitQueue {
     pub fn push(&self, unit: Vec<u8>) {
         let mut state = self.lock();
         if !state.is_closed {
-            state.bytes += unit.len();
+            state.bytes += unit.len() + UNIT_OVERHEAD;
             state.units.push_back(unit);
             drop(state);
             self.changed.notify_one();
@@ -171,11 +180,20 @@ pub(crate) async fn carry(
 ) {
     let (mut sink, mut stream) = (pin!(sink), pin!(stream));
     let reading = async {
+        let (mut signs, mut since) = (0, Instant::now());
         while incoming.room().await {
             let Ok(Some(unit)) = timeout(MAX_SILENCE, stream.next()).await else { return };
             if !unit.is_empty() {
                 incoming.push(unit);
                 wake();
+                continue;
+            }
+            if since.elapsed() > KEEP_ALIVE {
+                (signs, since) = (0, Instant::now());
+            }
+            signs += 1;
+            if signs > MAX_SIGNS {
+                return;
             }
         }
         // What is to be sent still is.
@@ -235,7 +253,7 @@ mod tests {
         let waiting = queue.room();
         let taking = async { queue.take().len() };
         let (has_room, taken) = tokio::join!(waiting, taking);
-        assert!(has_room && taken == MAX_QUEUED.div_ceil(1200));
+        assert!(has_room && taken == MAX_QUEUED.div_ceil(1200 + UNIT_OVERHEAD));
     }
 
     #[tokio::test(start_paused = true)]
@@ -252,6 +270,16 @@ mod tests {
         let start = tokio::time::Instant::now();
         carry(&outgoing, &incoming, sink(), living, || {}).await;
         assert!(start.elapsed() >= 100 * KEEP_ALIVE && incoming.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_signs_of_life_ends_the_link() {
+        let [outgoing, incoming] = [(), ()].map(|()| UnitQueue::default());
+        let sink = futures_util::sink::drain().sink_map_err(drop);
+        let start = tokio::time::Instant::now();
+        let flood = futures_util::stream::repeat(Vec::new());
+        carry(&outgoing, &incoming, sink, flood, || {}).await;
+        assert!(start.elapsed() < KEEP_ALIVE && incoming.is_empty());
     }
 
     #[tokio::test]

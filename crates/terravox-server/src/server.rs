@@ -17,6 +17,7 @@ use terravox::replicate::HostOptions;
 use terravox::voxel::{MAX_FAR_MIP, MAX_MIP};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
 
 /// How long connections may take to end.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -66,6 +67,8 @@ pub struct Server {
     worlds: Vec<(Arc<RunningWorld>, JoinHandle<bool>)>,
     /// The threads of the sockets, and what these share; gone at the end.
     net: Option<(Runtime, Arc<Gate>)>,
+    /// The tasks that accept connections.
+    listeners: Vec<AbortHandle>,
     quic: SocketAddr,
     http: SocketAddr,
     fingerprint: Fingerprint,
@@ -101,7 +104,14 @@ impl Server {
         drop(entered);
         let http = listener.local_addr().map_err(failed("TCP"))?;
         let quic = endpoint.local_addr().map_err(failed("UDP"))?;
-        let mut server = Server { worlds: Vec::new(), net: None, quic, http, fingerprint };
+        let mut server = Server {
+            worlds: Vec::new(),
+            net: None,
+            listeners: Vec::new(),
+            quic,
+            http,
+            fingerprint,
+        };
         for world in served {
             // On an error, the worlds that have started end.
             let ServerOptions { access, host, patience, .. } = &options;
@@ -118,8 +128,10 @@ impl Server {
             max_per_address: options.max_connections_per_address,
             counts: ConnectionCounts::default(),
         });
-        runtime.spawn(quic::listen(endpoint, gate.clone()));
-        runtime.spawn(http::listen(listener, gate.clone()));
+        server.listeners = vec![
+            runtime.spawn(quic::listen(endpoint, gate.clone())).abort_handle(),
+            runtime.spawn(http::listen(listener, gate.clone())).abort_handle(),
+        ];
         server.net = Some((runtime, gate));
         Ok(server)
     }
@@ -162,6 +174,7 @@ impl Server {
 
     fn end(&mut self) -> Result<(), ServerError> {
         let mut unsaved = Vec::new();
+        self.listeners.drain(..).for_each(|listener| listener.abort());
         self.worlds.iter().for_each(|world| world.0.end());
         for (world, thread) in self.worlds.drain(..) {
             if !thread.join().unwrap_or(false) {

@@ -451,6 +451,10 @@ impl Ticker {
 
     /// Saves all that is unsaved; returns whether that succeeded.
     fn save_all(&mut self) -> bool {
+        // One that was begun earlier may fail: what it was to save is saved below.
+        if let Some(saved) = self.saver.wait() {
+            self.note_saved(saved);
+        }
         loop {
             if let Some(saved) = self.saver.wait()
                 && !self.note_saved(saved)

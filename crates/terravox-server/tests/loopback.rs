@@ -447,3 +447,20 @@ fn options_that_a_world_cannot_have_are_refused_at_the_start() -> Outcome {
     assert!(error.contains("max_mip is 9; at most 8"), "{error}");
     Ok(())
 }
+
+#[test]
+fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
+    let folder = Folder::new("pings");
+    let server = serve_air(&folder.0, "a", options(&folder.0))?;
+    let mut stream = TcpStream::connect(server.http_address())?;
+    stream.write_all(
+        b"GET /link HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    )?;
+    // A ping of 125 bytes, masked with zeros.
+    let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0], [7; 125].as_slice()].concat();
+    stream.set_write_timeout(Some(Duration::from_secs(30)))?;
+    let sent = (0..400_000).take_while(|_| stream.write_all(&ping).is_ok()).count();
+    assert!(sent < 400_000, "the server takes pings for ever");
+    Ok(server.stop()?)
+}

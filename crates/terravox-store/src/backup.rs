@@ -13,7 +13,7 @@ impl Store {
     /// Writes a copy of the world to another file: what was saved when this was called. It may be
     /// called while other threads read and save. The copy is compacted and has the permissions of the
     /// world. Until it is complete and on disk it is a file named `NAME.NUMBER.partial`, which
-    /// stays only if the process is killed.
+    /// stays only if the process ends before.
     ///
     /// ```
     /// # let folder = std::env::temp_dir().join(format!("terravox-back-up-{}", std::process::id()));

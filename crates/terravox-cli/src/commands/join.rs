@@ -60,7 +60,9 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
         visit.eye_m = route.at(1.0);
     }
     let is_settled = |visit: &mut Visit<'_>| {
-        visit.client.guest().is_complete() && visit.client.guest().pending_edits() == 0
+        visit.unrepeated.is_empty()
+            && visit.client.guest().is_complete()
+            && visit.client.guest().pending_edits() == 0
     };
     visit.wait(is_settled, "for the answer to all edits")?;
     let mut report = visit.report(console)?;
@@ -108,6 +110,8 @@ struct Visit<'a> {
     outcomes: Outcomes,
     reconnects: u64,
     reconnects_until: Instant,
+    /// Operations that are to be repeated once the server has let this guest in again.
+    unrepeated: Vec<EditOp>,
 }
 
 impl<'a> Visit<'a> {
@@ -122,6 +126,7 @@ impl<'a> Visit<'a> {
             eye_m: eye_m.unwrap_or(HILLS_CAMERA_M),
             outcomes: Outcomes::default(),
             reconnects: 0,
+            unrepeated: Vec::new(),
             reconnects_until: Instant::now(),
         }
     }
@@ -144,6 +149,11 @@ impl<'a> Visit<'a> {
                 GuestEvent::Refused { reason, .. } => self.outcomes.refused.push(reason),
                 GuestEvent::Edited { .. } => self.outcomes.others += 1,
                 _ => {}
+            }
+        }
+        if self.info.is_some() {
+            for op in std::mem::take(&mut self.unrepeated) {
+                self.client.guest().edit(&op).map_err(Failure::new)?;
             }
         }
         if let Some(info) = &self.info {
@@ -173,23 +183,23 @@ impl<'a> Visit<'a> {
         });
     }
 
-    /// Connects again, and does again what the server did not answer.
+    /// Connects again; what the server did not answer is repeated once it has let this guest in.
     fn reconnect(&mut self) -> CliResult<()> {
         loop {
+            // Also before the first attempt: a server that takes each connection and ends it must not
+            // be asked without a pause.
+            thread::sleep(RETRY);
             match self.client.reconnect() {
                 Ok(lost) => {
                     self.reconnects += 1;
                     self.info = None;
-                    self.wait(|visit| visit.info.is_some(), "for the world")?;
-                    for op in lost {
-                        self.client.guest().edit(&op).map_err(Failure::new)?;
-                    }
+                    self.unrepeated.extend(lost);
                     return Ok(());
                 }
                 Err(error) if !error.is_transient() || Instant::now() >= self.reconnects_until => {
                     return Err(self.after_edits(Failure::new(error)));
                 }
-                Err(_) => thread::sleep(RETRY),
+                Err(_) => {}
             }
         }
     }

@@ -43,6 +43,9 @@ const WORK_PER_CHUNK: u64 = 300_000;
 /// Work that is charged for each cell that is undone.
 const WORK_PER_UNDONE_CELL: u64 = 20;
 
+/// Bytes that a guest may send before it is let in: more than a token has.
+const MAX_GREETING: u64 = 4 << 10;
+
 /// Guests that are gone and were not told so yet.
 const MAX_LEAVING: usize = 1024;
 
@@ -146,7 +149,10 @@ impl Host {
     /// [`Host::tick`].
     pub fn receive(&mut self, guest: u64, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
-        let taken = entry.pipe.arrive(unit, now_us);
+        let mut taken = entry.pipe.arrive(unit, now_us);
+        if !entry.is_admitted && entry.pipe.unread() > MAX_GREETING {
+            taken = Err(PipeError::Flooded);
+        }
         if let Err(error) = &taken {
             self.disconnect(guest, &error.to_string());
         }

@@ -83,6 +83,7 @@ impl Interest {
         let mut found = FxHashSet::default();
         let view = self.view_voxels.min(widest_view(max_mip));
         let near = self.near_voxels + STEP_VOXELS;
+        let view = view.max(near);
         for viewer in viewers {
             let reach = Region { min: at(viewer, -view), max: at(viewer, view) };
             let mut open: Vec<_> = reach
@@ -159,10 +160,11 @@ mod tests {
         fn what_is_near_within_a_step_was_wanted_before(
             from in prop::array::uniform3(-300.0..300.0f64),
             way in prop::array::uniform3(-1.0..1.0f64),
+            view_voxels in 0.0..500.0f64,
             detail in 1.0..2.0f64,
             near_voxels in 0.0..80.0f64,
         ) {
-            let interest = Interest { view_voxels: 500.0, detail, near_voxels };
+            let interest = Interest { view_voxels, detail, near_voxels };
             let far = way.iter().map(|v| v * v).sum::<f64>().sqrt().max(1.0);
             let to = [0, 1, 2].map(|i| from[i] + way[i] / far * 0.999 * STEP_VOXELS);
             prop_assert!(WatchedFrom::new(&[from], &interest).holds_for(&[to], &interest));

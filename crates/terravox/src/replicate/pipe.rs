@@ -345,6 +345,11 @@ impl Pipe {
         sending + receiving.sum::<usize>() + in_flight + size_of::<Pipe>()
     }
 
+    /// Bytes of streams that arrived and were not read.
+    pub fn unread(&self) -> u64 {
+        self.receiving.iter().map(|stream| stream.bytes.len() as u64 + stream.later_bytes).sum()
+    }
+
     /// Takes the next whole message of a stream.
     pub fn receive(&mut self, stream: usize) -> Result<Option<Vec<u8>>, PipeError> {
         let message = self.receiving[stream].message()?;

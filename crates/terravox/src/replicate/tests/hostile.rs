@@ -76,6 +76,18 @@ fn dig(number: u64) -> ToHost {
 }
 
 #[test]
+fn who_sends_much_before_the_welcome_costs_little_and_loses_the_link() {
+    let mut game = Simulation::new(true, 4);
+    let mut liar = Liar::new(&mut game);
+    let block = |x| (MipBlock { mip: 0, pos: [x, 0, 0].into() }, None);
+    for x in 0..1000 {
+        liar.say(&ToHost::Subscribe(vec![block(x)]));
+    }
+    liar.step(&mut game, true);
+    assert!(liar.reason.is_some_and(|reason| reason.contains("more than it was allowed")));
+}
+
+#[test]
 fn a_message_before_the_welcome_ends_the_link() {
     let mut game = Simulation::new(true, 4);
     let mut liar = Liar::new(&mut game);
