@@ -432,29 +432,43 @@ impl Host {
         if region.is_empty() {
             return;
         }
-        let kinds = world.grid.materials().kinds();
+        let digest = self.encode_op(world, author.guest, op, region, read);
+        for guest in &self.order {
+            let Some(entry) = self.guests.get_mut(guest) else { continue };
+            let keeps_up = entry.pipe.backlog(EDITS) <= EDIT_BACKLOG;
+            let digest = digest.filter(|_| {
+                keeps_up && read.blocks::<5>().all(|chunk| entry.has_current(chunk.into()))
+            });
+            entry.confirmed = None;
+            match digest {
+                None => entry.blocks.mark(region, self.options.max_mip),
+                Some(_) if *guest == author.guest && author.has_op => entry.confirmed = digest,
+                Some(_) => entry.send_bytes(EDITS, &self.message),
+            }
+        }
+    }
+
+    /// Makes `message` what guests are sent of an operation that changed a region, and returns the
+    /// digest of that; `None` if it is better sent as cells.
+    fn encode_op(
+        &mut self,
+        world: &HostWorld<'_>,
+        author: u64,
+        op: &EditOp,
+        region: Region,
+        read: Region,
+    ) -> Option<u32> {
         let is_small = matches!(op, EditOp::Brush(_))
             && read.volume() <= MAX_OP_CELLS
             && read.coarser(5).volume() <= MAX_OP_CHUNKS;
-        let digest = if is_small { digest_of(world.grid, region, &mut self.cells) } else { 0 };
-        self.message.clear();
-        ToGuest::Op { author: author.guest, op: op.clone(), digest }
-            .encode(kinds, &mut self.message);
-        let is_small = is_small && self.message.len() <= MAX_OP_BYTES;
-        for guest in &self.order {
-            let Some(entry) = self.guests.get_mut(guest) else { continue };
-            let can_apply = is_small
-                && entry.pipe.backlog(EDITS) <= EDIT_BACKLOG
-                && read.blocks::<5>().all(|chunk| entry.has_current(chunk.into()));
-            entry.confirmed = None;
-            if !can_apply {
-                entry.blocks.mark(region, self.options.max_mip);
-            } else if *guest == author.guest && author.has_op {
-                entry.confirmed = Some(digest);
-            } else {
-                entry.send_bytes(EDITS, &self.message);
-            }
+        if !is_small {
+            return None;
         }
+        let digest = digest_of(world.grid, region, &mut self.cells);
+        self.message.clear();
+        let message = ToGuest::Op { author, op: op.clone(), digest };
+        message.encode(world.grid.materials().kinds(), &mut self.message);
+        (self.message.len() <= MAX_OP_BYTES).then_some(digest)
     }
 
     /// Queues cells for a guest, as far as its link keeps up.
@@ -465,22 +479,17 @@ impl Host {
         *reads -= own_reads;
         while entry.pipe.unsent(BULK) < BULK_BACKLOG && own_reads > 0 {
             entry.send_done(kinds);
-            let sent = match entry.blocks.next() {
-                None => break,
-                Some(NextBlock::Whole(block, None)) if self.is_ground(&entry, block) => {
-                    entry.note_ground(block, kinds);
-                    continue;
-                }
-                Some(next) => {
-                    own_reads -= u32::from(!self.is_encoded(&entry, next));
-                    let is_sent = self.send_next(&mut entry, world, next);
-                    if !is_sent {
-                        entry.blocks.put_back(next);
-                    }
-                    is_sent
-                }
-            };
-            if !sent {
+            let Some(next) = entry.blocks.next() else { break };
+            if let NextBlock::Whole(block, None) = next
+                && self.is_ground(&entry, block)
+            {
+                entry.note_ground(block, kinds);
+                continue;
+            }
+            own_reads -= u32::from(!self.is_encoded(&entry, next));
+            if !self.send_next(&mut entry, world, next) {
+                // Those after it may lie beneath it.
+                entry.blocks.put_back(next);
                 break;
             }
         }
