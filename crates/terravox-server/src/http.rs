@@ -239,12 +239,13 @@ fn check_administrator(gate: &Gate, pass: &Pass, headers: &HeaderMap) -> Result<
     }
 }
 
-/// The time in UTC, as `2026-11-25T02-30-00Z`: Windows forbids colons in file names.
+/// The time in UTC, as `2026-11-25T02-30-00.123Z`: Windows forbids colons in file names.
 fn utc_timestamp() -> String {
     let now = time::OffsetDateTime::now_utc();
+    let milli = now.millisecond();
     let (month, day) = (u8::from(now.month()), now.day());
     let (hour, minute, second) = now.to_hms();
-    format!("{:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}Z", now.year())
+    format!("{:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}.{milli:03}Z", now.year())
 }
 
 /// Counters in the text format of Prometheus.
@@ -311,6 +312,6 @@ mod tests {
     #[test]
     fn a_time_is_fit_for_the_name_of_a_file() {
         let time = utc_timestamp();
-        assert!(time.len() == 20 && time.ends_with('Z') && !time.contains(':'), "{time}");
+        assert!(time.len() == 24 && time.ends_with('Z') && !time.contains(':'), "{time}");
     }
 }

@@ -123,13 +123,14 @@ pub struct BackupArgs {
 /// Help of `join`.
 pub const JOIN_HELP: &str = "\
 Example:
-  terravox join localhost --dig 0,40,0 --render view.png
+  terravox join localhost --dig 0,10,0 --render view.png
   terravox join ws://localhost/caves --follow '0,90,0 400,90,0' --seconds 20
   terravox join dig.example.org --token WORD --fingerprint 3f…  --edit 'fill Rock ball 0,60,0 r=5'
 
 It waits until all that is seen is there, edits, stays for --seconds, waits until the server has
 confirmed everything, and renders. If the link breaks within --seconds, it connects again. The
-digest is that of all cells of mip 0 that it holds: clients at one place have the same.";
+digest is that of all cells of mip 0 that it holds: clients at one place have the same. Without
+--camera and --follow it stands a little above the first --dig and looks at it.";
 
 /// Arguments of `join`.
 #[derive(Debug, Args)]

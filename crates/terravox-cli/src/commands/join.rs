@@ -117,7 +117,9 @@ struct Visit<'a> {
 impl<'a> Visit<'a> {
     fn new(client: Client, args: &'a JoinArgs) -> Visit<'a> {
         let first = args.follow.as_ref().map(|route| route.at(0.0));
-        let eye_m = first.or(args.view.camera).or(args.dig.first().copied());
+        let above =
+            |&[x, y, z]: &[f64; 3]| [x, y + 2.0 * args.radius + 8.0, z + 3.0 * args.radius + 8.0];
+        let eye_m = first.or(args.view.camera).or(args.dig.first().map(above));
         Visit {
             args,
             client,
@@ -255,7 +257,7 @@ impl<'a> Visit<'a> {
         report.count("refused", "refused", self.outcomes.refused.len() as u64);
         report.count("others", "edits of others", self.outcomes.others);
         report.count("reconnects", "reconnects", self.reconnects);
-        report.count("blocks", "blocks", self.client.guest().blocks().count() as u64);
+        report.count("held_blocks", "blocks held", self.client.guest().blocks().count() as u64);
         report.bytes("received_bytes", "received", self.client.bytes_received());
         let _busy = console.busy("digest");
         let digest = digest(self.client.guest(), &self.hills)?;
@@ -282,6 +284,9 @@ impl<'a> Visit<'a> {
         scene.set_textures(terravox::mesh::shade::UNSET);
         let mut args = self.args.view.clone();
         args.camera = Some(self.eye_m);
+        if self.args.view.camera.is_none() && self.args.follow.is_none() && args.yaw.is_none() {
+            args.look = args.look.or(self.args.dig.first().copied());
+        }
         let options = options(&args);
         let camera = camera(&view.info, &scene, &args, options.aspect());
         let picture = take(&scene, &camera, &options, console);

@@ -293,7 +293,8 @@ impl Guest {
         Ok(number)
     }
 
-    /// Asks the host to undo the last stroke of this guest, or to redo it. Returns its number.
+    /// Asks the host to undo the last stroke of this guest, or to redo it. Returns its number. The host
+    /// refuses if there is none: it remembers strokes for as long as the link lasts.
     ///
     /// # Errors
     /// [`EditError::Invalid`] as for [`Guest::edit`]; nothing is then sent.
@@ -458,7 +459,8 @@ impl Guest {
         }
     }
 
-    /// The host's cells of mip 0 that are here, without this guest's predictions.
+    /// The host's cells of mip 0 that were sent or edited, without this guest's predictions. Chunks that
+    /// are as this side's generator makes them are not held: [`Guest::read`] has those, too.
     pub fn grid(&self) -> Option<&VoxelGrid> {
         self.replica.as_ref().map(|replica| &replica.grid)
     }

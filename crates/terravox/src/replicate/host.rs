@@ -366,14 +366,16 @@ impl Host {
         }
         match swapped {
             Err(reason) => self.refuse(guest, world, number, reason),
-            Ok(region) => {
-                if let Some(region) = region {
-                    self.changed(world, region);
-                    self.events.push_back(HostEvent::Edited { guest, op: None, region });
-                }
+            Ok(None) => {
+                let what = if is_redo { "redo" } else { "undo" };
+                self.refuse(guest, world, number, format!("there is nothing to {what}"));
+            }
+            Ok(Some(region)) => {
+                self.changed(world, region);
+                self.events.push_back(HostEvent::Edited { guest, op: None, region });
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
-                    entry.owe_work(region.map_or(0, Region::volume) * WORK_PER_UNDONE_CELL);
+                    entry.owe_work(region.volume() * WORK_PER_UNDONE_CELL);
                     entry.finish_edit(number, &kinds);
                 }
             }
