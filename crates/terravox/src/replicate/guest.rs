@@ -1,9 +1,12 @@
 //! The guest: it holds part of a host's world, and shows its own edits at once.
 
+use super::body_table::Figure;
 use super::delta::block_digest;
+use super::guest_event::GuestEvent;
+use super::held_bodies::HeldBodies;
 use super::interest::{Interest, WatchedFrom};
 use super::message::{
-    GeneratorId, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo,
+    BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo,
 };
 use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
@@ -29,40 +32,6 @@ const MAX_ASKED_PER_UPDATE: usize = 64;
 /// Blocks are not asked for again while more bytes than this were not sent.
 const MAX_UNSENT: u64 = 16 << 10;
 
-/// What happened in an update, for the game.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum GuestEvent {
-    /// The host let this guest in: call [`Guest::start`].
-    Welcome {
-        /// Its number, the author of its edits.
-        guest: u64,
-        /// What made the ground, if a generator did.
-        generator: Option<GeneratorId>,
-    },
-    /// An operation of this guest is part of the world.
-    Confirmed {
-        /// Its number, from [`Guest::edit`].
-        number: u64,
-    },
-    /// An operation of this guest was refused; what it changed is as before.
-    Refused {
-        /// Its number, from [`Guest::edit`].
-        number: u64,
-        /// Why, for a person to read.
-        reason: String,
-    },
-    /// Someone else changed the world here.
-    Edited {
-        /// Who: the number of a guest, or 0 for the game.
-        author: u64,
-        /// What changed, in voxels.
-        region: Region,
-    },
-    /// An operation differed here from the host, whose cells are on their way.
-    Corrected,
-}
-
 /// An operation that the host has not answered.
 pub(super) struct Prediction {
     pub number: u64,
@@ -80,7 +49,7 @@ pub struct Guest {
     token: Vec<u8>,
     info: Option<Box<WorldInfo>>,
     pub(super) replica: Option<Replica>,
-    is_started: bool,
+    pub(super) is_started: bool,
     pub(super) predictions: VecDeque<Prediction>,
     /// Regions of predictions that ended, in voxels: what is shown there changes.
     pub(super) ended: Vec<Region>,
@@ -93,6 +62,12 @@ pub struct Guest {
     unasked: Vec<MipBlock>,
     /// `None` if what is wanted is to be found again.
     watched: Option<WatchedFrom>,
+    pub(super) bodies: HeldBodies,
+    /// The figure of this guest, and whether the host is still to be told of it.
+    pub(super) figure: Option<(Figure, bool)>,
+    pub(super) figure_sent_us: u64,
+    /// When something arrived last.
+    now_us: u64,
     events: VecDeque<GuestEvent>,
     editor: Editor,
 }
@@ -117,6 +92,10 @@ impl Guest {
             parked: None,
             unasked: Vec::new(),
             watched: None,
+            bodies: HeldBodies::default(),
+            figure: None,
+            figure_sent_us: 0,
+            now_us: 0,
             events: VecDeque::new(),
             editor: Editor::default(),
         };
@@ -132,6 +111,9 @@ impl Guest {
         (self.is_started, self.edits_taken, self.parked) = (false, 0, None);
         (self.info, self.watched) = (None, None);
         self.events.retain(|event| !matches!(event, GuestEvent::Welcome { .. }));
+        let gone = self.bodies.clear().into_iter();
+        self.events.extend(gone.map(|body| GuestEvent::BodyRemoved { body }));
+        self.figure.iter_mut().for_each(|(_, is_new)| *is_new = true);
         let lost = std::mem::take(&mut self.predictions);
         lost.iter().for_each(|prediction| self.note_ended(prediction.region));
         if let Some(replica) = &mut self.replica {
@@ -149,7 +131,7 @@ impl Guest {
         self.send(EDITS, &hello);
     }
 
-    fn send(&mut self, stream: usize, message: &ToHost) {
+    pub(super) fn send(&mut self, stream: usize, message: &ToHost) {
         let bytes = self.encode(message);
         self.pipe.send(stream, &bytes);
     }
@@ -167,12 +149,14 @@ impl Guest {
     /// # Errors
     /// [`PipeError`] if the host breaks the protocol: give the link up.
     pub fn receive(&mut self, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
+        self.now_us = now_us;
         self.pipe.arrive(unit, now_us)
     }
 
     /// Writes the next unit for the host, at most [`Guest::MAX_UNIT`] bytes, or returns false:
     /// nothing is to be sent now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
+        self.send_figure(now_us);
         self.pipe.transmit(now_us, out)
     }
 
@@ -366,6 +350,8 @@ impl Guest {
                 ToGuest::Cells { after, .. }
                 | ToGuest::Ground { after, .. }
                 | ToGuest::Unchanged { after, .. }
+                | ToGuest::BodyGone { after, .. }
+                | ToGuest::Body(BodyMessage { after, .. })
                 | ToGuest::Done { after, .. } => *after,
                 _ => return Err("a message came in the wrong stream".to_owned()),
             };
@@ -425,6 +411,19 @@ impl Guest {
             }
             ToGuest::Ground { blocks, .. } => replica.take_ground(&blocks),
             ToGuest::Unchanged { blocks, .. } => replica.take_unchanged(&blocks),
+            ToGuest::Body(message) => {
+                let body = message.number;
+                self.events.push_back(match self.bodies.put(message, self.now_us)? {
+                    true => GuestEvent::BodyAdded { body },
+                    false => GuestEvent::BodyChanged { body },
+                });
+            }
+            ToGuest::BodyGone { number, .. } => {
+                if self.bodies.remove(number) {
+                    self.events.push_back(GuestEvent::BodyRemoved { body: number });
+                }
+            }
+            ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
             ToGuest::Welcome(_) => {}
         }
         Ok(())
@@ -506,6 +505,7 @@ impl Guest {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.pipe.memory() + self.replica.as_ref().map_or(0, Replica::memory)
+        let cells = self.replica.as_ref().map_or(0, Replica::memory);
+        self.pipe.memory() + cells + self.bodies.memory()
     }
 }

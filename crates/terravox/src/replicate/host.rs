@@ -1,5 +1,6 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
+use super::body_table::BodyTable;
 use super::delta::part_of;
 use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
 use super::hosted::{HostedGuest, Request};
@@ -18,7 +19,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
-const BULK_BACKLOG: u64 = 24 << 10;
+pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 
 /// Bytes of messages about edits that wait for a guest; beyond, it gets cells instead.
 const EDIT_BACKLOG: usize = 64 << 10;
@@ -86,7 +87,8 @@ pub struct Host {
     truth: Truth,
     encoded: EncodedBlocks,
     editor: Editor,
-    guests: FxHashMap<u64, HostedGuest>,
+    pub(super) bodies: BodyTable,
+    pub(super) guests: FxHashMap<u64, HostedGuest>,
     /// In the order in which they came.
     order: Vec<u64>,
     next_guest: u64,
@@ -113,6 +115,7 @@ impl Host {
             encoded: EncodedBlocks::default(),
             editor: Editor::new(options.edit_limits),
             options,
+            bodies: BodyTable::default(),
             guests: FxHashMap::default(),
             order: Vec::new(),
             next_guest: 1,
@@ -180,6 +183,7 @@ impl Host {
     /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason.
     pub fn disconnect(&mut self, guest: u64, reason: &str) {
         if let Some(entry) = self.guests.remove(&guest) {
+            entry.figure.map(|number| self.bodies.remove(number));
             self.order.retain(|&other| other != guest);
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
@@ -206,7 +210,7 @@ impl Host {
 
     /// Bytes of memory for what is known of the world besides its grid.
     pub fn memory(&self) -> usize {
-        self.truth.memory() + self.encoded.memory()
+        self.truth.memory() + self.encoded.memory() + self.bodies.memory()
     }
 
     /// Writes the next unit for a guest, or returns false: nothing is to be sent to it now.
@@ -235,6 +239,7 @@ impl Host {
                 self.disconnect(guest, &reason);
             }
         }
+        self.follow_figures();
         let mut order = self.order.clone();
         if !order.is_empty() {
             // Not always the same one gets what is left.
@@ -243,6 +248,7 @@ impl Host {
         }
         let mut reads = self.options.max_reads_per_tick;
         for guest in order {
+            self.send_bodies(guest, world.grid.materials().kinds(), now_us);
             self.send_cells(guest, world, &mut reads);
         }
     }

@@ -1,9 +1,11 @@
 //! A guest, as its host sees it: what it asked for, and what it is owed.
 
 use super::LinkKind;
+use super::body_table::Figure;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
 use super::pipe::{BULK, EDITS, Pipe, STREAMS};
+use super::seen_bodies::SeenBodies;
 use super::subscription::Subscriptions;
 use super::wire::MessageError;
 use crate::edit::History;
@@ -68,6 +70,10 @@ pub(super) struct HostedGuest {
     pub makes_ground: bool,
     has_started: bool,
     pub blocks: Subscriptions,
+    pub seen_bodies: SeenBodies,
+    /// What it said of its figure since that was last shown, and the number of that.
+    pub new_figure: Option<Figure>,
+    pub figure: Option<u64>,
     /// What it did, for its own undo.
     pub history: History,
     /// Messages sent in the stream of edits.
@@ -103,6 +109,9 @@ impl HostedGuest {
             makes_ground: false,
             has_started: false,
             blocks: Subscriptions::default(),
+            seen_bodies: SeenBodies::default(),
+            new_figure: None,
+            figure: None,
             history: History::new(options.history_bytes),
             edits_sent: 0,
             confirmed: None,
@@ -122,6 +131,7 @@ impl HostedGuest {
         let lists = self.ground.capacity() + self.unchanged.capacity();
         self.pipe.memory()
             + self.blocks.memory()
+            + self.seen_bodies.memory()
             + self.history.stats().bytes
             + lists * size_of::<MipBlock>()
             + size_of::<HostedGuest>()
@@ -256,6 +266,7 @@ impl HostedGuest {
             ToHost::Refresh(blocks) => {
                 blocks.into_iter().for_each(|block| self.blocks.refresh(block));
             }
+            ToHost::Figure { pose, bytes } => self.new_figure = Some(Figure { pose, bytes }),
             ToHost::Edit { .. } | ToHost::Undo { .. } => {
                 return Ok(Some(Request::Message(message)));
             }

@@ -5,14 +5,17 @@
 //! code.
 
 use super::op_wire::{put_op, take_op};
+use super::pose_wire::WirePose;
+use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
 use super::wire::{
     Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_varint,
 };
 use crate::edit::EditOp;
 use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape};
+use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
-pub const PROTOCOL_VERSION: u8 = 1;
+pub const PROTOCOL_VERSION: u8 = 2;
 
 /// Most bytes of a message: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
@@ -22,6 +25,9 @@ pub(super) const MAX_TOKEN: usize = 256;
 
 /// Most bytes of a text.
 pub(super) const MAX_TEXT: usize = 200;
+
+/// Most bytes of the figure of a guest.
+pub(super) const MAX_FIGURE: usize = 256;
 
 /// Most bytes of the parameters of a generator.
 const MAX_PARAMETERS: usize = 4096;
@@ -62,6 +68,11 @@ pub(super) enum ToHost {
     },
     /// These blocks may be wrong: send them again.
     Refresh(Vec<MipBlock>),
+    /// The figure of this guest.
+    Figure {
+        pose: WirePose,
+        bytes: Vec<u8>,
+    },
 }
 
 /// What a guest needs to know of a world to begin.
@@ -129,6 +140,24 @@ pub(super) enum ToGuest {
         after: u64,
         blocks: Vec<MipBlock>,
     },
+    /// A body, or its new bytes.
+    Body(BodyMessage),
+    BodyGone {
+        after: u64,
+        number: u64,
+    },
+    /// Bodies that moved, by number.
+    Poses(Vec<(u64, WirePose)>),
+}
+
+/// All of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BodyMessage {
+    pub after: u64,
+    pub number: u64,
+    pub kind: SharedBodyKind,
+    pub pose: WirePose,
+    pub bytes: Arc<[u8]>,
 }
 
 fn put_blocks(blocks: &[MipBlock], out: &mut Vec<u8>) {
@@ -198,6 +227,11 @@ impl ToHost {
                 out.push(6);
                 put_blocks(blocks, out);
             }
+            ToHost::Figure { pose, bytes } => {
+                out.push(7);
+                pose.put(out);
+                put_bytes(bytes, out);
+            }
         }
     }
 
@@ -242,6 +276,10 @@ impl ToHost {
                 ToHost::Undo { is_redo, number: input.varint()? }
             }
             6 => ToHost::Refresh(take_blocks(&mut input)?),
+            7 => {
+                let pose = WirePose::take(&mut input)?;
+                ToHost::Figure { pose, bytes: input.bytes(MAX_FIGURE)?.to_vec() }
+            }
             _ => return input.wrong("an unknown kind of message"),
         };
         input.finish()?;
@@ -256,6 +294,13 @@ impl ToGuest {
             ToGuest::Cells { block, .. } => vec![*block],
             ToGuest::Ground { blocks, .. } => blocks.clone(),
             _ => Vec::new(),
+        }
+    }
+
+    /// Notes how many messages about edits were sent before it.
+    pub fn set_after(&mut self, edits_sent: u64) {
+        if let ToGuest::Body(BodyMessage { after, .. }) | ToGuest::BodyGone { after, .. } = self {
+            *after = edits_sent;
         }
     }
 
@@ -304,6 +349,24 @@ impl ToGuest {
                 numbered(7, *after, out);
                 put_blocks(blocks, out);
             }
+            ToGuest::Body(BodyMessage { after, number, kind, pose, bytes }) => {
+                numbered(8, *after, out);
+                put_varint(*number, out);
+                put_kind(*kind, out);
+                pose.put(out);
+                put_bytes(bytes, out);
+            }
+            ToGuest::BodyGone { after, number } => {
+                numbered(9, *after, out);
+                put_varint(*number, out);
+            }
+            ToGuest::Poses(poses) => {
+                numbered(10, poses.len() as u64, out);
+                for (number, pose) in poses {
+                    put_varint(*number, out);
+                    pose.put(out);
+                }
+            }
         }
     }
 
@@ -341,6 +404,19 @@ impl ToGuest {
                     6 => ToGuest::Ground { after, blocks },
                     _ => ToGuest::Unchanged { after, blocks },
                 }
+            }
+            8 => ToGuest::Body(BodyMessage {
+                after: input.varint()?,
+                number: input.varint()?,
+                kind: take_kind(&mut input)?,
+                pose: WirePose::take(&mut input)?,
+                bytes: input.bytes(SharedBody::MAX_BYTES)?.into(),
+            }),
+            9 => ToGuest::BodyGone { after: input.varint()?, number: input.varint()? },
+            10 => {
+                let count = input.count(8)?;
+                let mut pose = || Ok((input.varint()?, WirePose::take(&mut input)?));
+                ToGuest::Poses((0..count).map(|_| pose()).collect::<Result<_, MessageError>>()?)
             }
             _ => return input.wrong("an unknown kind of message"),
         };

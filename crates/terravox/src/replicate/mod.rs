@@ -13,10 +13,15 @@
 //!
 //! `docs/format.md` has every byte of every message.
 
+mod body_table;
 mod delta;
 mod encoded;
 mod guest;
+mod guest_bodies;
+mod guest_event;
+mod held_bodies;
 mod host;
+mod host_bodies;
 mod hosted;
 mod interest;
 mod link;
@@ -24,7 +29,10 @@ mod message;
 mod op_wire;
 mod options;
 mod pipe;
+mod pose_wire;
 mod replica;
+mod seen_bodies;
+mod shared_body;
 mod shown;
 mod subscription;
 #[cfg(test)]
@@ -32,13 +40,15 @@ mod tests;
 mod truth;
 mod wire;
 
-pub use guest::{Guest, GuestEvent};
+pub use guest::Guest;
+pub use guest_event::GuestEvent;
 pub use host::{Host, HostEvent};
 pub use interest::Interest;
 pub use link::{LinkOptions, VirtualLink};
 pub use message::{GeneratorId, PROTOCOL_VERSION};
 pub use options::HostOptions;
 pub use pipe::LinkKind;
+pub use shared_body::{SharedBody, SharedBodyKind};
 pub use truth::HostWorld;
 pub use wire::MessageError;
 

@@ -41,6 +41,8 @@ pub(super) struct Subscriptions {
     due: Vec<MipBlock>,
     /// With changes to be sent in the next round; may list blocks without.
     marked: Vec<MipBlock>,
+    /// Counts blocks that came and went.
+    state: u64,
 }
 
 /// What is next to send.
@@ -66,6 +68,7 @@ impl Subscriptions {
         }
         if let Entry::Vacant(entry) = self.blocks.entry(block) {
             entry.insert(Subscription { known, ..Subscription::default() });
+            self.state += 1;
             self.queue(block);
         }
         true
@@ -87,9 +90,22 @@ impl Subscriptions {
             block.children().into_iter().for_each(|child| self.remove(child, max_mip));
         }
         let removed = self.blocks.remove(&block);
+        self.state += 1;
         if block.mip == 0 && removed.is_some_and(|entry| entry.is_dirty()) {
             self.mark_coarse(block, max_mip);
         }
+    }
+
+    /// A number that differs after each block that came or went.
+    pub fn state(&self) -> u64 {
+        self.state
+    }
+
+    /// The finest mip up to `coarsest` of the blocks over a position in voxels, if there is one.
+    pub fn finest_at(&self, position: [f64; 3], coarsest: u8) -> Option<u8> {
+        let voxel = VoxelPos::from(position.map(|v| v.floor() as i32));
+        let over = |mip: u8| MipBlock { mip, pos: voxel.coarser(5 + u32::from(mip)) };
+        (0..=coarsest).find(|&mip| self.blocks.contains_key(&over(mip)))
     }
 
     /// Marks the coarse cells over a changed chunk whose cells are not sent: the guest cannot

@@ -1,5 +1,6 @@
 //! A host and its guests over virtual links.
 
+mod bodies;
 mod converge;
 mod hostile;
 mod messages;

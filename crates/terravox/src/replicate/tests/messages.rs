@@ -1,11 +1,14 @@
 //! Messages: each has one code, and any bytes are a message or an error.
 
 use super::simulation::{Random, random_op};
+use crate::bodies::BodyPose;
 use crate::edit::{
     Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,
 };
-use crate::replicate::message::{GeneratorId, ToGuest, ToHost, Under, WorldInfo};
+use crate::replicate::SharedBodyKind;
+use crate::replicate::message::{BodyMessage, GeneratorId, ToGuest, ToHost, Under, WorldInfo};
 use crate::replicate::op_wire::{put_op, rounded_op};
+use crate::replicate::pose_wire::WirePose;
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
 
@@ -65,6 +68,20 @@ fn ops() -> Vec<EditOp> {
     ops
 }
 
+fn pose() -> WirePose {
+    let pose = BodyPose { position_voxels: [-1.5, 9e8, 0.25], rotation: [0.1, -0.9, 0.2, 0.4] };
+    WirePose::of(&pose).expect("it is valid")
+}
+
+fn bodies() -> impl Iterator<Item = ToGuest> {
+    let kinds =
+        [SharedBodyKind::Loose, SharedBodyKind::Figure(1 << 40), SharedBodyKind::Game(u16::MAX)];
+    kinds.into_iter().map(|kind| {
+        let bytes = vec![1, 2, 3].into();
+        ToGuest::Body(BodyMessage { after: 4, number: 300, kind, pose: pose(), bytes })
+    })
+}
+
 fn to_guest() -> Vec<ToGuest> {
     let block = MipBlock::new(3, [-4, 0, 7]);
     let cells = block.cells();
@@ -90,7 +107,10 @@ fn to_guest() -> Vec<ToGuest> {
         ToGuest::Cells { after: 0, block, under: Under::Made { marker: 9 }, region, code: vec![] },
         ToGuest::Ground { after: u64::MAX, blocks: blocks.clone() },
         ToGuest::Unchanged { after: 1, blocks },
+        ToGuest::BodyGone { after: 2, number: u64::MAX },
+        ToGuest::Poses(vec![(1, pose()), (300, pose())]),
     ];
+    messages.extend(bodies());
     messages.extend(ops().into_iter().map(|op| ToGuest::Op { author: 4, op, digest: 77 }));
     messages
 }
@@ -104,6 +124,7 @@ fn to_host() -> Vec<ToHost> {
         ToHost::Unsubscribe(blocks.clone()),
         ToHost::Undo { number: 4, is_redo: true },
         ToHost::Refresh(blocks),
+        ToHost::Figure { pose: pose(), bytes: b"anna".to_vec() },
     ];
     messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op: Box::new(op) }));
     messages

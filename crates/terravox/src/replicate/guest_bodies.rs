@@ -1,0 +1,60 @@
+//! The bodies that a guest sees, and its own figure.
+
+use super::body_table::Figure;
+use super::guest::Guest;
+use super::message::{MAX_FIGURE, ToHost};
+use super::pipe::EDITS;
+use super::pose_wire::WirePose;
+use super::shared_body::SharedBody;
+use crate::bodies::BodyPose;
+
+/// Between two messages about the figure of this guest, in microseconds.
+const FIGURE_INTERVAL_US: u64 = 50_000;
+
+/// The figure is not sent while more bytes of messages than this wait.
+const FIGURE_BACKLOG: usize = 1 << 10;
+
+impl Guest {
+    pub(super) fn send_figure(&mut self, now_us: u64) {
+        let is_due = self.is_started
+            && now_us.saturating_sub(self.figure_sent_us) >= FIGURE_INTERVAL_US
+            && self.pipe.backlog(EDITS) < FIGURE_BACKLOG;
+        if let Some((figure, is_new)) = self.figure.as_mut().filter(|(_, is_new)| is_due && *is_new)
+        {
+            *is_new = false;
+            let Figure { pose, bytes } = figure.clone();
+            self.figure_sent_us = now_us;
+            self.send(EDITS, &ToHost::Figure { pose, bytes });
+        }
+    }
+
+    /// Shows others where this guest is: its pose, and bytes that the game understands, such as a name
+    /// and what it points at. Others see a [`SharedBody`] of
+    /// [`SharedBodyKind::Figure`](super::SharedBodyKind::Figure). Call it once a frame: it is sent 20
+    /// times a second at most, and only if it changed. A pose that is not finite is ignored.
+    ///
+    /// # Panics
+    /// If there are more than [`Guest::MAX_FIGURE_BYTES`].
+    pub fn set_figure(&mut self, pose: &BodyPose, bytes: &[u8]) {
+        assert!(bytes.len() <= MAX_FIGURE, "a figure has at most 256 bytes");
+        let Some(pose) = WirePose::of(pose) else { return };
+        let known = self.figure.as_ref().map(|(figure, _)| figure);
+        if known.is_none_or(|known| known.pose != pose || known.bytes != bytes) {
+            self.figure = Some((Figure { pose, bytes: bytes.to_vec() }, true));
+        }
+    }
+
+    /// Most bytes of a figure, besides its pose.
+    pub const MAX_FIGURE_BYTES: usize = MAX_FIGURE;
+
+    /// The bodies that are seen, by number, each at the newest pose that came, in voxels.
+    pub fn bodies(&self) -> impl Iterator<Item = (u64, &SharedBody)> {
+        self.bodies.iter()
+    }
+
+    /// The pose at which a body is to be shown: it moves from pose to pose without a jump, and is
+    /// behind by the time between two of them. `now_us` is the clock of [`Guest::receive`].
+    pub fn body_pose(&self, body: u64, now_us: u64) -> Option<BodyPose> {
+        self.bodies.pose_at(body, now_us)
+    }
+}

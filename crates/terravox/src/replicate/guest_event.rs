@@ -1,0 +1,53 @@
+//! What happens to a guest, for its game.
+
+use super::message::GeneratorId;
+use crate::voxel::Region;
+
+/// What happened in an update, for the game.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum GuestEvent {
+    /// The host let this guest in: call [`Guest::start`].
+    Welcome {
+        /// Its number, the author of its edits.
+        guest: u64,
+        /// What made the ground, if a generator did.
+        generator: Option<GeneratorId>,
+    },
+    /// An operation of this guest is part of the world.
+    Confirmed {
+        /// Its number, from [`Guest::edit`].
+        number: u64,
+    },
+    /// An operation of this guest was refused; what it changed is as before.
+    Refused {
+        /// Its number, from [`Guest::edit`].
+        number: u64,
+        /// Why, for a person to read.
+        reason: String,
+    },
+    /// Someone else changed the world here.
+    Edited {
+        /// Who: the number of a guest, or 0 for the game.
+        author: u64,
+        /// What changed, in voxels.
+        region: Region,
+    },
+    /// An operation differed here from the host, whose cells are on their way.
+    Corrected,
+    /// A body is seen now.
+    BodyAdded {
+        /// Its number, for [`Guest::bodies`].
+        body: u64,
+    },
+    /// The bytes of a body changed.
+    BodyChanged {
+        /// Its number.
+        body: u64,
+    },
+    /// A body is gone, or seen no longer.
+    BodyRemoved {
+        /// Its number.
+        body: u64,
+    },
+}

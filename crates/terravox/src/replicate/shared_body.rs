@@ -1,0 +1,167 @@
+//! Bodies that a host shows to its guests: loose pieces, figures of players, and what a game adds.
+
+use super::wire::{Input, MessageError, put_bytes, put_region_in, put_signed, put_varint};
+use crate::bodies::{BodyPose, LooseBody};
+use crate::codec::BitRle;
+use crate::voxel::{
+    DenseBox, GridOptions, MaterialTable, MipBlock, Region, UnlistedChunks, VoxelGrid, VoxelPos,
+};
+use std::sync::Arc;
+
+/// Most chunks of a loose piece that is sent.
+const MAX_CHUNKS: usize = 256;
+
+/// Chunks of a piece lie at most this far from its first voxel, on each axis.
+const MAX_CHUNK_OFFSET: i32 = 64;
+
+/// What a [`SharedBody`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedBodyKind {
+    /// A piece of the world that was cut loose; [`SharedBody::to_loose`] makes it.
+    Loose,
+    /// The figure of a guest, with its number. The bytes are those of
+    /// [`Guest::set_figure`](super::Guest::set_figure).
+    Figure(u64),
+    /// What the game says by this number.
+    Game(u16),
+}
+
+/// A body that a host shows to the guests near it, see [`Host::add_body`](super::Host::add_body).
+///
+/// ```
+/// use terravox::bodies::{BodyPose, LooseBody};
+/// use terravox::replicate::SharedBody;
+/// use terravox::voxel::{DenseBox, Region, VoxelGrid};
+///
+/// let mut grid = VoxelGrid::default();
+/// let mut cells = DenseBox::new(Region::new([1, 2, 3], [4, 4, 4]));
+/// cells.fill(8);
+/// grid.write(&cells)?;
+/// let piece = LooseBody::new(grid, [64, 0, -32].into())?;
+/// let sent = SharedBody::loose(&piece, piece.first_pose()).expect("it is small");
+/// let arrived = sent.to_loose(piece.grid.materials())?;
+/// assert_eq!((arrived.cells, arrived.mass), (6, piece.mass));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedBody {
+    /// What it is.
+    pub kind: SharedBodyKind,
+    /// Its position, in voxels, and its rotation. Guests get the position to 1/64 voxel, and the
+    /// rotation to about 0.1°.
+    pub pose: BodyPose,
+    /// What guests need to know of it: at most [`SharedBody::MAX_BYTES`].
+    pub bytes: Arc<[u8]>,
+}
+
+impl SharedBody {
+    /// Most bytes of a body.
+    pub const MAX_BYTES: usize = 64 << 10;
+
+    /// Returns a loose piece with its cells as bytes, or `None` if these are more than
+    /// [`SharedBody::MAX_BYTES`], or lie in more than 256 chunks or more than 64 chunks apart: write such
+    /// a piece back. 32,768 cells nearly always fit.
+    pub fn loose(body: &LooseBody, pose: BodyPose) -> Option<SharedBody> {
+        let chunks = body.grid.chunks();
+        let is_near = |v: i32| (-MAX_CHUNK_OFFSET..MAX_CHUNK_OFFSET).contains(&v);
+        if chunks.len() > MAX_CHUNKS
+            || !chunks.iter().all(|c| [c.x, c.y, c.z].into_iter().all(is_near))
+        {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let put = |pos: [i32; 3], out: &mut Vec<u8>| {
+            pos.iter().for_each(|&v| put_signed(i64::from(v), out));
+        };
+        put(body.origin_voxel.to_array(), &mut bytes);
+        let parts: Vec<(MipBlock, Region)> = chunks
+            .iter()
+            .map(|&chunk| (chunk.into(), chunk.region().intersect(body.bounds)))
+            .filter(|(_, region)| !region.is_empty())
+            .collect();
+        put_varint(parts.len() as u64, &mut bytes);
+        let coder = BitRle { kinds: body.grid.materials().kinds() };
+        let (mut cells, mut code) = (DenseBox::default(), Vec::new());
+        for (block, region) in parts {
+            body.grid.read(region, 0, &mut cells).ok()?;
+            code.clear();
+            coder.encode_box(&cells, &mut code);
+            put(block.pos.to_array(), &mut bytes);
+            put_region_in(block, region, &mut bytes);
+            put_bytes(&code, &mut bytes);
+        }
+        let fits = bytes.len() <= SharedBody::MAX_BYTES;
+        fits.then(|| SharedBody { kind: SharedBodyKind::Loose, pose, bytes: bytes.into() })
+    }
+
+    /// Returns the piece of the world that the bytes are, with mass and meshes, which takes
+    /// milliseconds for a large one. `materials` are those of the world: of
+    /// [`Guest::grid`](super::Guest::grid).
+    ///
+    /// # Errors
+    /// [`MessageError`] if the bytes are not those of a loose piece.
+    pub fn to_loose(&self, materials: &MaterialTable) -> Result<LooseBody, MessageError> {
+        let mut input = Input::new(&self.bytes);
+        let origin = input.voxel()?;
+        let options = GridOptions { unlisted: UnlistedChunks::Air, materials: materials.clone() };
+        let mut grid = VoxelGrid::new(options);
+        let count = input.count(10)?;
+        if count > MAX_CHUNKS {
+            return input.wrong("a loose piece of more than 256 chunks");
+        }
+        for _ in 0..count {
+            let pos = input.voxel()?;
+            let is_near = |v: i32| (-MAX_CHUNK_OFFSET..MAX_CHUNK_OFFSET).contains(&v);
+            if !pos.to_array().into_iter().all(is_near) {
+                return input.wrong("a loose piece reaches too far");
+            }
+            let cells = take_part(&mut input, pos, materials)?;
+            if grid.write(&cells).is_err() {
+                return input.wrong("a loose piece reaches too far");
+            }
+        }
+        input.finish()?;
+        match LooseBody::new(grid, origin) {
+            Ok(body) if body.cells > 0 => Ok(body),
+            _ => input.wrong("a loose piece without cells"),
+        }
+    }
+}
+
+/// Reads the cells of a chunk of a piece.
+fn take_part(
+    input: &mut Input<'_>,
+    chunk: VoxelPos,
+    materials: &MaterialTable,
+) -> Result<DenseBox, MessageError> {
+    let mut cells = DenseBox::new(input.region_in(MipBlock { mip: 0, pos: chunk })?);
+    let code = input.bytes(SharedBody::MAX_BYTES)?;
+    match (BitRle { kinds: materials.kinds() }).decode_box(code, &mut cells) {
+        Ok(read) if read == code.len() => Ok(cells),
+        _ => input.wrong("the cells of a loose piece are invalid"),
+    }
+}
+
+/// Appends what a body is.
+pub(super) fn put_kind(kind: SharedBodyKind, out: &mut Vec<u8>) {
+    let (code, number) = match kind {
+        SharedBodyKind::Loose => return out.push(0),
+        SharedBodyKind::Figure(guest) => (1, guest),
+        SharedBodyKind::Game(number) => (2, u64::from(number)),
+    };
+    out.push(code);
+    put_varint(number, out);
+}
+
+/// Reads what a body is.
+pub(super) fn take_kind(input: &mut Input<'_>) -> Result<SharedBodyKind, MessageError> {
+    match input.byte()? {
+        0 => Ok(SharedBodyKind::Loose),
+        1 => Ok(SharedBodyKind::Figure(input.varint()?)),
+        2 => match u16::try_from(input.varint()?) {
+            Ok(number) => Ok(SharedBodyKind::Game(number)),
+            Err(_) => input.wrong("a kind of body has more than 16 bits"),
+        },
+        _ => input.wrong("an unknown kind of body"),
+    }
+}

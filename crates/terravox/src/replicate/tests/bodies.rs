@@ -1,0 +1,228 @@
+//! Bodies and figures: each guest has those near it, where the host has them.
+
+use super::simulation::{Random, Simulation};
+use crate::bodies::{BodyPose, LooseBody, LooseCutter, LooseOptions};
+use crate::edit::EditOp;
+use crate::replicate::{GuestEvent, LinkKind, LinkOptions, SharedBody, SharedBodyKind};
+use crate::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
+use std::collections::BTreeMap;
+
+fn pose_at(position_voxels: [f64; 3]) -> BodyPose {
+    BodyPose { position_voxels, rotation: [0.0, 0.0, 0.0, 1.0] }
+}
+
+fn crate_at(position: [f64; 3]) -> SharedBody {
+    SharedBody {
+        kind: SharedBodyKind::Game(3),
+        pose: pose_at(position),
+        bytes: b"crate".as_slice().into(),
+    }
+}
+
+fn random_near(random: &mut Random, from: [f64; 3], reach: f64) -> [f64; 3] {
+    from.map(|v| v + random.between(-reach, reach))
+}
+
+/// What a guest should see: all bodies in blocks that it wants, up to mip 4, except its own figure.
+fn expected(game: &Simulation, player: usize) -> BTreeMap<u64, SharedBody> {
+    let entry = &game.players[player];
+    let wanted: std::collections::BTreeSet<_> = entry.guest.blocks().collect();
+    let is_seen = |body: &SharedBody| {
+        let [x, y, z] = body.pose.position_voxels.map(|v| v.floor() as i32);
+        let chunk = crate::voxel::VoxelPos::new(x, y, z).chunk();
+        let over = |mip| crate::voxel::MipBlock::from(chunk).over(mip);
+        body.kind != SharedBodyKind::Figure(entry.number)
+            && (0..=4).any(|mip| wanted.contains(&over(mip)))
+    };
+    let seen = game.host.bodies().filter(|(_, body)| is_seen(body));
+    seen.map(|(number, body)| (number, body.clone())).collect()
+}
+
+fn play(seed: u64) {
+    let mut random = Random(seed);
+    let mut game = Simulation::new(true, 5);
+    for player in 0..2 {
+        let (kind, link) = match random.below(2) {
+            0 => (LinkKind::Reliable, LinkOptions { delay_us: 30_000, ..LinkOptions::default() }),
+            _ => (
+                LinkKind::Datagrams,
+                LinkOptions {
+                    loss: 0.1,
+                    duplicates: 0.1,
+                    delay_us: 40_000,
+                    jitter_us: 40_000,
+                    bytes_per_s: 300_000,
+                },
+            ),
+        };
+        game.join(kind, link, random_near(&mut random, [0.0; 3], 200.0), seed * 7 + player);
+    }
+    let mut numbers = Vec::new();
+    for _ in 0..120 {
+        for _ in 0..random.below(8) {
+            game.step();
+        }
+        let at = random_near(&mut random, [0.0; 3], 300.0);
+        let known = numbers.get(random.below(numbers.len().max(1) as u64) as usize).copied();
+        match (random.below(8), known) {
+            (0..3, _) => numbers.push(game.host.add_body(crate_at(at))),
+            (3, Some(number)) => drop(game.host.remove_body(number)),
+            (4, Some(number)) => {
+                game.host.change_body(number, &seed.to_le_bytes());
+            }
+            (5, _) => {
+                let player = &mut game.players[random.below(2) as usize];
+                player.eye = random_near(&mut random, player.eye, 60.0);
+                player.guest.set_figure(&pose_at(player.eye), b"me");
+            }
+            (6, _) if random.below(10) == 0 => {
+                let link = LinkOptions { delay_us: 20_000, ..LinkOptions::default() };
+                game.reconnect(random.below(2) as usize, link, seed);
+            }
+            (_, Some(number)) => drop(game.host.move_body(number, &pose_at(at))),
+            _ => {}
+        }
+    }
+    game.settle(3000);
+    for _ in 0..200 {
+        game.step();
+    }
+    for player in 0..2 {
+        let held = game.players[player].guest.bodies();
+        let held: BTreeMap<_, _> = held.map(|(number, body)| (number, body.clone())).collect();
+        assert_eq!(held, expected(&game, player), "guest {player} of seed {seed}");
+    }
+}
+
+#[test]
+fn guests_have_the_bodies_near_them_as_the_host_has_them() {
+    (0..24).for_each(play);
+}
+
+#[test]
+fn figures_are_shown_to_others_and_leave_with_their_guests() {
+    let mut game = Simulation::new(true, 5);
+    for seed in 0..2 {
+        game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], seed);
+    }
+    game.settle(500);
+    game.players[0].guest.set_figure(&pose_at([3.0, 9.0, 0.0]), b"anna");
+    (0..20).for_each(|_| game.step());
+    let (number, figure) = game.players[1].guest.bodies().next().expect("it is near");
+    let seen = (figure.kind, &*figure.bytes, figure.pose);
+    let kind = SharedBodyKind::Figure(game.players[0].number);
+    assert_eq!(seen, (kind, b"anna".as_slice(), pose_at([3.0, 9.0, 0.0])));
+    assert_eq!(game.players[0].guest.bodies().count(), 0);
+    let first = game.players[0].number;
+    game.with_world(|host, _| host.disconnect(first, "the cable was pulled"));
+    let gone = game.players.remove(0);
+    (0..20).for_each(|_| game.step());
+    drop(gone);
+    assert_eq!(game.players[0].guest.bodies().count(), 0, "{number}");
+}
+
+#[test]
+fn a_resting_world_of_bodies_costs_nothing_to_send() {
+    let mut game = Simulation::new(true, 5);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    for i in 0..100 {
+        game.host.add_body(crate_at([f64::from(i), 9.0, 0.0]));
+    }
+    (0..50).for_each(|_| game.step());
+    assert_eq!(game.players[0].guest.bodies().count(), 100);
+    let bytes = game.players[0].down.bytes();
+    (0..50).for_each(|_| game.step());
+    assert_eq!(game.players[0].down.bytes(), bytes);
+}
+
+#[test]
+fn a_moving_body_takes_few_bytes_and_is_shown_between_its_poses() {
+    let mut game = Simulation::new(true, 5);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let number = game.host.add_body(crate_at([0.0, 9.0, 0.0]));
+    (0..20).for_each(|_| game.step());
+    let before = game.players[0].down.bytes();
+    let mut last = 0.0;
+    for step in 1..=200 {
+        let x = f64::from(step) * 0.1;
+        game.host.move_body(number, &pose_at([x, 9.0, 0.0]));
+        game.step();
+        let now_us = game.now_us;
+        let shown = game.players[0].guest.body_pose(number, now_us).expect("it is seen");
+        let shown = shown.position_voxels[0];
+        assert!(shown >= last && shown - last < 0.4 && shown <= x + 0.01, "{last} {shown} {x}");
+        last = shown;
+    }
+    assert!(last > 18.5, "{last}");
+    let bytes = game.players[0].down.bytes() - before;
+    assert!(bytes < 41 * 40, "{bytes} bytes for 40 poses in two seconds");
+}
+
+#[test]
+fn a_loose_piece_arrives_as_it_was_cut() {
+    let mut game = Simulation::new(false, 3);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let mut cutter = LooseCutter::default();
+    let mut tower = DenseBox::new(Region::new([30, -2, -2], [34, 24, 2]));
+    tower.fill(8);
+    game.grid.write(&tower).expect("unlisted chunks are air");
+    game.with_world(|host, world| host.changed(world, tower.region()));
+    let dig = EditOp::dig_ball([32.0, 12.0, 0.0], 5.0);
+    let dug = game.with_world(|host, world| host.edit(world, &dig)).expect("the game may");
+    cutter.touch(dug.region);
+    let options = LooseOptions::floor(-60);
+    let cut = cutter.cut(&mut game.grid, None, &options).expect("all is held");
+    let [piece] = &*cut.bodies else { panic!("{} pieces", cut.bodies.len()) };
+    let bounds = piece.bounds;
+    let off = piece.origin_voxel;
+    let was = Region { min: bounds.min + off, max: bounds.max + off };
+    game.with_world(|host, world| host.changed(world, was));
+    let body = SharedBody::loose(piece, piece.first_pose()).expect("it is small");
+    assert!(body.bytes.len() < 200, "{} bytes", body.bytes.len());
+    game.host.add_body(body);
+    game.settle(500);
+    (0..20).for_each(|_| game.step());
+    let guest = &mut game.players[0].guest;
+    let materials = guest.grid().expect("it has started").materials().clone();
+    let (_, arrived) = guest.bodies().next().expect("it is near");
+    let arrived = arrived.to_loose(&materials).expect("the host is honest");
+    assert_eq!((arrived.cells, arrived.origin_voxel), (piece.cells, piece.origin_voxel));
+    assert_eq!(arrived.grid.digest().ok(), piece.grid.digest().ok());
+    assert!(guest.events().all(|event| event != GuestEvent::Corrected));
+}
+
+#[test]
+fn what_is_no_loose_piece_is_refused() {
+    let mut grid = VoxelGrid::default();
+    let mut cells = DenseBox::new(Region::new([1, 2, 3], [40, 5, 6]));
+    cells.fill(8);
+    grid.write(&cells).expect("unlisted chunks are air");
+    let piece = LooseBody::new(grid, [64, 0, -32].into()).expect("all is held");
+    let body = SharedBody::loose(&piece, piece.first_pose()).expect("it is small");
+    let materials = MaterialTable::default();
+    for length in 0..body.bytes.len() {
+        let cut = SharedBody { bytes: body.bytes[..length].into(), ..body.clone() };
+        assert!(cut.to_loose(&materials).is_err(), "{length}");
+    }
+    let mut random = Random(7);
+    for _ in 0..2000 {
+        let mut bytes = body.bytes.to_vec();
+        let at = random.below(bytes.len() as u64) as usize;
+        bytes[at] ^= 1 << random.below(8);
+        let _ = SharedBody { bytes: bytes.into(), ..body.clone() }.to_loose(&materials);
+    }
+    let mut long = VoxelGrid::default();
+    for x in 0..300 {
+        long.write(&{
+            let mut cell = DenseBox::new(Region::one([x * 32, 0, 0].into()));
+            cell.fill(8);
+            cell
+        })
+        .expect("unlisted chunks are air");
+    }
+    let long = LooseBody::new(long, [0, 0, 0].into()).expect("all is held");
+    assert!(SharedBody::loose(&long, long.first_pose()).is_none());
+}
