@@ -5,6 +5,7 @@ mod address;
 mod certificate;
 mod client;
 mod error;
+mod falling;
 mod gate;
 mod http;
 mod link;

@@ -22,13 +22,15 @@ pub(crate) struct FinishedSave {
     pub unsaved: UnsavedChanges,
     /// Edits before it began.
     pub edits: u64,
+    /// The state of the falling pieces that it wrote.
+    pub pieces: u64,
     /// Who waited for it.
     pub waiting: Vec<SavedSender>,
     pub result: Result<(), StoreError>,
 }
 
 /// What is to be saved; see [`FinishedSave`].
-type SaveJob = (UnsavedChanges, u64, Vec<SavedSender>);
+type SaveJob = (UnsavedChanges, u64, u64, Vec<SavedSender>);
 
 /// The thread that writes.
 pub(crate) struct Saver {
@@ -45,10 +47,10 @@ impl Saver {
         let (to_thread, jobs) = mpsc::channel::<SaveJob>();
         let (done, finished) = mpsc::channel();
         let thread = thread::spawn(move || {
-            for (unsaved, edits, waiting) in jobs {
+            for (unsaved, edits, pieces, waiting) in jobs {
                 let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
                 let result = store.save(&unsaved, fill).map(drop);
-                if done.send(FinishedSave { unsaved, edits, waiting, result }).is_err() {
+                if done.send(FinishedSave { unsaved, edits, pieces, waiting, result }).is_err() {
                     return;
                 }
             }
@@ -62,9 +64,15 @@ impl Saver {
         !self.is_busy && (is_urgent || self.rests_since.elapsed() >= SAVE_PAUSE)
     }
 
-    pub fn begin(&mut self, unsaved: UnsavedChanges, edits: u64, waiting: Vec<SavedSender>) {
+    pub fn begin(
+        &mut self,
+        unsaved: UnsavedChanges,
+        edits: u64,
+        pieces: u64,
+        waiting: Vec<SavedSender>,
+    ) {
         if let Some(thread) = &self.to_thread {
-            self.is_busy = thread.send((unsaved, edits, waiting)).is_ok();
+            self.is_busy = thread.send((unsaved, edits, pieces, waiting)).is_ok();
         }
     }
 

@@ -40,6 +40,9 @@ pub struct ServerOptions {
     /// How long a handshake, a request and a greeting may take, and how long a guest may take nothing
     /// of what is sent to it; for that, more than 10 s make no difference.
     pub patience: Duration,
+    /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces of
+    /// more than 16,384 cells stay where they are.
+    pub pieces_fall: bool,
     /// The folder of the certificate, which is made on the first start.
     pub certificate_folder: PathBuf,
     /// The folder of backups, which has to be there.
@@ -56,6 +59,7 @@ impl Default for ServerOptions {
             max_connections: 1024,
             max_connections_per_address: 256,
             patience: PATIENCE,
+            pieces_fall: true,
             certificate_folder: PathBuf::from("."),
             backup_folder: PathBuf::from("."),
         }
@@ -114,8 +118,7 @@ impl Server {
         };
         for world in served {
             // On an error, the worlds that have started end.
-            let ServerOptions { access, host, patience, .. } = &options;
-            let started = world::start(world, access.clone(), host.clone(), *patience);
+            let started = world::start(world, &options);
             server.worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
         }
         let running = server.worlds.iter().map(|world| world.0.clone()).collect();

@@ -1,8 +1,10 @@
 //! A world that is served: its thread ticks the host and saves in the background.
 
 use crate::access::{AccessList, Right};
+use crate::falling::FallingPieces;
 use crate::link::Link;
 use crate::saver::{FinishedSave, Generate, SavedSender, Saver, tell};
+use crate::server::ServerOptions;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,9 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
-use terravox::replicate::{
-    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
-};
+use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind, Verdict};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_store::{Store, StoreError};
@@ -155,9 +155,7 @@ impl RunningWorld {
 /// Starts the thread of a world. It ends after [`RunningWorld::end`], with whether all is saved.
 pub(crate) fn start(
     served: ServedWorld,
-    access: AccessList,
-    options: HostOptions,
-    patience: Duration,
+    options: &ServerOptions,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
     let ServedWorld { name, store, generate, protected, decide } = served;
     // Complete worlds never ask.
@@ -174,7 +172,7 @@ pub(crate) fn start(
         is_ending: AtomicBool::new(false),
         thread: OnceLock::new(),
     });
-    let mut ticker = Ticker::new(running.clone(), generate, access, options, patience)?;
+    let mut ticker = Ticker::new(running.clone(), generate, options)?;
     (ticker.protected, ticker.decide) = (protected, decide);
     let named = thread::Builder::new().name("terravox-world".to_owned());
     let handle = named.spawn(move || ticker.run_to_the_end()).map_err(|source| StoreError::Io {
@@ -202,6 +200,8 @@ struct Ticker {
     store: Arc<Store>,
     host: Host,
     grid: VoxelGrid,
+    /// `None` if pieces do not fall.
+    falling: Option<FallingPieces>,
     generate: Generate,
     access: AccessList,
     protected: Vec<Region>,
@@ -214,16 +214,17 @@ struct Ticker {
     /// Who waits for the save that is not begun yet.
     waiting_for_save: Vec<SavedSender>,
     began: Instant,
+    /// When the last tick began.
+    ticked: Instant,
 }
 
 impl Ticker {
     fn new(
         running: Arc<RunningWorld>,
         generate: Generate,
-        access: AccessList,
-        mut options: HostOptions,
-        patience: Duration,
+        server: &ServerOptions,
     ) -> Result<Ticker, StoreError> {
+        let mut options = server.host.clone();
         let store = running.store.clone();
         let info = store.info();
         options.generator = None;
@@ -248,22 +249,28 @@ impl Ticker {
         };
         let mut host = Host::new(options);
         host.mark_edited(edited);
+        let falling = match server.pieces_fall {
+            true => Some(restored_pieces(&running, &mut host, &grid)),
+            false => None,
+        };
         let saver = Saver::start(store.clone(), generate.clone());
         Ok(Ticker {
             running,
             store,
             host,
             grid,
+            falling,
             generate,
-            access,
+            access: server.access.clone(),
             protected: Vec::new(),
             decide: None,
-            patience,
+            patience: server.patience,
             seats: BTreeMap::new(),
             leaving: Vec::new(),
             saver,
             waiting_for_save: Vec::new(),
             began: Instant::now(),
+            ticked: Instant::now(),
         })
     }
 
@@ -359,12 +366,19 @@ impl Ticker {
                     }
                     None => self.host.disconnect(guest, "this token is not known here"),
                 },
-                HostEvent::Edited { .. } => {
+                HostEvent::Edited { op, region, .. } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
+                    if let Some(falling) = &mut self.falling {
+                        falling.follow_edit(op.as_deref(), region);
+                    }
                 }
                 HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
                 _ => {}
             }
+        }
+        let since_last = now - std::mem::replace(&mut self.ticked, now);
+        if let Some(falling) = &mut self.falling {
+            falling.step(&mut self.host, &mut world, since_last.as_secs_f32());
         }
         self.transmit(now, now_us);
     }
@@ -436,7 +450,7 @@ impl Ticker {
         drop(new);
         let counters = &self.running.counters;
         let edits = counters.edits_applied.load(Ordering::Relaxed);
-        if self.grid.is_saved() {
+        if self.is_saved() {
             counters.edits_saved.store(edits, Ordering::Release);
             tell(std::mem::take(&mut self.waiting_for_save), &Ok(()));
         } else if self.saver.is_ready(!self.waiting_for_save.is_empty()) {
@@ -444,9 +458,19 @@ impl Ticker {
         }
     }
 
+    fn is_saved(&self) -> bool {
+        self.grid.is_saved() && self.falling.as_ref().is_none_or(FallingPieces::is_saved)
+    }
+
     fn begin_save(&mut self, edits: u64) {
         let waiting = std::mem::take(&mut self.waiting_for_save);
-        self.saver.begin(UnsavedChanges::from(self.grid.unsaved()), edits, waiting);
+        let mut unsaved = UnsavedChanges::from(self.grid.unsaved());
+        let mut pieces = 0;
+        if let Some(falling) = self.falling.as_ref().filter(|falling| !falling.is_saved()) {
+            let (bodies, state) = falling.to_save(self.store.info().placement());
+            (unsaved.bodies, pieces) = (Some(bodies), state);
+        }
+        self.saver.begin(unsaved, edits, pieces, waiting);
     }
 
     /// Saves all that is unsaved; returns whether that succeeded.
@@ -464,7 +488,7 @@ impl Ticker {
             if self.replace_dead_saver() {
                 return false;
             }
-            if self.grid.is_saved() {
+            if self.is_saved() {
                 return true;
             }
             self.begin_save(self.running.counters.edits_applied.load(Ordering::Relaxed));
@@ -477,6 +501,9 @@ impl Ticker {
         match &saved.result {
             Ok(()) => {
                 self.grid.mark_saved(&saved.unsaved.chunks);
+                if let Some(falling) = &mut self.falling {
+                    falling.note_saved(saved.pieces);
+                }
                 counters.edits_saved.store(saved.edits, Ordering::Release);
                 counters.saves.fetch_add(1, Ordering::Relaxed);
             }
@@ -501,6 +528,16 @@ impl Ticker {
         }
         is_dead
     }
+}
+
+/// The pieces that were falling when a world was saved.
+fn restored_pieces(running: &RunningWorld, host: &mut Host, grid: &VoxelGrid) -> FallingPieces {
+    let mut falling = FallingPieces::new(grid);
+    match running.store.bodies() {
+        Ok(saved) => falling.restore(host, running.store.info().placement(), &saved),
+        Err(error) => warn!(world = running.name, "left out: {error}"),
+    }
+    falling
 }
 
 /// Decides about an operation by the right of its guest.

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use terravox::edit::EditOp;
-use terravox::replicate::{GuestEvent, HostOptions, Interest, Verdict};
+use terravox::edit::{Action, Brush, BrushOp, EditOp};
+use terravox::replicate::{GuestEvent, HostOptions, Interest, SharedBodyKind, Verdict};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, MipBlock, Region, VoxelPos};
 use terravox_server::{
@@ -462,5 +462,79 @@ fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
     stream.set_write_timeout(Some(Duration::from_secs(30)))?;
     let sent = (0..400_000).take_while(|_| stream.write_all(&ping).is_ok()).count();
     assert!(sent < 400_000, "the server takes pings for ever");
+    Ok(server.stop()?)
+}
+
+/// Fills a box of voxels.
+fn fill_box(min: [f64; 3], max: [f64; 3]) -> EditOp {
+    let centre = [0, 1, 2].map(|i| f64::midpoint(min[i], max[i]));
+    let half = [0, 1, 2].map(|i| (max[i] - min[i]) / 2.0);
+    let rotation = [0.0, 0.0, 0.0, 1.0];
+    BrushOp::new(Brush::Box { centre, half, rotation }, Action::Fill { material: 8 }).into()
+}
+
+/// Cells of a region that are rock.
+fn count_rock(client: &mut Client, region: Region) -> usize {
+    let mut cells = DenseBox::default();
+    let count = |block: MipBlock, cells: &DenseBox| {
+        let voxels = block.cells().intersect(region).voxels();
+        voxels.filter(|&pos| cells.cell(pos).material == 8).count()
+    };
+    let blocks: Vec<MipBlock> = region.blocks::<5>().map(MipBlock::from).collect();
+    let counts = blocks.into_iter().map(|block| {
+        assert!(client.guest().read(block, waves, &mut cells), "{block} is held");
+        count(block, &cells)
+    });
+    counts.sum()
+}
+
+fn pieces(client: &mut Client) -> Vec<f64> {
+    let bodies = client.guest().bodies();
+    let loose = bodies.filter(|(_, body)| body.kind == SharedBodyKind::Loose);
+    loose.map(|(_, body)| body.pose.position_voxels[1]).collect()
+}
+
+#[test]
+fn a_piece_that_is_cut_off_falls_through_a_restart_and_is_ground_again_slow() -> Outcome {
+    let folder = Folder::new("falling");
+    let server = serve_air(&folder.0, "table", options(&folder.0))?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], |clients| clients[0].guest().grid().is_some())?;
+    // A floor, a pillar, and what it carries.
+    let parts = [
+        fill_box([-64.0, -8.0, -64.0], [64.0, 0.0, 64.0]),
+        fill_box([-1.0, 0.0, -1.0], [1.0, 40.0, 1.0]),
+        fill_box([-1.0, 36.0, -4.0], [9.0, 40.0, 4.0]),
+    ];
+    for part in &parts {
+        ada.guest().edit(part)?;
+    }
+    until(&mut [&mut ada], all_settled)?;
+    server.stop()?;
+
+    // The world is complete: its floor is known at the start.
+    let open = || -> Result<Server, Box<dyn Error>> {
+        let store = Store::open(folder.0.join("table.tvx"))?;
+        let name = "table".to_owned();
+        let world = ServedWorld { name, store, generate: None, protected: vec![], decide: None };
+        Ok(Server::start(vec![world], options(&folder.0))?)
+    };
+    let server = open()?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], all_settled)?;
+    assert_eq!(material(&mut ada, [0, 30, 0]), Some(8));
+    ada.guest().edit(&EditOp::dig_ball([0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut ada], |clients| !pieces(clients[0]).is_empty())?;
+    until(&mut [&mut ada], |clients| material(clients[0], [0, 38, 0]) == Some(0))?;
+    server.stop()?;
+
+    let server = open()?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], |clients| !pieces(clients[0]).is_empty())?;
+    until(&mut [&mut ada], |clients| all_settled(clients) && pieces(clients[0]).is_empty())?;
+    // Nothing is left up there, and the plate lies somewhere above the floor.
+    assert_eq!(count_rock(&mut ada, Region::new([-60, 17, -60], [60, 64, 60])), 0);
+    let cells = count_rock(&mut ada, Region::new([2, 0, -60], [60, 17, 60]));
+    assert!(cells > 200, "{cells} cells of 320 and a stump");
     Ok(server.stop()?)
 }

@@ -264,6 +264,16 @@ impl Host {
         }
     }
 
+    /// Makes sure that all chunks of a region, in voxels, are held at mip 0, for a change by the game
+    /// itself. In a world that grows, chunks that were loaded and not changed leave again once thousands
+    /// of others were loaded.
+    ///
+    /// # Errors
+    /// The first chunk that is not available now.
+    pub fn load(&mut self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
+        self.truth.load(world, region)
+    }
+
     /// Follows a change of a region; returns the parts that can have changed.
     fn follow(&mut self, world: &HostWorld<'_>, region: Region) -> Vec<Region> {
         self.encoded.forget(region, self.options.max_mip);

@@ -1,0 +1,341 @@
+//! Pieces that edits cut loose: they fall, come to rest, and are ground again.
+
+use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
+use std::mem;
+use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
+use terravox::collide::Collider;
+use terravox::edit::{Action, Blend, CopyOp, EditOp, PasteOp};
+use terravox::replicate::{Host, HostWorld, SharedBody};
+use terravox::terrain::Placement;
+use terravox::voxel::{
+    ChangeCursor, Changes, ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos,
+};
+use terravox_rapier::{
+    Buoyancy, LooseShapeOptions, RapierSets, TerrainColliders, WaterOptions, loose_builders,
+    loose_pose,
+};
+use tracing::{info, warn};
+
+/// Most pieces at one time; others wait, in the ground.
+const MAX_PIECES: usize = 128;
+
+/// Most cells of a piece: larger ones stay where they are.
+const MAX_CELLS: u64 = 1 << 14;
+
+/// Search steps of a tick: about half a millisecond.
+const STEPS_PER_TICK: u32 = 2_000;
+
+/// Seconds of a step of the physics, and most steps of a tick.
+const STEP_S: f32 = 1.0 / 60.0;
+const MAX_STEPS: u32 = 3;
+
+/// Chunks that are made in a tick so that pieces fall on them.
+const MAX_LOADS: u32 = 16;
+
+/// Seconds after which a piece that does not come to rest, but is slow, is ground.
+const LONGEST_FALL_S: f32 = 60.0;
+const SLOW_M_S: f32 = 0.5;
+
+/// A piece that is this far below all ground is gone, in voxels.
+const ABYSS: f64 = 256.0;
+
+/// A piece in the air.
+struct Piece {
+    body: LooseBody,
+    handle: RigidBodyHandle,
+    /// Its number among the bodies of the host.
+    number: u64,
+    falls_s: f32,
+}
+
+/// All pieces of a world.
+pub(crate) struct FallingPieces {
+    options: LooseOptions,
+    cutter: LooseCutter,
+    pieces: Vec<Piece>,
+    collider: Collider,
+    ground: TerrainColliders,
+    physics: PhysicsWorld,
+    buoyancy: Buoyancy,
+    /// Seconds that were not stepped yet.
+    left_s: f32,
+    lowest_y: f64,
+    /// Counts changes of pieces; and up to which they are saved.
+    state: u64,
+    saved: u64,
+}
+
+impl FallingPieces {
+    /// None yet, in a world as it is loaded.
+    pub fn new(grid: &VoxelGrid) -> FallingPieces {
+        let lowest = match grid.unlisted() {
+            UnlistedChunks::Air => lowest_cell(grid),
+            // Ground that is not held holds all.
+            UnlistedChunks::Unknown => None,
+        };
+        let mut physics = PhysicsWorld::new();
+        physics.integration_parameters.dt = STEP_S;
+        FallingPieces {
+            options: LooseOptions {
+                anchors: lowest.map_or_else(Anchors::default, |y| Anchors::below(y + 1)),
+                max_cells: MAX_CELLS,
+                cells_per_call: MAX_CELLS,
+                bodies_per_call: 8,
+                steps_per_call: STEPS_PER_TICK,
+                ..LooseOptions::default()
+            },
+            cutter: LooseCutter::default(),
+            pieces: Vec::new(),
+            collider: Collider::default(),
+            ground: TerrainColliders::default(),
+            physics,
+            buoyancy: Buoyancy::default(),
+            left_s: 0.0,
+            lowest_y: lowest.map_or(f64::NEG_INFINITY, f64::from),
+            state: 0,
+            saved: 0,
+        }
+    }
+
+    /// Puts back the pieces that were falling when the world was saved.
+    pub fn restore(&mut self, host: &mut Host, placement: Placement, saved: &[SavedBody]) {
+        for piece in saved {
+            let Ok(body) = piece.to_body() else { continue };
+            let Some(shared) = SharedBody::loose(&body, piece.pose) else {
+                warn!("a saved loose piece of {} cells is too large; it is left out", body.cells);
+                continue;
+            };
+            let handle = self.insert(host, placement, body, shared);
+            let rigid = &mut self.physics.bodies[handle];
+            let position = placement.world_from_voxel(piece.pose.position_voxels);
+            let pose = rapier3d::prelude::Pose::from_parts(
+                position.map(|v| v as f32).into(),
+                rapier3d::prelude::Rotation::from_array(piece.pose.rotation.map(|v| v as f32)),
+            );
+            rigid.set_position(pose, true);
+            rigid.set_linvel(piece.linear_velocity_m_s.map(|v| v as f32).into(), true);
+            rigid.set_angvel(piece.angular_velocity_rad_s.map(|v| v as f32).into(), true);
+        }
+        self.saved = self.state;
+    }
+
+    /// Notes an edit of a region, in voxels; `op` is `None` for undo and redo. What is built in the air
+    /// stays there until something is dug off it.
+    pub fn follow_edit(&mut self, op: Option<&EditOp>, region: Region) {
+        if op.is_none_or(can_cut) {
+            self.cutter.touch(region);
+        }
+    }
+
+    /// Whether all pieces are saved as they are.
+    pub fn is_saved(&self) -> bool {
+        self.saved == self.state
+    }
+
+    /// All pieces, for a save, and the state to be noted when that has succeeded.
+    pub fn to_save(&self, placement: Placement) -> (Vec<SavedBody>, u64) {
+        let save = |piece: &Piece| {
+            let rigid = &self.physics.bodies[piece.handle];
+            SavedBody {
+                linear_velocity_m_s: rigid.linvel().to_array().map(f64::from),
+                angular_velocity_rad_s: rigid.angvel().to_array().map(f64::from),
+                ..SavedBody::new(&piece.body, self.pose_of(piece, placement))
+            }
+        };
+        (self.pieces.iter().map(save).collect(), self.state)
+    }
+
+    pub fn note_saved(&mut self, state: u64) {
+        self.saved = self.saved.max(state);
+    }
+
+    /// Cuts what is loose, lets pieces fall for some seconds, and writes those back that rest.
+    pub fn step(&mut self, host: &mut Host, world: &mut HostWorld<'_>, seconds: f32) {
+        self.cut(host, world);
+        if self.pieces.is_empty() {
+            self.left_s = 0.0;
+            return;
+        }
+        self.load_ground(host, world);
+        self.collider.update(world.grid);
+        self.left_s = (self.left_s + seconds).min(MAX_STEPS as f32 * STEP_S);
+        while self.left_s >= STEP_S {
+            self.left_s -= STEP_S;
+            self.step_physics(world.placement);
+        }
+        self.follow(host, world);
+    }
+
+    fn cut(&mut self, host: &mut Host, world: &mut HostWorld<'_>) {
+        if self.pieces.len() >= MAX_PIECES {
+            return;
+        }
+        let cut = match self.cutter.cut(world.grid, None, &self.options) {
+            Ok(cut) => cut,
+            Err(error) => return warn!("loose pieces: {error}"),
+        };
+        for body in cut.bodies {
+            let was = Region {
+                min: body.bounds.min + body.origin_voxel,
+                max: body.bounds.max + body.origin_voxel,
+            };
+            host.changed(world, was);
+            let Some(shared) = SharedBody::loose(&body, body.first_pose()) else {
+                self.write_back(host, world, &body, &body.first_pose());
+                continue;
+            };
+            info!(cells = body.cells, at = %was, "a piece was cut loose");
+            self.insert(host, world.placement, body, shared);
+        }
+    }
+
+    fn insert(
+        &mut self,
+        host: &mut Host,
+        placement: Placement,
+        body: LooseBody,
+        shared: SharedBody,
+    ) -> RigidBodyHandle {
+        let shape = LooseShapeOptions::default();
+        let (rigid, collider) = loose_builders(&body, placement, &shape);
+        let (handle, _) = self.physics.insert(rigid, collider);
+        let number = host.add_body(shared);
+        self.pieces.push(Piece { body, handle, number, falls_s: 0.0 });
+        self.state += 1;
+        handle
+    }
+
+    /// Makes sure that the ground near each piece is held.
+    fn load_ground(&self, host: &mut Host, world: &mut HostWorld<'_>) {
+        if world.grid.unlisted() == UnlistedChunks::Air {
+            return;
+        }
+        let mut left = MAX_LOADS;
+        for piece in &self.pieces {
+            for chunk in self.bounds(piece, world.placement).blocks::<5>() {
+                let is_held =
+                    matches!(world.grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air);
+                if !is_held && left > 0 {
+                    left -= 1;
+                    // One that is not available now is asked for again.
+                    let _ = host.load(world, chunk.region());
+                }
+            }
+        }
+    }
+
+    /// Where a piece is and will be soon, in voxels.
+    fn bounds(&self, piece: &Piece, placement: Placement) -> Region {
+        let rigid = &self.physics.bodies[piece.handle];
+        let colliders = rigid.colliders().iter().filter_map(|&at| self.physics.colliders.get(at));
+        let ahead = rigid.linvel() * 0.1;
+        let mut region = Region::default();
+        for collider in colliders {
+            let bounds = collider.compute_aabb();
+            let moved = [bounds.mins + ahead, bounds.maxs + ahead];
+            for corner in [bounds.mins, bounds.maxs].into_iter().chain(moved) {
+                let at = placement.voxel_from_world(corner.to_array().map(f64::from));
+                let at = VoxelPos::from(at.map(|v| v.floor() as i32));
+                region = region.union(Region::one(at));
+            }
+        }
+        region.grow(3)
+    }
+
+    fn step_physics(&mut self, placement: Placement) {
+        let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.physics;
+        let sets = RapierSets { bodies, colliders, islands };
+        self.ground.sync_with(&self.collider, placement, sets);
+        let water = WaterOptions::default();
+        self.buoyancy.apply(&self.collider, placement, bodies, colliders, STEP_S, &water);
+        self.physics.step();
+        for piece in &mut self.pieces {
+            piece.falls_s += STEP_S;
+        }
+    }
+
+    fn pose_of(&self, piece: &Piece, placement: Placement) -> BodyPose {
+        let (position, rotation) = loose_pose(&self.physics.bodies[piece.handle]);
+        BodyPose {
+            position_voxels: placement.voxel_from_world(position),
+            rotation: rotation.map(f64::from),
+        }
+    }
+
+    /// Shows where pieces are, and writes those back that rest.
+    fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>) {
+        for piece in mem::take(&mut self.pieces) {
+            let rigid = &self.physics.bodies[piece.handle];
+            let is_asleep = rigid.is_sleeping();
+            let is_slow = rigid.linvel().length() < SLOW_M_S && piece.falls_s > LONGEST_FALL_S;
+            let pose = self.pose_of(&piece, world.placement);
+            let is_valid = host.move_body(piece.number, &pose);
+            let is_gone = !is_valid || pose.position_voxels[1] < self.lowest_y - ABYSS;
+            self.state += u64::from(!is_asleep);
+            let rests = is_asleep || is_slow;
+            if is_gone || rests && self.write_back(host, world, &piece.body, &pose) {
+                host.remove_body(piece.number);
+                self.physics.remove_body(piece.handle);
+                self.state += 1;
+            } else {
+                self.pieces.push(piece);
+            }
+        }
+    }
+
+    /// Makes a piece ground; false if that is not possible now.
+    fn write_back(
+        &mut self,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        body: &LooseBody,
+        pose: &BodyPose,
+    ) -> bool {
+        let mut cursor = ChangeCursor::default();
+        world.grid.changes_since(&mut cursor);
+        if let Err(error) = body.write_back(world.grid, pose, None) {
+            warn!("a loose piece cannot be written back yet: {error}");
+            return false;
+        }
+        info!(cells = body.cells, "a piece is ground again");
+        if let Changes::Regions(regions) = world.grid.changes_since(&mut cursor) {
+            regions.into_iter().for_each(|region| host.changed(world, region));
+        }
+        true
+    }
+}
+
+/// Whether an operation can take ground away.
+fn can_cut(op: &EditOp) -> bool {
+    match op {
+        EditOp::Brush(op) => !matches!(
+            op.action,
+            Action::Fill { .. }
+                | Action::Paint { .. }
+                | Action::Grow { .. }
+                | Action::Flood { .. }
+                | Action::Drain
+        ),
+        EditOp::Copy(CopyOp { pose, .. }) | EditOp::Paste(PasteOp { pose, .. }) => {
+            pose.blend == Blend::Replace
+        }
+    }
+}
+
+/// The height of the lowest cell that is not air.
+fn lowest_cell(grid: &VoxelGrid) -> Option<i32> {
+    let chunks = grid.chunks();
+    let mut layers: Vec<i32> = chunks.iter().map(|chunk| chunk.y).collect();
+    layers.sort_unstable();
+    layers.dedup();
+    let mut cells = DenseBox::default();
+    layers.into_iter().find_map(|layer| {
+        let chunks = chunks.iter().filter(|chunk| chunk.y == layer);
+        let lowest = chunks.filter_map(|chunk| {
+            grid.read(chunk.region(), 0, &mut cells).ok()?;
+            let mut voxels = chunk.region().voxels();
+            voxels.find(|&voxel| !cells.cell(voxel).is_air()).map(|voxel| voxel.y)
+        });
+        lowest.min()
+    })
+}
