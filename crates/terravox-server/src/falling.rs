@@ -20,7 +20,7 @@ use tracing::{info, warn};
 const MAX_PIECES: usize = 128;
 
 /// Most cells of a piece: larger ones stay where they are.
-const MAX_CELLS: u64 = 1 << 14;
+const MAX_CELLS: u64 = 1 << 15;
 
 /// Search steps of a tick: about half a millisecond.
 const STEPS_PER_TICK: u32 = 2_000;

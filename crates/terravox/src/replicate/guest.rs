@@ -47,7 +47,7 @@ pub(super) struct Prediction {
 pub struct Guest {
     pub(super) pipe: Pipe,
     token: Vec<u8>,
-    info: Option<Box<WorldInfo>>,
+    pub(super) info: Option<Box<WorldInfo>>,
     pub(super) replica: Option<Replica>,
     pub(super) is_started: bool,
     pub(super) predictions: VecDeque<Prediction>,

@@ -441,7 +441,7 @@ pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
     }
 }
 
-fn put_info(info: &WorldInfo, out: &mut Vec<u8>) {
+pub(super) fn put_info(info: &WorldInfo, out: &mut Vec<u8>) {
     put_varint(info.author, out);
     out.push(info.max_mip);
     [info.voxel_size_m, info.origin_m[0], info.origin_m[1], info.origin_m[2]]
@@ -475,7 +475,7 @@ fn put_info(info: &WorldInfo, out: &mut Vec<u8>) {
     }
 }
 
-fn take_info(input: &mut Input<'_>) -> Result<WorldInfo, MessageError> {
+pub(super) fn take_info(input: &mut Input<'_>) -> Result<WorldInfo, MessageError> {
     let (author, max_mip) = (input.varint()?, input.byte()?);
     if max_mip > crate::voxel::MAX_FAR_MIP {
         return input.wrong("the coarsest mip is above 12");

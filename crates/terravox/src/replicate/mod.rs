@@ -18,6 +18,7 @@ mod delta;
 mod encoded;
 mod guest;
 mod guest_bodies;
+mod guest_cache;
 mod guest_event;
 mod held_bodies;
 mod host;

@@ -161,10 +161,15 @@ impl Replica {
         match self.blocks.get(&block) {
             None | Some(BlockState::Wanted) => false,
             Some(BlockState::Ground) => self.generate(block, generate, out),
-            Some(BlockState::Stale | BlockState::Cells) => match block.mip {
-                0 => self.grid.read(block.cells(), 0, out).is_ok(),
-                _ => self.pyramid.read(block, block.cells(), out),
-            },
+            Some(BlockState::Stale | BlockState::Cells) => self.read_own(block, out),
+        }
+    }
+
+    /// Makes `out` the cells of a block that has cells of its own; false if it has none.
+    pub fn read_own(&self, block: MipBlock, out: &mut DenseBox) -> bool {
+        match block.mip {
+            0 => self.grid.read(block.cells(), 0, out).is_ok(),
+            _ => self.pyramid.read(block, block.cells(), out),
         }
     }
 
@@ -172,7 +177,7 @@ impl Replica {
         self.maker.make(block, generate, out)
     }
 
-    fn put(&mut self, block: MipBlock, cells: &DenseBox) {
+    pub fn put(&mut self, block: MipBlock, cells: &DenseBox) {
         match block.mip {
             0 => {
                 // A load would keep cells that count as unsaved.

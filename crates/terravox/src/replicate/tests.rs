@@ -1,6 +1,7 @@
 //! A host and its guests over virtual links.
 
 mod bodies;
+mod cache;
 mod converge;
 mod hostile;
 mod messages;
