@@ -122,7 +122,7 @@ impl FallingPieces {
     /// Notes an edit of a region, in voxels; `op` is `None` for undo and redo. What is built in the air
     /// stays there until something is dug off it.
     pub fn follow_edit(&mut self, op: Option<&EditOp>, region: Region) {
-        if op.is_none_or(can_cut) {
+        if op.map_or(true, can_cut) {
             self.cutter.touch(region);
         }
     }

@@ -1,17 +1,21 @@
-//! Two players dig one world over bad links. One loses the link, digs on, and comes back; in the end
-//! both see exactly the host's cells.
+//! Two players dig one world over bad links. One loses the link, digs on, and comes back; they cut a
+//! tower, and see its top fall. In the end both see exactly the host's cells.
 
 use std::error::Error;
-use terravox::edit::{Brush, BrushOp, EditOp};
+use terravox::bodies::{BodyPose, LooseBody, LooseCutter, LooseOptions};
+use terravox::edit::{Action, Brush, BrushOp, EditOp};
 use terravox::replicate::{
     GeneratorId, Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind,
-    LinkOptions, Verdict, VirtualLink,
+    LinkOptions, SharedBody, SharedBodyKind, Verdict, VirtualLink,
 };
 use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{DenseBox, GridOptions, UnlistedChunks, VoxelGrid};
+use terravox::voxel::{DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid, VoxelPos};
 
 const TICK_US: u64 = 16_000;
 const VIEW_M: f64 = 200.0;
+
+/// No rotation.
+const UPRIGHT: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
 /// Ground that the host and the players make alike.
 fn hills(request: &mut FillRequest<'_>) {
@@ -25,6 +29,29 @@ fn generator() -> GeneratorId {
 struct Server {
     host: Host,
     grid: VoxelGrid,
+    cutter: LooseCutter,
+    falling: Vec<FallingPiece>,
+}
+
+/// A piece that was cut loose, on its way down.
+struct FallingPiece {
+    body: LooseBody,
+    pose: BodyPose,
+    /// Its number among the bodies of the host.
+    number: u64,
+    speed_m_s: f64,
+}
+
+impl FallingPiece {
+    /// Whether there is ground beneath its lowest cells.
+    fn has_landed(&self, grid: &VoxelGrid) -> bool {
+        let Region { min, max } = self.body.bounds;
+        let at = self.pose.position_voxels;
+        let [x, z] = [(min.x + max.x) / 2, (min.z + max.z) / 2].map(f64::from);
+        let below = [at[0] + x, at[1] + f64::from(min.y) - 0.5, at[2] + z];
+        let below = VoxelPos::from(below.map(|v| v.floor() as i32));
+        !matches!(grid.cell(below), Ok(cell) if cell.is_air())
+    }
 }
 
 impl Server {
@@ -34,6 +61,8 @@ impl Server {
         Server {
             host: Host::new(HostOptions { generator, ..HostOptions::default() }),
             grid: VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() }),
+            cutter: LooseCutter::default(),
+            falling: Vec::new(),
         }
     }
 
@@ -54,17 +83,61 @@ impl Server {
         work(&mut self.host, &mut world)
     }
 
-    fn tick(&mut self, now_us: u64) {
-        self.with_world(|host, world| {
+    fn tick(&mut self, now_us: u64) -> Result<(), Box<dyn Error>> {
+        let edited = self.with_world(|host, world| {
             host.tick(world, now_us);
+            let mut edited = Vec::new();
             for event in host.events() {
                 match event {
+                    HostEvent::Edited { region, .. } => edited.push(region),
                     HostEvent::Joining { guest, .. } => host.admit(guest, world),
                     HostEvent::Left { guest, reason } => println!("player {guest} left: {reason}"),
                     _ => {}
                 }
             }
+            edited
         });
+        edited.into_iter().for_each(|region| self.cutter.touch(region));
+        for body in self.cutter.cut(&mut self.grid, None, &LooseOptions::default())?.bodies {
+            self.release(body);
+        }
+        self.drop_pieces()
+    }
+
+    /// Lets a piece fall, and tells the players of it and of the hole.
+    fn release(&mut self, body: LooseBody) {
+        let off = body.origin_voxel;
+        let was = Region { min: body.bounds.min + off, max: body.bounds.max + off };
+        self.with_world(|host, world| host.changed(world, was));
+        let pose = body.first_pose();
+        let Some(shared) = SharedBody::loose(&body, pose) else { return };
+        println!("{} cells are loose, {} bytes", body.cells, shared.bytes.len());
+        let number = self.host.add_body(shared);
+        self.falling.push(FallingPiece { body, pose, number, speed_m_s: 0.0 });
+    }
+
+    /// Moves pieces down by a tick. A real game has physics for that; see `terravox-rapier`.
+    fn drop_pieces(&mut self) -> Result<(), Box<dyn Error>> {
+        for mut piece in std::mem::take(&mut self.falling) {
+            if !piece.has_landed(&self.grid) {
+                let seconds = TICK_US as f64 * 1e-6;
+                piece.speed_m_s += 9.81 * seconds;
+                piece.pose.position_voxels[1] -= piece.speed_m_s * seconds;
+                self.host.move_body(piece.number, &piece.pose);
+                self.falling.push(piece);
+                continue;
+            }
+            let [_, y, _] = piece.pose.position_voxels;
+            println!("they have fallen {:.1} m and are ground again", -y);
+            piece.body.write_back(&mut self.grid, &piece.pose, None)?;
+            self.host.remove_body(piece.number);
+            let [x, y, z] = piece.pose.position_voxels.map(|v| v.floor() as i32);
+            let Region { min, max } = piece.body.bounds.grow(1);
+            let off = VoxelPos::new(x, y, z);
+            let now = Region { min: min + off, max: max + off };
+            self.with_world(|host, world| host.changed(world, now));
+        }
+        Ok(())
     }
 }
 
@@ -148,7 +221,7 @@ fn play(
 ) -> Result<(), Box<dyn Error>> {
     for _ in 0..(seconds * 1e6) as u64 / TICK_US {
         *now_us += TICK_US;
-        server.tick(*now_us);
+        server.tick(*now_us)?;
         for player in &mut *players {
             player.frame(server, *now_us)?;
         }
@@ -204,6 +277,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     players[0].guest.undo(false)?;
     play(&mut server, &mut players, &mut now_us, 3.0)?;
+
+    // A tower, which the game builds; Ben cuts it.
+    let brush = Brush::Box { centre: [20.0, 9.0, 0.0], half: [2.0, 17.0, 2.0], rotation: UPRIGHT };
+    let tower = BrushOp::new(brush, Action::Fill { material: 8 }).into();
+    server.with_world(|host, world| host.edit(world, &tower))?;
+    players[1].guest.edit(&EditOp::dig_ball([20.0, 12.0, 0.0], 4.0))?;
+    play(&mut server, &mut players, &mut now_us, 1.0)?;
+    let pieces = players[0].guest.bodies().filter(|(_, body)| body.kind == SharedBodyKind::Loose);
+    assert_eq!(pieces.count(), 1, "Ada sees it fall");
+    play(&mut server, &mut players, &mut now_us, 3.0)?;
+    assert!(players[0].guest.bodies().next().is_none(), "it is ground again");
 
     for player in &players {
         assert!(player.guest.is_complete() && player.guest.pending_edits() == 0);

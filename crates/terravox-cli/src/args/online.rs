@@ -56,6 +56,9 @@ pub struct ServeArgs {
     /// Folder of backups [default: that of the first world]
     #[arg(long, value_name = "FOLDER")]
     pub backups: Option<PathBuf>,
+    /// Keep pieces that are cut off where they are; by default they fall
+    #[arg(long)]
+    pub pieces_stay: bool,
     /// What is logged on standard error
     #[arg(long, value_enum, default_value_t = LogChoice::Info, value_name = "LEVEL")]
     pub log: LogChoice,
@@ -160,6 +163,13 @@ pub struct JoinArgs {
     /// Stay this long after the edits
     #[arg(long, value_parser = positive, value_name = "S")]
     pub seconds: Option<f64>,
+    /// The name that others see
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
+    pub name: String,
+    /// Keep what is held in this file at the end; if it is there already, only what changed since is
+    /// sent
+    #[arg(long, value_name = "FILE")]
+    pub cache: Option<PathBuf>,
     /// Render what is seen at the end (.png)
     #[arg(long, value_name = "FILE")]
     pub render: Option<PathBuf>,

@@ -10,13 +10,16 @@ use crate::lod_view::{HILLS_CAMERA_M, make_ground, show_filled, viewpoint};
 use crate::output::Output;
 use crate::report::Report;
 use crate::world::extension;
+use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
+use terravox::bodies::BodyPose;
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
 use terravox::lod::LodOptions;
-use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest};
+use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest, SharedBodyKind};
 use terravox::terrain::FillRequest;
 use terravox::voxel::{DenseBox, GridOptions, VoxelGrid};
 use terravox_render::Scene;
@@ -37,7 +40,8 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let token = args.token.clone().into_bytes();
     let options = ClientOptions { token, fingerprint: args.fingerprint };
-    let client = Client::connect(&args.address, options).map_err(Failure::new)?;
+    let mut client = Client::connect(&args.address, options).map_err(Failure::new)?;
+    use_cache(&mut client, args)?;
     let mut visit = Visit::new(client, args);
     visit.wait(|visit| visit.info.is_some(), "for the world")?;
     let welcomed = start.elapsed();
@@ -71,6 +75,7 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     if let Some(path) = &args.render {
         visit.render(path, console, &mut report)?;
     }
+    visit.keep_cache(&mut report)?;
     visit.fail_if_refused()?;
     Ok(report)
 }
@@ -82,16 +87,29 @@ fn check(args: &JoinArgs) -> CliResult<()> {
     if args.view.mip.is_some() {
         return Err(Failure::new("--mip is for render only; give --distance and --detail"));
     }
+    if args.name.len() > Guest::MAX_FIGURE_BYTES {
+        return Err(Failure::new("the name is too long; at most 256 bytes"));
+    }
     if args.token.len() > terravox_server::AccessList::MAX_TOKEN {
         return Err(Failure::new("the token is too long; at most 256 bytes"));
     }
     Ok(())
 }
 
+/// Takes what was held at the end of an earlier visit.
+fn use_cache(client: &mut Client, args: &JoinArgs) -> CliResult<()> {
+    let Some(path) = args.cache.as_ref().filter(|path| path.exists()) else { return Ok(()) };
+    let bytes = fs::read(path).map_err(Failure::at(path))?;
+    let used = client.guest().use_cache(&bytes);
+    used.map_err(|error| Failure::of(path, format!("{error}; remove the file")))
+}
+
 /// The operations of a guest, and what became of them.
 #[derive(Default)]
 struct Outcomes {
     confirmed: u64,
+    /// Those that changed nothing.
+    without_effect: u64,
     /// Why operations were refused.
     refused: Vec<String>,
     /// Edits of others that were seen.
@@ -147,7 +165,10 @@ impl<'a> Visit<'a> {
         for event in events {
             match event {
                 GuestEvent::Welcome { generator, .. } => self.start(generator.as_ref()),
-                GuestEvent::Confirmed { .. } => self.outcomes.confirmed += 1,
+                GuestEvent::Confirmed { has_changed, .. } => {
+                    self.outcomes.confirmed += 1;
+                    self.outcomes.without_effect += u64::from(!has_changed);
+                }
                 GuestEvent::Refused { reason, .. } => self.outcomes.refused.push(reason),
                 GuestEvent::Edited { .. } => self.outcomes.others += 1,
                 _ => {}
@@ -162,6 +183,8 @@ impl<'a> Visit<'a> {
             let eye = info.placement().voxel_from_world(self.eye_m);
             let interest = interest(self.args, info);
             self.client.guest().watch(&[eye], &interest);
+            let pose = BodyPose { position_voxels: eye, rotation: [0.0, 0.0, 0.0, 1.0] };
+            self.client.guest().set_figure(&pose, self.args.name.as_bytes());
         }
         thread::sleep(FRAME);
         Ok(())
@@ -250,12 +273,30 @@ impl<'a> Visit<'a> {
         Err(self.after_edits(Failure::new(what)))
     }
 
+    /// Keeps what is held for the next visit.
+    fn keep_cache(&mut self, report: &mut Report) -> CliResult<()> {
+        let Some(path) = &self.args.cache else { return Ok(()) };
+        let mut output = Output::create(path)?;
+        let written = output.writer().write_all(&self.client.guest().cache());
+        written.map_err(Failure::at(path))?;
+        report.bytes("cache_bytes", "cache", output.finish()?);
+        Ok(())
+    }
+
     fn report(&mut self, console: &Console) -> CliResult<Report> {
         let mut report = Report::new("join");
         report.text_line("address", "address", self.args.address.to_string());
         report.count("confirmed", "own edits", self.outcomes.confirmed);
+        report.count("without_effect", "without effect", self.outcomes.without_effect);
         report.count("refused", "refused", self.outcomes.refused.len() as u64);
         report.count("others", "edits of others", self.outcomes.others);
+        let (mut pieces, mut figures) = (0, 0);
+        for (_, body) in self.client.guest().bodies() {
+            pieces += u64::from(body.kind == SharedBodyKind::Loose);
+            figures += u64::from(matches!(body.kind, SharedBodyKind::Figure(_)));
+        }
+        report.count("pieces", "falling pieces", pieces);
+        report.count("figures", "others seen", figures);
         report.count("reconnects", "reconnects", self.reconnects);
         report.count("held_blocks", "blocks held", self.client.guest().blocks().count() as u64);
         report.bytes("received_bytes", "received", self.client.bytes_received());

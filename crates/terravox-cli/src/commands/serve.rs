@@ -47,6 +47,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
         address: args.address,
         port: args.port,
         access,
+        pieces_fall: !args.pieces_stay,
         max_connections: args.max_connections,
         max_connections_per_address: args.max_connections_per_address,
         certificate_folder,

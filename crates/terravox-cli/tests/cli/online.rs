@@ -197,7 +197,7 @@ fn dig_on(port: u16, from: u64, mut is_over: impl FnMut(u64) -> bool) -> Vec<u64
         for event in guest.events() {
             match event {
                 GuestEvent::Welcome { .. } => guest.start(true),
-                GuestEvent::Confirmed { number } => {
+                GuestEvent::Confirmed { number, .. } => {
                     confirmed.push(from + number - *first.get_or_insert(number));
                 }
                 _ => {}

@@ -58,7 +58,7 @@ impl BodyTable {
         self.last_number
     }
 
-    /// Moves a body; false if it is not there, or the pose is none.
+    /// Moves a body; false if it is not there.
     pub fn set_pose(&mut self, number: u64, pose: WirePose) -> bool {
         let Some(entry) = self.bodies.get_mut(&number) else { return false };
         if entry.pose != pose {

@@ -67,8 +67,8 @@ pub struct Guest {
     pub(super) figure: Option<(Figure, bool)>,
     pub(super) figure_sent_us: u64,
     /// When something arrived last.
-    now_us: u64,
-    events: VecDeque<GuestEvent>,
+    pub(super) now_us: u64,
+    pub(super) events: VecDeque<GuestEvent>,
     editor: Editor,
 }
 
@@ -394,11 +394,11 @@ impl Guest {
                 let Some(replica) = &mut self.replica else { return Ok(()) };
                 let applied = replica.apply(self.edits_taken, &op, digest, generate);
                 self.note(applied, None);
-                self.events.push_back(GuestEvent::Confirmed { number });
+                self.events.push_back(GuestEvent::Confirmed { number, has_changed: true });
             }
-            ToGuest::Done { number, .. } => {
+            ToGuest::Done { number, has_changed, .. } => {
                 if self.end_prediction(number).is_some() {
-                    self.events.push_back(GuestEvent::Confirmed { number });
+                    self.events.push_back(GuestEvent::Confirmed { number, has_changed });
                 }
             }
             ToGuest::Refuse { number, reason } => {
@@ -411,18 +411,8 @@ impl Guest {
             }
             ToGuest::Ground { blocks, .. } => replica.take_ground(&blocks),
             ToGuest::Unchanged { blocks, .. } => replica.take_unchanged(&blocks),
-            ToGuest::Body(message) => {
-                let body = message.number;
-                self.events.push_back(match self.bodies.put(message, self.now_us)? {
-                    true => GuestEvent::BodyAdded { body },
-                    false => GuestEvent::BodyChanged { body },
-                });
-            }
-            ToGuest::BodyGone { number, .. } => {
-                if self.bodies.remove(number) {
-                    self.events.push_back(GuestEvent::BodyRemoved { body: number });
-                }
-            }
+            ToGuest::Body(message) => self.take_body(message)?,
+            ToGuest::BodyGone { number, .. } => self.lose_body(number),
             ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
             ToGuest::Welcome(_) => {}
         }

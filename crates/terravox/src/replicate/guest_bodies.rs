@@ -2,7 +2,8 @@
 
 use super::body_table::Figure;
 use super::guest::Guest;
-use super::message::{MAX_FIGURE, ToHost};
+use super::guest_event::GuestEvent;
+use super::message::{BodyMessage, MAX_FIGURE, ToHost};
 use super::pipe::EDITS;
 use super::pose_wire::WirePose;
 use super::shared_body::SharedBody;
@@ -15,6 +16,22 @@ const FIGURE_INTERVAL_US: u64 = 50_000;
 const FIGURE_BACKLOG: usize = 1 << 10;
 
 impl Guest {
+    /// Takes a body. An error ends the connection.
+    pub(super) fn take_body(&mut self, message: BodyMessage) -> Result<(), String> {
+        let body = message.number;
+        self.events.push_back(match self.bodies.put(message, self.now_us)? {
+            true => GuestEvent::BodyAdded { body },
+            false => GuestEvent::BodyChanged { body },
+        });
+        Ok(())
+    }
+
+    pub(super) fn lose_body(&mut self, body: u64) {
+        if self.bodies.remove(body) {
+            self.events.push_back(GuestEvent::BodyRemoved { body });
+        }
+    }
+
     pub(super) fn send_figure(&mut self, now_us: u64) {
         let is_due = self.is_started
             && now_us.saturating_sub(self.figure_sent_us) >= FIGURE_INTERVAL_US

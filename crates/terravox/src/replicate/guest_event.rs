@@ -18,6 +18,8 @@ pub enum GuestEvent {
     Confirmed {
         /// Its number, from [`Guest::edit`].
         number: u64,
+        /// Whether it changed anything: digging in the air does not.
+        has_changed: bool,
     },
     /// An operation of this guest was refused; what it changed is as before.
     Refused {

@@ -349,7 +349,7 @@ impl Host {
                 self.announce(world, author, &op, &summary, read);
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
-                    entry.finish_edit(number, &kinds);
+                    entry.finish_edit(number, !summary.region.is_empty(), &kinds);
                 }
                 let region = summary.region;
                 self.events.push_back(HostEvent::Edited { guest, op: Some(Box::new(op)), region });
@@ -392,7 +392,7 @@ impl Host {
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
                     entry.owe_work(region.volume() * WORK_PER_UNDONE_CELL);
-                    entry.finish_edit(number, &kinds);
+                    entry.finish_edit(number, !region.is_empty(), &kinds);
                 }
             }
         }

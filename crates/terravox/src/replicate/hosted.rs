@@ -80,8 +80,8 @@ pub(super) struct HostedGuest {
     pub edits_sent: u64,
     /// Digest after the guest's own operation, if it can apply that itself.
     pub confirmed: Option<u32>,
-    /// Operations whose cells are sent in a round.
-    done: VecDeque<(u64, u64)>,
+    /// Operations whose cells are still to be sent.
+    done: VecDeque<AppliedEdit>,
     last_number: u64,
     operations: TokenBucket,
     work: TokenBucket,
@@ -90,6 +90,14 @@ pub(super) struct HostedGuest {
     /// Blocks that were found to be as generated, and as the guest has them.
     ground: Vec<MipBlock>,
     unchanged: Vec<MipBlock>,
+}
+
+/// An operation that was applied, of which the guest is to be told.
+struct AppliedEdit {
+    number: u64,
+    has_changed: bool,
+    /// Its cells are sent in this round.
+    round: u64,
 }
 
 /// What is left to do of a message.
@@ -276,20 +284,21 @@ impl HostedGuest {
 
     /// Tells the guest that its operation was applied: at once if it can apply that itself, else
     /// after the cells.
-    pub fn finish_edit(&mut self, number: u64, kinds: &[Kind; 256]) {
+    pub fn finish_edit(&mut self, number: u64, has_changed: bool, kinds: &[Kind; 256]) {
+        let round = self.blocks.next_round();
         match self.confirmed.take() {
             Some(digest) => self.send(EDITS, &ToGuest::Confirm { number, digest }, kinds),
-            None => self.done.push_back((number, self.blocks.next_round())),
+            None => self.done.push_back(AppliedEdit { number, has_changed, round }),
         }
     }
 
     /// Tells which operations are done: all that they changed is on its way.
     pub fn send_done(&mut self, kinds: &[Kind; 256]) {
         let after = self.edits_sent;
-        while let Some((number, _)) =
-            self.done.pop_front_if(|(_, round)| self.blocks.is_through(*round))
+        while let Some(AppliedEdit { number, has_changed, .. }) =
+            self.done.pop_front_if(|edit| self.blocks.is_through(edit.round))
         {
-            self.send(BULK, &ToGuest::Done { after, number }, kinds);
+            self.send(BULK, &ToGuest::Done { after, number, has_changed }, kinds);
         }
     }
 

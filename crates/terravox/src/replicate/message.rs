@@ -98,6 +98,15 @@ pub(super) enum Under {
     Made { marker: u8 },
 }
 
+impl Under {
+    fn put(self, out: &mut Vec<u8>) {
+        match self {
+            Under::Held => out.push(0),
+            Under::Made { marker } => out.extend([1, marker]),
+        }
+    }
+}
+
 /// From a host to a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ToGuest {
@@ -117,6 +126,7 @@ pub(super) enum ToGuest {
     Done {
         after: u64,
         number: u64,
+        has_changed: bool,
     },
     Refuse {
         number: u64,
@@ -158,6 +168,26 @@ pub(super) struct BodyMessage {
     pub kind: SharedBodyKind,
     pub pose: WirePose,
     pub bytes: Arc<[u8]>,
+}
+
+impl BodyMessage {
+    /// Appends all but what it comes after.
+    fn put(&self, out: &mut Vec<u8>) {
+        put_varint(self.number, out);
+        put_kind(self.kind, out);
+        self.pose.put(out);
+        put_bytes(&self.bytes, out);
+    }
+
+    fn take(input: &mut Input<'_>) -> Result<BodyMessage, MessageError> {
+        Ok(BodyMessage {
+            after: input.varint()?,
+            number: input.varint()?,
+            kind: take_kind(input)?,
+            pose: WirePose::take(input)?,
+            bytes: input.bytes(SharedBody::MAX_BYTES)?.into(),
+        })
+    }
 }
 
 fn put_blocks(blocks: &[MipBlock], out: &mut Vec<u8>) {
@@ -323,9 +353,10 @@ impl ToGuest {
                 numbered(2, *number, out);
                 out.extend(digest.to_le_bytes());
             }
-            ToGuest::Done { after, number } => {
+            ToGuest::Done { after, number, has_changed } => {
                 numbered(3, *after, out);
                 put_varint(*number, out);
+                out.push(u8::from(*has_changed));
             }
             ToGuest::Refuse { number, reason } => {
                 numbered(4, *number, out);
@@ -334,10 +365,7 @@ impl ToGuest {
             ToGuest::Cells { after, block, under, region, code } => {
                 numbered(5, *after, out);
                 put_block(*block, out);
-                match under {
-                    Under::Held => out.push(0),
-                    Under::Made { marker } => out.extend([1, *marker]),
-                }
+                under.put(out);
                 put_region_in(*block, *region, out);
                 out.extend_from_slice(code);
             }
@@ -349,12 +377,9 @@ impl ToGuest {
                 numbered(7, *after, out);
                 put_blocks(blocks, out);
             }
-            ToGuest::Body(BodyMessage { after, number, kind, pose, bytes }) => {
-                numbered(8, *after, out);
-                put_varint(*number, out);
-                put_kind(*kind, out);
-                pose.put(out);
-                put_bytes(bytes, out);
+            ToGuest::Body(body) => {
+                numbered(8, body.after, out);
+                body.put(out);
             }
             ToGuest::BodyGone { after, number } => {
                 numbered(9, *after, out);
@@ -383,7 +408,11 @@ impl ToGuest {
                 let number = input.varint()?;
                 ToGuest::Confirm { number, digest: u32::from_le_bytes(input.array()?) }
             }
-            3 => ToGuest::Done { after: input.varint()?, number: input.varint()? },
+            3 => ToGuest::Done {
+                after: input.varint()?,
+                number: input.varint()?,
+                has_changed: input.flag()?,
+            },
             4 => {
                 let number = input.varint()?;
                 ToGuest::Refuse { number, reason: take_text(&mut input)? }
@@ -405,13 +434,7 @@ impl ToGuest {
                     _ => ToGuest::Unchanged { after, blocks },
                 }
             }
-            8 => ToGuest::Body(BodyMessage {
-                after: input.varint()?,
-                number: input.varint()?,
-                kind: take_kind(&mut input)?,
-                pose: WirePose::take(&mut input)?,
-                bytes: input.bytes(SharedBody::MAX_BYTES)?.into(),
-            }),
+            8 => ToGuest::Body(BodyMessage::take(&mut input)?),
             9 => ToGuest::BodyGone { after: input.varint()?, number: input.varint()? },
             10 => {
                 let count = input.count(8)?;

@@ -101,7 +101,7 @@ fn to_guest() -> Vec<ToGuest> {
         ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info })),
         ToGuest::Refuse { number: 1, reason: "the server stops — später".into() },
         ToGuest::Confirm { number: 1 << 40, digest: 5 },
-        ToGuest::Done { after: 0, number: 300 },
+        ToGuest::Done { after: 0, number: 300, has_changed: true },
         ToGuest::Refuse { number: 2, reason: String::new() },
         ToGuest::Cells { after: 3, block, under: Under::Held, region, code: vec![2, 3] },
         ToGuest::Cells { after: 0, block, under: Under::Made { marker: 9 }, region, code: vec![] },
