@@ -2,7 +2,7 @@
 //! and must decode to the same. The tests of `terravox-io` include this file, and replay seeds.
 
 use terravox::codec::{BitRle, Dialect, Rle};
-use terravox::edit::{EditOp, History};
+use terravox::edit::{EditOp, History, Journal, JournalFilter, RollBack};
 use terravox::replicate::{
     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
 };
@@ -18,7 +18,7 @@ use terravox_io::{ImportBudget, ImportLimits};
 pub type NamedCheck = (&'static str, fn(&[u8]));
 
 /// All checks.
-pub const CHECKS: [NamedCheck; 11] = [
+pub const CHECKS: [NamedCheck; 12] = [
     ("roblox_binary", roblox_binary),
     ("roblox_xml", roblox_xml),
     ("smooth_grid", smooth_grid),
@@ -27,6 +27,7 @@ pub const CHECKS: [NamedCheck; 11] = [
     ("metadata", metadata),
     ("codec", codec),
     ("history", history),
+    ("journal", journal),
     ("edit_op", edit_op),
     ("host_units", host_units),
     ("guest_units", guest_units),
@@ -204,6 +205,25 @@ pub fn history(bytes: &[u8]) {
         history.redo(&mut grid).expect("all is held");
         history.undo(&mut grid).expect("all is held");
         assert_eq!(grid.digest(), undone);
+    }
+}
+
+/// As a history.
+pub fn journal(bytes: &[u8]) {
+    let mut sealed = vec![1];
+    sealed.extend(xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes());
+    sealed.extend(bytes);
+    let entries = match Journal::decode(&sealed) {
+        Ok(entries) => entries,
+        Err(error) => return assert!(error.offset <= sealed.len(), "{error}"),
+    };
+    let encoded = Journal::encode(&entries);
+    assert_eq!(Journal::decode(&encoded).as_ref(), Ok(&entries));
+    let (journal, mut grid) = (Journal::new(0), VoxelGrid::default());
+    let patches: usize = entries.iter().map(|entry| entry.before.bytes()).sum();
+    let mut job = RollBack::new(entries, JournalFilter::default());
+    for _ in 0..job.chunks_left().min(8 + patches / 1024) {
+        job.step(&journal, &mut grid).expect("all is held");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Who may do what.
 
 use std::fmt;
+use std::net::IpAddr;
+use terravox::edit::Journal;
 use terravox::replicate::Guest;
 
 /// What the bearer of a token may do; each includes those before it.
@@ -10,7 +12,7 @@ pub enum Right {
     Look,
     /// Change it.
     Edit,
-    /// Change it where it is protected, too, and back it up.
+    /// Change it where it is protected, too, back it up, see who changed what, and roll that back.
     Administer,
 }
 
@@ -34,23 +36,53 @@ impl fmt::Display for Right {
 /// access.add("a long random word", Right::Edit);
 /// assert_eq!(access.right(b"a long random word"), Some(Right::Edit));
 /// assert_eq!(access.right(b""), None);
+/// access.add_named("another one", Right::Administer, "ada");
+/// assert_eq!(access.name(b"another one"), Some("ada"));
 /// ```
 #[derive(Clone, Default)]
-pub struct AccessList(Vec<(Vec<u8>, Right)>);
+pub struct AccessList(Vec<Bearer>);
+
+/// Who has a token.
+#[derive(Clone)]
+struct Bearer {
+    token: Vec<u8>,
+    right: Right,
+    /// By which the journal of a world knows who it is.
+    name: Option<String>,
+}
 
 impl AccessList {
     /// Most bytes of a token.
     pub const MAX_TOKEN: usize = Guest::MAX_TOKEN;
 
-    /// Lets the bearer of a token in.
+    /// Lets the bearer of a token in. The log of a world has the address in place of a name.
     ///
     /// # Panics
     /// If the token is empty or has more than 256 bytes.
     pub fn add(&mut self, token: impl Into<Vec<u8>>, right: Right) {
-        let token = token.into();
+        self.add_bearer(token.into(), right, None);
+    }
+
+    /// Lets the bearer of a token in, whom the log of a world has under a name. Several tokens may have
+    /// one name.
+    ///
+    /// # Panics
+    /// If the token is empty or has more than 256 bytes, or the name is [invalid](Self::is_name).
+    pub fn add_named(&mut self, token: impl Into<Vec<u8>>, right: Right, name: impl Into<String>) {
+        let name = name.into();
+        assert!(AccessList::is_name(&name), "a name has 1 to 64 bytes without control characters");
+        self.add_bearer(token.into(), right, Some(name));
+    }
+
+    fn add_bearer(&mut self, token: Vec<u8>, right: Right, name: Option<String>) {
         let is_valid = (1..=AccessList::MAX_TOKEN).contains(&token.len());
         assert!(is_valid, "a token has 1 to 256 bytes");
-        self.0.push((token, right));
+        self.0.push(Bearer { token, right, name });
+    }
+
+    /// Whether a name is valid: 1 to 64 bytes without control characters.
+    pub fn is_name(name: &str) -> bool {
+        (1..=Journal::MAX_AUTHOR).contains(&name.len()) && !name.chars().any(char::is_control)
     }
 
     /// Whether no token is needed.
@@ -63,8 +95,24 @@ impl AccessList {
         if self.is_open() {
             return Some(Right::Administer);
         }
-        // Every token is compared whole, so that the time taken tells nothing.
-        self.0.iter().filter(|entry| is_same(&entry.0, token)).map(|entry| entry.1).max()
+        self.bearers(token).map(|bearer| bearer.right).max()
+    }
+
+    /// The name of the bearer of a token, if it has one.
+    pub fn name(&self, token: &[u8]) -> Option<&str> {
+        let names = self.bearers(token).filter_map(|bearer| bearer.name.as_deref());
+        names.reduce(|_, later| later)
+    }
+
+    /// Who the bearer of a token is in the log: its name, else its address.
+    pub(crate) fn author(&self, token: &[u8], peer: IpAddr) -> String {
+        let name = self.name(token).map(str::to_owned);
+        name.unwrap_or_else(|| peer.to_canonical().to_string())
+    }
+
+    /// Every token is compared whole, so that the time taken tells nothing.
+    fn bearers(&self, token: &[u8]) -> impl Iterator<Item = &Bearer> {
+        self.0.iter().filter(move |bearer| is_same(&bearer.token, token))
     }
 }
 

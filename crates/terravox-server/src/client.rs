@@ -3,11 +3,13 @@
 use crate::address::{Transport, WorldAddress};
 use crate::certificate::Fingerprint;
 use crate::link::{self, Link, PATIENCE};
+use crate::log_query::LogQuery;
 use crate::quic;
+use crate::roll_back::RolledBack;
 use crate::world::SERVER_ENDS;
 use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, HOST};
-use axum::http::{Request, StatusCode};
+use axum::http::{Method, Request, StatusCode};
 use futures_util::StreamExt;
 use futures_util::future::select_ok;
 use hyper::client::conn::http1;
@@ -34,7 +36,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Most bytes of a response that are read.
-const MAX_RESPONSE: usize = 16 << 10;
+const MAX_RESPONSE: usize = 4 << 20;
 
 /// Why there is no connection, for a person to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +85,45 @@ pub struct ClientOptions {
     pub fingerprint: Option<[u8; 32]>,
 }
 
+/// An edit in the log of a world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoggedEdit {
+    /// Its number; later edits have larger ones.
+    pub number: u64,
+    /// When, Unix time in seconds.
+    pub time: u64,
+    /// Who made it: the name of the token, else an IP address.
+    pub author: String,
+    /// The corners of the box that holds all changed cells, in metres.
+    pub region_m: [[f64; 3]; 2],
+    /// How many cells changed.
+    pub cells: u64,
+    /// Bytes that it takes in the log.
+    pub bytes: u64,
+}
+
+impl LoggedEdit {
+    /// Reads a line of a response.
+    fn from_text(line: &str) -> Option<LoggedEdit> {
+        let [number, time, author, corners, cells, bytes] =
+            line.split('\t').collect::<Vec<_>>().try_into().ok()?;
+        let corners: Result<Vec<f64>, _> = corners.split(',').map(str::parse).collect();
+        let [a, b, c, d, e, f] = corners.ok()?.try_into().ok()?;
+        Some(LoggedEdit {
+            number: number.parse().ok()?,
+            time: time.parse().ok()?,
+            author: author.to_owned(),
+            region_m: [[a, b, c], [d, e, f]],
+            cells: cells.parse().ok()?,
+            bytes: bytes.parse().ok()?,
+        })
+    }
+}
+
+fn unexpected() -> ClientError {
+    ClientError::new("the response is not that of this version's servers; update the older one")
+}
+
 /// A [`Guest`] whose units travel over a socket. All clients of a process share a
 /// thread for that; the guest lives on the caller's.
 pub struct Client {
@@ -123,8 +164,46 @@ impl Client {
         address: &WorldAddress,
         options: &ClientOptions,
     ) -> Result<PathBuf, ClientError> {
-        let asked = runtime()?.block_on(ask_for_backup(address, &options.token));
-        asked.map_err(|error| error.at(address))
+        let path = path_of("backup", &address.world);
+        let asked = runtime()?.block_on(ask(Method::POST, address, path, &options.token));
+        asked.map(PathBuf::from).map_err(|error| error.at(address))
+    }
+
+    /// Asks the server who changed what in a world: edits, the newest first. The server has to be on
+    /// this machine.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or refuses, for example since the token is not for
+    /// [administering](crate::Right::Administer).
+    pub fn log(
+        address: &WorldAddress,
+        options: &ClientOptions,
+        query: &LogQuery,
+    ) -> Result<Vec<LoggedEdit>, ClientError> {
+        let path = path_of("log", &address.world) + &query.to_text();
+        let asked = runtime()?.block_on(ask(Method::GET, address, path, &options.token));
+        let edits = asked.and_then(|text| {
+            let edits: Option<_> = text.lines().map(LoggedEdit::from_text).collect();
+            edits.ok_or_else(unexpected)
+        });
+        edits.map_err(|error| error.at(address))
+    }
+
+    /// Asks the server to roll edits back: cells become what they were before, unless others changed
+    /// them later. At least one field of the query is given, and no limit. Blocks until it is done,
+    /// which takes seconds with many edits. The server has to be on this machine.
+    ///
+    /// # Errors
+    /// As [`Client::log`]; or if another roll back of the world is under way.
+    pub fn roll_back(
+        address: &WorldAddress,
+        options: &ClientOptions,
+        query: &LogQuery,
+    ) -> Result<RolledBack, ClientError> {
+        let path = path_of("roll-back", &address.world) + &query.to_text();
+        let asked = runtime()?.block_on(ask(Method::POST, address, path, &options.token));
+        let done = asked.and_then(|text| RolledBack::from_text(&text).ok_or_else(unexpected));
+        done.map_err(|error| error.at(address))
     }
 
     /// The guest: its world, edits and events. [`Client::poll`] calls `receive`, `update` and `transmit`
@@ -299,8 +378,13 @@ fn path_of(what: &str, world: &str) -> String {
     }
 }
 
-/// Posts the request for a backup. Returns the text of the response, or why there is none.
-async fn ask_for_backup(address: &WorldAddress, token: &[u8]) -> Result<PathBuf, ClientError> {
+/// Sends a request to a server on this machine. Returns the text of the response, or why there is none.
+async fn ask(
+    method: Method,
+    address: &WorldAddress,
+    path: String,
+    token: &[u8],
+) -> Result<String, ClientError> {
     let host = (address.host.as_str(), address.port);
     let connected = timeout(PATIENCE, TcpStream::connect(host)).await;
     let stream = connected
@@ -314,7 +398,9 @@ async fn ask_for_backup(address: &WorldAddress, token: &[u8]) -> Result<PathBuf,
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(ClientError::transient)?;
     tokio::spawn(connection);
-    let request = Request::post(path_of("backup", &address.world))
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
         .header(HOST, address.authority())
         .header(AUTHORIZATION, [b"Bearer ", token].concat())
         .body(Body::empty())
@@ -323,8 +409,8 @@ async fn ask_for_backup(address: &WorldAddress, token: &[u8]) -> Result<PathBuf,
     let status = response.status();
     let body = to_bytes(Body::new(response.into_body()), MAX_RESPONSE).await;
     let body = body.map_err(ClientError::transient)?;
-    let line = String::from_utf8_lossy(&body).trim_end().to_owned();
-    if status.is_success() { Ok(PathBuf::from(line)) } else { Err(refused(status, line)) }
+    let text = String::from_utf8_lossy(&body).trim_end().to_owned();
+    if status.is_success() { Ok(text) } else { Err(refused(status, text)) }
 }
 
 /// What a response means that is not a success.

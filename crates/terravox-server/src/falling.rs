@@ -14,6 +14,7 @@ use terravox_rapier::{
     Buoyancy, LooseShapeOptions, RapierSets, TerrainColliders, WaterOptions, loose_builders,
     loose_pose,
 };
+use terravox_store::Store;
 use tracing::{info, warn};
 
 /// Most pieces at one time; others wait, in the ground.
@@ -66,8 +67,7 @@ pub(crate) struct FallingPieces {
 }
 
 impl FallingPieces {
-    /// None yet, in a world as it is loaded.
-    pub fn new(grid: &VoxelGrid) -> FallingPieces {
+    fn new(grid: &VoxelGrid) -> FallingPieces {
         let lowest = match grid.unlisted() {
             UnlistedChunks::Air => lowest_cell(grid),
             // Ground that is not held holds all.
@@ -97,8 +97,17 @@ impl FallingPieces {
         }
     }
 
-    /// Puts back the pieces that were falling when the world was saved.
-    pub fn restore(&mut self, host: &mut Host, placement: Placement, saved: &[SavedBody]) {
+    /// The pieces that were falling when a world was saved.
+    pub fn restored(store: &Store, host: &mut Host, grid: &VoxelGrid) -> FallingPieces {
+        let mut falling = FallingPieces::new(grid);
+        match store.bodies() {
+            Ok(saved) => falling.restore(host, store.info().placement(), &saved),
+            Err(error) => warn!("left out: {error}"),
+        }
+        falling
+    }
+
+    fn restore(&mut self, host: &mut Host, placement: Placement, saved: &[SavedBody]) {
         for piece in saved {
             let Ok(body) = piece.to_body() else { continue };
             let Some(shared) = SharedBody::loose(&body, piece.pose) else {
@@ -119,11 +128,12 @@ impl FallingPieces {
         self.saved = self.state;
     }
 
-    /// Notes an edit of a region, in voxels; `op` is `None` for undo and redo. What is built in the air
+    /// Notes an edit of a region, in voxels; without an operation for undo and redo. What is built in the air
     /// stays there until something is dug off it.
     pub fn follow_edit(&mut self, op: Option<&EditOp>, region: Region) {
-        if op.map_or(true, can_cut) {
-            self.cutter.touch(region);
+        match op {
+            Some(op) if !can_cut(op) => {}
+            _ => self.cutter.touch(region),
         }
     }
 

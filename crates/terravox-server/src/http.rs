@@ -1,12 +1,13 @@
-//! HTTP: WebSockets that carry units, health, counters, backups.
+//! HTTP: WebSockets that carry units, health, counters, backups; see also `journal_requests`.
 
-use crate::access::Right;
 use crate::gate::{Gate, Pass};
+use crate::journal_requests;
 use crate::link::{self, Link, PATIENCE};
+use crate::request_checks::{Refusal, check_administrator, check_origin, refusal, world};
 use crate::world::RunningWorld;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Path, State};
-use axum::http::header::{AUTHORIZATION, CONNECTION, HOST, ORIGIN};
+use axum::http::header::CONNECTION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::map_response;
 use axum::response::Response;
@@ -17,7 +18,6 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::fmt::Write;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -33,13 +33,6 @@ const MAX_HEAD: usize = 16 << 10;
 /// Sent to connections beyond the limit.
 const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\n\
     Content-Length: 21\r\n\r\ntoo many connections\n";
-
-/// A status with a line of text.
-type Refusal = (StatusCode, String);
-
-fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Refusal {
-    (status, format!("{what}\n"))
-}
 
 /// Accepts connections. Each counts from here on, whether it asks for something or not.
 pub(crate) async fn listen(listener: TcpListener, gate: Arc<Gate>) {
@@ -81,6 +74,7 @@ fn router(gate: Arc<Gate>) -> Router {
         .route("/link/{name}", get(link_to))
         .route("/backup", post(back_up_first))
         .route("/backup/{name}", post(back_up))
+        .merge(journal_requests::routes())
         .layer(map_response(end_connection))
         .with_state(gate)
 }
@@ -126,46 +120,6 @@ async fn link_to(
     let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
     let upgrade = upgrade.max_message_size(Guest::MAX_UNIT).max_frame_size(Guest::MAX_UNIT);
     Ok(upgrade.on_upgrade(move |socket| serve(socket, world, pass)))
-}
-
-fn world(gate: &Gate, name: &str) -> Result<Arc<RunningWorld>, Refusal> {
-    let unknown = || refusal(StatusCode::NOT_FOUND, "there is no world of this name here");
-    gate.world(name.as_bytes()).cloned().ok_or_else(unknown)
-}
-
-/// Blocks cross-site requests from browsers. Without tokens it also requires a loopback host name, which
-/// defeats DNS rebinding, and refuses what a proxy forwards: all clients of a proxy look local.
-fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
-    if is_open && is_forwarded(headers) {
-        return Err(refusal(StatusCode::FORBIDDEN, "a server behind a proxy needs tokens"));
-    }
-    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
-    let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
-    let (origin, host) = (text(origin), headers.get(HOST).map(text).unwrap_or_default());
-    let is_own = origin.split_once("://").is_some_and(|(_, site)| site == host);
-    match is_own && (!is_open || is_loopback_name(&host)) {
-        true => Ok(()),
-        false => Err(refusal(
-            StatusCode::FORBIDDEN,
-            format!("pages of {origin} may not use the server at {host}"),
-        )),
-    }
-}
-
-/// Whether a proxy forwards a request, by the headers that proxies add.
-fn is_forwarded(headers: &HeaderMap) -> bool {
-    ["forwarded", "via", "x-forwarded-for", "x-real-ip"]
-        .iter()
-        .any(|name| headers.contains_key(*name))
-}
-
-/// Whether a host, perhaps with a port, is this machine by its name.
-fn is_loopback_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
@@ -224,21 +178,6 @@ async fn back_up(
     Ok(format!("{}\n", path.display()))
 }
 
-/// The token travels unencrypted, so it is taken from this machine only, and not through a proxy.
-fn check_administrator(gate: &Gate, pass: &Pass, headers: &HeaderMap) -> Result<(), Refusal> {
-    let refused = |what| Err(refusal(StatusCode::FORBIDDEN, what));
-    if !pass.peer().to_canonical().is_loopback() || is_forwarded(headers) {
-        return refused("ask on the machine of the server");
-    }
-    let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
-    let token = given.strip_prefix(b"Bearer ").unwrap_or_default();
-    match gate.access.right(token) {
-        Some(Right::Administer) => Ok(()),
-        Some(_) => refused("this token is not for administering"),
-        None => refused("this token is not known here"),
-    }
-}
-
 /// The time in UTC, as `2026-11-25T02-30-00.123Z`: Windows forbids colons in file names.
 fn utc_timestamp() -> String {
     let now = time::OffsetDateTime::now_utc();
@@ -270,6 +209,8 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> String {
             // Writing to a string cannot fail. Names are checked at the start.
             let _ = writeln!(text, "terravox_{name}{{world=\"{}\"}} {value}", world.name);
         }
+        let (name, bytes) = (&world.name, journal_requests::journal_bytes(world));
+        let _ = writeln!(text, "terravox_journal_bytes{{world=\"{name}\"}} {bytes}");
         for share in [0.5, 0.99] {
             let (name, time) = (&world.name, counters.tick_quantile(share));
             let labels = format!("world=\"{name}\",quantile=\"{share}\"");
@@ -282,32 +223,6 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pages_of_other_sites_are_refused() {
-        let check = |origin: Option<&str>, host: &str, is_open| {
-            let mut headers = HeaderMap::new();
-            headers.insert(HOST, host.parse().expect("a header"));
-            if let Some(origin) = origin {
-                headers.insert(ORIGIN, origin.parse().expect("a header"));
-            }
-            check_origin(&headers, is_open).is_ok()
-        };
-        // Programs send no origin.
-        assert!(check(None, "dig.example.org", true));
-        for local in ["localhost:4077", "127.0.0.1:4077", "[::1]:4077", "localhost"] {
-            assert!(check(Some(&format!("http://{local}")), local, true), "{local}");
-        }
-        assert!(!check(Some("https://evil.example"), "localhost:4077", true));
-        assert!(!check(Some("http://localhost:8000"), "localhost:4077", true));
-        assert!(!check(Some("null"), "localhost:4077", true));
-        // A name of another's that leads to this machine.
-        assert!(!check(Some("http://evil.example:4077"), "evil.example:4077", true));
-        assert!(check(Some("https://dig.example.org"), "dig.example.org", false));
-        let mut forwarded = HeaderMap::new();
-        forwarded.insert("x-forwarded-for", "192.0.2.7".parse().expect("a header"));
-        assert!(check_origin(&forwarded, true).is_err() && check_origin(&forwarded, false).is_ok());
-    }
 
     #[test]
     fn a_time_is_fit_for_the_name_of_a_file() {

@@ -1,19 +1,16 @@
 //! The server: sockets, worlds, and their end.
 
-use crate::access::AccessList;
-use crate::address::{DEFAULT_PORT, MAX_WORLD_NAME};
+use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, fingerprint};
 use crate::error::ServerError;
 use crate::gate::{ConnectionCounts, Gate};
-use crate::link::PATIENCE;
+use crate::server_options::ServerOptions;
 use crate::world::{self, RunningWorld, ServedWorld};
 use crate::{http, quic};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use terravox::replicate::HostOptions;
 use terravox::voxel::{MAX_FAR_MIP, MAX_MIP};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -21,50 +18,6 @@ use tokio::task::AbortHandle;
 
 /// How long connections may take to end.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Options of a [`Server`].
-#[derive(Clone, Debug)]
-pub struct ServerOptions {
-    /// The address to listen on.
-    pub address: IpAddr,
-    /// The port: UDP for QUIC, TCP for HTTP. 0: any that are free, which may differ.
-    pub port: u16,
-    /// Who may do what; must not be open on an address other than loopback.
-    pub access: AccessList,
-    /// What guests may cost; the generator is that of each world.
-    pub host: HostOptions,
-    /// Most connections; each counts from when it is accepted.
-    pub max_connections: usize,
-    /// Most connections from one address. Behind a proxy, all have its address.
-    pub max_connections_per_address: usize,
-    /// How long a handshake, a request and a greeting may take, and how long a guest may take nothing
-    /// of what is sent to it; for that, more than 10 s make no difference.
-    pub patience: Duration,
-    /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces of
-    /// more than 32,768 cells stay where they are.
-    pub pieces_fall: bool,
-    /// The folder of the certificate, which is made on the first start.
-    pub certificate_folder: PathBuf,
-    /// The folder of backups, which has to be there.
-    pub backup_folder: PathBuf,
-}
-
-impl Default for ServerOptions {
-    fn default() -> ServerOptions {
-        ServerOptions {
-            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            port: DEFAULT_PORT,
-            access: AccessList::default(),
-            host: HostOptions::default(),
-            max_connections: 1024,
-            max_connections_per_address: 256,
-            patience: PATIENCE,
-            pieces_fall: true,
-            certificate_folder: PathBuf::from("."),
-            backup_folder: PathBuf::from("."),
-        }
-    }
-}
 
 /// A running server. Dropping it, or [`Server::stop`], saves all worlds.
 pub struct Server {

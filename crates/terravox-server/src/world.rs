@@ -2,17 +2,19 @@
 
 use crate::access::{AccessList, Right};
 use crate::falling::FallingPieces;
+use crate::journal::{SharedJournal, StoredJournal};
 use crate::link::Link;
+use crate::roll_back::RollBackOrder;
 use crate::saver::{FinishedSave, Generate, SavedSender, Saver, tell};
-use crate::server::ServerOptions;
-use std::cell::Cell;
+use crate::server_options::ServerOptions;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
-use terravox::edit::EditOp;
+use terravox::edit::{EditOp, Journal};
 use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind, Verdict};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
@@ -96,6 +98,11 @@ pub(crate) struct RunningWorld {
     pub store: Arc<Store>,
     /// Held while a backup is written.
     pub backup: Arc<tokio::sync::Mutex<()>>,
+    /// Who changed what.
+    pub journal: SharedJournal,
+    /// Held while a roll back is under way.
+    pub rolling_back: Arc<tokio::sync::Mutex<()>>,
+    ordered: Mutex<Option<RollBackOrder>>,
     /// Whether its thread has ended, well or by a panic.
     has_stopped: AtomicBool,
     has_input: AtomicBool,
@@ -123,6 +130,7 @@ impl RunningWorld {
     /// Ends all that waits for a world that has stopped.
     fn let_go(&self) {
         self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.ordered.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
         arriving.drain(..).for_each(|link| link.dismiss(STOPPED));
     }
@@ -130,6 +138,15 @@ impl RunningWorld {
     /// Adds a connection.
     pub fn join(&self, link: Arc<Link>) {
         self.arriving.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+        self.wake();
+        if self.has_stopped() {
+            self.let_go();
+        }
+    }
+
+    /// Lets the world roll back; there is one order at a time.
+    pub fn order_roll_back(&self, order: RollBackOrder) {
+        *self.ordered.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
         self.wake();
         if self.has_stopped() {
             self.let_go();
@@ -164,6 +181,9 @@ pub(crate) fn start(
         name,
         store: Arc::new(store),
         backup: Arc::default(),
+        journal: Arc::new(Mutex::new(Journal::new(options.journal_bytes))),
+        rolling_back: Arc::default(),
+        ordered: Mutex::default(),
         waiting_for_save: Mutex::default(),
         has_stopped: AtomicBool::new(false),
         counters: WorldCounters::default(),
@@ -189,6 +209,8 @@ pub(crate) fn start(
 struct Seat {
     link: Arc<Link>,
     right: Cell<Option<Right>>,
+    /// Its name in the journal, once it is let in.
+    author: OnceCell<String>,
     since: Instant,
     /// When the connection last took something, or had nothing to take.
     moved: Instant,
@@ -206,6 +228,9 @@ struct Ticker {
     access: AccessList,
     protected: Vec<Region>,
     decide: Option<Decide>,
+    journal: StoredJournal,
+    /// The roll back that is under way.
+    rolling_back: Option<RollBackOrder>,
     patience: Duration,
     seats: BTreeMap<u64, Seat>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
@@ -250,10 +275,11 @@ impl Ticker {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let falling = match server.pieces_fall {
-            true => Some(restored_pieces(&running, &mut host, &grid)),
+            true => Some(FallingPieces::restored(&store, &mut host, &grid)),
             false => None,
         };
         let saver = Saver::start(store.clone(), generate.clone());
+        let journal = StoredJournal::read(&store, running.journal.clone(), &running.name)?;
         Ok(Ticker {
             running,
             store,
@@ -264,6 +290,8 @@ impl Ticker {
             access: server.access.clone(),
             protected: Vec::new(),
             decide: None,
+            journal,
+            rolling_back: None,
             patience: server.patience,
             seats: BTreeMap::new(),
             leaving: Vec::new(),
@@ -336,6 +364,10 @@ impl Ticker {
         let now_us = (now - self.began).as_micros() as u64;
         self.seat_arriving(now);
         self.receive(now_us);
+        if self.rolling_back.is_none() {
+            let mut ordered = self.running.ordered.lock().unwrap_or_else(PoisonError::into_inner);
+            self.rolling_back = ordered.take();
+        }
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.store.fill(request, generated);
         let (seats, protected, rules) = (&self.seats, &self.protected, &mut self.decide);
@@ -361,13 +393,16 @@ impl Ticker {
                         if let Some(seat) = seats.get(&guest) {
                             info!(world = self.running.name, guest, %right, "joined");
                             seat.right.set(Some(right));
+                            let _ = seat.author.set(self.access.author(&token, seat.link.peer));
                         }
                         self.host.admit(guest, &world);
                     }
                     None => self.host.disconnect(guest, "this token is not known here"),
                 },
-                HostEvent::Edited { op, region, .. } => {
+                HostEvent::Edited { guest, op, region, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
+                    let author = seats.get(&guest).and_then(|seat| seat.author.get());
+                    self.journal.record(author.map_or("", String::as_str), before);
                     if let Some(falling) = &mut self.falling {
                         falling.follow_edit(op.as_deref(), region);
                     }
@@ -375,6 +410,9 @@ impl Ticker {
                 HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
                 _ => {}
             }
+        }
+        if let Some(order) = self.rolling_back.take() {
+            self.rolling_back = order.go_on(&mut self.host, &mut world, &mut self.journal);
         }
         let since_last = now - std::mem::replace(&mut self.ticked, now);
         if let Some(falling) = &mut self.falling {
@@ -387,7 +425,8 @@ impl Ticker {
         let mut arriving = self.running.arriving.lock().unwrap_or_else(PoisonError::into_inner);
         for link in arriving.drain(..) {
             let guest = self.host.connect(LinkKind::Reliable);
-            self.seats.insert(guest, Seat { link, right: Cell::new(None), since: now, moved: now });
+            let (right, author) = (Cell::new(None), OnceCell::new());
+            self.seats.insert(guest, Seat { link, right, author, since: now, moved: now });
         }
     }
 
@@ -459,12 +498,14 @@ impl Ticker {
     }
 
     fn is_saved(&self) -> bool {
-        self.grid.is_saved() && self.falling.as_ref().is_none_or(FallingPieces::is_saved)
+        let are_pieces_saved = self.falling.as_ref().is_none_or(FallingPieces::is_saved);
+        self.grid.is_saved() && self.journal.is_saved() && are_pieces_saved
     }
 
     fn begin_save(&mut self, edits: u64) {
         let waiting = std::mem::take(&mut self.waiting_for_save);
         let mut unsaved = UnsavedChanges::from(self.grid.unsaved());
+        unsaved.data = self.journal.begin_save();
         let mut pieces = 0;
         if let Some(falling) = self.falling.as_ref().filter(|falling| !falling.is_saved()) {
             let (bodies, state) = falling.to_save(self.store.info().placement());
@@ -498,6 +539,7 @@ impl Ticker {
     /// Counts a save, and tells who waited for it. Returns whether it succeeded.
     fn note_saved(&mut self, saved: FinishedSave) -> bool {
         let counters = &self.running.counters;
+        self.journal.end_save(saved.result.is_ok());
         match &saved.result {
             Ok(()) => {
                 self.grid.mark_saved(&saved.unsaved.chunks);
@@ -524,20 +566,11 @@ impl Ticker {
         if is_dead {
             error!(world = self.running.name, "a save ended by a panic");
             self.running.counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+            self.journal.end_save(false);
             self.saver = Saver::start(self.store.clone(), self.generate.clone());
         }
         is_dead
     }
-}
-
-/// The pieces that were falling when a world was saved.
-fn restored_pieces(running: &RunningWorld, host: &mut Host, grid: &VoxelGrid) -> FallingPieces {
-    let mut falling = FallingPieces::new(grid);
-    match running.store.bodies() {
-        Ok(saved) => falling.restore(host, running.store.info().placement(), &saved),
-        Err(error) => warn!(world = running.name, "left out: {error}"),
-    }
-    falling
 }
 
 /// Decides about an operation by the right of its guest.

@@ -2,6 +2,8 @@
 
 mod groups;
 #[cfg(feature = "server")]
+mod journal;
+#[cfg(feature = "server")]
 mod online;
 mod values;
 
@@ -10,7 +12,9 @@ pub use groups::{
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
-pub use online::{BackupArgs, JoinArgs, LogChoice, ProtectedBox, ServeArgs, token};
+pub use journal::{LogArgs, RollBackArgs, WhichEdits, utc_text};
+#[cfg(feature = "server")]
+pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ProtectedBox, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -129,6 +133,14 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_help = online::BACKUP_HELP)]
     Backup(BackupArgs),
+    /// Print who changed what in a world that is served
+    #[cfg(feature = "server")]
+    #[command(after_help = journal::LOG_HELP)]
+    Log(LogArgs),
+    /// Take edits back in a world that is served, by author, time or place
+    #[cfg(feature = "server")]
+    #[command(after_help = journal::ROLL_BACK_HELP)]
+    RollBack(RollBackArgs),
 }
 
 impl Command {
@@ -154,6 +166,10 @@ impl Command {
             Command::Join(_) => "join",
             #[cfg(feature = "server")]
             Command::Backup(_) => "backup",
+            #[cfg(feature = "server")]
+            Command::Log(_) => "log",
+            #[cfg(feature = "server")]
+            Command::RollBack(_) => "roll-back",
         }
     }
 

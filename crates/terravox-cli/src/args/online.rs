@@ -32,11 +32,11 @@ pub struct ServeArgs {
     /// The port: UDP for QUIC, TCP for WebSocket; 0: any
     #[arg(long, default_value_t = DEFAULT_PORT, value_name = "PORT")]
     pub port: u16,
-    /// A token and the right of its bearer: look:WORD, edit:WORD or administer:WORD. Other users of this machine
-    /// can see arguments: see --tokens
-    #[arg(long, value_parser = token, value_name = "RIGHT:WORD")]
-    pub token: Vec<(Right, String)>,
-    /// A file of tokens, one RIGHT:WORD on each line
+    /// A token and the right of its bearer: look:WORD, edit:WORD or administer:WORD; with :NAME after it, the
+    /// log of edits has that name. Other users of this machine can see arguments: see --tokens
+    #[arg(long, value_parser = token, value_name = "RIGHT:WORD[:NAME]")]
+    pub token: Vec<Bearer>,
+    /// A file of tokens, one RIGHT:WORD[:NAME] on each line
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
     /// A box, in metres, that only the bearers of tokens for administering may change, in all worlds
@@ -59,6 +59,10 @@ pub struct ServeArgs {
     /// Keep pieces that are cut off where they are; by default they fall
     #[arg(long)]
     pub pieces_stay: bool,
+    /// MiB for who changed what, in each world; 0: none. Beyond, the oldest edits are dropped
+    #[arg(long, default_value_t = 64, value_parser = |text: &str| integer(text, 0..=4096_usize),
+        value_name = "MIB")]
+    pub journal: usize,
     /// What is logged on standard error
     #[arg(long, value_enum, default_value_t = LogChoice::Info, value_name = "LEVEL")]
     pub log: LogChoice,
@@ -80,23 +84,42 @@ pub enum LogChoice {
 /// The lowest and the highest corner of a box, metres.
 pub type ProtectedBox = [[f64; 3]; 2];
 
-fn corners(text: &str) -> Result<ProtectedBox, String> {
+pub(super) fn corners(text: &str) -> Result<ProtectedBox, String> {
     let [a, b, c, d, e, f] = numbers(text)?;
     let corners = [[a, b, c], [d, e, f]];
     let is_box = (0..3).all(|axis| corners[0][axis] < corners[1][axis]);
     is_box.then_some(corners).ok_or_else(|| "give the lowest corner first".to_owned())
 }
 
-/// Parses a token and its right.
-pub fn token(text: &str) -> Result<(Right, String), String> {
-    let (right, word) = match text.split_once(':') {
-        Some(("look", word)) => (Right::Look, word),
-        Some(("edit", word)) => (Right::Edit, word),
-        Some(("administer", word)) => (Right::Administer, word),
-        _ => return Err("give look:WORD, edit:WORD or administer:WORD".to_owned()),
+/// A token, the right of its bearer, and the name of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bearer {
+    pub right: Right,
+    pub word: String,
+    pub name: Option<String>,
+}
+
+/// Parses a token, its right, and a name.
+pub fn token(text: &str) -> Result<Bearer, String> {
+    let (right, rest) = match text.split_once(':') {
+        Some(("look", rest)) => (Right::Look, rest),
+        Some(("edit", rest)) => (Right::Edit, rest),
+        Some(("administer", rest)) => (Right::Administer, rest),
+        _ => {
+            return Err("give look:WORD, edit:WORD or administer:WORD; :NAME may follow".to_owned());
+        }
     };
+    let (word, name) = match rest.split_once(':') {
+        Some((word, name)) => (word, Some(name.trim())),
+        None => (rest, None),
+    };
+    if name.is_some_and(|name| !AccessList::is_name(name)) {
+        return Err("a name has 1 to 64 bytes without control characters".to_owned());
+    }
     match word.len() {
-        1..=AccessList::MAX_TOKEN => Ok((right, word.to_owned())),
+        1..=AccessList::MAX_TOKEN => {
+            Ok(Bearer { right, word: word.to_owned(), name: name.map(str::to_owned) })
+        }
         _ => Err(format!("a token has 1 to {} bytes", AccessList::MAX_TOKEN)),
     }
 }
@@ -241,8 +264,16 @@ mod tests {
 
     #[test]
     fn tokens_fingerprints_and_routes_are_parsed_strictly() {
-        assert_eq!(token("look:a:b"), Ok((Right::Look, "a:b".to_owned())));
-        assert!(token("edit:").is_err() && token("word").is_err() && token("all:x").is_err());
+        let (right, word, name) = (Right::Look, "a".to_owned(), Some("b:ç d".to_owned()));
+        assert_eq!(token("look:a"), Ok(Bearer { right, word: word.clone(), name: None }));
+        assert_eq!(token("look:a:b:ç d"), Ok(Bearer { right, word, name }));
+        assert!(token("edit:a:").is_err() && token("edit:a:b\tc").is_err());
+        assert!(
+            token("edit:").is_err()
+                && token("edit::name").is_err()
+                && token("word").is_err()
+                && token("all:x").is_err()
+        );
         assert_eq!(fingerprint(&"0a".repeat(32)), Ok([10; 32]));
         assert!(fingerprint(&"0a".repeat(31)).is_err() && fingerprint(&"0g".repeat(32)).is_err());
         assert!(route(" ").is_err() && route("1,2").is_err());

@@ -8,6 +8,8 @@ mod import;
 mod info;
 #[cfg(feature = "server")]
 mod join;
+#[cfg(feature = "server")]
+mod journal;
 mod lod;
 mod maintenance;
 mod mesh;
@@ -47,6 +49,10 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Join(args) => join::run(args, &console),
         #[cfg(feature = "server")]
         Command::Backup(args) => serve::back_up(args),
+        #[cfg(feature = "server")]
+        Command::Log(args) => journal::log(args),
+        #[cfg(feature = "server")]
+        Command::RollBack(args) => journal::roll_back(args),
     };
     console.finish(&report?)
 }

@@ -2,7 +2,7 @@
 
 use super::{generate, import};
 use crate::args::{
-    BackupArgs, HeightmapArgs, ImportArgs, LogChoice, ProtectedBox, ServeArgs, token,
+    BackupArgs, Bearer, HeightmapArgs, ImportArgs, LogChoice, ProtectedBox, ServeArgs, token,
 };
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -52,6 +52,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
         max_connections_per_address: args.max_connections_per_address,
         certificate_folder,
         backup_folder,
+        journal_bytes: args.journal << 20,
         ..ServerOptions::default()
     };
     let server = Server::start(served?, options).map_err(Failure::new)?;
@@ -102,9 +103,7 @@ fn start_log(choice: LogChoice) {
 /// Reads the tokens of the arguments and of the file that they name.
 fn access(args: &ServeArgs) -> CliResult<AccessList> {
     let mut access = AccessList::default();
-    for (right, word) in &args.token {
-        access.add(word.as_bytes(), *right);
-    }
+    args.token.iter().for_each(|bearer| add(&mut access, bearer));
     if let Some(path) = &args.tokens {
         let text = fs::read_to_string(path).map_err(Failure::at(path))?;
         for (number, line) in (1..).zip(text.lines()) {
@@ -112,9 +111,9 @@ fn access(args: &ServeArgs) -> CliResult<AccessList> {
                 continue;
             }
             let parsed = token(line.trim());
-            let (right, word) =
+            let bearer =
                 parsed.map_err(|what| Failure::of(path, format!("line {number}: {what}")))?;
-            access.add(word, right);
+            add(&mut access, &bearer);
         }
         if access.is_open() {
             return Err(Failure::of(
@@ -124,6 +123,13 @@ fn access(args: &ServeArgs) -> CliResult<AccessList> {
         }
     }
     Ok(access)
+}
+
+fn add(access: &mut AccessList, Bearer { right, word, name }: &Bearer) {
+    match name {
+        Some(name) => access.add_named(word.as_bytes(), *right, name),
+        None => access.add(word.as_bytes(), *right),
+    }
 }
 
 fn folder_of(file: &Path) -> PathBuf {

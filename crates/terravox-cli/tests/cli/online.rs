@@ -284,3 +284,43 @@ fn a_served_world_is_backed_up_by_command_slow() {
     let refused = backup(&address);
     assert!(!refused.status.success() && text(&refused.stdout).contains("\"exit_code\":2"));
 }
+
+#[test]
+fn who_dug_is_logged_over_a_kill_and_rolled_back_by_command_slow() {
+    let folder = Folder::new();
+    let port = free_port();
+    let served = serve(&folder, "hills:3", port);
+    let address = format!("localhost:{port}");
+    let view = ["--camera", "0,60,0", "--distance", "200", "--detail", "1"];
+    let before = join(&folder, &address, &view)["digest"].clone();
+    join(&folder, &address, &[&view[..], &["--dig", "0,40,0", "--radius", "30"]].concat());
+    served.wait_for("edits_saved_total", 1);
+    drop(served);
+
+    let served = serve(&folder, "hills-3.tvx", port);
+    let log = |more: &[&str]| folder.report(&[&["log", &address], more].concat());
+    let edits = log(&[])["edits"].clone();
+    assert_eq!(edits.as_array().map(Vec::len), Some(1), "{edits}");
+    assert_eq!(edits[0]["author"], "127.0.0.1");
+    assert!(edits[0]["cells"].as_u64() > Some(1000), "{edits}");
+    assert_eq!(log(&["--author", "ada"])["edits"], Value::Array(vec![]));
+    assert_eq!(
+        log(&["--in", "-90,0,-90,-80,90,90", "--since", "1h"])["edits"],
+        Value::Array(vec![])
+    );
+    folder.refused(&["roll-back", &address], &["--author, --since"]);
+    folder.refused(&["roll-back", &address, "--since", "soon"], &["90s, 10m, 2h"]);
+    folder.refused(&["log", &format!("{address}/caves")], &["no world of this name"]);
+    folder.refused(&["log", &address, "--in", "0,0,0,0,0,0"], &["lowest corner first"]);
+
+    let author = ["roll-back", &address, "--author", "127.0.0.1", "--since", "1h"];
+    let done = folder.report(&author);
+    assert_eq!((&done["edits"], &done["cells"]), (&1.into(), &edits[0]["cells"]));
+    assert_eq!(join(&folder, &address, &view)["digest"], before);
+    assert_eq!(log(&["--limit", "1"])["edits"][0]["number"], 2);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
+    let lines = text(&command.args(["log", &address]).output().expect("it runs").stdout);
+    let lines = Vec::from_iter(lines.lines());
+    assert!(lines.len() == 2 && lines[1].contains("Z  127.0.0.1  -"), "{lines:?}");
+    assert!(served.terminate().contains("everything"));
+}

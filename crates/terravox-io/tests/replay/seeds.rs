@@ -5,7 +5,7 @@ use super::checks::{Hosted, guest_frame};
 use std::fs;
 use std::io;
 use std::path::Path;
-use terravox::edit::{EditOp, Editor, History};
+use terravox::edit::{EditOp, Editor, History, Journal};
 use terravox::replicate::{Guest, LinkKind};
 use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
 use terravox_io::roblox::{self, Container, RobloxMetadata};
@@ -68,11 +68,14 @@ fn own() -> io::Result<()> {
         put("seeds", "png", name, &file)?;
     }
     let (mut history, mut grid) = (History::new(1 << 20), ball());
+    let mut journal = Journal::new(1 << 20);
     let mut editor = Editor::default();
     let ops = [EditOp::dig_ball([3.0, 4.0, 5.0], 3.0), EditOp::fill_ball(8, [0.0; 3], 2.0)];
     for op in &ops {
         editor.apply(&mut grid, op, &mut history).map_err(io::Error::other)?;
+        journal.record("ada", 1_764_000_000, history.take_last_change());
     }
+    put("seeds", "journal", "two", &Journal::encode(journal.entries(..))[9..])?;
     history.undo(&mut grid).map_err(io::Error::other)?;
     put("seeds", "history", "two", &history.to_bytes()[9..])?;
     put("seeds", "edit_op", "ball", serde_json::to_string(&ops[1])?.as_bytes())?;

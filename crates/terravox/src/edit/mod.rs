@@ -2,7 +2,7 @@
 //!
 //! An edit is plain data, an [`EditOp`]: it can be stored, sent, replayed and undone, and
 //! gives the same cells on every machine. [`Editor`] applies it to a grid; a [`History`] records
-//! what was there. Operations use the public API only, as tools of your own can
+//! what was there. A [`Journal`] also records who did it, for a [`RollBack`]. Operations use the public API only, as tools of your own can
 //! (`examples/custom_tool.rs`).
 //!
 //! ```
@@ -23,9 +23,11 @@
 mod apply;
 mod brush;
 mod cellwise;
+mod changed;
 mod clip;
 mod cost;
 mod error;
+mod journal;
 mod limits;
 mod mask;
 #[cfg(test)]
@@ -34,8 +36,10 @@ mod op;
 mod patch;
 mod path;
 mod prices;
+mod roll_back;
 mod rows;
 mod saved;
+mod saved_journal;
 mod shape;
 mod stamp;
 mod strokes;
@@ -46,13 +50,17 @@ mod volume;
 
 pub use apply::{EditSummary, Editor};
 pub use brush::{Brush, HalfSpace};
+pub use changed::ChangedCells;
 pub use clip::{Blend, Clip, PastePose, QuarterTurns};
 pub use error::EditError;
 pub(crate) use error::{CellCount, PlainNumber};
+pub use journal::{Journal, JournalEntry, JournalFilter};
 pub use limits::{EditCost, EditLimits};
 pub use mask::EditMask;
 pub use op::{Action, BrushOp, CopyOp, EditOp, PasteOp};
+pub use roll_back::RollBack;
 pub use saved::{HistoryError, HistoryErrorKind};
+pub use saved_journal::JournalError;
 pub(crate) use undo::HistoryStamp;
 pub use undo::{History, HistoryCopy, HistoryStats};
 pub use volume::Volume;

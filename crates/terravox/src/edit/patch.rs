@@ -239,6 +239,27 @@ impl Patch {
         size_of::<Patch>() + self.rows.len() + self.cells.len()
     }
 
+    /// Calls `each` with the runs of a box over the patch's region, in order.
+    pub fn runs(&self, each: impl FnMut(ChangedRun)) {
+        // Rows were checked when they were encoded or read.
+        let _ = decode_rows(&self.rows, self.region, each);
+    }
+
+    /// How many cells it has.
+    pub fn cell_count(&self) -> u64 {
+        let mut count = 0;
+        self.runs(|run| count += run.cells as u64);
+        count
+    }
+
+    /// Decodes its cells, as many as `count`, into `material`, `occupancy` and `water` of `s`.
+    pub fn decode(&self, count: usize, s: &mut PatchScratch) {
+        s.material.resize(count, 0);
+        s.occupancy.resize(count, 0);
+        // Cells were checked when they were encoded or read.
+        let _ = decode_cells(&self.cells, &mut s.material, &mut s.occupancy, &mut s.water);
+    }
+
     /// Swaps the cells of the patch with those of the grid.
     ///
     /// # Errors
@@ -249,8 +270,7 @@ impl Patch {
         let read = grid.read(self.region, 0, &mut cells);
         if read.is_ok() {
             runs.clear();
-            // Rows were checked when they were encoded or read.
-            let _ = decode_rows(&self.rows, self.region, |run| runs.push(run));
+            self.runs(|run| runs.push(run));
             let there = gather(&cells, &runs, s);
             self.scatter(&mut cells, &runs, s);
             self.cells = there;
@@ -262,11 +282,7 @@ impl Patch {
 
     /// Writes the patch's cells over those of `cells`.
     fn scatter(&self, cells: &mut DenseBox, runs: &[ChangedRun], s: &mut PatchScratch) {
-        let count = runs.iter().map(|run| run.cells).sum();
-        s.material.resize(count, 0);
-        s.occupancy.resize(count, 0);
-        // Cells were checked when they were encoded or read.
-        let _ = decode_cells(&self.cells, &mut s.material, &mut s.occupancy, &mut s.water);
+        self.decode(runs.iter().map(|run| run.cells).sum(), s);
         let (material, occupancy) = cells.arrays_mut();
         let mut from = 0;
         for run in runs {

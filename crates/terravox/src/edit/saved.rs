@@ -38,7 +38,7 @@ pub enum HistoryErrorKind {
     Checksum,
     /// A region that is empty, too large, or beyond the limits of the grid.
     Region,
-    /// A stroke without changes.
+    /// A stroke or an edit without changes.
     EmptyStroke,
     /// The list of changed cells is invalid.
     Rows,
@@ -46,28 +46,39 @@ pub enum HistoryErrorKind {
     Cells,
     /// There are bytes after the end.
     TooLong,
+    /// The number of an edit is too large, or not larger than that of the edit before it.
+    Number,
+    /// The name of an author is too long, or not UTF-8.
+    Author,
 }
 
 impl fmt::Display for HistoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "undo history, byte {}: ", self.offset)?;
-        match self.kind {
-            HistoryErrorKind::Truncated => f.write_str("the data ends early"),
+        write!(f, "undo history, byte {}: {}", self.offset, self.kind)
+    }
+}
+
+impl fmt::Display for HistoryErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             HistoryErrorKind::Version(version) => {
-                write!(
+                return write!(
                     f,
                     "version {version} is not supported; this program reads version {VERSION}"
-                )
+                );
             }
-            HistoryErrorKind::Checksum => f.write_str("the checksum is wrong"),
+            HistoryErrorKind::Truncated => "the data ends early",
+            HistoryErrorKind::Checksum => "the checksum is wrong",
             HistoryErrorKind::Region => {
-                f.write_str("a region is empty, too large or beyond the limits of the grid")
+                "a region is empty, too large or beyond the limits of the grid"
             }
-            HistoryErrorKind::EmptyStroke => f.write_str("a stroke has no changes"),
-            HistoryErrorKind::Rows => f.write_str("the rows do not fit their region"),
-            HistoryErrorKind::Cells => f.write_str("the cells do not fit their rows"),
-            HistoryErrorKind::TooLong => f.write_str("more bytes than strokes"),
-        }
+            HistoryErrorKind::EmptyStroke => "a stroke has no changes",
+            HistoryErrorKind::Rows => "the rows do not fit their region",
+            HistoryErrorKind::Cells => "the cells do not fit their rows",
+            HistoryErrorKind::TooLong => "more bytes than strokes",
+            HistoryErrorKind::Number => "the numbers of edits do not increase",
+            HistoryErrorKind::Author => "the name of an author is not UTF-8 of at most 64 bytes",
+        })
     }
 }
 
@@ -90,7 +101,7 @@ impl HistoryCopy {
         }
         let done = self.done.len().saturating_sub(left_out);
         let undone = self.undone.len().min(count - left_out);
-        let mut out = vec![VERSION; HEADER];
+        let mut out = begin();
         put_varint(done as u64, &mut out);
         put_varint(undone as u64, &mut out);
         let kept = self.done.iter().skip(self.done.len() - done);
@@ -98,8 +109,7 @@ impl HistoryCopy {
             put_varint(stroke.patches.len() as u64, &mut out);
             stroke.patches.iter().for_each(|patch| put_patch(patch, &mut out));
         }
-        let sum = xxh3_64(&out[HEADER..]);
-        out[1..HEADER].copy_from_slice(&sum.to_le_bytes());
+        seal(&mut out);
         out
     }
 
@@ -128,27 +138,29 @@ impl History {
         let (done, undone) = (reader.number()?, reader.number()?);
         let mut history = History::new(budget_bytes);
         for i in 0..done.saturating_add(undone) {
-            let count = reader.number()?;
-            if count == 0 {
-                return Err(reader.wrong(HistoryErrorKind::EmptyStroke));
-            }
-            let mut patches = Vec::new();
-            for _ in 0..count {
-                patches.push(reader.patch()?);
-            }
+            let patches = reader.patches()?;
             match i < done {
                 true => history.push(Stroke::new(patches)),
                 false => history.push_undone(Stroke::new(patches)),
             }
         }
-        match reader.offset == bytes.len() {
-            true => Ok(history),
-            false => Err(reader.wrong(HistoryErrorKind::TooLong)),
-        }
+        reader.check_end()?;
+        Ok(history)
     }
 }
 
-fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
+/// The version, and room for the checksum.
+pub(super) fn begin() -> Vec<u8> {
+    vec![VERSION; HEADER]
+}
+
+/// Writes the checksum of all that follows it.
+pub(super) fn seal(out: &mut [u8]) {
+    let sum = xxh3_64(&out[HEADER..]);
+    out[1..HEADER].copy_from_slice(&sum.to_le_bytes());
+}
+
+pub(super) fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
     for v in patch.region.min.to_array() {
         // Zigzag: small numbers of either sign are short.
         put_varint(u64::from(((v << 1) ^ (v >> 31)) as u32), out);
@@ -185,17 +197,17 @@ impl RunBounds {
     }
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    offset: usize,
+pub(super) struct Reader<'a> {
+    pub bytes: &'a [u8],
+    pub offset: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn wrong(&self, kind: HistoryErrorKind) -> HistoryError {
+    pub fn wrong(&self, kind: HistoryErrorKind) -> HistoryError {
         HistoryError { offset: self.offset, kind }
     }
 
-    fn check_header(&mut self) -> Result<(), HistoryError> {
+    pub fn check_header(&mut self) -> Result<(), HistoryError> {
         let Some(&version) = self.bytes.first() else {
             return Err(self.wrong(HistoryErrorKind::Truncated));
         };
@@ -214,12 +226,33 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<u64, HistoryError> {
+    /// Checks that nothing follows.
+    pub fn check_end(&self) -> Result<(), HistoryError> {
+        match self.offset == self.bytes.len() {
+            true => Ok(()),
+            false => Err(self.wrong(HistoryErrorKind::TooLong)),
+        }
+    }
+
+    /// A number of patches, at least one, and the patches.
+    pub fn patches(&mut self) -> Result<Vec<Patch>, HistoryError> {
+        let count = self.number()?;
+        if count == 0 {
+            return Err(self.wrong(HistoryErrorKind::EmptyStroke));
+        }
+        let mut patches = Vec::new();
+        for _ in 0..count {
+            patches.push(self.patch()?);
+        }
+        Ok(patches)
+    }
+
+    pub fn number(&mut self) -> Result<u64, HistoryError> {
         let truncated = self.wrong(HistoryErrorKind::Truncated);
         get_varint(self.bytes, &mut self.offset).ok_or(truncated)
     }
 
-    fn part(&mut self) -> Result<(usize, &'a [u8]), HistoryError> {
+    pub fn part(&mut self) -> Result<(usize, &'a [u8]), HistoryError> {
         let length = self.number()?;
         let (start, rest) = (self.offset, &self.bytes[self.offset..]);
         let part = usize::try_from(length).ok().and_then(|length| rest.get(..length));

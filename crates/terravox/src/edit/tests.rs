@@ -10,8 +10,10 @@ use std::collections::BTreeMap;
 
 mod clips;
 mod costs;
+mod journaling;
 mod promises;
 mod refusals;
+mod scratch;
 mod undoing;
 
 /// The grid's digest.

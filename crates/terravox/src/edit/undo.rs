@@ -10,6 +10,7 @@
 //! not overlap can be undone in any order.
 
 use super::EditError;
+use super::changed::ChangedCells;
 use super::patch::{Patch, PatchScratch};
 use super::strokes::{Stroke, Strokes};
 use crate::voxel::{Region, VoxelGrid};
@@ -32,6 +33,8 @@ pub struct History {
     budget_bytes: usize,
     /// Strokes dropped to stay within the budget.
     dropped: u64,
+    /// What the last operation, undo or redo changed.
+    last: ChangedCells,
     scratch: PatchScratch,
 }
 
@@ -99,6 +102,7 @@ impl History {
             bytes: 0,
             budget_bytes,
             dropped: 0,
+            last: ChangedCells::default(),
             scratch: PatchScratch::default(),
         }
     }
@@ -171,16 +175,39 @@ impl History {
         *self = History::new(self.budget_bytes);
     }
 
+    /// Takes the cells that the last operation, undo or redo changed, as they were before it; none
+    /// if it was taken before or changed nothing. The budget does not matter.
+    ///
+    /// ```
+    /// use terravox::edit::{EditOp, Editor, History};
+    /// use terravox::voxel::{GridOptions, VoxelGrid};
+    ///
+    /// let (mut grid, mut history) = (VoxelGrid::new(GridOptions::default()), History::new(0));
+    /// let rock = EditOp::fill_ball(8, [0.0; 3], 6.0);
+    /// let filled = Editor::default().apply(&mut grid, &rock, &mut history)?;
+    /// let before = history.take_last_change();
+    /// assert_eq!(before.region(), filled.region);
+    /// assert!(history.take_last_change().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_last_change(&mut self) -> ChangedCells {
+        std::mem::take(&mut self.last)
+    }
+
     /// Records what an operation changed. Clears what could be redone.
     pub(super) fn record(&mut self, patches: Vec<Patch>) {
+        let patches = Arc::new(patches);
+        self.last = ChangedCells { patches: patches.clone() };
         if patches.is_empty() {
             return;
         }
         self.stamp.version += 1;
         self.bytes -= std::mem::take(&mut self.undone).iter().map(Stroke::bytes).sum::<usize>();
         match &mut self.open {
-            Some(stroke) => Arc::make_mut(&mut stroke.patches).extend(patches),
-            None => self.push(Stroke::new(patches)),
+            Some(stroke) => {
+                Arc::make_mut(&mut stroke.patches).extend(patches.iter().cloned());
+            }
+            None => self.push(Stroke { patches }),
         }
     }
 
@@ -240,11 +267,15 @@ impl History {
             SwapOrder::Backward => &mut self.done,
             SwapOrder::Forward => &mut self.undone,
         };
-        let Some(mut stroke) = strokes.pop_back() else { return Ok(None) };
+        let Some(mut stroke) = strokes.pop_back() else {
+            self.last = ChangedCells::default();
+            return Ok(None);
+        };
         let bytes = stroke.bytes();
         match stroke.swap(grid, order, &mut self.scratch) {
             Ok(region) => {
                 self.bytes -= bytes;
+                self.last = ChangedCells { patches: stroke.in_order(order) };
                 match order {
                     SwapOrder::Backward => self.push_undone(stroke),
                     SwapOrder::Forward => self.push(stroke),
@@ -269,6 +300,16 @@ enum SwapOrder {
 }
 
 impl Stroke {
+    /// The patches in the order in which they were swapped.
+    fn in_order(&self, order: SwapOrder) -> Arc<Vec<Patch>> {
+        match order {
+            SwapOrder::Backward if self.patches.len() > 1 => {
+                Arc::new(self.patches.iter().rev().cloned().collect())
+            }
+            _ => self.patches.clone(),
+        }
+    }
+
     /// Swaps all patches with the cells of the grid. On an error nothing is changed.
     fn swap(
         &mut self,

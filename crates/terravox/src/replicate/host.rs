@@ -2,7 +2,7 @@
 
 use super::body_table::BodyTable;
 use super::delta::part_of;
-use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
+use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells, queue_cells};
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost, Under, WorldInfo};
 use super::options::HostOptions;
@@ -11,10 +11,8 @@ use super::subscription::NextBlock;
 use super::truth::{HostWorld, Truth, digest_of};
 use super::{LinkKind, PipeError, Verdict};
 use crate::codec::BitRle;
-use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
-use crate::voxel::{
-    ChunkPos, DenseBox, Kind, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks,
-};
+use crate::edit::{ChangedCells, EditError, EditOp, EditSummary, Editor, History};
+use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -70,6 +68,9 @@ pub enum HostEvent {
         op: Option<Box<EditOp>>,
         /// What changed, in voxels; empty if nothing did.
         region: Region,
+        /// The cells that changed, as they were before: what a [`Journal`](crate::edit::Journal)
+        /// keeps.
+        before: ChangedCells,
     },
     /// A guest is gone.
     Left {
@@ -339,6 +340,7 @@ impl Host {
         let mut history = self.guests.get_mut(&guest).map(|entry| entry.take_history());
         let paid = self.pay(guest, world, &op);
         let applied = paid.and_then(|()| self.apply(world, &op, history.as_mut()));
+        let before = history.as_mut().map(History::take_last_change).unwrap_or_default();
         if let (Some(entry), Some(history)) = (self.guests.get_mut(&guest), history) {
             entry.history = history;
         }
@@ -352,7 +354,8 @@ impl Host {
                     entry.finish_edit(number, !summary.region.is_empty(), &kinds);
                 }
                 let region = summary.region;
-                self.events.push_back(HostEvent::Edited { guest, op: Some(Box::new(op)), region });
+                let op = Some(Box::new(op));
+                self.events.push_back(HostEvent::Edited { guest, op, region, before });
             }
         }
     }
@@ -377,6 +380,7 @@ impl Host {
         let paid = entry.spend_work(0);
         let mut history = entry.take_history();
         let swapped = paid.and_then(|()| self.swap(world, &mut history, is_redo));
+        let before = history.take_last_change();
         if let Some(entry) = self.guests.get_mut(&guest) {
             entry.history = history;
         }
@@ -388,7 +392,7 @@ impl Host {
             }
             Ok(Some(region)) => {
                 self.changed(world, region);
-                self.events.push_back(HostEvent::Edited { guest, op: None, region });
+                self.events.push_back(HostEvent::Edited { guest, op: None, region, before });
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
                     entry.owe_work(region.volume() * WORK_PER_UNDONE_CELL);
@@ -577,23 +581,6 @@ impl Host {
         }
         true
     }
-}
-
-/// Queues cells of a block for a guest.
-fn queue_cells(
-    entry: &mut HostedGuest,
-    block: MipBlock,
-    cells: &EncodedCells,
-    kinds: &[Kind; 256],
-) {
-    entry.flush_ground(kinds);
-    let after = entry.edits_sent;
-    let EncodedCells { under, region, code } = cells;
-    let message =
-        ToGuest::Cells { after, block, under: *under, region: *region, code: code.clone() };
-    entry.send(BULK, &message, kinds);
-    let end = entry.pipe.end(BULK);
-    entry.blocks.note_sent(block, end);
 }
 
 fn unavailable(chunk: ChunkPos) -> String {

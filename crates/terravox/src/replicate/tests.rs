@@ -4,5 +4,6 @@ mod bodies;
 mod cache;
 mod converge;
 mod hostile;
+mod journaling;
 mod messages;
 mod simulation;

@@ -1,6 +1,6 @@
 //! A host, guests and links on one clock.
 
-use crate::edit::{Action, Brush, BrushOp, EditOp};
+use crate::edit::{Action, Brush, BrushOp, ChangedCells, EditOp};
 use crate::replicate::{
     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, LinkOptions,
     Verdict, VirtualLink,
@@ -66,6 +66,8 @@ pub struct Simulation {
     pub interest: Interest,
     /// What the game decides; by default all is accepted.
     pub decide: fn(u64, &EditOp) -> Verdict,
+    /// What was edited: by whom, and the cells before.
+    pub edited: Vec<(u64, ChangedCells)>,
 }
 
 pub const TICK_US: u64 = 10_000;
@@ -91,6 +93,7 @@ impl Simulation {
             makes_ground: has_generator,
             interest: Interest { view_voxels: 150.0, detail: 1.0, near_voxels: 24.0 },
             decide: |_, _| Verdict::Accept,
+            edited: Vec::new(),
         }
     }
 
@@ -147,6 +150,7 @@ impl Simulation {
                 self.host.receive(player.number, &unit, now).expect("the guest is honest");
             }
         }
+        let mut edited = std::mem::take(&mut self.edited);
         self.with_world(|host, world| {
             host.tick(world, now);
             for event in host.events() {
@@ -158,10 +162,14 @@ impl Simulation {
                     HostEvent::Left { reason, .. } => {
                         assert!(!is_strict || reason == "the cable was pulled", "{reason}");
                     }
-                    HostEvent::Edited { .. } => {}
+                    HostEvent::Edited { guest, region, before, .. } => {
+                        assert_eq!(before.region(), region);
+                        edited.push((guest, before));
+                    }
                 }
             }
         });
+        self.edited = edited;
         let mut unit = Vec::new();
         for player in &mut self.players {
             while self.host.transmit(player.number, now, &mut unit) {

@@ -1,0 +1,185 @@
+//! Arguments of `log` and `roll-back`.
+
+use super::online::{ProtectedBox, corners};
+use super::values::integer;
+use clap::Args;
+use std::time::{SystemTime, UNIX_EPOCH};
+use terravox_server::WorldAddress;
+
+/// Help of `log`.
+pub const LOG_HELP: &str = "\
+Example:
+  terravox log localhost
+  terravox log localhost/caves --author ada --since 2h
+  terravox log localhost --in -20,0,-20,20,60,20 --since 2026-11-25T06:00:00Z --json
+
+A line for each edit, the newest first: time (UTC), author, the box that it changed in metres,
+cells. The author is the name of the token, else the IP address. The command runs on the machine
+of the server. A server that has tokens wants one for administering.";
+
+/// Help of `roll-back`.
+pub const ROLL_BACK_HELP: &str = "\
+Example:
+  terravox roll-back localhost --author 192.0.2.7 --since 30m
+  terravox roll-back localhost/caves --in -20,0,-20,20,60,20 --since 1d --token WORD
+
+Every cell that such an edit changed becomes what it was before it, unless another edit changed it
+later. See what is meant with terravox log first. With --in, only cells inside the box are restored.
+A roll back is logged as an edit, too, so it can be rolled back.";
+
+/// Which edits are meant: those for which all of it holds.
+#[derive(Clone, Debug, Args)]
+pub struct WhichEdits {
+    /// Edits of this author: the name of a token, or an IP address
+    #[arg(long, value_name = "NAME")]
+    pub author: Option<String>,
+    /// Edits since then: 90s, 10m, 2h or 3d ago, or a time in UTC as log prints it
+    #[arg(long, value_parser = time, value_name = "TIME")]
+    pub since: Option<u64>,
+    /// Edits before then
+    #[arg(long, value_parser = time, value_name = "TIME")]
+    pub until: Option<u64>,
+    /// Edits in a box, in metres
+    #[arg(long = "in", value_parser = corners, value_name = "X,Y,Z,X,Y,Z",
+        allow_hyphen_values = true)]
+    pub region_m: Option<ProtectedBox>,
+}
+
+/// Arguments of `log`.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// The world: HOST[:PORT][/WORLD]
+    #[arg(value_name = "ADDRESS")]
+    pub address: WorldAddress,
+    #[command(flatten)]
+    pub which: WhichEdits,
+    /// Most edits that are printed
+    #[arg(long, default_value_t = 100, value_parser = |text: &str| integer(text, 1..=10_000_usize),
+        value_name = "N")]
+    pub limit: usize,
+    /// The token for administering
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "WORD")]
+    pub token: String,
+}
+
+/// Arguments of `roll-back`.
+#[derive(Debug, Args)]
+pub struct RollBackArgs {
+    /// The world: HOST[:PORT][/WORLD]
+    #[arg(value_name = "ADDRESS")]
+    pub address: WorldAddress,
+    #[command(flatten)]
+    pub which: WhichEdits,
+    /// The token for administering
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "WORD")]
+    pub token: String,
+}
+
+/// Parses a time, as a Unix time in seconds.
+fn time(text: &str) -> Result<u64, String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    time_at(text, now).ok_or_else(|| "give 90s, 10m, 2h, 3d or 2026-11-25T06:00:00Z".to_owned())
+}
+
+fn time_at(text: &str, now: u64) -> Option<u64> {
+    if let Some(date) = text.strip_suffix('Z') {
+        return utc(date);
+    }
+    let unit = match text.chars().last()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    let count: u64 = text[..text.len() - 1].parse().ok()?;
+    Some(now.saturating_sub(count.checked_mul(unit)?))
+}
+
+/// Parses a date and a time.
+fn utc(text: &str) -> Option<u64> {
+    let (date, time) = text.split_once(['T', ' '])?;
+    let numbers = |text: &str, separator: char| -> Option<[u64; 3]> {
+        let parts: Result<Vec<u64>, _> = text.split(separator).map(str::parse).collect();
+        parts.ok()?.try_into().ok()
+    };
+    let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(time, ':')?);
+    let is_valid = (1970..10_000).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    let seconds = || days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    // A day that the month does not have comes out as another.
+    is_valid.then(seconds).filter(|&seconds| date_of(seconds / 86_400) == [year, month, day])
+}
+
+/// Days from 1970 to a date of the Gregorian calendar ("chrono-Compatible Low-Level Date
+/// Algorithms", Howard Hinnant): years begin in March, so that the leap day is the last.
+fn days(year: u64, month: u64, day: u64) -> u64 {
+    let year = if month > 2 { year } else { year - 1 };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    365 * year + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
+}
+
+/// Year, month and day, so many days after the first of 1970; the inverse of [`days`].
+fn date_of(days: u64) -> [u64; 3] {
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    [era * 400 + year + u64::from(month <= 2), month, day]
+}
+
+/// Returns a Unix time in UTC, as `2026-11-25T06:00:00Z`.
+pub fn utc_text(seconds: u64) -> String {
+    // Years have four digits.
+    let seconds = seconds.min(253_402_300_799);
+    let ([year, month, day], of_day) = (date_of(seconds / 86_400), seconds % 86_400);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_ages_or_utc() {
+        let at = |text: &str| time_at(text, 1_764_000_000);
+        assert_eq!([at("90s"), at("10m")], [Some(1_763_999_910), Some(1_763_999_400)]);
+        assert_eq!([at("2h"), at("3d")], [Some(1_763_992_800), Some(1_763_740_800)]);
+        assert_eq!(at("99999999999d"), Some(0));
+        assert_eq!(at("2025-11-24T16:00:00Z"), Some(1_764_000_000));
+        assert_eq!(at("2025-11-24 16:00:00Z"), Some(1_764_000_000));
+        for wrong in
+            ["", "10", "m", "-5m", "1w", "ä", "2025-02-29T00:00:00Z", "2025-11-24T24:00:00Z", "Z"]
+        {
+            assert_eq!(at(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_868_799, "2000-02-29T23:59:59Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (253_402_300_799, "9999-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(utc_text(seconds), text);
+            assert_eq!(time_at(text, 0), Some(seconds));
+        }
+        assert_eq!(utc_text(u64::MAX), "9999-12-31T23:59:59Z");
+        for day in 0..200_000 {
+            let [y, m, d] = date_of(day);
+            assert_eq!(days(y, m, d), day);
+        }
+    }
+}

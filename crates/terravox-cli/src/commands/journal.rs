@@ -1,0 +1,59 @@
+//! `log` and `roll-back`: who changed what in a world that is served, and taking it back.
+
+use crate::args::{LogArgs, RollBackArgs, WhichEdits, utc_text};
+use crate::failure::{CliResult, Failure};
+use crate::report::{Report, grouped};
+use serde_json::json;
+use terravox_server::{Client, ClientOptions, LogQuery};
+
+/// Prints edits, the newest first.
+pub fn log(args: &LogArgs) -> CliResult<Report> {
+    let query = LogQuery { limit: Some(args.limit), ..query(&args.which) };
+    let edits = Client::log(&args.address, &options(&args.token), &query).map_err(Failure::new)?;
+    let mut report = Report::new("log");
+    let values = edits.iter().map(|edit| {
+        let [min_m, max_m] = edit.region_m;
+        json!({ "number": edit.number, "time": utc_text(edit.time), "unix_time": edit.time,
+            "author": edit.author, "min_m": min_m, "max_m": max_m, "cells": edit.cells,
+            "bytes": edit.bytes })
+    });
+    report.hidden("edits", Vec::from_iter(values));
+    for edit in &edits {
+        let [[a, b, c], [d, e, f]] = edit.region_m;
+        let cells = grouped(edit.cells);
+        let text = format!("{}  {a},{b},{c} to {d},{e},{f}  {cells} cells", edit.author);
+        report.text_only(&utc_text(edit.time), &text);
+    }
+    if edits.is_empty() {
+        report.text_only("edits", "none of this kind");
+    }
+    Ok(report)
+}
+
+/// Takes edits back.
+pub fn roll_back(args: &RollBackArgs) -> CliResult<Report> {
+    let query = query(&args.which);
+    if query == LogQuery::default() {
+        let what = "say what is to be rolled back: give --author, --since, --until or --in";
+        return Err(Failure::new(what));
+    }
+    let done = Client::roll_back(&args.address, &options(&args.token), &query);
+    let done = done.map_err(Failure::new)?;
+    let mut report = Report::new("roll-back");
+    report.count("edits", "edits", done.edits);
+    report.count("cells", "cells restored", done.cells);
+    match done.chunks_left_out {
+        0 => report.hidden("chunks_left_out", 0),
+        count => report.count("chunks_left_out", "chunks that could not be loaded", count),
+    }
+    Ok(report)
+}
+
+fn query(which: &WhichEdits) -> LogQuery {
+    let WhichEdits { author, since, until, region_m } = which.clone();
+    LogQuery { author, since, until, region_m, limit: None }
+}
+
+fn options(token: &str) -> ClientOptions {
+    ClientOptions { token: token.into(), ..ClientOptions::default() }
+}

@@ -1,0 +1,206 @@
+//! The journal of a world in its file: segments of entries, saved with the chunks.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+use terravox::edit::{ChangedCells, Journal, JournalEntry};
+use terravox_store::{Store, StoreError};
+use tracing::warn;
+
+/// Segments are extra data under names with this prefix.
+const PREFIX: &str = "journal/";
+
+/// A segment gets no more entries above so many bytes.
+const SEGMENT_BYTES: usize = 256 << 10;
+
+/// Bytes of an entry besides its cells and its author.
+const ENTRY_BYTES: usize = 64;
+
+/// Entries that are copied while the journal is locked.
+const SLICE: usize = 4096;
+
+/// A journal that a world's thread writes and requests read.
+pub(crate) type SharedJournal = Arc<Mutex<Journal>>;
+
+/// Locks a journal; not for long, since the world waits.
+pub(crate) fn lock(journal: &Mutex<Journal>) -> MutexGuard<'_, Journal> {
+    journal.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All entries, oldest first, without holding the lock for long.
+pub(crate) fn oldest_first(journal: &Mutex<Journal>) -> impl Iterator<Item = JournalEntry> {
+    let mut next = 0;
+    let slices = std::iter::from_fn(move || {
+        let slice = Vec::from_iter(lock(journal).entries(next..).take(SLICE).cloned());
+        next = slice.last()?.number + 1;
+        Some(slice)
+    });
+    slices.flatten()
+}
+
+/// All entries, newest first, without holding the lock for long.
+pub(crate) fn newest_first(journal: &Mutex<Journal>) -> impl Iterator<Item = JournalEntry> {
+    let mut end = u64::MAX;
+    let slices = std::iter::from_fn(move || {
+        let slice = Vec::from_iter(lock(journal).entries(..end).rev().take(SLICE).cloned());
+        end = slice.last()?.number;
+        Some(slice)
+    });
+    slices.flatten()
+}
+
+/// Entries that are stored together.
+struct Segment {
+    /// Number of the first entry, by which it is named.
+    first: u64,
+    last: u64,
+    /// About its size.
+    bytes: usize,
+    is_saved: bool,
+    /// Whether it could not be read: it gets no more entries.
+    is_damaged: bool,
+}
+
+impl Segment {
+    fn name(&self) -> String {
+        format!("{PREFIX}{:016x}", self.first)
+    }
+}
+
+/// What a save writes under a name; `None` removes it.
+pub(crate) type NamedData = (String, Option<Vec<u8>>);
+
+/// The journal of a world, and how it is stored.
+pub(crate) struct StoredJournal {
+    shared: SharedJournal,
+    /// Oldest first.
+    segments: VecDeque<Segment>,
+    /// Names of segments that are to be removed from the file.
+    removed: Vec<String>,
+    /// What the save that runs writes: numbers of segments, and names that it removes.
+    saving: (Vec<u64>, Vec<String>),
+}
+
+impl StoredJournal {
+    /// Reads a journal from a world's file into `shared`. Damaged segments are left out, with a line
+    /// in the log each; they are removed when their turn comes.
+    pub fn read(
+        store: &Store,
+        shared: SharedJournal,
+        world: &str,
+    ) -> Result<StoredJournal, StoreError> {
+        let (segments, removed) = (VecDeque::new(), Vec::new());
+        let mut stored = StoredJournal { shared, segments, removed, saving: Default::default() };
+        for name in store.extra_names()? {
+            let number = name.strip_prefix(PREFIX).map(|hex| u64::from_str_radix(hex, 16));
+            let Some(Ok(first)) = number else { continue };
+            let mut segment =
+                Segment { first, last: first, bytes: 0, is_saved: true, is_damaged: false };
+            if segment.name() != name {
+                continue;
+            }
+            let mut journal = lock(&stored.shared);
+            match read_segment(store, &name) {
+                Ok((entries, bytes)) => {
+                    segment.last = entries.last().map_or(first, |entry| entry.number);
+                    segment.bytes = bytes;
+                    journal.restore(entries);
+                }
+                Err(what) => {
+                    warn!(world, "left out: {name}: {what}");
+                    segment.is_damaged = true;
+                }
+            }
+            journal.number_after(segment.last);
+            drop(journal);
+            stored.segments.push_back(segment);
+        }
+        stored.drop_old_segments();
+        Ok(stored)
+    }
+
+    /// Records an edit that was made now.
+    pub fn record(&mut self, author: &str, before: ChangedCells) {
+        let bytes = before.bytes() + author.len() + ENTRY_BYTES;
+        let number = lock(&self.shared).record(author, unix_seconds(), before);
+        let Some(number) = number else { return };
+        let has_room =
+            |last: &&mut Segment| !last.is_damaged && last.bytes + bytes <= SEGMENT_BYTES;
+        match self.segments.back_mut().filter(has_room) {
+            Some(last) => {
+                last.bytes += bytes;
+                (last.last, last.is_saved) = (number, false);
+            }
+            None => self.segments.push_back(Segment {
+                first: number,
+                last: number,
+                bytes,
+                is_saved: false,
+                is_damaged: false,
+            }),
+        }
+        self.drop_old_segments();
+    }
+
+    /// The journal, locked.
+    pub fn lock(&self) -> MutexGuard<'_, Journal> {
+        lock(&self.shared)
+    }
+
+    /// Drops segments of which the journal has no entry any more.
+    fn drop_old_segments(&mut self) {
+        let oldest = lock(&self.shared).entries(..).next().map_or(u64::MAX, |entry| entry.number);
+        while let Some(old) = self.segments.pop_front_if(|segment| segment.last < oldest) {
+            self.removed.push(old.name());
+        }
+    }
+
+    /// Whether all of it is saved.
+    pub fn is_saved(&self) -> bool {
+        self.removed.is_empty() && self.segments.iter().rev().all(|segment| segment.is_saved)
+    }
+
+    /// Returns what is to be saved, in one transaction with the chunks.
+    pub fn begin_save(&mut self) -> Vec<NamedData> {
+        let mut data = Vec::new();
+        let journal = lock(&self.shared);
+        for segment in self.segments.iter_mut().filter(|segment| !segment.is_saved) {
+            let bytes = Journal::encode(journal.entries(segment.first..=segment.last));
+            data.push((segment.name(), Some(bytes)));
+            segment.is_saved = true;
+            self.saving.0.push(segment.first);
+        }
+        drop(journal);
+        for name in std::mem::take(&mut self.removed) {
+            data.push((name.clone(), None));
+            self.saving.1.push(name);
+        }
+        data
+    }
+
+    /// Notes that the save that was begun has ended.
+    pub fn end_save(&mut self, has_succeeded: bool) {
+        let (segments, mut removed) = std::mem::take(&mut self.saving);
+        if !has_succeeded {
+            self.removed.append(&mut removed);
+            for segment in self.segments.iter_mut().filter(|s| segments.contains(&s.first)) {
+                segment.is_saved = false;
+            }
+        }
+    }
+}
+
+/// The entries of a segment and its size, or why it cannot be read.
+fn read_segment(store: &Store, name: &str) -> Result<(Vec<JournalEntry>, usize), String> {
+    let bytes = store.extra(name).map_err(|error| error.to_string())?.unwrap_or_default();
+    let entries = Journal::decode(&bytes).map_err(|error| error.to_string())?;
+    Ok((entries, bytes.len()))
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+mod tests;

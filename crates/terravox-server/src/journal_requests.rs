@@ -1,0 +1,136 @@
+//! Requests over HTTP about who changed what: the log of a world, and roll backs.
+
+use crate::gate::{Gate, Pass};
+use crate::journal::{lock, newest_first, oldest_first};
+use crate::log_query::{LogQuery, corners_m};
+use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
+use crate::roll_back::RollBackOrder;
+use crate::world::RunningWorld;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use std::fmt::{Display, Write};
+use std::sync::Arc;
+use terravox::edit::{JournalEntry, RollBack};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+use tracing::info;
+
+/// The addresses of these requests.
+pub(crate) fn routes() -> Router<Arc<Gate>> {
+    Router::new()
+        .route("/log", get(log_of_first))
+        .route("/log/{name}", get(log))
+        .route("/roll-back", post(roll_back_first))
+        .route("/roll-back/{name}", post(roll_back))
+}
+
+/// What a request is about: who asks, in which world, for which edits.
+type Asked = (String, Arc<RunningWorld>, LogQuery);
+
+/// Checks a request.
+fn check(
+    gate: &Gate,
+    name: &str,
+    pass: &Pass,
+    headers: &HeaderMap,
+    query: Option<String>,
+) -> Result<Asked, Refusal> {
+    check_reader(headers, gate.access.is_open())?;
+    let who = check_administrator(gate, pass, headers)?;
+    let world = world(gate, name)?;
+    let query = LogQuery::from_text(query.as_deref().unwrap_or_default());
+    Ok((who, world, query.map_err(|what| refusal(StatusCode::BAD_REQUEST, what))?))
+}
+
+fn failed(why: impl Display) -> Refusal {
+    refusal(StatusCode::INTERNAL_SERVER_ERROR, why)
+}
+
+async fn log_of_first(
+    gate: State<Arc<Gate>>,
+    pass: Extension<Arc<Pass>>,
+    headers: HeaderMap,
+    query: RawQuery,
+) -> Result<String, Refusal> {
+    log(gate, Path(String::new()), pass, headers, query).await
+}
+
+/// Lists edits, the newest first, a line each.
+async fn log(
+    State(gate): State<Arc<Gate>>,
+    Path(name): Path<String>,
+    Extension(pass): Extension<Arc<Pass>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<String, Refusal> {
+    let (_, world, query) = check(&gate, &name, &pass, &headers, query)?;
+    let listed = spawn_blocking(move || {
+        let placement = world.store.info().placement();
+        let filter = query.filter(placement);
+        let matching = newest_first(&world.journal).filter(|entry| filter.matches(entry));
+        let mut text = String::new();
+        for entry in matching.take(query.limit()) {
+            let JournalEntry { number, author, time, region, cells, before } = entry;
+            let [[a, b, c], [d, e, f]] = corners_m(region, placement);
+            let bytes = before.bytes();
+            // A file can hold any text.
+            let author = author.replace(char::is_control, "?");
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{number}\t{time}\t{author}\t{a},{b},{c},{d},{e},{f}\t{cells}\t{bytes}"
+            );
+        }
+        text
+    });
+    listed.await.map_err(failed)
+}
+
+async fn roll_back_first(
+    gate: State<Arc<Gate>>,
+    pass: Extension<Arc<Pass>>,
+    headers: HeaderMap,
+    query: RawQuery,
+) -> Result<String, Refusal> {
+    roll_back(gate, Path(String::new()), pass, headers, query).await
+}
+
+/// Rolls edits back; returns how many matched, and how many cells were restored.
+async fn roll_back(
+    State(gate): State<Arc<Gate>>,
+    Path(name): Path<String>,
+    Extension(pass): Extension<Arc<Pass>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<String, Refusal> {
+    let (who, world, query) = check(&gate, &name, &pass, &headers, query)?;
+    let wrong = |what| Err(refusal(StatusCode::BAD_REQUEST, what));
+    if query.limit.is_some() {
+        return wrong("a roll back takes no limit; give author, since, until or in");
+    }
+    if query.is_everything() {
+        return wrong("say what is to be rolled back: give author, since, until or in");
+    }
+    let conflict = |_| refusal(StatusCode::CONFLICT, "a roll back of this world is under way");
+    let one_at_a_time = world.rolling_back.clone().try_lock_owned().map_err(conflict)?;
+    let (done, on_done) = oneshot::channel();
+    let (author, ordered) = (who.clone(), world.clone());
+    let ordering = spawn_blocking(move || {
+        let filter = query.filter(ordered.store.info().placement());
+        // Planned here: with many edits it takes longer than a tick.
+        let job = RollBack::new(oldest_first(&ordered.journal), filter);
+        let order = RollBackOrder { job, author, chunks_left_out: 0, done, one_at_a_time };
+        ordered.order_roll_back(order);
+    });
+    ordering.await.map_err(failed)?;
+    let rolled_back = on_done.await.map_err(|_| failed("the world has stopped"))?;
+    info!(world = world.name, by = who, ?rolled_back, "rolled back");
+    Ok(rolled_back.to_text())
+}
+
+/// Bytes of memory of a journal.
+pub(crate) fn journal_bytes(world: &RunningWorld) -> usize {
+    lock(&world.journal).bytes()
+}

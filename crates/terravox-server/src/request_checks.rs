@@ -1,0 +1,130 @@
+//! Which requests over HTTP are allowed.
+
+use crate::access::Right;
+use crate::gate::{Gate, Pass};
+use crate::world::RunningWorld;
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A status with a line of text.
+pub(crate) type Refusal = (StatusCode, String);
+
+/// A refusal that says why.
+pub(crate) fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Refusal {
+    (status, format!("{what}\n"))
+}
+
+/// The world of a name; the first, if the name is empty.
+pub(crate) fn world(gate: &Gate, name: &str) -> Result<Arc<RunningWorld>, Refusal> {
+    let unknown = || refusal(StatusCode::NOT_FOUND, "there is no world of this name here");
+    gate.world(name.as_bytes()).cloned().ok_or_else(unknown)
+}
+
+/// Blocks cross-site requests from browsers. Without tokens it also requires a loopback host name, which
+/// defeats DNS rebinding, and refuses what a proxy forwards: all clients of a proxy look local.
+pub(crate) fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
+    if is_open && is_forwarded(headers) {
+        return Err(refusal(StatusCode::FORBIDDEN, "a server behind a proxy needs tokens"));
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+    let (origin, host) = (text(origin), headers.get(HOST).map(text).unwrap_or_default());
+    let is_own = origin.split_once("://").is_some_and(|(_, site)| site == host);
+    match is_own && (!is_open || is_loopback_name(&host)) {
+        true => Ok(()),
+        false => Err(refusal(
+            StatusCode::FORBIDDEN,
+            format!("pages of {origin} may not use the server at {host}"),
+        )),
+    }
+}
+
+/// As [`check_origin`], for what a page could read: browsers send no origin when a page reads from its
+/// own host, which can be a name of another's that leads to this machine.
+pub(crate) fn check_reader(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
+    check_origin(headers, is_open)?;
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    match !is_open || is_loopback_name(host) {
+        true => Ok(()),
+        false => Err(refusal(StatusCode::FORBIDDEN, "ask for localhost, or give tokens")),
+    }
+}
+
+/// Whether a proxy forwards a request, by the headers that proxies add.
+fn is_forwarded(headers: &HeaderMap) -> bool {
+    ["forwarded", "via", "x-forwarded-for", "x-real-ip"]
+        .iter()
+        .any(|name| headers.contains_key(*name))
+}
+
+/// Whether a host, perhaps with a port, is this machine by its name.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The token travels unencrypted, so it is taken from this machine only, and not through a proxy.
+/// Returns who asks.
+pub(crate) fn check_administrator(
+    gate: &Gate,
+    pass: &Pass,
+    headers: &HeaderMap,
+) -> Result<String, Refusal> {
+    let refused = |what| Err(refusal(StatusCode::FORBIDDEN, what));
+    if !pass.peer().to_canonical().is_loopback() || is_forwarded(headers) {
+        return refused("ask on the machine of the server");
+    }
+    let given = headers.get(AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
+    let token = given.strip_prefix(b"Bearer ").unwrap_or_default();
+    match gate.access.right(token) {
+        Some(Right::Administer) => Ok(gate.access.author(token, pass.peer())),
+        Some(_) => refused("this token is not for administering"),
+        None => refused("this token is not known here"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_other_sites_are_refused() {
+        let check = |origin: Option<&str>, host: &str, is_open| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, host.parse().expect("a header"));
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, origin.parse().expect("a header"));
+            }
+            check_origin(&headers, is_open).is_ok()
+        };
+        // Programs send no origin.
+        assert!(check(None, "dig.example.org", true));
+        for local in ["localhost:4077", "127.0.0.1:4077", "[::1]:4077", "localhost"] {
+            assert!(check(Some(&format!("http://{local}")), local, true), "{local}");
+        }
+        assert!(!check(Some("https://evil.example"), "localhost:4077", true));
+        assert!(!check(Some("http://localhost:8000"), "localhost:4077", true));
+        assert!(!check(Some("null"), "localhost:4077", true));
+        // A name of another's that leads to this machine.
+        assert!(!check(Some("http://evil.example:4077"), "evil.example:4077", true));
+        assert!(check(Some("https://dig.example.org"), "dig.example.org", false));
+        let mut forwarded = HeaderMap::new();
+        forwarded.insert("x-forwarded-for", "192.0.2.7".parse().expect("a header"));
+        assert!(check_origin(&forwarded, true).is_err() && check_origin(&forwarded, false).is_ok());
+    }
+
+    #[test]
+    fn what_pages_could_read_is_for_loopback_names_where_there_are_no_tokens() {
+        let mut headers = HeaderMap::new();
+        assert!(check_reader(&headers, true).is_err() && check_reader(&headers, false).is_ok());
+        headers.insert(HOST, "evil.example:4077".parse().expect("a header"));
+        assert!(check_reader(&headers, true).is_err() && check_reader(&headers, false).is_ok());
+        headers.insert(HOST, "[::1]:4077".parse().expect("a header"));
+        assert!(check_reader(&headers, true).is_ok());
+    }
+}

@@ -1,0 +1,267 @@
+//! Who changed what: the log of a world and roll backs, over loopback sockets.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use terravox::edit::{EditOp, Editor};
+use terravox::replicate::{GuestEvent, Interest};
+use terravox::terrain::{FillRequest, Placement};
+use terravox::voxel::{DenseBox, Region, VoxelGrid, VoxelPos};
+use terravox_server::{
+    AccessList, Client, ClientOptions, LogQuery, Right, ServedWorld, Server, ServerOptions,
+    WorldAddress,
+};
+use terravox_store::{Generator, Overwrite, Store, WorldInfo};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+fn waves(request: &mut FillRequest<'_>) {
+    request.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
+}
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("terravox-log-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the folder is made");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Serves a growing world of waves, which is made on the first start.
+fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
+    let path = folder.join("waves.tvx");
+    if !path.exists() {
+        let generator = Generator { name: "waves".into(), version: 1, ..Generator::default() };
+        let info = WorldInfo::growing(Placement::default(), generator);
+        drop(Store::create(&path, &info, Overwrite::No)?.finish()?);
+    }
+    let world = ServedWorld {
+        name: "waves".into(),
+        store: Store::open(&path)?,
+        generate: Some(Arc::new(waves)),
+        protected: vec![],
+        decide: None,
+    };
+    let certificate_folder = folder.to_owned();
+    let options = ServerOptions { port: 0, access, certificate_folder, ..ServerOptions::default() };
+    Ok(Server::start(vec![world], options)?)
+}
+
+fn tokens() -> AccessList {
+    let mut access = AccessList::default();
+    access.add_named("ada's word", Right::Edit, "ada");
+    access.add("a word", Right::Edit);
+    access.add_named("keeper's word", Right::Administer, "keeper");
+    access
+}
+
+fn with(token: &str) -> ClientOptions {
+    ClientOptions { token: token.into(), ..ClientOptions::default() }
+}
+
+fn address(server: &Server) -> WorldAddress {
+    format!("ws://{}/waves", server.http_address()).parse().expect("an address")
+}
+
+/// Runs a client until all is decided and shown, and a condition holds.
+fn settle(client: &mut Client, is_met: impl Fn(&mut Client) -> bool) -> Outcome {
+    let start = Instant::now();
+    loop {
+        client.poll(waves)?;
+        let guest = client.guest();
+        for event in guest.events() {
+            match event {
+                GuestEvent::Welcome { .. } => guest.start(true),
+                GuestEvent::Refused { reason, .. } => return Err(reason.into()),
+                _ => {}
+            }
+        }
+        let interest = Interest { view_voxels: 60.0, ..Interest::default() };
+        guest.watch(&[[0.0, 10.0, 0.0]], &interest);
+        if guest.is_complete() && guest.pending_edits() == 0 && is_met(client) {
+            return Ok(());
+        }
+        if start.elapsed() > Duration::from_secs(60) {
+            return Err("nothing happened for a minute".into());
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Joins, edits and leaves.
+fn edit(server: &Server, token: &str, op: &EditOp) -> Outcome {
+    let mut client = Client::connect(&address(server), with(token))?;
+    settle(&mut client, |_| true)?;
+    client.guest().edit(op)?;
+    settle(&mut client, |_| true)
+}
+
+fn material(client: &mut Client, pos: [i32; 3]) -> Option<u8> {
+    let pos = VoxelPos::from(pos);
+    let mut cells = DenseBox::default();
+    let is_read = client.guest().read(pos.block::<5>().into(), waves, &mut cells);
+    is_read.then(|| cells.cell(pos).material)
+}
+
+const REGION: [[i32; 3]; 2] = [[-32, -32, -32], [32, 64, 32]];
+
+/// The ground with operations on it.
+fn expected(ops: &[&EditOp]) -> VoxelGrid {
+    let mut grid = VoxelGrid::default();
+    let mut cells = DenseBox::default();
+    for chunk in Region::new(REGION[0], REGION[1]).blocks::<5>() {
+        FillRequest::fill_block(&mut cells, chunk.into(), Placement::default(), waves);
+        grid.write(&cells).expect("unlisted chunks are air");
+    }
+    for op in ops {
+        Editor::default().apply(&mut grid, op, None).expect("a sound edit");
+    }
+    grid
+}
+
+/// The cells of a world file; the ground where it has none.
+fn stored(folder: &Path) -> Result<VoxelGrid, Box<dyn Error>> {
+    let store = Store::open(folder.join("waves.tvx"))?;
+    let mut grid = VoxelGrid::default();
+    let mut cells = DenseBox::default();
+    for chunk in Region::new(REGION[0], REGION[1]).blocks::<5>() {
+        let fill = |request: &mut FillRequest<'_>| store.fill(request, waves);
+        FillRequest::fill_block(&mut cells, chunk.into(), Placement::default(), fill);
+        grid.write(&cells)?;
+    }
+    Ok(grid)
+}
+
+#[test]
+fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_server_slow() -> Outcome
+{
+    let folder = Folder::new("overlap");
+    let ada_built = EditOp::fill_ball(17, [0.0, 10.0, 0.0], 7.0);
+    let bob_built = EditOp::fill_ball(18, [4.0, 16.0, 0.0], 5.0);
+    let bob_dug = EditOp::dig_ball([-3.0, 10.0, 0.0], 3.0);
+    let server = serve(&folder.0, tokens())?;
+    edit(&server, "ada's word", &ada_built)?;
+    edit(&server, "a word", &bob_built)?;
+    edit(&server, "a word", &bob_dug)?;
+    let keeper = with("keeper's word");
+    let before = Client::log(&address(&server), &keeper, &LogQuery::default())?;
+    let authors = Vec::from_iter(before.iter().map(|edit| edit.author.as_str()));
+    assert_eq!(authors, ["127.0.0.1", "127.0.0.1", "ada"], "newest first");
+    assert!(before[0].number > before[2].number && before[2].cells > 1000);
+    let corners = before[2].region_m;
+    assert_eq!(corners, [[-7.0, 3.0, -7.0], [7.0, 17.0, 7.0]]);
+    server.stop()?;
+
+    let server = serve(&folder.0, tokens())?;
+    let address_now = address(&server);
+    assert_eq!(Client::log(&address_now, &keeper, &LogQuery::default())?, before);
+    let here =
+        LogQuery { region_m: Some([[8.0, 16.0, 0.0], [20.0, 17.0, 1.0]]), ..Default::default() };
+    assert_eq!(Client::log(&address_now, &keeper, &here)?, [before[1].clone()]);
+    let one = LogQuery { limit: Some(1), ..LogQuery::default() };
+    assert_eq!(Client::log(&address_now, &keeper, &one)?, [before[0].clone()]);
+
+    // Someone is there, and sees it.
+    let mut guest = Client::connect(&address_now, with("a word"))?;
+    settle(&mut guest, |client| material(client, [0, 8, 0]) == Some(17))?;
+    let ada = LogQuery { author: Some("ada".into()), ..LogQuery::default() };
+    let rolled_back = Client::roll_back(&address_now, &keeper, &ada)?;
+    assert_eq!((rolled_back.edits, rolled_back.chunks_left_out), (1, 0));
+    assert!((500..before[2].cells).contains(&rolled_back.cells), "{rolled_back:?}");
+    settle(&mut guest, |client| {
+        material(client, [0, 8, 0]) == Some(0) && material(client, [4, 16, 0]) == Some(18)
+    })?;
+    let log = Client::log(&address_now, &keeper, &LogQuery::default())?;
+    assert_eq!((log[0].author.as_str(), log[0].cells), ("keeper", rolled_back.cells));
+    drop(guest);
+    server.stop()?;
+
+    // What is left is what Bob changed.
+    let [mut ground, built] = [expected(&[]), expected(&[&ada_built])];
+    let after = expected(&[&ada_built, &bob_built, &bob_dug]);
+    for pos in Region::new(REGION[0], REGION[1]).voxels() {
+        let (old, new) = (built.cell(pos)?, after.cell(pos)?);
+        if old != new {
+            let mut one = DenseBox::new(Region::one(pos));
+            one.set(pos, new);
+            ground.write(&one)?;
+        }
+    }
+    assert_eq!(stored(&folder.0)?.digest()?, ground.digest()?);
+
+    // The roll back is rolled back.
+    let server = serve(&folder.0, tokens())?;
+    let keepers = LogQuery { author: Some("keeper".into()), ..LogQuery::default() };
+    let again = Client::roll_back(&address(&server), &keeper, &keepers)?;
+    assert_eq!(again.cells, rolled_back.cells);
+    server.stop()?;
+    assert_eq!(stored(&folder.0)?.digest()?, after.digest()?);
+    Ok(())
+}
+
+/// All that a server says to a request.
+fn request(server: &Server, line: &str, headers: &str) -> Result<String, Box<dyn Error>> {
+    let mut stream = TcpStream::connect(server.http_address())?;
+    let head = format!("{line} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+    stream.write_all(head.as_bytes())?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[test]
+fn requests_that_are_invalid_or_not_allowed_are_refused_with_a_reason() -> Outcome {
+    let folder = Folder::new("refused");
+    let server = serve(&folder.0, tokens())?;
+    let keeper = "Authorization: Bearer keeper's word\r\n";
+    for (line, headers, status, reason) in [
+        ("GET /log", keeper, 200, ""),
+        ("GET /log/waves?limit=5", keeper, 200, ""),
+        ("POST /roll-back?author=eve", keeper, 200, "edits 0\ncells 0\n"),
+        ("GET /log", "", 403, "not known"),
+        ("GET /log", "Authorization: Bearer a word\r\n", 403, "not for administering"),
+        ("GET /log/caves", keeper, 404, "no world"),
+        ("GET /log?since=yesterday", keeper, 400, "Unix time"),
+        ("GET /log?who=ada", keeper, 400, "who is unknown"),
+        ("POST /roll-back", keeper, 400, "say what"),
+        ("POST /roll-back?", keeper, 400, "say what"),
+        ("POST /roll-back?author=ada&limit=4", keeper, 400, "no limit"),
+        ("POST /roll-back?in=0,0,0,1,1", keeper, 400, "two corners"),
+        ("GET /roll-back?author=ada", keeper, 405, ""),
+        ("POST /roll-back?author=ada", "", 403, "not known"),
+        ("POST /roll-back?author=ada", "Origin: https://evil.example\r\n", 403, "may not use"),
+        ("GET /log", "X-Forwarded-For: 192.0.2.7\r\n", 403, "machine of the server"),
+    ] {
+        let text = request(&server, line, headers)?;
+        let is_right = text.starts_with(&format!("HTTP/1.1 {status} ")) && text.contains(reason);
+        assert!(is_right, "{line} {headers}: {text}");
+    }
+    Ok(server.stop()?)
+}
+
+#[test]
+fn without_tokens_only_loopback_names_may_read_the_log() -> Outcome {
+    let folder = Folder::new("rebinding");
+    let server = serve(&folder.0, AccessList::default())?;
+    edit(&server, "", &EditOp::dig_ball([0.0; 3], 3.0))?;
+    let text = request(&server, "GET /log", "")?;
+    assert!(text.contains("\t127.0.0.1\t-3,-3,-3,3,2,3\t"), "{text}");
+    let mut stream = TcpStream::connect(server.http_address())?;
+    stream.write_all(b"GET /log HTTP/1.1\r\nHost: evil.example\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    assert!(text.starts_with("HTTP/1.1 403") && !text.contains("127.0.0.1\t"), "{text}");
+    Ok(server.stop()?)
+}

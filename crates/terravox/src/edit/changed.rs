@@ -1,0 +1,65 @@
+//! The cells that one edit changed, as a value: what a journal keeps of an edit.
+
+use super::patch::Patch;
+use crate::voxel::{ChunkPos, Region};
+use std::fmt;
+use std::sync::Arc;
+
+/// The cells that one edit changed, as they were before it. Copies share memory.
+///
+/// [`History::take_last_change`](super::History::take_last_change) returns them, and
+/// [`RollBack::step`](super::RollBack::step).
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ChangedCells {
+    /// In the order in which they were made, at least one cell in each. Where two share a cell, the
+    /// first has what was there before both.
+    pub(super) patches: Arc<Vec<Patch>>,
+}
+
+impl ChangedCells {
+    /// The smallest region that holds them, in voxels; empty if there are none.
+    pub fn region(&self) -> Region {
+        self.patches.iter().fold(Region::default(), |region, patch| region.union(patch.region))
+    }
+
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.patches.is_empty()
+    }
+
+    /// How many cells there are. Takes time by the rows of their region.
+    pub fn count(&self) -> u64 {
+        self.patches.iter().map(Patch::cell_count).sum()
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.patches.iter().map(Patch::bytes).sum()
+    }
+
+    /// Adds cells that were changed later.
+    pub fn append(&mut self, later: ChangedCells) {
+        match self.is_empty() {
+            true => *self = later,
+            false => Arc::make_mut(&mut self.patches).extend(later.patches.iter().cloned()),
+        }
+    }
+
+    /// The chunks of each patch, by the number of the patch.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (usize, ChunkPos)> {
+        let patches = self.patches.iter().enumerate();
+        patches.flat_map(|(at, patch)| patch.region.blocks::<5>().map(move |chunk| (at, chunk)))
+    }
+
+    /// How many pairs [`ChangedCells::chunks`] returns.
+    pub(super) fn chunk_count(&self) -> u64 {
+        self.patches.iter().map(|patch| patch.region.coarser(5).volume()).sum()
+    }
+}
+
+impl fmt::Debug for ChangedCells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("ChangedCells");
+        debug.field("region", &self.region()).field("bytes", &self.bytes()).finish()
+    }
+}

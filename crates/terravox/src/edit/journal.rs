@@ -1,0 +1,183 @@
+//! A journal: who changed what, and when.
+
+use super::changed::ChangedCells;
+use crate::voxel::Region;
+use std::collections::VecDeque;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+/// Bytes of memory that a roll back needs for each chunk of an edit.
+const BYTES_PER_CHUNK: u64 = 16;
+
+/// One edit in a [`Journal`]. Copies share memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    /// Its number: larger than those of all entries before it.
+    pub number: u64,
+    /// Who made it, at most [`Journal::MAX_AUTHOR`] bytes.
+    pub author: Arc<str>,
+    /// When, in seconds since 1970 (Unix time).
+    pub time: u64,
+    /// The smallest region that holds the cells, in voxels.
+    pub region: Region,
+    /// How many cells it changed.
+    pub cells: u64,
+    /// The cells as they were before it.
+    pub before: ChangedCells,
+}
+
+impl JournalEntry {
+    /// An entry of an author whose name is not too long.
+    pub(super) fn new(number: u64, author: Arc<str>, time: u64, before: ChangedCells) -> Self {
+        let (region, cells) = (before.region(), before.count());
+        JournalEntry { number, author, time, region, cells, before }
+    }
+
+    /// Bytes of memory, with those that a roll back needs for it.
+    fn bytes(&self) -> usize {
+        let chunks = self.before.chunk_count().saturating_mul(BYTES_PER_CHUNK);
+        let chunks = usize::try_from(chunks).unwrap_or(usize::MAX / 2);
+        let own = size_of::<JournalEntry>() + self.author.len() + self.before.bytes();
+        own.saturating_add(chunks)
+    }
+}
+
+/// Which entries of a [`Journal`] are meant: those for which all of it holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JournalFilter {
+    /// Who made them.
+    pub author: Option<String>,
+    /// Made then or later, Unix time in seconds.
+    pub since: Option<u64>,
+    /// Made before then, Unix time in seconds.
+    pub until: Option<u64>,
+    /// They changed cells here, in voxels.
+    pub region: Option<Region>,
+}
+
+impl JournalFilter {
+    /// Whether an entry is meant. A region meets that of the entry, perhaps not its cells.
+    pub fn matches(&self, entry: &JournalEntry) -> bool {
+        self.author.as_deref().is_none_or(|author| author == &*entry.author)
+            && self.since.is_none_or(|since| since <= entry.time)
+            && self.until.is_none_or(|until| entry.time < until)
+            && self.region.is_none_or(|region| !region.intersect(entry.region).is_empty())
+    }
+}
+
+/// Who changed what, and when: edits with the cells as they were before, within a budget of bytes.
+///
+/// A [`RollBack`](super::RollBack) takes back those of an author, a region or a time. All edits of
+/// a grid should be recorded: an edit that is not can be overwritten by a roll back.
+///
+/// ```
+/// use terravox::edit::{EditOp, Editor, History, Journal, JournalFilter, RollBack};
+/// use terravox::voxel::{GridOptions, VoxelGrid};
+///
+/// let mut grid = VoxelGrid::new(GridOptions::default());
+/// let (mut editor, mut history) = (Editor::default(), History::new(0));
+/// let mut journal = Journal::new(64 << 20);
+/// for (author, time, op) in [
+///     ("ada", 100, EditOp::fill_ball(8, [0.0; 3], 6.0)),
+///     ("bob", 200, EditOp::dig_ball([0.0; 3], 3.0)),
+///     ("ada", 300, EditOp::fill_ball(2, [0.0; 3], 1.0)),
+/// ] {
+///     editor.apply(&mut grid, &op, &mut history)?;
+///     journal.record(author, time, history.take_last_change());
+/// }
+///
+/// // What Bob dug is filled again, but for the cells that Ada has changed since.
+/// let bob = JournalFilter { author: Some("bob".into()), ..JournalFilter::default() };
+/// let mut roll_back = RollBack::new(journal.entries(..).cloned(), bob);
+/// while let Some(changed) = roll_back.step(&journal, &mut grid)? {
+///     journal.record("keeper", 400, changed); // so it can be rolled back, too
+/// }
+/// assert_eq!(grid.cell([2, 0, 0].into())?.material, 8);
+/// assert_eq!(grid.cell([0, 0, 0].into())?.material, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Journal {
+    /// Oldest first.
+    entries: VecDeque<JournalEntry>,
+    /// Size of the entries.
+    bytes: usize,
+    budget_bytes: usize,
+    next_number: u64,
+}
+
+impl Journal {
+    /// Most bytes of the name of an author.
+    pub const MAX_AUTHOR: usize = 64;
+
+    /// An empty journal of at most `budget_bytes` bytes; beyond, the oldest entries are dropped.
+    pub fn new(budget_bytes: usize) -> Journal {
+        Journal { entries: VecDeque::new(), bytes: 0, budget_bytes, next_number: 1 }
+    }
+
+    /// Records an edit, at a Unix time in seconds. Returns its number, or `None` if it changed
+    /// nothing. Of a longer name, the first [`Journal::MAX_AUTHOR`] bytes count.
+    pub fn record(&mut self, author: &str, time: u64, before: ChangedCells) -> Option<u64> {
+        if before.is_empty() {
+            return None;
+        }
+        let name = &author[..author.floor_char_boundary(Journal::MAX_AUTHOR)];
+        // Nearly always the author of the last entry.
+        let last = self.entries.back().map(|entry| &entry.author);
+        let name = last.filter(|last| &***last == name).cloned().unwrap_or_else(|| name.into());
+        let number = self.next_number;
+        self.push(JournalEntry::new(number, name, time, before));
+        Some(number)
+    }
+
+    /// Adds entries that were [read](Journal::decode), oldest first. Those whose number is not larger
+    /// than all before it are left out.
+    pub fn restore(&mut self, entries: impl IntoIterator<Item = JournalEntry>) {
+        for entry in entries {
+            if entry.number >= self.next_number {
+                self.push(entry);
+            }
+        }
+    }
+
+    /// Makes sure that the numbers of new entries are larger than `number`.
+    pub fn number_after(&mut self, number: u64) {
+        self.next_number = self.next_number.max(number.saturating_add(1));
+    }
+
+    fn push(&mut self, entry: JournalEntry) {
+        self.next_number = entry.number.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(entry.bytes());
+        self.entries.push_back(entry);
+        while self.bytes > self.budget_bytes {
+            let Some(oldest) = self.entries.pop_front() else { return };
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    /// The entries with some numbers, oldest first.
+    pub fn entries(
+        &self,
+        numbers: impl RangeBounds<u64>,
+    ) -> impl DoubleEndedIterator<Item = &JournalEntry> {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let below = |number: u64| self.entries.partition_point(|entry| entry.number < number);
+        let through = |number: u64| self.entries.partition_point(|entry| entry.number <= number);
+        let from = match numbers.start_bound() {
+            Unbounded => 0,
+            Included(&number) => below(number),
+            Excluded(&number) => through(number),
+        };
+        let to = match numbers.end_bound() {
+            Unbounded => self.entries.len(),
+            Included(&number) => through(number),
+            Excluded(&number) => below(number),
+        };
+        self.entries.range(from.min(to)..to)
+    }
+
+    /// Size of all entries, bytes, with what a roll back of them needs.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
