@@ -7,7 +7,7 @@ use crate::voxel::Region;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GuestEvent {
-    /// The host let this guest in: call [`Guest::start`].
+    /// The host let this guest in: call [`Guest::start`](super::Guest::start).
     Welcome {
         /// Its number, the author of its edits.
         guest: u64,
@@ -16,14 +16,14 @@ pub enum GuestEvent {
     },
     /// An operation of this guest is part of the world.
     Confirmed {
-        /// Its number, from [`Guest::edit`].
+        /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
         /// Whether it changed anything: digging in the air does not.
         has_changed: bool,
     },
     /// An operation of this guest was refused; what it changed is as before.
     Refused {
-        /// Its number, from [`Guest::edit`].
+        /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
         /// Why, for a person to read.
         reason: String,
@@ -39,7 +39,7 @@ pub enum GuestEvent {
     Corrected,
     /// A body is seen now.
     BodyAdded {
-        /// Its number, for [`Guest::bodies`].
+        /// Its number, for [`Guest::bodies`](super::Guest::bodies).
         body: u64,
     },
     /// The bytes of a body changed.
