@@ -281,7 +281,7 @@ impl Patch {
     }
 
     /// Writes the patch's cells over those of `cells`.
-    fn scatter(&self, cells: &mut DenseBox, runs: &[ChangedRun], s: &mut PatchScratch) {
+    pub fn scatter(&self, cells: &mut DenseBox, runs: &[ChangedRun], s: &mut PatchScratch) {
         self.decode(runs.iter().map(|run| run.cells).sum(), s);
         let (material, occupancy) = cells.arrays_mut();
         let mut from = 0;

@@ -12,7 +12,7 @@ use super::journal::{Journal, JournalEntry, JournalFilter};
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs};
 use crate::voxel::{ChunkPos, DenseBox, NotHeld, Region, VoxelGrid, VoxelPos};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
@@ -21,6 +21,12 @@ const CELLS: usize = 32 * 32 * 32;
 
 /// Cells and rows of edits that are read in a step, or one patch.
 const WORK_PER_STEP: u64 = 1 << 17;
+
+/// Patches with at least so many bytes of cells, in all and for each chunk, are split by chunks: to
+/// decode a patch of a million cells takes 10 ms, and would be done for each of its chunks.
+/// Tests have small patches.
+const SPLIT_BYTES: usize = if cfg!(test) { 64 } else { 16 << 10 };
+const SPLIT_BYTES_PER_CHUNK: u64 = if cfg!(test) { 8 } else { 1 << 10 };
 
 /// An edit, as the roll back sees it.
 struct KnownEdit {
@@ -56,7 +62,8 @@ pub struct RollBack {
 impl RollBack {
     /// Plans to roll back those of the entries that a filter matches; the others are left as they
     /// are. `entries` are all of a journal, oldest first. Takes some 50 ns for each chunk of each
-    /// edit: with many, plan it on another thread. Entries that come later are left as they are.
+    /// edit, and 20 ns for each cell of large ones: with many, plan it on another thread. Entries that
+    /// come later are left as they are.
     pub fn new(entries: impl IntoIterator<Item = JournalEntry>, filter: JournalFilter) -> RollBack {
         let mut last_number = 0;
         let (mut edits, mut matched) = (Vec::new(), 0);
@@ -68,6 +75,10 @@ impl RollBack {
             if matched > 0 {
                 edits.push(KnownEdit { before: entry.before, is_rolled_back });
             }
+        }
+        let mut scratch = PatchScratch::default();
+        for edit in edits.iter_mut().filter(|edit: &&mut KnownEdit| edit.is_rolled_back) {
+            split(&mut edit.before, &mut scratch);
         }
         let mut lists = FxHashMap::<ChunkPos, PatchList>::default();
         let within = filter.region;
@@ -89,7 +100,7 @@ impl RollBack {
             matched,
             restored: 0,
             current: None,
-            scratch: PatchScratch::default(),
+            scratch,
             old: DenseBox::default(),
             new: DenseBox::default(),
         };
@@ -190,6 +201,46 @@ impl RollBack {
         self.scratch.runs = runs;
         Ok(before)
     }
+}
+
+/// Splits large patches by chunks.
+fn split(cells: &mut ChangedCells, s: &mut PatchScratch) {
+    let is_large = |patch: &Patch| {
+        let least = patch.region.coarser(5).volume() * SPLIT_BYTES_PER_CHUNK;
+        patch.cells.len() >= SPLIT_BYTES && patch.cells.len() as u64 >= least
+    };
+    if cells.patches.iter().any(is_large) {
+        let patches = cells.patches.iter().flat_map(|patch| match is_large(patch) {
+            true => split_patch(patch, s),
+            false => vec![patch.clone()],
+        });
+        cells.patches = Arc::new(patches.collect());
+    }
+}
+
+fn split_patch(patch: &Patch, s: &mut PatchScratch) -> Vec<Patch> {
+    let region = patch.region;
+    let [width, _, depth] = region.size();
+    let mut runs = Vec::new();
+    patch.runs(|run| runs.push(run));
+    let mut cells = DenseBox::new(region);
+    patch.scatter(&mut cells, &runs, s);
+    let mut parts = BTreeMap::<[i32; 3], Vec<ChangedRun>>::new();
+    for run in runs {
+        let (row, end) = (run.at / width, run.at % width + run.cells);
+        let (y, z) = ((row / depth) as i32 + region.min.y, (row % depth) as i32 + region.min.z);
+        let mut x = run.at % width;
+        while x < end {
+            let chunk_x = (region.min.x + x as i32) >> 5;
+            // Where the next chunk begins.
+            let next = end.min((((chunk_x + 1) << 5) - region.min.x) as usize);
+            let part = ChangedRun { at: row * width + x, cells: next - x };
+            parts.entry([y >> 5, z >> 5, chunk_x]).or_default().push(part);
+            x = next;
+        }
+    }
+    let parts = parts.into_values();
+    parts.map(|runs| Patch::of(&cells, &runs, bounds_of(&runs, region), s)).collect()
 }
 
 /// A bit for each cell of a chunk, by its index in a box over the chunk: a word a row.
