@@ -13,7 +13,6 @@ mod costs;
 mod journaling;
 mod promises;
 mod refusals;
-mod scratch;
 mod undoing;
 
 /// The grid's digest.
