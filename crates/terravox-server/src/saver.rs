@@ -39,6 +39,7 @@ pub(crate) struct Saver {
     thread: Option<JoinHandle<()>>,
     finished: Receiver<FinishedSave>,
     is_busy: bool,
+    is_dead: bool,
     rests_since: Instant,
 }
 
@@ -56,7 +57,14 @@ impl Saver {
             }
         });
         let (to_thread, thread) = (Some(to_thread), Some(thread));
-        Saver { to_thread, thread, finished, is_busy: false, rests_since: Instant::now() }
+        Saver {
+            to_thread,
+            thread,
+            finished,
+            is_busy: false,
+            is_dead: false,
+            rests_since: Instant::now(),
+        }
     }
 
     /// Whether the next save may begin; one that is urgent does not wait for a pause.
@@ -78,13 +86,15 @@ impl Saver {
 
     /// Returns what was saved, if that has ended.
     pub fn finished(&mut self) -> Option<FinishedSave> {
-        let finished = self.finished.try_recv().ok();
-        self.note_rest(finished)
+        let finished = self.finished.try_recv();
+        self.is_dead = matches!(finished, Err(TryRecvError::Disconnected));
+        self.note_rest(finished.ok())
     }
 
     /// Waits for the save that was begun, if there is one, and returns what was saved.
     pub fn wait(&mut self) -> Option<FinishedSave> {
         let finished = if self.is_busy { self.finished.recv().ok() } else { None };
+        self.is_dead = self.is_busy && finished.is_none();
         self.note_rest(finished)
     }
 
@@ -95,9 +105,9 @@ impl Saver {
         finished
     }
 
-    /// Whether the thread ended without being told to.
+    /// Whether the thread ended without being told to, as of the last look at what it finished.
     pub fn has_died(&self) -> bool {
-        self.is_busy && matches!(self.finished.try_recv(), Err(TryRecvError::Disconnected))
+        self.is_dead
     }
 }
 

@@ -114,8 +114,8 @@ fn two_join_and_dig_the_server_is_killed_and_started_again_and_all_are_equal_slo
     let before = join(&folder, &quic, &view)["digest"].clone();
     let dig =
         |at, seconds| [&view[..], &["--dig", at, "--radius", "9", "--seconds", seconds]].concat();
-    let ada = start_join(&folder, &quic, &dig("0,40,0", "12"));
-    let ben = start_join(&folder, &web, &dig("10,36,-20", "12"));
+    let ada = start_join(&folder, &quic, &dig("0,40,0", "20"));
+    let ben = start_join(&folder, &web, &dig("10,36,-20", "20"));
     served.wait_for("edits_saved_total", 2);
     drop(served);
     let served = serve(&folder, "hills:7", port);
