@@ -1,6 +1,7 @@
 //! HTTP: WebSockets that carry units, health, counters, backups; see also `journal_requests`.
 
 use crate::gate::{Gate, Pass};
+use crate::journal::lock;
 use crate::journal_requests;
 use crate::link::{self, Link, PATIENCE};
 use crate::request_checks::{Refusal, check_administrator, check_origin, refusal, world};
@@ -70,9 +71,9 @@ fn router(gate: Arc<Gate>) -> Router {
     Router::new()
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
-        .route("/link", get(link_to_first))
+        .route("/link", get(link_to))
         .route("/link/{name}", get(link_to))
-        .route("/backup", post(back_up_first))
+        .route("/backup", post(back_up))
         .route("/backup/{name}", post(back_up))
         .merge(journal_requests::routes())
         .layer(map_response(end_connection))
@@ -98,24 +99,15 @@ async fn health(State(gate): State<Arc<Gate>>) -> Result<&'static str, Refusal> 
     }
 }
 
-async fn link_to_first(
-    gate: State<Arc<Gate>>,
-    pass: Extension<Arc<Pass>>,
-    headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
-) -> Result<Response, Refusal> {
-    link_to(gate, Path(String::new()), pass, headers, upgrade).await
-}
-
 async fn link_to(
     State(gate): State<Arc<Gate>>,
-    Path(name): Path<String>,
+    name: Option<Path<String>>,
     Extension(pass): Extension<Arc<Pass>>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Refusal> {
     check_origin(&headers, gate.access.is_open())?;
-    let world = world(&gate, &name)?;
+    let world = world(&gate, name)?;
     // Responses to pings wait in that buffer while the peer does not read.
     let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
     let upgrade = upgrade.max_message_size(Guest::MAX_UNIT).max_frame_size(Guest::MAX_UNIT);
@@ -142,24 +134,16 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
     world.wake();
 }
 
-async fn back_up_first(
-    gate: State<Arc<Gate>>,
-    pass: Extension<Arc<Pass>>,
-    headers: HeaderMap,
-) -> Result<String, Refusal> {
-    back_up(gate, Path(String::new()), pass, headers).await
-}
-
 /// Saves a world and copies its file; returns the path of the copy.
 async fn back_up(
     State(gate): State<Arc<Gate>>,
-    Path(name): Path<String>,
+    name: Option<Path<String>>,
     Extension(pass): Extension<Arc<Pass>>,
     headers: HeaderMap,
 ) -> Result<String, Refusal> {
     check_origin(&headers, gate.access.is_open())?;
     check_administrator(&gate, &pass, &headers)?;
-    let world = world(&gate, &name)?;
+    let world = world(&gate, name)?;
     let conflict = |_| refusal(StatusCode::CONFLICT, "a backup of this world is being written");
     let one_at_a_time = world.backup.clone().try_lock_owned().map_err(conflict)?;
     let failed = |why: String| refusal(StatusCode::INTERNAL_SERVER_ERROR, why);
@@ -209,7 +193,7 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> String {
             // Writing to a string cannot fail. Names are checked at the start.
             let _ = writeln!(text, "terravox_{name}{{world=\"{}\"}} {value}", world.name);
         }
-        let (name, bytes) = (&world.name, journal_requests::journal_bytes(world));
+        let (name, bytes) = (&world.name, lock(&world.journal).bytes());
         let _ = writeln!(text, "terravox_journal_bytes{{world=\"{name}\"}} {bytes}");
         for share in [0.5, 0.99] {
             let (name, time) = (&world.name, counters.tick_quantile(share));

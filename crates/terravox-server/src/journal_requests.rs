@@ -1,7 +1,7 @@
 //! Requests over HTTP about who changed what: the log of a world, and roll backs.
 
 use crate::gate::{Gate, Pass};
-use crate::journal::{lock, newest_first, oldest_first};
+use crate::journal::{newest_first, oldest_first};
 use crate::log_query::{LogQuery, corners_m};
 use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
 use crate::roll_back::RollBackOrder;
@@ -20,9 +20,9 @@ use tracing::info;
 /// The addresses of these requests.
 pub(crate) fn routes() -> Router<Arc<Gate>> {
     Router::new()
-        .route("/log", get(log_of_first))
+        .route("/log", get(log))
         .route("/log/{name}", get(log))
-        .route("/roll-back", post(roll_back_first))
+        .route("/roll-back", post(roll_back))
         .route("/roll-back/{name}", post(roll_back))
 }
 
@@ -32,7 +32,7 @@ type Asked = (String, Arc<RunningWorld>, LogQuery);
 /// Checks a request.
 fn check(
     gate: &Gate,
-    name: &str,
+    name: Option<Path<String>>,
     pass: &Pass,
     headers: &HeaderMap,
     query: Option<String>,
@@ -48,24 +48,15 @@ fn failed(why: impl Display) -> Refusal {
     refusal(StatusCode::INTERNAL_SERVER_ERROR, why)
 }
 
-async fn log_of_first(
-    gate: State<Arc<Gate>>,
-    pass: Extension<Arc<Pass>>,
-    headers: HeaderMap,
-    query: RawQuery,
-) -> Result<String, Refusal> {
-    log(gate, Path(String::new()), pass, headers, query).await
-}
-
 /// Lists edits, the newest first, a line each.
 async fn log(
     State(gate): State<Arc<Gate>>,
-    Path(name): Path<String>,
+    name: Option<Path<String>>,
     Extension(pass): Extension<Arc<Pass>>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<String, Refusal> {
-    let (_, world, query) = check(&gate, &name, &pass, &headers, query)?;
+    let (_, world, query) = check(&gate, name, &pass, &headers, query)?;
     let listed = spawn_blocking(move || {
         let placement = world.store.info().placement();
         let filter = query.filter(placement);
@@ -88,24 +79,15 @@ async fn log(
     listed.await.map_err(failed)
 }
 
-async fn roll_back_first(
-    gate: State<Arc<Gate>>,
-    pass: Extension<Arc<Pass>>,
-    headers: HeaderMap,
-    query: RawQuery,
-) -> Result<String, Refusal> {
-    roll_back(gate, Path(String::new()), pass, headers, query).await
-}
-
 /// Rolls edits back; returns how many matched, and how many cells were restored.
 async fn roll_back(
     State(gate): State<Arc<Gate>>,
-    Path(name): Path<String>,
+    name: Option<Path<String>>,
     Extension(pass): Extension<Arc<Pass>>,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Result<String, Refusal> {
-    let (who, world, query) = check(&gate, &name, &pass, &headers, query)?;
+    let (who, world, query) = check(&gate, name, &pass, &headers, query)?;
     let wrong = |what| Err(refusal(StatusCode::BAD_REQUEST, what));
     if query.limit.is_some() {
         return wrong("a roll back takes no limit; give author, since, until or in");
@@ -128,9 +110,4 @@ async fn roll_back(
     let rolled_back = on_done.await.map_err(|_| failed("the world has stopped"))?;
     info!(world = world.name, by = who, ?rolled_back, "rolled back");
     Ok(rolled_back.to_text())
-}
-
-/// Bytes of memory of a journal.
-pub(crate) fn journal_bytes(world: &RunningWorld) -> usize {
-    lock(&world.journal).bytes()
 }

@@ -3,6 +3,7 @@
 use crate::access::Right;
 use crate::gate::{Gate, Pass};
 use crate::world::RunningWorld;
+use axum::extract::Path;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use std::net::IpAddr;
@@ -17,7 +18,9 @@ pub(crate) fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Refus
 }
 
 /// The world of a name; the first, if the name is empty.
-pub(crate) fn world(gate: &Gate, name: &str) -> Result<Arc<RunningWorld>, Refusal> {
+/// The world of an address, the first one if that has no name.
+pub(crate) fn world(gate: &Gate, name: Option<Path<String>>) -> Result<Arc<RunningWorld>, Refusal> {
+    let name = name.map(|Path(name)| name).unwrap_or_default();
     let unknown = || refusal(StatusCode::NOT_FOUND, "there is no world of this name here");
     gate.world(name.as_bytes()).cloned().ok_or_else(unknown)
 }

@@ -17,20 +17,22 @@ pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
 /// Tells that a save ended, and how.
 pub(crate) type SavedSender = oneshot::Sender<Result<(), String>>;
 
-/// What a save wrote.
-pub(crate) struct FinishedSave {
+/// What is to be saved.
+pub(crate) struct SaveJob {
     pub unsaved: UnsavedChanges,
     /// Edits before it began.
     pub edits: u64,
-    /// The state of the falling pieces that it wrote.
+    /// The state of the falling pieces in it.
     pub pieces: u64,
-    /// Who waited for it.
+    /// Who waits for it.
     pub waiting: Vec<SavedSender>,
-    pub result: Result<(), StoreError>,
 }
 
-/// What is to be saved; see [`FinishedSave`].
-type SaveJob = (UnsavedChanges, u64, u64, Vec<SavedSender>);
+/// A save that has ended.
+pub(crate) struct FinishedSave {
+    pub job: SaveJob,
+    pub result: Result<(), StoreError>,
+}
 
 /// The thread that writes.
 pub(crate) struct Saver {
@@ -48,10 +50,10 @@ impl Saver {
         let (to_thread, jobs) = mpsc::channel::<SaveJob>();
         let (done, finished) = mpsc::channel();
         let thread = thread::spawn(move || {
-            for (unsaved, edits, pieces, waiting) in jobs {
+            for job in jobs {
                 let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
-                let result = store.save(&unsaved, fill).map(drop);
-                if done.send(FinishedSave { unsaved, edits, pieces, waiting, result }).is_err() {
+                let result = store.save(&job.unsaved, fill).map(drop);
+                if done.send(FinishedSave { job, result }).is_err() {
                     return;
                 }
             }
@@ -72,15 +74,9 @@ impl Saver {
         !self.is_busy && (is_urgent || self.rests_since.elapsed() >= SAVE_PAUSE)
     }
 
-    pub fn begin(
-        &mut self,
-        unsaved: UnsavedChanges,
-        edits: u64,
-        pieces: u64,
-        waiting: Vec<SavedSender>,
-    ) {
+    pub fn begin(&mut self, job: SaveJob) {
         if let Some(thread) = &self.to_thread {
-            self.is_busy = thread.send((unsaved, edits, pieces, waiting)).is_ok();
+            self.is_busy = thread.send(job).is_ok();
         }
     }
 

@@ -1,11 +1,12 @@
 //! A world that is served: its thread ticks the host and saves in the background.
 
 use crate::access::{AccessList, Right};
+use crate::edit_rules::{Decide, EditRules};
 use crate::falling::FallingPieces;
 use crate::journal::{SharedJournal, StoredJournal};
 use crate::link::Link;
 use crate::roll_back::RollBackOrder;
-use crate::saver::{FinishedSave, Generate, SavedSender, Saver, tell};
+use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
 use crate::server_options::ServerOptions;
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 use terravox::edit::{EditOp, Journal};
-use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind, Verdict};
+use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_store::{Store, StoreError};
@@ -50,10 +51,6 @@ pub struct ServedWorld {
     /// The rules of a game, if it has any: decides about operations that rights and protection allow.
     pub decide: Option<Decide>,
 }
-
-/// Decides about an operation, in voxels, of a guest with a number and a right. It is called on the
-/// world's thread, between 30 and 250 times a second for each guest that edits: it should not wait.
-pub type Decide = Box<dyn FnMut(u64, Right, &EditOp) -> Verdict + Send>;
 
 /// What is counted in a world.
 #[derive(Default)]
@@ -175,6 +172,7 @@ pub(crate) fn start(
     options: &ServerOptions,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
     let ServedWorld { name, store, generate, protected, decide } = served;
+    let rules = EditRules { protected, decide };
     // Complete worlds never ask.
     let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
     let running = Arc::new(RunningWorld {
@@ -192,8 +190,7 @@ pub(crate) fn start(
         is_ending: AtomicBool::new(false),
         thread: OnceLock::new(),
     });
-    let mut ticker = Ticker::new(running.clone(), generate, options)?;
-    (ticker.protected, ticker.decide) = (protected, decide);
+    let ticker = Ticker::new(running.clone(), generate, rules, options)?;
     let named = thread::Builder::new().name("terravox-world".to_owned());
     let handle = named.spawn(move || ticker.run_to_the_end()).map_err(|source| StoreError::Io {
         path: running.store.path().to_owned(),
@@ -219,15 +216,13 @@ struct Seat {
 /// The thread of a world.
 struct Ticker {
     running: Arc<RunningWorld>,
-    store: Arc<Store>,
     host: Host,
     grid: VoxelGrid,
     /// `None` if pieces do not fall.
     falling: Option<FallingPieces>,
     generate: Generate,
     access: AccessList,
-    protected: Vec<Region>,
-    decide: Option<Decide>,
+    rules: EditRules,
     journal: StoredJournal,
     /// The roll back that is under way.
     rolling_back: Option<RollBackOrder>,
@@ -247,10 +242,11 @@ impl Ticker {
     fn new(
         running: Arc<RunningWorld>,
         generate: Generate,
+        rules: EditRules,
         server: &ServerOptions,
     ) -> Result<Ticker, StoreError> {
         let mut options = server.host.clone();
-        let store = running.store.clone();
+        let store = &running.store;
         let info = store.info();
         options.generator = None;
         let mut edited = Vec::new();
@@ -275,21 +271,19 @@ impl Ticker {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let falling = match server.pieces_fall {
-            true => Some(FallingPieces::restored(&store, &mut host, &grid)),
+            true => Some(FallingPieces::restored(store, &mut host, &grid)),
             false => None,
         };
         let saver = Saver::start(store.clone(), generate.clone());
-        let journal = StoredJournal::read(&store, running.journal.clone(), &running.name)?;
+        let journal = StoredJournal::read(store, running.journal.clone(), &running.name)?;
         Ok(Ticker {
             running,
-            store,
             host,
             grid,
             falling,
             generate,
             access: server.access.clone(),
-            protected: Vec::new(),
-            decide: None,
+            rules,
             journal,
             rolling_back: None,
             patience: server.patience,
@@ -369,18 +363,15 @@ impl Ticker {
             self.rolling_back = ordered.take();
         }
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
-        let ground = |request: &mut FillRequest<'_>| self.store.fill(request, generated);
-        let (seats, protected, rules) = (&self.seats, &self.protected, &mut self.decide);
+        let ground = |request: &mut FillRequest<'_>| self.running.store.fill(request, generated);
+        let (seats, rules) = (&self.seats, &mut self.rules);
         let mut decide = |guest: u64, op: &EditOp| {
             let right = seats.get(&guest).and_then(|seat| seat.right.get());
-            match (check_right(right, op, protected), right, rules.as_mut()) {
-                (Verdict::Accept, Some(right), Some(rules)) => rules(guest, right, op),
-                (verdict, ..) => verdict,
-            }
+            rules.verdict(guest, right, op)
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
-            placement: self.store.info().placement(),
+            placement: self.running.store.info().placement(),
             ground: &ground,
             generated: &generated,
             decide: &mut decide,
@@ -508,10 +499,10 @@ impl Ticker {
         unsaved.data = self.journal.begin_save();
         let mut pieces = 0;
         if let Some(falling) = self.falling.as_ref().filter(|falling| !falling.is_saved()) {
-            let (bodies, state) = falling.to_save(self.store.info().placement());
+            let (bodies, state) = falling.to_save(self.running.store.info().placement());
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
-        self.saver.begin(unsaved, edits, pieces, waiting);
+        self.saver.begin(SaveJob { unsaved, edits, pieces, waiting });
     }
 
     /// Saves all that is unsaved; returns whether that succeeded.
@@ -539,14 +530,15 @@ impl Ticker {
     /// Counts a save, and tells who waited for it. Returns whether it succeeded.
     fn note_saved(&mut self, saved: FinishedSave) -> bool {
         let counters = &self.running.counters;
-        self.journal.end_save(saved.result.is_ok());
-        match &saved.result {
+        let FinishedSave { job, result } = saved;
+        self.journal.end_save(result.is_ok());
+        match &result {
             Ok(()) => {
-                self.grid.mark_saved(&saved.unsaved.chunks);
+                self.grid.mark_saved(&job.unsaved.chunks);
                 if let Some(falling) = &mut self.falling {
-                    falling.note_saved(saved.pieces);
+                    falling.note_saved(job.pieces);
                 }
-                counters.edits_saved.store(saved.edits, Ordering::Release);
+                counters.edits_saved.store(job.edits, Ordering::Release);
                 counters.saves.fetch_add(1, Ordering::Relaxed);
             }
             Err(reason) => {
@@ -554,8 +546,8 @@ impl Ticker {
                 counters.failed_saves.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let is_saved = saved.result.is_ok();
-        tell(saved.waiting, &saved.result.map_err(|reason| reason.to_string()));
+        let is_saved = result.is_ok();
+        tell(job.waiting, &result.map_err(|reason| reason.to_string()));
         is_saved
     }
 
@@ -567,25 +559,8 @@ impl Ticker {
             error!(world = self.running.name, "a save ended by a panic");
             self.running.counters.failed_saves.fetch_add(1, Ordering::Relaxed);
             self.journal.end_save(false);
-            self.saver = Saver::start(self.store.clone(), self.generate.clone());
+            self.saver = Saver::start(self.running.store.clone(), self.generate.clone());
         }
         is_dead
-    }
-}
-
-/// Decides about an operation by the right of its guest.
-fn check_right(right: Option<Right>, op: &EditOp, protected: &[Region]) -> Verdict {
-    let refuse = |reason: &str| Verdict::Refuse(reason.to_owned());
-    match right {
-        Some(Right::Administer) => Verdict::Accept,
-        Some(Right::Edit) if protected.is_empty() => Verdict::Accept,
-        Some(Right::Edit) => match op.region() {
-            Err(error) => Verdict::Refuse(error.to_string()),
-            Ok(region) if protected.iter().all(|part| part.intersect(region).is_empty()) => {
-                Verdict::Accept
-            }
-            Ok(_) => refuse("this part of the world is protected"),
-        },
-        Some(Right::Look) | None => refuse("your token is for looking only"),
     }
 }

@@ -1,10 +1,12 @@
 //! Arguments of `log` and `roll-back`.
 
-use super::online::{ProtectedBox, corners};
+use super::online::{MetreBox, corners};
 use super::values::integer;
 use clap::Args;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terravox_server::WorldAddress;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// Help of `log`.
 pub const LOG_HELP: &str = "\
@@ -34,15 +36,15 @@ pub struct WhichEdits {
     #[arg(long, value_name = "NAME")]
     pub author: Option<String>,
     /// Edits since then: 90s, 10m, 2h or 3d ago, or a time in UTC as log prints it
-    #[arg(long, value_parser = time, value_name = "TIME")]
+    #[arg(long, value_parser = past_time, value_name = "TIME")]
     pub since: Option<u64>,
     /// Edits before then
-    #[arg(long, value_parser = time, value_name = "TIME")]
+    #[arg(long, value_parser = past_time, value_name = "TIME")]
     pub until: Option<u64>,
     /// Edits in a box, in metres
     #[arg(long = "in", value_parser = corners, value_name = "X,Y,Z,X,Y,Z",
         allow_hyphen_values = true)]
-    pub region_m: Option<ProtectedBox>,
+    pub region_m: Option<MetreBox>,
 }
 
 /// Arguments of `log`.
@@ -76,14 +78,14 @@ pub struct RollBackArgs {
 }
 
 /// Parses a time, as a Unix time in seconds.
-fn time(text: &str) -> Result<u64, String> {
+fn past_time(text: &str) -> Result<u64, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     time_at(text, now).ok_or_else(|| "give 90s, 10m, 2h, 3d or 2026-11-25T06:00:00Z".to_owned())
 }
 
 fn time_at(text: &str, now: u64) -> Option<u64> {
-    if let Some(date) = text.strip_suffix('Z') {
-        return utc(date);
+    if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
+        return u64::try_from(time.unix_timestamp()).ok();
     }
     let unit = match text.chars().last()? {
         's' => 1,
@@ -96,52 +98,12 @@ fn time_at(text: &str, now: u64) -> Option<u64> {
     Some(now.saturating_sub(count.checked_mul(unit)?))
 }
 
-/// Parses a date and a time.
-fn utc(text: &str) -> Option<u64> {
-    let (date, time) = text.split_once(['T', ' '])?;
-    let numbers = |text: &str, separator: char| -> Option<[u64; 3]> {
-        let parts: Result<Vec<u64>, _> = text.split(separator).map(str::parse).collect();
-        parts.ok()?.try_into().ok()
-    };
-    let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(time, ':')?);
-    let is_valid = (1970..10_000).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    let seconds = || days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    // A day that the month does not have comes out as another.
-    is_valid.then(seconds).filter(|&seconds| date_of(seconds / 86_400) == [year, month, day])
-}
-
-/// Days from 1970 to a date of the Gregorian calendar ("chrono-Compatible Low-Level Date
-/// Algorithms", Howard Hinnant): years begin in March, so that the leap day is the last.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    let year = if month > 2 { year } else { year - 1 };
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    365 * year + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
-}
-
-/// Year, month and day, so many days after the first of 1970; the inverse of [`days`].
-fn date_of(days: u64) -> [u64; 3] {
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    [era * 400 + year + u64::from(month <= 2), month, day]
-}
-
 /// Returns a Unix time in UTC, as `2026-11-25T06:00:00Z`.
 pub fn utc_text(seconds: u64) -> String {
     // Years have four digits.
-    let seconds = seconds.min(253_402_300_799);
-    let ([year, month, day], of_day) = (date_of(seconds / 86_400), seconds % 86_400);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    let seconds = seconds.min(253_402_300_799).cast_signed();
+    let time = OffsetDateTime::from_unix_timestamp(seconds).expect("a year below 10,000");
+    time.format(&Rfc3339).expect("a year of four digits")
 }
 
 #[cfg(test)]
@@ -156,9 +118,19 @@ mod tests {
         assert_eq!(at("99999999999d"), Some(0));
         assert_eq!(at("2025-11-24T16:00:00Z"), Some(1_764_000_000));
         assert_eq!(at("2025-11-24 16:00:00Z"), Some(1_764_000_000));
-        for wrong in
-            ["", "10", "m", "-5m", "1w", "ä", "2025-02-29T00:00:00Z", "2025-11-24T24:00:00Z", "Z"]
-        {
+        assert_eq!(at("2025-11-24T18:00:00+02:00"), Some(1_764_000_000));
+        for wrong in [
+            "",
+            "10",
+            "m",
+            "-5m",
+            "1w",
+            "ä",
+            "2025-02-29T00:00:00Z",
+            "2025-11-24T24:00:00Z",
+            "Z",
+            "1969-12-31T23:59:59Z",
+        ] {
             assert_eq!(at(wrong), None, "{wrong}");
         }
     }
@@ -177,9 +149,5 @@ mod tests {
             assert_eq!(time_at(text, 0), Some(seconds));
         }
         assert_eq!(utc_text(u64::MAX), "9999-12-31T23:59:59Z");
-        for day in 0..200_000 {
-            let [y, m, d] = date_of(day);
-            assert_eq!(days(y, m, d), day);
-        }
     }
 }

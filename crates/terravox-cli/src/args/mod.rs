@@ -14,7 +14,7 @@ pub use groups::{
 #[cfg(feature = "server")]
 pub use journal::{LogArgs, RollBackArgs, WhichEdits, utc_text};
 #[cfg(feature = "server")]
-pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ProtectedBox, ServeArgs, token};
+pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, MetreBox, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};

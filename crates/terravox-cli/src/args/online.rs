@@ -41,7 +41,7 @@ pub struct ServeArgs {
     pub tokens: Option<PathBuf>,
     /// A box, in metres, that only the bearers of tokens for administering may change, in all worlds
     #[arg(long, value_parser = corners, value_name = "X,Y,Z,X,Y,Z", allow_hyphen_values = true)]
-    pub protect: Vec<ProtectedBox>,
+    pub protect: Vec<MetreBox>,
     /// Most connections
     #[arg(long, default_value_t = 1024, value_parser = |text: &str| integer(text, 1..=65_536_usize),
         value_name = "N")]
@@ -82,9 +82,9 @@ pub enum LogChoice {
 }
 
 /// The lowest and the highest corner of a box, metres.
-pub type ProtectedBox = [[f64; 3]; 2];
+pub type MetreBox = [[f64; 3]; 2];
 
-pub(super) fn corners(text: &str) -> Result<ProtectedBox, String> {
+pub(super) fn corners(text: &str) -> Result<MetreBox, String> {
     let [a, b, c, d, e, f] = numbers(text)?;
     let corners = [[a, b, c], [d, e, f]];
     let is_box = (0..3).all(|axis| corners[0][axis] < corners[1][axis]);

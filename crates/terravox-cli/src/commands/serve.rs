@@ -2,7 +2,7 @@
 
 use super::{generate, import};
 use crate::args::{
-    BackupArgs, Bearer, HeightmapArgs, ImportArgs, LogChoice, ProtectedBox, ServeArgs, token,
+    BackupArgs, Bearer, HeightmapArgs, ImportArgs, LogChoice, MetreBox, ServeArgs, token,
 };
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -162,7 +162,7 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
     Ok(file)
 }
 
-fn open(file: &Path, protect_m: &[ProtectedBox]) -> CliResult<ServedWorld> {
+fn open(file: &Path, protect_m: &[MetreBox]) -> CliResult<ServedWorld> {
     let store = Store::open(file).map_err(store_failure)?;
     check_placement(file, &store.info())?;
     let hills = generator_of(&store).map_err(store_failure)?;

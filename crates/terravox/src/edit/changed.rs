@@ -17,7 +17,7 @@ pub struct ChangedCells {
 }
 
 impl ChangedCells {
-    /// The smallest region that holds them, in voxels; empty if there are none.
+    /// Returns the smallest region that contains the cells, in voxels; empty if nothing changed.
     pub fn region(&self) -> Region {
         self.patches.iter().fold(Region::default(), |region, patch| region.union(patch.region))
     }

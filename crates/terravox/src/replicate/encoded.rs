@@ -2,13 +2,11 @@
 //! a host's work, and guests who meet see the same blocks.
 
 use super::delta::{block_digest, difference, mark_equal, part_of};
-use super::hosted::HostedGuest;
-use super::message::{ToGuest, Under};
-use super::pipe::BULK;
+use super::message::Under;
 use super::truth::HostWorld;
 use crate::codec::BitRle;
 use crate::terrain::FillRequest;
-use crate::voxel::{DenseBox, Kind, MipBlock, Region};
+use crate::voxel::{DenseBox, MipBlock, Region};
 use rustc_hash::FxHashMap;
 
 /// The cache is emptied when it holds more bytes. What is wanted again costs one encoding, as without
@@ -106,23 +104,6 @@ impl EncodedBlocks {
     pub fn memory(&self) -> usize {
         self.bytes
     }
-}
-
-/// Queues cells of a block for a guest.
-pub(super) fn queue_cells(
-    entry: &mut HostedGuest,
-    block: MipBlock,
-    cells: &EncodedCells,
-    kinds: &[Kind; 256],
-) {
-    entry.flush_ground(kinds);
-    let after = entry.edits_sent;
-    let EncodedCells { under, region, code } = cells;
-    let message =
-        ToGuest::Cells { after, block, under: *under, region: *region, code: code.clone() };
-    entry.send(BULK, &message, kinds);
-    let end = entry.pipe.end(BULK);
-    entry.blocks.note_sent(block, end);
 }
 
 #[cfg(test)]

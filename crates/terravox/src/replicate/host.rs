@@ -2,7 +2,7 @@
 
 use super::body_table::BodyTable;
 use super::delta::part_of;
-use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells, queue_cells};
+use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost, Under, WorldInfo};
 use super::options::HostOptions;
@@ -547,7 +547,7 @@ impl Host {
                     let kinds = world.grid.materials().kinds();
                     BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
                     let cells = EncodedCells { under: Under::Held, region, code };
-                    queue_cells(entry, block, &cells, kinds);
+                    entry.queue_cells(block, &cells, kinds);
                 }
                 is_read
             }
@@ -577,7 +577,7 @@ impl Host {
         match &encoded.cells {
             _ if known == Some(encoded.digest) => entry.note_unchanged(block, kinds),
             None => entry.note_ground(block, kinds),
-            Some(cells) => queue_cells(entry, block, cells, kinds),
+            Some(cells) => entry.queue_cells(block, cells, kinds),
         }
         true
     }

@@ -84,14 +84,14 @@ impl Host {
         let room = BULK_BACKLOG.saturating_sub(entry.pipe.unsent(BULK));
         let room = BodyRoom {
             now_us,
+            after: entry.edits_sent,
             acked: entry.pipe.acked(BULK),
             // One body may exceed it.
             bulk_bytes: if room > 0 { SharedBody::MAX_BYTES } else { 0 },
             has_poses: entry.pipe.backlog(EDITS) < POSE_BACKLOG,
         };
-        let mut news = entry.seen_bodies.news(guest, &self.bodies, &entry.blocks, room);
-        for message in &mut news.bulk {
-            message.set_after(entry.edits_sent);
+        let news = entry.seen_bodies.news(guest, &self.bodies, &entry.blocks, room);
+        for message in &news.bulk {
             entry.send(BULK, message, kinds);
         }
         entry.seen_bodies.note_sent(&news.bulk, entry.pipe.end(BULK));

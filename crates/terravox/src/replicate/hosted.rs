@@ -2,6 +2,7 @@
 
 use super::LinkKind;
 use super::body_table::Figure;
+use super::encoded::EncodedCells;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
 use super::pipe::{BULK, EDITS, Pipe, STREAMS};
@@ -314,6 +315,16 @@ impl HostedGuest {
         if self.unchanged.len() >= MAX_LIST {
             self.flush_ground(kinds);
         }
+    }
+
+    /// Queues cells of a block.
+    pub fn queue_cells(&mut self, block: MipBlock, cells: &EncodedCells, kinds: &[Kind; 256]) {
+        self.flush_ground(kinds);
+        let EncodedCells { under, region, code } = cells;
+        let (after, under, region, code) = (self.edits_sent, *under, *region, code.clone());
+        self.send(BULK, &ToGuest::Cells { after, block, under, region, code }, kinds);
+        let end = self.pipe.end(BULK);
+        self.blocks.note_sent(block, end);
     }
 
     /// Sends the lists of blocks that need no cells.

@@ -327,13 +327,6 @@ impl ToGuest {
         }
     }
 
-    /// Notes how many messages about edits were sent before it.
-    pub fn set_after(&mut self, edits_sent: u64) {
-        if let ToGuest::Body(BodyMessage { after, .. }) | ToGuest::BodyGone { after, .. } = self {
-            *after = edits_sent;
-        }
-    }
-
     pub fn encode(&self, kinds: &[Kind; 256], out: &mut Vec<u8>) {
         let numbered = |code: u8, number: u64, out: &mut Vec<u8>| {
             out.push(code);

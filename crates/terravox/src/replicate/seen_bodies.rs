@@ -66,6 +66,8 @@ pub(super) struct BodyNews {
 #[derive(Clone, Copy)]
 pub(super) struct BodyRoom {
     pub now_us: u64,
+    /// Messages about edits that were sent before.
+    pub after: u64,
     /// How far the guest has read in the stream of bulk.
     pub acked: u64,
     /// Bytes of bodies that may be queued.
@@ -133,12 +135,12 @@ impl SeenBodies {
             if seen.changed != entry.changed && room.bulk_bytes >= entry.body.bytes.len() {
                 self.bytes = self.bytes - seen.bytes + entry.body.bytes.len();
                 *seen = SeenBody::new(entry, room);
-                news.bulk.push(message_of(number, entry));
+                news.bulk.push(message_of(number, entry, room.after));
             } else if seen.end <= room.acked && seen.moved != entry.moved {
                 due.push((waited as f64 / interval as f64, number));
             }
         }
-        gone.into_iter().for_each(|number| self.forget(number, news));
+        gone.into_iter().for_each(|number| self.forget(number, room.after, news));
         if !room.has_poses {
             return;
         }
@@ -173,7 +175,7 @@ impl SeenBodies {
             let is_wanted = entry.body.kind != SharedBodyKind::Figure(guest)
                 && interval_us(entry, blocks).is_some();
             match (is_wanted, self.seen.contains_key(&number)) {
-                (false, true) => self.forget(number, news),
+                (false, true) => self.forget(number, room.after, news),
                 (true, false) => {
                     let bytes = entry.body.bytes.len();
                     if room.bulk_bytes < bytes {
@@ -184,7 +186,7 @@ impl SeenBodies {
                     if self.seen.len() < MAX_SEEN && self.bytes + bytes <= MAX_SEEN_BYTES {
                         self.bytes += bytes;
                         self.seen.insert(number, SeenBody::new(entry, room));
-                        news.bulk.push(message_of(number, entry));
+                        news.bulk.push(message_of(number, entry, room.after));
                     }
                 }
                 _ => {}
@@ -194,10 +196,10 @@ impl SeenBodies {
         }
     }
 
-    fn forget(&mut self, number: u64, news: &mut BodyNews) {
+    fn forget(&mut self, number: u64, after: u64, news: &mut BodyNews) {
         if let Some(seen) = self.seen.remove(&number) {
             self.bytes -= seen.bytes;
-            news.bulk.push(ToGuest::BodyGone { after: 0, number });
+            news.bulk.push(ToGuest::BodyGone { after, number });
         }
     }
 
@@ -234,8 +236,8 @@ fn interval_us(entry: &HostedBody, blocks: &Subscriptions) -> Option<u64> {
     Some(INTERVAL_US[usize::from(mip)])
 }
 
-fn message_of(number: u64, entry: &HostedBody) -> ToGuest {
+fn message_of(number: u64, entry: &HostedBody, after: u64) -> ToGuest {
     let HostedBody { body, pose, .. } = entry;
     let (kind, bytes) = (body.kind, body.bytes.clone());
-    ToGuest::Body(BodyMessage { after: 0, number, kind, pose: *pose, bytes })
+    ToGuest::Body(BodyMessage { after, number, kind, pose: *pose, bytes })
 }

@@ -1,43 +1,21 @@
-//! Servers and clients over loopback sockets.
+//! Worlds that several people dig.
 
+use crate::waves::{Folder, Outcome, growing, material, options, waves, waves_world};
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use terravox::edit::{Action, Brush, BrushOp, EditOp};
 use terravox::replicate::{GuestEvent, HostOptions, Interest, SharedBodyKind, Verdict};
-use terravox::terrain::{FillRequest, Placement};
+use terravox::terrain::Placement;
 use terravox::voxel::{DenseBox, MipBlock, Region, VoxelPos};
 use terravox_server::{
     AccessList, Client, ClientOptions, Generate, Right, ServedWorld, Server, ServerOptions,
     Transport, WorldAddress,
 };
-use terravox_store::{Generator, Overwrite, Store, WorldInfo};
-
-type Outcome = Result<(), Box<dyn Error>>;
-
-fn waves(request: &mut FillRequest<'_>) {
-    request.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
-}
-
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("terravox-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the folder is made");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use terravox_store::{Overwrite, Store, WorldInfo};
 
 /// The rules of a game: only administrators dig deep.
 fn no_shafts(_guest: u64, right: Right, op: &EditOp) -> Verdict {
@@ -51,30 +29,13 @@ fn no_shafts(_guest: u64, right: Right, op: &EditOp) -> Verdict {
 
 /// Serves a world of waves, which is made on the first start.
 fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
-    let path = folder.join("waves.tvx");
-    if !path.exists() {
-        let generator = Generator { name: "waves".into(), version: 1, ..Generator::default() };
-        let info = WorldInfo::growing(Placement::default(), generator);
-        drop(Store::create(&path, &info, Overwrite::No)?.finish()?);
-    }
     let world = ServedWorld {
-        name: "waves".into(),
-        store: Store::open(&path)?,
-        generate: Some(Arc::new(waves)),
         protected: vec![Region::new([100, -32, 0], [132, 32, 32])],
         decide: Some(Box::new(no_shafts)),
+        ..waves_world(folder)?
     };
     let options = ServerOptions { access, ..options(folder) };
     Ok(Server::start(vec![world], options)?)
-}
-
-fn options(folder: &Path) -> ServerOptions {
-    ServerOptions {
-        port: 0,
-        certificate_folder: folder.to_owned(),
-        backup_folder: folder.to_owned(),
-        ..ServerOptions::default()
-    }
 }
 
 /// Serves an empty world that is complete.
@@ -137,13 +98,6 @@ fn is_settled(client: &mut Client) -> bool {
 
 fn all_settled(clients: &mut [&mut Client]) -> bool {
     clients.iter_mut().all(|client| is_settled(client))
-}
-
-fn material(client: &mut Client, pos: [i32; 3]) -> Option<u8> {
-    let pos = VoxelPos::from(pos);
-    let mut cells = DenseBox::default();
-    let is_read = client.guest().read(pos.block::<5>().into(), waves, &mut cells);
-    is_read.then(|| cells.cell(pos).material)
 }
 
 /// Blocks that both hold, all of them equal.
@@ -395,14 +349,8 @@ fn a_world_is_backed_up_while_it_is_dug_slow() -> Outcome {
 #[test]
 fn a_world_whose_generator_panics_stops_alone_and_says_so() -> Outcome {
     let folder = Folder::new("panic");
-    let growing = |name: &str| -> Result<Store, Box<dyn Error>> {
-        let generator = Generator { name: "waves".into(), version: 1, ..Generator::default() };
-        let info = WorldInfo::growing(Placement::default(), generator);
-        let path = folder.0.join(format!("{name}.tvx"));
-        Ok(Store::create(path, &info, Overwrite::No)?.finish()?)
-    };
     let served = |name: &str, generate: Generate| -> Result<ServedWorld, Box<dyn Error>> {
-        let (store, name) = (growing(name)?, name.to_owned());
+        let (store, name) = (growing(&folder.0, name)?, name.to_owned());
         Ok(ServedWorld { name, store, generate: Some(generate), protected: vec![], decide: None })
     };
     let faulty: Generate = Arc::new(|request| {

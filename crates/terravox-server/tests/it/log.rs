@@ -1,62 +1,24 @@
-//! Who changed what: the log of a world and roll backs, over loopback sockets.
+//! Who changed what: the log of a world and roll backs.
 
+use crate::waves::{Folder, Outcome, material, options, waves, waves_world};
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use terravox::edit::{EditOp, Editor};
 use terravox::replicate::{GuestEvent, Interest};
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{DenseBox, Region, VoxelGrid, VoxelPos};
+use terravox::voxel::{DenseBox, Region, VoxelGrid};
 use terravox_server::{
-    AccessList, Client, ClientOptions, LogQuery, Right, ServedWorld, Server, ServerOptions,
-    WorldAddress,
+    AccessList, Client, ClientOptions, LogQuery, Right, Server, ServerOptions, WorldAddress,
 };
-use terravox_store::{Generator, Overwrite, Store, WorldInfo};
-
-type Outcome = Result<(), Box<dyn Error>>;
-
-fn waves(request: &mut FillRequest<'_>) {
-    request.fill_height(8, -8.0..=8.0, |x, _z| 8.0 * (x * 0.05).sin());
-}
-
-/// A folder that is removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("terravox-log-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the folder is made");
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use terravox_store::Store;
 
 /// Serves a growing world of waves, which is made on the first start.
 fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
-    let path = folder.join("waves.tvx");
-    if !path.exists() {
-        let generator = Generator { name: "waves".into(), version: 1, ..Generator::default() };
-        let info = WorldInfo::growing(Placement::default(), generator);
-        drop(Store::create(&path, &info, Overwrite::No)?.finish()?);
-    }
-    let world = ServedWorld {
-        name: "waves".into(),
-        store: Store::open(&path)?,
-        generate: Some(Arc::new(waves)),
-        protected: vec![],
-        decide: None,
-    };
-    let certificate_folder = folder.to_owned();
-    let options = ServerOptions { port: 0, access, certificate_folder, ..ServerOptions::default() };
-    Ok(Server::start(vec![world], options)?)
+    let options = ServerOptions { access, ..options(folder) };
+    Ok(Server::start(vec![waves_world(folder)?], options)?)
 }
 
 fn tokens() -> AccessList {
@@ -106,13 +68,6 @@ fn edit(server: &Server, token: &str, op: &EditOp) -> Outcome {
     settle(&mut client, |_| true)?;
     client.guest().edit(op)?;
     settle(&mut client, |_| true)
-}
-
-fn material(client: &mut Client, pos: [i32; 3]) -> Option<u8> {
-    let pos = VoxelPos::from(pos);
-    let mut cells = DenseBox::default();
-    let is_read = client.guest().read(pos.block::<5>().into(), waves, &mut cells);
-    is_read.then(|| cells.cell(pos).material)
 }
 
 const REGION: [[i32; 3]; 2] = [[-32, -32, -32], [32, 64, 32]];

@@ -1,0 +1,5 @@
+//! Servers and clients over loopback sockets.
+
+mod log;
+mod loopback;
+mod waves;
