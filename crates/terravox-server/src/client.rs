@@ -43,15 +43,22 @@ const MAX_RESPONSE: usize = 4 << 20;
 pub struct ClientError {
     what: String,
     is_transient: bool,
+    is_undecided: bool,
 }
 
 impl ClientError {
     fn new(what: impl fmt::Display) -> ClientError {
-        ClientError { what: what.to_string(), is_transient: false }
+        ClientError { what: what.to_string(), is_transient: false, is_undecided: false }
     }
 
     fn transient(what: impl fmt::Display) -> ClientError {
-        ClientError { what: what.to_string(), is_transient: true }
+        ClientError { is_transient: true, ..ClientError::new(what) }
+    }
+
+    /// The link broke after a request was sent.
+    fn undecided(why: impl fmt::Display) -> ClientError {
+        let what = format!("the link broke before the response came: {why}");
+        ClientError { is_undecided: true, ..ClientError::transient(what) }
     }
 
     /// The same error, with the address of the server.
@@ -64,6 +71,11 @@ impl ClientError {
     /// that was expected.
     pub fn is_transient(&self) -> bool {
         self.is_transient
+    }
+
+    /// Whether the server may have done what was asked: the link broke after the request was sent.
+    pub fn is_undecided(&self) -> bool {
+        self.is_undecided
     }
 }
 
@@ -405,10 +417,10 @@ async fn ask(
         .header(AUTHORIZATION, [b"Bearer ", token].concat())
         .body(Body::empty())
         .map_err(ClientError::new)?;
-    let response = sender.send_request(request).await.map_err(ClientError::transient)?;
+    let response = sender.send_request(request).await.map_err(ClientError::undecided)?;
     let status = response.status();
     let body = to_bytes(Body::new(response.into_body()), MAX_RESPONSE).await;
-    let body = body.map_err(ClientError::transient)?;
+    let body = body.map_err(ClientError::undecided)?;
     let text = String::from_utf8_lossy(&body).trim_end().to_owned();
     if status.is_success() { Ok(text) } else { Err(refused(status, text)) }
 }

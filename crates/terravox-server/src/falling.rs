@@ -1,15 +1,18 @@
 //! Pieces that edits cut loose: they fall, come to rest, and are ground again.
 
+use crate::journal::StoredJournal;
 use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
+use std::collections::VecDeque;
 use std::mem;
+use std::sync::Arc;
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
 use terravox::collide::Collider;
-use terravox::edit::{Action, Blend, CopyOp, EditOp, PasteOp};
+use terravox::edit::{
+    Action, Blend, ChangedCells, CopyOp, EditOp, History, JournalFilter, PasteOp,
+};
 use terravox::replicate::{Host, HostWorld, SharedBody};
 use terravox::terrain::Placement;
-use terravox::voxel::{
-    ChangeCursor, Changes, ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos,
-};
+use terravox::voxel::{ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos};
 use terravox_rapier::{
     Buoyancy, LooseShapeOptions, RapierSets, TerrainColliders, WaterOptions, loose_builders,
     loose_pose,
@@ -22,6 +25,15 @@ const MAX_PIECES: usize = 128;
 
 /// Most cells of a piece: larger ones stay where they are.
 const MAX_CELLS: u64 = 1 << 15;
+
+/// Most pieces that are cut in a tick.
+const CUTS_PER_TICK: u32 = 8;
+
+/// Who is logged as having moved a piece that was in the air when the server was started.
+const UNKNOWN_AUTHOR: &str = "falling";
+
+/// Edits that are remembered as the causes of pieces.
+const MAX_CAUSES: usize = 1024;
 
 /// Search steps of a tick: about half a millisecond.
 const STEPS_PER_TICK: u32 = 2_000;
@@ -47,12 +59,24 @@ struct Piece {
     /// Its number among the bodies of the host.
     number: u64,
     falls_s: f32,
+    /// Who cut it off.
+    author: Arc<str>,
+    /// The number of its cut in the journal.
+    cut: Option<u64>,
+}
+
+/// An edit that may have cut something off.
+struct Cause {
+    region: Region,
+    author: Arc<str>,
 }
 
 /// All pieces of a world.
 pub(crate) struct FallingPieces {
     options: LooseOptions,
     cutter: LooseCutter,
+    /// Edits around which the search has not ended; the latest is the last.
+    causes: VecDeque<Cause>,
     pieces: Vec<Piece>,
     collider: Collider,
     ground: TerrainColliders,
@@ -80,11 +104,13 @@ impl FallingPieces {
                 anchors: lowest.map_or_else(Anchors::default, |y| Anchors::below(y + 1)),
                 max_cells: MAX_CELLS,
                 cells_per_call: MAX_CELLS,
-                bodies_per_call: 8,
+                // So that each is an entry of the journal.
+                bodies_per_call: 1,
                 steps_per_call: STEPS_PER_TICK,
                 ..LooseOptions::default()
             },
             cutter: LooseCutter::default(),
+            causes: VecDeque::new(),
             pieces: Vec::new(),
             collider: Collider::default(),
             ground: TerrainColliders::default(),
@@ -114,7 +140,7 @@ impl FallingPieces {
                 warn!("a saved loose piece of {} cells is too large; it is left out", body.cells);
                 continue;
             };
-            let handle = self.insert(host, placement, body, shared);
+            let handle = self.insert(host, placement, body, shared, (UNKNOWN_AUTHOR.into(), None));
             let rigid = &mut self.physics.bodies[handle];
             let position = placement.world_from_voxel(piece.pose.position_voxels);
             let pose = rapier3d::prelude::Pose::from_parts(
@@ -130,10 +156,13 @@ impl FallingPieces {
 
     /// Notes an edit of a region, in voxels; without an operation for undo and redo. What is built in the air
     /// stays there until something is dug off it.
-    pub fn follow_edit(&mut self, op: Option<&EditOp>, region: Region) {
-        match op {
-            Some(op) if !can_cut(op) => {}
-            _ => self.cutter.touch(region),
+    pub fn follow_edit(&mut self, op: Option<&EditOp>, region: Region, author: &str) {
+        if op.is_none_or(can_cut) {
+            self.cutter.touch(region);
+            if self.causes.len() == MAX_CAUSES {
+                self.causes.pop_front();
+            }
+            self.causes.push_back(Cause { region, author: author.into() });
         }
     }
 
@@ -160,8 +189,18 @@ impl FallingPieces {
     }
 
     /// Cuts what is loose, lets pieces fall for some seconds, and writes those back that rest.
-    pub fn step(&mut self, host: &mut Host, world: &mut HostWorld<'_>, seconds: f32) {
-        self.cut(host, world);
+    pub fn step(
+        &mut self,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        journal: &mut StoredJournal,
+        seconds: f32,
+    ) {
+        for _ in 0..CUTS_PER_TICK {
+            if !self.cut(host, world, journal) {
+                break;
+            }
+        }
         if self.pieces.is_empty() {
             self.left_s = 0.0;
             return;
@@ -173,29 +212,77 @@ impl FallingPieces {
             self.left_s -= STEP_S;
             self.step_physics(world.placement);
         }
-        self.follow(host, world);
+        self.follow(host, world, journal);
     }
 
-    fn cut(&mut self, host: &mut Host, world: &mut HostWorld<'_>) {
+    /// Searches on, and cuts the next loose piece that is found; returns whether another one is known.
+    fn cut(
+        &mut self,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        journal: &mut StoredJournal,
+    ) -> bool {
         if self.pieces.len() >= MAX_PIECES {
-            return;
+            return false;
         }
-        let cut = match self.cutter.cut(world.grid, None, &self.options) {
+        let mut history = History::new(usize::MAX);
+        let cut = match self.cutter.cut(world.grid, Some(&mut history), &self.options) {
             Ok(cut) => cut,
-            Err(error) => return warn!("loose pieces: {error}"),
+            Err(error) => {
+                warn!("loose pieces: {error}");
+                return false;
+            }
         };
-        for body in cut.bodies {
-            let was = Region {
-                min: body.bounds.min + body.origin_voxel,
-                max: body.bounds.max + body.origin_voxel,
-            };
-            host.changed(world, was);
-            let Some(shared) = SharedBody::loose(&body, body.first_pose()) else {
-                self.write_back(host, world, &body, &body.first_pose());
-                continue;
-            };
-            info!(cells = body.cells, at = %was, "a piece was cut loose");
-            self.insert(host, world.placement, body, shared);
+        let before = ChangedCells::from(history);
+        let has_next = cut.has_more && !cut.bodies.is_empty();
+        if let Some(body) = cut.bodies.into_iter().next() {
+            before.regions().for_each(|region| host.changed(world, region));
+            let was = before.region();
+            let author = self.cause_of(was);
+            info!(cells = body.cells, at = %was, by = %author, "a piece was cut loose");
+            match SharedBody::loose(&body, body.first_pose()) {
+                Some(shared) => {
+                    let entry = journal.record(&author, before);
+                    self.insert(host, world.placement, body, shared, (author, entry));
+                }
+                // Too large to be shown: it goes back.
+                None => {
+                    Self::write_back(host, world, &body, &body.first_pose());
+                }
+            }
+        }
+        let stats = self.cutter.stats();
+        if stats.pending == 0 && stats.ready == 0 {
+            self.causes.clear();
+        }
+        has_next
+    }
+
+    /// Who cut off a piece that was there: the last one who edited beside it.
+    fn cause_of(&self, was: Region) -> Arc<str> {
+        let beside = |cause: &&Cause| !cause.region.grow(2).intersect(was).is_empty();
+        let cause = self.causes.iter().rev().find(beside).or(self.causes.back());
+        cause.map_or_else(|| UNKNOWN_AUTHOR.into(), |cause| cause.author.clone())
+    }
+
+    /// Writes pieces where they are that were cut loose by edits of which a roll back is ordered: so
+    /// they are ground that is rolled back with the rest.
+    pub fn land(
+        &mut self,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        journal: &mut StoredJournal,
+        filter: &JournalFilter,
+    ) {
+        for piece in mem::take(&mut self.pieces) {
+            let is_meant = piece.cut.is_some_and(|number| {
+                journal.lock().entries(number..=number).any(|entry| filter.matches(entry))
+            });
+            let pose = self.pose_of(&piece, world.placement);
+            match is_meant && self.end(host, world, journal, &piece, &pose) {
+                true => {}
+                false => self.pieces.push(piece),
+            }
         }
     }
 
@@ -205,12 +292,13 @@ impl FallingPieces {
         placement: Placement,
         body: LooseBody,
         shared: SharedBody,
+        (author, cut): (Arc<str>, Option<u64>),
     ) -> RigidBodyHandle {
         let shape = LooseShapeOptions::default();
         let (rigid, collider) = loose_builders(&body, placement, &shape);
         let (handle, _) = self.physics.insert(rigid, collider);
         let number = host.add_body(shared);
-        self.pieces.push(Piece { body, handle, number, falls_s: 0.0 });
+        self.pieces.push(Piece { body, handle, number, falls_s: 0.0, author, cut });
         self.state += 1;
         handle
     }
@@ -273,7 +361,7 @@ impl FallingPieces {
     }
 
     /// Shows where pieces are, and writes those back that rest.
-    fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>) {
+    fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>, journal: &mut StoredJournal) {
         for piece in mem::take(&mut self.pieces) {
             let rigid = &self.physics.bodies[piece.handle];
             let is_asleep = rigid.is_sleeping();
@@ -282,36 +370,55 @@ impl FallingPieces {
             let is_valid = host.move_body(piece.number, &pose);
             let is_gone = !is_valid || pose.position_voxels[1] < self.lowest_y - ABYSS;
             self.state += u64::from(!is_asleep);
-            let rests = is_asleep || is_slow;
-            if is_gone || rests && self.write_back(host, world, &piece.body, &pose) {
-                host.remove_body(piece.number);
-                self.physics.remove_body(piece.handle);
-                self.state += 1;
-            } else {
+            if is_gone {
+                self.remove(host, &piece);
+            } else if !((is_asleep || is_slow) && self.end(host, world, journal, &piece, &pose)) {
                 self.pieces.push(piece);
             }
         }
     }
 
     /// Makes a piece ground; false if that is not possible now.
-    fn write_back(
+    fn end(
         &mut self,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        journal: &mut StoredJournal,
+        piece: &Piece,
+        pose: &BodyPose,
+    ) -> bool {
+        let before = Self::write_back(host, world, &piece.body, pose);
+        if let Some(before) = before {
+            journal.record(&piece.author, before);
+            self.remove(host, piece);
+            return true;
+        }
+        false
+    }
+
+    fn remove(&mut self, host: &mut Host, piece: &Piece) {
+        host.remove_body(piece.number);
+        self.physics.remove_body(piece.handle);
+        self.state += 1;
+    }
+
+    /// Writes the cells of a piece into the world. Returns the cells that were there, or `None` if it is
+    /// not possible now.
+    fn write_back(
         host: &mut Host,
         world: &mut HostWorld<'_>,
         body: &LooseBody,
         pose: &BodyPose,
-    ) -> bool {
-        let mut cursor = ChangeCursor::default();
-        world.grid.changes_since(&mut cursor);
-        if let Err(error) = body.write_back(world.grid, pose, None) {
+    ) -> Option<ChangedCells> {
+        let mut history = History::new(usize::MAX);
+        if let Err(error) = body.write_back(world.grid, pose, Some(&mut history)) {
             warn!("a loose piece cannot be written back yet: {error}");
-            return false;
+            return None;
         }
         info!(cells = body.cells, "a piece is ground again");
-        if let Changes::Regions(regions) = world.grid.changes_since(&mut cursor) {
-            regions.into_iter().for_each(|region| host.changed(world, region));
-        }
-        true
+        let before = ChangedCells::from(history);
+        before.regions().for_each(|region| host.changed(world, region));
+        Some(before)
     }
 }
 

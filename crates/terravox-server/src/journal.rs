@@ -119,11 +119,11 @@ impl StoredJournal {
         Ok(stored)
     }
 
-    /// Records an edit that was made now.
-    pub fn record(&mut self, author: &str, before: ChangedCells) {
+    /// Records an edit that was made now. Returns its number, or `None` if it changed nothing.
+    pub fn record(&mut self, author: &str, before: ChangedCells) -> Option<u64> {
         let bytes = before.bytes() + author.len() + ENTRY_BYTES;
         let number = lock(&self.shared).record(author, unix_seconds(), before);
-        let Some(number) = number else { return };
+        let number = number?;
         let has_room =
             |last: &&mut Segment| !last.is_damaged && last.bytes + bytes <= SEGMENT_BYTES;
         match self.segments.back_mut().filter(has_room) {
@@ -140,6 +140,12 @@ impl StoredJournal {
             }),
         }
         self.drop_old_segments();
+        Some(number)
+    }
+
+    /// The journal, for other threads.
+    pub fn shared(&self) -> SharedJournal {
+        self.shared.clone()
     }
 
     /// The journal, locked.

@@ -1,7 +1,7 @@
 //! Requests over HTTP about who changed what: the log of a world, and roll backs.
 
 use crate::gate::{Gate, Pass};
-use crate::journal::{newest_first, oldest_first};
+use crate::journal::newest_first;
 use crate::log_query::{LogQuery, corners_m};
 use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
 use crate::roll_back::RollBackOrder;
@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use std::fmt::{Display, Write};
 use std::sync::Arc;
-use terravox::edit::{JournalEntry, RollBack};
+use terravox::edit::JournalEntry;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tracing::info;
@@ -98,16 +98,11 @@ async fn roll_back(
     let conflict = |_| refusal(StatusCode::CONFLICT, "a roll back of this world is under way");
     let one_at_a_time = world.rolling_back.clone().try_lock_owned().map_err(conflict)?;
     let (done, on_done) = oneshot::channel();
-    let (author, ordered) = (who.clone(), world.clone());
-    let ordering = spawn_blocking(move || {
-        let filter = query.filter(ordered.store.info().placement());
-        // Planned here: with many edits it takes longer than a tick.
-        let job = RollBack::new(oldest_first(&ordered.journal), filter);
-        let order = RollBackOrder { job, author, chunks_left_out: 0, done, one_at_a_time };
-        ordered.order_roll_back(order);
-    });
-    ordering.await.map_err(failed)?;
-    let rolled_back = on_done.await.map_err(|_| failed("the world has stopped"))?;
+    let filter = query.filter(world.store.info().placement());
+    world.order_roll_back(RollBackOrder { filter, author: who.clone(), done, one_at_a_time });
+    let rolled_back = on_done
+        .await
+        .map_err(|_| failed("the roll back was given up; the log of the server says why"))?;
     info!(world = world.name, by = who, ?rolled_back, "rolled back");
     Ok(rolled_back.to_text())
 }

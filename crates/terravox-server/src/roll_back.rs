@@ -1,10 +1,13 @@
 //! A roll back that was ordered, in slices beside the ticks of a world.
 
-use crate::journal::StoredJournal;
+use crate::falling::FallingPieces;
+use crate::journal::{StoredJournal, oldest_first};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use terravox::edit::{ChangedCells, RollBack};
+use terravox::edit::{ChangedCells, JournalFilter, RollBack};
 use terravox::replicate::{Host, HostWorld};
 use tokio::sync::{OwnedMutexGuard, oneshot};
+use tracing::warn;
 
 /// Time that a roll back may take in a tick; the last step of a tick may take longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(5);
@@ -40,27 +43,67 @@ impl RolledBack {
 
 /// A roll back that someone waits for.
 pub(crate) struct RollBackOrder {
-    pub job: RollBack,
+    pub filter: JournalFilter,
     /// Who ordered it.
     pub author: String,
-    pub chunks_left_out: u64,
     pub done: oneshot::Sender<RolledBack>,
     /// Held until the end, even if who ordered it has hung up.
     pub one_at_a_time: OwnedMutexGuard<()>,
 }
 
-impl RollBackOrder {
+/// A roll back that is under way in a world. Dropped, it is given up.
+pub(crate) struct RunningRollBack {
+    order: RollBackOrder,
+    stage: Stage,
+    chunks_left_out: u64,
+}
+
+enum Stage {
+    /// On another thread: with many edits it takes longer than a tick.
+    Planning(JoinHandle<RollBack>),
+    Restoring(Box<RollBack>),
+}
+
+impl RunningRollBack {
+    /// Begins a roll back. Pieces in the air that the edits cut loose become ground first.
+    pub fn start(
+        order: RollBackOrder,
+        falling: Option<&mut FallingPieces>,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        journal: &mut StoredJournal,
+    ) -> Option<RunningRollBack> {
+        if let Some(falling) = falling {
+            falling.land(host, world, journal, &order.filter);
+        }
+        let (shared, filter) = (journal.shared(), order.filter.clone());
+        let planning = thread::Builder::new().name("terravox-roll-back".to_owned());
+        let planning = planning.spawn(move || RollBack::new(oldest_first(&shared), filter));
+        let planning = planning.inspect_err(|error| warn!("a roll back cannot start: {error}"));
+        let stage = Stage::Planning(planning.ok()?);
+        Some(RunningRollBack { order, stage, chunks_left_out: 0 })
+    }
+
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
     pub fn go_on(
         mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
-    ) -> Option<RollBackOrder> {
+    ) -> Option<RunningRollBack> {
+        let mut job = match self.stage {
+            Stage::Planning(plan) if !plan.is_finished() => {
+                self.stage = Stage::Planning(plan);
+                return Some(self);
+            }
+            // A panic there is logged by its thread; who ordered it is told that it failed.
+            Stage::Planning(plan) => Box::new(plan.join().ok()?),
+            Stage::Restoring(job) => job,
+        };
         let (start, mut changed) = (Instant::now(), ChangedCells::default());
         let mut is_done = false;
         while !is_done && start.elapsed() < TIME_PER_TICK {
-            let step = self.job.step(&journal.lock(), world.grid);
+            let step = job.step(&journal.lock(), world.grid);
             match step {
                 Ok(None) => is_done = true,
                 Ok(Some(before)) if before.is_empty() => {}
@@ -70,20 +113,22 @@ impl RollBackOrder {
                 }
                 Err(missing) => {
                     if host.load(world, missing.chunk.region()).is_err() {
-                        self.job.skip_chunk();
+                        job.skip_chunk();
                         self.chunks_left_out += 1;
                     }
                 }
             }
         }
-        journal.record(&self.author, changed);
+        journal.record(&self.order.author, changed);
         if !is_done {
+            self.stage = Stage::Restoring(job);
             return Some(self);
         }
-        let (edits, cells) = (self.job.edits(), self.job.cells());
+        let (edits, cells) = (job.edits(), job.cells());
+        let rolled_back = RolledBack { edits, cells, chunks_left_out: self.chunks_left_out };
+        drop(self.order.one_at_a_time);
         // Who ordered it may have hung up.
-        let _ = self.done.send(RolledBack { edits, cells, chunks_left_out: self.chunks_left_out });
-        drop(self.one_at_a_time);
+        let _ = self.order.done.send(rolled_back);
         None
     }
 }

@@ -5,7 +5,7 @@ use crate::edit_rules::{Decide, EditRules};
 use crate::falling::FallingPieces;
 use crate::journal::{SharedJournal, StoredJournal};
 use crate::link::Link;
-use crate::roll_back::RollBackOrder;
+use crate::roll_back::{RollBackOrder, RunningRollBack};
 use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
 use crate::server_options::ServerOptions;
 use std::cell::{Cell, OnceCell};
@@ -225,7 +225,7 @@ struct Ticker {
     rules: EditRules,
     journal: StoredJournal,
     /// The roll back that is under way.
-    rolling_back: Option<RollBackOrder>,
+    rolling_back: Option<RunningRollBack>,
     patience: Duration,
     seats: BTreeMap<u64, Seat>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
@@ -358,10 +358,6 @@ impl Ticker {
         let now_us = (now - self.began).as_micros() as u64;
         self.seat_arriving(now);
         self.receive(now_us);
-        if self.rolling_back.is_none() {
-            let mut ordered = self.running.ordered.lock().unwrap_or_else(PoisonError::into_inner);
-            self.rolling_back = ordered.take();
-        }
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.running.store.fill(request, generated);
         let (seats, rules) = (&self.seats, &mut self.rules);
@@ -393,21 +389,29 @@ impl Ticker {
                 HostEvent::Edited { guest, op, region, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
                     let author = seats.get(&guest).and_then(|seat| seat.author.get());
-                    self.journal.record(author.map_or("", String::as_str), before);
+                    let author = author.map_or("", String::as_str);
+                    self.journal.record(author, before);
                     if let Some(falling) = &mut self.falling {
-                        falling.follow_edit(op.as_deref(), region);
+                        falling.follow_edit(op.as_deref(), region, author);
                     }
                 }
                 HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
                 _ => {}
             }
         }
-        if let Some(order) = self.rolling_back.take() {
-            self.rolling_back = order.go_on(&mut self.host, &mut world, &mut self.journal);
+        let mut ordered = self.running.ordered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(order) = ordered.take() {
+            let (falling, host, journal) =
+                (self.falling.as_mut(), &mut self.host, &mut self.journal);
+            self.rolling_back = RunningRollBack::start(order, falling, host, &mut world, journal);
+        }
+        drop(ordered);
+        if let Some(running) = self.rolling_back.take() {
+            self.rolling_back = running.go_on(&mut self.host, &mut world, &mut self.journal);
         }
         let since_last = now - std::mem::replace(&mut self.ticked, now);
         if let Some(falling) = &mut self.falling {
-            falling.step(&mut self.host, &mut world, since_last.as_secs_f32());
+            falling.step(&mut self.host, &mut world, &mut self.journal, since_last.as_secs_f32());
         }
         self.transmit(now, now_us);
     }

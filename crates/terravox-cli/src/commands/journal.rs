@@ -38,7 +38,10 @@ pub fn roll_back(args: &RollBackArgs) -> CliResult<Report> {
         return Err(Failure::new(what));
     }
     let done = Client::roll_back(&args.address, &options(&args.token), &query);
-    let done = done.map_err(Failure::new)?;
+    let done = done.map_err(|error| match error.is_undecided() {
+        true => Failure::new(format!("{error}; see terravox log")).after_change(),
+        false => Failure::new(error),
+    })?;
     let mut report = Report::new("roll-back");
     report.count("edits", "edits", done.edits);
     report.count("cells", "cells restored", done.cells);

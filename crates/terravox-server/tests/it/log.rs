@@ -17,7 +17,8 @@ use terravox_store::Store;
 
 /// Serves a growing world of waves, which is made on the first start.
 fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
-    let options = ServerOptions { access, ..options(folder) };
+    // What is built here floats.
+    let options = ServerOptions { access, pieces_fall: false, ..options(folder) };
     Ok(Server::start(vec![waves_world(folder)?], options)?)
 }
 

@@ -1,21 +1,23 @@
 //! Worlds that several people dig.
 
-use crate::waves::{Folder, Outcome, growing, material, options, waves, waves_world};
+use crate::waves::{
+    Folder, Outcome, all_settled, growing, material, options, quic, serve_air, until, waves,
+    waves_world,
+};
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use terravox::edit::{Action, Brush, BrushOp, EditOp};
-use terravox::replicate::{GuestEvent, HostOptions, Interest, SharedBodyKind, Verdict};
-use terravox::terrain::Placement;
+use std::time::Duration;
+use terravox::edit::EditOp;
+use terravox::replicate::{HostOptions, Verdict};
 use terravox::voxel::{DenseBox, MipBlock, Region, VoxelPos};
 use terravox_server::{
     AccessList, Client, ClientOptions, Generate, Right, ServedWorld, Server, ServerOptions,
     Transport, WorldAddress,
 };
-use terravox_store::{Overwrite, Store, WorldInfo};
+use terravox_store::Store;
 
 /// The rules of a game: only administrators dig deep.
 fn no_shafts(_guest: u64, right: Right, op: &EditOp) -> Verdict {
@@ -38,66 +40,8 @@ fn serve(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
     Ok(Server::start(vec![world], options)?)
 }
 
-/// Serves an empty world that is complete.
-fn serve_air(folder: &Path, name: &str, options: ServerOptions) -> Result<Server, Box<dyn Error>> {
-    let info = WorldInfo::complete(Placement::default());
-    let path = folder.join(format!("{name}.tvx"));
-    let store = Store::create(path, &info, Overwrite::No)?.finish()?;
-    let world =
-        ServedWorld { name: name.into(), store, generate: None, protected: vec![], decide: None };
-    Ok(Server::start(vec![world], options)?)
-}
-
-fn quic(server: &Server) -> WorldAddress {
-    server.quic_address().to_string().parse().expect("an address")
-}
-
 fn web_socket(server: &Server) -> WorldAddress {
     format!("ws://{}/waves", server.http_address()).parse().expect("an address")
-}
-
-fn frame(client: &mut Client) -> Outcome {
-    client.poll(waves)?;
-    let guest = client.guest();
-    for event in guest.events() {
-        match event {
-            GuestEvent::Welcome { generator, .. } => {
-                guest.start(generator.is_some_and(|made| made.name == "waves"));
-            }
-            GuestEvent::Refused { reason, .. } => return Err(reason.into()),
-            _ => {}
-        }
-    }
-    let interest = Interest { view_voxels: 200.0, ..Interest::default() };
-    guest.watch(&[[0.0, 10.0, 0.0]], &interest);
-    Ok(())
-}
-
-/// Runs all clients until a condition holds.
-fn until(
-    clients: &mut [&mut Client],
-    mut is_met: impl FnMut(&mut [&mut Client]) -> bool,
-) -> Outcome {
-    let start = Instant::now();
-    while !is_met(clients) {
-        if start.elapsed() > Duration::from_secs(60) {
-            return Err("nothing happened for a minute".into());
-        }
-        for client in &mut *clients {
-            frame(client)?;
-        }
-        std::thread::yield_now();
-    }
-    Ok(())
-}
-
-fn is_settled(client: &mut Client) -> bool {
-    let guest = client.guest();
-    guest.is_complete() && guest.pending_edits() == 0
-}
-
-fn all_settled(clients: &mut [&mut Client]) -> bool {
-    clients.iter_mut().all(|client| is_settled(client))
 }
 
 /// Blocks that both hold, all of them equal.
@@ -410,79 +354,5 @@ fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
     stream.set_write_timeout(Some(Duration::from_secs(30)))?;
     let sent = (0..400_000).take_while(|_| stream.write_all(&ping).is_ok()).count();
     assert!(sent < 400_000, "the server takes pings for ever");
-    Ok(server.stop()?)
-}
-
-/// Fills a box of voxels.
-fn fill_box(min: [f64; 3], max: [f64; 3]) -> EditOp {
-    let centre = [0, 1, 2].map(|i| f64::midpoint(min[i], max[i]));
-    let half = [0, 1, 2].map(|i| (max[i] - min[i]) / 2.0);
-    let rotation = [0.0, 0.0, 0.0, 1.0];
-    BrushOp::new(Brush::Box { centre, half, rotation }, Action::Fill { material: 8 }).into()
-}
-
-/// Cells of a region that are rock.
-fn count_rock(client: &mut Client, region: Region) -> usize {
-    let mut cells = DenseBox::default();
-    let count = |block: MipBlock, cells: &DenseBox| {
-        let voxels = block.cells().intersect(region).voxels();
-        voxels.filter(|&pos| cells.cell(pos).material == 8).count()
-    };
-    let blocks: Vec<MipBlock> = region.blocks::<5>().map(MipBlock::from).collect();
-    let counts = blocks.into_iter().map(|block| {
-        assert!(client.guest().read(block, waves, &mut cells), "{block} is held");
-        count(block, &cells)
-    });
-    counts.sum()
-}
-
-fn pieces(client: &mut Client) -> Vec<f64> {
-    let bodies = client.guest().bodies();
-    let loose = bodies.filter(|(_, body)| body.kind == SharedBodyKind::Loose);
-    loose.map(|(_, body)| body.pose.position_voxels[1]).collect()
-}
-
-#[test]
-fn a_piece_that_is_cut_off_falls_through_a_restart_and_is_ground_again_slow() -> Outcome {
-    let folder = Folder::new("falling");
-    let server = serve_air(&folder.0, "table", options(&folder.0))?;
-    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
-    until(&mut [&mut ada], |clients| clients[0].guest().grid().is_some())?;
-    // A floor, a pillar, and what it carries.
-    let parts = [
-        fill_box([-64.0, -8.0, -64.0], [64.0, 0.0, 64.0]),
-        fill_box([-1.0, 0.0, -1.0], [1.0, 40.0, 1.0]),
-        fill_box([-1.0, 36.0, -4.0], [9.0, 40.0, 4.0]),
-    ];
-    for part in &parts {
-        ada.guest().edit(part)?;
-    }
-    until(&mut [&mut ada], all_settled)?;
-    server.stop()?;
-
-    // The world is complete: its floor is known at the start.
-    let open = || -> Result<Server, Box<dyn Error>> {
-        let store = Store::open(folder.0.join("table.tvx"))?;
-        let name = "table".to_owned();
-        let world = ServedWorld { name, store, generate: None, protected: vec![], decide: None };
-        Ok(Server::start(vec![world], options(&folder.0))?)
-    };
-    let server = open()?;
-    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
-    until(&mut [&mut ada], all_settled)?;
-    assert_eq!(material(&mut ada, [0, 30, 0]), Some(8));
-    ada.guest().edit(&EditOp::dig_ball([0.0, 20.0, 0.0], 4.0))?;
-    until(&mut [&mut ada], |clients| !pieces(clients[0]).is_empty())?;
-    until(&mut [&mut ada], |clients| material(clients[0], [0, 38, 0]) == Some(0))?;
-    server.stop()?;
-
-    let server = open()?;
-    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
-    until(&mut [&mut ada], |clients| !pieces(clients[0]).is_empty())?;
-    until(&mut [&mut ada], |clients| all_settled(clients) && pieces(clients[0]).is_empty())?;
-    // Nothing is left up there, and the plate lies somewhere above the floor.
-    assert_eq!(count_rock(&mut ada, Region::new([-60, 17, -60], [60, 64, 60])), 0);
-    let cells = count_rock(&mut ada, Region::new([2, 0, -60], [60, 17, 60]));
-    assert!(cells > 200, "{cells} cells of 320 and a stump");
     Ok(server.stop()?)
 }

@@ -1,5 +1,6 @@
 //! Servers and clients over loopback sockets.
 
+mod falling;
 mod log;
 mod loopback;
 mod waves;

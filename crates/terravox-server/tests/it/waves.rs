@@ -3,9 +3,11 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use terravox::replicate::{GuestEvent, Interest};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, VoxelPos};
-use terravox_server::{Client, ServedWorld, ServerOptions};
+use terravox_server::{Client, ServedWorld, Server, ServerOptions, WorldAddress};
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
 pub type Outcome = Result<(), Box<dyn Error>>;
@@ -62,4 +64,66 @@ pub fn material(client: &mut Client, pos: [i32; 3]) -> Option<u8> {
     let mut cells = DenseBox::default();
     let is_read = client.guest().read(pos.block::<5>().into(), waves, &mut cells);
     is_read.then(|| cells.cell(pos).material)
+}
+
+/// Serves an empty world that is complete.
+pub fn serve_air(
+    folder: &Path,
+    name: &str,
+    options: ServerOptions,
+) -> Result<Server, Box<dyn Error>> {
+    let info = WorldInfo::complete(Placement::default());
+    let path = folder.join(format!("{name}.tvx"));
+    let store = Store::create(path, &info, Overwrite::No)?.finish()?;
+    let world =
+        ServedWorld { name: name.into(), store, generate: None, protected: vec![], decide: None };
+    Ok(Server::start(vec![world], options)?)
+}
+
+pub fn quic(server: &Server) -> WorldAddress {
+    server.quic_address().to_string().parse().expect("an address")
+}
+
+pub fn frame(client: &mut Client) -> Outcome {
+    client.poll(waves)?;
+    let guest = client.guest();
+    for event in guest.events() {
+        match event {
+            GuestEvent::Welcome { generator, .. } => {
+                guest.start(generator.is_some_and(|made| made.name == "waves"));
+            }
+            GuestEvent::Refused { reason, .. } => return Err(reason.into()),
+            _ => {}
+        }
+    }
+    let interest = Interest { view_voxels: 200.0, ..Interest::default() };
+    guest.watch(&[[0.0, 10.0, 0.0]], &interest);
+    Ok(())
+}
+
+/// Runs all clients until a condition holds.
+pub fn until(
+    clients: &mut [&mut Client],
+    mut is_met: impl FnMut(&mut [&mut Client]) -> bool,
+) -> Outcome {
+    let start = Instant::now();
+    while !is_met(clients) {
+        if start.elapsed() > Duration::from_secs(60) {
+            return Err("nothing happened for a minute".into());
+        }
+        for client in &mut *clients {
+            frame(client)?;
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+pub fn is_settled(client: &mut Client) -> bool {
+    let guest = client.guest();
+    guest.is_complete() && guest.pending_edits() == 0
+}
+
+pub fn all_settled(clients: &mut [&mut Client]) -> bool {
+    clients.iter_mut().all(|client| is_settled(client))
 }

@@ -19,7 +19,12 @@ pub struct ChangedCells {
 impl ChangedCells {
     /// Returns the smallest region that contains the cells, in voxels; empty if nothing changed.
     pub fn region(&self) -> Region {
-        self.patches.iter().fold(Region::default(), |region, patch| region.union(patch.region))
+        self.regions().fold(Region::default(), Region::union)
+    }
+
+    /// Returns regions, in voxels, that together contain the cells more closely.
+    pub fn regions(&self) -> impl Iterator<Item = Region> {
+        self.patches.iter().map(|patch| patch.region)
     }
 
     /// Whether nothing changed.

@@ -84,6 +84,16 @@ pub struct HistoryStats {
     pub dropped: u64,
 }
 
+/// All cells that can be undone, as one change.
+impl From<History> for ChangedCells {
+    fn from(history: History) -> ChangedCells {
+        let strokes = history.done.iter().chain(&history.open);
+        let mut cells = ChangedCells::default();
+        strokes.for_each(|stroke| cells.append(ChangedCells { patches: stroke.patches.clone() }));
+        cells
+    }
+}
+
 impl Default for History {
     /// A budget of 64 MiB.
     fn default() -> History {

@@ -1,0 +1,133 @@
+//! Pieces that digs cut loose.
+
+use crate::waves::{
+    Folder, Outcome, all_settled, material, options, quic, serve_air, until, waves,
+};
+use std::error::Error;
+use std::path::Path;
+use terravox::edit::{Action, Brush, BrushOp, EditOp};
+use terravox::replicate::SharedBodyKind;
+use terravox::voxel::{DenseBox, MipBlock, Region};
+use terravox_server::{
+    AccessList, Client, ClientOptions, LogQuery, Right, ServedWorld, Server, ServerOptions,
+};
+use terravox_store::Store;
+
+/// Fills a box of voxels.
+fn fill_box(min: [f64; 3], max: [f64; 3]) -> EditOp {
+    let centre = [0, 1, 2].map(|i| f64::midpoint(min[i], max[i]));
+    let half = [0, 1, 2].map(|i| (max[i] - min[i]) / 2.0);
+    let rotation = [0.0, 0.0, 0.0, 1.0];
+    BrushOp::new(Brush::Box { centre, half, rotation }, Action::Fill { material: 8 }).into()
+}
+
+/// Cells of a region that are rock.
+fn count_rock(client: &mut Client, region: Region) -> usize {
+    let mut cells = DenseBox::default();
+    let count = |block: MipBlock, cells: &DenseBox| {
+        let voxels = block.cells().intersect(region).voxels();
+        voxels.filter(|&pos| cells.cell(pos).material == 8).count()
+    };
+    let blocks: Vec<MipBlock> = region.blocks::<5>().map(MipBlock::from).collect();
+    let counts = blocks.into_iter().map(|block| {
+        assert!(client.guest().read(block, waves, &mut cells), "{block} is held");
+        count(block, &cells)
+    });
+    counts.sum()
+}
+
+fn pieces(client: &mut Client) -> Vec<f64> {
+    let bodies = client.guest().bodies();
+    let loose = bodies.filter(|(_, body)| body.kind == SharedBodyKind::Loose);
+    loose.map(|(_, body)| body.pose.position_voxels[1]).collect()
+}
+
+/// Makes a world with a floor, a pillar, and a plate that it carries.
+fn build_table(folder: &Path) -> Outcome {
+    let server = serve_air(folder, "table", options(folder))?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], |clients| clients[0].guest().grid().is_some())?;
+    let parts = [
+        fill_box([-64.0, -8.0, -64.0], [64.0, 0.0, 64.0]),
+        fill_box([-1.0, 0.0, -1.0], [1.0, 40.0, 1.0]),
+        fill_box([-1.0, 36.0, -4.0], [9.0, 40.0, 4.0]),
+    ];
+    for part in &parts {
+        ada.guest().edit(part)?;
+    }
+    until(&mut [&mut ada], all_settled)?;
+    Ok(server.stop()?)
+}
+
+/// Serves it. The world is complete: its floor is known at the start.
+fn serve_table(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
+    let store = Store::open(folder.join("table.tvx"))?;
+    let name = "table".to_owned();
+    let world = ServedWorld { name, store, generate: None, protected: vec![], decide: None };
+    let options = ServerOptions { access, ..options(folder) };
+    Ok(Server::start(vec![world], options)?)
+}
+
+#[test]
+fn a_piece_that_is_cut_off_falls_through_a_restart_and_is_ground_again_slow() -> Outcome {
+    let folder = Folder::new("falling");
+    build_table(&folder.0)?;
+    let server = serve_table(&folder.0, AccessList::default())?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], all_settled)?;
+    assert_eq!(material(&mut ada, [0, 30, 0]), Some(8));
+    ada.guest().edit(&EditOp::dig_ball([0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut ada], |clients| !pieces(clients[0]).is_empty())?;
+    until(&mut [&mut ada], |clients| material(clients[0], [0, 38, 0]) == Some(0))?;
+    server.stop()?;
+
+    let server = serve_table(&folder.0, AccessList::default())?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], |clients| !pieces(clients[0]).is_empty())?;
+    until(&mut [&mut ada], |clients| all_settled(clients) && pieces(clients[0]).is_empty())?;
+    // Nothing is left up there, and the plate lies somewhere above the floor.
+    assert_eq!(count_rock(&mut ada, Region::new([-60, 17, -60], [60, 64, 60])), 0);
+    let cells = count_rock(&mut ada, Region::new([2, 0, -60], [60, 17, 60]));
+    assert!(cells > 200, "{cells} cells of 320 and a stump");
+    Ok(server.stop()?)
+}
+
+#[test]
+fn what_a_dig_let_fall_is_rolled_back_with_it_in_the_air_and_on_the_ground_slow() -> Outcome {
+    let folder = Folder::new("fallen");
+    build_table(&folder.0)?;
+    let digest = || -> Result<_, Box<dyn Error>> {
+        Ok(Store::open(folder.0.join("table.tvx"))?.load()?.grid.digest()?)
+    };
+    let before = digest()?;
+    let tokens = || {
+        let mut access = AccessList::default();
+        access.add_named("eve's word", Right::Edit, "eve");
+        access.add_named("keeper's word", Right::Administer, "keeper");
+        access
+    };
+    let with = |token: &str| ClientOptions { token: token.into(), ..ClientOptions::default() };
+    for has_landed in [false, true] {
+        let server = serve_table(&folder.0, tokens())?;
+        let mut eve = Client::connect(&quic(&server), with("eve's word"))?;
+        until(&mut [&mut eve], all_settled)?;
+        eve.guest().edit(&EditOp::dig_ball([0.0, 20.0, 0.0], 4.0))?;
+        until(&mut [&mut eve], |clients| !pieces(clients[0]).is_empty())?;
+        let address = format!("ws://{}/table", server.http_address()).parse()?;
+        if has_landed {
+            until(&mut [&mut eve], |clients| pieces(clients[0]).is_empty())?;
+            let log = Client::log(&address, &with("keeper's word"), &LogQuery::default())?;
+            assert_eq!(log.iter().filter(|edit| edit.author == "eve").count(), 6, "{log:?}");
+        }
+        let eves = LogQuery { author: Some("eve".into()), ..LogQuery::default() };
+        let rolled_back = Client::roll_back(&address, &with("keeper's word"), &eves)?;
+        // The first time, three edits: a dig, a cut, and a piece that became ground in the air.
+        assert_eq!(rolled_back.edits, if has_landed { 6 } else { 3 });
+        until(&mut [&mut eve], |clients| {
+            material(clients[0], [0, 38, 0]) == Some(8) && pieces(clients[0]).is_empty()
+        })?;
+        server.stop()?;
+        assert_eq!(digest()?, before, "{has_landed}");
+    }
+    Ok(())
+}
