@@ -2,7 +2,7 @@
 //! and must decode to the same. The tests of `terravox-io` include this file, and replay seeds.
 
 use terravox::codec::{BitRle, Dialect, Rle};
-use terravox::edit::{EditOp, History, Journal, JournalFilter, RollBack};
+use terravox::edit::{EditOp, History, Journal, JournalFilter, Rollback};
 use terravox::replicate::{
     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
 };
@@ -221,7 +221,7 @@ pub fn journal(bytes: &[u8]) {
     assert_eq!(Journal::decode(&encoded).as_ref(), Ok(&entries));
     let (journal, mut grid) = (Journal::new(0), VoxelGrid::default());
     let patches: usize = entries.iter().map(|entry| entry.before.bytes()).sum();
-    let mut job = RollBack::new(entries, JournalFilter::default());
+    let mut job = Rollback::new(entries, JournalFilter::default());
     for _ in 0..job.chunks_left().min(8 + patches / 1024) {
         job.step(&journal, &mut grid).expect("all is held");
     }

@@ -5,8 +5,8 @@ use crate::certificate::Fingerprint;
 use crate::link::{self, Link, PATIENCE};
 use crate::log_query::LogQuery;
 use crate::quic;
-use crate::roll_back::RolledBack;
-use crate::world::SERVER_ENDS;
+use crate::rollback::RolledBack;
+use crate::world::{SERVER_ENDS, TOO_SLOW};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::{Method, Request, StatusCode};
@@ -206,13 +206,13 @@ impl Client {
     /// which takes seconds with many edits. The server has to be on this machine.
     ///
     /// # Errors
-    /// As [`Client::log`]; or if another roll back of the world is under way.
+    /// As [`Client::log`]; or if another rollback of the world is under way.
     pub fn roll_back(
         address: &WorldAddress,
         options: &ClientOptions,
         query: &LogQuery,
     ) -> Result<RolledBack, ClientError> {
-        let path = path_of("roll-back", &address.world) + &query.to_text();
+        let path = path_of("rollback", &address.world) + &query.to_text();
         let asked = runtime()?.block_on(ask(Method::POST, address, path, &options.token));
         let done = asked.and_then(|text| RolledBack::from_text(&text).ok_or_else(unexpected));
         done.map_err(|error| error.at(address))
@@ -241,7 +241,7 @@ impl Client {
             self.received += unit.len() as u64;
             self.guest.receive(&unit, now_us).map_err(ClientError::new)?;
         }
-        self.guest.update(generate).map_err(|reason| match reason == SERVER_ENDS {
+        self.guest.update(generate).map_err(|reason| match is_temporary(&reason) {
             true => ClientError::transient(reason),
             false => ClientError::new(reason),
         })?;
@@ -251,9 +251,8 @@ impl Client {
         }
         match (self.link.is_gone() && self.link.to_peer.is_empty(), self.link.reason()) {
             (false, _) => Ok(()),
-            (true, "" | SERVER_ENDS) => {
-                Err(ClientError::transient("the connection to the server is gone"))
-            }
+            (true, "") => Err(ClientError::transient("the connection to the server is gone")),
+            (true, reason) if is_temporary(reason) => Err(ClientError::transient(reason)),
             (true, reason) => Err(ClientError::new(reason)),
         }
     }
@@ -423,6 +422,11 @@ async fn ask(
     let body = body.map_err(ClientError::undecided)?;
     let text = String::from_utf8_lossy(&body).trim_end().to_owned();
     if status.is_success() { Ok(text) } else { Err(refused(status, text)) }
+}
+
+/// Whether a server that ended the connection for this reason takes this client again later.
+fn is_temporary(reason: &str) -> bool {
+    [SERVER_ENDS, TOO_SLOW].contains(&reason)
 }
 
 /// What a response means that is not a success.

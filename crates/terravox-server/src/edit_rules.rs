@@ -6,7 +6,8 @@ use terravox::replicate::Verdict;
 use terravox::voxel::Region;
 
 /// Decides about an operation, in voxels, of a guest with a number and a right. It is called on the
-/// world's thread, between 30 and 250 times a second for each guest that edits: it should not wait.
+/// world's thread, for at most [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s)
+/// operations a second of each guest: it must not wait. Pieces that a dig cuts loose are not asked for.
 pub type Decide = Box<dyn FnMut(u64, Right, &EditOp) -> Verdict + Send>;
 
 /// What decides about operations: rights, protected regions, the rules of a game.

@@ -1,14 +1,14 @@
 //! Pieces that edits cut loose: they fall, come to rest, and are ground again.
 
 use crate::journal::StoredJournal;
-use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
+use rapier3d::prelude::{PhysicsWorld, Pose, RigidBodyHandle, Rotation, Vector};
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
 use terravox::collide::Collider;
 use terravox::edit::{
-    Action, Blend, ChangedCells, CopyOp, EditOp, History, JournalFilter, PasteOp,
+    Action, Blend, ChangedCells, CopyOp, EditError, EditOp, History, JournalFilter, PasteOp,
 };
 use terravox::replicate::{Host, HostWorld, SharedBody};
 use terravox::terrain::Placement;
@@ -18,7 +18,7 @@ use terravox_rapier::{
     loose_pose,
 };
 use terravox_store::Store;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Most pieces at one time; others wait, in the ground.
 const MAX_PIECES: usize = 128;
@@ -45,6 +45,9 @@ const MAX_STEPS: u32 = 3;
 /// Chunks that are made in a tick so that pieces fall on them.
 const MAX_LOADS: u32 = 16;
 
+/// Seconds until a piece that cannot become ground now is tried again.
+const RETRY_S: f32 = 2.0;
+
 /// Seconds after which a piece that does not come to rest, but is slow, is ground.
 const LONGEST_FALL_S: f32 = 60.0;
 const SLOW_M_S: f32 = 0.5;
@@ -59,6 +62,8 @@ struct Piece {
     /// Its number among the bodies of the host.
     number: u64,
     falls_s: f32,
+    /// It is not to become ground before.
+    retry_at_s: f32,
     /// Who cut it off.
     author: Arc<str>,
     /// The number of its cut in the journal.
@@ -91,17 +96,17 @@ pub(crate) struct FallingPieces {
 }
 
 impl FallingPieces {
-    fn new(grid: &VoxelGrid) -> FallingPieces {
+    fn new(grid: &VoxelGrid, protected: &[Region]) -> FallingPieces {
         let lowest = match grid.unlisted() {
             UnlistedChunks::Air => lowest_cell(grid),
-            // Ground that is not held holds all.
+            // Chunks that are not held anchor what touches them.
             UnlistedChunks::Unknown => None,
         };
         let mut physics = PhysicsWorld::new();
         physics.integration_parameters.dt = STEP_S;
         FallingPieces {
             options: LooseOptions {
-                anchors: lowest.map_or_else(Anchors::default, |y| Anchors::below(y + 1)),
+                anchors: Anchors { below_y: lowest.map(|y| y + 1), regions: protected.to_vec() },
                 max_cells: MAX_CELLS,
                 cells_per_call: MAX_CELLS,
                 // So that each is an entry of the journal.
@@ -124,8 +129,13 @@ impl FallingPieces {
     }
 
     /// The pieces that were falling when a world was saved.
-    pub fn restored(store: &Store, host: &mut Host, grid: &VoxelGrid) -> FallingPieces {
-        let mut falling = FallingPieces::new(grid);
+    pub fn restored(
+        store: &Store,
+        host: &mut Host,
+        grid: &VoxelGrid,
+        protected: &[Region],
+    ) -> FallingPieces {
+        let mut falling = FallingPieces::new(grid, protected);
         match store.bodies() {
             Ok(saved) => falling.restore(host, store.info().placement(), &saved),
             Err(error) => warn!("left out: {error}"),
@@ -135,17 +145,19 @@ impl FallingPieces {
 
     fn restore(&mut self, host: &mut Host, placement: Placement, saved: &[SavedBody]) {
         for piece in saved {
-            let Ok(body) = piece.to_body() else { continue };
-            let Some(shared) = SharedBody::loose(&body, piece.pose) else {
-                warn!("a saved loose piece of {} cells is too large; it is left out", body.cells);
+            let body = piece.to_body().ok();
+            let shared = body.as_ref().and_then(|body| SharedBody::loose(body, piece.pose));
+            let (Some(body), Some(shared)) = (body, shared) else {
+                let at = piece.pose.position_voxels;
+                warn!("left out: a saved loose piece at {at:?}, too large or of an invalid pose");
                 continue;
             };
             let handle = self.insert(host, placement, body, shared, (UNKNOWN_AUTHOR.into(), None));
             let rigid = &mut self.physics.bodies[handle];
             let position = placement.world_from_voxel(piece.pose.position_voxels);
-            let pose = rapier3d::prelude::Pose::from_parts(
+            let pose = Pose::from_parts(
                 position.map(|v| v as f32).into(),
-                rapier3d::prelude::Rotation::from_array(piece.pose.rotation.map(|v| v as f32)),
+                Rotation::from_array(piece.pose.rotation.map(|v| v as f32)),
             );
             rigid.set_position(pose, true);
             rigid.set_linvel(piece.linear_velocity_m_s.map(|v| v as f32).into(), true);
@@ -188,7 +200,21 @@ impl FallingPieces {
         self.saved = self.saved.max(state);
     }
 
-    /// Cuts what is loose, lets pieces fall for some seconds, and writes those back that rest.
+    /// Searches for what edits have cut loose, and makes it pieces.
+    pub fn cut_loose(
+        &mut self,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        journal: &mut StoredJournal,
+    ) {
+        for _ in 0..CUTS_PER_TICK {
+            if !self.cut(host, world, journal) {
+                break;
+            }
+        }
+    }
+
+    /// Lets pieces fall for `seconds`, and writes those back that rest.
     pub fn step(
         &mut self,
         host: &mut Host,
@@ -196,11 +222,6 @@ impl FallingPieces {
         journal: &mut StoredJournal,
         seconds: f32,
     ) {
-        for _ in 0..CUTS_PER_TICK {
-            if !self.cut(host, world, journal) {
-                break;
-            }
-        }
         if self.pieces.is_empty() {
             self.left_s = 0.0;
             return;
@@ -245,9 +266,11 @@ impl FallingPieces {
                     let entry = journal.record(&author, before);
                     self.insert(host, world.placement, body, shared, (author, entry));
                 }
-                // Too large to be shown: it goes back.
+                // Too large to be shown: it goes back to where its cells were a moment ago.
                 None => {
-                    Self::write_back(host, world, &body, &body.first_pose());
+                    if let Err(why) = Self::write_back(host, world, &body, &body.first_pose()) {
+                        error!(at = %was, "a piece of {} cells is lost: {why}", body.cells);
+                    }
                 }
             }
         }
@@ -265,7 +288,7 @@ impl FallingPieces {
         cause.map_or_else(|| UNKNOWN_AUTHOR.into(), |cause| cause.author.clone())
     }
 
-    /// Writes pieces where they are that were cut loose by edits of which a roll back is ordered: so
+    /// Writes pieces where they are that were cut loose by edits of which a rollback is ordered: so
     /// they are ground that is rolled back with the rest.
     pub fn land(
         &mut self,
@@ -274,14 +297,13 @@ impl FallingPieces {
         journal: &mut StoredJournal,
         filter: &JournalFilter,
     ) {
-        for piece in mem::take(&mut self.pieces) {
+        for mut piece in mem::take(&mut self.pieces) {
             let is_meant = piece.cut.is_some_and(|number| {
                 journal.lock().entries(number..=number).any(|entry| filter.matches(entry))
             });
             let pose = self.pose_of(&piece, world.placement);
-            match is_meant && self.end(host, world, journal, &piece, &pose) {
-                true => {}
-                false => self.pieces.push(piece),
+            if !is_meant || !self.end(host, world, journal, &mut piece, &pose) {
+                self.pieces.push(piece);
             }
         }
     }
@@ -298,35 +320,39 @@ impl FallingPieces {
         let (rigid, collider) = loose_builders(&body, placement, &shape);
         let (handle, _) = self.physics.insert(rigid, collider);
         let number = host.add_body(shared);
-        self.pieces.push(Piece { body, handle, number, falls_s: 0.0, author, cut });
+        let (falls_s, retry_at_s) = (0.0, 0.0);
+        self.pieces.push(Piece { body, handle, number, falls_s, retry_at_s, author, cut });
         self.state += 1;
         handle
     }
 
-    /// Makes sure that the ground near each piece is held.
-    fn load_ground(&self, host: &mut Host, world: &mut HostWorld<'_>) {
+    /// Makes sure that the ground near each piece is held. Pieces wait where it is not held yet.
+    fn load_ground(&mut self, host: &mut Host, world: &mut HostWorld<'_>) {
         if world.grid.unlisted() == UnlistedChunks::Air {
             return;
         }
         let mut left = MAX_LOADS;
         for piece in &self.pieces {
+            let mut is_there = true;
             for chunk in self.bounds(piece, world.placement).blocks::<5>() {
-                let is_held =
-                    matches!(world.grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air);
-                if !is_held && left > 0 {
+                let is_held = |grid: &VoxelGrid| {
+                    matches!(grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air)
+                };
+                if !is_held(world.grid) && left > 0 {
                     left -= 1;
                     // One that is not available now is asked for again.
                     let _ = host.load(world, chunk.region());
                 }
+                is_there &= is_held(world.grid);
             }
+            self.physics.bodies[piece.handle].set_enabled(is_there);
         }
     }
 
-    /// Where a piece is and will be soon, in voxels.
-    fn bounds(&self, piece: &Piece, placement: Placement) -> Region {
+    /// The box around a piece, in voxels.
+    fn extent(&self, piece: &Piece, placement: Placement, ahead: Vector) -> Region {
         let rigid = &self.physics.bodies[piece.handle];
         let colliders = rigid.colliders().iter().filter_map(|&at| self.physics.colliders.get(at));
-        let ahead = rigid.linvel() * 0.1;
         let mut region = Region::default();
         for collider in colliders {
             let bounds = collider.compute_aabb();
@@ -337,7 +363,13 @@ impl FallingPieces {
                 region = region.union(Region::one(at));
             }
         }
-        region.grow(3)
+        region
+    }
+
+    /// Where a piece is and will be soon, in voxels.
+    fn bounds(&self, piece: &Piece, placement: Placement) -> Region {
+        let ahead = self.physics.bodies[piece.handle].linvel() * 0.1;
+        self.extent(piece, placement, ahead).grow(3)
     }
 
     fn step_physics(&mut self, placement: Placement) {
@@ -362,7 +394,7 @@ impl FallingPieces {
 
     /// Shows where pieces are, and writes those back that rest.
     fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>, journal: &mut StoredJournal) {
-        for piece in mem::take(&mut self.pieces) {
+        for mut piece in mem::take(&mut self.pieces) {
             let rigid = &self.physics.bodies[piece.handle];
             let is_asleep = rigid.is_sleeping();
             let is_slow = rigid.linvel().length() < SLOW_M_S && piece.falls_s > LONGEST_FALL_S;
@@ -370,30 +402,47 @@ impl FallingPieces {
             let is_valid = host.move_body(piece.number, &pose);
             let is_gone = !is_valid || pose.position_voxels[1] < self.lowest_y - ABYSS;
             self.state += u64::from(!is_asleep);
+            let rests = (is_asleep || is_slow) && piece.falls_s >= piece.retry_at_s;
             if is_gone {
                 self.remove(host, &piece);
-            } else if !((is_asleep || is_slow) && self.end(host, world, journal, &piece, &pose)) {
+            } else if !rests || !self.end(host, world, journal, &mut piece, &pose) {
                 self.pieces.push(piece);
             }
         }
     }
 
-    /// Makes a piece ground; false if that is not possible now.
+    /// Makes a piece ground; false if that is not possible now. One that lies in a protected region is
+    /// gone.
     fn end(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
-        piece: &Piece,
+        piece: &mut Piece,
         pose: &BodyPose,
     ) -> bool {
-        let before = Self::write_back(host, world, &piece.body, pose);
-        if let Some(before) = before {
-            journal.record(&piece.author, before);
+        let extent = self.extent(piece, world.placement, Vector::ZERO).grow(1);
+        let mut protected = self.options.anchors.regions.iter();
+        if protected.any(|part| !part.intersect(extent).is_empty()) {
+            let (cells, by) = (piece.body.cells, &piece.author);
+            info!(cells, at = %extent, %by, "a piece came to rest in a protected region: it is gone");
             self.remove(host, piece);
             return true;
         }
-        false
+        match Self::write_back(host, world, &piece.body, pose) {
+            Ok(before) => {
+                journal.record(&piece.author, before);
+                self.remove(host, piece);
+                true
+            }
+            Err(why) => {
+                if piece.retry_at_s == 0.0 {
+                    warn!(at = %extent, "a loose piece cannot become ground yet: {why}");
+                }
+                piece.retry_at_s = piece.falls_s + RETRY_S;
+                false
+            }
+        }
     }
 
     fn remove(&mut self, host: &mut Host, piece: &Piece) {
@@ -402,23 +451,19 @@ impl FallingPieces {
         self.state += 1;
     }
 
-    /// Writes the cells of a piece into the world. Returns the cells that were there, or `None` if it is
-    /// not possible now.
+    /// Writes the cells of a piece into the world. Returns the cells that were there.
     fn write_back(
         host: &mut Host,
         world: &mut HostWorld<'_>,
         body: &LooseBody,
         pose: &BodyPose,
-    ) -> Option<ChangedCells> {
+    ) -> Result<ChangedCells, EditError> {
         let mut history = History::new(usize::MAX);
-        if let Err(error) = body.write_back(world.grid, pose, Some(&mut history)) {
-            warn!("a loose piece cannot be written back yet: {error}");
-            return None;
-        }
+        body.write_back(world.grid, pose, Some(&mut history))?;
         info!(cells = body.cells, "a piece is ground again");
         let before = ChangedCells::from(history);
         before.regions().for_each(|region| host.changed(world, region));
-        Some(before)
+        Ok(before)
     }
 }
 

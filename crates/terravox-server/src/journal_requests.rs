@@ -1,10 +1,10 @@
-//! Requests over HTTP about who changed what: the log of a world, and roll backs.
+//! Requests over HTTP about who changed what: the log of a world, and rollbacks.
 
 use crate::gate::{Gate, Pass};
 use crate::journal::newest_first;
 use crate::log_query::{LogQuery, corners_m};
 use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
-use crate::roll_back::RollBackOrder;
+use crate::rollback::RollbackOrder;
 use crate::world::RunningWorld;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -22,8 +22,8 @@ pub(crate) fn routes() -> Router<Arc<Gate>> {
     Router::new()
         .route("/log", get(log))
         .route("/log/{name}", get(log))
-        .route("/roll-back", post(roll_back))
-        .route("/roll-back/{name}", post(roll_back))
+        .route("/rollback", post(roll_back))
+        .route("/rollback/{name}", post(roll_back))
 }
 
 /// What a request is about: who asks, in which world, for which edits.
@@ -90,19 +90,19 @@ async fn roll_back(
     let (who, world, query) = check(&gate, name, &pass, &headers, query)?;
     let wrong = |what| Err(refusal(StatusCode::BAD_REQUEST, what));
     if query.limit.is_some() {
-        return wrong("a roll back takes no limit; give author, since, until or in");
+        return wrong("a rollback takes no limit; give author, since, until or in");
     }
     if query.is_everything() {
         return wrong("say what is to be rolled back: give author, since, until or in");
     }
-    let conflict = |_| refusal(StatusCode::CONFLICT, "a roll back of this world is under way");
-    let one_at_a_time = world.rolling_back.clone().try_lock_owned().map_err(conflict)?;
+    let conflict = |_| refusal(StatusCode::CONFLICT, "a rollback of this world is under way");
+    let one_at_a_time = world.rollback_lock.clone().try_lock_owned().map_err(conflict)?;
     let (done, on_done) = oneshot::channel();
     let filter = query.filter(world.store.info().placement());
-    world.order_roll_back(RollBackOrder { filter, author: who.clone(), done, one_at_a_time });
+    world.order_roll_back(RollbackOrder { filter, author: who.clone(), done, one_at_a_time });
     let rolled_back = on_done
         .await
-        .map_err(|_| failed("the roll back was given up; the log of the server says why"))?;
+        .map_err(|_| failed("the rollback was given up; the log of the server says why"))?;
     info!(world = world.name, by = who, ?rolled_back, "rolled back");
     Ok(rolled_back.to_text())
 }

@@ -24,7 +24,7 @@ pub struct LogQuery {
     pub until: Option<u64>,
     /// They changed cells between these corners, the lowest first, in metres.
     pub region_m: Option<[[f64; 3]; 2]>,
-    /// How many are listed at most: the newest. 100 by default, at most 10,000. A roll back takes none.
+    /// How many are listed at most: the newest. 100 by default, at most 10,000. A rollback takes none.
     pub limit: Option<usize>,
 }
 

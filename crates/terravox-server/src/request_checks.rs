@@ -17,7 +17,6 @@ pub(crate) fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Refus
     (status, format!("{what}\n"))
 }
 
-/// The world of a name; the first, if the name is empty.
 /// The world of an address, the first one if that has no name.
 pub(crate) fn world(gate: &Gate, name: Option<Path<String>>) -> Result<Arc<RunningWorld>, Refusal> {
     let name = name.map(|Path(name)| name).unwrap_or_default();

@@ -49,7 +49,8 @@ impl Saver {
     pub fn start(store: Arc<Store>, generate: Generate) -> Saver {
         let (to_thread, jobs) = mpsc::channel::<SaveJob>();
         let (done, finished) = mpsc::channel();
-        let thread = thread::spawn(move || {
+        let named = thread::Builder::new().name("terravox-save".to_owned());
+        let run = move || {
             for job in jobs {
                 let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
                 let result = store.save(&job.unsaved, fill).map(drop);
@@ -57,8 +58,10 @@ impl Saver {
                     return;
                 }
             }
-        });
-        let (to_thread, thread) = (Some(to_thread), Some(thread));
+        };
+        // Without a thread, it counts as dead, and the next one is tried.
+        let thread = named.spawn(run).ok();
+        let to_thread = Some(to_thread);
         Saver {
             to_thread,
             thread,
@@ -80,7 +83,7 @@ impl Saver {
         }
     }
 
-    /// Returns what was saved, if that has ended.
+    /// Returns the save that has ended since the last call, if one has.
     pub fn finished(&mut self) -> Option<FinishedSave> {
         let finished = self.finished.try_recv();
         self.is_dead = matches!(finished, Err(TryRecvError::Disconnected));

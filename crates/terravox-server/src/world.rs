@@ -5,7 +5,7 @@ use crate::edit_rules::{Decide, EditRules};
 use crate::falling::FallingPieces;
 use crate::journal::{SharedJournal, StoredJournal};
 use crate::link::Link;
-use crate::roll_back::{RollBackOrder, RunningRollBack};
+use crate::rollback::{RollbackOrder, RunningRollback};
 use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
 use crate::server_options::ServerOptions;
 use std::cell::{Cell, OnceCell};
@@ -32,8 +32,11 @@ const SHORTEST_TICK: Duration = Duration::from_millis(4);
 /// What guests are told when the server ends. They may come back.
 pub(crate) const SERVER_ENDS: &str = "the server ends";
 
-/// What guests of a world are told that ended by a fault.
-const STOPPED: &str = "this world has stopped; the log of the server says why";
+/// What guests are told of a world that stopped by a fault.
+const STOPPED: &str = "this world has stopped; the server's output says why";
+
+/// What a guest is told that is too slow. It may come back.
+pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
 
 /// Ticks of which the times are kept: the last 34 s when idle, as little as 4 s under load.
 const RECENT_TICKS: usize = 1024;
@@ -97,9 +100,10 @@ pub(crate) struct RunningWorld {
     pub backup: Arc<tokio::sync::Mutex<()>>,
     /// Who changed what.
     pub journal: SharedJournal,
-    /// Held while a roll back is under way.
-    pub rolling_back: Arc<tokio::sync::Mutex<()>>,
-    ordered: Mutex<Option<RollBackOrder>>,
+    /// Held while a rollback is under way.
+    pub rollback_lock: Arc<tokio::sync::Mutex<()>>,
+    /// The rollback that is to begin.
+    pending_rollback: Mutex<Option<RollbackOrder>>,
     /// Whether its thread has ended, well or by a panic.
     has_stopped: AtomicBool,
     has_input: AtomicBool,
@@ -114,9 +118,12 @@ impl RunningWorld {
         self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).push(done);
         self.wake();
         if self.has_stopped() {
-            self.let_go();
+            self.release_waiters();
         }
-        on_done.await.unwrap_or_else(|_| Err("the world has stopped".to_owned()))
+        on_done.await.unwrap_or_else(|_| {
+            let what = if self.has_stopped() { "the world has stopped" } else { "the save failed" };
+            Err(format!("{what}; the server's output says why"))
+        })
     }
 
     /// Whether the world is not served any more.
@@ -125,11 +132,13 @@ impl RunningWorld {
     }
 
     /// Ends all that waits for a world that has stopped.
-    fn let_go(&self) {
+    fn release_waiters(&self) {
         self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.ordered.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.pending_rollback.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
-        arriving.drain(..).for_each(|link| link.dismiss(STOPPED));
+        let is_ending = self.is_ending.load(Ordering::Acquire);
+        let reason = if is_ending { SERVER_ENDS } else { STOPPED };
+        arriving.drain(..).for_each(|link| link.dismiss(reason));
     }
 
     /// Adds a connection.
@@ -137,16 +146,16 @@ impl RunningWorld {
         self.arriving.lock().unwrap_or_else(PoisonError::into_inner).push(link);
         self.wake();
         if self.has_stopped() {
-            self.let_go();
+            self.release_waiters();
         }
     }
 
     /// Lets the world roll back; there is one order at a time.
-    pub fn order_roll_back(&self, order: RollBackOrder) {
-        *self.ordered.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
+    pub fn order_roll_back(&self, order: RollbackOrder) {
+        *self.pending_rollback.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
         self.wake();
         if self.has_stopped() {
-            self.let_go();
+            self.release_waiters();
         }
     }
 
@@ -180,8 +189,8 @@ pub(crate) fn start(
         store: Arc::new(store),
         backup: Arc::default(),
         journal: Arc::new(Mutex::new(Journal::new(options.journal_bytes))),
-        rolling_back: Arc::default(),
-        ordered: Mutex::default(),
+        rollback_lock: Arc::default(),
+        pending_rollback: Mutex::default(),
         waiting_for_save: Mutex::default(),
         has_stopped: AtomicBool::new(false),
         counters: WorldCounters::default(),
@@ -224,8 +233,8 @@ struct Ticker {
     access: AccessList,
     rules: EditRules,
     journal: StoredJournal,
-    /// The roll back that is under way.
-    rolling_back: Option<RunningRollBack>,
+    /// The rollback that is under way.
+    rollback: Option<RunningRollback>,
     patience: Duration,
     seats: BTreeMap<u64, Seat>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
@@ -271,7 +280,7 @@ impl Ticker {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let falling = match server.pieces_fall {
-            true => Some(FallingPieces::restored(store, &mut host, &grid)),
+            true => Some(FallingPieces::restored(store, &mut host, &grid, &rules.protected)),
             false => None,
         };
         let saver = Saver::start(store.clone(), generate.clone());
@@ -285,7 +294,7 @@ impl Ticker {
             access: server.access.clone(),
             rules,
             journal,
-            rolling_back: None,
+            rollback: None,
             patience: server.patience,
             seats: BTreeMap::new(),
             leaving: Vec::new(),
@@ -312,7 +321,7 @@ impl Ticker {
             seat.link.dismiss(STOPPED);
         }
         self.running.has_stopped.store(true, Ordering::Release);
-        self.running.let_go();
+        self.running.release_waiters();
         is_saved
     }
 
@@ -322,8 +331,8 @@ impl Ticker {
             let start = Instant::now();
             self.running.has_input.store(false, Ordering::Release);
             self.tick(start);
-            self.count_tick(start.elapsed());
             self.save_in_background();
+            self.count_tick(start.elapsed());
             // Half of the time is left for what else the machine does.
             let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
             thread::sleep(shortest.saturating_sub(start.elapsed()));
@@ -378,9 +387,10 @@ impl Ticker {
                 HostEvent::Joining { guest, token } => match self.access.right(&token) {
                     Some(right) => {
                         if let Some(seat) = seats.get(&guest) {
-                            info!(world = self.running.name, guest, %right, "joined");
+                            let author = self.access.author(&token, seat.link.peer);
+                            info!(world = self.running.name, guest, %right, %author, "joined");
                             seat.right.set(Some(right));
-                            let _ = seat.author.set(self.access.author(&token, seat.link.peer));
+                            let _ = seat.author.set(author);
                         }
                         self.host.admit(guest, &world);
                     }
@@ -399,18 +409,25 @@ impl Ticker {
                 _ => {}
             }
         }
-        let mut ordered = self.running.ordered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ordered =
+            self.running.pending_rollback.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(order) = ordered.take() {
             let (falling, host, journal) =
                 (self.falling.as_mut(), &mut self.host, &mut self.journal);
-            self.rolling_back = RunningRollBack::start(order, falling, host, &mut world, journal);
+            self.rollback = RunningRollback::start(order, falling, host, &mut world, journal);
         }
         drop(ordered);
-        if let Some(running) = self.rolling_back.take() {
-            self.rolling_back = running.go_on(&mut self.host, &mut world, &mut self.journal);
+        if let Some(running) = self.rollback.take() {
+            let (falling, host, journal) =
+                (self.falling.as_mut(), &mut self.host, &mut self.journal);
+            self.rollback = running.go_on(falling, host, &mut world, journal);
         }
         let since_last = now - std::mem::replace(&mut self.ticked, now);
         if let Some(falling) = &mut self.falling {
+            // While a rollback restores chunk by chunk, all of it would look loose.
+            if self.rollback.is_none() {
+                falling.cut_loose(&mut self.host, &mut world, &mut self.journal);
+            }
             falling.step(&mut self.host, &mut world, &mut self.journal, since_last.as_secs_f32());
         }
         self.transmit(now, now_us);
@@ -445,7 +462,7 @@ impl Ticker {
             } else if seat.right.get().is_none() && now - seat.since > self.patience {
                 self.host.disconnect(guest, "no greeting came in time");
             } else if now - seat.moved > self.patience {
-                self.host.disconnect(guest, "nothing that was sent was taken in time");
+                self.host.disconnect(guest, TOO_SLOW);
             }
         }
         let mut unit = Vec::new();
@@ -515,6 +532,7 @@ impl Ticker {
         if let Some(saved) = self.saver.wait() {
             self.note_saved(saved);
         }
+        self.replace_dead_saver();
         loop {
             if let Some(saved) = self.saver.wait()
                 && !self.note_saved(saved)

@@ -275,7 +275,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for op in &undone {
         players[1].guest.edit(op)?;
     }
-    players[0].guest.undo(false)?;
+    players[0].guest.undo()?;
     play(&mut server, &mut players, &mut now_us, 3.0)?;
 
     // A tower, which the game builds; Ben cuts it.

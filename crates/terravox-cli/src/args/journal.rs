@@ -1,4 +1,4 @@
-//! Arguments of `log` and `roll-back`.
+//! Arguments of `log` and `rollback`.
 
 use super::online::{MetreBox, corners};
 use super::values::integer;
@@ -19,15 +19,15 @@ A line for each edit, the newest first: time (UTC), author, the box that it chan
 cells. The author is the name of the token, else the IP address. The command runs on the machine
 of the server. A server that has tokens wants one for administering.";
 
-/// Help of `roll-back`.
+/// Help of `rollback`.
 pub const ROLL_BACK_HELP: &str = "\
 Example:
-  terravox roll-back localhost --author 192.0.2.7 --since 30m
-  terravox roll-back localhost/caves --in -20,0,-20,20,60,20 --since 1d --token WORD
+  terravox rollback localhost --author 192.0.2.7 --since 30m
+  terravox rollback localhost/caves --in -20,0,-20,20,60,20 --since 1d --token WORD
 
 Every cell that such an edit changed becomes what it was before it, unless another edit changed it
 later. See what is meant with terravox log first. With --in, only cells inside the box are restored.
-A roll back is logged as an edit, too, so it can be rolled back.";
+A rollback is logged as an edit, too, so it can be rolled back.";
 
 /// Which edits are meant: those for which all of it holds.
 #[derive(Clone, Debug, Args)]
@@ -64,9 +64,9 @@ pub struct LogArgs {
     pub token: String,
 }
 
-/// Arguments of `roll-back`.
+/// Arguments of `rollback`.
 #[derive(Debug, Args)]
-pub struct RollBackArgs {
+pub struct RollbackArgs {
     /// The world: HOST[:PORT][/WORLD]
     #[arg(value_name = "ADDRESS")]
     pub address: WorldAddress,

@@ -12,7 +12,7 @@ pub use groups::{
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
-pub use journal::{LogArgs, RollBackArgs, WhichEdits, utc_text};
+pub use journal::{LogArgs, RollbackArgs, WhichEdits, utc_text};
 #[cfg(feature = "server")]
 pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, MetreBox, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
@@ -140,7 +140,7 @@ pub enum Command {
     /// Take edits back in a world that is served, by author, time or place
     #[cfg(feature = "server")]
     #[command(after_help = journal::ROLL_BACK_HELP)]
-    RollBack(RollBackArgs),
+    Rollback(RollbackArgs),
 }
 
 impl Command {
@@ -169,7 +169,7 @@ impl Command {
             #[cfg(feature = "server")]
             Command::Log(_) => "log",
             #[cfg(feature = "server")]
-            Command::RollBack(_) => "roll-back",
+            Command::Rollback(_) => "rollback",
         }
     }
 

@@ -191,12 +191,7 @@ impl<'a> Visit<'a> {
     }
 
     fn start(&mut self, generator: Option<&GeneratorId>) {
-        let seed = generator.and_then(|made| {
-            let is_ours = made.name == Hills::NAME && made.version == Hills::VERSION;
-            let seed = <[u8; 8]>::try_from(made.parameters.as_slice()).ok()?;
-            is_ours.then(|| u64::from_le_bytes(seed))
-        });
-        self.hills = seed.map(Hills::new);
+        self.hills = generator.and_then(GeneratorId::hills);
         let guest = self.client.guest();
         guest.start(self.hills.is_some());
         let (Some(placement), Some(grid)) = (guest.placement(), guest.grid()) else { return };

@@ -1,6 +1,6 @@
-//! `log` and `roll-back`: who changed what in a world that is served, and taking it back.
+//! `log` and `rollback`: who changed what in a world that is served, and taking it back.
 
-use crate::args::{LogArgs, RollBackArgs, WhichEdits, utc_text};
+use crate::args::{LogArgs, RollbackArgs, WhichEdits, utc_text};
 use crate::failure::{CliResult, Failure};
 use crate::report::{Report, grouped};
 use serde_json::json;
@@ -31,7 +31,7 @@ pub fn log(args: &LogArgs) -> CliResult<Report> {
 }
 
 /// Takes edits back.
-pub fn roll_back(args: &RollBackArgs) -> CliResult<Report> {
+pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
     let query = query(&args.which);
     if query == LogQuery::default() {
         let what = "say what is to be rolled back: give --author, --since, --until or --in";
@@ -42,7 +42,7 @@ pub fn roll_back(args: &RollBackArgs) -> CliResult<Report> {
         true => Failure::new(format!("{error}; see terravox log")).after_change(),
         false => Failure::new(error),
     })?;
-    let mut report = Report::new("roll-back");
+    let mut report = Report::new("rollback");
     report.count("edits", "edits", done.edits);
     report.count("cells", "cells restored", done.cells);
     match done.chunks_left_out {

@@ -52,7 +52,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         #[cfg(feature = "server")]
         Command::Log(args) => journal::log(args),
         #[cfg(feature = "server")]
-        Command::RollBack(args) => journal::roll_back(args),
+        Command::Rollback(args) => journal::roll_back(args),
     };
     console.finish(&report?)
 }

@@ -308,12 +308,12 @@ fn who_dug_is_logged_over_a_kill_and_rolled_back_by_command_slow() {
         log(&["--in", "-90,0,-90,-80,90,90", "--since", "1h"])["edits"],
         Value::Array(vec![])
     );
-    folder.refused(&["roll-back", &address], &["--author, --since"]);
-    folder.refused(&["roll-back", &address, "--since", "soon"], &["90s, 10m, 2h"]);
+    folder.refused(&["rollback", &address], &["--author, --since"]);
+    folder.refused(&["rollback", &address, "--since", "soon"], &["90s, 10m, 2h"]);
     folder.refused(&["log", &format!("{address}/caves")], &["no world of this name"]);
     folder.refused(&["log", &address, "--in", "0,0,0,0,0,0"], &["lowest corner first"]);
 
-    let author = ["roll-back", &address, "--author", "127.0.0.1", "--since", "1h"];
+    let author = ["rollback", &address, "--author", "127.0.0.1", "--since", "1h"];
     let done = folder.report(&author);
     assert_eq!((&done["edits"], &done["cells"]), (&1.into(), &edits[0]["cells"]));
     assert_eq!(join(&folder, &address, &view)["digest"], before);

@@ -100,7 +100,7 @@ fn session() -> io::Result<()> {
         }
         if frame == 6 {
             guest.edit(&EditOp::fill_ball(8, [0.0; 3], 3.0)).map_err(io::Error::other)?;
-            guest.undo(false).map_err(io::Error::other)?;
+            guest.undo().map_err(io::Error::other)?;
         }
         sent.clear();
         for unit in units.iter().map(|unit| Some(unit.as_slice())).chain([None]) {

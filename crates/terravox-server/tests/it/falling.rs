@@ -61,9 +61,17 @@ fn build_table(folder: &Path) -> Outcome {
 
 /// Serves it. The world is complete: its floor is known at the start.
 fn serve_table(folder: &Path, access: AccessList) -> Result<Server, Box<dyn Error>> {
+    serve_protected_table(folder, access, vec![])
+}
+
+fn serve_protected_table(
+    folder: &Path,
+    access: AccessList,
+    protected: Vec<Region>,
+) -> Result<Server, Box<dyn Error>> {
     let store = Store::open(folder.join("table.tvx"))?;
     let name = "table".to_owned();
-    let world = ServedWorld { name, store, generate: None, protected: vec![], decide: None };
+    let world = ServedWorld { name, store, generate: None, protected, decide: None };
     let options = ServerOptions { access, ..options(folder) };
     Ok(Server::start(vec![world], options)?)
 }
@@ -92,6 +100,46 @@ fn a_piece_that_is_cut_off_falls_through_a_restart_and_is_ground_again_slow() ->
     Ok(server.stop()?)
 }
 
+fn tokens() -> AccessList {
+    let mut access = AccessList::default();
+    access.add_named("eve's word", Right::Edit, "eve");
+    access.add_named("keeper's word", Right::Administer, "keeper");
+    access
+}
+
+fn with(token: &str) -> ClientOptions {
+    ClientOptions { token: token.into(), ..ClientOptions::default() }
+}
+
+#[test]
+fn nothing_falls_out_of_a_protected_box_or_lies_down_in_one_slow() -> Outcome {
+    let folder = Folder::new("protected");
+    build_table(&folder.0)?;
+    // The plate; then the floor around the pillar.
+    for (height, protected, stays) in [
+        (20.0, Region::new([-2, 36, -5], [10, 41, 5]), true),
+        (30.0, Region::new([-40, -8, -40], [40, 10, 40]), false),
+    ] {
+        let server = serve_protected_table(&folder.0, tokens(), vec![protected])?;
+        let mut eve = Client::connect(&quic(&server), with("eve's word"))?;
+        until(&mut [&mut eve], all_settled)?;
+        let inside = count_rock(&mut eve, protected);
+        eve.guest().edit(&EditOp::dig_ball([0.0, height, 0.0], 4.0))?;
+        until(&mut [&mut eve], all_settled)?;
+        if !stays {
+            until(&mut [&mut eve], |clients| !pieces(clients[0]).is_empty())?;
+            until(&mut [&mut eve], |clients| pieces(clients[0]).is_empty())?;
+        }
+        // A second dig is decided after the search around the first.
+        eve.guest().edit(&EditOp::dig_ball([50.0, 0.0, 50.0], 2.0))?;
+        until(&mut [&mut eve], all_settled)?;
+        assert_eq!(count_rock(&mut eve, protected), inside);
+        assert_eq!(material(&mut eve, [0, 38, 0]), Some(if stays { 8 } else { 0 }));
+        server.stop()?;
+    }
+    Ok(())
+}
+
 #[test]
 fn what_a_dig_let_fall_is_rolled_back_with_it_in_the_air_and_on_the_ground_slow() -> Outcome {
     let folder = Folder::new("fallen");
@@ -100,13 +148,6 @@ fn what_a_dig_let_fall_is_rolled_back_with_it_in_the_air_and_on_the_ground_slow(
         Ok(Store::open(folder.0.join("table.tvx"))?.load()?.grid.digest()?)
     };
     let before = digest()?;
-    let tokens = || {
-        let mut access = AccessList::default();
-        access.add_named("eve's word", Right::Edit, "eve");
-        access.add_named("keeper's word", Right::Administer, "keeper");
-        access
-    };
-    let with = |token: &str| ClientOptions { token: token.into(), ..ClientOptions::default() };
     for has_landed in [false, true] {
         let server = serve_table(&folder.0, tokens())?;
         let mut eve = Client::connect(&quic(&server), with("eve's word"))?;

@@ -1,4 +1,4 @@
-//! Who changed what: the log of a world and roll backs.
+//! Who changed what: the log of a world and rollbacks.
 
 use crate::waves::{Folder, Outcome, material, options, waves, waves_world};
 use std::error::Error;
@@ -159,7 +159,7 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
     }
     assert_eq!(stored(&folder.0)?.digest()?, ground.digest()?);
 
-    // The roll back is rolled back.
+    // The rollback is rolled back.
     let server = serve(&folder.0, tokens())?;
     let keepers = LogQuery { author: Some("keeper".into()), ..LogQuery::default() };
     let again = Client::roll_back(&address(&server), &keeper, &keepers)?;
@@ -187,19 +187,19 @@ fn requests_that_are_invalid_or_not_allowed_are_refused_with_a_reason() -> Outco
     for (line, headers, status, reason) in [
         ("GET /log", keeper, 200, ""),
         ("GET /log/waves?limit=5", keeper, 200, ""),
-        ("POST /roll-back?author=eve", keeper, 200, "edits 0\ncells 0\n"),
+        ("POST /rollback?author=eve", keeper, 200, "edits 0\ncells 0\n"),
         ("GET /log", "", 403, "not known"),
         ("GET /log", "Authorization: Bearer a word\r\n", 403, "not for administering"),
         ("GET /log/caves", keeper, 404, "no world"),
         ("GET /log?since=yesterday", keeper, 400, "Unix time"),
         ("GET /log?who=ada", keeper, 400, "who is unknown"),
-        ("POST /roll-back", keeper, 400, "say what"),
-        ("POST /roll-back?", keeper, 400, "say what"),
-        ("POST /roll-back?author=ada&limit=4", keeper, 400, "no limit"),
-        ("POST /roll-back?in=0,0,0,1,1", keeper, 400, "two corners"),
-        ("GET /roll-back?author=ada", keeper, 405, ""),
-        ("POST /roll-back?author=ada", "", 403, "not known"),
-        ("POST /roll-back?author=ada", "Origin: https://evil.example\r\n", 403, "may not use"),
+        ("POST /rollback", keeper, 400, "say what"),
+        ("POST /rollback?", keeper, 400, "say what"),
+        ("POST /rollback?author=ada&limit=4", keeper, 400, "no limit"),
+        ("POST /rollback?in=0,0,0,1,1", keeper, 400, "two corners"),
+        ("GET /rollback?author=ada", keeper, 405, ""),
+        ("POST /rollback?author=ada", "", 403, "not known"),
+        ("POST /rollback?author=ada", "Origin: https://evil.example\r\n", 403, "may not use"),
         ("GET /log", "X-Forwarded-For: 192.0.2.7\r\n", 403, "machine of the server"),
     ] {
         let text = request(&server, line, headers)?;

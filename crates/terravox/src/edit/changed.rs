@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The cells that one edit changed, as they were before it. Copies share memory.
 ///
 /// [`History::take_last_change`](super::History::take_last_change) returns them, and
-/// [`RollBack::step`](super::RollBack::step).
+/// [`Rollback::step`](super::Rollback::step).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ChangedCells {
     /// In the order in which they were made, at least one cell in each. Where two share a cell, the

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-/// Bytes of memory that a roll back needs for each chunk of an edit.
+/// Bytes of memory that a rollback needs for each chunk of an edit.
 const BYTES_PER_CHUNK: u64 = 16;
 
 /// One edit in a [`Journal`]. Copies share memory.
@@ -33,7 +33,7 @@ impl JournalEntry {
         JournalEntry { number, author, time, region, cells, before }
     }
 
-    /// Bytes of memory, with those that a roll back needs for it.
+    /// Bytes of memory, with those that a rollback needs for it.
     fn bytes(&self) -> usize {
         let chunks = self.before.chunk_count().saturating_mul(BYTES_PER_CHUNK);
         let chunks = usize::try_from(chunks).unwrap_or(usize::MAX / 2);
@@ -51,12 +51,12 @@ pub struct JournalFilter {
     pub since: Option<u64>,
     /// Made before then, Unix time in seconds.
     pub until: Option<u64>,
-    /// They changed cells here, in voxels.
+    /// The boxes around the cells that they changed meet this region, in voxels.
     pub region: Option<Region>,
 }
 
 impl JournalFilter {
-    /// Whether an entry is meant. A region meets that of the entry, perhaps not its cells.
+    /// Whether an entry is meant.
     pub fn matches(&self, entry: &JournalEntry) -> bool {
         self.author.as_deref().is_none_or(|author| author == &*entry.author)
             && self.since.is_none_or(|since| since <= entry.time)
@@ -67,11 +67,11 @@ impl JournalFilter {
 
 /// Who changed what, and when: edits with the cells as they were before, within a budget of bytes.
 ///
-/// A [`RollBack`](super::RollBack) takes back those of an author, a region or a time. All edits of
-/// a grid should be recorded: an edit that is not can be overwritten by a roll back.
+/// A [`Rollback`](super::Rollback) takes back those of an author, a region or a time. All edits of
+/// a grid should be recorded: an edit that is not can be overwritten by a rollback.
 ///
 /// ```
-/// use terravox::edit::{EditOp, Editor, History, Journal, JournalFilter, RollBack};
+/// use terravox::edit::{EditOp, Editor, History, Journal, JournalFilter, Rollback};
 /// use terravox::voxel::{GridOptions, VoxelGrid};
 ///
 /// let mut grid = VoxelGrid::new(GridOptions::default());
@@ -88,8 +88,8 @@ impl JournalFilter {
 ///
 /// // What Bob dug is filled again, but for the cells that Ada has changed since.
 /// let bob = JournalFilter { author: Some("bob".into()), ..JournalFilter::default() };
-/// let mut roll_back = RollBack::new(journal.entries(..).cloned(), bob);
-/// while let Some(changed) = roll_back.step(&journal, &mut grid)? {
+/// let mut rollback = Rollback::new(journal.entries(..).cloned(), bob);
+/// while let Some(changed) = rollback.step(&journal, &mut grid)? {
 ///     journal.record("keeper", 400, changed); // so it can be rolled back, too
 /// }
 /// assert_eq!(grid.cell([2, 0, 0].into())?.material, 8);
@@ -176,7 +176,7 @@ impl Journal {
         self.entries.range(from.min(to)..to)
     }
 
-    /// Size of all entries, bytes, with what a roll back of them needs.
+    /// Size of all entries, bytes, with what a rollback of them needs.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

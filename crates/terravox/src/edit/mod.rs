@@ -2,7 +2,7 @@
 //!
 //! An edit is plain data, an [`EditOp`]: it can be stored, sent, replayed and undone, and
 //! gives the same cells on every machine. [`Editor`] applies it to a grid; a [`History`] records
-//! what was there. A [`Journal`] also records who did it, for a [`RollBack`]. Operations use the public API only, as tools of your own can
+//! what was there. A [`Journal`] also records who did it, for a [`Rollback`]. Operations use the public API only, as tools of your own can
 //! (`examples/custom_tool.rs`).
 //!
 //! ```
@@ -36,7 +36,7 @@ mod op;
 mod patch;
 mod path;
 mod prices;
-mod roll_back;
+mod rollback;
 mod rows;
 mod saved;
 mod saved_journal;
@@ -58,7 +58,7 @@ pub use journal::{Journal, JournalEntry, JournalFilter};
 pub use limits::{EditCost, EditLimits};
 pub use mask::EditMask;
 pub use op::{Action, BrushOp, CopyOp, EditOp, PasteOp};
-pub use roll_back::RollBack;
+pub use rollback::Rollback;
 pub use saved::{HistoryError, HistoryErrorKind};
 pub use saved_journal::JournalError;
 pub(crate) use undo::HistoryStamp;

@@ -118,7 +118,7 @@ impl Guest {
         lost.iter().for_each(|prediction| self.note_ended(prediction.region));
         if let Some(replica) = &mut self.replica {
             replica.blocks.retain(|_, state| *state != BlockState::Wanted);
-            replica.blocks.values_mut().for_each(|state| *state = BlockState::Stale);
+            replica.blocks.values_mut().for_each(|state| *state = state.stale());
             replica.recent.clear();
             replica.outdated.clear();
         }
@@ -171,7 +171,8 @@ impl Guest {
         self.pipe.wake_us()
     }
 
-    /// Returns what happened since the last call, oldest first.
+    /// Returns what happened since the last call, oldest first. Call it after each [`Guest::update`]:
+    /// events are kept until then.
     pub fn events(&mut self) -> impl Iterator<Item = GuestEvent> + use<> {
         std::mem::take(&mut self.events).into_iter()
     }
@@ -258,8 +259,8 @@ impl Guest {
     /// are rounded to 1/256 voxel. Returns its number, by which events name it.
     ///
     /// # Errors
-    /// [`EditError`]; nothing is then sent. An operation of more than 128 KiB is
-    /// [invalid](EditError::Invalid).
+    /// [`EditError`]; nothing is then sent. [`EditError::Invalid`] also for an operation of more than
+    /// 128 KiB, before [`Guest::start`], and while 256 operations wait for the host.
     pub fn edit(&mut self, op: &EditOp) -> Result<u64, EditError> {
         let op = rounded_op(op);
         let replica = self.check_ready()?;
@@ -277,12 +278,25 @@ impl Guest {
         Ok(number)
     }
 
-    /// Asks the host to undo the last stroke of this guest, or to redo it. Returns its number. The host
-    /// refuses if there is none: it remembers strokes for as long as the link lasts.
+    /// Asks the host to undo the last stroke of this guest. Returns its number. The host refuses if there
+    /// is none: it remembers strokes for as long as the link lasts.
     ///
     /// # Errors
-    /// [`EditError::Invalid`] as for [`Guest::edit`]; nothing is then sent.
-    pub fn undo(&mut self, is_redo: bool) -> Result<u64, EditError> {
+    /// [`EditError::Invalid`] before [`Guest::start`], and while 256 operations wait for the host;
+    /// nothing is then sent.
+    pub fn undo(&mut self) -> Result<u64, EditError> {
+        self.ask_history(false)
+    }
+
+    /// Asks the host to redo the stroke that this guest undid last, as [`Guest::undo`].
+    ///
+    /// # Errors
+    /// As [`Guest::undo`].
+    pub fn redo(&mut self) -> Result<u64, EditError> {
+        self.ask_history(true)
+    }
+
+    fn ask_history(&mut self, is_redo: bool) -> Result<u64, EditError> {
         self.check_ready()?;
         let number = self.next_number;
         self.next_number += 1;
@@ -369,15 +383,7 @@ impl Guest {
 
     fn take(&mut self, message: ToGuest, generate: Generate<'_>) -> Result<(), String> {
         if let ToGuest::Welcome(info) = message {
-            if self.is_started {
-                return Err("a second welcome".to_owned());
-            }
-            let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };
-            placement.check().map_err(|error| error.to_string())?;
-            let (guest, generator) = (info.author, info.generator.clone());
-            self.events.push_back(GuestEvent::Welcome { guest, generator });
-            self.info = Some(info);
-            return Ok(());
+            return self.take_welcome(info);
         }
         let Some(replica) = &mut self.replica else {
             return Err("a message before the start".to_owned());
@@ -416,6 +422,18 @@ impl Guest {
             ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
             ToGuest::Welcome(_) => {}
         }
+        Ok(())
+    }
+
+    fn take_welcome(&mut self, info: Box<WorldInfo>) -> Result<(), String> {
+        if self.is_started {
+            return Err("a second welcome".to_owned());
+        }
+        let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };
+        placement.check().map_err(|error| error.to_string())?;
+        let (guest, generator) = (info.author, info.generator.clone());
+        self.events.push_back(GuestEvent::Welcome { guest, generator });
+        self.info = Some(info);
         Ok(())
     }
 
@@ -464,7 +482,8 @@ impl Guest {
         self.replica.iter().flat_map(|replica| replica.blocks.keys().copied())
     }
 
-    /// Whether the cells of a block are here.
+    /// Whether the cells of a block are here, or the generator makes them. After a break of the link,
+    /// they may be older than the host's.
     pub fn has(&self, block: MipBlock) -> bool {
         let state = self.replica.as_ref().and_then(|replica| replica.blocks.get(&block));
         state.is_some_and(|state| *state != BlockState::Wanted)
@@ -473,8 +492,8 @@ impl Guest {
     /// Whether all blocks that are wanted are here.
     pub fn is_complete(&self) -> bool {
         self.replica.as_ref().is_some_and(|replica| {
-            let missing = [BlockState::Wanted, BlockState::Stale];
-            replica.blocks.values().all(|state| !missing.contains(state))
+            let is_current = [BlockState::Cells, BlockState::Ground];
+            replica.blocks.values().all(|state| is_current.contains(state))
         })
     }
 

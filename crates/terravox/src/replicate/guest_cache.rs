@@ -37,7 +37,7 @@ impl Guest {
         let (mut cells, mut code) = (DenseBox::default(), Vec::new());
         for (&block, state) in blocks {
             code.clear();
-            if *state != BlockState::Ground && replica.read_own(block, &mut cells) {
+            if state.stale() == BlockState::Stale && replica.read_own(block, &mut cells) {
                 coder.encode_box(&cells, &mut code);
             }
             put_block(block, &mut out);
@@ -47,7 +47,8 @@ impl Guest {
     }
 
     /// Takes what [`Guest::cache`] returned in an earlier visit, before [`Guest::start`]: of the blocks
-    /// in it, only those are sent that changed since. If the world is another one now, it is dropped.
+    /// in it, only those are sent that changed since. It is dropped if scale, origin, materials or coarsest
+    /// mip of the world are others now.
     /// Takes memory in proportion to the cells, at most 16,384 blocks.
     ///
     /// # Errors
@@ -82,14 +83,16 @@ fn read_cache(bytes: &[u8]) -> Result<Replica, MessageError> {
         if block.mip > info.max_mip || block.mip < info.max_mip && !is_below {
             return input.wrong("a block without the coarser ones over it");
         }
+        let mut state = BlockState::StaleGround;
         if !code.is_empty() {
+            state = BlockState::Stale;
             let mut cells = DenseBox::new(block.cells());
             match (BitRle { kinds: &kinds }).decode_box(code, &mut cells) {
                 Ok(read) if read == code.len() => replica.put(block, &cells),
                 _ => return input.wrong("the cells of a block are invalid"),
             }
         }
-        replica.blocks.insert(block, BlockState::Stale);
+        replica.blocks.insert(block, state);
     }
     input.finish()?;
     Ok(replica)

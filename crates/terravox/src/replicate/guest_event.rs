@@ -28,7 +28,9 @@ pub enum GuestEvent {
         /// Why, for a person to read.
         reason: String,
     },
-    /// Someone else changed the world here.
+    /// An operation of another was applied here, or one that the host applied instead of one of this
+    /// guest. Changes that come as cells give no event: of large operations, undo and redo, and of those
+    /// that reach beyond what is held.
     Edited {
         /// Who: the number of a guest, or 0 for the game.
         author: u64,

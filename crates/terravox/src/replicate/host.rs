@@ -60,9 +60,9 @@ pub enum HostEvent {
         /// Its token.
         token: Vec<u8>,
     },
-    /// An operation of a guest was applied.
+    /// An operation of a guest, or of [`Host::edit`], was applied.
     Edited {
-        /// Its number.
+        /// The number of the guest; 0 for [`Host::edit`].
         guest: u64,
         /// The operation as it was applied, in voxels; `None` for undo and redo.
         op: Option<Box<EditOp>>,
@@ -184,7 +184,9 @@ impl Host {
     /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason.
     pub fn disconnect(&mut self, guest: u64, reason: &str) {
         if let Some(entry) = self.guests.remove(&guest) {
-            entry.figure.map(|number| self.bodies.remove(number));
+            if let Some(number) = entry.figure {
+                self.bodies.remove(number);
+            }
             self.order.retain(|&other| other != guest);
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
@@ -194,7 +196,8 @@ impl Host {
         }
     }
 
-    /// Returns what happened since the last call, oldest first.
+    /// Returns what happened since the last call, oldest first. Call it after each [`Host::tick`]: events
+    /// are kept until then.
     pub fn events(&mut self) -> impl Iterator<Item = HostEvent> + use<> {
         std::mem::take(&mut self.events).into_iter()
     }
@@ -235,6 +238,7 @@ impl Host {
     pub fn tick(&mut self, world: &mut HostWorld<'_>, now_us: u64) {
         let most = if world.grid.unlisted() == UnlistedChunks::Air { MAX_MIP } else { MAX_FAR_MIP };
         assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
+        self.truth.trim(world.grid);
         for guest in self.order.clone() {
             if let Err(reason) = self.serve(guest, world, now_us) {
                 self.disconnect(guest, &reason);
@@ -281,13 +285,18 @@ impl Host {
         self.truth.follow(world, region)
     }
 
-    /// Applies an operation of the game itself, in voxels, and tells all guests.
+    /// Applies an operation of the game itself, in voxels, and tells all guests. It is within
+    /// [`HostOptions::edit_limits`], too. [`HostEvent::Edited`] has it as of guest 0.
     ///
     /// # Errors
     /// Why it was refused, for a person to read; nothing is then changed.
     pub fn edit(&mut self, world: &mut HostWorld<'_>, op: &EditOp) -> Result<EditSummary, String> {
-        let (summary, read) = self.apply(world, op, None)?;
+        let mut history = History::new(0);
+        let (summary, read) = self.apply(world, op, Some(&mut history))?;
         self.announce(world, Author { guest: 0, has_op: false }, op, &summary, read);
+        let (op, region) = (Some(Box::new(op.clone())), summary.region);
+        let before = history.take_last_change();
+        self.events.push_back(HostEvent::Edited { guest: 0, op, region, before });
         Ok(summary)
     }
 
@@ -415,7 +424,7 @@ impl Host {
                 true => history.redo(world.grid),
             };
             match swapped {
-                // Each chunk once: it is then held.
+                // Each chunk once: it is then held, at least until the next tick.
                 Err(EditError::NotHeld(missing)) => {
                     self.truth.load(world, missing.chunk.region()).map_err(unavailable)?;
                 }

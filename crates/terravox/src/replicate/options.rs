@@ -13,7 +13,7 @@ pub struct HostOptions {
     pub generator: Option<GeneratorId>,
     /// Most blocks that one guest may hold.
     pub max_blocks: usize,
-    /// What one operation of a guest may cost.
+    /// What one operation may cost, of a guest or of [`Host::edit`](super::Host::edit).
     pub edit_limits: EditLimits,
     /// Operations a second that a guest may send for long; twice as many at once.
     pub edits_per_s: u32,

@@ -470,7 +470,7 @@ impl Pipe {
         }
     }
 
-    /// Once a round trip: doubles the window while all arrives, shrinks it where a tenth is lost.
+    /// Once a round trip: grows the window by half while all arrives, shrinks it where a tenth is lost.
     fn adapt_window(&mut self) {
         if self.largest_acked.is_none_or(|acked| acked < self.sample.end) {
             return;

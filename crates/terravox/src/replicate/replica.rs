@@ -20,10 +20,23 @@ pub(super) enum BlockState {
     Wanted,
     /// Cells from before the link broke, asked for again.
     Stale,
+    /// As the generator made it before the link broke, asked for again.
+    StaleGround,
     /// As the generator makes it, and not made yet.
     Ground,
     /// Cells of its own.
     Cells,
+}
+
+impl BlockState {
+    /// The state after the link broke.
+    pub fn stale(self) -> BlockState {
+        match self {
+            BlockState::Ground | BlockState::StaleGround => BlockState::StaleGround,
+            BlockState::Cells | BlockState::Stale => BlockState::Stale,
+            BlockState::Wanted => BlockState::Wanted,
+        }
+    }
 }
 
 const NO_GROUND: &str = "the generator does not make this ground";
@@ -160,7 +173,9 @@ impl Replica {
     pub fn read(&self, block: MipBlock, generate: Generate<'_>, out: &mut DenseBox) -> bool {
         match self.blocks.get(&block) {
             None | Some(BlockState::Wanted) => false,
-            Some(BlockState::Ground) => self.generate(block, generate, out),
+            Some(BlockState::Ground | BlockState::StaleGround) => {
+                self.generate(block, generate, out)
+            }
             Some(BlockState::Stale | BlockState::Cells) => self.read_own(block, out),
         }
     }
@@ -412,10 +427,10 @@ impl Replica {
     /// Notes that the cells of blocks are right.
     pub fn take_unchanged(&mut self, blocks: &[MipBlock]) {
         for block in blocks {
-            if let Some(state) = self.blocks.get_mut(block)
-                && *state == BlockState::Stale
-            {
-                *state = BlockState::Cells;
+            match self.blocks.get_mut(block) {
+                Some(state @ BlockState::Stale) => *state = BlockState::Cells,
+                Some(state @ BlockState::StaleGround) => *state = BlockState::Ground,
+                _ => {}
             }
         }
     }

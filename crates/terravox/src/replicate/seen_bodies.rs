@@ -133,7 +133,12 @@ impl SeenBodies {
                 continue;
             }
             if seen.changed != entry.changed && room.bulk_bytes >= entry.body.bytes.len() {
-                self.bytes = self.bytes - seen.bytes + entry.body.bytes.len();
+                let bytes = self.bytes - seen.bytes + entry.body.bytes.len();
+                if bytes > MAX_SEEN_BYTES {
+                    gone.push(number);
+                    continue;
+                }
+                self.bytes = bytes;
                 *seen = SeenBody::new(entry, room);
                 news.bulk.push(message_of(number, entry, room.after));
             } else if seen.end <= room.acked && seen.moved != entry.moved {

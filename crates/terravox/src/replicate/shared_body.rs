@@ -1,5 +1,6 @@
 //! Bodies that a host shows to its guests: loose pieces, figures of players, and what a game adds.
 
+use super::pose_wire::WirePose;
 use super::wire::{Input, MessageError, put_bytes, put_region_in, put_signed, put_varint};
 use crate::bodies::{BodyPose, LooseBody};
 use crate::codec::BitRle;
@@ -60,11 +61,12 @@ impl SharedBody {
 
     /// Returns a loose piece with its cells as bytes, or `None` if these are more than
     /// [`SharedBody::MAX_BYTES`], or lie in more than 256 chunks or more than 64 chunks apart: write such
-    /// a piece back. 32,768 cells nearly always fit.
+    /// a piece back. 32,768 cells nearly always fit. Also `None` if the pose is invalid.
     pub fn loose(body: &LooseBody, pose: BodyPose) -> Option<SharedBody> {
         let chunks = body.grid.chunks();
         let is_near = |v: i32| (-MAX_CHUNK_OFFSET..MAX_CHUNK_OFFSET).contains(&v);
-        if chunks.len() > MAX_CHUNKS
+        if WirePose::of(&pose).is_none()
+            || chunks.len() > MAX_CHUNKS
             || !chunks.iter().all(|c| [c.x, c.y, c.z].into_iter().all(is_near))
         {
             return None;

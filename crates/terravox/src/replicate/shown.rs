@@ -14,8 +14,12 @@ impl Guest {
         let block = request.block();
         let Some(replica) = &self.replica else { return request.set_missing() };
         match replica.blocks.get(&block) {
-            Some(BlockState::Ground) if replica.maker.makes_ground => generate(request),
-            Some(BlockState::Ground) => request.fill(AIR),
+            Some(BlockState::Ground | BlockState::StaleGround) => {
+                match replica.maker.makes_ground {
+                    true => generate(request),
+                    false => request.fill(AIR),
+                }
+            }
             Some(BlockState::Cells | BlockState::Stale) => {
                 if !replica.read(block, &generate, request.cells()) {
                     request.set_missing();

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// The world of a [`Host`](super::Host), for one call: cells, ground, and what the game decides.
 pub struct HostWorld<'a> {
     /// The cells. Chunks that are unknown are filled by `ground` when an edit needs them, and leave
-    /// again when thousands of others were.
+    /// again in a later tick when thousands of others were.
     pub grid: &'a mut VoxelGrid,
     /// Where voxels lie.
     pub placement: Placement,
@@ -96,7 +96,7 @@ impl Truth {
     }
 
     /// Makes sure that all chunks of a region, in voxels, are held. Returns the first that cannot
-    /// be had. Chunks that were loaded leave again when many others were.
+    /// be had.
     pub fn load(&mut self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
         let mut cells = DenseBox::default();
         for chunk in region.blocks::<5>() {
@@ -109,15 +109,19 @@ impl Truth {
             world.grid.load(&cells);
             self.loaded.push_back(chunk);
         }
-        // One that is not saved stays, and is asked again later.
+        Ok(())
+    }
+
+    /// Lets the chunks go that were loaded first, if there are many. One that is not saved stays, and is
+    /// asked again later.
+    pub fn trim(&mut self, grid: &mut VoxelGrid) {
         for _ in MAX_LOADED..self.loaded.len() {
             if let Some(chunk) = self.loaded.pop_front()
-                && (!region.intersect(chunk.region()).is_empty() || !world.grid.forget(chunk))
+                && !grid.forget(chunk)
             {
                 self.loaded.push_back(chunk);
             }
         }
-        Ok(())
     }
 
     /// Follows an edit of a region, in voxels: coarse cells over all chunks that it touches are

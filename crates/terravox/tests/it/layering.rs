@@ -37,7 +37,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
             "bodies",
         ],
     ),
-    ("replicate", &["voxel", "codec", "edit", "bodies", "terrain"]),
+    ("replicate", &["voxel", "codec", "generate", "edit", "bodies", "terrain"]),
 ];
 
 fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {

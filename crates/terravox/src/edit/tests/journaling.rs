@@ -1,4 +1,4 @@
-//! Journals and roll backs, against full copies of the world before each edit.
+//! Journals and rollbacks, against full copies of the world before each edit.
 
 use super::*;
 use crate::voxel::ChunkPos;
@@ -164,7 +164,7 @@ impl JournaledWorld {
             && filter.until.is_none_or(|until| edit.time < until)
     }
 
-    /// All cells after a roll back, cell by cell.
+    /// All cells after a rollback, cell by cell.
     fn rolled_back(&self, filter: &JournalFilter) -> DenseBox {
         let now = reachable(&self.grid);
         let mut after = now.clone();
@@ -189,7 +189,7 @@ impl JournaledWorld {
         filter: &JournalFilter,
         mut meanwhile: impl FnMut(&mut JournaledWorld, usize),
     ) -> u64 {
-        let mut job = RollBack::new(self.journal.entries(..).cloned(), filter.clone());
+        let mut job = Rollback::new(self.journal.entries(..).cloned(), filter.clone());
         let (mut step, mut changed) = (0, ChangedCells::default());
         loop {
             meanwhile(self, step);
@@ -215,7 +215,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_roll_back_does_what_the_slow_twin_does_and_can_be_rolled_back_slow(
+    fn a_rollback_does_what_the_slow_twin_does_and_can_be_rolled_back_slow(
         deeds in deeds(), filter in filter(), wet: bool,
     ) {
         let mut world = JournaledWorld::new(wet);
@@ -240,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_edited_during_a_roll_back_stays_slow(
+    fn what_is_edited_during_a_rollback_stays_slow(
         deeds in deeds(), own in 0..3usize, later in proptest::collection::vec((0..9usize, brush_op()), 1..3),
         wet: bool,
     ) {
@@ -298,7 +298,7 @@ proptest! {
                 let again = Journal::decode(&encoded).expect("our own bytes");
                 prop_assert_eq!(&again, &entries);
                 // What is read can be rolled back.
-                let mut job = RollBack::new(entries, JournalFilter::default());
+                let mut job = Rollback::new(entries, JournalFilter::default());
                 while let Ok(Some(_)) = job.step(&Journal::new(0), &mut world.grid) {}
             }
             Err(error) => prop_assert!(error.offset <= bytes.len(), "{}", error),
@@ -357,7 +357,7 @@ fn the_oldest_entries_are_dropped_beyond_the_budget() {
 }
 
 #[test]
-fn a_roll_back_names_the_chunk_that_it_needs_and_goes_on_once_it_is_held() {
+fn a_rollback_names_the_chunk_that_it_needs_and_goes_on_once_it_is_held() {
     let unlisted = UnlistedChunks::Unknown;
     let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
     let ground = DenseBox::new(Region::new([-32; 3], [32; 3]));
@@ -369,7 +369,7 @@ fn a_roll_back_names_the_chunk_that_it_needs_and_goes_on_once_it_is_held() {
     journal.record("ada", 1, history.take_last_change());
     let snapshot = grid.snapshot();
     let mut other = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
-    let mut job = RollBack::new(journal.entries(..).cloned(), JournalFilter::default());
+    let mut job = Rollback::new(journal.entries(..).cloned(), JournalFilter::default());
     let (mut needed, mut skipped) = (0, 0);
     loop {
         match job.step(&journal, &mut other) {

@@ -226,3 +226,21 @@ fn what_is_no_loose_piece_is_refused() {
     let long = LooseBody::new(long, [0, 0, 0].into()).expect("all is held");
     assert!(SharedBody::loose(&long, long.first_pose()).is_none());
 }
+
+#[test]
+fn bodies_that_grow_beyond_what_a_guest_may_see_do_not_cost_it_its_link() {
+    let mut game = Simulation::new(true, 3);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    let bodies: Vec<u64> = (0..300).map(|_| game.host.add_body(crate_at([1.0; 3]))).collect();
+    game.settle(500);
+    assert_eq!(game.players[0].guest.bodies().count(), 300);
+    for body in bodies {
+        assert!(game.host.change_body(body, &[7; SharedBody::MAX_BYTES]));
+    }
+    for _ in 0..600 {
+        game.step();
+    }
+    let bytes: usize = game.players[0].guest.bodies().map(|(_, body)| body.bytes.len()).sum();
+    // Of 18.75 MiB, 16 can be seen.
+    assert!((15 << 20..=16 << 20).contains(&bytes), "{bytes}");
+}

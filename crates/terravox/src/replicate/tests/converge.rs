@@ -2,7 +2,7 @@
 
 use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::EditOp;
-use crate::replicate::{LinkKind, LinkOptions, Verdict};
+use crate::replicate::{HostEvent, LinkKind, LinkOptions, Verdict};
 use crate::terrain::{Budget, Terrain, TerrainOptions, Viewer};
 use crate::voxel::{ChunkState, DenseBox, MipBlock, Region};
 
@@ -56,8 +56,8 @@ fn play(seed: u64) {
                 game.reconnect(player, link, seed + random.below(1000));
             }
             1..4 => game.players[player].eye = eye.map(|v| v + random.between(-12.0, 12.0)),
-            4 => drop(game.players[player].guest.undo(false)),
-            5 => drop(game.players[player].guest.undo(true)),
+            4 => drop(game.players[player].guest.undo()),
+            5 => drop(game.players[player].guest.redo()),
             6 => {
                 let op = random_op(&mut random, [eye[0], 0.0, eye[2]]);
                 let edited = game.with_world(|host, world| host.edit(world, &op));
@@ -232,4 +232,42 @@ fn a_block_at_the_limit_of_the_world_can_be_wanted() {
     game.join(LinkKind::Reliable, good_link(), [far, -far, far], 1);
     game.settle(500);
     assert!(game.players[0].guest.blocks().all(MipBlock::within_limits));
+}
+
+#[test]
+fn what_was_here_can_still_be_read_while_the_link_is_broken() {
+    for has_generator in [false, true] {
+        let mut game = Simulation::new(has_generator, 3);
+        game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+        game.settle(2000);
+        let mut before = DenseBox::default();
+        let cells = |game: &Simulation, block, out: &mut DenseBox| {
+            assert!(game.players[0].guest.has(block));
+            assert!(game.players[0].guest.read(block, hills, out), "{block}");
+        };
+        let blocks: Vec<_> = game.players[0].guest.blocks().collect();
+        let held = Vec::from_iter(blocks.iter().map(|&block| {
+            cells(&game, block, &mut before);
+            before.clone()
+        }));
+        game.reconnect(0, good_link(), 77);
+        for (&block, held) in blocks.iter().zip(&held) {
+            cells(&game, block, &mut before);
+            assert!(before == *held, "{block}");
+        }
+        game.settle(2000);
+    }
+}
+
+#[test]
+fn edits_of_the_game_itself_can_be_logged() {
+    let mut game = Simulation::new(true, 3);
+    game.with_world(|host, world| {
+        let dug = host.edit(world, &EditOp::dig_ball([0.0; 3], 5.0)).expect("it is allowed");
+        let events = Vec::from_iter(host.events());
+        let [HostEvent::Edited { guest: 0, op: Some(_), region, before }] = &events[..] else {
+            panic!("{events:?}");
+        };
+        assert_eq!((*region, before.region()), (dug.region, dug.region));
+    });
 }

@@ -1,7 +1,7 @@
 //! A journal of what guests do, and rolling it back while they are there.
 
 use super::simulation::{Simulation, hills};
-use crate::edit::{EditOp, Journal, JournalFilter, RollBack};
+use crate::edit::{EditOp, Journal, JournalFilter, Rollback};
 use crate::replicate::{Host, HostOptions, LinkKind, LinkOptions};
 use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{DenseBox, Region, VoxelGrid};
@@ -13,7 +13,7 @@ fn roll_back(game: &mut Simulation, author: u64) -> u64 {
         journal.record(&guest.to_string(), time, before);
     }
     let filter = JournalFilter { author: Some(author.to_string()), ..JournalFilter::default() };
-    let mut job = RollBack::new(journal.entries(..).cloned(), filter);
+    let mut job = Rollback::new(journal.entries(..).cloned(), filter);
     let mut loaded = 0;
     game.with_world(|host, world| {
         loop {
@@ -49,7 +49,7 @@ fn play(history_bytes: usize) -> Simulation {
         game.players[player].guest.edit(&op).expect("a sound edit");
         game.settle(2000);
     }
-    game.players[0].guest.undo(false).expect("it has started");
+    game.players[0].guest.undo().expect("it has started");
     game.settle(2000);
     game
 }

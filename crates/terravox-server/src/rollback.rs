@@ -1,18 +1,19 @@
-//! A roll back that was ordered, in slices beside the ticks of a world.
+//! A rollback that was ordered, in slices beside the ticks of a world.
 
 use crate::falling::FallingPieces;
 use crate::journal::{StoredJournal, oldest_first};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use terravox::edit::{ChangedCells, JournalFilter, RollBack};
+use terravox::edit::{ChangedCells, JournalFilter, Rollback};
 use terravox::replicate::{Host, HostWorld};
+use terravox::voxel::Region;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tracing::warn;
 
-/// Time that a roll back may take in a tick; the last step of a tick may take longer.
+/// Time that a rollback may take in a tick; the last step of a tick may take longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(5);
 
-/// What a roll back did.
+/// What a rollback did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RolledBack {
     /// How many edits matched.
@@ -41,8 +42,8 @@ impl RolledBack {
     }
 }
 
-/// A roll back that someone waits for.
-pub(crate) struct RollBackOrder {
+/// A rollback that someone waits for.
+pub(crate) struct RollbackOrder {
     pub filter: JournalFilter,
     /// Who ordered it.
     pub author: String,
@@ -51,46 +52,49 @@ pub(crate) struct RollBackOrder {
     pub one_at_a_time: OwnedMutexGuard<()>,
 }
 
-/// A roll back that is under way in a world. Dropped, it is given up.
-pub(crate) struct RunningRollBack {
-    order: RollBackOrder,
+/// A rollback that is under way in a world. Dropped, it is given up.
+pub(crate) struct RunningRollback {
+    order: RollbackOrder,
     stage: Stage,
     chunks_left_out: u64,
+    /// Where cells were restored.
+    restored: Vec<Region>,
 }
 
 enum Stage {
     /// On another thread: with many edits it takes longer than a tick.
-    Planning(JoinHandle<RollBack>),
-    Restoring(Box<RollBack>),
+    Planning(JoinHandle<Rollback>),
+    Restoring(Box<Rollback>),
 }
 
-impl RunningRollBack {
-    /// Begins a roll back. Pieces in the air that the edits cut loose become ground first.
+impl RunningRollback {
+    /// Begins a rollback. Pieces in the air that the edits cut loose become ground first.
     pub fn start(
-        order: RollBackOrder,
+        order: RollbackOrder,
         falling: Option<&mut FallingPieces>,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
-    ) -> Option<RunningRollBack> {
+    ) -> Option<RunningRollback> {
         if let Some(falling) = falling {
             falling.land(host, world, journal, &order.filter);
         }
         let (shared, filter) = (journal.shared(), order.filter.clone());
-        let planning = thread::Builder::new().name("terravox-roll-back".to_owned());
-        let planning = planning.spawn(move || RollBack::new(oldest_first(&shared), filter));
-        let planning = planning.inspect_err(|error| warn!("a roll back cannot start: {error}"));
+        let planning = thread::Builder::new().name("terravox-rollback".to_owned());
+        let planning = planning.spawn(move || Rollback::new(oldest_first(&shared), filter));
+        let planning = planning.inspect_err(|error| warn!("a rollback cannot start: {error}"));
         let stage = Stage::Planning(planning.ok()?);
-        Some(RunningRollBack { order, stage, chunks_left_out: 0 })
+        Some(RunningRollback { order, stage, chunks_left_out: 0, restored: Vec::new() })
     }
 
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
     pub fn go_on(
         mut self,
+        falling: Option<&mut FallingPieces>,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
-    ) -> Option<RunningRollBack> {
+    ) -> Option<RunningRollback> {
         let mut job = match self.stage {
             Stage::Planning(plan) if !plan.is_finished() => {
                 self.stage = Stage::Planning(plan);
@@ -109,6 +113,7 @@ impl RunningRollBack {
                 Ok(Some(before)) if before.is_empty() => {}
                 Ok(Some(before)) => {
                     host.changed(world, before.region());
+                    self.restored.push(before.region());
                     changed.append(before);
                 }
                 Err(missing) => {
@@ -123,6 +128,10 @@ impl RunningRollBack {
         if !is_done {
             self.stage = Stage::Restoring(job);
             return Some(self);
+        }
+        if let Some(falling) = falling {
+            let author = &self.order.author;
+            self.restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
         }
         let (edits, cells) = (job.edits(), job.cells());
         let rolled_back = RolledBack { edits, cells, chunks_left_out: self.chunks_left_out };

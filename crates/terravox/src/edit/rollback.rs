@@ -28,7 +28,7 @@ const WORK_PER_STEP: u64 = 1 << 17;
 const SPLIT_BYTES: usize = if cfg!(test) { 64 } else { 16 << 10 };
 const SPLIT_BYTES_PER_CHUNK: u64 = if cfg!(test) { 8 } else { 1 << 10 };
 
-/// An edit, as the roll back sees it.
+/// An edit, as the rollback sees it.
 struct KnownEdit {
     before: ChangedCells,
     is_rolled_back: bool,
@@ -37,10 +37,10 @@ struct KnownEdit {
 /// The patches that reach into a chunk, oldest first: numbers of the edit and the patch.
 type PatchList = Vec<(u32, u32)>;
 
-/// A roll back that is under way: restores the cells that some edits of a [`Journal`] changed.
+/// A rollback that is under way: restores the cells that some edits of a [`Journal`] changed.
 ///
 /// The example of [`Journal`] has it. It needs each chunk at mip 0 in the step that writes it.
-pub struct RollBack {
+pub struct Rollback {
     /// Where cells are restored.
     within: Option<Region>,
     /// Oldest first.
@@ -59,12 +59,12 @@ pub struct RollBack {
     new: DenseBox,
 }
 
-impl RollBack {
+impl Rollback {
     /// Plans to roll back those of the entries that a filter matches; the others are left as they
     /// are. `entries` are all of a journal, oldest first. Takes some 50 ns for each chunk of each
     /// edit, and 20 ns for each cell of large ones: with many, plan it on another thread. Entries that
     /// come later are left as they are.
-    pub fn new(entries: impl IntoIterator<Item = JournalEntry>, filter: JournalFilter) -> RollBack {
+    pub fn new(entries: impl IntoIterator<Item = JournalEntry>, filter: JournalFilter) -> Rollback {
         let mut last_number = 0;
         let (mut edits, mut matched) = (Vec::new(), 0);
         for entry in entries {
@@ -91,7 +91,7 @@ impl RollBack {
         }
         let mut chunks = Vec::from_iter(lists.keys().copied());
         chunks.sort_unstable_by_key(|chunk| (chunk.y, chunk.z, chunk.x));
-        let mut roll_back = RollBack {
+        let mut rollback = Rollback {
             within,
             edits: Vec::new(),
             lists,
@@ -104,8 +104,8 @@ impl RollBack {
             old: DenseBox::default(),
             new: DenseBox::default(),
         };
-        edits.into_iter().for_each(|edit| roll_back.add(edit));
-        roll_back
+        edits.into_iter().for_each(|edit| rollback.add(edit));
+        rollback
     }
 
     /// How many entries are rolled back.
@@ -129,7 +129,7 @@ impl RollBack {
     ///
     /// # Errors
     /// [`NotHeld`] if a chunk is not held at mip 0. Load it and call this again, or
-    /// [leave it out](RollBack::skip_chunk).
+    /// [leave it out](Rollback::skip_chunk).
     pub fn step(
         &mut self,
         journal: &Journal,
@@ -153,7 +153,7 @@ impl RollBack {
         restored.map(Some)
     }
 
-    /// Leaves out the chunk that [`RollBack::step`] needs next.
+    /// Leaves out the chunk that [`Rollback::step`] needs next.
     pub fn skip_chunk(&mut self) {
         self.current = None;
     }
@@ -253,7 +253,7 @@ struct ChunkWork {
     within: Region,
     /// The patches that are still to be walked, the newest last.
     left: PatchList,
-    /// Cells that stay as they are, by edits before the roll back and in it.
+    /// Cells that stay as they are, by edits before the rollback and in it.
     claimed: ChunkCellBits,
     claimed_later: ChunkCellBits,
     /// Cells that have a value below.
@@ -296,7 +296,7 @@ impl ChunkWork {
         false
     }
 
-    /// Keeps what an edit during the roll back wrote.
+    /// Keeps what an edit during the rollback wrote.
     fn claim_later(&mut self, patch: &Patch) {
         claim(patch, self.chunk, &mut self.claimed_later);
     }
