@@ -73,7 +73,7 @@ impl ClientError {
         self.is_transient
     }
 
-    /// Whether the server may have done what was asked: the link broke after the request was sent.
+    /// Whether the server may have carried out the request: the link broke after it was sent.
     pub fn is_undecided(&self) -> bool {
         self.is_undecided
     }

@@ -19,6 +19,7 @@ mod rollback;
 mod saver;
 mod server;
 mod server_options;
+mod ticker;
 mod world;
 
 pub use access::{AccessList, Right};

@@ -67,9 +67,25 @@ enum Stage {
     Restoring(Box<Rollback>),
 }
 
+/// Begins a rollback that was ordered, or goes on with the one that is under way; returns it unless it
+/// is done.
+pub(crate) fn go_on(
+    running: Option<RunningRollback>,
+    order: Option<RollbackOrder>,
+    mut falling: Option<&mut FallingPieces>,
+    host: &mut Host,
+    world: &mut HostWorld<'_>,
+    journal: &mut StoredJournal,
+) -> Option<RunningRollback> {
+    let started = order.and_then(|order| {
+        RunningRollback::start(order, falling.as_deref_mut(), host, world, journal)
+    });
+    started.or(running)?.go_on(falling, host, world, journal)
+}
+
 impl RunningRollback {
     /// Begins a rollback. Pieces in the air that the edits cut loose become ground first.
-    pub fn start(
+    fn start(
         order: RollbackOrder,
         falling: Option<&mut FallingPieces>,
         host: &mut Host,
@@ -88,7 +104,7 @@ impl RunningRollback {
     }
 
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
-    pub fn go_on(
+    fn go_on(
         mut self,
         falling: Option<&mut FallingPieces>,
         host: &mut Host,

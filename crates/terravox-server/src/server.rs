@@ -5,7 +5,8 @@ use crate::certificate::{Certificate, Fingerprint, fingerprint};
 use crate::error::ServerError;
 use crate::gate::{ConnectionCounts, Gate};
 use crate::server_options::ServerOptions;
-use crate::world::{self, RunningWorld, ServedWorld};
+use crate::ticker;
+use crate::world::{RunningWorld, ServedWorld};
 use crate::{http, quic};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ impl Server {
         };
         for world in served {
             // On an error, the worlds that have started end.
-            let started = world::start(world, &options);
+            let started = ticker::start(world, &options);
             server.worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
         }
         let running = server.worlds.iter().map(|world| world.0.clone()).collect();

@@ -3,6 +3,7 @@
 use super::body_table::BodyTable;
 use super::delta::part_of;
 use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
+use super::host_event::HostEvent;
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost, Under, WorldInfo};
 use super::options::HostOptions;
@@ -11,7 +12,7 @@ use super::subscription::NextBlock;
 use super::truth::{HostWorld, Truth, digest_of};
 use super::{LinkKind, PipeError, Verdict};
 use crate::codec::BitRle;
-use crate::edit::{ChangedCells, EditError, EditOp, EditSummary, Editor, History};
+use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -47,39 +48,6 @@ const MAX_GREETING: u64 = 4 << 10;
 
 /// Guests that are gone and were not told so yet.
 const MAX_LEAVING: usize = 1024;
-
-/// What happened in a tick, for the game.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum HostEvent {
-    /// A guest presented its access token, empty if it has none: call [`Host::admit`] or
-    /// [`Host::disconnect`].
-    Joining {
-        /// Its number.
-        guest: u64,
-        /// Its token.
-        token: Vec<u8>,
-    },
-    /// An operation of a guest, or of [`Host::edit`], was applied.
-    Edited {
-        /// The number of the guest; 0 for [`Host::edit`].
-        guest: u64,
-        /// The operation as it was applied, in voxels; `None` for undo and redo.
-        op: Option<Box<EditOp>>,
-        /// What changed, in voxels; empty if nothing did.
-        region: Region,
-        /// The cells that changed, as they were before: what a [`Journal`](crate::edit::Journal)
-        /// keeps.
-        before: ChangedCells,
-    },
-    /// A guest is gone.
-    Left {
-        /// Its number.
-        guest: u64,
-        /// Why.
-        reason: String,
-    },
-}
 
 /// The side that has the world. It does no I/O: bytes that arrived go into [`Host::receive`], bytes to
 /// be sent come out of [`Host::transmit`], and [`Host::tick`] does the work in between.

@@ -23,6 +23,7 @@ mod guest_event;
 mod held_bodies;
 mod host;
 mod host_bodies;
+mod host_event;
 mod hosted;
 mod interest;
 mod link;
@@ -43,7 +44,8 @@ mod wire;
 
 pub use guest::Guest;
 pub use guest_event::GuestEvent;
-pub use host::{Host, HostEvent};
+pub use host::Host;
+pub use host_event::HostEvent;
 pub use interest::Interest;
 pub use link::{LinkOptions, VirtualLink};
 pub use message::{GeneratorId, PROTOCOL_VERSION};

@@ -1,0 +1,412 @@
+//! The thread of a world: it ticks the host, and saves in the background.
+
+use crate::access::{AccessList, Right};
+use crate::edit_rules::EditRules;
+use crate::falling::FallingPieces;
+use crate::journal::StoredJournal;
+use crate::link::Link;
+use crate::rollback::{self, RunningRollback};
+use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
+use crate::server_options::ServerOptions;
+use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW};
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use terravox::edit::EditOp;
+use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind};
+use terravox::terrain::{FillRequest, UnsavedChanges};
+use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox_store::StoreError;
+use tracing::{error, info, warn};
+
+/// A tick begins at the latest after this time, and earlier when something arrived.
+const TICK: Duration = Duration::from_millis(33);
+
+/// The shortest time between ticks.
+const SHORTEST_TICK: Duration = Duration::from_millis(4);
+
+/// Starts the thread of a world. It ends after [`RunningWorld::end`], with whether all is saved.
+pub(crate) fn start(
+    served: ServedWorld,
+    options: &ServerOptions,
+) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
+    let ServedWorld { name, store, generate, protected, decide } = served;
+    let rules = EditRules { protected, decide };
+    // Complete worlds never ask.
+    let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
+    let running = Arc::new(RunningWorld::new(name, store, options.journal_bytes));
+    let ticker = Ticker::new(running.clone(), generate, rules, options)?;
+    let named = thread::Builder::new().name("terravox-world".to_owned());
+    let handle = named.spawn(move || ticker.run_to_the_end()).map_err(|source| StoreError::Io {
+        path: running.store.path().to_owned(),
+        doing: "start a thread for",
+        source,
+    })?;
+    running.note_thread(handle.thread().clone());
+    Ok((running, handle))
+}
+
+/// A guest of the host, with its connection.
+struct Seat {
+    link: Arc<Link>,
+    right: Cell<Option<Right>>,
+    /// Its name in the journal, once it is let in.
+    author: OnceCell<String>,
+    since: Instant,
+    /// When the connection last took something, or had nothing to take.
+    moved: Instant,
+}
+
+impl Seat {
+    /// Lets a guest in.
+    fn admit(&self, right: Right, author: String) {
+        self.right.set(Some(right));
+        let _ = self.author.set(author);
+    }
+}
+
+/// What the thread of a world has.
+struct Ticker {
+    running: Arc<RunningWorld>,
+    host: Host,
+    grid: VoxelGrid,
+    /// `None` if pieces do not fall.
+    falling: Option<FallingPieces>,
+    generate: Generate,
+    access: AccessList,
+    rules: EditRules,
+    journal: StoredJournal,
+    /// The rollback that is under way.
+    rollback: Option<RunningRollback>,
+    patience: Duration,
+    seats: BTreeMap<u64, Seat>,
+    /// Guests that are gone, with the reason, whose connections are to be ended.
+    leaving: Vec<(u64, String)>,
+    saver: Saver,
+    /// Who waits for the save that is not begun yet.
+    waiting_for_save: Vec<SavedSender>,
+    began: Instant,
+    /// When the last tick began.
+    ticked: Instant,
+}
+
+impl Ticker {
+    fn new(
+        running: Arc<RunningWorld>,
+        generate: Generate,
+        rules: EditRules,
+        server: &ServerOptions,
+    ) -> Result<Ticker, StoreError> {
+        let mut options = server.host.clone();
+        let store = &running.store;
+        let info = store.info();
+        options.generator = None;
+        let mut edited = Vec::new();
+        let grid = if info.grows() {
+            let materials = info.materials.clone();
+            edited = store.chunks()?;
+            if let Some(made) = &info.generator {
+                options.generator = Some(GeneratorId {
+                    name: made.name.clone(),
+                    version: made.version,
+                    parameters: made.seed.to_le_bytes().to_vec(),
+                });
+            }
+            VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, materials })
+        } else {
+            let loaded = store.load()?;
+            for part in &loaded.bad {
+                warn!(world = running.name, "left out: {part}");
+            }
+            loaded.grid
+        };
+        let mut host = Host::new(options);
+        host.mark_edited(edited);
+        let falling = match server.pieces_fall {
+            true => Some(FallingPieces::restored(store, &mut host, &grid, &rules.protected)),
+            false => None,
+        };
+        let saver = Saver::start(store.clone(), generate.clone());
+        let journal = StoredJournal::read(store, running.journal.clone(), &running.name)?;
+        Ok(Ticker {
+            running,
+            host,
+            grid,
+            falling,
+            generate,
+            access: server.access.clone(),
+            rules,
+            journal,
+            rollback: None,
+            patience: server.patience,
+            seats: BTreeMap::new(),
+            leaving: Vec::new(),
+            saver,
+            waiting_for_save: Vec::new(),
+            began: Instant::now(),
+            ticked: Instant::now(),
+        })
+    }
+
+    /// Runs the world. A panic, of the generator for example, ends it after a last save; its guests
+    /// are told, and other worlds go on.
+    fn run_to_the_end(mut self) -> bool {
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run()));
+        let is_saved = ran.unwrap_or_else(|_| {
+            error!(world = self.running.name, "the world has stopped by a panic; it is saved");
+            let saved = catch_unwind(AssertUnwindSafe(|| self.save_all()));
+            if !matches!(saved, Ok(true)) {
+                error!(world = self.running.name, "the last save failed: edits are lost");
+            }
+            false
+        });
+        for seat in self.seats.values() {
+            seat.link.dismiss(STOPPED);
+        }
+        self.running.note_stopped();
+        is_saved
+    }
+
+    /// Ticks until the world ends; returns whether all is saved.
+    fn run(&mut self) -> bool {
+        while !self.running.is_ending() {
+            let start = Instant::now();
+            self.running.clear_input();
+            self.tick(start);
+            self.save_in_background();
+            self.count_tick(start.elapsed());
+            // Half of the time is left for what else the machine does.
+            let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
+            thread::sleep(shortest.saturating_sub(start.elapsed()));
+            while !self.running.has_input() && start.elapsed() < TICK {
+                thread::park_timeout(TICK.saturating_sub(start.elapsed()));
+            }
+        }
+        for guest in self.seats.keys() {
+            self.host.disconnect(*guest, SERVER_ENDS);
+        }
+        let now = Instant::now();
+        self.transmit(now, (now - self.began).as_micros() as u64);
+        self.save_all()
+    }
+
+    fn count_tick(&self, took: Duration) {
+        let admitted = self.seats.values().filter(|seat| seat.right.get().is_some());
+        self.running.counters.count_tick(took, admitted.count());
+    }
+
+    fn tick(&mut self, now: Instant) {
+        let now_us = (now - self.began).as_micros() as u64;
+        self.seat_arriving(now);
+        self.receive(now_us);
+        let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
+        let ground = |request: &mut FillRequest<'_>| self.running.store.fill(request, generated);
+        let (seats, rules) = (&self.seats, &mut self.rules);
+        let mut decide = |guest: u64, op: &EditOp| {
+            let right = seats.get(&guest).and_then(|seat| seat.right.get());
+            rules.verdict(guest, right, op)
+        };
+        let mut world = HostWorld {
+            grid: &mut self.grid,
+            placement: self.running.store.info().placement(),
+            ground: &ground,
+            generated: &generated,
+            decide: &mut decide,
+        };
+        self.host.tick(&mut world, now_us);
+        for event in self.host.events() {
+            match event {
+                HostEvent::Joining { guest, token } => match self.access.right(&token) {
+                    Some(right) => {
+                        if let Some(seat) = seats.get(&guest) {
+                            let author = self.access.author(&token, seat.link.peer);
+                            info!(world = self.running.name, guest, %right, %author, "joined");
+                            seat.admit(right, author);
+                        }
+                        self.host.admit(guest, &world);
+                    }
+                    None => self.host.disconnect(guest, "this token is not known here"),
+                },
+                HostEvent::Edited { guest, op, region, before } => {
+                    self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
+                    let author = seats.get(&guest).and_then(|seat| seat.author.get());
+                    let author = author.map_or("", String::as_str);
+                    self.journal.record(author, before);
+                    if let Some(falling) = &mut self.falling {
+                        falling.follow_edit(op.as_deref(), region, author);
+                    }
+                }
+                HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
+                _ => {}
+            }
+        }
+        let (host, journal) = (&mut self.host, &mut self.journal);
+        let order = self.running.take_order();
+        let falling = self.falling.as_mut();
+        self.rollback =
+            rollback::go_on(self.rollback.take(), order, falling, host, &mut world, journal);
+        let since_last = now - std::mem::replace(&mut self.ticked, now);
+        if let Some(falling) = &mut self.falling {
+            // While a rollback restores chunk by chunk, all of it would look loose.
+            if self.rollback.is_none() {
+                falling.cut_loose(host, &mut world, journal);
+            }
+            falling.step(host, &mut world, journal, since_last.as_secs_f32());
+        }
+        self.transmit(now, now_us);
+    }
+
+    fn seat_arriving(&mut self, now: Instant) {
+        for link in self.running.take_arriving() {
+            let guest = self.host.connect(LinkKind::Reliable);
+            let (right, author) = (Cell::new(None), OnceCell::new());
+            self.seats.insert(guest, Seat { link, right, author, since: now, moved: now });
+        }
+    }
+
+    fn receive(&mut self, now_us: u64) {
+        for (&guest, seat) in &self.seats {
+            for unit in seat.link.to_world.take() {
+                self.running.counters.units_in.fetch_add(1, Ordering::Relaxed);
+                if self.host.receive(guest, &unit, now_us).is_err() {
+                    // The host has disconnected it; it is told below.
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Hands units to the connections, and ends those that are over.
+    fn transmit(&mut self, now: Instant, now_us: u64) {
+        for (&guest, seat) in &mut self.seats {
+            if seat.link.is_gone() {
+                self.host.disconnect(guest, "the connection is gone");
+            } else if seat.right.get().is_none() && now - seat.since > self.patience {
+                self.host.disconnect(guest, "no greeting came in time");
+            } else if now - seat.moved > self.patience {
+                self.host.disconnect(guest, TOO_SLOW);
+            }
+        }
+        let mut unit = Vec::new();
+        for (&guest, seat) in &mut self.seats {
+            if seat.link.to_peer.is_empty() {
+                seat.moved = now;
+            }
+            while seat.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut unit) {
+                let counters = &self.running.counters;
+                counters.units_out.fetch_add(1, Ordering::Relaxed);
+                counters.bytes_out.fetch_add(unit.len() as u64, Ordering::Relaxed);
+                seat.link.to_peer.push(std::mem::take(&mut unit));
+            }
+        }
+        for event in self.host.events() {
+            if let HostEvent::Left { guest, reason } = event {
+                self.leaving.push((guest, reason));
+            }
+        }
+        for (guest, reason) in self.leaving.drain(..) {
+            if let Some(seat) = self.seats.remove(&guest) {
+                info!(world = self.running.name, guest, peer = %seat.link.peer, reason, "left");
+                seat.link.dismiss(&reason);
+            }
+        }
+    }
+
+    /// Notes what was saved, and begins the next save if it is time.
+    fn save_in_background(&mut self) {
+        if let Some(saved) = self.saver.finished() {
+            self.note_saved(saved);
+        }
+        self.replace_dead_saver();
+        self.waiting_for_save.append(&mut self.running.take_waiting());
+        let counters = &self.running.counters;
+        let edits = counters.edits_applied.load(Ordering::Relaxed);
+        if self.is_saved() {
+            counters.edits_saved.store(edits, Ordering::Release);
+            tell(std::mem::take(&mut self.waiting_for_save), &Ok(()));
+        } else if self.saver.is_ready(!self.waiting_for_save.is_empty()) {
+            self.begin_save(edits);
+        }
+    }
+
+    fn is_saved(&self) -> bool {
+        let are_pieces_saved = self.falling.as_ref().is_none_or(FallingPieces::is_saved);
+        self.grid.is_saved() && self.journal.is_saved() && are_pieces_saved
+    }
+
+    fn begin_save(&mut self, edits: u64) {
+        let waiting = std::mem::take(&mut self.waiting_for_save);
+        let mut unsaved = UnsavedChanges::from(self.grid.unsaved());
+        unsaved.data = self.journal.begin_save();
+        let mut pieces = 0;
+        if let Some(falling) = self.falling.as_ref().filter(|falling| !falling.is_saved()) {
+            let (bodies, state) = falling.to_save(self.running.store.info().placement());
+            (unsaved.bodies, pieces) = (Some(bodies), state);
+        }
+        self.saver.begin(SaveJob { unsaved, edits, pieces, waiting });
+    }
+
+    /// Saves all that is unsaved; returns whether that succeeded.
+    fn save_all(&mut self) -> bool {
+        // One that was begun earlier may fail: what it was to save is saved below.
+        if let Some(saved) = self.saver.wait() {
+            self.note_saved(saved);
+        }
+        self.replace_dead_saver();
+        loop {
+            if let Some(saved) = self.saver.wait()
+                && !self.note_saved(saved)
+            {
+                return false;
+            }
+            if self.replace_dead_saver() {
+                return false;
+            }
+            if self.is_saved() {
+                return true;
+            }
+            self.begin_save(self.running.counters.edits_applied.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Counts a save, and tells who waited for it. Returns whether it succeeded.
+    fn note_saved(&mut self, saved: FinishedSave) -> bool {
+        let counters = &self.running.counters;
+        let FinishedSave { job, result } = saved;
+        self.journal.end_save(result.is_ok());
+        match &result {
+            Ok(()) => {
+                self.grid.mark_saved(&job.unsaved.chunks);
+                if let Some(falling) = &mut self.falling {
+                    falling.note_saved(job.pieces);
+                }
+                counters.edits_saved.store(job.edits, Ordering::Release);
+                counters.saves.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(reason) => {
+                error!(world = self.running.name, %reason, "a save failed");
+                counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let is_saved = result.is_ok();
+        tell(job.waiting, &result.map_err(|reason| reason.to_string()));
+        is_saved
+    }
+
+    /// Starts another thread for saves if the last one panicked, for example in the generator; what it
+    /// was to save is still unsaved. Returns whether it did.
+    fn replace_dead_saver(&mut self) -> bool {
+        let is_dead = self.saver.has_died();
+        if is_dead {
+            error!(world = self.running.name, "a save ended by a panic");
+            self.running.counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+            self.journal.end_save(false);
+            self.saver = Saver::start(self.running.store.clone(), self.generate.clone());
+        }
+        is_dead
+    }
+}

@@ -1,0 +1,37 @@
+//! What happens at a host, for its game.
+
+use crate::edit::{ChangedCells, EditOp};
+use crate::voxel::Region;
+
+/// What happened in a tick, for the game.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum HostEvent {
+    /// A guest presented its access token, empty if it has none: call [`Host::admit`](super::Host::admit) or
+    /// [`Host::disconnect`](super::Host::disconnect).
+    Joining {
+        /// Its number.
+        guest: u64,
+        /// Its token.
+        token: Vec<u8>,
+    },
+    /// An operation of a guest, or of [`Host::edit`](super::Host::edit), was applied.
+    Edited {
+        /// The number of the guest; 0 for [`Host::edit`](super::Host::edit).
+        guest: u64,
+        /// The operation as it was applied, in voxels; `None` for undo and redo.
+        op: Option<Box<EditOp>>,
+        /// What changed, in voxels; empty if nothing did.
+        region: Region,
+        /// The cells that changed, as they were before: what a [`Journal`](crate::edit::Journal)
+        /// keeps.
+        before: ChangedCells,
+    },
+    /// A guest is gone.
+    Left {
+        /// Its number.
+        guest: u64,
+        /// Why.
+        reason: String,
+    },
+}
