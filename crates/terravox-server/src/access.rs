@@ -98,6 +98,14 @@ impl AccessList {
         self.bearers(token).map(|bearer| bearer.right).max()
     }
 
+    /// Why a token that is not known is refused.
+    pub(crate) fn refusal(token: &[u8]) -> &'static str {
+        match token.is_empty() {
+            true => "a token is needed here",
+            false => "this token is not known here",
+        }
+    }
+
     /// The name of the bearer of a token, if it has one.
     pub fn name(&self, token: &[u8]) -> Option<&str> {
         let names = self.bearers(token).filter_map(|bearer| bearer.name.as_deref());

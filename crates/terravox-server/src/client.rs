@@ -19,6 +19,7 @@ use quinn::{Connection, ConnectionError, Endpoint};
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -26,11 +27,15 @@ use terravox::edit::EditOp;
 use terravox::replicate::{Guest, LinkKind};
 use terravox::terrain::FillRequest;
 use tokio::net::TcpStream;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_tungstenite::connect_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
+
+/// How long a client that leaves waits until that is sent.
+const LEAVING: Duration = Duration::from_millis(100);
 
 /// How long the server may take to say why it ended a connection.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -136,6 +141,20 @@ fn unexpected() -> ClientError {
     ClientError::new("the response is not that of this version's servers; update the older one")
 }
 
+/// A link, and the task of its socket.
+struct OpenLink {
+    link: Arc<Link>,
+    socket: JoinHandle<()>,
+}
+
+impl Deref for OpenLink {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        &self.link
+    }
+}
+
 /// A [`Guest`] whose units travel over a socket. All clients of a process share a
 /// thread for that; the guest lives on the caller's.
 pub struct Client {
@@ -143,7 +162,7 @@ pub struct Client {
     address: WorldAddress,
     options: ClientOptions,
     runtime: &'static Runtime,
-    link: Arc<Link>,
+    link: OpenLink,
     began: Instant,
     received: u64,
 }
@@ -224,6 +243,12 @@ impl Client {
         &mut self.guest
     }
 
+    /// The clock of the guest, which starts with the client, in microseconds: what
+    /// [`Guest::body_pose`] takes.
+    pub fn now_us(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
+    }
+
     /// Bytes of units received, over all connections.
     pub fn bytes_received(&self) -> u64 {
         self.received
@@ -236,7 +261,7 @@ impl Client {
     /// # Errors
     /// If the connection ended: why. [`Client::reconnect`] begins again with all that is held.
     pub fn poll(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), ClientError> {
-        let now_us = self.began.elapsed().as_micros() as u64;
+        let now_us = self.now_us();
         for unit in self.link.to_peer.take() {
             self.received += unit.len() as u64;
             self.guest.receive(&unit, now_us).map_err(ClientError::new)?;
@@ -274,9 +299,14 @@ impl Client {
     }
 }
 
+/// Leaves, and waits up to a tenth of a second until the server has been told: the process may end now.
 impl Drop for Client {
     fn drop(&mut self) {
         self.link.hang_up();
+        if Handle::try_current().is_err() {
+            let told = async { timeout(LEAVING, &mut self.link.socket).await };
+            let _ = self.runtime.block_on(told);
+        }
     }
 }
 
@@ -299,7 +329,7 @@ fn open(
     runtime: &Runtime,
     address: &WorldAddress,
     options: &ClientOptions,
-) -> Result<Arc<Link>, ClientError> {
+) -> Result<OpenLink, ClientError> {
     let opening = async {
         let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
         let found: Vec<SocketAddr> = found.map_err(ClientError::transient)?.collect();
@@ -318,7 +348,7 @@ async fn open_quic(
     address: &WorldAddress,
     found: &[SocketAddr],
     options: &ClientOptions,
-) -> Result<Arc<Link>, ClientError> {
+) -> Result<OpenLink, ClientError> {
     let is_local = found.iter().all(|at| at.ip().is_loopback());
     if !is_local && options.fingerprint.is_none() {
         let what = "give the fingerprint of the server, which it prints at its start";
@@ -335,7 +365,7 @@ async fn open_quic(
     send.write_all(&quic::framed(&name)).await.map_err(ClientError::transient)?;
     let link = Arc::new(Link::new(connection.remote_address().ip()));
     let carried = link.clone();
-    tokio::spawn(async move {
+    let socket = tokio::spawn(async move {
         quic::carry(&carried.to_world, &carried.to_peer, &mut send, &mut receive, || {}).await;
         if !carried.is_gone()
             && let Ok(ConnectionError::ApplicationClosed(close)) =
@@ -347,7 +377,7 @@ async fn open_quic(
         connection.close(0_u32.into(), b"");
         endpoint.wait_idle().await;
     });
-    Ok(link)
+    Ok(OpenLink { link, socket })
 }
 
 async fn connect_quic(
@@ -442,7 +472,7 @@ async fn open_web_socket(
     address: &WorldAddress,
     found: &[SocketAddr],
     options: &ClientOptions,
-) -> Result<Arc<Link>, ClientError> {
+) -> Result<OpenLink, ClientError> {
     let is_local = found.iter().all(|at| at.ip().is_loopback());
     if !is_local && !options.token.is_empty() {
         let what = "over ws:// anyone on the way could read the token; use QUIC (without ws://)";
@@ -457,7 +487,7 @@ async fn open_web_socket(
         .max_frame_size(Some(Guest::MAX_UNIT));
     let url = format!("{at}{path}");
     let connected = connect_async_with_config(url, Some(config), false).await;
-    let (socket, _) = connected.map_err(|error| match error {
+    let (stream, _) = connected.map_err(|error| match error {
         tungstenite::Error::Http(response) => {
             let body = response.body().clone().unwrap_or_default();
             refused(response.status(), String::from_utf8_lossy(&body).trim_end().to_owned())
@@ -466,8 +496,8 @@ async fn open_web_socket(
     })?;
     let link = Arc::new(Link::new(Ipv4Addr::LOCALHOST.into()));
     let carried = link.clone();
-    tokio::spawn(async move {
-        let (send, receive) = socket.split();
+    let socket = tokio::spawn(async move {
+        let (send, receive) = stream.split();
         let read = |message| match message {
             Message::Binary(unit) => Some(unit.to_vec()),
             Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
@@ -477,5 +507,5 @@ async fn open_web_socket(
         link::carry_messages(outgoing, incoming, send, receive, read, || {}).await;
         carried.hang_up();
     });
-    Ok(link)
+    Ok(OpenLink { link, socket })
 }

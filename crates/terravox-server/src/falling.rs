@@ -1,9 +1,8 @@
 //! Pieces that edits cut loose: they fall, come to rest, and are ground again.
 
-use crate::journal::StoredJournal;
+use crate::journal::{StoredJournal, unix_seconds};
 use rapier3d::prelude::{PhysicsWorld, Pose, RigidBodyHandle, Rotation, Vector};
-use std::collections::VecDeque;
-use std::mem;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
 use terravox::collide::Collider;
@@ -12,7 +11,9 @@ use terravox::edit::{
 };
 use terravox::replicate::{Host, HostWorld, SharedBody};
 use terravox::terrain::Placement;
-use terravox::voxel::{ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos};
+use terravox::voxel::{
+    ChunkPos, ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos,
+};
 use terravox_rapier::{
     Buoyancy, LooseShapeOptions, RapierSets, TerrainColliders, WaterOptions, loose_builders,
     loose_pose,
@@ -28,6 +29,18 @@ const MAX_CELLS: u64 = 1 << 15;
 
 /// Most pieces that are cut in a tick.
 const CUTS_PER_TICK: u32 = 8;
+
+/// Fewest cells of a piece: crumbs stay where they are.
+const MIN_CELLS: u64 = 3;
+
+/// Most chunks that a piece may span along an axis.
+const MAX_SPAN_CHUNKS: u32 = 5;
+
+/// How far the end of the longest piece moves when that is turned to lie along the axes, by at most 8°.
+const SNAP_VOXELS: i32 = 12;
+
+/// Most pieces of one author at one time; others stay where they are.
+const MAX_PIECES_OF_ONE: usize = MAX_PIECES / 2;
 
 /// Who is logged as having moved a piece that was in the air when the server was started.
 const UNKNOWN_AUTHOR: &str = "falling";
@@ -64,10 +77,17 @@ struct Piece {
     falls_s: f32,
     /// It is not to become ground before.
     retry_at_s: f32,
-    /// Who cut it off.
+    cut: Cut,
+}
+
+/// What cut a piece off.
+#[derive(Clone)]
+struct Cut {
     author: Arc<str>,
-    /// The number of its cut in the journal.
-    cut: Option<u64>,
+    /// Unix time in seconds.
+    time: u64,
+    /// Its number in the journal.
+    entry: Option<u64>,
 }
 
 /// An edit that may have cut something off.
@@ -107,7 +127,9 @@ impl FallingPieces {
         FallingPieces {
             options: LooseOptions {
                 anchors: Anchors { below_y: lowest.map(|y| y + 1), regions: protected.to_vec() },
+                min_cells: MIN_CELLS,
                 max_cells: MAX_CELLS,
+                max_span_chunks: MAX_SPAN_CHUNKS,
                 cells_per_call: MAX_CELLS,
                 // So that each is an entry of the journal.
                 bodies_per_call: 1,
@@ -152,7 +174,9 @@ impl FallingPieces {
                 warn!("left out: a saved loose piece at {at:?}, too large or of an invalid pose");
                 continue;
             };
-            let handle = self.insert(host, placement, body, shared, (UNKNOWN_AUTHOR.into(), None));
+            let author = UNKNOWN_AUTHOR.into();
+            let cut = Cut { author, time: unix_seconds(), entry: None };
+            let handle = self.insert(host, placement, body, shared, cut);
             let rigid = &mut self.physics.bodies[handle];
             let position = placement.world_from_voxel(piece.pose.position_voxels);
             let pose = Pose::from_parts(
@@ -259,14 +283,17 @@ impl FallingPieces {
         if let Some(body) = cut.bodies.into_iter().next() {
             before.regions().for_each(|region| host.changed(world, region));
             let was = before.region();
-            let author = self.cause_of(was);
-            info!(cells = body.cells, at = %was, by = %author, "a piece was cut loose");
-            match SharedBody::loose(&body, body.first_pose()) {
+            let author = self.cause_of(&body);
+            let has_room = self.pieces.iter().filter(|piece| piece.cut.author == author).count()
+                < MAX_PIECES_OF_ONE;
+            match SharedBody::loose(&body, body.first_pose()).filter(|_| has_room) {
                 Some(shared) => {
-                    let entry = journal.record(&author, before);
-                    self.insert(host, world.placement, body, shared, (author, entry));
+                    info!(cells = body.cells, at = %was, by = %author, "a piece was cut loose");
+                    let time = unix_seconds();
+                    let entry = journal.record_at(&author, time, before);
+                    self.insert(host, world.placement, body, shared, Cut { author, time, entry });
                 }
-                // Too large to be shown: it goes back to where its cells were a moment ago.
+                // It goes back to where its cells were a moment ago.
                 None => {
                     if let Err(why) = Self::write_back(host, world, &body, &body.first_pose()) {
                         error!(at = %was, "a piece of {} cells is lost: {why}", body.cells);
@@ -275,35 +302,51 @@ impl FallingPieces {
             }
         }
         let stats = self.cutter.stats();
-        if stats.pending == 0 && stats.ready == 0 {
+        if stats.pending == 0 && stats.ready == 0 && stats.searching == 0 {
             self.causes.clear();
         }
         has_next
     }
 
-    /// Who cut off a piece that was there: the last one who edited beside it.
-    fn cause_of(&self, was: Region) -> Arc<str> {
-        let beside = |cause: &&Cause| !cause.region.grow(2).intersect(was).is_empty();
-        let cause = self.causes.iter().rev().find(beside).or(self.causes.back());
+    /// Who cut off a piece: the last one who edited at one of its cells.
+    fn cause_of(&self, body: &LooseBody) -> Arc<str> {
+        let off = body.origin_voxel;
+        let touches = |cause: &&Cause| {
+            let Region { min, max } = cause.region.grow(2);
+            let near = Region { min: min - off, max: max - off }.intersect(body.bounds);
+            let is_solid = |voxel| body.grid.cell(voxel).is_ok_and(|cell| !cell.is_air());
+            near.voxels().any(is_solid)
+        };
+        let cause = self.causes.iter().rev().find(touches);
         cause.map_or_else(|| UNKNOWN_AUTHOR.into(), |cause| cause.author.clone())
     }
 
-    /// Writes pieces where they are that were cut loose by edits of which a rollback is ordered: so
-    /// they are ground that is rolled back with the rest.
-    pub fn land(
+    /// Writes pieces back to where they were cut loose by edits of which a rollback is ordered: so they
+    /// are ground that is rolled back with the rest. One that was cut in part outside of the region that
+    /// is rolled back falls on.
+    pub fn put_back(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
         filter: &JournalFilter,
     ) {
-        for mut piece in mem::take(&mut self.pieces) {
-            let is_meant = piece.cut.is_some_and(|number| {
-                journal.lock().entries(number..=number).any(|entry| filter.matches(entry))
+        let mut at = 0;
+        while at < self.pieces.len() {
+            let Piece { body, cut, .. } = &self.pieces[at];
+            let is_meant = cut.entry.is_some_and(|number| {
+                journal.lock().entries(number..=number).any(|entry| {
+                    let is_inside = |region: Region| region.intersect(entry.region) == entry.region;
+                    filter.matches(entry) && filter.region.is_none_or(is_inside)
+                })
             });
-            let pose = self.pose_of(&piece, world.placement);
-            if !is_meant || !self.end(host, world, journal, &mut piece, &pose) {
-                self.pieces.push(piece);
+            let written = is_meant.then(|| Self::write_back(host, world, body, &body.first_pose()));
+            match written {
+                Some(Ok(before)) => {
+                    journal.record_at(&cut.author, cut.time, before);
+                    self.remove(host, at);
+                }
+                _ => at += 1,
             }
         }
     }
@@ -314,14 +357,14 @@ impl FallingPieces {
         placement: Placement,
         body: LooseBody,
         shared: SharedBody,
-        (author, cut): (Arc<str>, Option<u64>),
+        cut: Cut,
     ) -> RigidBodyHandle {
         let shape = LooseShapeOptions::default();
         let (rigid, collider) = loose_builders(&body, placement, &shape);
         let (handle, _) = self.physics.insert(rigid, collider);
         let number = host.add_body(shared);
         let (falls_s, retry_at_s) = (0.0, 0.0);
-        self.pieces.push(Piece { body, handle, number, falls_s, retry_at_s, author, cut });
+        self.pieces.push(Piece { body, handle, number, falls_s, retry_at_s, cut });
         self.state += 1;
         handle
     }
@@ -334,7 +377,7 @@ impl FallingPieces {
         let mut left = MAX_LOADS;
         for piece in &self.pieces {
             let mut is_there = true;
-            for chunk in self.bounds(piece, world.placement).blocks::<5>() {
+            for chunk in self.chunks_near(piece, world.placement) {
                 let is_held = |grid: &VoxelGrid| {
                     matches!(grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air)
                 };
@@ -350,14 +393,13 @@ impl FallingPieces {
     }
 
     /// The box around a piece, in voxels.
-    fn extent(&self, piece: &Piece, placement: Placement, ahead: Vector) -> Region {
+    fn extent(&self, piece: &Piece, placement: Placement) -> Region {
         let rigid = &self.physics.bodies[piece.handle];
         let colliders = rigid.colliders().iter().filter_map(|&at| self.physics.colliders.get(at));
         let mut region = Region::default();
         for collider in colliders {
             let bounds = collider.compute_aabb();
-            let moved = [bounds.mins + ahead, bounds.maxs + ahead];
-            for corner in [bounds.mins, bounds.maxs].into_iter().chain(moved) {
+            for corner in [bounds.mins, bounds.maxs] {
                 let at = placement.voxel_from_world(corner.to_array().map(f64::from));
                 let at = VoxelPos::from(at.map(|v| v.floor() as i32));
                 region = region.union(Region::one(at));
@@ -366,10 +408,33 @@ impl FallingPieces {
         region
     }
 
-    /// Where a piece is and will be soon, in voxels.
-    fn bounds(&self, piece: &Piece, placement: Placement) -> Region {
+    /// The chunks where cells of a piece are and will be soon. In the box around a long piece there are
+    /// many others.
+    fn chunks_near(&self, piece: &Piece, placement: Placement) -> BTreeSet<ChunkPos> {
+        let pose = self.pose_of(piece, placement);
+        let rotation = Rotation::from_array(pose.rotation.map(|v| v as f32));
         let ahead = self.physics.bodies[piece.handle].linvel() * 0.1;
-        self.extent(piece, placement, ahead).grow(3)
+        let ahead = ahead.to_array().map(|v| f64::from(v) / placement.voxel_size_m);
+        let mut near = BTreeSet::new();
+        for chunk in piece.body.grid.chunks() {
+            let Region { min, max } = chunk.region().intersect(piece.body.bounds);
+            let mut region = Region::default();
+            for corner in 0..8 {
+                let pick = |axis: usize| {
+                    let end = if corner >> axis & 1 == 0 { min } else { max };
+                    end.to_array()[axis] as f32
+                };
+                let turned = rotation * Vector::from([0, 1, 2].map(pick));
+                let at = turned.to_array().map(f64::from);
+                for share in [0.0, 1.0] {
+                    let at = [0, 1, 2].map(|i| at[i] + pose.position_voxels[i] + share * ahead[i]);
+                    region =
+                        region.union(Region::one(VoxelPos::from(at.map(|v| v.floor() as i32))));
+                }
+            }
+            near.extend(region.grow(3).blocks::<5>());
+        }
+        near
     }
 
     fn step_physics(&mut self, placement: Placement) {
@@ -394,19 +459,24 @@ impl FallingPieces {
 
     /// Shows where pieces are, and writes those back that rest.
     fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>, journal: &mut StoredJournal) {
-        for mut piece in mem::take(&mut self.pieces) {
+        // By number: a panic on the way must not lose the pieces that come later.
+        let mut at = 0;
+        while at < self.pieces.len() {
+            let pose = self.pose_of(&self.pieces[at], world.placement);
+            let piece = &self.pieces[at];
             let rigid = &self.physics.bodies[piece.handle];
             let is_asleep = rigid.is_sleeping();
             let is_slow = rigid.linvel().length() < SLOW_M_S && piece.falls_s > LONGEST_FALL_S;
-            let pose = self.pose_of(&piece, world.placement);
             let is_valid = host.move_body(piece.number, &pose);
             let is_gone = !is_valid || pose.position_voxels[1] < self.lowest_y - ABYSS;
-            self.state += u64::from(!is_asleep);
-            let rests = (is_asleep || is_slow) && piece.falls_s >= piece.retry_at_s;
+            self.state += u64::from(!is_asleep && rigid.is_enabled());
+            // It waits for ground that does not come.
+            let is_stuck = !rigid.is_enabled() && piece.falls_s > LONGEST_FALL_S;
+            let rests = (is_asleep || is_slow || is_stuck) && piece.falls_s >= piece.retry_at_s;
             if is_gone {
-                self.remove(host, &piece);
-            } else if !rests || !self.end(host, world, journal, &mut piece, &pose) {
-                self.pieces.push(piece);
+                self.remove(host, at);
+            } else if !rests || !self.end(host, world, journal, at, &pose) {
+                at += 1;
             }
         }
     }
@@ -418,34 +488,37 @@ impl FallingPieces {
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
-        piece: &mut Piece,
+        at: usize,
         pose: &BodyPose,
     ) -> bool {
-        let extent = self.extent(piece, world.placement, Vector::ZERO).grow(1);
+        let piece = &self.pieces[at];
+        // It may be turned by some degrees to lie along the axes.
+        let extent = self.extent(piece, world.placement).grow(SNAP_VOXELS);
         let mut protected = self.options.anchors.regions.iter();
         if protected.any(|part| !part.intersect(extent).is_empty()) {
-            let (cells, by) = (piece.body.cells, &piece.author);
+            let (cells, by) = (piece.body.cells, &piece.cut.author);
             info!(cells, at = %extent, %by, "a piece came to rest in a protected region: it is gone");
-            self.remove(host, piece);
+            self.remove(host, at);
             return true;
         }
         match Self::write_back(host, world, &piece.body, pose) {
             Ok(before) => {
-                journal.record(&piece.author, before);
-                self.remove(host, piece);
+                journal.record_at(&piece.cut.author, piece.cut.time, before);
+                self.remove(host, at);
                 true
             }
             Err(why) => {
                 if piece.retry_at_s == 0.0 {
                     warn!(at = %extent, "a loose piece cannot become ground yet: {why}");
                 }
-                piece.retry_at_s = piece.falls_s + RETRY_S;
+                self.pieces[at].retry_at_s = piece.falls_s + RETRY_S;
                 false
             }
         }
     }
 
-    fn remove(&mut self, host: &mut Host, piece: &Piece) {
+    fn remove(&mut self, host: &mut Host, at: usize) {
+        let piece = self.pieces.remove(at);
         host.remove_body(piece.number);
         self.physics.remove_body(piece.handle);
         self.state += 1;

@@ -4,7 +4,9 @@ use crate::gate::{Gate, Pass};
 use crate::journal::lock;
 use crate::journal_requests;
 use crate::link::{self, Link, PATIENCE};
-use crate::request_checks::{Refusal, check_administrator, check_origin, refusal, world};
+use crate::request_checks::{
+    Refusal, check_administrator, check_origin, check_reader, refusal, world,
+};
 use crate::world::RunningWorld;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Path, State};
@@ -172,7 +174,8 @@ fn utc_timestamp() -> String {
 }
 
 /// Counters in the text format of Prometheus.
-async fn metrics(State(gate): State<Arc<Gate>>) -> String {
+async fn metrics(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<String, Refusal> {
+    check_reader(&headers, gate.access.is_open())?;
     let mut text = format!("terravox_connections {}\n", gate.connections());
     for world in &gate.worlds {
         let counters = &world.counters;
@@ -201,7 +204,7 @@ async fn metrics(State(gate): State<Arc<Gate>>) -> String {
             let _ = writeln!(text, "terravox_tick_microseconds{{{labels}}} {time}");
         }
     }
-    text
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ const MAX_LIMIT: usize = 10_000;
 /// Which edits of a world are meant: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogQuery {
-    /// Who made them: the name of a token, or an IP address.
-    pub author: Option<String>,
+    /// Who made them: one of these names of tokens or IP addresses; anyone if there are none.
+    pub authors: Vec<String>,
     /// Made then or later, Unix time in seconds.
     pub since: Option<u64>,
     /// Made before then, Unix time in seconds.
@@ -42,8 +42,10 @@ impl LogQuery {
             corners.as_flattened().iter().map(f64::to_string).collect::<Vec<_>>().join(",")
         });
         let limit = self.limit.map(|limit| limit.to_string());
+        for author in &self.authors {
+            put("author", author.clone());
+        }
         for (key, value) in [
-            ("author", self.author.clone()),
             ("since", number(self.since)),
             ("until", number(self.until)),
             ("in", corners),
@@ -67,7 +69,7 @@ impl LogQuery {
             let value = value.map_err(|_| format!("{key} is not UTF-8"))?;
             match key {
                 "author" if value.len() <= Journal::MAX_AUTHOR => {
-                    set(&mut query.author, key, value.into_owned())?;
+                    query.authors.push(value.into_owned());
                 }
                 "author" => return Err("author has at most 64 bytes".to_owned()),
                 "since" => set(&mut query.since, key, number(key, &value)?)?,
@@ -102,7 +104,7 @@ impl LogQuery {
     /// The same in voxels.
     pub(crate) fn filter(&self, placement: Placement) -> JournalFilter {
         JournalFilter {
-            author: self.author.clone(),
+            authors: self.authors.clone(),
             since: self.since,
             until: self.until,
             region: self.region_m.map(|[min, max]| placement.region(min, max)),
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn queries_are_read_as_they_were_written() {
         let query = LogQuery {
-            author: Some("ada & çelik+1".to_owned()),
+            authors: vec!["ada & çelik+1".to_owned(), "bob".to_owned()],
             since: Some(1_764_000_000),
             until: Some(u64::MAX),
             region_m: Some([[-1.5, 0.0, 1e-3], [2.25, 1e9, 7.0]]),
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(LogQuery::default().to_text(), "");
         assert_eq!(LogQuery::from_text(""), Ok(LogQuery::default()));
         let read = LogQuery::from_text("in=-1,-2,-3,1,2,3&author=a+b").expect("sound");
-        assert_eq!(read.author.as_deref(), Some("a b"));
+        assert_eq!(read.authors, ["a b"]);
         assert!(!read.is_everything());
     }
 

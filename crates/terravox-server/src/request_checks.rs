@@ -1,6 +1,6 @@
 //! Which requests over HTTP are allowed.
 
-use crate::access::Right;
+use crate::access::{AccessList, Right};
 use crate::gate::{Gate, Pass};
 use crate::world::RunningWorld;
 use axum::extract::Path;
@@ -56,9 +56,18 @@ pub(crate) fn check_reader(headers: &HeaderMap, is_open: bool) -> Result<(), Ref
 
 /// Whether a proxy forwards a request, by the headers that proxies add.
 fn is_forwarded(headers: &HeaderMap) -> bool {
-    ["forwarded", "via", "x-forwarded-for", "x-real-ip"]
-        .iter()
-        .any(|name| headers.contains_key(*name))
+    [
+        "forwarded",
+        "via",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-real-ip",
+        "cf-connecting-ip",
+        "true-client-ip",
+        "x-client-ip",
+    ]
+    .iter()
+    .any(|name| headers.contains_key(*name))
 }
 
 /// Whether a host, perhaps with a port, is this machine by its name.
@@ -86,7 +95,7 @@ pub(crate) fn check_administrator(
     match gate.access.right(token) {
         Some(Right::Administer) => Ok(gate.access.author(token, pass.peer())),
         Some(_) => refused("this token is not for administering"),
-        None => refused("this token is not known here"),
+        None => refused(AccessList::refusal(token)),
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn go_on(
 }
 
 impl RunningRollback {
-    /// Begins a rollback. Pieces in the air that the edits cut loose become ground first.
+    /// Begins a rollback. Pieces in the air that the edits cut loose are put back first.
     fn start(
         order: RollbackOrder,
         falling: Option<&mut FallingPieces>,
@@ -93,7 +93,7 @@ impl RunningRollback {
         journal: &mut StoredJournal,
     ) -> Option<RunningRollback> {
         if let Some(falling) = falling {
-            falling.land(host, world, journal, &order.filter);
+            falling.put_back(host, world, journal, &order.filter);
         }
         let (shared, filter) = (journal.shared(), order.filter.clone());
         let planning = thread::Builder::new().name("terravox-rollback".to_owned());

@@ -229,7 +229,7 @@ impl Ticker {
                         }
                         self.host.admit(guest, &world);
                     }
-                    None => self.host.disconnect(guest, "this token is not known here"),
+                    None => self.host.disconnect(guest, AccessList::refusal(&token)),
                 },
                 HostEvent::Edited { guest, op, region, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
@@ -283,6 +283,10 @@ impl Ticker {
     /// Hands units to the connections, and ends those that are over.
     fn transmit(&mut self, now: Instant, now_us: u64) {
         for (&guest, seat) in &mut self.seats {
+            // Also what was taken during a tick that took long.
+            if seat.link.to_peer.is_empty() {
+                seat.moved = now;
+            }
             if seat.link.is_gone() {
                 self.host.disconnect(guest, "the connection is gone");
             } else if seat.right.get().is_none() && now - seat.since > self.patience {
@@ -293,9 +297,6 @@ impl Ticker {
         }
         let mut unit = Vec::new();
         for (&guest, seat) in &mut self.seats {
-            if seat.link.to_peer.is_empty() {
-                seat.moved = now;
-            }
             while seat.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut unit) {
                 let counters = &self.running.counters;
                 counters.units_out.fetch_add(1, Ordering::Relaxed);

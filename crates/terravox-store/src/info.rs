@@ -1,6 +1,7 @@
 //! The description of a world: scale, materials, generator; and its bytes.
 
 use crate::value::{ValueError, checksum};
+use terravox::generate::Hills;
 use terravox::terrain::Placement;
 use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, UnlistedChunks};
 
@@ -42,6 +43,21 @@ pub struct Generator {
     pub seed: u64,
     /// The voxels that were generated and stored, if they are a region.
     pub saved_region: Option<Region>,
+}
+
+impl Generator {
+    /// The generator [`Hills`](terravox::generate::Hills) with a seed.
+    ///
+    /// ```
+    /// use terravox_store::{Generator, WorldInfo};
+    ///
+    /// let hills = WorldInfo::growing(Default::default(), Generator::hills(7));
+    /// assert!(hills.grows());
+    /// ```
+    pub fn hills(seed: u64) -> Generator {
+        let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
+        Generator { name, version, seed, saved_region: None }
+    }
 }
 
 impl Default for WorldInfo {

@@ -185,7 +185,8 @@ fn start(folder: &Path) -> Result<Server, Box<dyn std::error::Error>> {
 fn metric(address: SocketAddr, name: &str) -> f64 {
     let read = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(address)?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         Ok(text)

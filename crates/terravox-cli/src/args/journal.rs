@@ -32,9 +32,9 @@ A rollback is logged as an edit, too, so it can be rolled back.";
 /// Which edits are meant: those for which all of it holds.
 #[derive(Clone, Debug, Args)]
 pub struct WhichEdits {
-    /// Edits of this author: the name of a token, or an IP address
-    #[arg(long, value_name = "NAME")]
-    pub author: Option<String>,
+    /// Edits of this author: the name of a token, or an IP address; can be given several times
+    #[arg(long = "author", value_name = "NAME")]
+    pub authors: Vec<String>,
     /// Edits since then: 90s, 10m, 2h or 3d ago, or a time in UTC as log prints it
     #[arg(long, value_parser = past_time, value_name = "TIME")]
     pub since: Option<u64>,

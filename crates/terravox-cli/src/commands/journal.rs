@@ -53,8 +53,8 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
 }
 
 fn query(which: &WhichEdits) -> LogQuery {
-    let WhichEdits { author, since, until, region_m } = which.clone();
-    LogQuery { author, since, until, region_m, limit: None }
+    let WhichEdits { authors, since, until, region_m } = which.clone();
+    LogQuery { authors, since, until, region_m, limit: None }
 }
 
 fn options(token: &str) -> ClientOptions {

@@ -51,7 +51,7 @@ fn serve(folder: &Folder, world: &str, port: u16) -> Served {
 impl Served {
     fn metric(&self, name: &str) -> u64 {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
-        let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request).expect("a request");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");

@@ -5,9 +5,9 @@ use crate::waves::{
 };
 use std::error::Error;
 use std::path::Path;
-use terravox::edit::{Action, Brush, BrushOp, EditOp};
+use terravox::edit::{Action, Blend, Brush, BrushOp, Clip, EditOp, PasteOp, PastePose};
 use terravox::replicate::SharedBodyKind;
-use terravox::voxel::{DenseBox, MipBlock, Region};
+use terravox::voxel::{Cell, DenseBox, MipBlock, Region, VoxelPos};
 use terravox_server::{
     AccessList, Client, ClientOptions, LogQuery, Right, ServedWorld, Server, ServerOptions,
 };
@@ -160,7 +160,7 @@ fn what_a_dig_let_fall_is_rolled_back_with_it_in_the_air_and_on_the_ground_slow(
             let log = Client::log(&address, &with("keeper's word"), &LogQuery::default())?;
             assert_eq!(log.iter().filter(|edit| edit.author == "eve").count(), 6, "{log:?}");
         }
-        let eves = LogQuery { author: Some("eve".into()), ..LogQuery::default() };
+        let eves = LogQuery { authors: vec!["eve".into()], ..LogQuery::default() };
         let rolled_back = Client::roll_back(&address, &with("keeper's word"), &eves)?;
         // The first time, three edits: a dig, a cut, and a piece that became ground in the air.
         assert_eq!(rolled_back.edits, if has_landed { 6 } else { 3 });
@@ -171,4 +171,56 @@ fn what_a_dig_let_fall_is_rolled_back_with_it_in_the_air_and_on_the_ground_slow(
         assert_eq!(digest()?, before, "{has_landed}");
     }
     Ok(())
+}
+
+#[test]
+fn a_rollback_up_to_now_while_a_piece_is_in_the_air_does_not_double_it_slow() -> Outcome {
+    let folder = Folder::new("until");
+    build_table(&folder.0)?;
+    let server = serve_table(&folder.0, tokens())?;
+    let mut eve = Client::connect(&quic(&server), with("eve's word"))?;
+    until(&mut [&mut eve], all_settled)?;
+    let all = Region::new([-60, 0, -60], [60, 60, 60]);
+    let before = count_rock(&mut eve, all);
+    eve.guest().edit(&EditOp::dig_ball([0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut eve], |clients| !pieces(clients[0]).is_empty())?;
+    let address = format!("ws://{}/table", server.http_address()).parse()?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    let eves =
+        LogQuery { authors: vec!["eve".into()], until: Some(now + 1), ..LogQuery::default() };
+    Client::roll_back(&address, &with("keeper's word"), &eves)?;
+    until(&mut [&mut eve], |clients| {
+        pieces(clients[0]).is_empty() && count_rock(clients[0], all) == before
+    })?;
+    Ok(server.stop()?)
+}
+
+#[test]
+fn what_falls_is_logged_under_who_dug_also_after_a_long_search_slow() -> Outcome {
+    let folder = Folder::new("cause");
+    build_table(&folder.0)?;
+    let server = serve_table(&folder.0, tokens())?;
+    let mut eve = Client::connect(&quic(&server), with("eve's word"))?;
+    let mut ada = Client::connect(&quic(&server), with("keeper's word"))?;
+    until(&mut [&mut eve, &mut ada], all_settled)?;
+    // Grains that hang in the air, and are searched because they are a paste that replaces.
+    let mut cells = DenseBox::new(Region::new([0, 0, 0], [32, 32, 32]));
+    let is_grain = |v: &VoxelPos| (v.x + v.y + v.z) & 1 == 0;
+    let rock = Cell::full(8);
+    cells.region().voxels().filter(is_grain).for_each(|voxel| cells.set(voxel, rock));
+    let pose = PastePose { at: [200, 60, 0], blend: Blend::Replace, ..PastePose::default() };
+    eve.guest().edit(&EditOp::Paste(PasteOp { clip: Clip::new(cells)?, pose }))?;
+    eve.guest().edit(&EditOp::dig_ball([0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut eve, &mut ada], |clients| clients[0].guest().pending_edits() == 0)?;
+    for step in 0..5 {
+        ada.guest().edit(&EditOp::dig_ball([50.0, -3.0, f64::from(step)], 2.0))?;
+    }
+    until(&mut [&mut eve, &mut ada], |clients| !pieces(clients[0]).is_empty())?;
+    until(&mut [&mut eve, &mut ada], |clients| pieces(clients[0]).is_empty())?;
+    let address = format!("ws://{}/table", server.http_address()).parse()?;
+    let log = Client::log(&address, &with("keeper's word"), &LogQuery::default())?;
+    let count = |author: &str| log.iter().filter(|edit| edit.author == author).count();
+    // A paste, a dig, a cut and a landing; the builder has no name.
+    assert_eq!((count("eve"), count("keeper"), count("falling")), (4, 5, 0), "{log:?}");
+    Ok(server.stop()?)
 }

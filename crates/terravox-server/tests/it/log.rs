@@ -132,7 +132,7 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
     // Someone is there, and sees it.
     let mut guest = Client::connect(&address_now, with("a word"))?;
     settle(&mut guest, |client| material(client, [0, 8, 0]) == Some(17))?;
-    let ada = LogQuery { author: Some("ada".into()), ..LogQuery::default() };
+    let ada = LogQuery { authors: vec!["ada".into()], ..LogQuery::default() };
     let rolled_back = Client::roll_back(&address_now, &keeper, &ada)?;
     assert_eq!((rolled_back.edits, rolled_back.chunks_left_out), (1, 0));
     assert!((500..before[2].cells).contains(&rolled_back.cells), "{rolled_back:?}");
@@ -161,7 +161,7 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
 
     // The rollback is rolled back.
     let server = serve(&folder.0, tokens())?;
-    let keepers = LogQuery { author: Some("keeper".into()), ..LogQuery::default() };
+    let keepers = LogQuery { authors: vec!["keeper".into()], ..LogQuery::default() };
     let again = Client::roll_back(&address(&server), &keeper, &keepers)?;
     assert_eq!(again.cells, rolled_back.cells);
     server.stop()?;
@@ -188,7 +188,7 @@ fn requests_that_are_invalid_or_not_allowed_are_refused_with_a_reason() -> Outco
         ("GET /log", keeper, 200, ""),
         ("GET /log/waves?limit=5", keeper, 200, ""),
         ("POST /rollback?author=eve", keeper, 200, "edits 0\ncells 0\n"),
-        ("GET /log", "", 403, "not known"),
+        ("GET /log", "", 403, "token is needed"),
         ("GET /log", "Authorization: Bearer a word\r\n", 403, "not for administering"),
         ("GET /log/caves", keeper, 404, "no world"),
         ("GET /log?since=yesterday", keeper, 400, "Unix time"),
@@ -198,7 +198,7 @@ fn requests_that_are_invalid_or_not_allowed_are_refused_with_a_reason() -> Outco
         ("POST /rollback?author=ada&limit=4", keeper, 400, "no limit"),
         ("POST /rollback?in=0,0,0,1,1", keeper, 400, "two corners"),
         ("GET /rollback?author=ada", keeper, 405, ""),
-        ("POST /rollback?author=ada", "", 403, "not known"),
+        ("POST /rollback?author=ada", "", 403, "is needed"),
         ("POST /rollback?author=ada", "Origin: https://evil.example\r\n", 403, "may not use"),
         ("GET /log", "X-Forwarded-For: 192.0.2.7\r\n", 403, "machine of the server"),
     ] {

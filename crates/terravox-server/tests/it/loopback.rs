@@ -189,7 +189,7 @@ fn a_world_that_is_not_there_and_nonsense_are_answered_with_a_reason() -> Outcom
     );
     let mut health = String::new();
     let mut stream = TcpStream::connect(server.http_address())?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     stream.read_to_string(&mut health)?;
     assert!(health.contains("terravox_guests{world=\"waves\"} 0"), "{health}");
     Ok(server.stop()?)

@@ -12,6 +12,12 @@ use crate::voxel::{ChangeCursor, Changes, ChunkPos, LIMIT, Region, VoxelGrid, Vo
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
+/// Regions that were touched, at most, that take turns; later ones join the last.
+const MAX_TURNS: usize = 64;
+
+/// Clumps that are searched together: more wait, so that dust needs little memory.
+const MAX_FLOODS: usize = 4096;
+
 /// Chunks of a touched region that are listed at once, whether the grid has them or not.
 const MAX_TOUCHED_CHUNKS: u64 = 4096;
 
@@ -22,8 +28,13 @@ const MAX_TOUCHED_CHUNKS: u64 = 4096;
 pub struct LooseOptions {
     /// Cells that never fall.
     pub anchors: Anchors,
+    /// Fewest cells of a body; smaller pieces stay where they are.
+    pub min_cells: u64,
     /// Most cells of a body; larger pieces stay where they are.
     pub max_cells: u64,
+    /// Most chunks that a body may span along an axis; longer pieces stay where they are. What moves a
+    /// body reads the ground in the box around it.
+    pub max_span_chunks: u32,
     /// Cells that become bodies per call; exceeded only by a single body.
     pub cells_per_call: u64,
     /// Bodies per call: the smallest take some tens of microseconds each.
@@ -36,12 +47,14 @@ pub struct LooseOptions {
 }
 
 impl Default for LooseOptions {
-    /// No anchors except ground that is not held; bodies of up to 262,144 cells, as many cells per
-    /// call, 64 bodies per call, 20,000 steps per call, 32 MiB.
+    /// No anchors except ground that is not held; bodies of 1 to 262,144 cells over up to 16 chunks
+    /// along an axis, as many cells per call, 64 bodies per call, 20,000 steps per call, 32 MiB.
     fn default() -> LooseOptions {
         LooseOptions {
             anchors: Anchors::default(),
+            min_cells: 1,
             max_cells: 1 << 18,
+            max_span_chunks: 16,
             cells_per_call: 1 << 18,
             bodies_per_call: 64,
             steps_per_call: 20_000,
@@ -58,7 +71,7 @@ impl LooseOptions {
     }
 }
 
-/// A loose piece with more cells than a body may have. It stays in the world.
+/// A loose piece that has more cells, or spans more chunks, than a body may. It stays in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLargePiece {
     /// Number of cells.
@@ -72,7 +85,8 @@ impl fmt::Display for TooLargePiece {
         let TooLargePiece { cells, region } = self;
         write!(
             f,
-            "a loose piece of {cells} cells in voxels {region} exceeds LooseOptions::max_cells"
+            "a loose piece of {cells} cells in voxels {region} exceeds LooseOptions::max_cells or \
+             max_span_chunks"
         )
     }
 }
@@ -100,6 +114,8 @@ pub struct LooseStats {
     pub bytes: usize,
     /// Touched chunks that are not searched yet.
     pub pending: usize,
+    /// Clumps whose search has begun and not ended.
+    pub searching: usize,
     /// Loose pieces that are still in the world.
     pub ready: usize,
 }
@@ -129,14 +145,24 @@ pub struct LooseCutter {
     cursor: ChangeCursor,
     anchors: Anchors,
     cache: ClumpCache,
-    /// By chunk: the region to search.
-    pending: BTreeMap<ChunkPos, Region>,
+    /// For each touch, by chunk: the region to search. They take turns, so that a touch of much dust
+    /// does not hold up the others.
+    pending: VecDeque<BTreeMap<ChunkPos, Region>>,
     /// Touched regions too large to list all their chunks; those of the grid are listed later.
     large: Vec<Region>,
     search: Search,
     /// Pieces found and not yet cut.
     ready: VecDeque<LoosePiece>,
     scratch: BodyScratch,
+}
+
+/// What a search reads.
+fn context<'a>(
+    grid: &'a VoxelGrid,
+    cache: &'a mut ClumpCache,
+    anchors: &'a Anchors,
+) -> SearchContext<'a> {
+    SearchContext { grid: grid.as_snapshot(), cache, anchors }
 }
 
 impl LooseCutter {
@@ -150,6 +176,9 @@ impl LooseCutter {
         }
         let region = region.grow(1);
         if region.coarser(5).volume() <= MAX_TOUCHED_CHUNKS {
+            if self.pending.len() < MAX_TURNS {
+                self.pending.push_back(BTreeMap::new());
+            }
             self.search_in(region);
         } else if !self.large.contains(&region) {
             self.large.push(region);
@@ -172,11 +201,30 @@ impl LooseCutter {
         }
     }
 
+    /// Lists a region with the last touch.
     fn search_in(&mut self, region: Region) {
+        if self.pending.is_empty() {
+            self.pending.push_back(BTreeMap::new());
+        }
+        let Some(last) = self.pending.back_mut() else { return };
         for chunk in region.blocks::<5>() {
             let part = region.intersect(chunk.region());
-            let pending = self.pending.entry(chunk).or_default();
+            let pending = last.entry(chunk).or_default();
             *pending = pending.union(part);
+        }
+    }
+
+    /// Takes the next chunk that is to be searched.
+    fn next_pending(&mut self) -> Option<(ChunkPos, Region)> {
+        loop {
+            let mut touch = self.pending.pop_front()?;
+            let next = touch.pop_first();
+            if !touch.is_empty() {
+                self.pending.push_back(touch);
+            }
+            if next.is_some() {
+                return next;
+            }
         }
     }
 
@@ -185,7 +233,8 @@ impl LooseCutter {
         LooseStats {
             chunks: self.cache.len(),
             bytes: self.cache.bytes(),
-            pending: self.pending.len() + self.large.len(),
+            pending: self.pending.iter().map(BTreeMap::len).sum::<usize>() + self.large.len(),
+            searching: self.search.open_count(),
             ready: self.ready.len(),
         }
     }
@@ -221,30 +270,41 @@ impl LooseCutter {
         done.map(|()| cut)
     }
 
-    /// Searches within the step budget. Returns whether the search finished.
+    /// Searches within the step budget until pieces are found or nothing is left to be searched. Returns
+    /// whether one of both holds; no search is under way then.
     fn find(&mut self, grid: &VoxelGrid, options: &LooseOptions) -> bool {
         self.list_large(grid);
         self.read_changes(grid, &options.anchors);
         if self.cache.bytes() > options.cache_bytes {
             self.cache.clear();
         }
+        if !self.ready.is_empty() {
+            return true;
+        }
         let mut left = options.steps_per_call.max(1);
-        let mut world = SearchContext {
-            grid: grid.as_snapshot(),
-            cache: &mut self.cache,
-            anchors: &self.anchors,
-        };
-        while left > 0
-            && let Some((chunk, region)) = self.pending.pop_first()
-        {
-            self.search.begin(&mut world, chunk, region, &mut left);
+        loop {
+            // What is searched together does not depend on the budget, so neither do the bodies.
+            while self.search.has_room(MAX_FLOODS) && !self.pending.is_empty() {
+                if left == 0 {
+                    return false;
+                }
+                let Some((chunk, region)) = self.next_pending() else { break };
+                let mut world = context(grid, &mut self.cache, &self.anchors);
+                self.search.begin(&mut world, chunk, region, &mut left);
+            }
+            let mut world = context(grid, &mut self.cache, &self.anchors);
+            if !self.search.run_floods(&mut world, &mut left) {
+                return false;
+            }
+            let found = std::mem::take(&mut self.search).loose_pieces();
+            self.ready.extend(found.into_iter().filter(|piece| piece.cells >= options.min_cells));
+            if !self.ready.is_empty() || self.pending.is_empty() {
+                return true;
+            }
+            if left == 0 {
+                return false;
+            }
         }
-        if !self.search.run_floods(&mut world, &mut left) || !self.pending.is_empty() {
-            return false;
-        }
-        self.ready.extend(self.search.loose_pieces());
-        self.search = Search::default();
-        true
     }
 
     fn cut_ready(
@@ -256,7 +316,10 @@ impl LooseCutter {
     ) -> Result<(), EditError> {
         let mut cells = 0;
         while let Some(piece) = self.ready.pop_front() {
-            if piece.cells > options.max_cells {
+            let Region { min, max } = piece.chunks().coarser(5);
+            let span = (max - min).to_array();
+            let is_long = span.into_iter().any(|v| v as u32 > options.max_span_chunks);
+            if piece.cells > options.max_cells || is_long {
                 cut.too_large.push(TooLargePiece { cells: piece.cells, region: piece.chunks() });
                 continue;
             }
@@ -272,7 +335,7 @@ impl LooseCutter {
             self.drop_changed(grid);
             cut.bodies.push(body?);
         }
-        cut.has_more = !self.ready.is_empty();
+        cut.has_more = !self.ready.is_empty() || !self.pending.is_empty();
         Ok(())
     }
 

@@ -89,6 +89,7 @@ pub(super) struct Search {
     open: Vec<u32>,
     turn: usize,
     serial: u32,
+    is_running: bool,
     /// Where the floods started, to restart.
     pub seeds: Vec<(ChunkPos, Region)>,
     reached: Vec<(u16, Clump)>,
@@ -108,6 +109,16 @@ impl SearchContext<'_> {
 }
 
 impl Search {
+    /// How many floods are still open, at most.
+    pub fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether more floods can begin: fewer than `most` have, and none has run.
+    pub fn has_room(&self, most: usize) -> bool {
+        !self.is_running && self.floods.len() < most
+    }
+
     /// Whether a flood reached a chunk, so that a change of it matters.
     pub fn knows(&self, chunk: ChunkPos) -> bool {
         self.chunks.contains_key(&chunk)
@@ -152,12 +163,13 @@ impl Search {
             self.open.push(flood);
             self.reach(world, flood, chunk, number, clump);
         }
+        spend(left, 1 + reached.len() as u32, world.cache);
         self.reached = reached;
-        spend(left, 1, world.cache);
     }
 
     /// Runs the floods in turn for at most `left` steps. Returns whether all are decided.
     pub fn run_floods(&mut self, world: &mut SearchContext<'_>, left: &mut u32) -> bool {
+        self.is_running = true;
         while !self.open.is_empty() {
             if *left == 0 {
                 return false;

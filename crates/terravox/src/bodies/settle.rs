@@ -8,7 +8,8 @@ use super::LooseBody;
 use crate::edit::{
     Blend, Clip, EditError, EditOp, Editor, History, PasteOp, PastePose, QuarterTurns,
 };
-use crate::voxel::{AIR, Cell, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos};
+use crate::voxel::{AIR, Cell, ChunkPos, DenseBox, Kind, LIMIT, Region, VoxelGrid, VoxelPos};
+use std::collections::BTreeMap;
 
 /// Position and rotation of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,12 +112,28 @@ impl LooseBody {
 
     /// Returns an operation per chunk of the world that the body overlaps, sampled.
     fn sampled_ops(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Vec<EditOp>, EditError> {
+        // By chunk of the world: where cells of the body may lie. In the box around a long body there
+        // may be thousands of chunks without any.
+        let mut parts = BTreeMap::<ChunkPos, Region>::new();
+        for chunk in self.grid.chunks() {
+            let own = chunk.region().intersect(self.bounds);
+            if own.is_empty() {
+                continue;
+            }
+            let region = region_at(own.grow(1), pose, matrix)?;
+            for chunk in region.blocks::<5>() {
+                let part = parts.entry(chunk).or_default();
+                *part = part.union(region.intersect(chunk.region()));
+            }
+        }
         let mut cells = DenseBox::default();
-        self.grid.read(self.bounds.grow(2), 0, &mut cells)?;
-        let region = self.region_at(pose, matrix)?;
         let mut ops = Vec::new();
-        for chunk in region.blocks::<5>() {
-            let part = chunk.region().intersect(region);
+        for part in parts.into_values() {
+            let read = body_region(part, pose, matrix)?.grow(2).intersect(self.bounds.grow(2));
+            if read.is_empty() {
+                continue;
+            }
+            self.grid.read(read, 0, &mut cells)?;
             let mut sampled = DenseBox::new(part);
             let mut any = false;
             for voxel in part.voxels() {
@@ -138,23 +155,35 @@ impl LooseBody {
         }
         Ok(ops)
     }
+}
 
-    /// Returns the voxels of the world that the body may overlap.
-    fn region_at(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Region, EditError> {
-        let bounds = self.bounds.grow(1);
-        let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
-        for corner in 0..8 {
-            let pick = |i: usize| {
-                let end = if corner >> i & 1 == 0 { bounds.min } else { bounds.max };
-                f64::from(end.to_array()[i])
-            };
-            let at = add(apply(matrix, [0, 1, 2].map(pick)), pose.position_voxels);
-            for i in 0..3 {
-                (low[i], high[i]) = (low[i].min(at[i]), high[i].max(at[i]));
-            }
+/// Returns the voxels of the world that a box of the body may overlap.
+fn region_at(own: Region, pose: &BodyPose, matrix: &Matrix) -> Result<Region, EditError> {
+    let to_world = |corner| add(apply(matrix, corner), pose.position_voxels);
+    box_around(own, to_world)
+}
+
+/// Returns the voxels of the body that a box of the world may overlap.
+fn body_region(region: Region, pose: &BodyPose, matrix: &Matrix) -> Result<Region, EditError> {
+    let at = pose.position_voxels;
+    let to_body = |corner: [f64; 3]| apply_inverse(matrix, [0, 1, 2].map(|i| corner[i] - at[i]));
+    box_around(region, to_body)
+}
+
+/// Returns the voxels around the corners of a box after they were moved.
+fn box_around(region: Region, to: impl Fn([f64; 3]) -> [f64; 3]) -> Result<Region, EditError> {
+    let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
+    for corner in 0..8 {
+        let pick = |i: usize| {
+            let end = if corner >> i & 1 == 0 { region.min } else { region.max };
+            f64::from(end.to_array()[i])
+        };
+        let at = to([0, 1, 2].map(pick));
+        for i in 0..3 {
+            (low[i], high[i]) = (low[i].min(at[i]), high[i].max(at[i]));
         }
-        Ok(Region::new(integers(low.map(f64::floor))?, integers(high.map(f64::ceil))?))
     }
+    Ok(Region::new(integers(low.map(f64::floor))?, integers(high.map(f64::ceil))?))
 }
 
 impl BodyPose {

@@ -266,7 +266,9 @@ fn small_budgets_give_the_same_bodies() {
         loop {
             let cut = loose.cut(&mut grid, None, options).unwrap();
             calls += 1;
-            bodies.extend(cells_of(&cut.bodies));
+            // In their order.
+            let cells = |body: &LooseBody| solid_cells(&body.grid, body.origin_voxel);
+            bodies.extend(cut.bodies.iter().map(cells));
             if !cut.has_more {
                 break;
             }
@@ -527,4 +529,66 @@ fn bodies_are_the_same_on_one_thread_and_on_four() {
         pool.install(digests)
     };
     assert_eq!(on(1), on(4));
+}
+
+/// Single cells that touch only at edges.
+fn dust(grid: &mut VoxelGrid, region: Region) {
+    let mut cells = DenseBox::new(region);
+    let is_grain = |v: &VoxelPos| (v.x + v.y + v.z) & 1 == 0;
+    region.voxels().filter(is_grain).for_each(|voxel| cells.set(voxel, Cell::full(ROCK)));
+    grid.write(&cells).unwrap();
+}
+
+#[test]
+fn dust_that_was_touched_first_does_not_hold_up_a_tower_and_crumbs_stay() {
+    let mut grid = world(&[([-32, 0, -32], [32, 1, 32]), ([0, 1, 0], [2, 20, 2])]);
+    let cloud = Region::new([-400, 64, -400], [-304, 96, -304]);
+    dust(&mut grid, cloud);
+    put(&mut grid, Region::new([0, 8, 0], [2, 9, 2]), Cell::AIR);
+    let mut loose = LooseCutter::default();
+    loose.touch(cloud);
+    loose.touch(Region::new([0, 8, 0], [2, 9, 2]));
+    let floor = LooseOptions::floor(1);
+    let options = LooseOptions { min_cells: 2, steps_per_call: 2000, ..floor };
+    let mut calls = 0;
+    let tower = loop {
+        calls += 1;
+        if let Some(body) = loose.cut(&mut grid, None, &options).unwrap().bodies.pop() {
+            break body;
+        }
+    };
+    assert_eq!(tower.cells, 4 * 11);
+    // A chunk of dust is 16,384 clumps; the cloud is nine.
+    assert!(calls < 30, "{calls} calls");
+    assert!(cut_all(&mut loose, &mut grid, &options).is_empty());
+    assert!(!grid.cell(cloud.min).unwrap().is_air());
+}
+
+#[test]
+fn long_pieces_stay_and_are_reported() {
+    let mut grid = world(&[([0, 8, 0], [100, 9, 1])]);
+    let options = LooseOptions { max_span_chunks: 3, ..LooseOptions::floor(1) };
+    let mut loose = LooseCutter::default();
+    loose.touch(Region::new([0, 8, 0], [1, 9, 1]));
+    let cut = loose.cut(&mut grid, None, &options).unwrap();
+    assert!(cut.bodies.is_empty() && cut.too_large[0].cells == 100);
+    assert!(cut.too_large[0].to_string().contains("max_span_chunks"));
+    loose.touch(Region::new([0, 8, 0], [1, 9, 1]));
+    let options = LooseOptions { max_span_chunks: 4, ..options };
+    assert_eq!(loose.cut(&mut grid, None, &options).unwrap().bodies.len(), 1);
+}
+
+#[test]
+fn a_thin_piece_as_long_as_the_world_is_wide_can_be_written_back_at_any_angle() {
+    let grid =
+        world(&[([0, 0, 0], [1300, 1, 1]), ([0, 0, 0], [1, 1300, 1]), ([0, 0, 0], [1, 1, 1300])]);
+    let body = LooseBody::new(grid, VoxelPos::ZERO).unwrap();
+    let rotation = [0.36, 0.18, 0.09, 0.91];
+    let pose = BodyPose { position_voxels: [0.25, 0.5, 0.125], rotation };
+    let mut ground = VoxelGrid::default();
+    let how = body.write_back(&mut ground, &pose, None).unwrap();
+    assert_eq!(how, WriteBackMethod::Resampled);
+    // A rod of one cell is thinner than what is sampled, but does not vanish.
+    let written = solid_cells(&ground, VoxelPos::ZERO).len();
+    assert!((3000..12_000).contains(&written), "{written} of 3898 cells");
 }

@@ -45,8 +45,8 @@ impl JournalEntry {
 /// Which entries of a [`Journal`] are meant: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalFilter {
-    /// Who made them.
-    pub author: Option<String>,
+    /// Who made them: one of these, or anyone if there are none.
+    pub authors: Vec<String>,
     /// Made then or later, Unix time in seconds.
     pub since: Option<u64>,
     /// Made before then, Unix time in seconds.
@@ -58,7 +58,7 @@ pub struct JournalFilter {
 impl JournalFilter {
     /// Whether an entry is meant.
     pub fn matches(&self, entry: &JournalEntry) -> bool {
-        self.author.as_deref().is_none_or(|author| author == &*entry.author)
+        (self.authors.is_empty() || self.authors.iter().any(|author| **author == *entry.author))
             && self.since.is_none_or(|since| since <= entry.time)
             && self.until.is_none_or(|until| entry.time < until)
             && self.region.is_none_or(|region| !region.intersect(entry.region).is_empty())
@@ -87,7 +87,7 @@ impl JournalFilter {
 /// }
 ///
 /// // What Bob dug is filled again, but for the cells that Ada has changed since.
-/// let bob = JournalFilter { author: Some("bob".into()), ..JournalFilter::default() };
+/// let bob = JournalFilter { authors: vec!["bob".into()], ..JournalFilter::default() };
 /// let mut rollback = Rollback::new(journal.entries(..).cloned(), bob);
 /// while let Some(changed) = rollback.step(&journal, &mut grid)? {
 ///     journal.record("keeper", 400, changed); // so it can be rolled back, too

@@ -28,6 +28,9 @@ const WORK_PER_STEP: u64 = 1 << 17;
 const SPLIT_BYTES: usize = if cfg!(test) { 64 } else { 16 << 10 };
 const SPLIT_BYTES_PER_CHUNK: u64 = if cfg!(test) { 8 } else { 1 << 10 };
 
+/// So are patches over so many voxels, however few bytes they take.
+const SPLIT_VOLUME: u64 = 1 << 18;
+
 /// An edit, as the rollback sees it.
 struct KnownEdit {
     before: ChangedCells,
@@ -207,7 +210,8 @@ impl Rollback {
 fn split(cells: &mut ChangedCells, s: &mut PatchScratch) {
     let is_large = |patch: &Patch| {
         let least = patch.region.coarser(5).volume() * SPLIT_BYTES_PER_CHUNK;
-        patch.cells.len() >= SPLIT_BYTES && patch.cells.len() as u64 >= least
+        let is_coded_large = patch.cells.len() >= SPLIT_BYTES && patch.cells.len() as u64 >= least;
+        is_coded_large || patch.region.volume() >= SPLIT_VOLUME
     };
     if cells.patches.iter().any(is_large) {
         let patches = cells.patches.iter().flat_map(|patch| match is_large(patch) {

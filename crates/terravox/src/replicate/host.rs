@@ -69,6 +69,8 @@ pub struct Host {
     cells: DenseBox,
     under: DenseBox,
     message: Vec<u8>,
+    /// Work that the operations of guests may still take in this tick.
+    work_left: u64,
 }
 
 impl Host {
@@ -94,6 +96,7 @@ impl Host {
             cells: DenseBox::default(),
             under: DenseBox::default(),
             message: Vec::new(),
+            work_left: 0,
         }
     }
 
@@ -207,7 +210,10 @@ impl Host {
         let most = if world.grid.unlisted() == UnlistedChunks::Air { MAX_MIP } else { MAX_FAR_MIP };
         assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
         self.truth.trim(world.grid);
-        for guest in self.order.clone() {
+        self.work_left = self.options.edit_work_per_tick;
+        let mut order = self.order.clone();
+        order.sort_by_key(|guest| self.guests.get(guest).map(HostedGuest::spent_work));
+        for guest in order {
             if let Err(reason) = self.serve(guest, world, now_us) {
                 self.disconnect(guest, &reason);
             }
@@ -277,6 +283,10 @@ impl Host {
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>, now: u64) -> Result<(), String> {
         loop {
             let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
+            // What it sent stays where it is.
+            if self.work_left == 0 {
+                return Ok(());
+            }
             let request = entry.request(world.grid.materials().kinds(), now, &self.options)?;
             match request {
                 None => return Ok(()),
@@ -343,12 +353,14 @@ impl Host {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
         let reach = self.editor.reach(world.grid, op).map_err(|error| error.to_string())?;
         let missing: u64 = reach.regions().map(|region| Truth::missing(world, region)).sum();
-        entry.spend_work(missing * WORK_PER_CHUNK)?;
+        let loading = missing * WORK_PER_CHUNK;
+        entry.spend_work(loading)?;
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
         }
         let cost = self.editor.price(world.grid, op, ROUGH_WORK);
         let cost = cost.map_err(|error| error.to_string())?;
+        self.work_left = self.work_left.saturating_sub(loading.saturating_add(cost.work));
         entry.spend_work(cost.work)
     }
 
@@ -372,7 +384,9 @@ impl Host {
                 self.events.push_back(HostEvent::Edited { guest, op: None, region, before });
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
-                    entry.owe_work(region.volume() * WORK_PER_UNDONE_CELL);
+                    let work = region.volume() * WORK_PER_UNDONE_CELL;
+                    self.work_left = self.work_left.saturating_sub(work);
+                    entry.owe_work(work);
                     entry.finish_edit(number, !region.is_empty(), &kinds);
                 }
             }

@@ -53,6 +53,11 @@ impl TokenBucket {
         amount.saturating_mul(SECOND_US) <= self.left
     }
 
+    /// What was spent and is not earned again.
+    fn spent(&self) -> i64 {
+        self.most.saturating_sub(self.left)
+    }
+
     /// Spends an amount, also if that is more than there is.
     fn spend(&mut self, amount: u64) {
         let amount = i64::try_from(amount).unwrap_or(i64::MAX);
@@ -217,6 +222,11 @@ impl HostedGuest {
         }
         self.work.spend(units);
         Ok(())
+    }
+
+    /// How much work it has spent lately; guests with less go first.
+    pub fn spent_work(&self) -> i64 {
+        self.work.spent()
     }
 
     /// Spends work that was done.

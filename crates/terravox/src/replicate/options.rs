@@ -21,6 +21,9 @@ pub struct HostOptions {
     /// [`EditCost::work`](crate::edit::EditCost::work), with that of making the chunks that they need;
     /// twice as much at once.
     pub edit_work_per_s: u64,
+    /// Work of the operations of all guests in a tick, in the same units; what is beyond it waits for
+    /// later ticks, with those guests last that have spent most. One operation can exceed it.
+    pub edit_work_per_tick: u64,
     /// Blocks that are read in a tick, of all guests together; others wait for the next tick.
     pub max_reads_per_tick: u32,
     /// Bytes of undo history of each guest.
@@ -37,6 +40,7 @@ impl Default for HostOptions {
             edit_limits,
             edits_per_s: 30,
             edit_work_per_s: 200_000_000,
+            edit_work_per_tick: 20_000_000,
             max_reads_per_tick: 64,
             history_bytes: 1 << 20,
         }

@@ -33,11 +33,11 @@ fn corner() -> impl Strategy<Value = [i32; 3]> {
 }
 
 fn filter() -> impl Strategy<Value = JournalFilter> {
-    let author = proptest::option::of(0..3usize);
+    let authors = proptest::collection::vec(0..3usize, 0..3);
     let time = || proptest::option::of(90..140u64);
     let region = proptest::option::of((corner(), proptest::array::uniform3(1..20i32)));
-    (author, time(), time(), region).prop_map(|(author, since, until, region)| JournalFilter {
-        author: author.map(|author| AUTHORS[author].to_owned()),
+    (authors, time(), time(), region).prop_map(|(authors, since, until, region)| JournalFilter {
+        authors: authors.into_iter().map(|author| AUTHORS[author].to_owned()).collect(),
         since,
         until,
         region: region.map(|(min, size)| {
@@ -159,7 +159,8 @@ impl JournaledWorld {
     }
 
     fn matches(&self, edit: &CopiedEdit, filter: &JournalFilter) -> bool {
-        filter.author.as_deref().is_none_or(|author| author == AUTHORS[edit.author])
+        let is_by = |author: &String| author == AUTHORS[edit.author];
+        (filter.authors.is_empty() || filter.authors.iter().any(is_by))
             && filter.since.is_none_or(|since| edit.time >= since)
             && filter.until.is_none_or(|until| edit.time < until)
     }
@@ -234,7 +235,7 @@ proptest! {
         prop_assert_eq!(first_difference(&reachable(&world.grid), &expected), None);
         prop_assert!(count <= no_more && (filter.region.is_some() || count == no_more));
 
-        let keeper = JournalFilter { author: Some("keeper".to_owned()), ..JournalFilter::default() };
+        let keeper = JournalFilter { authors: vec!["keeper".to_owned()], ..JournalFilter::default() };
         world.roll_back(&keeper, |_, _| {});
         prop_assert_eq!(first_difference(&reachable(&world.grid), &before), None);
     }
@@ -247,7 +248,7 @@ proptest! {
         let mut world = JournaledWorld::new(wet);
         deeds.iter().for_each(|(author, deed)| world.act(*author, deed));
         let filter = JournalFilter {
-            author: Some(AUTHORS[own].to_owned()), ..JournalFilter::default()
+            authors: vec![AUTHORS[own].to_owned()], ..JournalFilter::default()
         };
         let mut expected = world.rolled_back(&filter);
         // Also of the author whose edits are rolled back.

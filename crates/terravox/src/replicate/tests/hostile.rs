@@ -266,3 +266,38 @@ proptest! {
         game.with_world(|host, world| host.tick(world, 1));
     }
 }
+
+#[test]
+fn costly_operations_wait_for_later_ticks_and_cheap_ones_of_others_go_first() {
+    let mut game = Simulation::new(false, 3);
+    for seed in 0..6 {
+        game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], seed);
+    }
+    game.settle(2000);
+    game.edited.clear();
+    let large = EditOp::fill_ball(8, [0.0, 40.0, 0.0], 60.0);
+    for player in &mut game.players[..5] {
+        for _ in 0..3 {
+            player.guest.edit(&large).expect("it has started");
+        }
+    }
+    for _ in 0..3 {
+        game.step();
+    }
+    let small = EditOp::fill_ball(17, [0.0, 120.0, 0.0], 3.0);
+    game.players[5].guest.edit(&small).expect("it has started");
+    let number = game.players[5].number;
+    let begun = game.edited.len();
+    assert!(begun < 15, "all of them in three ticks");
+    let mut steps = 0;
+    while !game.edited.iter().any(|(guest, _)| *guest == number) {
+        game.step();
+        steps += 1;
+        // Behind the first ones of those that had not spent anything, at most.
+        assert!(steps < 8, "it waits behind all costly ones");
+    }
+    game.settle(2000);
+    let applied =
+        game.edited.len() + game.players.iter().map(|p| p.refused as usize).sum::<usize>();
+    assert_eq!(applied, 16);
+}

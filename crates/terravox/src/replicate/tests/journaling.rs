@@ -12,7 +12,7 @@ fn roll_back(game: &mut Simulation, author: u64) -> u64 {
     for (time, (guest, before)) in (0..).zip(game.edited.drain(..)) {
         journal.record(&guest.to_string(), time, before);
     }
-    let filter = JournalFilter { author: Some(author.to_string()), ..JournalFilter::default() };
+    let filter = JournalFilter { authors: vec![author.to_string()], ..JournalFilter::default() };
     let mut job = Rollback::new(journal.entries(..).cloned(), filter);
     let mut loaded = 0;
     game.with_world(|host, world| {
