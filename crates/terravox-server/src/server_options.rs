@@ -27,7 +27,7 @@ pub struct ServerOptions {
     /// of what is sent to it; for that, more than 10 s make no difference.
     pub patience: Duration,
     /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces of
-    /// more than 32,768 cells stay where they are.
+    /// fewer than 3 or more than 32,768 cells, or over more than five chunks along an axis, stay.
     pub pieces_fall: bool,
     /// The folder of the certificate, which is made on the first start.
     pub certificate_folder: PathBuf,
