@@ -4,6 +4,7 @@ use crate::gate::{Gate, Pass};
 use crate::journal::lock;
 use crate::journal_requests;
 use crate::link::{self, Link, PATIENCE};
+use crate::page;
 use crate::request_checks::{
     Refusal, check_administrator, check_origin, check_reader, refusal, world,
 };
@@ -78,6 +79,7 @@ fn router(gate: Arc<Gate>) -> Router {
         .route("/backup", post(back_up))
         .route("/backup/{name}", post(back_up))
         .merge(journal_requests::routes())
+        .merge(page::routes())
         .layer(map_response(end_connection))
         .with_state(gate)
 }

@@ -13,6 +13,7 @@ mod journal;
 mod journal_requests;
 mod link;
 mod log_query;
+mod page;
 mod quic;
 mod request_checks;
 mod rollback;

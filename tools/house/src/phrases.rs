@@ -68,7 +68,7 @@ fn prose_files(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
         let path = entry.expect("the repository is readable").path();
         let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
         if path.is_dir() {
-            if !matches!(name.as_str(), "target" | "data" | "pictures" | "tools")
+            if !matches!(name.as_str(), "target" | "data" | "pictures" | "tools" | "node_modules")
                 && !name.starts_with('.')
             {
                 prose_files(&path, files);

@@ -356,3 +356,36 @@ fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
     assert!(sent < 400_000, "the server takes pings for ever");
     Ok(server.stop()?)
 }
+
+#[test]
+fn the_page_and_all_that_it_names_are_served_and_nothing_else() -> Outcome {
+    let folder = Folder::new("page");
+    let server = serve_air(&folder.0, "a", options(&folder.0))?;
+    let get = |path: &str| -> Result<Vec<u8>, Box<dyn Error>> {
+        let mut stream = TcpStream::connect(server.http_address())?;
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response)?;
+        Ok(response)
+    };
+    let names = [("index-", "js"), ("worker-", "js"), ("terravox_bg-", "wasm"), ("index-", "css")];
+    let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("web/dist/assets");
+    let mut served = 0;
+    for entry in std::fs::read_dir(dist)? {
+        let name = entry?.file_name().into_string().map_err(|_| "a name that is not UTF-8")?;
+        let name = name.strip_suffix(".gz").ok_or("a file that is not compressed")?;
+        assert!(names.iter().any(|(start, end)| name.starts_with(start) && name.ends_with(end)));
+        let response = get(&format!("/assets/{name}"))?;
+        let head = String::from_utf8_lossy(&response[..600.min(response.len())]).into_owned();
+        assert!(head.starts_with("HTTP/1.1 200") && head.contains("immutable"), "{name}: {head}");
+        served += 1;
+    }
+    assert_eq!(served, names.len());
+    let index = get("/")?;
+    let head = String::from_utf8_lossy(&index).into_owned();
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("default-src 'none'"), "{head}");
+    for path in ["/assets/no.js", "/assets/..%2findex.html", "/index.html"] {
+        assert!(get(path)?.starts_with(b"HTTP/1.1 404"), "{path}");
+    }
+    Ok(server.stop()?)
+}

@@ -1,11 +1,11 @@
 //! Which blocks a guest wants: the nearer, the finer.
 
 use crate::terrain::LodOptions;
-use crate::voxel::{MipBlock, Region, VoxelPos};
+use crate::voxel::{MAX_MIP, MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashSet;
 
 /// How far a guest sees, and how finely. More blocks than
-/// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), 16,384 by default, end the link: their
+/// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), 65,536 by default, end the link: their
 /// number grows with the cube of `detail`.
 ///
 /// ```
@@ -25,17 +25,19 @@ pub struct Interest {
     /// Everything within this distance, in voxels, is wanted at mip 0, where physics and edits need
     /// it.
     pub near_voxels: f64,
+    /// Everything in view is wanted at this mip or finer.
+    pub coarsest_mip: u8,
 }
 
 impl Default for Interest {
     /// A view of 1,024 voxels, 64 of them for physics.
     fn default() -> Interest {
-        Interest { view_voxels: 1024.0, detail: 1.0, near_voxels: 64.0 }
+        Interest { view_voxels: 1024.0, detail: 1.0, near_voxels: 64.0, coarsest_mip: MAX_MIP }
     }
 }
 
 /// Blocks beyond these distances are dropped, as a multiple of those at which they are wanted.
-const KEPT: f64 = 1.25;
+const KEPT: f64 = 1.15;
 
 /// What is wanted is found again when a viewer has moved so far. Blocks that edits and physics need are
 /// wanted so much earlier; those that are merely seen can come a step later.
@@ -69,12 +71,15 @@ impl Interest {
     /// distance in voxels, and what its meshes read beside it. The blocks that are shown at one moment
     /// depend on earlier ones, so the margins are those of the slowest change.
     pub fn for_lod(shown: &LodOptions, view_voxels: f64) -> Interest {
-        let LodOptions { detail, hysteresis, near_voxels, .. } = *shown;
+        let LodOptions { detail, hysteresis, near_voxels, max_mip, .. } = *shown;
         let lag = 1.0 + f64::from(hysteresis);
+        // The coarsest blocks that are shown are shown whole, and read the cells of those beside them.
+        let roots = 3.5 * f64::from(32 << max_mip);
         Interest {
-            view_voxels: view_voxels * 1.5 + 64.0,
+            view_voxels: (view_voxels * 1.5 + 64.0).max(view_voxels + roots),
             detail: f64::from(detail) * lag + 1.0,
             near_voxels: f64::from(near_voxels) * lag + 32.0,
+            coarsest_mip: max_mip,
         }
     }
 
@@ -97,7 +102,8 @@ impl Interest {
                     continue;
                 }
                 found.insert(block);
-                let is_split = away < self.detail * f64::from(block.edge_voxels());
+                let is_split = block.mip > self.coarsest_mip
+                    || away < self.detail * f64::from(block.edge_voxels());
                 if block.mip > 0 && (is_split || away <= near) {
                     open.extend(block.children());
                 }
@@ -127,6 +133,7 @@ impl Interest {
             view_voxels: self.view_voxels * KEPT,
             detail: self.detail * KEPT,
             near_voxels: self.near_voxels * KEPT,
+            coarsest_mip: self.coarsest_mip,
         }
     }
 }
@@ -164,7 +171,7 @@ mod tests {
             detail in 1.0..2.0f64,
             near_voxels in 0.0..80.0f64,
         ) {
-            let interest = Interest { view_voxels, detail, near_voxels };
+            let interest = Interest { view_voxels, detail, near_voxels, ..Interest::default() };
             let far = way.iter().map(|v| v * v).sum::<f64>().sqrt().max(1.0);
             let to = [0, 1, 2].map(|i| from[i] + way[i] / far * 0.999 * STEP_VOXELS);
             prop_assert!(WatchedFrom::new(&[from], &interest).holds_for(&[to], &interest));
@@ -173,6 +180,18 @@ mod tests {
             for chunk in around.blocks::<5>().map(MipBlock::from) {
                 prop_assert!(distance(chunk, &to) > near_voxels || wanted.contains(&chunk));
             }
+        }
+    }
+
+    #[test]
+    fn all_that_a_default_view_of_16_km_keeps_is_within_the_limit_of_a_host() {
+        for detail in [1.0, 2.3, 3.0] {
+            let lod = LodOptions { detail, ..LodOptions::default() };
+            let interest = Interest::for_lod(&lod, 16_000.0);
+            let counts = [interest, interest.kept()]
+                .map(|interest| interest.wanted(&[[3.0, 40.0, -7.0]], 8).len());
+            let most = crate::replicate::HostOptions::default().max_blocks;
+            assert!(counts[1] < most, "{counts:?} at detail {detail}");
         }
     }
 }

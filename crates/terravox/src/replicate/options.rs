@@ -36,7 +36,7 @@ impl Default for HostOptions {
         HostOptions {
             max_mip: 8,
             generator: None,
-            max_blocks: 16_384,
+            max_blocks: 1 << 16,
             edit_limits,
             edits_per_s: 30,
             edit_work_per_s: 200_000_000,

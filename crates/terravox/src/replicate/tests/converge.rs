@@ -2,8 +2,8 @@
 
 use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::EditOp;
-use crate::replicate::{HostEvent, LinkKind, LinkOptions, Verdict};
-use crate::terrain::{Budget, Terrain, TerrainOptions, Viewer};
+use crate::replicate::{HostEvent, Interest, LinkKind, LinkOptions, Verdict};
+use crate::terrain::{Budget, LodOptions, Terrain, TerrainOptions, Viewer};
 use crate::voxel::{ChunkState, DenseBox, MipBlock, Region};
 
 fn bad_link(random: &mut Random) -> LinkOptions {
@@ -270,4 +270,26 @@ fn edits_of_the_game_itself_can_be_logged() {
         };
         assert_eq!((*region, before.region()), (dug.region, dug.region));
     });
+}
+
+#[test]
+fn a_terrain_gets_all_that_it_shows_by_the_interest_of_its_options_slow() {
+    for (max_mip, view_m, height) in [(2, 100.0, 20.0), (4, 300.0, 90.0), (8, 400.0, 90.0)] {
+        let mut game = Simulation::new(true, 8);
+        let lod = LodOptions { detail: 1.2, max_mip, ..LodOptions::default() };
+        game.interest = Interest::for_lod(&lod, view_m);
+        game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, height, 0.0], 1);
+        let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+        let viewer = Viewer { position_m: [0.0, height, 0.0], distance_m: view_m };
+        let mut steps = 0;
+        while !terrain.is_settled() || steps < 10 {
+            game.step();
+            let guest = &mut game.players[0].guest;
+            terrain.update(&[viewer], Budget::Unlimited, |request| guest.fill(request, hills));
+            guest.show(&mut terrain, hills);
+            steps += 1;
+            assert!(steps < 1000, "mip {max_mip}, {view_m} m: blocks are missing");
+        }
+        assert!(terrain.meshed_blocks().len() > 8);
+    }
 }

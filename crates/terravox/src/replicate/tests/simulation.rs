@@ -91,7 +91,12 @@ impl Simulation {
             players: Vec::new(),
             now_us: 0,
             makes_ground: has_generator,
-            interest: Interest { view_voxels: 150.0, detail: 1.0, near_voxels: 24.0 },
+            interest: Interest {
+                view_voxels: 150.0,
+                detail: 1.0,
+                near_voxels: 24.0,
+                ..Interest::default()
+            },
             decide: |_, _| Verdict::Accept,
             edited: Vec::new(),
         }

@@ -1,0 +1,286 @@
+// The page: input, what is drawn, and what is said. The world is in the worker.
+
+import * as THREE from "three";
+import { Controls } from "./controls";
+import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
+import { loadSettings, saveSettings } from "./settings";
+import { TOOLS } from "./tools";
+import { View } from "./view";
+
+/** Strokes a second while the button is held. */
+const STROKES = 8;
+/** Where a visit begins: over the ground, which is not known yet. */
+const START = [0, 90, 0];
+
+const byId = (id: string) => document.getElementById(id)!;
+const settings = loadSettings();
+const query = new URLSearchParams(location.search);
+
+let view: View;
+let worker: Worker;
+let controls: Controls;
+let joined = false;
+let materials: Material[] = [];
+let voxel = 1;
+let origin = [0, 0, 0];
+let eye: [number, number, number] = [START[0]!, START[1]!, START[2]!];
+let aim: Aim | null = null;
+let tool = 0;
+let material = 8;
+let radius = 3;
+let hour = Number(query.get("time") ?? 10);
+let lastStroke = 0;
+let lastFrame = performance.now();
+let stats: Stats | null = null;
+let showsFigures = query.has("figures");
+let showsLevels = false;
+/** Milliseconds from clicks until the mesh was in the scene. */
+const seenAfter: number[] = [];
+const frameTimes: number[] = [];
+
+function tell(message: ToWorker) {
+  worker.postMessage(message);
+}
+
+function say(text: string) {
+  const line = document.createElement("p");
+  line.textContent = text;
+  byId("news").append(line);
+  setTimeout(() => line.remove(), 6000);
+}
+
+function status(text: string) {
+  byId("status").textContent = text;
+}
+
+/** The place in the link: x, y, z, yaw and pitch in degrees. */
+function placeOf(hash: string): number[] | null {
+  const numbers = hash.replace(/^#/, "").split(",").map(Number);
+  return numbers.length >= 3 && numbers.every(Number.isFinite) ? numbers : null;
+}
+
+/** Turns to a place; returns where the feet are there. */
+function lookFrom(place: number[]): [number, number, number] {
+  const [x, y, z, yaw = 0, pitch = 0] = place as [number, number, number, number?, number?];
+  controls.yaw = THREE.MathUtils.degToRad(yaw);
+  controls.pitch = THREE.MathUtils.degToRad(pitch);
+  eye = [x, y, z];
+  return [x, y - 1.65, z];
+}
+
+function goTo(place: number[]) {
+  tell({ type: "teleport", feet: lookFrom(place) });
+}
+
+/** The WebSocket of the server that this page came from; null where there is none. */
+async function findServer(): Promise<string | null> {
+  if (query.has("seed")) return null;
+  try {
+    const response = await fetch(new URL("healthz", location.href));
+    if (!/^(ok|.*stopped)/.test(await response.text())) return null;
+  } catch {
+    return null;
+  }
+  const link = new URL(`link/${encodeURIComponent(query.get("world") ?? "")}`.replace(/\/$/, ""), location.href);
+  link.protocol = link.protocol.replace("http", "ws");
+  [link.search, link.hash] = ["", ""];
+  return link.href;
+}
+
+function received(message: FromWorker) {
+  switch (message.type) {
+    case "joined":
+      joined = true;
+      [materials, voxel, origin] = [message.materials, message.voxel, message.origin];
+      view.setMaterials(materials, message.ranges);
+      showPalette();
+      return status("");
+    case "frame":
+      [eye, aim, stats] = [message.eye, message.aim, message.stats];
+      view.moveBodies(message.bodies, voxel, origin);
+      return;
+    case "swap":
+      view.terrain.swap(message.removed, message.added);
+      if (showsLevels) view.setOverlay(true);
+      for (const at of message.edits) seenAfter.push(performance.now() - at);
+      seenAfter.splice(0, seenAfter.length - 200);
+      return;
+    case "piece":
+      return view.addPiece(message.body, message.meshes);
+    case "figure":
+      return view.addFigure(message.body, message.name, voxel);
+    case "news":
+      return say(message.text.replace(/^refused: /, "Not done: "));
+    case "lost":
+      if (message.final) joined = false;
+      return status(message.final ? `${message.text}. Reload the page to try again.` : `${message.text}; trying again …`);
+  }
+}
+
+function command(name: string, by: number) {
+  if (name === "undo" || name === "redo") tell({ type: name });
+  if (name === "tool") tool = by >= 0 ? by : (tool + (by === -1 ? TOOLS.length - 1 : 1)) % TOOLS.length;
+  if (name === "size") radius = Math.max(1, Math.min(12, radius + by * (radius < 4 ? 0.5 : 1)));
+  if (name === "material") cycleMaterial(by);
+  if (name === "overlay") view.setOverlay((showsLevels = !showsLevels));
+  if (name === "time") view.setTime((hour = (hour + 1.5) % 24));
+  if (name === "figures") showsFigures = !showsFigures;
+  if (name === "help") openHelp();
+  if (name === "link") copyLink();
+  showTools();
+}
+
+function solids(): number[] {
+  return materials.flatMap((one, id) => (one.kind === "Solid" ? [id] : []));
+}
+
+function cycleMaterial(by: number) {
+  const ids = solids();
+  material = ids[(ids.indexOf(material) + by + ids.length) % ids.length] ?? material;
+  showPalette();
+}
+
+function copyLink() {
+  const degrees = (radians: number) => Math.round(THREE.MathUtils.radToDeg(radians));
+  const place = [...eye.map((v) => v.toFixed(1)), degrees(controls.yaw), degrees(controls.pitch)];
+  history.replaceState(null, "", `#${place.join(",")}`);
+  // A token is for its bearer.
+  const link = new URL(location.href);
+  link.searchParams.delete("token");
+  void navigator.clipboard?.writeText(link.href).then(() => say("The link to this place is copied."));
+}
+
+function showTools() {
+  const buttons = TOOLS.map((one, index) => {
+    const button = document.createElement("button");
+    button.textContent = `${index + 1} ${one.name}`;
+    button.setAttribute("aria-pressed", String(index === tool));
+    button.onclick = () => command("tool", index);
+    return button;
+  });
+  byId("tools").replaceChildren(...buttons);
+  byId("palette").hidden = !TOOLS[tool]!.usesMaterial;
+}
+
+function showPalette() {
+  const buttons = solids().map((id) => {
+    const { name, colour } = materials[id]!;
+    const button = document.createElement("button");
+    button.style.setProperty("background", `rgb(${colour.join(" ")})`);
+    button.title = name;
+    button.setAttribute("role", "option");
+    button.setAttribute("aria-label", name);
+    button.setAttribute("aria-selected", String(id === material));
+    button.onclick = () => {
+      material = id;
+      showPalette();
+    };
+    return button;
+  });
+  byId("palette").replaceChildren(...buttons);
+  showTools();
+}
+
+function openHelp() {
+  document.exitPointerLock?.();
+  (byId("name") as HTMLInputElement).value = settings.name;
+  (byId("distance") as HTMLSelectElement).value = String(settings.view);
+  (byId("scale") as HTMLSelectElement).value = String(settings.scale);
+  (byId("shadows") as HTMLInputElement).checked = settings.shadows;
+  (byId("help") as HTMLDialogElement).showModal();
+}
+
+function takeSettings() {
+  const before = JSON.stringify(settings);
+  settings.name = (byId("name") as HTMLInputElement).value.trim() || settings.name;
+  settings.view = Number((byId("distance") as HTMLSelectElement).value);
+  settings.scale = Number((byId("scale") as HTMLSelectElement).value);
+  settings.shadows = (byId("shadows") as HTMLInputElement).checked;
+  saveSettings(settings);
+  if (JSON.stringify(settings) !== before) {
+    copyLink();
+    location.reload();
+  }
+}
+
+function useTool(now: number) {
+  const { op, centre, colour } = TOOLS[tool]!;
+  const at = aim && centre(aim, radius);
+  const local = at && new THREE.Vector3(...at.map((v, i) => (v - origin[i]!) / voxel)).sub(view.terrain.origin);
+  view.setBrush(local, radius / voxel, colour);
+  if (!controls.using || !aim || now - lastStroke < 1000 / STROKES) return;
+  lastStroke = now;
+  tell({ type: "edit", op: op(aim, radius, material), at: now });
+}
+
+function showFigures(seconds: number) {
+  const { triangles, count } = view.terrain;
+  const kib = (bytes: number) => `${(bytes / 1024).toFixed(0)} KiB`;
+  byId("figures").textContent = showsFigures && stats
+    ? `${(1 / seconds).toFixed(0)} frames/s   ${view.millis.toFixed(1)} ms here, ${stats.longest.toFixed(0)} ms in the worker\n` +
+      `${(triangles / 1000).toFixed(0)} k triangles, ${count} meshes   ${kib(stats.received)} in, ${kib(stats.sent)} out\n` +
+      `${(stats.cells / 1048576).toFixed(0)} MiB of cells, ${(stats.memory / 1048576).toFixed(0)} MiB in the worker\n` +
+      `${eye.map((v) => v.toFixed(0)).join(", ")}   ${view.others} others`
+    : "";
+}
+
+function frame(now: number) {
+  requestAnimationFrame(frame);
+  const seconds = Math.min(0.25, Math.max(1e-4, (now - lastFrame) / 1000));
+  lastFrame = now;
+  const start = performance.now();
+  const steering = controls.steering(seconds);
+  view.camera.quaternion.setFromEuler(new THREE.Euler(controls.pitch, controls.yaw, 0, "YXZ"));
+  const { x, y, z, w } = view.camera.quaternion;
+  const direction = new THREE.Vector3(0, 0, -1).applyQuaternion(view.camera.quaternion);
+  tell({ type: "frame", seconds, steering, direction: direction.toArray(), rotation: [x, y, z, w] });
+  if (joined) useTool(now);
+  const at = new THREE.Vector3(...eye.map((v, i) => (v - origin[i]!) / voxel));
+  view.draw(at, now / 1000);
+  frameTimes.push(performance.now() - start);
+  frameTimes.splice(0, frameTimes.length - 600);
+  showFigures(seconds);
+}
+
+async function begin() {
+  try {
+    view = new View(byId("view") as HTMLCanvasElement, settings);
+  } catch {
+    return status("This browser cannot draw the world: it has no WebGL 2. Try another one, or turn hardware acceleration on.");
+  }
+  view.renderer.domElement.addEventListener("webglcontextlost", () => status("The graphics card was lost; it comes back in a moment."));
+  view.renderer.domElement.addEventListener("webglcontextrestored", () => location.reload());
+  view.setTime(hour);
+  controls = new Controls(view.renderer.domElement, command);
+  worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
+  worker.onmessage = (event: MessageEvent<FromWorker>) => received(event.data);
+  const link = await findServer();
+  byId("where").textContent = link
+    ? "Everyone here digs in one world. What you do stays."
+    : "A world of your own, in this page.";
+  const seed = Number(query.get("seed") ?? 7);
+  const { name, view: distance } = settings;
+  const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
+  tell({ type: "start", link, token: query.get("token") ?? "", seed, view: distance, detail: 2.3, name, feet });
+  addEventListener("hashchange", () => goTo(placeOf(location.hash) ?? eye));
+  addEventListener("resize", () => view.resize());
+  byId("menu").onclick = openHelp;
+  (byId("help") as HTMLDialogElement).addEventListener("close", takeSettings);
+  showTools();
+  status("Joining …");
+  requestAnimationFrame(frame);
+}
+
+// What tests and the console look at.
+Object.assign(globalThis, {
+  terravox: {
+    state: () => ({ joined, eye, aim, stats, triangles: view.terrain.triangles, meshes: view.terrain.count, others: view.others, seenAfter, frameTimes }),
+    tell: (message: ToWorker) => tell(message),
+    look: (yaw: number, pitch: number) => ([controls.yaw, controls.pitch] = [yaw, pitch]),
+    fly: (on: boolean) => (controls.flying = on),
+    goTo,
+  },
+});
+
+void begin();

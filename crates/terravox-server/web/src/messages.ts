@@ -1,0 +1,98 @@
+// What the page and its worker tell each other.
+
+/** A surface in the layout of docs/gpu.md. */
+export interface PartData {
+  vertices: Uint8Array;
+  targets: Uint8Array;
+  indices: Uint8Array;
+  longIndices: boolean;
+  triangles: number;
+}
+
+export interface MeshData {
+  key: string;
+  mip: number;
+  /** The voxel at the corner of the mesh. */
+  min: Float64Array;
+  /** Lowest and highest corner, voxels. */
+  bounds: Float64Array;
+  solid: PartData | null;
+  liquid: PartData | null;
+}
+
+export interface Material {
+  name: string;
+  kind: "Air" | "Liquid" | "Solid";
+  colour: [number, number, number];
+}
+
+export interface Steering {
+  x: number;
+  z: number;
+  climb: number;
+  jumps: boolean;
+  fast: boolean;
+  flying: boolean;
+}
+
+/** Where a ray from the eye meets the ground, metres. */
+export interface Aim {
+  point: [number, number, number];
+  normal: [number, number, number];
+  distance: number;
+  material: number;
+}
+
+export interface Stats {
+  received: number;
+  sent: number;
+  pending: number;
+  settled: boolean;
+  /** Bytes of cells and messages, and of all WebAssembly memory. */
+  cells: number;
+  memory: number;
+  /** Milliseconds of the longest step of the worker since the last frame. */
+  longest: number;
+}
+
+export type ToWorker =
+  | {
+      type: "start";
+      /** The WebSocket of the server; without it the world is made here. */
+      link: string | null;
+      token: string;
+      seed: number;
+      view: number;
+      detail: number;
+      name: string;
+      feet: [number, number, number];
+    }
+  | {
+      type: "frame";
+      seconds: number;
+      steering: Steering;
+      /** Where the player looks: a unit vector, and as a quaternion. */
+      direction: [number, number, number];
+      rotation: [number, number, number, number];
+    }
+  | { type: "edit"; op: unknown; at: number }
+  | { type: "undo" | "redo" }
+  | { type: "teleport"; feet: [number, number, number] };
+
+export type FromWorker =
+  | { type: "joined"; materials: Material[]; voxel: number; origin: number[]; ranges: Float32Array }
+  | {
+      type: "frame";
+      eye: [number, number, number];
+      onGround: boolean;
+      inWater: boolean;
+      aim: Aim | null;
+      /** Nine numbers a body: number, kind, position, rotation. */
+      bodies: Float64Array;
+      stats: Stats;
+    }
+  | { type: "swap"; removed: string[]; added: MeshData[]; edits: number[] }
+  | { type: "piece"; body: number; meshes: MeshData[] }
+  | { type: "figure"; body: number; name: string }
+  | { type: "news"; text: string }
+  | { type: "lost"; text: string; final: boolean };

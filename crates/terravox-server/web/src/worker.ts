@@ -1,0 +1,273 @@
+// The world, in a thread of its own: the link to the server, the cells, the meshes, the player.
+
+import init, { WebWorld, type Mesh, type Swap } from "./wasm/terravox.js";
+import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
+
+/** Milliseconds of work between two looks at messages. */
+const SLICE = 8;
+/** Milliseconds between two looks when there is nothing to do. */
+const REST = 10;
+/** Milliseconds until a lost link is tried again, and the most. */
+const RETRY = [500, 8000] as const;
+/** How far the player can reach, metres. */
+const REACH = 60;
+
+/** What the page is told when the link ends for good. */
+const REFUSED_CODE = 1008;
+
+let world: WebWorld | null = null;
+let memory: WebAssembly.Memory;
+let link: WebSocket | null = null;
+let settings: Extract<ToWorker, { type: "start" }>;
+let retry: number = RETRY[0];
+let isOpen = false;
+let isOver = false;
+let hasJoined = false;
+let received = 0;
+let sent = 0;
+let longest = 0;
+let lastSent = 0;
+const pieces = new Set<number>();
+const figures = new Map<number, string>();
+/** When edits were clicked whose meshes are not there yet. */
+let edits: number[] = [];
+
+function post(message: FromWorker, transfer: Transferable[] = []) {
+  (self as unknown as Worker).postMessage(message, transfer);
+}
+
+function partOf(mesh: Mesh, liquid: boolean, transfer: Transferable[]): PartData | null {
+  const triangles = mesh.triangles(liquid);
+  if (triangles === 0) return null;
+  const part = {
+    vertices: mesh.vertices(liquid),
+    targets: mesh.targets(liquid),
+    indices: mesh.indices(liquid),
+    longIndices: mesh.has_long_indices(liquid),
+    triangles,
+  };
+  transfer.push(part.vertices.buffer, part.targets.buffer, part.indices.buffer);
+  return part;
+}
+
+function meshesOf(swap: Swap, transfer: Transferable[]): MeshData[] {
+  const meshes: MeshData[] = [];
+  for (let mesh = swap.next_added(); mesh; mesh = swap.next_added()) {
+    const solid = partOf(mesh, false, transfer);
+    const liquid = partOf(mesh, true, transfer);
+    const [key, mip, min, bounds] = [mesh.key(), mesh.mip(), mesh.min_voxel(), mesh.bounds()];
+    meshes.push({ key, mip, min, bounds, solid, liquid });
+    mesh.free();
+  }
+  return meshes;
+}
+
+/** Ends the world: what was done stays on the server. */
+function end(text: string) {
+  isOver = true;
+  link?.close();
+  link = null;
+  post({ type: "lost", text, final: true });
+}
+
+function connect() {
+  if (settings.link === null || isOver) return;
+  const socket = new WebSocket(settings.link);
+  socket.binaryType = "arraybuffer";
+  link = socket;
+  isOpen = false;
+  socket.onopen = () => {
+    isOpen = true;
+  };
+  socket.onmessage = (event) => {
+    const unit = new Uint8Array(event.data as ArrayBuffer);
+    received += unit.byteLength;
+    // An empty unit is a sign of life.
+    if (unit.byteLength === 0 || !world || socket !== link) return;
+    try {
+      world.receive(unit, performance.now());
+    } catch (error) {
+      end(textOf(error));
+    }
+  };
+  socket.onclose = (event) => {
+    if (socket !== link || isOver) return;
+    link = null;
+    const mayReturn = event.code !== REFUSED_CODE || event.reason === "the server ends";
+    if (!mayReturn) return end(event.reason || "the server refused this connection");
+    post({ type: "lost", text: event.reason || "the link is broken", final: false });
+    setTimeout(() => {
+      world?.reconnect();
+      pieces.clear();
+      figures.clear();
+      connect();
+    }, retry);
+    retry = Math.min(2 * retry, RETRY[1]);
+  };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function exchange(now: number) {
+  if (!world || !link || !isOpen) return;
+  // What the socket cannot send yet stays with the guest, so that edits overtake cells.
+  while (link.bufferedAmount < 65536) {
+    const unit = world.transmit(now);
+    if (!unit) break;
+    link.send(unit as Uint8Array<ArrayBuffer>);
+    sent += unit.byteLength;
+    lastSent = now;
+  }
+  if (now - lastSent > 2000) {
+    link.send(new Uint8Array(0));
+    lastSent = now;
+  }
+}
+
+function tellNews() {
+  if (!world) return;
+  for (let news = world.next_news(); news !== undefined; news = world.next_news()) {
+    if (news !== "joined") {
+      post({ type: "news", text: news });
+      continue;
+    }
+    retry = RETRY[0];
+    hasJoined = true;
+    const materials = JSON.parse(world.materials()) as Material[];
+    const origin = Array.from(world.origin_m());
+    const ranges = world.morph_ranges();
+    post({ type: "joined", materials, voxel: world.voxel_m(), origin, ranges });
+  }
+}
+
+function tellSwaps() {
+  if (!world) return;
+  for (let swap = world.next_swap(); swap; swap = world.next_swap()) {
+    const transfer: Transferable[] = [];
+    const [removed, added] = [swap.removed(), meshesOf(swap, transfer)];
+    swap.free();
+    post({ type: "swap", removed, added, edits }, transfer);
+    edits = [];
+  }
+}
+
+function tellBodies(): Float64Array {
+  if (!world) return new Float64Array();
+  const bodies = world.bodies();
+  const seen = new Set<number>();
+  for (let at = 0; at < bodies.length; at += 9) {
+    const [body, kind] = [bodies[at]!, bodies[at + 1]!];
+    seen.add(body);
+    if (kind === -1 && !pieces.has(body)) {
+      pieces.add(body);
+      const swap = world.loose_mesh(body);
+      if (!swap) continue;
+      const transfer: Transferable[] = [];
+      post({ type: "piece", body, meshes: meshesOf(swap, transfer) }, transfer);
+      swap.free();
+    } else if (kind === -2) {
+      const name = new TextDecoder().decode(world.body_bytes(body) ?? new Uint8Array());
+      if (figures.get(body) === name) continue;
+      figures.set(body, name);
+      post({ type: "figure", body, name });
+    }
+  }
+  for (const body of [...pieces, ...figures.keys()]) {
+    if (!seen.has(body)) {
+      pieces.delete(body);
+      figures.delete(body);
+    }
+  }
+  return bodies;
+}
+
+function step() {
+  if (!world || isOver) return;
+  const now = performance.now();
+  try {
+    world.update(now, SLICE);
+  } catch (error) {
+    const text = textOf(error);
+    if (text !== "the server ends") return end(text);
+    link?.close();
+  }
+  exchange(now);
+  tellNews();
+  tellSwaps();
+  longest = Math.max(longest, performance.now() - now);
+  setTimeout(step, world.is_settled() ? REST : 0);
+}
+
+function frame(message: Extract<ToWorker, { type: "frame" }>) {
+  if (!world || !hasJoined) return;
+  const { x, z, climb, jumps, fast, flying }: Steering = message.steering;
+  world.steer(message.seconds, x, z, climb, jumps, fast, flying);
+  world.show_figure(new Float64Array(message.rotation), new TextEncoder().encode(settings.name));
+  const [ex, ey, ez, ground, water] = world.eye() as unknown as [number, number, number, number, number];
+  const hit = world.ray(ex, ey, ez, ...message.direction, REACH);
+  const aim: Aim | null =
+    hit.length === 0
+      ? null
+      : {
+          point: [hit[0]!, hit[1]!, hit[2]!],
+          normal: [hit[3]!, hit[4]!, hit[5]!],
+          distance: hit[6]!,
+          material: hit[7]!,
+        };
+  const bodies = tellBodies();
+  const stats = {
+    received,
+    sent,
+    pending: world.pending_edits(),
+    settled: world.is_settled(),
+    cells: world.memory(),
+    memory: memory.buffer.byteLength,
+    longest,
+  };
+  longest = 0;
+  const eye: [number, number, number] = [ex, ey, ez];
+  post({ type: "frame", eye, onGround: ground === 1, inWater: water === 1, aim, bodies, stats });
+}
+
+async function start(message: Extract<ToWorker, { type: "start" }>) {
+  settings = message;
+  try {
+    memory = (await init()).memory;
+    const token = new TextEncoder().encode(message.token);
+    world =
+      message.link === null
+        ? WebWorld.alone(message.seed, message.view, message.detail)
+        : WebWorld.join(token, message.view, message.detail);
+    world.teleport(...message.feet);
+  } catch (error) {
+    return end(`this browser cannot run the world: ${textOf(error)}`);
+  }
+  connect();
+  step();
+}
+
+self.onmessage = (event: MessageEvent<ToWorker>) => {
+  const message = event.data;
+  if (message.type === "start") return void start(message);
+  if (!world || isOver) return;
+  try {
+    switch (message.type) {
+      case "frame":
+        return frame(message);
+      case "edit":
+        edits.push(message.at);
+        world.edit(JSON.stringify(message.op));
+        return exchange(performance.now());
+      case "undo":
+        return world.undo();
+      case "redo":
+        return world.redo();
+      case "teleport":
+        return world.teleport(...message.feet);
+    }
+  } catch (error) {
+    post({ type: "news", text: textOf(error) });
+  }
+};

@@ -1,0 +1,369 @@
+//! What JavaScript sees: one class for a world, one for what changed of its meshes. Lengths are metres,
+//! times milliseconds, numbers of bodies fit a double.
+
+use crate::{News, Player, Steering, World, WorldOptions};
+use js_sys::Uint8Array;
+use std::collections::VecDeque;
+use terravox::edit::EditOp;
+use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
+use terravox::mesh::{PackedIndices, PackedSurface, Surface};
+use terravox::replicate::SharedBodyKind;
+use terravox::terrain::{Budget, Terrain};
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = performance, js_name = now)]
+    fn performance_now() -> f64;
+    #[wasm_bindgen(js_namespace = console, js_name = error)]
+    fn console_error(text: &str);
+}
+
+/// Writes panics to the console, since the trap that follows says nothing.
+#[wasm_bindgen(start)]
+pub fn start() {
+    std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
+}
+
+/// A world, and the player in it.
+#[wasm_bindgen]
+pub struct WebWorld {
+    world: World,
+    player: Player,
+    swaps: VecDeque<MeshSwap>,
+    unit: Vec<u8>,
+    packed: PackedSurface,
+}
+
+fn micros(now_ms: f64) -> u64 {
+    (now_ms * 1000.0) as u64
+}
+
+fn options(view_m: f64, detail: f32) -> WorldOptions {
+    // What a browser draws with room to spare.
+    let max_triangles = 1_500_000;
+    let lod =
+        LodOptions { morph: true, detail: detail.max(1.0), max_triangles, ..Default::default() };
+    WorldOptions { view_m, lod, clock: Some(performance_now) }
+}
+
+#[wasm_bindgen]
+impl WebWorld {
+    /// Joins the world of a server.
+    pub fn join(token: &[u8], view_m: f64, detail: f32) -> Result<WebWorld, JsError> {
+        let world = World::join(token, options(view_m, detail)).map_err(|e| JsError::new(&e))?;
+        Ok(WebWorld::new(world))
+    }
+
+    /// Makes a world of hills without a server.
+    pub fn alone(seed: f64, view_m: f64, detail: f32) -> WebWorld {
+        WebWorld::new(World::alone(seed as u64, options(view_m, detail)))
+    }
+
+    fn new(world: World) -> WebWorld {
+        WebWorld {
+            world,
+            player: Player::new([0.0, 0.0, 0.0]),
+            swaps: VecDeque::new(),
+            unit: Vec::new(),
+            packed: PackedSurface::default(),
+        }
+    }
+
+    /// Begins again over a new link.
+    pub fn reconnect(&mut self) {
+        self.world.reconnect();
+    }
+
+    /// Takes a unit of the server.
+    pub fn receive(&mut self, unit: &[u8], now_ms: f64) -> Result<(), JsError> {
+        self.world.receive(unit, micros(now_ms)).map_err(|e| JsError::new(&e))
+    }
+
+    /// The next unit for the server, if there is one.
+    pub fn transmit(&mut self, now_ms: f64) -> Option<Uint8Array> {
+        let is_due = self.world.transmit(micros(now_ms), &mut self.unit);
+        is_due.then(|| Uint8Array::from(self.unit.as_slice()))
+    }
+
+    /// Does what there is to do, for some milliseconds, for the view from the player's eyes.
+    pub fn update(&mut self, now_ms: f64, millis: f32) -> Result<(), JsError> {
+        let eye_m = self.player.eye_m();
+        let updated = self.world.update(micros(now_ms), eye_m, Budget::Millis(millis));
+        self.swaps.extend(self.world.mesh_swaps());
+        updated.map_err(|e| JsError::new(&e))
+    }
+
+    /// Moves the player.
+    #[allow(clippy::too_many_arguments)]
+    pub fn steer(
+        &mut self,
+        seconds: f64,
+        x: f64,
+        z: f64,
+        climb: f64,
+        jumps: bool,
+        is_fast: bool,
+        is_flying: bool,
+    ) {
+        let Some(terrain) = self.world.terrain() else { return };
+        self.player.is_flying = is_flying;
+        self.player.step(terrain, &Steering { walk: [x, z], climb, jumps, is_fast }, seconds);
+    }
+
+    /// Puts the player's feet at a point.
+    pub fn teleport(&mut self, x: f64, y: f64, z: f64) {
+        self.player.teleport([x, y, z]);
+    }
+
+    /// Eye x, y, z; 1 on the ground; 1 in water.
+    pub fn eye(&self) -> Vec<f64> {
+        let [x, y, z] = self.player.eye_m();
+        let flag = |is: bool| f64::from(u8::from(is));
+        vec![x, y, z, flag(self.player.is_on_ground()), flag(self.player.is_in_water())]
+    }
+
+    /// Shows others where the player is and looks, with a name.
+    pub fn show_figure(&mut self, rotation: &[f64], name: &[u8]) {
+        if let Ok(rotation) = <[f64; 4]>::try_from(rotation) {
+            self.world.set_figure(self.player.eye_m(), rotation, name);
+        }
+    }
+
+    /// Applies an operation: an `EditOp` as JSON, in metres.
+    pub fn edit(&mut self, operation: &str) -> Result<(), JsError> {
+        let op: EditOp = serde_json::from_str(operation)?;
+        let done = self.world.edit(&op);
+        self.swaps.extend(self.world.mesh_swaps());
+        done.map_err(|e| JsError::new(&e))
+    }
+
+    /// Undoes the last stroke of this player.
+    pub fn undo(&mut self) -> Result<(), JsError> {
+        self.world.undo().map_err(|e| JsError::new(&e))
+    }
+
+    /// Redoes the stroke that was undone last.
+    pub fn redo(&mut self) -> Result<(), JsError> {
+        self.world.redo().map_err(|e| JsError::new(&e))
+    }
+
+    /// Where a ray meets the ground: x, y, z, normal, distance, material; empty if nowhere.
+    #[allow(clippy::too_many_arguments)]
+    pub fn ray(&self, x: f64, y: f64, z: f64, dx: f32, dy: f32, dz: f32, max_m: f64) -> Vec<f64> {
+        let Some(hit) = self.world.ray([x, y, z], [dx, dy, dz], max_m) else { return Vec::new() };
+        let mut out = hit.point_m.to_vec();
+        out.extend(hit.normal.map(f64::from));
+        out.extend([hit.distance_m, f64::from(hit.material)]);
+        out
+    }
+
+    /// Whether a box overlaps the player.
+    #[allow(clippy::too_many_arguments)]
+    pub fn overlaps(&self, x: f64, y: f64, z: f64, x2: f64, y2: f64, z2: f64) -> bool {
+        self.player.overlaps([x, y, z], [x2, y2, z2])
+    }
+
+    /// What changed next of the meshes that are shown.
+    pub fn next_swap(&mut self) -> Option<Swap> {
+        let swap = self.swaps.pop_front()?;
+        Some(Swap {
+            removed: swap.removed.iter().map(ToString::to_string).collect(),
+            added: swap.added.into(),
+            packed: std::mem::take(&mut self.packed),
+        })
+    }
+
+    /// The bodies that are seen: number, kind, position, rotation for each. The kind is −1 for a loose
+    /// piece, −2 for a figure, else that of the game.
+    pub fn bodies(&self) -> Vec<f64> {
+        let mut out = Vec::new();
+        for (number, body, position_m, rotation) in self.world.bodies() {
+            let kind = match body.kind {
+                SharedBodyKind::Loose => -1.0,
+                SharedBodyKind::Figure(_) => -2.0,
+                SharedBodyKind::Game(kind) => f64::from(kind),
+            };
+            out.extend([number as f64, kind]);
+            out.extend(position_m);
+            out.extend(rotation);
+        }
+        out
+    }
+
+    /// The bytes of a body, such as a name.
+    pub fn body_bytes(&self, number: f64) -> Option<Uint8Array> {
+        let found = self.world.bodies().find(|entry| entry.0 == number as u64)?;
+        Some(Uint8Array::from(&*found.1.bytes))
+    }
+
+    /// The meshes of a loose piece; their positions are voxels of the body.
+    pub fn loose_mesh(&self, number: f64) -> Option<Swap> {
+        let found = self.world.bodies().find(|entry| entry.0 == number as u64)?;
+        let body = self.world.loose(found.1)?;
+        let shown = |mesh: terravox::mesh::BlockMesh| {
+            let pos = mesh.block.min.coarser(5);
+            let block = terravox::voxel::MipBlock { mip: 0, pos };
+            ShownMesh { block, mip: 0, mesh: mesh.into() }
+        };
+        let added = body.meshes.into_iter().map(shown).collect();
+        Some(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
+    }
+
+    /// The next line for the player: `joined`, or why an operation was refused.
+    pub fn next_news(&mut self) -> Option<String> {
+        Some(match self.world.take_news()? {
+            News::Joined => "joined".to_owned(),
+            News::Refused(reason) => format!("refused: {reason}"),
+        })
+    }
+
+    /// By level, the distances in voxels at which vertices start to morph and at which they arrive.
+    pub fn morph_ranges(&self) -> Vec<f32> {
+        let Some(terrain) = self.world.terrain() else { return Vec::new() };
+        let (morph, levels) = (terrain.lod().morph(), 0..=terrain.lod().options().max_mip);
+        levels.flat_map(|level| morph.range_voxels(level)).collect()
+    }
+
+    /// The materials: name, kind (0 air, 1 liquid, 2 solid) and colour of each, as JSON.
+    pub fn materials(&self) -> String {
+        let table = self.world.terrain().map(|terrain| terrain.grid().materials().clone());
+        serde_json::to_string(&table.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Metres per voxel.
+    pub fn voxel_m(&self) -> f64 {
+        self.world.terrain().map_or(1.0, |terrain| terrain.placement().voxel_size_m)
+    }
+
+    /// Where voxel (0, 0, 0) lies, metres.
+    pub fn origin_m(&self) -> Vec<f64> {
+        self.world.terrain().map(Terrain::placement).unwrap_or_default().origin_m.to_vec()
+    }
+
+    /// Whether all that is to be seen is shown, and nothing waits for the server.
+    pub fn is_settled(&self) -> bool {
+        self.world.is_settled()
+    }
+
+    /// Operations that wait for the server.
+    pub fn pending_edits(&self) -> u32 {
+        self.world.pending_edits() as u32
+    }
+
+    /// Bytes of cells and messages.
+    pub fn memory(&self) -> f64 {
+        self.world.memory() as f64
+    }
+}
+
+/// What changed of the meshes that are shown: all of it belongs into one frame.
+#[wasm_bindgen]
+pub struct Swap {
+    removed: Vec<String>,
+    added: VecDeque<ShownMesh>,
+    packed: PackedSurface,
+}
+
+#[wasm_bindgen]
+impl Swap {
+    /// Keys of meshes that are shown no more.
+    pub fn removed(&self) -> Vec<String> {
+        self.removed.clone()
+    }
+
+    /// The next mesh that is shown now.
+    pub fn next_added(&mut self) -> Option<Mesh> {
+        let shown = self.added.pop_front()?;
+        let solid = Part::new(&shown.mesh.solid, &mut self.packed);
+        let liquid = Part::new(&shown.mesh.liquid, &mut self.packed);
+        Some(Mesh { shown, solid, liquid })
+    }
+}
+
+/// Buffers of a surface, as `docs/gpu.md` describes them.
+struct Part {
+    vertices: Uint8Array,
+    targets: Uint8Array,
+    indices: Uint8Array,
+    has_long_indices: bool,
+    triangles: u32,
+}
+
+impl Part {
+    fn new(surface: &Surface, packed: &mut PackedSurface) -> Part {
+        surface.pack(packed);
+        let (indices, has_long_indices) = match &packed.indices {
+            PackedIndices::U16(indices) => (bytemuck::cast_slice(indices), false),
+            PackedIndices::U32(indices) => (bytemuck::cast_slice(indices), true),
+        };
+        Part {
+            vertices: Uint8Array::from(bytemuck::cast_slice::<_, u8>(&packed.vertices)),
+            targets: Uint8Array::from(bytemuck::cast_slice::<_, u8>(&packed.targets)),
+            indices: Uint8Array::from(indices),
+            has_long_indices,
+            triangles: surface.triangle_count() as u32,
+        }
+    }
+}
+
+/// A mesh that is shown.
+#[wasm_bindgen]
+pub struct Mesh {
+    shown: ShownMesh,
+    solid: Part,
+    liquid: Part,
+}
+
+#[wasm_bindgen]
+impl Mesh {
+    /// Its key, by which it is removed.
+    pub fn key(&self) -> String {
+        self.shown.block.to_string()
+    }
+
+    /// Its mip.
+    pub fn mip(&self) -> u8 {
+        self.shown.mip
+    }
+
+    /// The voxel at its corner, the origin of its positions.
+    pub fn min_voxel(&self) -> Vec<f64> {
+        self.shown.min_voxel().to_array().map(f64::from).to_vec()
+    }
+
+    /// Its bounds, voxels: lowest, then highest corner.
+    pub fn bounds(&self) -> Vec<f64> {
+        let bounds = self.shown.bounds_voxels();
+        [bounds.min, bounds.max].concat()
+    }
+
+    fn part(&self, is_liquid: bool) -> &Part {
+        if is_liquid { &self.liquid } else { &self.solid }
+    }
+
+    /// Number of triangles, of the ground or of water.
+    pub fn triangles(&self, is_liquid: bool) -> u32 {
+        self.part(is_liquid).triangles
+    }
+
+    /// Vertices, 16 bytes each.
+    pub fn vertices(&self, is_liquid: bool) -> Uint8Array {
+        self.part(is_liquid).vertices.clone()
+    }
+
+    /// Morph targets, 12 bytes each.
+    pub fn targets(&self, is_liquid: bool) -> Uint8Array {
+        self.part(is_liquid).targets.clone()
+    }
+
+    /// Indices, of two bytes or four.
+    pub fn indices(&self, is_liquid: bool) -> Uint8Array {
+        self.part(is_liquid).indices.clone()
+    }
+
+    /// Whether indices have four bytes.
+    pub fn has_long_indices(&self, is_liquid: bool) -> bool {
+        self.part(is_liquid).has_long_indices
+    }
+}

@@ -1,0 +1,126 @@
+//! A world of one's own, and one of a host.
+
+use terravox::edit::EditOp;
+use terravox::generate::Hills;
+use terravox::lod::LodOptions;
+use terravox::replicate::{
+    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
+};
+use terravox::terrain::{Budget, FillRequest, Placement};
+use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox_web::{News, World, WorldOptions};
+
+const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
+
+fn options() -> WorldOptions {
+    let lod = LodOptions { detail: 1.2, max_mip: 3, ..WorldOptions::default().lod };
+    WorldOptions { view_m: 150.0, lod, clock: None }
+}
+
+fn settle(world: &mut World, now_us: &mut u64) {
+    for _ in 0..400 {
+        *now_us += 16_000;
+        world.update(*now_us, EYE_M, Budget::Unlimited).expect("the host is honest");
+        if world.is_settled() {
+            return;
+        }
+    }
+    panic!("not settled after 400 frames");
+}
+
+fn depth(world: &World) -> f64 {
+    world.ray(EYE_M, [0.0, -1.0, 0.0], 200.0).expect("there is ground").distance_m
+}
+
+#[test]
+fn a_world_alone_is_dug_undone_and_redone() {
+    let (mut world, mut now_us) = (World::alone(7, options()), 0);
+    settle(&mut world, &mut now_us);
+    assert_eq!(world.take_news(), Some(News::Joined));
+    let triangles = |world: &mut World| -> usize {
+        let swaps = world.mesh_swaps().into_iter().flat_map(|swap| swap.added);
+        swaps.map(|shown| shown.mesh.solid.triangle_count()).sum()
+    };
+    assert!(triangles(&mut world) > 10_000);
+    let whole = depth(&world);
+    let point = [0.0, EYE_M[1] - whole, 0.0];
+    world.edit(&EditOp::dig_ball(point, 4.0)).expect("it can be dug");
+    assert!(depth(&world) > whole + 3.0, "shown at once");
+    settle(&mut world, &mut now_us);
+    assert!(triangles(&mut world) > 100);
+    world.undo().expect("the world is here");
+    settle(&mut world, &mut now_us);
+    assert!((depth(&world) - whole).abs() < 1e-9);
+    world.redo().expect("the world is here");
+    settle(&mut world, &mut now_us);
+    assert!(depth(&world) > whole + 3.0);
+}
+
+#[test]
+fn edits_before_the_world_is_here_and_long_tokens_are_refused_with_a_reason() {
+    let mut world = World::alone(7, options());
+    let error = world.edit(&EditOp::dig_ball([0.0; 3], 4.0)).expect_err("there is no world");
+    assert!(error.contains("not here yet"), "{error}");
+    assert!(World::join(&[b'a'; 300], options()).is_err_and(|error| error.contains("256")));
+}
+
+#[test]
+fn what_the_server_refuses_vanishes_and_what_was_not_answered_is_sent_again() {
+    let hills = Hills::new(7);
+    let ground = |request: &mut FillRequest<'_>| {
+        let mip = request.mip();
+        hills.fill(request.cells(), mip);
+    };
+    let generator = Some(GeneratorId::of_hills(7));
+    let mut host = Host::new(HostOptions { generator, ..HostOptions::default() });
+    let unlisted = UnlistedChunks::Unknown;
+    let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
+    let mut world = World::join(b"", options()).expect("a short token");
+    let (mut number, mut now_us, mut unit) = (host.connect(LinkKind::Reliable), 0, Vec::new());
+    let mut exchange = |world: &mut World, number: u64, frames: u32, is_linked: bool| {
+        for _ in 0..frames {
+            now_us += 16_000;
+            world.update(now_us, EYE_M, Budget::Unlimited).expect("the host is honest");
+            while is_linked && world.transmit(now_us, &mut unit) {
+                host.receive(number, &unit, now_us).expect("the guest is honest");
+            }
+            let mut decide = |_, op: &EditOp| match op.region() {
+                Ok(region) if region.min.x > 50 => Verdict::Refuse("not here".into()),
+                _ => Verdict::Accept,
+            };
+            let mut of_host = HostWorld {
+                grid: &mut grid,
+                placement: Placement::default(),
+                ground: &ground,
+                generated: &ground,
+                decide: &mut decide,
+            };
+            host.tick(&mut of_host, now_us);
+            for event in host.events() {
+                if let HostEvent::Joining { guest, .. } = event {
+                    host.admit(guest, &of_host);
+                }
+            }
+            while is_linked && host.transmit(number, now_us, &mut unit) {
+                world.receive(&unit, now_us).expect("the host is honest");
+            }
+        }
+        (host.connect(LinkKind::Reliable), grid.digest().expect("it is held"))
+    };
+    exchange(&mut world, number, 200, true);
+    assert!(world.is_settled());
+    let whole = depth(&world);
+    let at = |x: f64| EditOp::dig_ball([x, EYE_M[1] - whole, 0.0], 4.0);
+    world.edit(&at(60.0)).expect("it is sent");
+    exchange(&mut world, number, 10, true);
+    let news: Vec<News> = std::iter::from_fn(|| world.take_news()).collect();
+    assert_eq!(news, [News::Joined, News::Refused("not here".into())]);
+
+    // The link breaks before the server hears of a dig.
+    world.edit(&at(0.0)).expect("it is shown");
+    let (new, _) = exchange(&mut world, number, 5, false);
+    number = new;
+    world.reconnect();
+    exchange(&mut world, number, 300, true);
+    assert!(world.is_settled() && depth(&world) > whole + 3.0);
+}
