@@ -16,7 +16,7 @@ const MAX_LIMIT: usize = 10_000;
 /// Which edits of a world are meant: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogQuery {
-    /// Who made them: one of these names of tokens or IP addresses; anyone if there are none.
+    /// Their authors: names of tokens, or IP addresses; any author if empty.
     pub authors: Vec<String>,
     /// Made then or later, Unix time in seconds.
     pub since: Option<u64>,

@@ -30,8 +30,14 @@ vec3 shown(vec3 c) {
 }
 `;
 
-/** Reads the vertices of docs/gpu.md. */
-const UNPACK = /* glsl */ `
+/** The beginning of all vertex shaders of meshes: it reads the vertices of docs/gpu.md. */
+const VERTEX = /* glsl */ `
+precision highp float;
+precision highp int;
+in vec4 place;
+uniform mat4 modelMatrix;
+uniform mat4 viewMatrix;
+uniform mat4 projectionMatrix;
 in uvec4 packedVertex;
 in uvec3 packedGoal;
 uniform vec4 ranges[16];  // by level, two to a vector: where vertices start to morph, and arrive
@@ -74,13 +80,7 @@ void unpackVertex(vec4 place, out vec3 position, out vec3 normal) {
 `;
 
 export const GROUND_VERTEX = /* glsl */ `
-precision highp float;
-precision highp int;
-${UNPACK}
-in vec4 place;
-uniform mat4 modelMatrix;
-uniform mat4 viewMatrix;
-uniform mat4 projectionMatrix;
+${VERTEX}
 uniform mat4 shadowMatrix;
 uniform sampler2D palette;
 out vec3 vPosition;
@@ -140,7 +140,6 @@ uniform vec3 eye;
 uniform vec3 ambient;
 uniform vec4 brush;      // centre and radius of the tool, 0 if none
 uniform vec3 brushColour;
-uniform float waterLevel;
 uniform int overlay;     // 1: mips
 uniform float mip;
 in vec3 vPosition;
@@ -220,19 +219,12 @@ void main() {
     vec3 hue = 0.5 + 0.5 * cos(6.2832 * (mip / 9.0 + vec3(0.0, 0.33, 0.67)));
     colour = mix(colour, hue, 0.45);
   }
-  if (eye.y < waterLevel) colour = mix(vec3(0.02, 0.10, 0.13), colour, exp(-far * 0.06));
   fragment = vec4(shown(inHaze(colour, fromEye)), 1.0);
 }
 `;
 
 export const DEPTH_VERTEX = /* glsl */ `
-precision highp float;
-precision highp int;
-${UNPACK}
-in vec4 place;
-uniform mat4 modelMatrix;
-uniform mat4 viewMatrix;
-uniform mat4 projectionMatrix;
+${VERTEX}
 void main() {
   vec3 position, normal;
   unpackVertex(place, position, normal);
@@ -247,13 +239,7 @@ void main() { fragment = vec4(1.0); }
 `;
 
 export const WATER_VERTEX = /* glsl */ `
-precision highp float;
-precision highp int;
-${UNPACK}
-in vec4 place;
-uniform mat4 modelMatrix;
-uniform mat4 viewMatrix;
-uniform mat4 projectionMatrix;
+${VERTEX}
 out vec3 vPosition;
 out vec3 vNormal;
 void main() {

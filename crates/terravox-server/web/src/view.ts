@@ -70,7 +70,6 @@ export class View {
       eye: { value: new THREE.Vector3() },
       brush: { value: new THREE.Vector4() },
       brushColour: { value: new THREE.Vector3(1, 0.85, 0.4) },
-      waterLevel: { value: -1e9 },
       overlay: { value: 0 },
       mip: { value: 0 },
       shadowMatrix: { value: new THREE.Matrix4() },

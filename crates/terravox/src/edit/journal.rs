@@ -45,7 +45,7 @@ impl JournalEntry {
 /// Which entries of a [`Journal`] are meant: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalFilter {
-    /// Who made them: one of these, or anyone if there are none.
+    /// Their authors; any author if empty.
     pub authors: Vec<String>,
     /// Made then or later, Unix time in seconds.
     pub since: Option<u64>,
