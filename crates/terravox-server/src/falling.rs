@@ -1,23 +1,19 @@
 //! Pieces that edits cut loose: they fall, come to rest, and are ground again.
 
 use crate::journal::{StoredJournal, unix_seconds};
-use rapier3d::prelude::{PhysicsWorld, Pose, RigidBodyHandle, Rotation, Vector};
+use crate::physics::Physics;
+use crate::thrown::ThrownThings;
+use rapier3d::prelude::{Pose, RigidBodyHandle, Rotation, Vector};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
-use terravox::collide::Collider;
 use terravox::edit::{
     Action, Blend, ChangedCells, CopyOp, EditError, EditOp, History, JournalFilter, PasteOp,
 };
 use terravox::replicate::{Host, HostWorld, SharedBody};
 use terravox::terrain::Placement;
-use terravox::voxel::{
-    ChunkPos, ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos,
-};
-use terravox_rapier::{
-    Buoyancy, LooseShapeOptions, RapierSets, TerrainColliders, WaterOptions, loose_builders,
-    loose_pose,
-};
+use terravox::voxel::{ChunkPos, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos};
+use terravox_rapier::{LooseShapeOptions, loose_builders, loose_pose};
 use terravox_store::Store;
 use tracing::{error, info, warn};
 
@@ -50,13 +46,6 @@ const MAX_CAUSES: usize = 1024;
 
 /// Search steps of a tick: about half a millisecond.
 const STEPS_PER_TICK: u32 = 2_000;
-
-/// Seconds of a step of the physics, and most steps of a tick.
-const STEP_S: f32 = 1.0 / 60.0;
-const MAX_STEPS: u32 = 3;
-
-/// Chunks that are made in a tick so that pieces fall on them.
-const MAX_LOADS: u32 = 16;
 
 /// Seconds until a piece that cannot become ground now is tried again.
 const RETRY_S: f32 = 2.0;
@@ -103,12 +92,8 @@ pub(crate) struct FallingPieces {
     /// Edits around which the search has not ended; the latest is the last.
     causes: VecDeque<Cause>,
     pieces: Vec<Piece>,
-    collider: Collider,
-    ground: TerrainColliders,
-    physics: PhysicsWorld,
-    buoyancy: Buoyancy,
-    /// Seconds that were not stepped yet.
-    left_s: f32,
+    thrown: ThrownThings,
+    physics: Physics,
     lowest_y: f64,
     /// Counts changes of pieces; and up to which they are saved.
     state: u64,
@@ -122,8 +107,6 @@ impl FallingPieces {
             // Chunks that are not held anchor what touches them.
             UnlistedChunks::Unknown => None,
         };
-        let mut physics = PhysicsWorld::new();
-        physics.integration_parameters.dt = STEP_S;
         FallingPieces {
             options: LooseOptions {
                 anchors: Anchors { below_y: lowest.map(|y| y + 1), regions: protected.to_vec() },
@@ -139,11 +122,8 @@ impl FallingPieces {
             cutter: LooseCutter::default(),
             causes: VecDeque::new(),
             pieces: Vec::new(),
-            collider: Collider::default(),
-            ground: TerrainColliders::default(),
-            physics,
-            buoyancy: Buoyancy::default(),
-            left_s: 0.0,
+            thrown: ThrownThings::default(),
+            physics: Physics::new(),
             lowest_y: lowest.map_or(f64::NEG_INFINITY, f64::from),
             state: 0,
             saved: 0,
@@ -177,7 +157,7 @@ impl FallingPieces {
             let author = UNKNOWN_AUTHOR.into();
             let cut = Cut { author, time: unix_seconds(), entry: None };
             let handle = self.insert(host, placement, body, shared, cut);
-            let rigid = &mut self.physics.bodies[handle];
+            let rigid = &mut self.physics.world.bodies[handle];
             let position = placement.world_from_voxel(piece.pose.position_voxels);
             let pose = Pose::from_parts(
                 position.map(|v| v as f32).into(),
@@ -210,7 +190,7 @@ impl FallingPieces {
     /// All pieces, for a save, and the state to be noted when that has succeeded.
     pub fn to_save(&self, placement: Placement) -> (Vec<SavedBody>, u64) {
         let save = |piece: &Piece| {
-            let rigid = &self.physics.bodies[piece.handle];
+            let rigid = &self.physics.world.bodies[piece.handle];
             SavedBody {
                 linear_velocity_m_s: rigid.linvel().to_array().map(f64::from),
                 angular_velocity_rad_s: rigid.angvel().to_array().map(f64::from),
@@ -246,18 +226,23 @@ impl FallingPieces {
         journal: &mut StoredJournal,
         seconds: f32,
     ) {
-        if self.pieces.is_empty() {
-            self.left_s = 0.0;
+        if self.pieces.is_empty() && self.thrown.is_empty() {
             return;
         }
-        self.load_ground(host, world);
-        self.collider.update(world.grid);
-        self.left_s = (self.left_s + seconds).min(MAX_STEPS as f32 * STEP_S);
-        while self.left_s >= STEP_S {
-            self.left_s -= STEP_S;
-            self.step_physics(world.placement);
+        for at in 0..self.pieces.len() {
+            let chunks = self.chunks_near(&self.pieces[at], world.placement);
+            self.physics.hold_ground(host, world, self.pieces[at].handle, chunks);
         }
+        self.thrown.hold_ground(&mut self.physics, host, world);
+        let stepped_s = self.physics.step(world.grid, world.placement, seconds);
+        self.pieces.iter_mut().for_each(|piece| piece.falls_s += stepped_s);
         self.follow(host, world, journal);
+        self.thrown.follow(&mut self.physics, host, world.placement, stepped_s);
+    }
+
+    /// Throws something for a guest, as it asks in JSON.
+    pub fn throw(&mut self, host: &mut Host, placement: Placement, guest: u64, request: &[u8]) {
+        self.thrown.throw(&mut self.physics, host, placement, guest, request);
     }
 
     /// Searches on, and cuts the next loose piece that is found; returns whether another one is known.
@@ -361,7 +346,7 @@ impl FallingPieces {
     ) -> RigidBodyHandle {
         let shape = LooseShapeOptions::default();
         let (rigid, collider) = loose_builders(&body, placement, &shape);
-        let (handle, _) = self.physics.insert(rigid, collider);
+        let (handle, _) = self.physics.world.insert(rigid, collider);
         let number = host.add_body(shared);
         let (falls_s, retry_at_s) = (0.0, 0.0);
         self.pieces.push(Piece { body, handle, number, falls_s, retry_at_s, cut });
@@ -369,33 +354,11 @@ impl FallingPieces {
         handle
     }
 
-    /// Makes sure that the ground near each piece is held. Pieces wait where it is not held yet.
-    fn load_ground(&mut self, host: &mut Host, world: &mut HostWorld<'_>) {
-        if world.grid.unlisted() == UnlistedChunks::Air {
-            return;
-        }
-        let mut left = MAX_LOADS;
-        for piece in &self.pieces {
-            let mut is_there = true;
-            for chunk in self.chunks_near(piece, world.placement) {
-                let is_held = |grid: &VoxelGrid| {
-                    matches!(grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air)
-                };
-                if !is_held(world.grid) && left > 0 {
-                    left -= 1;
-                    // One that is not available now is asked for again.
-                    let _ = host.load(world, chunk.region());
-                }
-                is_there &= is_held(world.grid);
-            }
-            self.physics.bodies[piece.handle].set_enabled(is_there);
-        }
-    }
-
     /// The box around a piece, in voxels.
     fn extent(&self, piece: &Piece, placement: Placement) -> Region {
-        let rigid = &self.physics.bodies[piece.handle];
-        let colliders = rigid.colliders().iter().filter_map(|&at| self.physics.colliders.get(at));
+        let rigid = &self.physics.world.bodies[piece.handle];
+        let colliders =
+            rigid.colliders().iter().filter_map(|&at| self.physics.world.colliders.get(at));
         let mut region = Region::default();
         for collider in colliders {
             let bounds = collider.compute_aabb();
@@ -413,7 +376,7 @@ impl FallingPieces {
     fn chunks_near(&self, piece: &Piece, placement: Placement) -> BTreeSet<ChunkPos> {
         let pose = self.pose_of(piece, placement);
         let rotation = Rotation::from_array(pose.rotation.map(|v| v as f32));
-        let ahead = self.physics.bodies[piece.handle].linvel() * 0.1;
+        let ahead = self.physics.world.bodies[piece.handle].linvel() * 0.1;
         let ahead = ahead.to_array().map(|v| f64::from(v) / placement.voxel_size_m);
         let mut near = BTreeSet::new();
         for chunk in piece.body.grid.chunks() {
@@ -437,20 +400,8 @@ impl FallingPieces {
         near
     }
 
-    fn step_physics(&mut self, placement: Placement) {
-        let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.physics;
-        let sets = RapierSets { bodies, colliders, islands };
-        self.ground.sync_with(&self.collider, placement, sets);
-        let water = WaterOptions::default();
-        self.buoyancy.apply(&self.collider, placement, bodies, colliders, STEP_S, &water);
-        self.physics.step();
-        for piece in &mut self.pieces {
-            piece.falls_s += STEP_S;
-        }
-    }
-
     fn pose_of(&self, piece: &Piece, placement: Placement) -> BodyPose {
-        let (position, rotation) = loose_pose(&self.physics.bodies[piece.handle]);
+        let (position, rotation) = loose_pose(&self.physics.world.bodies[piece.handle]);
         BodyPose {
             position_voxels: placement.voxel_from_world(position),
             rotation: rotation.map(f64::from),
@@ -464,7 +415,7 @@ impl FallingPieces {
         while at < self.pieces.len() {
             let pose = self.pose_of(&self.pieces[at], world.placement);
             let piece = &self.pieces[at];
-            let rigid = &self.physics.bodies[piece.handle];
+            let rigid = &self.physics.world.bodies[piece.handle];
             let is_asleep = rigid.is_sleeping();
             let is_slow = rigid.linvel().length() < SLOW_M_S && piece.falls_s > LONGEST_FALL_S;
             let is_valid = host.move_body(piece.number, &pose);
@@ -520,7 +471,7 @@ impl FallingPieces {
     fn remove(&mut self, host: &mut Host, at: usize) {
         let piece = self.pieces.remove(at);
         host.remove_body(piece.number);
-        self.physics.remove_body(piece.handle);
+        self.physics.world.remove_body(piece.handle);
         self.state += 1;
     }
 

@@ -14,12 +14,14 @@ mod journal_requests;
 mod link;
 mod log_query;
 mod page;
+mod physics;
 mod quic;
 mod request_checks;
 mod rollback;
 mod saver;
 mod server;
 mod server_options;
+mod thrown;
 mod ticker;
 mod world;
 

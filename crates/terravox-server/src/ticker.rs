@@ -240,6 +240,14 @@ impl Ticker {
                         falling.follow_edit(op.as_deref(), region, author);
                     }
                 }
+                HostEvent::Message { guest, bytes } => {
+                    let right = seats.get(&guest).and_then(|seat| seat.right.get());
+                    if let Some(falling) = &mut self.falling
+                        && right.is_some_and(|right| right >= Right::Edit)
+                    {
+                        falling.throw(&mut self.host, world.placement, guest, &bytes);
+                    }
+                }
                 HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
                 _ => {}
             }

@@ -51,7 +51,7 @@ impl Store {
         target: &Path,
         path: &Path,
     ) -> Result<(PartialFile, Db), StoreError> {
-        let (partial, db) = PartialFile::create(target, self.file(), path)?;
+        let (partial, db) = PartialFile::create(target, self.file().unwrap_or(target), path)?;
         let mut damage = None;
         let copied = copy_whole(
             &self.db().snapshot(),

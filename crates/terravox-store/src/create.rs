@@ -52,7 +52,7 @@ impl Store {
         }
         check_place(&target, overwrite)?;
         let (partial, db) = PartialFile::create(&target, &target, path)?;
-        let store = Store::from_new_db(db, path, partial.path(), info)?;
+        let store = Store::from_new_db(db, path, Some(partial.path()), info)?;
         Ok(Draft { store, partial, target, overwrite })
     }
 }

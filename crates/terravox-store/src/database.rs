@@ -1,5 +1,6 @@
 //! Opening the file of a world, and the keys of its tables.
 
+use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::info::FORMAT_VERSION;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
@@ -9,7 +10,7 @@ use crate::tree::{
 use crate::value::ValueError;
 use same_file::Handle;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use terravox::voxel::PagePos;
@@ -157,9 +158,9 @@ pub(crate) fn damaged_part(damage: &TreeDamage) -> BadPart {
     }
 }
 
-/// A new world in `file`, which is empty and locked.
-pub(crate) fn create(file: File, path: &Path) -> Result<Db, StoreError> {
-    let made = Tree::create(Arc::new(file));
+/// A new world on a disk, which nothing else uses.
+pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError> {
+    let made = Tree::create(disk);
     made.map(|tree| Db { tree, is_writable: true }).map_err(|source| StoreError::Io {
         path: path.to_owned(),
         doing: "create the world",
@@ -170,13 +171,18 @@ pub(crate) fn create(file: File, path: &Path) -> Result<Db, StoreError> {
 /// Opens an existing world for reading and writing.
 pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
     let file = open_locked(path, true, File::try_lock)?;
-    Ok(Db { tree: open_tree(file, path)?, is_writable: true })
+    open_on(Arc::new(file), path)
+}
+
+/// Opens the world on a disk, which nothing else uses, for reading and writing.
+pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError> {
+    Ok(Db { tree: open_tree(disk, path)?, is_writable: true })
 }
 
 /// Opens an existing world for reading. Does not change the file.
 pub(crate) fn open_read_only(path: &Path) -> Result<Db, StoreError> {
     let file = open_locked(path, false, File::try_lock_shared)?;
-    Ok(Db { tree: open_tree(file, path)?, is_writable: false })
+    Ok(Db { tree: open_tree(Arc::new(file), path)?, is_writable: false })
 }
 
 /// Times that a file is opened again because another one took its place meanwhile.
@@ -218,12 +224,13 @@ pub(crate) fn lock(
     }
 }
 
-fn open_tree(file: File, path: &Path) -> Result<Tree, StoreError> {
-    let mut start = Vec::new();
+fn open_tree(disk: Arc<dyn Disk>, path: &Path) -> Result<Tree, StoreError> {
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
-    (&file).take(OLD_MAGIC.len() as u64).read_to_end(&mut start).map_err(io_error)?;
+    let length = disk.length().map_err(io_error)?;
+    let mut start = vec![0; OLD_MAGIC.len().min(length as usize)];
+    disk.read_at(0, &mut start).map_err(io_error)?;
     let not_a_world = |why: &str| StoreError::NotAWorld { path: path.to_owned(), why: why.into() };
-    match Tree::open(Arc::new(file)) {
+    match Tree::open(disk) {
         Ok(tree) => Ok(tree),
         Err(HeaderFault::Io(source)) => Err(io_error(source)),
         Err(HeaderFault::TooNew(version)) => {
@@ -272,7 +279,7 @@ fn is_refusal(error: &io::Error) -> bool {
 pub(crate) fn check_replaceable(path: &Path) -> Result<File, StoreError> {
     let file = open_locked(path, false, File::try_lock)?;
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
-    match open_tree(file.try_clone().map_err(io_error)?, path) {
+    match open_tree(Arc::new(file.try_clone().map_err(io_error)?), path) {
         Err(StoreError::NotAWorld { why, .. }) if why.contains("empty") => Ok(file),
         Err(error @ (StoreError::NotAWorld { .. } | StoreError::OldFormat { .. })) => Err(error),
         // A world, or the remains of a damaged one.

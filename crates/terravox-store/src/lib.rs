@@ -49,6 +49,7 @@
 //! - Damage stays local: a flipped byte costs at most one chunk. [`Store::load`] reports damaged
 //!   chunks and goes on, [`Store::verify`] finds every changed byte that matters, and
 //!   [`Store::repair`] keeps all that is whole.
+//! - [`Store::create_on`] takes a [`Disk`] where there are no files, such as in a browser.
 //! - Any bytes are safe to open: reading ends, within memory bounded by the length of the file.
 
 mod backup;
@@ -56,10 +57,12 @@ mod bodies;
 mod copy;
 mod create;
 mod database;
+mod disk;
 mod error;
 mod info;
 mod key;
 mod listing;
+mod on_disk;
 mod open;
 mod partial;
 mod pyramid;
@@ -74,6 +77,7 @@ mod write;
 
 pub use bodies::MAX_BODIES;
 pub use create::{Draft, Overwrite};
+pub use disk::{Disk, MemoryDisk};
 pub use error::{BadPart, StoreError, StoredPart};
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Names that are tried before giving up.
 const NAME_ATTEMPTS: u32 = 16;
@@ -48,7 +49,7 @@ impl PartialFile {
                     }
                     // Kept when the file is in place: then the world is open.
                     lock(&file, path, File::try_lock)?;
-                    return Ok((partial, database::create(file, path)?));
+                    return Ok((partial, database::create(Arc::new(file), path)?));
                 }
             }
         }

@@ -72,8 +72,9 @@ impl Store {
         if found.bad.is_empty() {
             return Ok(RepairReport { chunks: found.chunks, ..RepairReport::default() });
         }
-        let (partial, db) = PartialFile::create(damaged.file(), damaged.file(), path)?;
-        let repaired = Store::from_new_db(db, path, partial.path(), &damaged.info())?;
+        let file = damaged.file()?;
+        let (partial, db) = PartialFile::create(file, file, path)?;
+        let repaired = Store::from_new_db(db, path, Some(partial.path()), &damaged.info())?;
         let mut report = RepairReport { lost: losses(&found.bad), ..RepairReport::default() };
         damaged.copy_to(&repaired, &found.bad)?;
         let chunks = repaired.list_chunks()?;
@@ -87,8 +88,8 @@ impl Store {
             repaired.rebuild_mip(mip, &chunks, &generate, &mut report)?;
         }
         repaired.sync()?;
-        let backup = back_up(damaged.file(), path)?;
-        let placed = partial.place(damaged.file(), path);
+        let backup = back_up(file, path)?;
+        let placed = partial.place(file, path);
         if let Err(error) = placed {
             if !matches!(error, StoreError::Unsure { .. }) {
                 // Nothing was replaced, so there is nothing to keep. Best effort.

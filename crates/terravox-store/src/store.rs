@@ -62,8 +62,8 @@ pub struct Store {
     db: Db,
     /// The path in errors: that of the finished world.
     path: PathBuf,
-    /// The open file: a temporary one until the world is finished.
-    file: PathBuf,
+    /// The open file: a temporary one until the world is finished; `None` on a [`Disk`](crate::Disk).
+    file: Option<PathBuf>,
     /// The stored description.
     info: RwLock<Arc<WorldInfo>>,
     /// The state of the grid that was saved last; see [`WriteLock`].
@@ -117,7 +117,7 @@ impl Store {
     /// If the file cannot be opened or is not a world of a known version; see [`StoreError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        Store::from_db(database::open(path)?, path)
+        Store::from_db(database::open(path)?, path, Some(followed(path)))
     }
 
     /// Opens a world for reading: others can read it, too, and the file is not changed.
@@ -126,25 +126,25 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        Store::from_db(database::open_read_only(path)?, path)
+        Store::from_db(database::open_read_only(path)?, path, Some(followed(path)))
     }
 
-    /// A store on a file that has a description.
-    fn from_db(db: Db, path: &Path) -> Result<Store, StoreError> {
+    /// A store of what has a description.
+    pub(crate) fn from_db(db: Db, path: &Path, file: Option<PathBuf>) -> Result<Store, StoreError> {
         let info = read_info(&db.snapshot(), path)?;
-        let (file, path) = (followed(path), path.to_owned());
+        let path = path.to_owned();
         let info = RwLock::new(Arc::new(info));
         Ok(Store { db, path, file, info, last_saved: Mutex::default() })
     }
 
-    /// A store on a new file, for a world that will be at `path`.
+    /// A store of a new world that is, or will be, at `path`.
     pub(crate) fn from_new_db(
         db: Db,
         path: &Path,
-        file: &Path,
+        file: Option<&Path>,
         info: &WorldInfo,
     ) -> Result<Store, StoreError> {
-        let (path, file) = (path.to_owned(), file.to_owned());
+        let (path, file) = (path.to_owned(), file.map(Path::to_owned));
         let info_lock = RwLock::new(Arc::new(info.clone()));
         let store = Store { db, path, file, info: info_lock, last_saved: Mutex::default() };
         store.set_info(info)?;
@@ -161,13 +161,19 @@ impl Store {
     }
 
     /// Where the file is that the world was opened from, links followed.
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
+    ///
+    /// # Errors
+    /// If the world is on a disk.
+    pub(crate) fn file(&self) -> Result<&Path, StoreError> {
+        self.file.as_deref().ok_or_else(|| {
+            let what = "it is not a file of its own, so it cannot be replaced".to_owned();
+            StoreError::Refused { path: self.path.clone(), what }
+        })
     }
 
     /// Notes that the file was renamed.
     pub(crate) fn set_file(&mut self, file: PathBuf) {
-        self.file = file;
+        self.file = Some(file);
     }
 
     /// Makes what was written durable; writes do so themselves.
@@ -395,7 +401,7 @@ impl Store {
     /// If it cannot be read.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
         let chunks = self.listings()?.iter().map(|(_, listing)| listing.len() as u64).sum();
-        let metadata = std::fs::metadata(&self.file).map_err(|source| StoreError::Io {
+        let file_bytes = self.db.tree().length().map_err(|source| StoreError::Io {
             path: self.path.clone(),
             doing: "read",
             source,
@@ -406,12 +412,7 @@ impl Store {
             entry.map_err(|lost| self.read_error(lost.what))?;
             blocks += 1;
         }
-        Ok(StoreStats {
-            chunks,
-            blocks,
-            payload_bytes: tree.state.payload_bytes,
-            file_bytes: metadata.len(),
-        })
+        Ok(StoreStats { chunks, blocks, payload_bytes: tree.state.payload_bytes, file_bytes })
     }
 
     /// Compacts the file: writes a new one without free space beside it and renames that into its
@@ -419,14 +420,15 @@ impl Store {
     /// the world as it was, and a file named `NAME.NUMBER.partial`, which may be deleted.
     ///
     /// # Errors
-    /// If the file was opened for reading, a part of it is damaged ([`Store::repair`] helps), or
+    /// If the world is on a [`Disk`](crate::Disk) or was opened for reading, a part of it is damaged ([`Store::repair`] helps), or
     /// the new file cannot be written; then the world is as it was. [`StoreError::Unsure`] if the
     /// new file is in place, but perhaps not after a power cut.
     pub fn compact(&mut self) -> Result<(), StoreError> {
         self.db.check_writable(&self.path)?;
-        let (partial, db) = self.write_copy(&self.file, &self.path)?;
+        let file = self.file()?;
+        let (partial, db) = self.write_copy(file, &self.path)?;
         db.sync(&self.path)?;
-        let placed = partial.place(&self.file, &self.path);
+        let placed = partial.place(file, &self.path);
         if matches!(placed, Ok(()) | Err(StoreError::Unsure { .. })) {
             self.db = db;
         }

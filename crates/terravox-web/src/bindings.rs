@@ -1,14 +1,19 @@
 //! What JavaScript sees: one class for a world, one for what changed of its meshes. Lengths are metres,
 //! times milliseconds, numbers of bodies fit a double.
 
+use crate::opfs::SyncAccessHandle;
 use crate::{News, Player, Steering, World, WorldOptions};
 use js_sys::Uint8Array;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use terravox::collide::Filter;
 use terravox::edit::EditOp;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
+use terravox::math::Aabb;
 use terravox::mesh::{PackedIndices, PackedSurface, Surface};
 use terravox::replicate::SharedBodyKind;
 use terravox::terrain::{Budget, Terrain};
+use terravox::voxel::Region;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -55,9 +60,38 @@ impl WebWorld {
         Ok(WebWorld::new(world))
     }
 
-    /// Makes a world of hills without a server.
+    /// Makes a world of hills in memory, without a server.
     pub fn alone(seed: f64, view_m: f64, detail: f32) -> WebWorld {
         WebWorld::new(World::alone(seed as u64, options(view_m, detail)))
+    }
+
+    /// Opens the world in a file of the browser, without a server; in an empty one, makes a world of hills.
+    pub fn stored(
+        handle: SyncAccessHandle,
+        name: &str,
+        seed: f64,
+        view_m: f64,
+        detail: f32,
+    ) -> Result<WebWorld, JsError> {
+        let disk = Arc::new(handle);
+        let world = World::stored(disk, name, seed as u64, options(view_m, detail));
+        Ok(WebWorld::new(world.map_err(|e| JsError::new(&e))?))
+    }
+
+    /// Whether all edits of an own world are written.
+    pub fn is_saved(&self) -> bool {
+        self.world.is_saved()
+    }
+
+    /// Writes the edits of an own world.
+    pub fn save(&mut self) -> Result<(), JsError> {
+        self.world.save().map_err(|e| JsError::new(&e))
+    }
+
+    /// An own world as the bytes of a `.tvx` file, as it was saved last.
+    pub fn bytes(&self) -> Result<Option<Uint8Array>, JsError> {
+        let bytes = self.world.to_bytes().map_err(|e| JsError::new(&e))?;
+        Ok(bytes.map(|bytes| Uint8Array::from(bytes.as_slice())))
     }
 
     fn new(world: World) -> WebWorld {
@@ -136,6 +170,62 @@ impl WebWorld {
         let done = self.world.edit(&op);
         self.swaps.extend(self.world.mesh_swaps());
         done.map_err(|e| JsError::new(&e))
+    }
+
+    /// Copies the voxels of a box, from the lowest to one past the highest; returns their meshes.
+    pub fn copy(&mut self, from: &[i32], to: &[i32], is_cut: bool) -> Result<Swap, JsError> {
+        let corner = |at: &[i32]| <[i32; 3]>::try_from(at).unwrap_or_default();
+        let copied = self.world.copy(Region::new(corner(from), corner(to)), is_cut);
+        self.swaps.extend(self.world.mesh_swaps());
+        let added = copied.map_err(|e| JsError::new(&e))?.into();
+        Ok(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
+    }
+
+    /// Pastes what was copied last with its lowest voxel at a point, turned about the vertical axis.
+    pub fn paste(&mut self, x: i32, y: i32, z: i32, turns: u8) -> Result<(), JsError> {
+        let done = self.world.paste([x, y, z].into(), turns);
+        self.swaps.extend(self.world.mesh_swaps());
+        done.map_err(|e| JsError::new(&e))
+    }
+
+    /// Tells the game at the server something.
+    pub fn send_message(&mut self, bytes: &[u8]) -> bool {
+        self.world.send_message(bytes)
+    }
+
+    /// Where the other players look: the number of the body and a point, for each who looks at ground.
+    pub fn cursors(&self, max_m: f64) -> Vec<f64> {
+        let mut out = Vec::new();
+        for (number, body, from_m, [x, y, z, w]) in self.world.bodies() {
+            // Ahead is −z, turned by the quaternion.
+            let ahead =
+                [-2.0 * (x * z + w * y), -2.0 * (y * z - w * x), -1.0 + 2.0 * (x * x + y * y)];
+            let is_figure = matches!(body.kind, SharedBodyKind::Figure(_));
+            if let Some(hit) =
+                is_figure.then(|| self.world.ray(from_m, ahead.map(|v| v as f32), max_m)).flatten()
+            {
+                out.push(number as f64);
+                out.extend(hit.point_m);
+            }
+        }
+        out
+    }
+
+    /// Corners of the triangles that bodies collide with around a point, metres from it: nine numbers each.
+    pub fn collision_near(&self, x: f64, y: f64, z: f64, radius_m: f64) -> Vec<f32> {
+        let mut out = Vec::new();
+        let Some(terrain) = self.world.terrain() else { return out };
+        let placement = terrain.placement();
+        let at = placement.voxel_from_world([x, y, z]);
+        let reach = radius_m / placement.voxel_size_m;
+        let aabb = Aabb { min: at.map(|v| v - reach), max: at.map(|v| v + reach) };
+        terrain.collider().triangles_in(&aabb, &Filter::SOLID, |triangle| {
+            for corner in triangle.corners {
+                let from = [0, 1, 2].map(|i| (corner[i] - at[i]) * placement.voxel_size_m);
+                out.extend(from.map(|v| v as f32));
+            }
+        });
+        out
     }
 
     /// Undoes the last stroke of this player.

@@ -22,7 +22,9 @@
 //! ```
 
 mod bindings;
+mod clipboard;
 mod host;
+mod opfs;
 mod player;
 mod world;
 

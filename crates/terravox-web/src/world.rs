@@ -1,13 +1,17 @@
 //! The world of one player: what is held of it, and what is shown.
 
-use crate::host::OwnHost;
+use crate::clipboard::{Clipboard, clearing};
+use crate::host::{OwnHost, fill_ground, open_or_create};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use terravox::bodies::{BodyPose, LooseBody};
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
-use terravox::lod::{LodOptions, MeshSwap};
+use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
 use terravox::replicate::{Guest, GuestEvent, Interest, LinkKind, SharedBody};
 use terravox::terrain::{Budget, Clock, FillRequest, RayHit, Terrain, TerrainOptions, Viewer};
+use terravox::voxel::{Region, VoxelPos};
+use terravox_store::{Disk, MemoryDisk};
 
 /// Most lines of text for the player that are kept.
 const MAX_NEWS: usize = 64;
@@ -46,6 +50,9 @@ pub struct World {
     guest: Guest,
     /// `None` if a server has it.
     host: Option<OwnHost>,
+    /// Where an own world is.
+    disk: Option<Arc<dyn Disk>>,
+    clipboard: Option<Clipboard>,
     /// The generator of the world, if this crate has it.
     hills: Option<Hills>,
     /// `None` until the host has let this guest in.
@@ -69,18 +76,79 @@ impl World {
                 Guest::MAX_TOKEN
             ));
         }
-        Ok(World::new(Guest::new(LinkKind::Reliable, token), None, options))
+        Ok(World::new(Guest::new(LinkKind::Reliable, token), options))
     }
 
-    /// Makes a world of hills without a server.
+    /// Makes a world of hills in memory, without a server.
+    ///
+    /// # Panics
+    /// If there is no memory for some kilobytes.
     pub fn alone(seed: u64, options: WorldOptions) -> World {
-        World::new(Guest::new(LinkKind::Reliable, b""), Some(OwnHost::new(seed)), options)
+        let disk = Arc::new(MemoryDisk::default());
+        World::stored(disk, "a new world", seed, options).expect("memory takes a new world")
     }
 
-    fn new(guest: Guest, host: Option<OwnHost>, options: WorldOptions) -> World {
-        let (hills, terrain, now_us) = (None, None, 0);
-        let (unanswered, news) = (Vec::new(), VecDeque::new());
-        World { options, guest, host, hills, terrain, now_us, unanswered, news }
+    /// Opens the world on a disk, without a server; on an empty one, makes a world of hills. Edits are
+    /// written by [`World::save`].
+    ///
+    /// # Errors
+    /// If what is there is no world, is damaged, or grows from a generator other than
+    /// [`Hills`]; the text begins with `name`.
+    pub fn stored(
+        disk: Arc<dyn Disk>,
+        name: &str,
+        seed: u64,
+        options: WorldOptions,
+    ) -> Result<World, String> {
+        let store = open_or_create(disk.clone(), name, seed).map_err(|error| error.to_string())?;
+        let host = OwnHost::new(store).map_err(|error| error.to_string())?;
+        let world = World::new(Guest::new(LinkKind::Reliable, b""), options);
+        Ok(World { host: Some(host), disk: Some(disk), ..world })
+    }
+
+    fn new(guest: Guest, options: WorldOptions) -> World {
+        World {
+            options,
+            guest,
+            host: None,
+            disk: None,
+            clipboard: None,
+            hills: None,
+            terrain: None,
+            now_us: 0,
+            unanswered: Vec::new(),
+            news: VecDeque::new(),
+        }
+    }
+
+    /// Whether all edits of an own world are written; true with a server, which saves them itself.
+    pub fn is_saved(&self) -> bool {
+        self.host.as_ref().is_none_or(OwnHost::is_saved)
+    }
+
+    /// Writes the edits of an own world; it is whole at any moment.
+    ///
+    /// # Errors
+    /// If they cannot be written: they stay in memory, and the next call tries again.
+    pub fn save(&mut self) -> Result<(), String> {
+        match &mut self.host {
+            Some(host) if !host.is_saved() => host.save().map_err(|error| error.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns an own world as the bytes of a `.tvx` file, as it was saved last; `None` with a server.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn to_bytes(&self) -> Result<Option<Vec<u8>>, String> {
+        let Some(disk) = &self.disk else { return Ok(None) };
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut bytes = vec![0; disk.length()? as usize];
+            disk.read_at(0, &mut bytes)?;
+            Ok(bytes)
+        };
+        read().map(Some).map_err(|error| format!("the world cannot be read: {error}"))
     }
 
     /// Takes a unit that came from the server.
@@ -210,6 +278,46 @@ impl World {
         self.guest.redo().map(drop).map_err(|error| error.to_string())
     }
 
+    /// Copies the voxels of a region, up to 32 along an edge, for [`World::paste`]; returns their meshes, in
+    /// voxels from the lowest corner. `is_cut` removes them as well.
+    ///
+    /// # Errors
+    /// Why it is not possible, for the player to read; nothing is then changed.
+    pub fn copy(&mut self, region: Region, is_cut: bool) -> Result<Vec<ShownMesh>, String> {
+        let terrain = self.terrain.as_ref().ok_or("the world is not here yet")?;
+        let size = (region.max - region.min).to_array();
+        if size.iter().any(|edge| *edge > Clipboard::MAX_EDGE) {
+            return Err(format!("a copy has at most {} voxels along an edge", Clipboard::MAX_EDGE));
+        }
+        let copied = Clipboard::copy(terrain.grid(), region).map_err(|error| error.to_string())?;
+        let meshes = copied.meshes(terrain.grid().materials());
+        if is_cut {
+            self.edit(&clearing(region).map_err(|error| error.to_string())?)?;
+        }
+        self.clipboard = Some(copied);
+        Ok(meshes)
+    }
+
+    /// Size of what was copied last, voxels.
+    pub fn copied_size(&self) -> Option<[i32; 3]> {
+        self.clipboard.as_ref().map(Clipboard::size)
+    }
+
+    /// Pastes what was copied last with its lowest voxel at `at`, after `turns` quarter turns about the
+    /// vertical axis.
+    ///
+    /// # Errors
+    /// Why it is not possible, for the player to read; nothing is then changed.
+    pub fn paste(&mut self, at: VoxelPos, turns: u8) -> Result<(), String> {
+        let op = self.clipboard.as_ref().map(|copied| copied.paste(at, turns));
+        self.edit(&op.ok_or("nothing was copied yet")?)
+    }
+
+    /// Tells the game at the server something: see [`Guest::send_message`]. Returns whether it was sent.
+    pub fn send_message(&mut self, bytes: &[u8]) -> bool {
+        self.guest.send_message(&bytes[..bytes.len().min(Guest::MAX_MESSAGE_BYTES)])
+    }
+
     /// Returns where a ray first meets ground that is held, metres.
     pub fn ray(&self, from_m: [f64; 3], direction: [f32; 3], max_m: f64) -> Option<RayHit> {
         self.terrain.as_ref()?.ray(from_m, direction, max_m).hit()
@@ -260,16 +368,5 @@ impl World {
     pub fn memory(&self) -> usize {
         let terrain = self.terrain.as_ref().map_or(0, |terrain| terrain.grid().memory().total());
         self.guest.memory() + terrain
-    }
-}
-
-/// Fills a block as the generator makes it.
-fn fill_ground(hills: Option<&Hills>, request: &mut FillRequest<'_>) {
-    match hills {
-        Some(hills) => {
-            let mip = request.mip();
-            hills.fill(request.cells(), mip);
-        }
-        None => request.set_missing(),
     }
 }

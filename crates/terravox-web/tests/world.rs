@@ -1,5 +1,6 @@
 //! A world of one's own, and one of a host.
 
+use std::sync::Arc;
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
 use terravox::lod::LodOptions;
@@ -7,7 +8,8 @@ use terravox::replicate::{
     GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
 };
 use terravox::terrain::{Budget, FillRequest, Placement};
-use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
+use terravox_store::MemoryDisk;
 use terravox_web::{News, World, WorldOptions};
 
 const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
@@ -54,6 +56,49 @@ fn a_world_alone_is_dug_undone_and_redone() {
     world.redo().expect("the world is here");
     settle(&mut world, &mut now_us);
     assert!(depth(&world) > whole + 3.0);
+}
+
+#[test]
+fn an_own_world_is_as_it_was_when_it_is_opened_again() {
+    let disk = Arc::new(MemoryDisk::default());
+    let open = |disk: &Arc<MemoryDisk>| World::stored(disk.clone(), "mine", 7, options());
+    let (mut world, mut now_us) = (open(&disk).expect("an empty disk"), 0);
+    settle(&mut world, &mut now_us);
+    let whole = depth(&world);
+    world.edit(&EditOp::dig_ball([0.0, EYE_M[1] - whole, 0.0], 4.0)).expect("it can be dug");
+    settle(&mut world, &mut now_us);
+    assert!(!world.is_saved());
+    world.save().expect("memory has room");
+    assert!(world.is_saved());
+    let bytes = world.to_bytes().expect("it is read").expect("it is an own world");
+    let dug = depth(&world);
+    drop(world);
+    for disk in [disk, Arc::new(MemoryDisk::from(bytes))] {
+        let mut again = open(&disk).expect("it was saved");
+        settle(&mut again, &mut now_us);
+        assert!((depth(&again) - dug).abs() < 1e-9 && again.is_saved());
+    }
+    let error = open(&Arc::new(MemoryDisk::from(b"a picture".to_vec()))).err();
+    assert!(error.is_some_and(|error| error.starts_with("mine: not a terravox world")));
+}
+
+#[test]
+fn what_is_cut_is_pasted_elsewhere_and_turned() {
+    let (mut world, mut now_us) = (World::alone(7, options()), 0);
+    assert!(world.copied_size().is_none() && world.paste([0, 0, 0].into(), 0).is_err());
+    settle(&mut world, &mut now_us);
+    let ground = EYE_M[1] - depth(&world);
+    let low = ground.floor() as i32 - 6;
+    let region = Region::new([-4, low, -3], [4, low + 9, 3]);
+    assert!(world.copy(Region::new([0, 0, 0], [33, 1, 1]), true).is_err());
+    let meshes = world.copy(region, true).expect("it is held");
+    assert!(meshes.iter().map(|mesh| mesh.mesh.solid.triangle_count()).sum::<usize>() > 100);
+    assert_eq!(world.copied_size(), Some([8, 9, 6]));
+    settle(&mut world, &mut now_us);
+    assert!(depth(&world) > EYE_M[1] - ground + 4.0, "it is cut out");
+    world.paste([-3, low, -4].into(), 1).expect("it fits");
+    settle(&mut world, &mut now_us);
+    assert!(depth(&world) < EYE_M[1] - ground + 1.5, "it is back, turned");
 }
 
 #[test]

@@ -3,4 +3,5 @@
 mod falling;
 mod log;
 mod loopback;
+mod thrown;
 mod waves;

@@ -1,7 +1,8 @@
 //! The header: the two newest states of a tree, each in two copies.
 
-use super::disk::{Disk, TreeError};
+use super::fault::TreeError;
 use super::node::{DATA_START, NODE_REF_BYTES, NodeRef, u64_at};
+use crate::disk::Disk;
 use std::io;
 use xxhash_rust::xxh3::xxh3_64;
 

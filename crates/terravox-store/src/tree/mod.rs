@@ -27,18 +27,19 @@
 //! - lengths are bounded before memory is taken, by the format and by the file;
 //! - the parts that one walk reads are no longer together than the file.
 
-mod disk;
+mod fault;
 mod header;
 mod node;
 mod space;
 mod walk;
 mod write;
 
-pub(crate) use disk::{CommitError, Disk, TreeError};
+pub(crate) use fault::{CommitError, TreeError};
 pub(crate) use header::HeaderFault;
 pub(crate) use walk::{LostSpan, ReadTree, TreeDamage, TreeReader};
 pub(crate) use write::Transaction;
 
+use crate::disk::Disk;
 use header::{TreeState, read_header};
 use node::DATA_START;
 use space::FreeSpace;
@@ -113,6 +114,11 @@ impl Tree {
         disk.write_at(0, &vec![0; DATA_START as usize])?;
         state.write(&*disk)?;
         Ok(Tree::new(disk, state, None))
+    }
+
+    /// The length of the disk in bytes.
+    pub fn length(&self) -> io::Result<u64> {
+        self.disk.length()
     }
 
     /// Opens the newest state. Reads the header only.
@@ -226,8 +232,12 @@ fn random_id() -> u64 {
     // Its keys are random in every process.
     let mut hash = RandomState::new().build_hasher();
     hash.write_u32(std::process::id());
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    hash.write_u128(now.unwrap_or_default().as_nanos());
+    // There, the clock panics.
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+    {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        hash.write_u128(now.unwrap_or_default().as_nanos());
+    }
     hash.finish()
 }
 

@@ -3,7 +3,7 @@
 //! A node is a sorted run of items. In a leaf (level 0) an item is a key and its value, either
 //! inline or a reference; in a branch it is the lowest key of a child and a reference to it.
 
-use super::disk::TreeError;
+use super::fault::TreeError;
 use std::borrow::Cow;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64_with_seed;

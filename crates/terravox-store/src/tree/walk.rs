@@ -3,12 +3,13 @@
 //! A node is read from its first copy that is whole. Its keys must lie in the span that its parent
 //! gives, and its level must be one below, so a walk ends on any file and meets nothing twice.
 
-use super::disk::{Disk, TreeError};
+use super::fault::TreeError;
 use super::header::TreeState;
 use super::node::{
     KeySpan, NodeContent, NodeRef, OwnedItem, TreeNode, ValueRef, checksum_in, grains,
 };
 use super::space::Extent;
+use crate::disk::Disk;
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};

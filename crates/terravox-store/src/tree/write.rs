@@ -4,7 +4,7 @@
 //! leaves up. Nothing that a state uses is overwritten, so until the header names the new root
 //! nothing has happened.
 
-use super::disk::TreeError;
+use super::fault::TreeError;
 use super::header::TreeState;
 use super::node::{
     KeySpan, MAX_INLINE_BYTES, MAX_KEY_BYTES, MAX_LONG_VALUE_BYTES, NodeContent, NodeRef,

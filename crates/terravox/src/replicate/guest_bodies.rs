@@ -3,7 +3,7 @@
 use super::body_table::Figure;
 use super::guest::Guest;
 use super::guest_event::GuestEvent;
-use super::message::{BodyMessage, MAX_FIGURE, ToHost};
+use super::message::{BodyMessage, MAX_FIGURE, MAX_GAME_MESSAGE, ToHost};
 use super::pipe::EDITS;
 use super::pose_wire::WirePose;
 use super::shared_body::SharedBody;
@@ -60,6 +60,23 @@ impl Guest {
             self.figure = Some((Figure { pose, bytes: bytes.to_vec() }, true));
         }
     }
+
+    /// Tells the game at the host something, such as that this player throws a ball. It arrives, once, as
+    /// [`HostEvent::Message`](super::HostEvent::Message), after the edits before it; one that is on its way
+    /// when the link breaks is lost. Returns false, and sends nothing, before [`Guest::start`].
+    ///
+    /// # Panics
+    /// If there are more than [`Guest::MAX_MESSAGE_BYTES`].
+    pub fn send_message(&mut self, bytes: &[u8]) -> bool {
+        assert!(bytes.len() <= MAX_GAME_MESSAGE, "a message has at most 1024 bytes");
+        if self.is_started {
+            self.send(EDITS, &ToHost::Game(bytes.to_vec()));
+        }
+        self.is_started
+    }
+
+    /// Most bytes of a message to the game.
+    pub const MAX_MESSAGE_BYTES: usize = MAX_GAME_MESSAGE;
 
     /// Most bytes of a figure, besides its pose.
     pub const MAX_FIGURE_BYTES: usize = MAX_FIGURE;

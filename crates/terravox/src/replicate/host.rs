@@ -65,7 +65,7 @@ pub struct Host {
     leaving: VecDeque<(u64, Vec<u8>)>,
     /// Which guest is first to be sent cells.
     turn: usize,
-    events: VecDeque<HostEvent>,
+    pub(super) events: VecDeque<HostEvent>,
     cells: DenseBox,
     under: DenseBox,
     message: Vec<u8>,
@@ -219,6 +219,7 @@ impl Host {
             }
         }
         self.follow_figures();
+        self.pass_messages_on();
         let mut order = self.order.clone();
         if !order.is_empty() {
             // Not always the same one gets what is left.

@@ -1,6 +1,7 @@
 //! Bodies that a host shows to its guests.
 
 use super::host::{BULK_BACKLOG, Host};
+use super::host_event::HostEvent;
 use super::message::ToGuest;
 use super::pipe::{BULK, EDITS};
 use super::pose_wire::WirePose;
@@ -72,6 +73,14 @@ impl Host {
             if let Some(figure) = entry.new_figure.take() {
                 entry.figure = Some(self.bodies.set_figure(entry.figure, guest, &figure));
             }
+        }
+    }
+
+    /// Hands the game what guests tell it.
+    pub(super) fn pass_messages_on(&mut self) {
+        for (&guest, entry) in &mut self.guests {
+            let messages = std::mem::take(&mut entry.game_messages).into_iter();
+            self.events.extend(messages.map(|bytes| HostEvent::Message { guest, bytes }));
         }
     }
 

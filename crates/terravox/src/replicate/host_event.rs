@@ -27,6 +27,13 @@ pub enum HostEvent {
         /// keeps.
         before: ChangedCells,
     },
+    /// A guest told the game something: [`Guest::send_message`](super::Guest::send_message).
+    Message {
+        /// Its number.
+        guest: u64,
+        /// What it said, up to 1,024 bytes that it may have made up.
+        bytes: Vec<u8>,
+    },
     /// A guest is gone.
     Left {
         /// Its number.

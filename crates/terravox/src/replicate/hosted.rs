@@ -80,6 +80,8 @@ pub(super) struct HostedGuest {
     /// What it said of its figure since that was last shown, and the number of that.
     pub new_figure: Option<Figure>,
     pub figure: Option<u64>,
+    /// What it told the game.
+    pub game_messages: Vec<Vec<u8>>,
     /// What it did, for its own undo.
     pub history: History,
     /// Messages sent in the stream of edits.
@@ -126,6 +128,7 @@ impl HostedGuest {
             seen_bodies: SeenBodies::default(),
             new_figure: None,
             figure: None,
+            game_messages: Vec::new(),
             history: History::new(options.history_bytes),
             edits_sent: 0,
             confirmed: None,
@@ -286,6 +289,7 @@ impl HostedGuest {
                 blocks.into_iter().for_each(|block| self.blocks.refresh(block));
             }
             ToHost::Figure { pose, bytes } => self.new_figure = Some(Figure { pose, bytes }),
+            ToHost::Game(bytes) => self.game_messages.push(bytes),
             ToHost::Edit { .. } | ToHost::Undo { .. } => {
                 return Ok(Some(Request::Message(message)));
             }

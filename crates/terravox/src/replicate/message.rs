@@ -16,7 +16,7 @@ use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape
 use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
-pub const PROTOCOL_VERSION: u8 = 2;
+pub const PROTOCOL_VERSION: u8 = 3;
 
 /// Most bytes of a message: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
@@ -29,6 +29,9 @@ pub(super) const MAX_TEXT: usize = 200;
 
 /// Most bytes of the figure of a guest.
 pub(super) const MAX_FIGURE: usize = 256;
+
+/// Most bytes of a message to the game.
+pub(super) const MAX_GAME_MESSAGE: usize = 1024;
 
 /// Most bytes of the parameters of a generator.
 const MAX_PARAMETERS: usize = 4096;
@@ -98,6 +101,8 @@ pub(super) enum ToHost {
         pose: WirePose,
         bytes: Vec<u8>,
     },
+    /// What the game understands.
+    Game(Vec<u8>),
 }
 
 /// What a guest needs to know of a world to begin.
@@ -287,6 +292,10 @@ impl ToHost {
                 pose.put(out);
                 put_bytes(bytes, out);
             }
+            ToHost::Game(bytes) => {
+                out.push(8);
+                put_bytes(bytes, out);
+            }
         }
     }
 
@@ -335,6 +344,7 @@ impl ToHost {
                 let pose = WirePose::take(&mut input)?;
                 ToHost::Figure { pose, bytes: input.bytes(MAX_FIGURE)?.to_vec() }
             }
+            8 => ToHost::Game(input.bytes(MAX_GAME_MESSAGE)?.to_vec()),
             _ => return input.wrong("an unknown kind of message"),
         };
         input.finish()?;

@@ -4,7 +4,7 @@ use super::*;
 
 /// A small tree after some commits, and its file.
 fn small_tree() -> (Vec<u8>, Model) {
-    let disk = MemoryDisk::of(Vec::new());
+    let disk = CountingDisk::of(Vec::new());
     let tree = Tree::create(disk.clone()).unwrap();
     let mut model = Model::new();
     let mut dice = Dice(21);
@@ -17,7 +17,7 @@ fn small_tree() -> (Vec<u8>, Model) {
 }
 
 /// Asserts that a damaged file reads as `model` but for at most `lost` parts, which a check finds.
-fn assert_harmless(disk: &Arc<MemoryDisk>, model: &Model, most: usize, what: &str) {
+fn assert_harmless(disk: &Arc<CountingDisk>, model: &Model, most: usize, what: &str) {
     let tree = Tree::open(disk.clone()).unwrap_or_else(|fault| panic!("{what}: {fault:?}"));
     let reader = tree.snapshot();
     let (held, lost) = read_all(&reader);
@@ -41,7 +41,7 @@ fn flip_every(stride: usize) {
     // The zeros of the header are not part of anything.
     let (mut tried, data) = (0, super::super::node::DATA_START as usize);
     for at in (0..bytes.len()).filter(|at| at % 4096 < 96 || *at >= data).step_by(stride) {
-        let disk = MemoryDisk::of(bytes.clone());
+        let disk = CountingDisk::of(bytes.clone());
         disk.flip(at);
         assert_harmless(&disk, &model, 1, &format!("byte {at}"));
         tried += 1;
@@ -63,7 +63,7 @@ fn slow_many_flipped_bytes_cost_at_most_one_value_and_are_found() {
 fn a_cut_file_keeps_what_is_whole_and_is_not_written() {
     let (bytes, model) = small_tree();
     for length in (0..bytes.len()).step_by(509) {
-        let disk = MemoryDisk::of(bytes[..length].to_owned());
+        let disk = CountingDisk::of(bytes[..length].to_owned());
         let Ok(tree) = Tree::open(disk.clone()) else {
             assert!(length < 12_288 + 96, "{length}: both states are lost");
             continue;
@@ -79,7 +79,7 @@ fn a_cut_file_keeps_what_is_whole_and_is_not_written() {
 
 #[test]
 fn a_lost_part_of_the_index_costs_its_entries_and_forbids_writing() {
-    let disk = MemoryDisk::of(Vec::new());
+    let disk = CountingDisk::of(Vec::new());
     let tree = Tree::create(disk.clone()).unwrap();
     let mut model = Model::new();
     let fill: Vec<_> = (0..3000).map(|i| (key_of(i), Some(vec![i as u8; 20]))).collect();
@@ -112,7 +112,7 @@ fn a_lost_part_of_the_index_costs_its_entries_and_forbids_writing() {
 fn an_older_copy_of_a_value_and_a_part_of_another_file_are_noticed() {
     let value = |i: u8| vec![i; 300];
     let file = |last: u8| {
-        let disk = MemoryDisk::of(Vec::new());
+        let disk = CountingDisk::of(Vec::new());
         let tree = Tree::create(disk.clone()).unwrap();
         for i in 1..=last {
             commit(&tree, &mut Model::new(), &[(key_of(1), Some(value(i)))]);
@@ -131,13 +131,13 @@ fn an_older_copy_of_a_value_and_a_part_of_another_file_are_noticed() {
     let (a, b) = (file(2).copy(), file(2).copy());
     assert_ne!(a[16..24], b[16..24]);
     let mixed = [&a[..16384], &b[16384..]].concat();
-    let tree = Tree::open(MemoryDisk::of(mixed)).unwrap();
+    let tree = Tree::open(CountingDisk::of(mixed)).unwrap();
     assert!(tree.snapshot().get(&key_of(1), &mut Vec::new()).is_err());
 }
 
 /// A tree of three commits on a disk in memory.
-fn three_commits() -> (Arc<MemoryDisk>, Vec<u8>) {
-    let disk = MemoryDisk::of(Vec::new());
+fn three_commits() -> (Arc<CountingDisk>, Vec<u8>) {
+    let disk = CountingDisk::of(Vec::new());
     let tree = Tree::create(disk.clone()).unwrap();
     let mut before = Vec::new();
     for number in 0..3u8 {
@@ -157,11 +157,11 @@ fn a_process_killed_between_the_copies_of_a_header_leaves_no_damage() {
         let place = 4096 * copy..4096 * copy + 96;
         let mut bytes = whole.clone();
         bytes[place.clone()].copy_from_slice(&before[place.clone()]);
-        let tree = Tree::open(MemoryDisk::of(bytes)).ok().unwrap();
+        let tree = Tree::open(CountingDisk::of(bytes)).ok().unwrap();
         assert!(damage_of(&tree.snapshot()).is_empty(), "copy {copy}");
         let mut bytes = whole.clone();
         bytes[place.start + 20] ^= 1;
-        let tree = Tree::open(MemoryDisk::of(bytes)).ok().unwrap();
+        let tree = Tree::open(CountingDisk::of(bytes)).ok().unwrap();
         let (id, found) = (tree.snapshot().state.sequence, damage_of(&tree.snapshot()));
         assert!(found.len() <= 1, "copy {copy} of {id}: {found:?}");
     }
@@ -169,7 +169,7 @@ fn a_process_killed_between_the_copies_of_a_header_leaves_no_damage() {
 
 #[test]
 fn a_file_without_its_free_end_is_whole_and_can_be_written() {
-    let disk = MemoryDisk::of(Vec::new());
+    let disk = CountingDisk::of(Vec::new());
     let tree = Tree::create(disk.clone()).unwrap();
     for value in [vec![1; 9000], vec![2; 9000], vec![3; 10], vec![4; 10], vec![5; 10]] {
         let mut transaction = tree.begin().unwrap();
@@ -180,7 +180,7 @@ fn a_file_without_its_free_end_is_whole_and_can_be_written() {
     let whole = disk.copy();
     let (mut written, mut refused) = (0, 0);
     for cut in (64..whole.len() - 16384).step_by(64) {
-        let disk = MemoryDisk::of(whole[..whole.len() - cut].to_vec());
+        let disk = CountingDisk::of(whole[..whole.len() - cut].to_vec());
         let tree = Tree::open(disk).ok().unwrap();
         let is_whole = damage_of(&tree.snapshot()).is_empty();
         assert_eq!(tree.begin().is_ok(), is_whole, "{cut} bytes cut off");

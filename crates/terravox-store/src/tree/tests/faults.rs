@@ -3,6 +3,7 @@
 
 use super::super::CommitError;
 use super::*;
+use crate::disk::Disk;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How an operation fails.
@@ -139,7 +140,7 @@ fn apply(model: &mut Model, changes: &TreeChanges) {
 /// Asserts that the bytes hold one of the models, and that it can be written to.
 fn assert_one_of(bytes: Vec<u8>, models: &[&Model], what: &str) {
     let tree =
-        Tree::open(MemoryDisk::of(bytes)).unwrap_or_else(|fault| panic!("{what}: {fault:?}"));
+        Tree::open(CountingDisk::of(bytes)).unwrap_or_else(|fault| panic!("{what}: {fault:?}"));
     let (held, lost) = read_all(&tree.snapshot());
     assert_eq!(lost, 0, "{what}");
     let mut model = held;

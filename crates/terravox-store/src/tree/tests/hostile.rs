@@ -36,7 +36,7 @@ impl Forger {
         NodeRef { copies: [at, second], length: bytes.len() as u32, checksum }
     }
 
-    fn finish(mut self, root: NodeRef) -> Arc<MemoryDisk> {
+    fn finish(mut self, root: NodeRef) -> Arc<CountingDisk> {
         let end = self.bytes.len().next_multiple_of(64);
         self.bytes.resize(end, 0);
         let numbers = [end as u64, self.dice.roll() >> 4];
@@ -49,14 +49,14 @@ impl Forger {
             entries: u64::MAX,
             payload_bytes: u64::MAX,
         };
-        let disk = MemoryDisk::of(self.bytes);
+        let disk = CountingDisk::of(self.bytes);
         state.write(&*disk).unwrap();
         disk
     }
 }
 
 /// Uses a file in every way.
-fn use_all(disk: &Arc<MemoryDisk>) {
+fn use_all(disk: &Arc<CountingDisk>) {
     let Ok(tree) = Tree::open(disk.clone()) else { return };
     let reader = tree.snapshot();
     let (held, _) = read_all(&reader);

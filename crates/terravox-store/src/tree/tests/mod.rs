@@ -6,7 +6,8 @@ mod hostile;
 mod model;
 
 use super::node::NodeContent;
-use super::{Disk, ReadTree, Tree, TreeDamage, TreeReader};
+use super::{ReadTree, Tree, TreeDamage, TreeReader};
+use crate::disk::Disk;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,15 +18,15 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A disk without faults. Counts what is read.
 #[derive(Default)]
-struct MemoryDisk {
+struct CountingDisk {
     bytes: Mutex<Vec<u8>>,
     read: AtomicU64,
     syncs: AtomicU64,
 }
 
-impl MemoryDisk {
-    fn of(bytes: Vec<u8>) -> Arc<MemoryDisk> {
-        Arc::new(MemoryDisk { bytes: Mutex::new(bytes), ..MemoryDisk::default() })
+impl CountingDisk {
+    fn of(bytes: Vec<u8>) -> Arc<CountingDisk> {
+        Arc::new(CountingDisk { bytes: Mutex::new(bytes), ..CountingDisk::default() })
     }
 
     fn copy(&self) -> Vec<u8> {
@@ -51,7 +52,7 @@ fn read_from(from: &[u8], offset: u64, out: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-impl Disk for MemoryDisk {
+impl Disk for CountingDisk {
     fn length(&self) -> io::Result<u64> {
         Ok(self.bytes.lock().unwrap().len() as u64)
     }

@@ -12,7 +12,7 @@ proptest! {
 
     #[test]
     fn a_tree_is_a_map_and_snapshots_keep_theirs(commits in proptest::collection::vec(changes(), 1..12)) {
-        let disk = MemoryDisk::of(Vec::new());
+        let disk = CountingDisk::of(Vec::new());
         let mut tree = Tree::create(disk.clone()).unwrap();
         let mut model = Model::new();
         let mut snapshots = Vec::new();
@@ -40,7 +40,7 @@ proptest! {
 
     #[test]
     fn a_scan_of_a_span_is_a_range_of_the_map(seed: u64, low in 0..1500_u64, length in 0..900_u64) {
-        let tree = Tree::create(MemoryDisk::of(Vec::new())).unwrap();
+        let tree = Tree::create(CountingDisk::of(Vec::new())).unwrap();
         let mut model = Model::new();
         let mut dice = Dice(seed);
         for _ in 0..3 {
@@ -74,7 +74,7 @@ proptest! {
 
 #[test]
 fn a_change_that_is_dropped_leaves_nothing() {
-    let disk = MemoryDisk::of(Vec::new());
+    let disk = CountingDisk::of(Vec::new());
     let tree = Tree::create(disk.clone()).unwrap();
     let mut model = Model::new();
     let mut dice = Dice(3);
@@ -94,7 +94,7 @@ fn a_change_that_is_dropped_leaves_nothing() {
 
 #[test]
 fn an_empty_change_writes_nothing() {
-    let disk = MemoryDisk::of(Vec::new());
+    let disk = CountingDisk::of(Vec::new());
     let tree = Tree::create(disk.clone()).unwrap();
     let before = disk.copy();
     commit(&tree, &mut Model::new(), &[(key_of(4), None)]);
@@ -105,7 +105,7 @@ fn an_empty_change_writes_nothing() {
 
 #[test]
 fn a_file_grows_with_what_it_holds_not_with_what_was_written() {
-    let disk = MemoryDisk::of(Vec::new());
+    let disk = CountingDisk::of(Vec::new());
     let mut tree = Tree::create(disk.clone()).unwrap();
     let mut model = Model::new();
     let mut dice = Dice(8);
@@ -133,7 +133,7 @@ fn a_file_grows_with_what_it_holds_not_with_what_was_written() {
 
 #[test]
 fn opening_reads_the_header_only() {
-    let disk = MemoryDisk::of(Vec::new());
+    let disk = CountingDisk::of(Vec::new());
     let tree = Tree::create(disk.clone()).unwrap();
     let fill: Vec<_> = (0..3000).map(|i| (key_of(i), Some(vec![1; 300]))).collect();
     commit(&tree, &mut Model::new(), &fill);
@@ -148,7 +148,7 @@ fn opening_reads_the_header_only() {
 
 #[test]
 fn a_short_value_is_in_its_leaf() {
-    let tree = Tree::create(MemoryDisk::of(Vec::new())).unwrap();
+    let tree = Tree::create(CountingDisk::of(Vec::new())).unwrap();
     commit(
         &tree,
         &mut Model::new(),

@@ -122,6 +122,30 @@ fn figures_are_shown_to_others_and_leave_with_their_guests() {
 }
 
 #[test]
+fn what_a_guest_tells_the_game_arrives_once_and_in_order() {
+    for kind in [LinkKind::Reliable, LinkKind::Datagrams] {
+        let mut game = Simulation::new(true, 5);
+        let loss = if kind == LinkKind::Reliable { 0.0 } else { 0.2 };
+        let link = LinkOptions { loss, delay_us: 30_000, ..LinkOptions::default() };
+        assert!(!crate::replicate::Guest::new(kind, b"").send_message(b"too early"));
+        game.join(kind, link, [0.0, 10.0, 0.0], 1);
+        game.settle(1000);
+        let mut sent = Vec::new();
+        for number in 0..40_u8 {
+            let bytes = vec![number; usize::from(number) * 25];
+            assert!(game.players[0].guest.send_message(&bytes));
+            sent.push(bytes);
+        }
+        let mut arrived = Vec::new();
+        for _ in 0..400 {
+            game.step();
+            arrived.append(&mut game.messages);
+        }
+        assert!(arrived == sent, "{kind:?}");
+    }
+}
+
+#[test]
 fn a_resting_world_of_bodies_costs_nothing_to_send() {
     let mut game = Simulation::new(true, 5);
     game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);

@@ -46,7 +46,7 @@ impl Liar {
                     HostEvent::Joining { guest, .. } => host.admit(guest, world),
                     HostEvent::Left { guest, reason } if guest == own => self.reason = Some(reason),
                     HostEvent::Left { reason, .. } => panic!("another guest left: {reason}"),
-                    HostEvent::Edited { .. } => {}
+                    HostEvent::Edited { .. } | HostEvent::Message { .. } => {}
                 }
             }
         });

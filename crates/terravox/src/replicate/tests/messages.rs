@@ -125,6 +125,7 @@ fn to_host() -> Vec<ToHost> {
         ToHost::Undo { number: 4, is_redo: true },
         ToHost::Refresh(blocks),
         ToHost::Figure { pose: pose(), bytes: b"anna".to_vec() },
+        ToHost::Game(b"a crate, please".to_vec()),
     ];
     messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op: Box::new(op) }));
     messages

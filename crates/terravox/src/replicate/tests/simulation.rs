@@ -68,6 +68,8 @@ pub struct Simulation {
     pub decide: fn(u64, &EditOp) -> Verdict,
     /// What was edited: by whom, and the cells before.
     pub edited: Vec<(u64, ChangedCells)>,
+    /// What guests told the game.
+    pub messages: Vec<Vec<u8>>,
 }
 
 pub const TICK_US: u64 = 10_000;
@@ -99,6 +101,7 @@ impl Simulation {
             },
             decide: |_, _| Verdict::Accept,
             edited: Vec::new(),
+            messages: Vec::new(),
         }
     }
 
@@ -156,6 +159,7 @@ impl Simulation {
             }
         }
         let mut edited = std::mem::take(&mut self.edited);
+        let mut messages = std::mem::take(&mut self.messages);
         self.with_world(|host, world| {
             host.tick(world, now);
             for event in host.events() {
@@ -171,10 +175,11 @@ impl Simulation {
                         assert_eq!(before.region(), region);
                         edited.push((guest, before));
                     }
+                    HostEvent::Message { bytes, .. } => messages.push(bytes),
                 }
             }
         });
-        self.edited = edited;
+        (self.edited, self.messages) = (edited, messages);
         let mut unit = Vec::new();
         for player in &mut self.players {
             while self.host.transmit(player.number, now, &mut unit) {

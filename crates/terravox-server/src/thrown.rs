@@ -1,0 +1,151 @@
+//! Balls and crates that guests throw: they roll, float, and vanish after some minutes.
+
+use crate::physics::Physics;
+use rapier3d::prelude::{ColliderBuilder, RigidBodyBuilder, RigidBodyHandle};
+use serde::Deserialize;
+use std::collections::VecDeque;
+use terravox::bodies::BodyPose;
+use terravox::replicate::{Host, HostWorld, SharedBody, SharedBodyKind};
+use terravox::terrain::Placement;
+use terravox::voxel::{LIMIT, Region, VoxelPos};
+
+/// Most things at one time, and of one guest: the oldest vanish.
+const MAX_THINGS: usize = 96;
+const MAX_OF_ONE: usize = 16;
+
+/// Seconds until a thing vanishes.
+const LIFETIME_S: f32 = 300.0;
+
+/// The fastest throw, metres per second.
+const FASTEST_M_S: f64 = 40.0;
+
+/// Radius of a ball and half an edge of a crate, metres.
+const BALL_M: f32 = 0.35;
+const CRATE_M: f32 = 0.4;
+
+/// Both float.
+const DENSITY: f32 = 400.0;
+
+/// Kinds of the game.
+const BALL: u16 = 1;
+const CRATE: u16 = 2;
+
+/// What a guest asks for: `{"throw":"ball","from_m":[x,y,z],"velocity_m_s":[x,y,z]}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Throw {
+    throw: Thing,
+    from_m: [f64; 3],
+    velocity_m_s: [f64; 3],
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Thing {
+    Ball,
+    Crate,
+}
+
+struct ThrownThing {
+    handle: RigidBodyHandle,
+    /// Its number among the bodies of the host.
+    number: u64,
+    guest: u64,
+    age_s: f32,
+}
+
+/// All of them, the oldest first.
+#[derive(Default)]
+pub(crate) struct ThrownThings {
+    things: VecDeque<ThrownThing>,
+}
+
+impl ThrownThings {
+    pub fn is_empty(&self) -> bool {
+        self.things.is_empty()
+    }
+
+    /// Throws what a guest asks for; what is no valid request is ignored.
+    pub fn throw(
+        &mut self,
+        physics: &mut Physics,
+        host: &mut Host,
+        placement: Placement,
+        guest: u64,
+        request: &[u8],
+    ) {
+        let Ok(request) = serde_json::from_slice::<Throw>(request) else { return };
+        let speed = request.velocity_m_s.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let from = placement.voxel_from_world(request.from_m);
+        let is_within = from.iter().all(|v| v.abs() < f64::from(LIMIT));
+        if !is_within || !speed.is_finite() {
+            return;
+        }
+        let slower = (FASTEST_M_S / speed.max(1e-9)).min(1.0);
+        let (kind, collider) = match request.throw {
+            Thing::Ball => (BALL, ColliderBuilder::ball(BALL_M).restitution(0.5)),
+            Thing::Crate => (CRATE, ColliderBuilder::cuboid(CRATE_M, CRATE_M, CRATE_M)),
+        };
+        let of_guest = self.things.iter().filter(|thing| thing.guest == guest).count();
+        if of_guest >= MAX_OF_ONE {
+            let oldest = self.things.iter().position(|thing| thing.guest == guest);
+            self.remove(physics, host, oldest.unwrap_or(0));
+        } else if self.things.len() >= MAX_THINGS {
+            self.remove(physics, host, 0);
+        }
+        let body = RigidBodyBuilder::dynamic()
+            .translation(request.from_m.map(|v| v as f32).into())
+            .linvel(request.velocity_m_s.map(|v| (v * slower) as f32).into())
+            .ccd_enabled(true);
+        let (handle, _) = physics.world.insert(body, collider.density(DENSITY));
+        let pose = BodyPose { position_voxels: from, rotation: [0.0, 0.0, 0.0, 1.0] };
+        let bytes = [].into();
+        let number = host.add_body(SharedBody { kind: SharedBodyKind::Game(kind), pose, bytes });
+        self.things.push_back(ThrownThing { handle, number, guest, age_s: 0.0 });
+    }
+
+    /// Asks for the ground that they may touch soon.
+    pub fn hold_ground(&self, physics: &mut Physics, host: &mut Host, world: &mut HostWorld<'_>) {
+        for thing in &self.things {
+            let rigid = &physics.world.bodies[thing.handle];
+            let (here, velocity) = (rigid.translation().to_array(), rigid.linvel().to_array());
+            let mut near = Region::default();
+            for seconds in [0.0, 0.1] {
+                let at = [0, 1, 2].map(|i| f64::from(here[i] + velocity[i] * seconds));
+                let at = world.placement.voxel_from_world(at).map(|v| v.floor() as i32);
+                near = near.union(Region::one(VoxelPos::from(at)));
+            }
+            physics.hold_ground(host, world, thing.handle, near.grow(3).blocks::<5>());
+        }
+    }
+
+    /// Shows where they are; those that are old, or fell out of the world, vanish.
+    pub fn follow(
+        &mut self,
+        physics: &mut Physics,
+        host: &mut Host,
+        placement: Placement,
+        stepped_s: f32,
+    ) {
+        for at in (0..self.things.len()).rev() {
+            let thing = &mut self.things[at];
+            thing.age_s += stepped_s;
+            let rigid = &physics.world.bodies[thing.handle];
+            let position = rigid.translation().to_array().map(f64::from);
+            let pose = BodyPose {
+                position_voxels: placement.voxel_from_world(position),
+                rotation: rigid.rotation().to_array().map(f64::from),
+            };
+            if !host.move_body(thing.number, &pose) || thing.age_s > LIFETIME_S {
+                self.remove(physics, host, at);
+            }
+        }
+    }
+
+    fn remove(&mut self, physics: &mut Physics, host: &mut Host, at: usize) {
+        if let Some(thing) = self.things.remove(at) {
+            host.remove_body(thing.number);
+            physics.world.remove_body(thing.handle);
+        }
+    }
+}
