@@ -204,8 +204,28 @@ impl FallingPieces {
         self.saved = self.saved.max(state);
     }
 
+    /// Does what there is to do in a tick: throws what guests ask for, cuts off what is loose, and moves all
+    /// for `seconds`. `cuts` is false while a rollback restores chunk by chunk: all of it would look loose.
+    pub fn go_on(
+        &mut self,
+        host: &mut Host,
+        world: &mut HostWorld<'_>,
+        journal: &mut StoredJournal,
+        seconds: f32,
+        cuts: bool,
+        throws: &[(u64, Vec<u8>)],
+    ) {
+        for (guest, request) in throws {
+            self.thrown.throw(&mut self.physics, host, world.placement, *guest, request);
+        }
+        if cuts {
+            self.cut_loose(host, world, journal);
+        }
+        self.step(host, world, journal, seconds);
+    }
+
     /// Searches for what edits have cut loose, and makes it pieces.
-    pub fn cut_loose(
+    fn cut_loose(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
@@ -218,8 +238,8 @@ impl FallingPieces {
         }
     }
 
-    /// Lets pieces fall for `seconds`, and writes those back that rest.
-    pub fn step(
+    /// Moves pieces and what was thrown for `seconds`, and writes those pieces back that rest.
+    fn step(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
@@ -238,11 +258,6 @@ impl FallingPieces {
         self.pieces.iter_mut().for_each(|piece| piece.falls_s += stepped_s);
         self.follow(host, world, journal);
         self.thrown.follow(&mut self.physics, host, world.placement, stepped_s);
-    }
-
-    /// Throws something for a guest, as it asks in JSON.
-    pub fn throw(&mut self, host: &mut Host, placement: Placement, guest: u64, request: &[u8]) {
-        self.thrown.throw(&mut self.physics, host, placement, guest, request);
     }
 
     /// Searches on, and cuts the next loose piece that is found; returns whether another one is known.

@@ -4,16 +4,16 @@ use crate::gate::Gate;
 use axum::Router;
 use axum::extract::Path;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use include_dir::{Dir, include_dir};
 use std::sync::Arc;
 
-/// What `scripts/web` has built; each file is compressed by gzip.
+/// What `scripts/web` has built; each file is compressed by Brotli.
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web/dist");
 
 /// Nothing but the files of this server runs or is loaded.
@@ -23,27 +23,43 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; 
 
 /// The addresses of these files.
 pub(crate) fn routes() -> Router<Arc<Gate>> {
-    let index = get(|| async { file("index.html", "no-cache") });
+    let index = get(|asked: HeaderMap| async move { file("index.html", "no-cache", &asked) });
     // Their names have a hash of what is in them.
-    let asset = |Path(name): Path<String>| async move {
-        file(&format!("assets/{name}"), "public, max-age=31536000, immutable")
+    let asset = |Path(name): Path<String>, asked: HeaderMap| async move {
+        file(&format!("assets/{name}"), "public, max-age=31536000, immutable", &asked)
     };
     Router::new().route("/", index).route("/assets/{name}", get(asset))
 }
 
-fn file(name: &str, cache: &'static str) -> Response {
-    let Some(found) = FILES.get_file(format!("{name}.gz")) else {
+fn file(name: &str, cache: &'static str, asked: &HeaderMap) -> Response {
+    let Some(found) = FILES.get_file(format!("{name}.br")) else {
         return (StatusCode::NOT_FOUND, "there is no such file here\n").into_response();
     };
     let headers: [(HeaderName, &'static str); 6] = [
         (CONTENT_TYPE, content_type(name)),
-        (CONTENT_ENCODING, "gzip"),
         (CACHE_CONTROL, cache),
         (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (VARY, "accept-encoding"),
     ];
-    (headers, found.contents()).into_response()
+    if accepts_brotli(asked) {
+        return (headers, [(CONTENT_ENCODING, "br")], found.contents()).into_response();
+    }
+    // Browsers ask for it only over TLS and from their own machine.
+    let mut plain = Vec::new();
+    match brotli_decompressor::BrotliDecompress(&mut found.contents(), &mut plain) {
+        Ok(()) => (headers, plain).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn accepts_brotli(asked: &HeaderMap) -> bool {
+    let accepted = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|list| list.split(',')).any(|one| {
+        let mut parts = one.split(';').map(str::trim);
+        parts.next() == Some("br") && parts.all(|weight| !matches!(weight, "q=0" | "q=0.0"))
+    })
 }
 
 fn content_type(name: &str) -> &'static str {

@@ -69,6 +69,11 @@ impl Seat {
     }
 }
 
+fn may_edit(seats: &BTreeMap<u64, Seat>, guest: u64) -> bool {
+    let right = seats.get(&guest).and_then(|seat| seat.right.get());
+    right.is_some_and(|right| right >= Right::Edit)
+}
+
 /// What the thread of a world has.
 struct Ticker {
     running: Arc<RunningWorld>,
@@ -218,6 +223,7 @@ impl Ticker {
             decide: &mut decide,
         };
         self.host.tick(&mut world, now_us);
+        let mut throws = Vec::new();
         for event in self.host.events() {
             match event {
                 HostEvent::Joining { guest, token } => match self.access.right(&token) {
@@ -240,13 +246,8 @@ impl Ticker {
                         falling.follow_edit(op.as_deref(), region, author);
                     }
                 }
-                HostEvent::Message { guest, bytes } => {
-                    let right = seats.get(&guest).and_then(|seat| seat.right.get());
-                    if let Some(falling) = &mut self.falling
-                        && right.is_some_and(|right| right >= Right::Edit)
-                    {
-                        falling.throw(&mut self.host, world.placement, guest, &bytes);
-                    }
+                HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
+                    throws.push((guest, bytes));
                 }
                 HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
                 _ => {}
@@ -259,11 +260,8 @@ impl Ticker {
             rollback::go_on(self.rollback.take(), order, falling, host, &mut world, journal);
         let since_last = now - std::mem::replace(&mut self.ticked, now);
         if let Some(falling) = &mut self.falling {
-            // While a rollback restores chunk by chunk, all of it would look loose.
-            if self.rollback.is_none() {
-                falling.cut_loose(host, &mut world, journal);
-            }
-            falling.step(host, &mut world, journal, since_last.as_secs_f32());
+            let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
+            falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
         }
         self.transmit(now, now_us);
     }

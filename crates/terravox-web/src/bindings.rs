@@ -14,6 +14,7 @@ use terravox::mesh::{PackedIndices, PackedSurface, Surface};
 use terravox::replicate::SharedBodyKind;
 use terravox::terrain::{Budget, Terrain};
 use terravox::voxel::Region;
+use terravox_store::MemoryDisk;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -28,6 +29,17 @@ extern "C" {
 #[wasm_bindgen(start)]
 pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
+}
+
+/// Checks that bytes are a world that [`WebWorld::stored`] opens, and says why not if they are not.
+#[wasm_bindgen]
+pub fn check_world(name: &str, bytes: Vec<u8>) -> Result<(), JsError> {
+    if bytes.is_empty() {
+        return Err(JsError::new(&format!("{name}: the file is empty")));
+    }
+    let disk = Arc::new(MemoryDisk::from(bytes));
+    let checked = World::stored(disk, name, 0, options(100.0, 1.0));
+    checked.map(drop).map_err(|e| JsError::new(&e))
 }
 
 /// A world, and the player in it.

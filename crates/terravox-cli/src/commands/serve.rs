@@ -83,9 +83,10 @@ fn announce(server: &Server) {
     // If standard error is closed, guests still find it.
     let _ = writeln!(
         std::io::stderr(),
-        "QUIC {}\nWebSocket ws://{}\nfingerprint {fingerprint}\nCtrl-C saves and ends",
+        "page http://{web}\nQUIC {}\nWebSocket ws://{web}\nfingerprint {fingerprint}\n\
+         Ctrl-C saves and ends",
         server.quic_address(),
-        server.http_address(),
+        web = server.http_address(),
     );
 }
 

@@ -373,7 +373,7 @@ fn the_page_and_all_that_it_names_are_served_and_nothing_else() -> Outcome {
     let mut served = 0;
     for entry in std::fs::read_dir(dist)? {
         let name = entry?.file_name().into_string().map_err(|_| "a name that is not UTF-8")?;
-        let name = name.strip_suffix(".gz").ok_or("a file that is not compressed")?;
+        let name = name.strip_suffix(".br").ok_or("a file that is not compressed")?;
         assert!(names.iter().any(|(start, end)| name.starts_with(start) && name.ends_with(end)));
         let response = get(&format!("/assets/{name}"))?;
         let head = String::from_utf8_lossy(&response[..600.min(response.len())]).into_owned();

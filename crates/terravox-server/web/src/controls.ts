@@ -13,6 +13,8 @@ export class Controls {
   flying = true;
   /** Whether the tool is in use. */
   using = false;
+  /** Whether its use began since the page last asked: a click may be shorter than a frame. */
+  private began = false;
   private keys = new Set<string>();
   private stick = { x: 0, y: 0 };
   private jumps = false;
@@ -24,7 +26,7 @@ export class Controls {
   ) {
     canvas.addEventListener("mousedown", (event) => {
       if (document.pointerLockElement !== canvas) void canvas.requestPointerLock?.();
-      if (event.button === 0) this.using = true;
+      if (event.button === 0) this.use(true);
     });
     addEventListener("mouseup", () => (this.using = false));
     addEventListener("blur", () => this.release());
@@ -43,6 +45,18 @@ export class Controls {
     this.touch();
   }
 
+  private use(on: boolean) {
+    this.using = on;
+    this.began ||= on;
+  }
+
+  /** Whether the use of the tool has begun since the last call. */
+  takeClick(): boolean {
+    const began = this.began;
+    this.began = false;
+    return began;
+  }
+
   private release() {
     this.keys.clear();
     this.using = false;
@@ -52,10 +66,14 @@ export class Controls {
     if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
     if (document.querySelector("dialog[open]")) return;
     if (event.ctrlKey || event.metaKey) {
-      const name = { KeyZ: event.shiftKey ? "redo" : "undo", KeyY: "redo" }[event.code];
-      if (name) {
+      const commands: Record<string, [string, number]> = {
+        KeyZ: [event.shiftKey ? "redo" : "undo", 1], KeyY: ["redo", 1],
+        KeyC: ["tool", 5], KeyX: ["tool", 6], KeyV: ["tool", 7],
+      };
+      const found = commands[event.code];
+      if (found) {
         event.preventDefault();
-        this.command(name, 1);
+        this.command(...found);
       }
       return;
     }
@@ -64,8 +82,10 @@ export class Controls {
       KeyZ: ["undo", 1], KeyY: ["redo", 1], KeyQ: ["material", -1], KeyE: ["material", 1],
       BracketLeft: ["size", -1], BracketRight: ["size", 1], KeyO: ["overlay", 1], KeyT: ["time", 1],
       KeyL: ["link", 1], Slash: ["help", 1], KeyH: ["help", 1], Tab: ["figures", 1],
-      Digit1: ["tool", 0], Digit2: ["tool", 1], Digit3: ["tool", 2], Digit4: ["tool", 3], Digit5: ["tool", 4],
+      KeyR: ["turn", 1],
     };
+    const digit = /^Digit(\d)$/.exec(event.code)?.[1];
+    if (digit) return this.command("tool", (Number(digit) + 9) % 10);
     const found = commands[event.code];
     if (event.code === "KeyF" && !event.repeat) this.flying = !this.flying;
     else if (found) this.command(...found);
@@ -105,7 +125,7 @@ export class Controls {
       });
       for (const end of ["pointerup", "pointerleave", "pointercancel"]) button.addEventListener(end, () => set(false));
     };
-    hold("use", (on) => (this.using = on));
+    hold("use", (on) => this.use(on));
     hold("jump", (on) => (this.jumps = on));
     let last: { id: number; x: number; y: number } | null = null;
     this.canvas.addEventListener("pointerdown", (event) => {
@@ -134,7 +154,7 @@ export class Controls {
     if (pressed(13)) this.command("size", -1);
     if (pressed(14)) this.command("material", -1);
     if (pressed(15)) this.command("material", 1);
-    if (!!down[7] !== !!this.padButtons[7]) this.using = !!down[7];
+    if (!!down[7] !== !!this.padButtons[7]) this.use(!!down[7]);
     this.padButtons = down;
     const climb = Number(!!down[0]) - Number(!!down[1]);
     return { x: axis(0), y: axis(1), jumps: !!down[0], fast: !!down[10], climb };

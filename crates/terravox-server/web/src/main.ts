@@ -4,7 +4,8 @@ import * as THREE from "three";
 import { Controls } from "./controls";
 import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
 import { loadSettings, saveSettings } from "./settings";
-import { TOOLS } from "./tools";
+import { Graph } from "./graph";
+import { TOOLS, cubeAround, pasteAt } from "./tools";
 import { View } from "./view";
 
 /** Strokes a second while the button is held. */
@@ -19,6 +20,7 @@ const query = new URLSearchParams(location.search);
 let view: View;
 let worker: Worker;
 let controls: Controls;
+const graph = new Graph(byId("graph") as HTMLCanvasElement);
 let joined = false;
 let materials: Material[] = [];
 let voxel = 1;
@@ -33,7 +35,16 @@ let lastStroke = 0;
 let lastFrame = performance.now();
 let stats: Stats | null = null;
 let showsFigures = query.has("figures");
-let showsLevels = false;
+/** What is shown over the ground: nothing, levels, borders of blocks, collision. */
+let overlay = 0;
+const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "lines: what bodies collide with"];
+let collisionAsked = 0;
+let hasServer = false;
+/** Size of what was copied, voxels; quarter turns and lift of the next paste. */
+let clip: [number, number, number] | null = null;
+let turns = 0;
+/** Speed of what is thrown, metres per second. */
+const THROW = 16;
 /** Milliseconds from clicks until the mesh was in the scene. */
 const seenAfter: number[] = [];
 const frameTimes: number[] = [];
@@ -74,7 +85,7 @@ function goTo(place: number[]) {
 
 /** The WebSocket of the server that this page came from; null where there is none. */
 async function findServer(): Promise<string | null> {
-  if (query.has("seed")) return null;
+  if (query.has("seed") || query.has("file")) return null;
   try {
     const response = await fetch(new URL("healthz", location.href));
     if (!/^(ok|.*stopped)/.test(await response.text())) return null;
@@ -98,10 +109,11 @@ function received(message: FromWorker) {
     case "frame":
       [eye, aim, stats] = [message.eye, message.aim, message.stats];
       view.moveBodies(message.bodies, voxel, origin);
+      view.setCursors(message.cursors, voxel, origin);
       return;
     case "swap":
       view.terrain.swap(message.removed, message.added);
-      if (showsLevels) view.setOverlay(true);
+      if (overlay === 1) view.setOverlay(1);
       for (const at of message.edits) seenAfter.push(performance.now() - at);
       seenAfter.splice(0, seenAfter.length - 200);
       return;
@@ -109,6 +121,20 @@ function received(message: FromWorker) {
       return view.addPiece(message.body, message.meshes);
     case "figure":
       return view.addFigure(message.body, message.name, voxel);
+    case "clip":
+      clip = message.size;
+      turns = 0;
+      view.setGhost(message.meshes);
+      return command("tool", TOOLS.findIndex((one) => one.kind === "paste"));
+    case "collision": {
+      const at = overlay === 3 ? voxelsOf(message.at) : null;
+      return view.setCollision(at, message.corners, voxel);
+    }
+    case "file":
+      return download(message.name, message.bytes);
+    case "opened":
+      location.search = `?file=${encodeURIComponent(message.name)}`;
+      return;
     case "news":
       return say(message.text.replace(/^refused: /, "Not done: "));
     case "lost":
@@ -117,12 +143,39 @@ function received(message: FromWorker) {
   }
 }
 
+/** A point in metres as voxels. */
+function voxelsOf(point: ArrayLike<number>): THREE.Vector3 {
+  return new THREE.Vector3(...[0, 1, 2].map((i) => (point[i]! - origin[i]!) / voxel));
+}
+
+function download(name: string, bytes: Uint8Array) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>]));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** The tools that there are: some need a server. */
+function tools() {
+  return TOOLS.filter((one) => one.kind === "brush" || !one.needsServer || hasServer);
+}
+
+function nextOverlay() {
+  overlay = (overlay + 1) % OVERLAYS.length;
+  view.setOverlay(overlay === 3 ? 0 : overlay);
+  if (overlay !== 3) view.setCollision(null, new Float32Array(), voxel);
+  byId("overlay").textContent = OVERLAYS[overlay]!;
+}
+
 function command(name: string, by: number) {
+  const count = tools().length;
   if (name === "undo" || name === "redo") tell({ type: name });
-  if (name === "tool") tool = by >= 0 ? by : (tool + (by === -1 ? TOOLS.length - 1 : 1)) % TOOLS.length;
+  if (name === "tool") tool = by >= 0 ? Math.min(by, count - 1) : (tool + (by === -1 ? count - 1 : 1)) % count;
+  if (name === "turn") turns = (turns + by) % 4;
   if (name === "size") radius = Math.max(1, Math.min(12, radius + by * (radius < 4 ? 0.5 : 1)));
   if (name === "material") cycleMaterial(by);
-  if (name === "overlay") view.setOverlay((showsLevels = !showsLevels));
+  if (name === "overlay") nextOverlay();
   if (name === "time") view.setTime((hour = (hour + 1.5) % 24));
   if (name === "figures") showsFigures = !showsFigures;
   if (name === "help") openHelp();
@@ -151,9 +204,9 @@ function copyLink() {
 }
 
 function showTools() {
-  const buttons = TOOLS.map((one, index) => {
+  const buttons = tools().map((one, index) => {
     const button = document.createElement("button");
-    button.textContent = `${index + 1} ${one.name}`;
+    button.textContent = `${(index + 1) % 10} ${one.name}`;
     button.setAttribute("aria-pressed", String(index === tool));
     button.onclick = () => command("tool", index);
     return button;
@@ -203,14 +256,49 @@ function takeSettings() {
   }
 }
 
-function useTool(now: number) {
-  const { op, centre, colour } = TOOLS[tool]!;
-  const at = aim && centre(aim, radius);
-  const local = at && new THREE.Vector3(...at.map((v, i) => (v - origin[i]!) / voxel)).sub(view.terrain.origin);
-  view.setBrush(local, radius / voxel, colour);
-  if (!controls.using || !aim || now - lastStroke < 1000 / STROKES) return;
+/** What a tool does for a click. */
+function act(kind: string, direction: THREE.Vector3, now: number) {
+  if (kind === "ball" || kind === "crate") {
+    const from = direction.toArray().map((v, i) => eye[i]! + v * 1.2);
+    const velocity = direction.toArray().map((v) => v * THROW);
+    return tell({ type: "throw", thing: kind, from, velocity });
+  }
+  if (!aim) return;
+  const centre = voxelsOf(aim.point).toArray();
+  if (kind !== "paste") return tell({ type: "copy", ...cubeAround(centre, radius / voxel), cut: kind === "cut", at: now });
+  if (!clip) return say("Copy or cut something first.");
+  tell({ type: "paste", voxel: pasteAt(centre, clip, turns), turns, at: now });
+}
+
+/** Shows what the tool would change. */
+function showTool() {
+  const one = TOOLS[tool]!;
+  const centre = aim && voxelsOf(aim.point).toArray();
+  const at = one.kind === "brush" && aim ? one.centre(aim, radius) : null;
+  const colour = one.kind === "brush" ? one.colour : ([1, 1, 1] as [number, number, number]);
+  view.setBrush(at && voxelsOf(at).sub(view.terrain.origin), radius / voxel, colour);
+  const cube = centre && (one.kind === "copy" || one.kind === "cut") ? cubeAround(centre, radius / voxel) : null;
+  const paste = centre && one.kind === "paste" && clip ? pasteAt(centre, clip, turns) : null;
+  // What is pasted may lie in the ground, where its box still shows.
+  const [sx, sy, sz] = clip ?? [0, 0, 0];
+  const size = turns % 2 === 0 ? [sx, sy, sz] : [sz, sy, sx];
+  if (paste) view.setBox(paste, paste.map((low, i) => low + size[i]!));
+  else view.setBox(cube?.from ?? null, cube?.to ?? []);
+  view.placeGhost(paste, clip ?? [0, 0, 0], turns);
+}
+
+function useTool(direction: THREE.Vector3, now: number) {
+  showTool();
+  const one = TOOLS[tool]!;
+  const isClick = controls.takeClick();
+  if (one.kind !== "brush") return isClick ? act(one.kind, direction, now) : undefined;
+  const isDue = controls.using && now - lastStroke >= 1000 / STROKES;
+  if (!aim || !(isClick || isDue)) return;
   lastStroke = now;
-  tell({ type: "edit", op: op(aim, radius, material), at: now });
+  tell({ type: "edit", op: one.op(aim, radius, material), at: now });
+  const struck = one.usesMaterial ? material : aim.material;
+  const colour = materials[struck]?.colour ?? [120, 110, 100];
+  view.burst(voxelsOf(aim.point), new THREE.Vector3(...aim.normal), colour, voxel);
 }
 
 function showFigures(seconds: number) {
@@ -234,12 +322,59 @@ function frame(now: number) {
   const { x, y, z, w } = view.camera.quaternion;
   const direction = new THREE.Vector3(0, 0, -1).applyQuaternion(view.camera.quaternion);
   tell({ type: "frame", seconds, steering, direction: direction.toArray(), rotation: [x, y, z, w] });
-  if (joined) useTool(now);
-  const at = new THREE.Vector3(...eye.map((v, i) => (v - origin[i]!) / voxel));
-  view.draw(at, now / 1000);
+  if (joined) useTool(direction, now);
+  if (overlay === 3 && now - collisionAsked > 500) {
+    collisionAsked = now;
+    tell({ type: "collision" });
+  }
+  view.draw(voxelsOf(eye), now / 1000, seconds, voxel);
   frameTimes.push(performance.now() - start);
   frameTimes.splice(0, frameTimes.length - 600);
   showFigures(seconds);
+  graph.note(seconds * 1000, stats?.received ?? 0);
+  graph.draw(showsFigures);
+}
+
+/** The file of a world of one's own. */
+function ownFile(seed: number): string {
+  return query.get("file") ?? `hills ${seed}.tvx`;
+}
+
+async function dropped(event: DragEvent) {
+  event.preventDefault();
+  const file = event.dataTransfer?.files[0];
+  if (!file) return;
+  if (file.size > 512 << 20) return say(`${file.name} has ${file.size >> 20} MiB; this page opens up to 512 MiB.`);
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  worker.postMessage({ type: "open", name: file.name, bytes } satisfies ToWorker, [bytes.buffer]);
+}
+
+function listen() {
+  addEventListener("hashchange", () => goTo(placeOf(location.hash) ?? eye));
+  addEventListener("resize", () => view.resize());
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => void dropped(event));
+  // The last moment that a page hears of for certain.
+  document.addEventListener("visibilitychange", () => document.hidden && tell({ type: "save" }));
+  addEventListener("pagehide", () => tell({ type: "save" }));
+  byId("menu").onclick = openHelp;
+  byId("export").onclick = () => tell({ type: "export" });
+  (byId("help") as HTMLDialogElement).addEventListener("close", takeSettings);
+}
+
+/** Tells the worker which world to open. */
+async function join() {
+  const link = await findServer();
+  hasServer = link !== null;
+  byId("where").textContent = hasServer
+    ? "Everyone here digs in one world. What you do stays."
+    : "A world of your own, kept in this browser. Drop a .tvx file here to open it.";
+  byId("export").hidden = hasServer;
+  const seed = Number(query.get("seed") ?? 7);
+  const { name, view: distance } = settings;
+  const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
+  const file = link === null ? ownFile(seed) : null;
+  tell({ type: "start", link, file, token: query.get("token") ?? "", seed, view: distance, detail: 2.3, name, feet });
 }
 
 async function begin() {
@@ -255,18 +390,8 @@ async function begin() {
   worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
   worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
   worker.onmessage = (event: MessageEvent<FromWorker>) => received(event.data);
-  const link = await findServer();
-  byId("where").textContent = link
-    ? "Everyone here digs in one world. What you do stays."
-    : "A world of your own, in this page.";
-  const seed = Number(query.get("seed") ?? 7);
-  const { name, view: distance } = settings;
-  const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
-  tell({ type: "start", link, token: query.get("token") ?? "", seed, view: distance, detail: 2.3, name, feet });
-  addEventListener("hashchange", () => goTo(placeOf(location.hash) ?? eye));
-  addEventListener("resize", () => view.resize());
-  byId("menu").onclick = openHelp;
-  (byId("help") as HTMLDialogElement).addEventListener("close", takeSettings);
+  await join();
+  listen();
   showTools();
   status("Joining …");
   requestAnimationFrame(frame);

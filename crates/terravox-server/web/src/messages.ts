@@ -62,6 +62,8 @@ export type ToWorker =
       link: string | null;
       token: string;
       seed: number;
+      /** The file of a world of one's own; null if it is not kept. */
+      file: string | null;
       view: number;
       detail: number;
       name: string;
@@ -76,7 +78,12 @@ export type ToWorker =
       rotation: [number, number, number, number];
     }
   | { type: "edit"; op: unknown; at: number }
-  | { type: "undo" | "redo" }
+  /** Voxels, from the lowest to one past the highest. */
+  | { type: "copy"; from: number[]; to: number[]; cut: boolean; at: number }
+  | { type: "paste"; voxel: [number, number, number]; turns: number; at: number }
+  | { type: "throw"; thing: "ball" | "crate"; from: number[]; velocity: number[] }
+  | { type: "undo" | "redo" | "save" | "export" | "collision" }
+  | { type: "open"; name: string; bytes: Uint8Array }
   | { type: "teleport"; feet: [number, number, number] };
 
 export type FromWorker =
@@ -89,10 +96,19 @@ export type FromWorker =
       aim: Aim | null;
       /** Nine numbers a body: number, kind, position, rotation. */
       bodies: Float64Array;
+      /** Four numbers for each other player who looks at ground: body, point. */
+      cursors: Float64Array;
       stats: Stats;
     }
   | { type: "swap"; removed: string[]; added: MeshData[]; edits: number[] }
   | { type: "piece"; body: number; meshes: MeshData[] }
   | { type: "figure"; body: number; name: string }
+  /** What was copied, and its size in voxels. */
+  | { type: "clip"; meshes: MeshData[]; size: [number, number, number] }
+  /** Corners of triangles, metres from a point. */
+  | { type: "collision"; at: number[]; corners: Float32Array }
+  /** The world, to be downloaded; and one that was kept under a name. */
+  | { type: "file"; name: string; bytes: Uint8Array }
+  | { type: "opened"; name: string }
   | { type: "news"; text: string }
   | { type: "lost"; text: string; final: boolean };

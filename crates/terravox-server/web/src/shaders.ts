@@ -91,9 +91,11 @@ out vec3 vColour;
 out vec4 vLayersA;
 out vec4 vLayersB;
 out vec4 vShadow;
+out vec3 vInBlock;
 
 void main() {
   vec3 position, normal;
+  vInBlock = positionOf(packedVertex.xyz);
   unpackVertex(place, position, normal);
   vec4 weights = weightsOf(packedVertex.z);
   vec3 colour = vec3(0.0);
@@ -140,7 +142,7 @@ uniform vec3 eye;
 uniform vec3 ambient;
 uniform vec4 brush;      // centre and radius of the tool, 0 if none
 uniform vec3 brushColour;
-uniform int overlay;     // 1: mips
+uniform int overlay;     // 1: mips; 2: borders of blocks
 uniform float mip;
 in vec3 vPosition;
 in vec3 vTexture;
@@ -150,6 +152,7 @@ in vec3 vColour;
 in vec4 vLayersA;
 in vec4 vLayersB;
 in vec4 vShadow;
+in vec3 vInBlock;
 out vec4 fragment;
 
 vec3 look(vec2 at, float layer) { return texture(textures, vec3(at, layer)).rgb; }
@@ -214,6 +217,11 @@ void main() {
     float wide = max(fwidth(ring), 0.02) * 2.0;
     float inside = 1.0 - smoothstep(brush.w - 0.3, brush.w, distance(vPosition, brush.xyz));
     colour = mix(colour, brushColour, 0.75 * (1.0 - smoothstep(0.0, wide, ring)) + 0.12 * inside);
+  }
+  if (overlay == 2) {
+    vec3 border = min(abs(vInBlock), abs(vInBlock - 32.0)) + 8.0 * pow(abs(vTextureNormal), vec3(8.0));
+    vec3 line = 1.0 - smoothstep(vec3(0.0), fwidth(vInBlock) * 1.6 + 0.02, border);
+    colour = mix(colour, vec3(0.1, 1.6, 1.9), 0.8 * max(line.x, max(line.y, line.z)));
   }
   if (overlay == 1) {
     vec3 hue = 0.5 + 0.5 * cos(6.2832 * (mip / 9.0 + vec3(0.0, 0.33, 0.67)));

@@ -5,7 +5,9 @@ import * as THREE from "three";
 import type { Material } from "./messages";
 import * as glsl from "./shaders";
 import { CASTS, TerrainMeshes, dispose, pieceOf } from "./terrain";
+import { Debris } from "./debris";
 import { groundTextures, paletteOf } from "./textures";
+import { thingOf } from "./things";
 import type { MeshData } from "./messages";
 
 const SHADOW_SIZE = 2048;
@@ -39,6 +41,20 @@ export class View {
   private bodies = new Map<number, THREE.Object3D>();
   private names = new Map<number, string>();
   private frames = 0;
+  private debris = new Debris();
+  private cursors = new Map<number, THREE.Mesh>();
+  private ghost: THREE.Object3D | null = null;
+  private ghostMaterial: THREE.RawShaderMaterial;
+  private box = new THREE.LineSegments(
+    new THREE.EdgesGeometry(new THREE.BoxGeometry(1, 1, 1)),
+    new THREE.LineBasicMaterial({ color: 0xffd98a, depthTest: false }),
+  );
+  private collision = new THREE.LineSegments(
+    new THREE.BufferGeometry(),
+    new THREE.LineBasicMaterial({ color: 0x1de9ff }),
+  );
+  /** The point around which collision is shown, voxels. */
+  private collisionAt = new THREE.Vector3();
 
   constructor(
     canvas: HTMLCanvasElement,
@@ -89,7 +105,21 @@ export class View {
     // Pieces do not morph.
     this.pieceMaterial = this.shader(glsl.GROUND_VERTEX, glsl.GROUND_FRAGMENT);
     this.pieceMaterial.uniforms = { ...this.uniforms, morphs: { value: false } };
+    this.ghostMaterial = this.pieceMaterial.clone();
+    this.ghostMaterial.uniforms = this.pieceMaterial.uniforms;
+    Object.assign(this.ghostMaterial, {
+      transparent: true,
+      blending: THREE.CustomBlending,
+      blendSrc: THREE.ConstantAlphaFactor,
+      blendDst: THREE.OneMinusConstantAlphaFactor,
+      blendAlpha: 0.65,
+    });
     this.terrain = new TerrainMeshes(ground, liquid);
+    for (const object of [this.box, this.collision]) {
+      object.frustumCulled = object.visible = false;
+      this.scene.add(object);
+    }
+    this.scene.add(this.debris.points);
     this.scene.add(this.terrain.group);
     this.waterScene.add(this.terrain.water);
     const sky = this.shader(glsl.SKY_VERTEX, glsl.SKY_FRAGMENT);
@@ -168,16 +198,96 @@ export class View {
     (this.uniforms["brushColour"]!.value as THREE.Vector3).set(...colour);
   }
 
-  setOverlay(on: boolean) {
-    this.uniforms["overlay"]!.value = on ? 1 : 0;
+  /** Shows the ground as it is (0), by level (1), or with the borders of blocks (2). */
+  setOverlay(overlay: number) {
+    this.uniforms["overlay"]!.value = overlay;
     this.terrain.group.children.forEach((mesh) => {
-      mesh.onBeforeRender = on
+      mesh.onBeforeRender = overlay === 1
         ? () => {
             this.uniforms["mip"]!.value = mesh.userData["mip"];
             ((mesh as THREE.Mesh).material as THREE.RawShaderMaterial).uniformsNeedUpdate = true;
           }
         : () => {};
     });
+  }
+
+  /** Throws specks off the ground at a point, in voxels of the world. */
+  burst(at: THREE.Vector3, normal: THREE.Vector3, colour: [number, number, number], voxel: number) {
+    const [r, g, b] = colour;
+    const tint = new THREE.Color(r / 255, g / 255, b / 255);
+    this.debris.burst(at.clone().sub(this.terrain.origin), normal, tint, voxel);
+  }
+
+  /** Shows a box, in voxels of the world, or none. */
+  setBox(from: number[] | null, to: number[]) {
+    this.box.visible = from !== null;
+    if (!from) return;
+    const { x, y, z } = this.terrain.origin;
+    const low = [from[0]! - x, from[1]! - y, from[2]! - z];
+    const size = from.map((v, i) => to[i]! - v) as [number, number, number];
+    this.box.position.set(low[0]! + size[0] / 2, low[1]! + size[1] / 2, low[2]! + size[2] / 2);
+    this.box.scale.set(...size);
+  }
+
+  /** Takes what was copied, to be shown where it would be pasted. */
+  setGhost(meshes: MeshData[]) {
+    if (this.ghost) dispose(this.ghost);
+    this.ghost = pieceOf(meshes, this.ghostMaterial);
+    this.ghost.visible = false;
+    this.scene.add(this.ghost);
+  }
+
+  /** Shows the copy with its lowest voxel at a point, after quarter turns about the vertical axis. */
+  placeGhost(at: [number, number, number] | null, size: [number, number, number], turns: number) {
+    if (!this.ghost) return;
+    this.ghost.visible = at !== null;
+    if (!at) return;
+    const [sx, , sz] = size;
+    const off = [[0, 0], [0, sx], [sx, sz], [sz, 0]][turns % 4]!;
+    this.ghost.rotation.y = (turns % 4) * (Math.PI / 2);
+    this.ghost.position.set(at[0] + off[0]!, at[1], at[2] + off[1]!).sub(this.terrain.origin);
+  }
+
+  /** Shows the triangles that bodies collide with, as edges around a point in voxels; null for none. */
+  setCollision(at: THREE.Vector3 | null, corners: Float32Array, voxel: number) {
+    this.collision.visible = at !== null;
+    if (!at) return;
+    const lines = new Float32Array(corners.length * 2);
+    for (let triangle = 0; triangle * 9 < corners.length; triangle++) {
+      for (let edge = 0; edge < 6; edge++) {
+        const corner = triangle * 9 + 3 * [0, 1, 1, 2, 2, 0][edge]!;
+        for (let i = 0; i < 3; i++) lines[triangle * 18 + edge * 3 + i] = corners[corner + i]! / voxel;
+      }
+    }
+    this.collision.geometry.dispose();
+    this.collision.geometry = new THREE.BufferGeometry();
+    this.collision.geometry.setAttribute("position", new THREE.BufferAttribute(lines, 3));
+    this.collisionAt.copy(at);
+  }
+
+  /** Shows where others point: number and place, four numbers each. */
+  setCursors(cursors: Float64Array, voxel: number, worldOrigin: number[]) {
+    const seen = new Set<number>();
+    for (let at = 0; at < cursors.length; at += 4) {
+      const number = cursors[at]!;
+      seen.add(number);
+      let cursor = this.cursors.get(number);
+      if (!cursor) {
+        const material = new THREE.MeshBasicMaterial({ color: colourOf(this.names.get(number) ?? "") });
+        cursor = new THREE.Mesh(new THREE.TorusGeometry(0.28, 0.06, 8, 24), material);
+        cursor.scale.setScalar(1 / voxel);
+        this.cursors.set(number, cursor);
+        this.scene.add(cursor);
+      }
+      const place = (i: number) => (cursors[at + 1 + i]! - worldOrigin[i]!) / voxel;
+      cursor.position.set(place(0), place(1), place(2)).sub(this.terrain.origin);
+      cursor.lookAt(this.camera.position);
+    }
+    for (const [number, cursor] of this.cursors) {
+      if (seen.has(number)) continue;
+      dispose(cursor);
+      this.cursors.delete(number);
+    }
   }
 
   addPiece(body: number, meshes: MeshData[]) {
@@ -212,6 +322,11 @@ export class View {
     for (let at = 0; at < bodies.length; at += 9) {
       const number = bodies[at]!;
       seen.add(number);
+      if (bodies[at + 1]! >= 0 && !this.bodies.has(number)) {
+        const thing = thingOf(bodies[at + 1]!);
+        thing?.scale.setScalar(1 / voxel);
+        if (thing) this.replace(number, thing);
+      }
       const object = this.bodies.get(number);
       if (!object) continue;
       const place = (i: number) => (bodies[at + 2 + i]! - worldOrigin[i]!) / voxel;
@@ -239,9 +354,12 @@ export class View {
   }
 
   /** Draws a frame from an eye in voxels of the world. */
-  draw(eye: THREE.Vector3, seconds: number) {
+  draw(eye: THREE.Vector3, seconds: number, elapsed: number, voxel: number) {
     const start = performance.now();
-    this.terrain.follow(eye);
+    const before = this.terrain.origin.clone();
+    if (this.terrain.follow(eye)) this.debris.shift(this.terrain.origin.clone().sub(before));
+    this.debris.move(elapsed, voxel);
+    this.collision.position.copy(this.collisionAt).sub(this.terrain.origin);
     const { renderer, camera, uniforms } = this;
     camera.position.copy(eye).sub(this.terrain.origin);
     camera.updateMatrixWorld();
@@ -296,12 +414,17 @@ export class View {
   }
 }
 
+/** The colour of a player. */
+function colourOf(name: string): THREE.Color {
+  let hash = 7;
+  for (const c of name) hash = (hash * 31 + c.charCodeAt(0)) % 360;
+  return new THREE.Color().setHSL(hash / 360, 0.6, 0.55);
+}
+
 /** Another player: a body with a head, and a name above. The pose is that of the eyes. */
 function figureOf(name: string, renderer: THREE.WebGLRenderer): THREE.Group {
   const group = new THREE.Group();
-  let hash = 7;
-  for (const c of name) hash = (hash * 31 + c.charCodeAt(0)) % 360;
-  const colour = new THREE.Color().setHSL(hash / 360, 0.6, 0.55);
+  const colour = colourOf(name);
   const material = new THREE.MeshBasicMaterial({ color: colour });
   const dark = new THREE.MeshBasicMaterial({ color: colour.clone().multiplyScalar(0.6) });
   const body = new THREE.Mesh(new THREE.CapsuleGeometry(0.3, 0.8, 4, 12), dark);

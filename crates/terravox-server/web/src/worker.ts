@@ -1,6 +1,7 @@
 // The world, in a thread of its own: the link to the server, the cells, the meshes, the player.
 
-import init, { WebWorld, type Mesh, type Swap } from "./wasm/terravox.js";
+import init, { WebWorld, check_world, type Mesh, type Swap } from "./wasm/terravox.js";
+import { keepFile, openFile } from "./opfs";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
 
 /** Milliseconds of work between two looks at messages. */
@@ -11,6 +12,11 @@ const REST = 10;
 const RETRY = [500, 8000] as const;
 /** How far the player can reach, metres. */
 const REACH = 60;
+
+/** Milliseconds from an edit of a world of one's own until it is written. */
+const SAVE_AFTER = 300;
+/** How far around the eye collision is shown, metres. */
+const COLLISION_REACH = 14;
 
 /** What the page is told when the link ends for good. */
 const REFUSED_CODE = 1008;
@@ -29,6 +35,9 @@ let longest = 0;
 let lastSent = 0;
 const pieces = new Set<number>();
 const figures = new Map<number, string>();
+/** When the first edit was made that is not written yet, and when writing failed last. */
+let unsavedSince: number | null = null;
+let saveFailed = -Infinity;
 /** When edits were clicked whose meshes are not there yet. */
 let edits: number[] = [];
 
@@ -183,7 +192,25 @@ function tellBodies(): Float64Array {
   return bodies;
 }
 
-function step() {
+/** Writes a world of one's own, soon after an edit or at once. */
+function save(now: number, atOnce: boolean) {
+  if (!world || world.is_saved()) {
+    unsavedSince = null;
+    return;
+  }
+  unsavedSince ??= now;
+  if (!atOnce && (now - unsavedSince < SAVE_AFTER || now - saveFailed < 10_000)) return;
+  try {
+    world.save();
+    unsavedSince = null;
+  } catch (error) {
+    saveFailed = now;
+    post({ type: "news", text: `Not saved: ${textOf(error)}. Download the world from the menu before you close this page.` });
+  }
+}
+
+/** Does what there is to do, and shows it. */
+function advance() {
   if (!world || isOver) return;
   const now = performance.now();
   try {
@@ -196,8 +223,13 @@ function step() {
   exchange(now);
   tellNews();
   tellSwaps();
+  save(now, false);
   longest = Math.max(longest, performance.now() - now);
-  setTimeout(step, world.is_settled() ? REST : 0);
+}
+
+function step() {
+  advance();
+  if (!isOver) setTimeout(step, world?.is_settled() ? REST : 0);
 }
 
 function frame(message: Extract<ToWorker, { type: "frame" }>) {
@@ -228,7 +260,49 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
   };
   longest = 0;
   const eye: [number, number, number] = [ex, ey, ez];
-  post({ type: "frame", eye, onGround: ground === 1, inWater: water === 1, aim, bodies, stats });
+  const cursors = world.cursors(200);
+  post({ type: "frame", cursors, eye, onGround: ground === 1, inWater: water === 1, aim, bodies, stats });
+}
+
+/** The world in a file of this browser, or in memory where that has no files. */
+async function ownWorld({ file, seed, view, detail }: Extract<ToWorker, { type: "start" }>): Promise<WebWorld> {
+  if (file === null) return WebWorld.alone(seed, view, detail);
+  if (!navigator.storage?.getDirectory) {
+    post({ type: "news", text: "This browser keeps no files for pages: download the world from the menu before you leave." });
+    return WebWorld.alone(seed, view, detail);
+  }
+  return WebWorld.stored((await openFile(file)) as never, file, seed, view, detail);
+}
+
+async function open(name: string, bytes: Uint8Array) {
+  try {
+    check_world(name, bytes);
+    post({ type: "opened", name: await keepFile(name, bytes) });
+  } catch (error) {
+    post({ type: "news", text: textOf(error) });
+  }
+}
+
+function copy(message: Extract<ToWorker, { type: "copy" }>) {
+  const transfer: Transferable[] = [];
+  const swap = world!.copy(Int32Array.from(message.from), Int32Array.from(message.to), message.cut);
+  const meshes = meshesOf(swap, transfer);
+  swap.free();
+  const size = message.from.map((low, i) => message.to[i]! - low) as [number, number, number];
+  post({ type: "clip", meshes, size }, transfer);
+}
+
+function showCollision() {
+  const [x, y, z] = world!.eye() as unknown as [number, number, number];
+  const corners = world!.collision_near(x, y, z, COLLISION_REACH);
+  post({ type: "collision", at: [x, y, z], corners }, [corners.buffer as ArrayBuffer]);
+}
+
+/** What is done at once, before more of the world is loaded. */
+function editWith(at: number, edit: () => void) {
+  edits.push(at);
+  edit();
+  advance();
 }
 
 async function start(message: Extract<ToWorker, { type: "start" }>) {
@@ -236,13 +310,10 @@ async function start(message: Extract<ToWorker, { type: "start" }>) {
   try {
     memory = (await init()).memory;
     const token = new TextEncoder().encode(message.token);
-    world =
-      message.link === null
-        ? WebWorld.alone(message.seed, message.view, message.detail)
-        : WebWorld.join(token, message.view, message.detail);
+    world = message.link === null ? await ownWorld(message) : WebWorld.join(token, message.view, message.detail);
     world.teleport(...message.feet);
   } catch (error) {
-    return end(`this browser cannot run the world: ${textOf(error)}`);
+    return end(`This world cannot be opened: ${textOf(error)}`);
   }
   connect();
   step();
@@ -257,9 +328,27 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
       case "frame":
         return frame(message);
       case "edit":
-        edits.push(message.at);
-        world.edit(JSON.stringify(message.op));
-        return exchange(performance.now());
+        return editWith(message.at, () => world!.edit(JSON.stringify(message.op)));
+      case "copy":
+        return editWith(message.at, () => copy(message));
+      case "paste":
+        return editWith(message.at, () => world!.paste(...message.voxel, message.turns));
+      case "throw": {
+        const { thing, from, velocity } = message;
+        const request = JSON.stringify({ throw: thing, from_m: from, velocity_m_s: velocity });
+        return void world.send_message(new TextEncoder().encode(request));
+      }
+      case "collision":
+        return showCollision();
+      case "save":
+        return save(performance.now(), true);
+      case "export": {
+        save(performance.now(), true);
+        const bytes = world.bytes();
+        return bytes && post({ type: "file", name: settings.file ?? "world.tvx", bytes }, [bytes.buffer as ArrayBuffer]);
+      }
+      case "open":
+        return void open(message.name, message.bytes);
       case "undo":
         return world.undo();
       case "redo":

@@ -1,0 +1,56 @@
+// Worlds of one's own: files of this browser (the origin private file system).
+
+/** A file that is open for this worker alone; the types of TypeScript do not have it for workers yet. */
+export type SyncHandle = {
+  getSize(): number;
+  truncate(size: number): void;
+  write(bytes: Uint8Array, options: { at: number }): number;
+  flush(): void;
+  close(): void;
+};
+
+interface SyncFile {
+  createSyncAccessHandle(): Promise<SyncHandle>;
+}
+
+/** The name of a file for a name that a person gave it. */
+export function fileNameOf(name: string): string {
+  const plain = name.replace(/\.tvx$/i, "").replace(/[^\p{L}\p{N} _.-]/gu, "_").slice(0, 60).trim();
+  return `${plain.replace(/^\.+/, "") || "world"}.tvx`;
+}
+
+/** Opens the file of a world; an error says what to do. */
+export async function openFile(name: string): Promise<SyncHandle> {
+  const folder = await navigator.storage.getDirectory();
+  const file = (await folder.getFileHandle(name, { create: true })) as unknown as SyncFile;
+  try {
+    return await file.createSyncAccessHandle();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "NoModificationAllowedError") {
+      throw new Error(`“${name}” is open in another tab: close that one and reload this`);
+    }
+    throw error;
+  }
+}
+
+/** Puts a world into a new file, whose name it returns; none that exists is replaced. */
+export async function keepFile(name: string, bytes: Uint8Array): Promise<string> {
+  const folder = await navigator.storage.getDirectory();
+  const base = fileNameOf(name).replace(/\.tvx$/, "");
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? `${base}.tvx` : `${base} ${number}.tvx`;
+    const exists = await folder.getFileHandle(free).then(() => true, () => false);
+    if (exists) continue;
+    const handle = await openFile(free);
+    try {
+      if (handle.write(bytes, { at: 0 }) !== bytes.length) throw new Error("the disk is full: free some space");
+      handle.flush();
+    } catch (error) {
+      handle.close();
+      await folder.removeEntry(free).catch(() => {});
+      throw error;
+    }
+    handle.close();
+    return free;
+  }
+}
