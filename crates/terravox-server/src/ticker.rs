@@ -210,7 +210,7 @@ impl Ticker {
         self.receive(now_us);
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.running.store.fill(request, generated);
-        let (seats, rules) = (&self.seats, &mut self.rules);
+        let (seats, rules, mut throws) = (&self.seats, &mut self.rules, Vec::new());
         let mut decide = |guest: u64, op: &EditOp| {
             let right = seats.get(&guest).and_then(|seat| seat.right.get());
             rules.verdict(guest, right, op)
@@ -223,7 +223,6 @@ impl Ticker {
             decide: &mut decide,
         };
         self.host.tick(&mut world, now_us);
-        let mut throws = Vec::new();
         for event in self.host.events() {
             match event {
                 HostEvent::Joining { guest, token } => match self.access.right(&token) {
