@@ -116,7 +116,7 @@ export class Controls {
       moved(event);
     });
     stick.addEventListener("pointermove", (event) => event.buttons && moved(event));
-    stick.addEventListener("pointerup", () => move(0, 0));
+    for (const end of ["pointerup", "pointercancel"]) stick.addEventListener(end, () => move(0, 0));
     const hold = (id: string, set: (on: boolean) => void) => {
       const button = document.getElementById(id)!;
       button.addEventListener("pointerdown", (event) => {
@@ -129,7 +129,10 @@ export class Controls {
     hold("jump", (on) => (this.jumps = on));
     let last: { id: number; x: number; y: number } | null = null;
     this.canvas.addEventListener("pointerdown", (event) => {
-      if (event.pointerType === "touch") last = { id: event.pointerId, x: event.clientX, y: event.clientY };
+      if (event.pointerType !== "touch") return;
+      // Else the click that the browser makes of a tap locks the pointer, and fingers are at 0, 0.
+      event.preventDefault();
+      last = { id: event.pointerId, x: event.clientX, y: event.clientY };
     });
     this.canvas.addEventListener("pointermove", (event) => {
       if (last?.id !== event.pointerId) return;
