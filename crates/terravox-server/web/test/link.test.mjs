@@ -1,0 +1,119 @@
+// The link to the server: it breaks, comes back, is refused, or leads to something else.
+
+import assert from "node:assert/strict";
+import { after } from "node:test";
+import { Relay, Server } from "./server.mjs";
+import { mainServer, visitTest } from "./visit.mjs";
+
+/** Where there is no server, the browser says so on the console. */
+const NO_LINK = /WebSocket connection to|net::ERR_/;
+
+const closing = [];
+after(() => Promise.all(closing.map((one) => one.close?.() ?? one.remove())));
+const relay = async (server) => {
+  const made = await Relay.before(server);
+  closing.push(made);
+  return made;
+};
+let secured;
+/** A server that needs tokens. */
+const securedServer = () => {
+  secured ??= Server.start({ args: ["--token", "edit:shovel", "--token", "look:glasses"] }).then((made) => {
+    closing.push(made);
+    return made;
+  });
+  return secured;
+};
+
+visitTest("the link breaks and comes back, and what was dug meanwhile is dug", async (visit) => {
+  const server = await mainServer();
+  const between = await relay(server);
+  const one = await visit("/", { origin: between.origin, errors: NO_LINK });
+  await one.goTo(14, 30, 8, 0, -89);
+  const whole = await one.aim();
+  between.cut();
+  await one.says(/broken.*trying again/);
+  assert((await one.useTool()) > 0);
+  between.mend();
+  await one.says(/^$/);
+  const dug = await one.aim();
+  assert(dug > whole + 1, `${whole} m to the ground, ${dug} m after the link came back`);
+  const two = await visit();
+  await two.goTo(14, 30, 8, 0, -89);
+  assert(Math.abs((await two.aim()) - dug) < 0.02, "another visitor does not see it");
+  assert.deepEqual(await one.get(() => seen.news), []);
+});
+
+visitTest("the server ends and begins again, and nothing is lost", async (visit) => {
+  const server = await Server.start();
+  closing.push(server);
+  const between = await relay(server);
+  const one = await visit("/", { origin: between.origin, errors: NO_LINK });
+  await one.goTo(14, 30, 8, 0, -89);
+  const whole = await one.aim();
+  await one.useTool();
+  const dug = await one.aim();
+  assert(dug > whole + 1);
+  await server.stop();
+  await one.says(/the server ends.*trying again/);
+  await server.begin();
+  between.mend(server.port);
+  await one.says(/^$/);
+  assert(Math.abs((await one.aim()) - dug) < 0.02, "the hole is gone");
+  await one.useTool();
+  assert((await one.aim()) > dug + 1, "one cannot dig on");
+});
+
+visitTest("a token that is not known is refused with a sentence", async (visit) => {
+  const { origin } = await securedServer();
+  const one = await visit("/?token=wrong", { origin, waits: false });
+  await one.says(/this token is not known here.*[Rr]eload/);
+  const two = await visit("/", { origin, waits: false });
+  await two.says(/a token is needed here/);
+});
+
+visitTest("a token lets in, with its right", async (visit) => {
+  const { origin } = await securedServer();
+  const one = await visit("/?token=shovel", { origin });
+  await one.goTo(0, 30, 0, 0, -89);
+  const whole = await one.aim();
+  await one.useTool();
+  const dug = await one.aim();
+  assert(dug > whole + 1);
+  const two = await visit("/?token=glasses", { origin });
+  await two.goTo(0, 30, 0, 0, -89);
+  assert(Math.abs((await two.aim()) - dug) < 0.02);
+  await two.useTool();
+  const isRefused = () => /^Not done: .+/.test(document.getElementById("news").textContent);
+  await two.until("the page says that it is not allowed", isRefused);
+  assert(Math.abs((await two.aim()) - dug) < 0.02, "who may only look has dug");
+});
+
+/** Changes the version in the first message of a browser, which ends with it and an empty token. */
+function otherVersion(bytes) {
+  // A frame of a WebSocket: two bytes of head, four of a mask, then what is masked.
+  bytes[6 + (bytes[1] & 127) - 2] ^= 0x40;
+  this.twist = null;
+  return bytes;
+}
+
+visitTest("a server of another version is named in a sentence", async (visit) => {
+  const between = await relay(await mainServer());
+  between.twist = otherVersion;
+  const one = await visit("/", { origin: between.origin, waits: false });
+  await one.says(/version 66 is not supported.*[Rr]eload/);
+});
+
+visitTest("what is no terravox at the other end is told in a sentence", async (visit) => {
+  const between = await relay(await mainServer());
+  between.answer = Buffer.from("Here is another program.");
+  const one = await visit("/", { origin: between.origin, waits: false });
+  const said = await one.says(/.+ [Rr]eload the page/);
+  assert(said);
+});
+
+visitTest("a world that is not served is told in a sentence", async (visit) => {
+  const one = await visit("/?world=nowhere", { waits: false, errors: NO_LINK });
+  await one.says(/broken|no world/);
+  assert.match(await one.status(), /no world/);
+}, { todo: "the server refuses before there is a link that could carry the reason" });

@@ -1,0 +1,77 @@
+// The page around the picture: help, settings, narrow screens, and what it may load.
+
+import assert from "node:assert/strict";
+import { visitTest, visitTests } from "./visit.mjs";
+
+visitTest("help opens with ?, and settings stay after a reload", async (visit) => {
+  const one = await visit();
+  const { page } = one;
+  await page.keyboard.press("?");
+  await page.locator("#help[open]").waitFor();
+  await page.locator("#name").fill("Grace");
+  await page.locator("#distance").selectOption("500");
+  await page.locator("#shadows").check();
+  const reloaded = page.waitForEvent("load");
+  await page.locator("#go").click();
+  await reloaded;
+  await one.until("the world is there again", () => terravox.state().joined);
+  await page.locator("#menu").click();
+  assert.equal(await page.locator("#name").inputValue(), "Grace");
+  assert.equal(await page.locator("#distance").inputValue(), "500");
+  assert(await page.locator("#shadows").isChecked());
+  assert.match(await page.locator("#where").textContent(), /Everyone here digs in one world/);
+  await page.keyboard.press("Escape");
+  await page.locator("#help").waitFor({ state: "hidden" });
+});
+
+visitTest("on a screen of 360 pixels, nothing is cut off or covered", async (visit) => {
+  const one = await visit("/", { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true });
+  // The buttons for fingers come with the first touch, the palette with the tool that builds.
+  await one.page.locator("#tools button").nth(1).tap();
+  await one.frames();
+  const found = await one.get(() => {
+    const wrongs = [];
+    if (document.documentElement.scrollWidth > innerWidth) wrongs.push("the page is wider than the screen");
+    const all = "#tools button, #palette button, #menu, #use, #jump, #stick";
+    for (const button of document.querySelectorAll(all)) {
+      const { left, right, top, bottom } = button.getBoundingClientRect();
+      const name = button.textContent.trim() || button.ariaLabel || button.id;
+      const scrolls = button.parentElement.scrollWidth > button.parentElement.clientWidth;
+      if (top < 0 || bottom > innerHeight) wrongs.push(`${name} is cut off`);
+      if (scrolls) continue;
+      if (left < 0 || right > innerWidth) wrongs.push(`${name} is cut off at the side: ${left} to ${right}`);
+      const above = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+      if (!button.contains(above)) wrongs.push(`${name} is covered by ${above?.id || above?.textContent}`);
+    }
+    return wrongs;
+  });
+  assert.deepEqual(found, []);
+  await one.page.locator("#menu").tap();
+  const { x, width } = await one.page.locator("#help").boundingBox();
+  assert(x >= 0 && x + width <= 360, `help is ${width} wide at ${x}`);
+});
+
+visitTests("a visit by a link", { path: "/#10.0,40.0,-5.0,90,-30", errors: /Content.Security.Policy/i }, {
+  async "begins at its place, and another link leads to another"(one) {
+    const [x, y, z] = await one.get(() => seen.frame.eye);
+    assert(Math.hypot(x - 10, y - 40, z + 5) < 0.1, `at ${[x, y, z]}`);
+    await one.get(() => (location.hash = "#-10,45,5"));
+    const isThere = () => seen.frame.eye[0] < -9 && seen.frame.eye[1] > 44;
+    await one.until("the player is at the other place", isThere);
+  },
+
+  async "loads all from its server, and its policy forbids the rest"(one) {
+    const loaded = await one.get(() => performance.getEntriesByType("resource").map((entry) => entry.name));
+    assert(loaded.length >= 3, `only ${loaded}`);
+    for (const url of loaded) assert.equal(new URL(url).origin, one.origin);
+    // Nothing listens there; a request would be noted.
+    const forbidden = await one.get(() => {
+      const violated = new Promise((resolve) => {
+        addEventListener("securitypolicyviolation", (event) => resolve(event.effectiveDirective));
+      });
+      fetch("http://127.0.0.2:9/").catch(() => {});
+      return violated;
+    });
+    assert.equal(forbidden, "connect-src");
+  },
+});

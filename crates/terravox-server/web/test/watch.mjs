@@ -1,0 +1,68 @@
+// Runs in a page before its scripts: notes what the worker says and what the graphics card holds.
+
+export function watch() {
+  const seen = {
+    /** Frames of the world: how many, the last ones, and for how many nothing changed of the meshes. */
+    count: 0,
+    frames: [],
+    still: 0,
+    news: [],
+    lost: [],
+    figures: [],
+    /** Messages to the worker, by type; objects of the graphics card that are alive, by kind. */
+    posts: {},
+    gpu: {},
+    draws: false,
+  };
+  globalThis.seen = seen;
+
+  const note = ({ data }) => {
+    if (data.type === "news") seen.news.push(data.text);
+    if (data.type === "lost") seen.lost.push(data.text);
+    if (data.type === "figure") seen.figures.push(data.name);
+    if (data.type !== "frame") return;
+    const { eye, onGround, inWater, aim, stats } = data;
+    seen.count++;
+    seen.frame = { eye, onGround, inWater, aim, stats };
+    const shown = `${terravox.state().meshes} ${terravox.state().triangles}`;
+    seen.still = stats.settled && seen.shown === shown ? seen.still + 1 : 0;
+    seen.shown = shown;
+    seen.frames.push(seen.frame);
+    seen.frames.splice(0, seen.frames.length - 600);
+  };
+  globalThis.Worker = class extends Worker {
+    constructor(...args) {
+      super(...args);
+      this.addEventListener("message", note);
+    }
+
+    postMessage(message, ...rest) {
+      seen.posts[message.type] = (seen.posts[message.type] ?? 0) + 1;
+      super.postMessage(message, ...rest);
+    }
+  };
+
+  const gl = WebGL2RenderingContext.prototype;
+  for (const kind of ["Buffer", "Texture", "VertexArray", "Framebuffer", "Program"]) {
+    const [create, remove] = [gl[`create${kind}`], gl[`delete${kind}`]];
+    const alive = new Set();
+    gl[`create${kind}`] = function () {
+      const made = create.call(this);
+      alive.add(made);
+      seen.gpu[kind] = alive.size;
+      return made;
+    };
+    gl[`delete${kind}`] = function (made) {
+      alive.delete(made);
+      seen.gpu[kind] = alive.size;
+      return remove.call(this, made);
+    };
+  }
+  // Only for pictures: where a processor draws, it has no time for anything else.
+  for (const name of ["drawElements", "drawElementsInstanced", "drawArrays"]) {
+    const draw = gl[name];
+    gl[name] = function (...args) {
+      if (seen.draws) draw.apply(this, args);
+    };
+  }
+}
