@@ -352,9 +352,9 @@ impl PlaneCache {
     /// Prefetches the entries of these slots.
     pub(super) fn prefetch_entries(&self, homes: &[usize; 2]) {
         for slot in homes.iter().filter_map(|home| self.table.get(*home)) {
-            // An entry may span two cache lines.
+            // An entry may span two cache lines. After NO_ENTRY there is none in 32 bits.
             prefetch(&self.entries, slot.index as usize);
-            prefetch(&self.entries, slot.index as usize + 1);
+            prefetch(&self.entries, (slot.index as usize).wrapping_add(1));
         }
     }
 
