@@ -3,11 +3,18 @@
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::avx2::Avx2;
 use super::scalar::Scalar;
-// Elsewhere nothing is wider.
+// Elsewhere nothing is wider than the baseline.
 #[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
-use super::scalar::{Scalar as Avx2, Scalar as Sse2};
+use super::scalar::Scalar as Avx2;
+#[cfg(any(
+    not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))),
+    terravox_plain
+))]
+use super::scalar::Scalar as Baseline;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(terravox_plain)))]
+use super::simd128::Simd128 as Baseline;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
-use super::sse2::Sse2;
+use super::sse2::Sse2 as Baseline;
 use super::vector::{Simd, SimdJob};
 
 /// The instruction set that jobs run on, chosen at run time.
@@ -15,9 +22,9 @@ use super::vector::{Simd, SimdJob};
 pub(crate) enum InstructionSet {
     /// Plain arrays.
     Scalar,
-    /// The baseline of x86-64.
-    #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
-    Sse2,
+    /// What every machine of this architecture has: SSE2, the vectors of WebAssembly, or plain
+    /// arrays.
+    Baseline(Baseline),
     /// x86-64 with AVX2.
     #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
     Avx2(Avx2),
@@ -28,12 +35,11 @@ impl InstructionSet {
     #[inline]
     pub(crate) fn run<J>(self, job: J)
     where
-        J: SimdJob<Scalar> + SimdJob<Sse2> + SimdJob<Avx2>,
+        J: SimdJob<Scalar> + SimdJob<Baseline> + SimdJob<Avx2>,
     {
         match self {
             InstructionSet::Scalar => Scalar.run(job),
-            #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
-            InstructionSet::Sse2 => Sse2.run(job),
+            InstructionSet::Baseline(baseline) => baseline.run(job),
             #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
             InstructionSet::Avx2(avx2) => avx2.run(job),
         }
@@ -50,10 +56,7 @@ impl InstructionSet {
 
     /// Returns what every machine of this architecture has.
     pub(crate) fn baseline() -> InstructionSet {
-        #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
-        return InstructionSet::Sse2;
-        #[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
-        return InstructionSet::Scalar;
+        InstructionSet::Baseline(Baseline)
     }
 }
 

@@ -37,6 +37,9 @@ mod planes;
 mod quads;
 mod scalar;
 mod scratch;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(terravox_plain)))]
+#[path = "simd128/simd.rs"]
+mod simd128;
 mod special;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 #[path = "sse2/simd.rs"]
