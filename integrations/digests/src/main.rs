@@ -1,185 +1,56 @@
-//! Digests of a world that is generated, edited, meshed, simplified, queried and written as bytes:
+//! Digests of worlds that are generated, edited, meshed, simplified, queried and written as bytes:
 //! the same on every machine, with vector code and without.
+//!
+//!     digests                       one large world, a line for each step
+//!     digests worlds FIRST COUNT    small worlds of every generator and every edit, a line each
+//!     digests race                  times rounds of meshing: as many as each line of the input says
 //!
 //! `scripts/check-wasm` and `scripts/check-targets` build it for other targets. Where nothing can
 //! be printed, the lines of another machine are given as `TERRAVOX_DIGESTS` when it is compiled;
 //! the exit status is then the number of the first line that differs.
 
+mod ground;
+mod hash;
+mod lines;
+mod numbers;
+mod particles;
+mod race;
+mod script;
+mod worlds;
+
+use std::cell::RefCell;
 use std::process::ExitCode;
 
-use terravox::codec::Rle;
-use terravox::collide::{Collider, Filter, Ray};
-use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
-use terravox::generate::Hills;
-use terravox::mesh::{BlockMesh, Mesher, PAD, Surface};
-use terravox::simplify::{Simplifier, SimplifyOptions};
-use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use race::Race;
 
-const OPERATIONS: u64 = 200;
-
-/// All of it, voxels.
-fn world() -> Region {
-    Region::new([-64, 0, -64], [64, 64, 64])
+/// For JavaScript: the digests of a world as 16 bytes each, little-endian. They are never freed.
+#[unsafe(no_mangle)]
+extern "C" fn world_digests(world: u32) -> *const u8 {
+    let digests = worlds::digests(world).map(u128::to_le_bytes);
+    Box::leak(Box::new(digests)).as_flattened().as_ptr()
 }
 
-/// The numbers of `splitmix64`, from which everything here is drawn.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
+/// For JavaScript: meshes blocks of 64³ that often, and returns the triangles of one round. The
+/// first call also generates the blocks.
+#[unsafe(no_mangle)]
+extern "C" fn mesh_rounds(rounds: u32) -> u32 {
+    thread_local! {
+        static RACE: RefCell<Race> = RefCell::new(Race::new());
     }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    fn point(&mut self) -> [f64; 3] {
-        let ([x0, y0, z0], [x1, y1, z1]) = (world().min.to_array(), world().max.to_array());
-        [(x0, x1), (y0, y1), (z0, z1)].map(|(a, b)| self.between(f64::from(a), f64::from(b)))
-    }
+    RACE.with_borrow_mut(|race| (0..rounds).map(|_| race.round()).last().unwrap_or(0))
 }
 
-fn generated() -> VoxelGrid {
-    let mut grid = VoxelGrid::default();
-    let hills = Hills::new(7);
-    let mut cells = DenseBox::default();
-    for chunk in world().blocks::<5>() {
-        cells.reset(chunk.region());
-        hills.fill(&mut cells, 0);
-        grid.write(&cells).expect("air is held");
+fn print_worlds(first: &str, count: &str) -> Result<(), std::num::ParseIntError> {
+    let (first, count) = (first.parse::<u32>()?, count.parse::<u32>()?);
+    for world in first..first.saturating_add(count) {
+        let digests = worlds::digests(world).map(|digest| format!("{digest:032x}"));
+        println!("{world} {}", digests.join(" "));
     }
-    grid
+    Ok(())
 }
 
-/// One operation in eleven of each action, with brushes of four shapes.
-fn operation(number: u64, numbers: &mut Numbers) -> EditOp {
-    let (centre, size) = (numbers.point(), numbers.between(1.5, 9.0));
-    let turn = [numbers.between(-1.0, 1.0), 0.3, numbers.between(-1.0, 1.0), 0.5];
-    let half = [size, 0.5 * size, 0.7 * size];
-    let brush = match number % 4 {
-        0 => Brush::Ball { centre, radius: size },
-        1 => Brush::Box { centre, half, rotation: turn },
-        2 => Brush::Cylinder { centre, radius: size, half_height: 3.0, rotation: turn },
-        _ => Brush::Path { points: vec![centre, numbers.point()], radius: 0.4 * size },
-    };
-    let action = match number % 11 {
-        0 => Action::Dig,
-        1 => Action::Fill { material: 8 },
-        2 => Action::Paint { material: 17 },
-        3 => Action::Replace { from: 2, to: 6 },
-        4 => Action::Smooth,
-        5 => Action::Flatten { point: centre, normal: [0.2, 1.0, 0.1], material: None },
-        6 => Action::Grow { amount: 0.6 },
-        7 => Action::Erode { amount: 0.6 },
-        8 => Action::Roughen { amount: 0.8, size: 5.0, seed: number },
-        9 => Action::Flood { material: 1 },
-        _ => Action::Drain,
-    };
-    BrushOp::new(brush, action).into()
-}
-
-fn hash_surface(surface: &Surface, hash: &mut Xxh3) {
-    for vector in surface.positions.iter().chain(&surface.normals) {
-        vector.iter().for_each(|v| hash.update(&v.to_bits().to_le_bytes()));
-    }
-    surface.materials.iter().chain(&surface.weights).for_each(|four| hash.update(four));
-    surface.indices.iter().for_each(|index| hash.update(&index.to_le_bytes()));
-}
-
-/// Of all meshes of 32³ cells at a mip, and of some of them simplified.
-fn meshes(grid: &VoxelGrid, mip: u8) -> [u128; 2] {
-    let (mut plain, mut simple) = (Xxh3::new(), Xxh3::new());
-    let (mut mesher, mut mesh) = (Mesher::new(), BlockMesh::new());
-    let (mut simplifier, mut cells) = (Simplifier::new(), DenseBox::default());
-    let table = MaterialTable::default();
-    for (number, block) in world().coarser(u32::from(mip)).blocks::<5>().enumerate() {
-        grid.read(block.region().grow(PAD), mip, &mut cells).expect("air is held");
-        mesher.mesh(&cells, &table, &mut mesh);
-        hash_surface(&mesh.solid, &mut plain);
-        hash_surface(&mesh.liquid, &mut plain);
-        if number % 4 == 0 {
-            hash_surface(
-                &simplifier.simplify(&mesh.solid, SimplifyOptions::within(0.25)),
-                &mut simple,
-            );
-        }
-    }
-    [plain, simple].map(|hash| hash.digest128())
-}
-
-/// Of all chunks and the history as bytes, which must also give back what they were made of.
-fn bytes(grid: &VoxelGrid, history: &History) -> [u128; 2] {
-    let table = MaterialTable::default();
-    let kinds = table.kinds();
-    let (mut cells, mut again) = (DenseBox::default(), DenseBox::default());
-    let mut chunks = Vec::new();
-    for chunk in world().blocks::<5>() {
-        grid.read(chunk.region(), 0, &mut cells).expect("air is held");
-        let start = chunks.len();
-        Rle::wide(&kinds).encode_box(&cells, &mut chunks);
-        again.reset(chunk.region());
-        let read = Rle::wide(&kinds).decode_box(&chunks[start..], &mut again);
-        assert_eq!(read.ok(), Some(chunks.len() - start), "all of a chunk is read");
-        assert!(again == cells, "{chunk:?} comes back");
-    }
-    let strokes = history.to_bytes();
-    let read = History::from_bytes(&strokes, usize::MAX).expect("what was written is read");
-    assert!(read.to_bytes() == strokes, "the history comes back");
-    [chunks, strokes].map(|bytes| xxh3_128(&bytes))
-}
-
-/// Of where rays hit.
-fn rays(grid: &VoxelGrid, numbers: &mut Numbers) -> u128 {
-    let mut collider = Collider::default();
-    collider.update(grid);
-    let mut hash = Xxh3::new();
-    for _ in 0..500 {
-        let (from, to) = (numbers.point(), numbers.point());
-        let ray = Ray::new(from, [0, 1, 2].map(|i| to[i] - from[i]), 200.0);
-        if let Some(hit) = collider.ray(&ray, &Filter::default()).found {
-            hit.point.iter().for_each(|v| hash.update(&v.to_bits().to_le_bytes()));
-            hit.normal.iter().for_each(|v| hash.update(&v.to_bits().to_le_bytes()));
-            hash.update(&[hit.material]);
-        }
-    }
-    hash.digest128()
-}
-
-fn lines() -> Vec<String> {
-    let mut grid = generated();
-    let mut numbers = Numbers(1);
-    let mut history = History::new(usize::MAX);
-    let mut lines = Vec::new();
-    let mut add = |what: &str, digest: u128| lines.push(format!("{what}={digest:032x}"));
-    for when in ["generated", "edited"] {
-        if when == "edited" {
-            let mut editor = Editor::default();
-            for number in 0..OPERATIONS {
-                let op = operation(number, &mut numbers);
-                editor.apply(&mut grid, &op, &mut history).expect("all is held");
-            }
-        }
-        add(&format!("{when}-cells"), grid.digest().expect("all is held"));
-        for mip in 0..2 {
-            let [plain, simple] = meshes(&grid, mip);
-            add(&format!("{when}-meshes-mip{mip}"), plain);
-            add(&format!("{when}-simplified-mip{mip}"), simple);
-        }
-        add(&format!("{when}-rays"), rays(&grid, &mut numbers));
-        let [chunks, strokes] = bytes(&grid, &history);
-        add(&format!("{when}-chunk-bytes"), chunks);
-        add(&format!("{when}-history-bytes"), strokes);
-    }
-    lines
-}
-
-fn main() -> ExitCode {
-    let lines = lines();
+fn print_lines() -> ExitCode {
+    let lines = lines::lines();
     let Some(expected) = option_env!("TERRAVOX_DIGESTS") else {
         lines.iter().for_each(|line| println!("{line}"));
         return ExitCode::SUCCESS;
@@ -196,4 +67,24 @@ fn main() -> ExitCode {
             ExitCode::from(line as u8 + 1)
         }
     }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => return print_lines(),
+        ["worlds", first, count] if print_worlds(first, count).is_ok() => {}
+        ["race"] => {
+            if let Err(error) = Race::new().serve(std::io::stdin().lock()) {
+                eprintln!("{error}: give the number of rounds");
+                return ExitCode::from(2);
+            }
+        }
+        _ => {
+            eprintln!("usage: digests [worlds FIRST COUNT | race]");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
 }
