@@ -309,6 +309,10 @@ async function start(message: Extract<ToWorker, { type: "start" }>) {
   settings = message;
   try {
     memory = (await init()).memory;
+  } catch (error) {
+    return end(`this browser cannot run the world: ${textOf(error)}`);
+  }
+  try {
     const token = new TextEncoder().encode(message.token);
     world = message.link === null ? await ownWorld(message) : WebWorld.join(token, message.view, message.detail);
     world.teleport(...message.feet);
