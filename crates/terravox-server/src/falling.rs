@@ -257,7 +257,8 @@ impl FallingPieces {
         let stepped_s = self.physics.step(world.grid, world.placement, seconds);
         self.pieces.iter_mut().for_each(|piece| piece.falls_s += stepped_s);
         self.follow(host, world, journal);
-        self.thrown.follow(&mut self.physics, host, world.placement, stepped_s);
+        let lowest = self.lowest_y - ABYSS;
+        self.thrown.follow(&mut self.physics, host, world.placement, stepped_s, lowest);
     }
 
     /// Searches on, and cuts the next loose piece that is found; returns whether another one is known.

@@ -2,6 +2,7 @@
 
 use crate::gate::Gate;
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
@@ -11,7 +12,8 @@ use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use include_dir::{Dir, include_dir};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 /// What `scripts/web` has built; each file is compressed by Brotli.
 static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web/dist");
@@ -46,13 +48,24 @@ fn file(name: &str, cache: &'static str, asked: &HeaderMap) -> Response {
     if accepts_brotli(asked) {
         return (headers, [(CONTENT_ENCODING, "br")], found.contents()).into_response();
     }
-    // Browsers ask for it only over TLS and from their own machine.
-    let mut plain = Vec::new();
-    match brotli_decompressor::BrotliDecompress(&mut found.contents(), &mut plain) {
-        Ok(()) => (headers, plain).into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    // Browsers accept Brotli only over TLS and from their own machine.
+    match PLAIN.get(name) {
+        Some(plain) => (headers, plain.clone()).into_response(),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
+
+/// All files as they are, made when they are first asked for.
+static PLAIN: LazyLock<BTreeMap<String, Bytes>> = LazyLock::new(|| {
+    let all = FILES.files().chain(FILES.dirs().flat_map(Dir::files));
+    let plain = all.filter_map(|file| {
+        let name = file.path().to_str()?.strip_suffix(".br")?;
+        let mut plain = Vec::new();
+        brotli_decompressor::BrotliDecompress(&mut file.contents(), &mut plain).ok()?;
+        Some((name.to_owned(), plain.into()))
+    });
+    plain.collect()
+});
 
 fn accepts_brotli(asked: &HeaderMap) -> bool {
     let accepted = asked.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());

@@ -13,6 +13,13 @@ use terravox::voxel::{LIMIT, Region, VoxelPos};
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
+/// Throws of one guest within a second; more are ignored.
+const MAX_OF_ONE_A_SECOND: usize = 5;
+
+/// Where a crate has more voxels along an edge, nothing is thrown: the ground that it may touch would be too
+/// much to look at.
+const MAX_VOXELS: f64 = 32.0;
+
 /// Seconds until a thing vanishes.
 const LIFETIME_S: f32 = 300.0;
 
@@ -23,7 +30,7 @@ const FASTEST_M_S: f64 = 40.0;
 const BALL_M: f32 = 0.35;
 const CRATE_M: f32 = 0.4;
 
-/// Both float.
+/// Kilograms per cubic metre: less than water, so both float.
 const DENSITY: f32 = 400.0;
 
 /// Kinds of the game.
@@ -78,7 +85,8 @@ impl ThrownThings {
         let speed = request.velocity_m_s.iter().map(|v| v * v).sum::<f64>().sqrt();
         let from = placement.voxel_from_world(request.from_m);
         let is_within = from.iter().all(|v| v.abs() < f64::from(LIMIT));
-        if !is_within || !speed.is_finite() {
+        let is_fine = f64::from(2.0 * CRATE_M) > MAX_VOXELS * placement.voxel_size_m;
+        if !is_within || !speed.is_finite() || is_fine {
             return;
         }
         let slower = (FASTEST_M_S / speed.max(1e-9)).min(1.0);
@@ -86,10 +94,14 @@ impl ThrownThings {
             Thing::Ball => (BALL, ColliderBuilder::ball(BALL_M).restitution(0.5)),
             Thing::Crate => (CRATE, ColliderBuilder::cuboid(CRATE_M, CRATE_M, CRATE_M)),
         };
-        let of_guest = self.things.iter().filter(|thing| thing.guest == guest).count();
-        if of_guest >= MAX_OF_ONE {
-            let oldest = self.things.iter().position(|thing| thing.guest == guest);
-            self.remove(physics, host, oldest.unwrap_or(0));
+        let is_own = |(_, thing): &(usize, &ThrownThing)| thing.guest == guest;
+        let recent = self.things.iter().filter(|thing| thing.guest == guest && thing.age_s < 1.0);
+        if recent.count() >= MAX_OF_ONE_A_SECOND {
+            return;
+        }
+        let own: Vec<_> = self.things.iter().enumerate().filter(is_own).map(|(at, _)| at).collect();
+        if own.len() >= MAX_OF_ONE {
+            self.remove(physics, host, own[0]);
         } else if self.things.len() >= MAX_THINGS {
             self.remove(physics, host, 0);
         }
@@ -106,37 +118,43 @@ impl ThrownThings {
 
     /// Asks for the ground that they may touch soon.
     pub fn hold_ground(&self, physics: &mut Physics, host: &mut Host, world: &mut HostWorld<'_>) {
+        let voxels = |metres: f64| metres / world.placement.voxel_size_m;
+        let reach = voxels(f64::from(2.0 * CRATE_M)).ceil() as i32 + 3;
         for thing in &self.things {
             let rigid = &physics.world.bodies[thing.handle];
             let (here, velocity) = (rigid.translation().to_array(), rigid.linvel().to_array());
             let mut near = Region::default();
-            for seconds in [0.0, 0.1] {
+            let fastest = velocity.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
+            // A tenth of a second ahead, and no farther than two chunks.
+            let ahead = 0.1_f32.min(64.0 * world.placement.voxel_size_m as f32 / fastest.max(1e-3));
+            for seconds in [0.0, ahead] {
                 let at = [0, 1, 2].map(|i| f64::from(here[i] + velocity[i] * seconds));
                 let at = world.placement.voxel_from_world(at).map(|v| v.floor() as i32);
                 near = near.union(Region::one(VoxelPos::from(at)));
             }
-            physics.hold_ground(host, world, thing.handle, near.grow(3).blocks::<5>());
+            physics.hold_ground(host, world, thing.handle, near.grow(reach).blocks::<5>());
         }
     }
 
-    /// Shows where they are; those that are old, or fell out of the world, vanish.
+    /// Shows where they are; those that are old, or below a height in voxels, vanish.
     pub fn follow(
         &mut self,
         physics: &mut Physics,
         host: &mut Host,
         placement: Placement,
         stepped_s: f32,
+        lowest_voxel: f64,
     ) {
         for at in (0..self.things.len()).rev() {
             let thing = &mut self.things[at];
             thing.age_s += stepped_s;
             let rigid = &physics.world.bodies[thing.handle];
             let position = rigid.translation().to_array().map(f64::from);
-            let pose = BodyPose {
-                position_voxels: placement.voxel_from_world(position),
-                rotation: rigid.rotation().to_array().map(f64::from),
-            };
-            if !host.move_body(thing.number, &pose) || thing.age_s > LIFETIME_S {
+            let position_voxels = placement.voxel_from_world(position);
+            let pose =
+                BodyPose { position_voxels, rotation: rigid.rotation().to_array().map(f64::from) };
+            let is_gone = thing.age_s > LIFETIME_S || position_voxels[1] < lowest_voxel;
+            if !host.move_body(thing.number, &pose) || is_gone {
                 self.remove(physics, host, at);
             }
         }

@@ -1,4 +1,4 @@
-//! Worlds on disks that are no files.
+//! Stores on a [`Disk`].
 
 use crate::database;
 use crate::disk::Disk;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 impl Store {
     /// Makes a new world on a disk, in place of what is there; `name` is the path in errors and of
-    /// [`Store::path`]. Such a world is not [compacted](Store::compact).
+    /// [`Store::path`]. [`Store::compact`] is refused on it: freed space is used again, and stays.
     ///
     /// # Errors
     /// If the disk cannot be written, or a value of `info` is invalid.

@@ -49,7 +49,6 @@ pub struct WebWorld {
     player: Player,
     swaps: VecDeque<MeshSwap>,
     unit: Vec<u8>,
-    packed: PackedSurface,
 }
 
 fn micros(now_ms: f64) -> u64 {
@@ -100,7 +99,7 @@ impl WebWorld {
         self.world.save().map_err(|e| JsError::new(&e))
     }
 
-    /// An own world as the bytes of a `.tvx` file, as it was saved last.
+    /// An own world, with all its edits, as the bytes of a `.tvx` file.
     pub fn bytes(&self) -> Result<Option<Uint8Array>, JsError> {
         let bytes = self.world.to_bytes().map_err(|e| JsError::new(&e))?;
         Ok(bytes.map(|bytes| Uint8Array::from(bytes.as_slice())))
@@ -112,7 +111,6 @@ impl WebWorld {
             player: Player::new([0.0, 0.0, 0.0]),
             swaps: VecDeque::new(),
             unit: Vec::new(),
-            packed: PackedSurface::default(),
         }
     }
 
@@ -186,8 +184,8 @@ impl WebWorld {
 
     /// Copies the voxels of a box, from the lowest to one past the highest; returns their meshes.
     pub fn copy(&mut self, from: &[i32], to: &[i32], is_cut: bool) -> Result<Swap, JsError> {
-        let corner = |at: &[i32]| <[i32; 3]>::try_from(at).unwrap_or_default();
-        let copied = self.world.copy(Region::new(corner(from), corner(to)), is_cut);
+        let (from, to) = (<[i32; 3]>::try_from(from)?, <[i32; 3]>::try_from(to)?);
+        let copied = self.world.copy(Region::new(from, to), is_cut);
         self.swaps.extend(self.world.mesh_swaps());
         let added = copied.map_err(|e| JsError::new(&e))?.into();
         Ok(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
@@ -260,19 +258,13 @@ impl WebWorld {
         out
     }
 
-    /// Whether a box overlaps the player.
-    #[allow(clippy::too_many_arguments)]
-    pub fn overlaps(&self, x: f64, y: f64, z: f64, x2: f64, y2: f64, z2: f64) -> bool {
-        self.player.overlaps([x, y, z], [x2, y2, z2])
-    }
-
     /// What changed next of the meshes that are shown.
     pub fn next_swap(&mut self) -> Option<Swap> {
         let swap = self.swaps.pop_front()?;
         Some(Swap {
             removed: swap.removed.iter().map(ToString::to_string).collect(),
             added: swap.added.into(),
-            packed: std::mem::take(&mut self.packed),
+            packed: PackedSurface::default(),
         })
     }
 
@@ -327,7 +319,7 @@ impl WebWorld {
         levels.flat_map(|level| morph.range_voxels(level)).collect()
     }
 
-    /// The materials: name, kind (0 air, 1 liquid, 2 solid) and colour of each, as JSON.
+    /// The materials: name, kind (`"Air"`, `"Liquid"` or `"Solid"`) and colour of each, as JSON.
     pub fn materials(&self) -> String {
         let table = self.world.terrain().map(|terrain| terrain.grid().materials().clone());
         serde_json::to_string(&table.unwrap_or_default()).unwrap_or_default()

@@ -1,20 +1,26 @@
 //! A host in the same process, for a world without a server.
 
+use std::io;
 use std::sync::Arc;
 use terravox::generate::Hills;
 use terravox::replicate::{GeneratorId, Guest, Host, HostEvent, HostOptions, HostWorld, LinkKind};
 use terravox::replicate::{PipeError, Verdict};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
-use terravox_store::{Generator, Store, StoreError, WorldInfo};
+use terravox_store::{BadPart, Disk, Generator, MemoryDisk, Store, StoreError, WorldInfo};
 
 /// Undo history of the one guest.
 const HISTORY_BYTES: usize = 32 << 20;
+
+/// Bytes at the start of a world that its header lies in.
+const HEADER_BYTES: usize = 16 << 10;
 
 /// A stored world, and the host that decides about its edits.
 pub struct OwnHost {
     host: Host,
     store: Store,
+    /// What the store is on.
+    disk: Arc<dyn Disk>,
     grid: VoxelGrid,
     /// `None` for a complete world.
     hills: Option<Hills>,
@@ -23,29 +29,41 @@ pub struct OwnHost {
 }
 
 impl OwnHost {
-    /// Serves a stored world to one guest.
+    /// Serves the world on a disk to one guest; on an empty disk, makes a world of hills.
     ///
     /// # Errors
-    /// If it grows from a generator other than [`Hills`], or a part of it is damaged.
-    pub fn new(store: Store) -> Result<OwnHost, StoreError> {
+    /// If it is no world, grows from a generator other than [`Hills`], or a part of it is damaged.
+    pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
+        let store = open_or_create(disk.clone(), name, seed)?;
         let info = store.info();
+        info.placement().check().map_err(|error| {
+            let what = error.to_string();
+            StoreError::Refused { path: name.into(), what }
+        })?;
         let mut options = HostOptions { history_bytes: HISTORY_BYTES, ..HostOptions::default() };
         let (mut hills, mut edited) = (None, Vec::new());
-        let grid = match &info.generator {
-            Some(made) if info.grows() => {
-                store.check_generator(Hills::NAME, Hills::VERSION, made.seed)?;
-                hills = Some(Hills::new(made.seed));
-                options.generator = Some(GeneratorId::of_hills(made.seed));
+        let grid = match info.grows() {
+            true => {
+                let seed = info.generator.as_ref().map_or(0, |made| made.seed);
+                store.check_generator(Hills::NAME, Hills::VERSION, seed)?;
+                hills = Some(Hills::new(seed));
+                options.generator = Some(GeneratorId::of_hills(seed));
                 edited = store.chunks()?;
                 let (unlisted, materials) = (UnlistedChunks::Unknown, info.materials.clone());
                 VoxelGrid::new(GridOptions { unlisted, materials })
             }
-            _ => store.load()?.grid,
+            false => {
+                let loaded = store.load()?;
+                if let Some(BadPart { part, what }) = loaded.bad.into_iter().next() {
+                    return Err(StoreError::Damaged { path: name.into(), part, what });
+                }
+                loaded.grid
+            }
         };
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let guest = host.connect(LinkKind::Reliable);
-        Ok(OwnHost { host, store, grid, hills, guest, unit: Vec::new() })
+        Ok(OwnHost { host, store, disk, grid, hills, guest, unit: Vec::new() })
     }
 
     /// Takes what the guest sends, and gives it what the host sends.
@@ -81,6 +99,28 @@ impl OwnHost {
         self.grid.is_saved()
     }
 
+    /// A copy of the world with all edits, as the bytes of a `.tvx` file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, StoreError> {
+        let disk = Arc::new(MemoryDisk::from(self.stored_bytes()?));
+        if !self.is_saved() {
+            let copy = Store::open_on(disk.clone(), self.store.path())?;
+            let unsaved = UnsavedChanges::from(self.grid.unsaved());
+            let hills = self.hills.as_ref();
+            let generated = |request: &mut FillRequest<'_>| fill_ground(hills, request);
+            copy.save(&unsaved, |request| copy.fill(request, generated))?;
+        }
+        Ok(disk.to_bytes())
+    }
+
+    fn stored_bytes(&self) -> Result<Vec<u8>, StoreError> {
+        let read = || {
+            let mut bytes = vec![0; self.disk.length()? as usize];
+            self.disk.read_at(0, &mut bytes).map(|()| bytes)
+        };
+        let path = self.store.path().to_owned();
+        read().map_err(|source| StoreError::Io { path, doing: "read", source })
+    }
+
     /// Stores all edits.
     pub fn save(&mut self) -> Result<(), StoreError> {
         let unsaved = UnsavedChanges::from(self.grid.unsaved());
@@ -92,19 +132,29 @@ impl OwnHost {
     }
 }
 
-/// Opens what is on a disk, or makes a new world of hills on an empty one.
-pub fn open_or_create(
-    disk: Arc<dyn terravox_store::Disk>,
-    name: &str,
-    seed: u64,
-) -> Result<Store, StoreError> {
-    match disk.length() {
-        Ok(0) => {
-            let info = WorldInfo::growing(Default::default(), Generator::hills(seed));
-            Store::create_on(disk, name, &info)
-        }
-        _ => Store::open_on(disk, name),
+/// Opens what is on a disk, or makes a new world of hills where nothing was written yet.
+fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, StoreError> {
+    let io_error = |doing| move |source| StoreError::Io { path: name.into(), doing, source };
+    let length = disk.length().map_err(io_error("open"))?;
+    let mut start = vec![0; HEADER_BYTES.min(length as usize)];
+    disk.read_at(0, &mut start).map_err(io_error("open"))?;
+    if start.iter().all(|byte| *byte == 0) {
+        create(&*disk, seed).map_err(io_error("create the world"))?;
     }
+    Store::open_on(disk, name)
+}
+
+/// Writes a new world, its header last: one that is interrupted leaves zeros at the start.
+fn create(disk: &dyn Disk, seed: u64) -> io::Result<()> {
+    let new = Arc::new(MemoryDisk::default());
+    let info = WorldInfo::growing(Default::default(), Generator::hills(seed));
+    Store::create_on(new.clone(), "a new world", &info).map_err(io::Error::other)?;
+    let bytes = new.to_bytes();
+    let (header, data) = bytes.split_at(HEADER_BYTES.min(bytes.len()));
+    disk.write_at(header.len() as u64, data)?;
+    disk.sync()?;
+    disk.write_at(0, header)?;
+    disk.sync()
 }
 
 /// Fills a block as the generator makes it.

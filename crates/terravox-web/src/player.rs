@@ -114,13 +114,6 @@ impl Player {
         (self.feet_m, self.velocity, self.is_on_ground) = (feet_m, [0.0; 3], false);
     }
 
-    /// Whether a box, in metres, overlaps it: nothing should be built there.
-    pub fn overlaps(&self, min_m: V3, max_m: V3) -> bool {
-        let low = add(self.feet_m, [-RADIUS_M, 0.0, -RADIUS_M]);
-        let high = add(self.feet_m, [RADIUS_M, HEIGHT_M, RADIUS_M]);
-        (0..3).all(|i| low[i] < max_m[i] && min_m[i] < high[i])
-    }
-
     /// Moves it for some seconds, at most a quarter. It waits where the ground is not known yet.
     pub fn step(&mut self, terrain: &Terrain, steering: &Steering, seconds: f64) {
         let mut left = seconds.clamp(0.0, LONGEST_S);

@@ -1,7 +1,7 @@
 //! The world of one player: what is held of it, and what is shown.
 
 use crate::clipboard::{Clipboard, clearing};
-use crate::host::{OwnHost, fill_ground, open_or_create};
+use crate::host::{OwnHost, fill_ground};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::bodies::{BodyPose, LooseBody};
@@ -13,7 +13,7 @@ use terravox::terrain::{Budget, Clock, FillRequest, RayHit, Terrain, TerrainOpti
 use terravox::voxel::{Region, VoxelPos};
 use terravox_store::{Disk, MemoryDisk};
 
-/// Most lines of text for the player that are kept.
+/// Most news that wait to be taken.
 const MAX_NEWS: usize = 64;
 
 /// Options of a [`World`].
@@ -50,8 +50,6 @@ pub struct World {
     guest: Guest,
     /// `None` if a server has it.
     host: Option<OwnHost>,
-    /// Where an own world is.
-    disk: Option<Arc<dyn Disk>>,
     clipboard: Option<Clipboard>,
     /// The generator of the world, if this crate has it.
     hills: Option<Hills>,
@@ -100,10 +98,9 @@ impl World {
         seed: u64,
         options: WorldOptions,
     ) -> Result<World, String> {
-        let store = open_or_create(disk.clone(), name, seed).map_err(|error| error.to_string())?;
-        let host = OwnHost::new(store).map_err(|error| error.to_string())?;
+        let host = OwnHost::open(disk, name, seed).map_err(|error| error.to_string())?;
         let world = World::new(Guest::new(LinkKind::Reliable, b""), options);
-        Ok(World { host: Some(host), disk: Some(disk), ..world })
+        Ok(World { host: Some(host), ..world })
     }
 
     fn new(guest: Guest, options: WorldOptions) -> World {
@@ -111,7 +108,6 @@ impl World {
             options,
             guest,
             host: None,
-            disk: None,
             clipboard: None,
             hills: None,
             terrain: None,
@@ -137,18 +133,13 @@ impl World {
         }
     }
 
-    /// Returns an own world as the bytes of a `.tvx` file, as it was saved last; `None` with a server.
+    /// Returns an own world, with all its edits, as the bytes of a `.tvx` file; `None` with a server.
     ///
     /// # Errors
     /// If they cannot be read.
     pub fn to_bytes(&self) -> Result<Option<Vec<u8>>, String> {
-        let Some(disk) = &self.disk else { return Ok(None) };
-        let read = || -> std::io::Result<Vec<u8>> {
-            let mut bytes = vec![0; disk.length()? as usize];
-            disk.read_at(0, &mut bytes)?;
-            Ok(bytes)
-        };
-        read().map(Some).map_err(|error| format!("the world cannot be read: {error}"))
+        let bytes = self.host.as_ref().map(OwnHost::to_bytes).transpose();
+        bytes.map_err(|error| error.to_string())
     }
 
     /// Takes a unit that came from the server.
@@ -170,7 +161,7 @@ impl World {
         self.unanswered.extend(self.guest.reconnect(LinkKind::Reliable));
     }
 
-    /// Does what arrived, and what there is to be done for the view from `eye_m`, within a budget. Call
+    /// Applies what arrived, and updates terrain and meshes for the view from `eye_m`, within a budget. Call
     /// it once a frame.
     ///
     /// # Errors
@@ -206,14 +197,20 @@ impl World {
                 self.guest.start(self.hills.is_some());
                 self.start();
                 for op in std::mem::take(&mut self.unanswered) {
-                    // It was valid before the break.
-                    let _ = self.guest.edit(&op);
+                    // It was valid before the break, but cells that it reads may be gone.
+                    if let Err(error) = self.guest.edit(&op) {
+                        self.tell(News::Refused(error.to_string()));
+                    }
                 }
                 News::Joined
             }
             GuestEvent::Refused { reason, .. } => News::Refused(reason),
             _ => return,
         };
+        self.tell(news);
+    }
+
+    fn tell(&mut self, news: News) {
         if self.news.len() == MAX_NEWS {
             self.news.pop_front();
         }

@@ -1,15 +1,17 @@
 //! A world of one's own, and one of a host.
 
+use std::io;
 use std::sync::Arc;
-use terravox::edit::EditOp;
+use std::sync::atomic::{AtomicU32, Ordering};
+use terravox::edit::{EditOp, Editor};
 use terravox::generate::Hills;
 use terravox::lod::LodOptions;
 use terravox::replicate::{
     GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
 };
-use terravox::terrain::{Budget, FillRequest, Placement};
+use terravox::terrain::{Budget, FillRequest, Placement, UnsavedChanges};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
-use terravox_store::MemoryDisk;
+use terravox_store::{Disk, Generator, MemoryDisk, Store, WorldInfo};
 use terravox_web::{News, World, WorldOptions};
 
 const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
@@ -68,18 +70,91 @@ fn an_own_world_is_as_it_was_when_it_is_opened_again() {
     world.edit(&EditOp::dig_ball([0.0, EYE_M[1] - whole, 0.0], 4.0)).expect("it can be dug");
     settle(&mut world, &mut now_us);
     assert!(!world.is_saved());
+    // What could not be saved is in a download, too.
+    let unsaved = world.to_bytes().expect("it is read").expect("it is an own world");
     world.save().expect("memory has room");
     assert!(world.is_saved());
     let bytes = world.to_bytes().expect("it is read").expect("it is an own world");
     let dug = depth(&world);
     drop(world);
-    for disk in [disk, Arc::new(MemoryDisk::from(bytes))] {
+    for disk in [disk, Arc::new(MemoryDisk::from(bytes)), Arc::new(MemoryDisk::from(unsaved))] {
         let mut again = open(&disk).expect("it was saved");
         settle(&mut again, &mut now_us);
         assert!((depth(&again) - dug).abs() < 1e-9 && again.is_saved());
     }
     let error = open(&Arc::new(MemoryDisk::from(b"a picture".to_vec()))).err();
     assert!(error.is_some_and(|error| error.starts_with("mine: not a terravox world")));
+}
+
+/// A disk that fails after some writes, as where a tab is closed.
+struct FailingDisk {
+    disk: MemoryDisk,
+    writes_left: AtomicU32,
+}
+
+impl Disk for FailingDisk {
+    fn length(&self) -> io::Result<u64> {
+        self.disk.length()
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.disk.read_at(offset, out)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        match self.writes_left.load(Ordering::Relaxed) {
+            0 => Err(io::Error::other("the tab is closed")),
+            left => {
+                self.writes_left.store(left - 1, Ordering::Relaxed);
+                self.disk.write_at(offset, bytes)
+            }
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.sync()
+    }
+}
+
+#[test]
+fn a_new_world_whose_making_was_interrupted_is_made_again() {
+    for writes in 0..6 {
+        let (disk, writes_left) = (MemoryDisk::default(), writes.into());
+        let disk = Arc::new(FailingDisk { disk, writes_left });
+        let first = World::stored(disk.clone(), "new", 7, options());
+        assert_eq!(first.is_err(), writes < 2, "{writes} writes");
+        drop(first);
+        let bytes = disk.disk.to_bytes();
+        let again = World::stored(Arc::new(MemoryDisk::from(bytes)), "new", 7, options());
+        assert!(again.is_ok(), "{writes} writes: {:?}", again.err());
+    }
+}
+
+#[test]
+fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
+    let disk = Arc::new(MemoryDisk::default());
+    let store = Store::create_on(disk.clone(), "made", &WorldInfo::default()).expect("a new one");
+    let mut grid = VoxelGrid::default();
+    let mut editor = Editor::new();
+    editor.apply(&mut grid, &EditOp::fill_ball(8, [5.0; 3], 20.0)).expect("it is air");
+    store.save(&UnsavedChanges::from(grid.unsaved()), |_| {}).expect("memory has room");
+    drop(store);
+    let open = |bytes: Vec<u8>| {
+        World::stored(Arc::new(MemoryDisk::from(bytes)), "made", 7, options()).err()
+    };
+    let bytes = disk.to_bytes();
+    assert_eq!(open(bytes.clone()), None);
+    let is_refused = |at: usize| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        open(damaged).is_some_and(|error| error.contains("made: ") && error.contains("damaged"))
+    };
+    assert!((16_384..bytes.len()).any(is_refused), "one of the bytes is a cell's");
+    let generator = Generator { name: "of a game".into(), ..Generator::default() };
+    let info = WorldInfo::growing(Placement::default(), generator);
+    let disk = Arc::new(MemoryDisk::default());
+    drop(Store::create_on(disk.clone(), "made", &info).expect("a new one"));
+    assert!(open(disk.to_bytes()).is_some_and(|error| error.contains("of a game")));
 }
 
 #[test]

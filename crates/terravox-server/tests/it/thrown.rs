@@ -74,11 +74,17 @@ fn a_thrown_crate_floats_and_falls_when_the_water_is_gone_slow() -> Outcome {
     ada.guest().edit(&box_op(water.0, water.1, Action::Drain))?;
     until(&mut [&mut ada], |clients| things(clients[0])[0].1 < 0.6)?;
 
-    // The oldest of many vanish.
-    for _ in 0..40 {
-        ada.guest().send_message(br#"{"throw":"ball","from_m":[9,12,9],"velocity_m_s":[0,900,0]}"#);
-    }
+    // Some a second, and the oldest of many vanish.
+    let ball = br#"{"throw":"ball","from_m":[9,12,9],"velocity_m_s":[0,900,0]}"#;
+    (0..40).for_each(|_| assert!(ada.guest().send_message(ball)));
+    until(&mut [&mut ada], |clients| things(clients[0]).len() == 6)?;
+    let mut thrown = Instant::now();
     until(&mut [&mut ada], |clients| {
+        assert!(things(clients[0]).len() <= 16);
+        if thrown.elapsed() > Duration::from_millis(100) {
+            thrown = Instant::now();
+            clients[0].guest().send_message(ball);
+        }
         let all = things(clients[0]);
         all.len() == 16 && all.iter().all(|thing| thing.0 == 1)
     })?;

@@ -1,4 +1,4 @@
-// What flies when ground is dug, and where others point.
+// Specks that fly when ground is dug.
 
 import * as THREE from "three";
 
@@ -16,7 +16,8 @@ export class Debris {
 
   constructor() {
     const geometry = new THREE.BufferGeometry();
-    geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(MOST * 3), 3));
+    // Out of sight.
+    geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(MOST * 3).fill(-1e6), 3));
     geometry.setAttribute("color", new THREE.BufferAttribute(new Float32Array(MOST * 3), 3));
     const material = new THREE.PointsMaterial({ size: 0.16, vertexColors: true });
     this.points = new THREE.Points(geometry, material);

@@ -40,9 +40,15 @@ let overlay = 0;
 const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "lines: what bodies collide with"];
 let collisionAsked = 0;
 let hasServer = false;
-/** Size of what was copied, voxels; quarter turns and lift of the next paste. */
+let isStatic = false;
+/** Whether the worker has yet to answer a frame, and seconds that it was not told of. */
+let isAsked = false;
+let untold = 0;
+/** Size of what was copied, voxels, and quarter turns of the next paste. */
 let clip: [number, number, number] | null = null;
 let turns = 0;
+/** Largest file that is opened, MiB: it is checked beside the world that is shown. */
+const MOST_MIB = 128;
 /** Speed of what is thrown, metres per second. */
 const THROW = 16;
 /** Milliseconds from clicks until the mesh was in the scene. */
@@ -83,14 +89,26 @@ function goTo(place: number[]) {
   tell({ type: "teleport", feet: lookFrom(place) });
 }
 
+/** Whether a server of worlds answers. Where another one has no such address, `isStatic` is set. */
+async function isServed(): Promise<boolean> {
+  try {
+    const response = await fetch(new URL("healthz", location.href));
+    const text = await response.text();
+    const isOurs = /^(ok|.*stopped)/.test(text);
+    isStatic = !isOurs && response.status < 500 && response.status !== 429;
+    return isOurs;
+  } catch {
+    return false;
+  }
+}
+
 /** The WebSocket of the server that this page came from; null where there is none. */
 async function findServer(): Promise<string | null> {
   if (query.has("seed") || query.has("file")) return null;
-  try {
-    const response = await fetch(new URL("healthz", location.href));
-    if (!/^(ok|.*stopped)/.test(await response.text())) return null;
-  } catch {
-    return null;
+  while (!(await isServed())) {
+    if (isStatic) return null;
+    status("The server does not answer; trying again …");
+    await new Promise((done) => setTimeout(done, 2000));
   }
   const link = new URL(`link/${encodeURIComponent(query.get("world") ?? "")}`.replace(/\/$/, ""), location.href);
   link.protocol = link.protocol.replace("http", "ws");
@@ -103,13 +121,19 @@ function received(message: FromWorker) {
     case "joined":
       joined = true;
       [materials, voxel, origin] = [message.materials, message.voxel, message.origin];
-      view.setMaterials(materials, message.ranges);
+      view.setMaterials(materials, message.ranges, voxel);
+      // Numbers of an earlier link mean others now.
+      view.moveBodies(new Float64Array(), voxel, origin);
       showPalette();
       return status("");
     case "frame":
+      isAsked = false;
       [eye, aim, stats] = [message.eye, message.aim, message.stats];
       view.moveBodies(message.bodies, voxel, origin);
       view.setCursors(message.cursors, voxel, origin);
+      return;
+    case "wait":
+      isAsked = false;
       return;
     case "swap":
       view.terrain.swap(message.removed, message.added);
@@ -193,10 +217,15 @@ function cycleMaterial(by: number) {
   showPalette();
 }
 
-function copyLink() {
+/** Puts the place into the address. */
+function notePlace() {
   const degrees = (radians: number) => Math.round(THREE.MathUtils.radToDeg(radians));
   const place = [...eye.map((v) => v.toFixed(1)), degrees(controls.yaw), degrees(controls.pitch)];
   history.replaceState(null, "", `#${place.join(",")}`);
+}
+
+function copyLink() {
+  notePlace();
   // A token is for its bearer.
   const link = new URL(location.href);
   link.searchParams.delete("token");
@@ -251,7 +280,7 @@ function takeSettings() {
   settings.shadows = (byId("shadows") as HTMLInputElement).checked;
   saveSettings(settings);
   if (JSON.stringify(settings) !== before) {
-    copyLink();
+    notePlace();
     location.reload();
   }
 }
@@ -321,7 +350,13 @@ function frame(now: number) {
   view.camera.quaternion.setFromEuler(new THREE.Euler(controls.pitch, controls.yaw, 0, "YXZ"));
   const { x, y, z, w } = view.camera.quaternion;
   const direction = new THREE.Vector3(0, 0, -1).applyQuaternion(view.camera.quaternion);
-  tell({ type: "frame", seconds, steering, direction: direction.toArray(), rotation: [x, y, z, w] });
+  // The worker is asked again when it has answered.
+  untold += seconds;
+  if (!isAsked) {
+    isAsked = true;
+    tell({ type: "frame", seconds: untold, steering, direction: direction.toArray(), rotation: [x, y, z, w] });
+    untold = 0;
+  }
   if (joined) useTool(direction, now);
   if (overlay === 3 && now - collisionAsked > 500) {
     collisionAsked = now;
@@ -335,6 +370,12 @@ function frame(now: number) {
   graph.draw(showsFigures);
 }
 
+/** A whole number that a double holds, whatever was typed. */
+function seedOf(text: string): number {
+  const seed = Math.trunc(Math.abs(Number(text)));
+  return Number.isSafeInteger(seed) ? seed : 7;
+}
+
 /** The file of a world of one's own. */
 function ownFile(seed: number): string {
   return query.get("file") ?? `hills ${seed}.tvx`;
@@ -344,13 +385,18 @@ async function dropped(event: DragEvent) {
   event.preventDefault();
   const file = event.dataTransfer?.files[0];
   if (!file) return;
-  if (file.size > 512 << 20) return say(`${file.name} has ${file.size >> 20} MiB; this page opens up to 512 MiB.`);
+  if (hasServer) return say("A file can be opened in a world of one's own: add ?seed=7 to the address.");
+  const mib = Math.ceil(file.size / 2 ** 20);
+  if (mib > MOST_MIB) return say(`${file.name} has ${mib} MiB; this page opens up to ${MOST_MIB} MiB.`);
   const bytes = new Uint8Array(await file.arrayBuffer());
   worker.postMessage({ type: "open", name: file.name, bytes } satisfies ToWorker, [bytes.buffer]);
 }
 
 function listen() {
-  addEventListener("hashchange", () => goTo(placeOf(location.hash) ?? eye));
+  addEventListener("hashchange", () => {
+    const place = placeOf(location.hash);
+    if (place) goTo(place);
+  });
   addEventListener("resize", () => view.resize());
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => void dropped(event));
@@ -370,7 +416,7 @@ async function join() {
     ? "Everyone here digs in one world. What you do stays."
     : "A world of your own, kept in this browser. Drop a .tvx file here to open it.";
   byId("export").hidden = hasServer;
-  const seed = Number(query.get("seed") ?? 7);
+  const seed = seedOf(query.get("seed") ?? "7");
   const { name, view: distance } = settings;
   const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
   const file = link === null ? ownFile(seed) : null;
@@ -390,10 +436,10 @@ async function begin() {
   worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
   worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
   worker.onmessage = (event: MessageEvent<FromWorker>) => received(event.data);
+  status("Joining …");
   await join();
   listen();
   showTools();
-  status("Joining …");
   requestAnimationFrame(frame);
 }
 

@@ -100,6 +100,8 @@ export type FromWorker =
       cursors: Float64Array;
       stats: Stats;
     }
+  /** The answer to a frame while there is no world. */
+  | { type: "wait" }
   | { type: "swap"; removed: string[]; added: MeshData[]; edits: number[] }
   | { type: "piece"; body: number; meshes: MeshData[] }
   | { type: "figure"; body: number; name: string }

@@ -152,9 +152,16 @@ export function pieceOf(meshes: MeshData[], ground: THREE.Material): THREE.Group
   return group;
 }
 
+/** Removes an object, and frees what it alone has. */
 export function dispose(object: THREE.Object3D) {
   object.removeFromParent();
   object.traverse((part) => {
-    if (part instanceof THREE.Mesh || part instanceof THREE.Sprite) part.geometry.dispose();
+    if (!(part instanceof THREE.Mesh || part instanceof THREE.Sprite)) return;
+    part.geometry.dispose();
+    const { material } = part as { material: THREE.Material & { map?: THREE.Texture | null } };
+    // Those of pieces are shared.
+    if (material instanceof THREE.RawShaderMaterial) return;
+    material.map?.dispose();
+    material.dispose();
   });
 }

@@ -19,6 +19,7 @@ export interface ViewOptions {
   shadows: boolean;
   /** Pixels of the picture for each pixel of the page. */
   scale: number;
+  /** How far is seen, metres. */
   view: number;
 }
 
@@ -165,7 +166,9 @@ export class View {
     return mesh;
   }
 
-  setMaterials(materials: Material[], ranges: Float32Array) {
+  /** Takes what the world says of itself; `voxel` is the size of a voxel in metres. */
+  setMaterials(materials: Material[], ranges: Float32Array, voxel: number) {
+    this.uniforms["haze"]!.value = voxel / this.options.view;
     this.uniforms["palette"]!.value = paletteOf(materials);
     const vectors = this.uniforms["ranges"]!.value as THREE.Vector4[];
     for (let level = 0; level * 2 < ranges.length; level++) {

@@ -18,8 +18,10 @@ const SAVE_AFTER = 300;
 /** How far around the eye collision is shown, metres. */
 const COLLISION_REACH = 14;
 
-/** What the page is told when the link ends for good. */
+/** The WebSocket close code of a refusal, and the reasons after which it is tried again. */
 const REFUSED_CODE = 1008;
+const ENDS = "the server ends";
+const MAY_RETURN = [ENDS, "nothing that was sent was taken in time"];
 
 let world: WebWorld | null = null;
 let memory: WebAssembly.Memory;
@@ -89,7 +91,8 @@ function connect() {
     isOpen = true;
   };
   socket.onmessage = (event) => {
-    const unit = new Uint8Array(event.data as ArrayBuffer);
+    if (!(event.data instanceof ArrayBuffer)) return;
+    const unit = new Uint8Array(event.data);
     received += unit.byteLength;
     // An empty unit is a sign of life.
     if (unit.byteLength === 0 || !world || socket !== link) return;
@@ -102,7 +105,7 @@ function connect() {
   socket.onclose = (event) => {
     if (socket !== link || isOver) return;
     link = null;
-    const mayReturn = event.code !== REFUSED_CODE || event.reason === "the server ends";
+    const mayReturn = event.code !== REFUSED_CODE || MAY_RETURN.includes(event.reason);
     if (!mayReturn) return end(event.reason || "the server refused this connection");
     post({ type: "lost", text: event.reason || "the link is broken", final: false });
     setTimeout(() => {
@@ -217,7 +220,7 @@ function advance() {
     world.update(now, SLICE);
   } catch (error) {
     const text = textOf(error);
-    if (text !== "the server ends") return end(text);
+    if (!MAY_RETURN.includes(text)) return end(text);
     link?.close();
   }
   exchange(now);
@@ -233,7 +236,7 @@ function step() {
 }
 
 function frame(message: Extract<ToWorker, { type: "frame" }>) {
-  if (!world || !hasJoined) return;
+  if (!world || !hasJoined) return post({ type: "wait" });
   const { x, z, climb, jumps, fast, flying }: Steering = message.steering;
   world.steer(message.seconds, x, z, climb, jumps, fast, flying);
   world.show_figure(new Float64Array(message.rotation), new TextEncoder().encode(settings.name));
@@ -267,11 +270,12 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
 /** The world in a file of this browser, or in memory where that has no files. */
 async function ownWorld({ file, seed, view, detail }: Extract<ToWorker, { type: "start" }>): Promise<WebWorld> {
   if (file === null) return WebWorld.alone(seed, view, detail);
-  if (!navigator.storage?.getDirectory) {
+  const handle = await openFile(file);
+  if (!handle) {
     post({ type: "news", text: "This browser keeps no files for pages: download the world from the menu before you leave." });
     return WebWorld.alone(seed, view, detail);
   }
-  return WebWorld.stored((await openFile(file)) as never, file, seed, view, detail);
+  return WebWorld.stored(handle as never, file, seed, view, detail);
 }
 
 async function open(name: string, bytes: Uint8Array) {
@@ -300,8 +304,8 @@ function showCollision() {
 
 /** What is done at once, before more of the world is loaded. */
 function editWith(at: number, edit: () => void) {
-  edits.push(at);
   edit();
+  edits.push(at);
   advance();
 }
 
@@ -326,7 +330,7 @@ async function start(message: Extract<ToWorker, { type: "start" }>) {
 self.onmessage = (event: MessageEvent<ToWorker>) => {
   const message = event.data;
   if (message.type === "start") return void start(message);
-  if (!world || isOver) return;
+  if (!world || isOver) return message.type === "frame" ? post({ type: "wait" }) : undefined;
   try {
     switch (message.type) {
       case "frame":
@@ -361,6 +365,9 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
         return world.teleport(...message.feet);
     }
   } catch (error) {
+    // After a fault of its own, the world is in no state that can be trusted.
+    if (error instanceof WebAssembly.RuntimeError) return end(`the world has stopped: ${textOf(error)}`);
     post({ type: "news", text: textOf(error) });
+    if (message.type === "frame") post({ type: "wait" });
   }
 };
