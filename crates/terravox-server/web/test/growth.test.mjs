@@ -99,7 +99,7 @@ const ALLOWED = {
   meshes: 1.1,
   Buffer: 1.15,
   VertexArray: 1.15,
-  cells: 1.1,
+  cells: 1.15,
   heap: 1.15,
   workerHeap: 1.15,
   wasm: 1.25,
