@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use terravox::edit::{EditOp, Editor};
+use terravox::edit::EditOp;
 use terravox::generate::Hills;
 use terravox::lod::LodOptions;
 use terravox::replicate::{
     GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
 };
-use terravox::terrain::{Budget, FillRequest, Placement, UnsavedChanges};
+use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_store::{Disk, Generator, MemoryDisk, Store, WorldInfo};
 use terravox_web::{News, World, WorldOptions};
@@ -134,10 +134,10 @@ fn a_new_world_whose_making_was_interrupted_is_made_again() {
 fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
     let disk = Arc::new(MemoryDisk::default());
     let store = Store::create_on(disk.clone(), "made", &WorldInfo::default()).expect("a new one");
-    let mut grid = VoxelGrid::default();
-    let mut editor = Editor::new();
-    editor.apply(&mut grid, &EditOp::fill_ball(8, [5.0; 3], 20.0)).expect("it is air");
-    store.save(&UnsavedChanges::from(grid.unsaved()), |_| {}).expect("memory has room");
+    let unlisted = UnlistedChunks::Air;
+    let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
+    terrain.edit(&EditOp::fill_ball(8, [5.0; 3], 20.0)).expect("it is air");
+    store.save(&terrain.unsaved(), |_| {}).expect("memory has room");
     drop(store);
     let open = |bytes: Vec<u8>| {
         World::stored(Arc::new(MemoryDisk::from(bytes)), "made", 7, options()).err()

@@ -49,6 +49,8 @@ let clip: [number, number, number] | null = null;
 let turns = 0;
 /** Largest file that is opened, MiB: it is checked beside the world that is shown. */
 const MOST_MIB = 128;
+/** Lines of news at one time. */
+const MOST_NEWS = 4;
 /** Speed of what is thrown, metres per second. */
 const THROW = 16;
 /** Milliseconds from clicks until the mesh was in the scene. */
@@ -60,9 +62,13 @@ function tell(message: ToWorker) {
 }
 
 function say(text: string) {
+  const news = byId("news");
   const line = document.createElement("p");
   line.textContent = text;
-  byId("news").append(line);
+  // The same again is no news.
+  if (news.lastElementChild?.textContent === text) news.lastElementChild.remove();
+  news.append(line);
+  while (news.childElementCount > MOST_NEWS) news.firstElementChild!.remove();
   setTimeout(() => line.remove(), 6000);
 }
 

@@ -48,6 +48,8 @@ export interface Stats {
   sent: number;
   pending: number;
   settled: boolean;
+  /** Whether all edits of a world of one's own are written. */
+  saved: boolean;
   /** Bytes of cells and messages, and of all WebAssembly memory. */
   cells: number;
   memory: number;

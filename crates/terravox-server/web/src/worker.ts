@@ -257,6 +257,7 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
     sent,
     pending: world.pending_edits(),
     settled: world.is_settled(),
+    saved: world.is_saved(),
     cells: world.memory(),
     memory: memory.buffer.byteLength,
     longest,

@@ -63,11 +63,19 @@ visitTest("another visitor sees the hole and the figure of the first", async (vi
   await two.until("who left is seen no more", () => terravox.state().others === 0);
 });
 
-visitTest("with a seed, the page makes a world of its own", async (visit) => {
+visitTest("with a seed, the page makes a world of its own, and keeps it", async (visit) => {
   const one = await visit("/?seed=7#0,30,0,0,-89", { waits: false });
   const before = await one.until("there is ground", () => seen.frame?.aim?.distance);
   const asked = await one.get(() => performance.getEntriesByType("resource").map((one) => one.name));
   assert(!asked.some((name) => name.endsWith("healthz")), "a world of its own needs no server");
   await one.useTool();
-  await one.until("there is a hole", (at) => seen.frame.aim?.distance > at + 1, before);
+  const isHole = (at) => seen.frame?.aim?.distance > at + 1;
+  await one.until("there is a hole", isHole, before);
+  await one.until("it is written", () => seen.frame.stats.saved && seen.frame.stats.pending === 0);
+  await one.page.reload();
+  await one.until("the hole is there again", isHole, before);
+  const second = await one.page.context().newPage();
+  await second.goto(one.page.url());
+  await second.getByText("is open in another tab").waitFor();
+  await second.close();
 });
