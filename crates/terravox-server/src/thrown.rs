@@ -85,8 +85,8 @@ impl ThrownThings {
         let speed = request.velocity_m_s.iter().map(|v| v * v).sum::<f64>().sqrt();
         let from = placement.voxel_from_world(request.from_m);
         let is_within = from.iter().all(|v| v.abs() < f64::from(LIMIT));
-        let is_fine = f64::from(2.0 * CRATE_M) > MAX_VOXELS * placement.voxel_size_m;
-        if !is_within || !speed.is_finite() || is_fine {
+        let crate_voxels = f64::from(2.0 * CRATE_M) / placement.voxel_size_m;
+        if !is_within || !speed.is_finite() || crate_voxels > MAX_VOXELS {
             return;
         }
         let slower = (FASTEST_M_S / speed.max(1e-9)).min(1.0);
@@ -94,12 +94,12 @@ impl ThrownThings {
             Thing::Ball => (BALL, ColliderBuilder::ball(BALL_M).restitution(0.5)),
             Thing::Crate => (CRATE, ColliderBuilder::cuboid(CRATE_M, CRATE_M, CRATE_M)),
         };
-        let is_own = |(_, thing): &(usize, &ThrownThing)| thing.guest == guest;
-        let recent = self.things.iter().filter(|thing| thing.guest == guest && thing.age_s < 1.0);
+        let places = 0..self.things.len();
+        let own: Vec<_> = places.filter(|&at| self.things[at].guest == guest).collect();
+        let recent = own.iter().filter(|&&at| self.things[at].age_s < 1.0);
         if recent.count() >= MAX_OF_ONE_A_SECOND {
             return;
         }
-        let own: Vec<_> = self.things.iter().enumerate().filter(is_own).map(|(at, _)| at).collect();
         if own.len() >= MAX_OF_ONE {
             self.remove(physics, host, own[0]);
         } else if self.things.len() >= MAX_THINGS {
