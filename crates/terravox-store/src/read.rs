@@ -407,7 +407,7 @@ pub(crate) fn read_block(
 }
 
 /// Bytes of a page in memory.
-const PAGE_BYTES: u64 = 2048;
+pub(crate) const PAGE_BYTES: u64 = 2048;
 
 /// About the most bytes that a chunk takes in memory: its rows if no two are equal, their
 /// headers, its mips.
