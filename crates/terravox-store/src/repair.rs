@@ -204,8 +204,9 @@ impl Store {
         maker: &mut BlockMaker,
         report: &mut RepairReport,
     ) -> Result<(), StoreError> {
-        let over_losses: HashSet<BlockKey> =
-            lost_chunks(&report.lost).map(|chunk| BlockKey::over(chunk, mip)).collect();
+        // In a complete world nothing asks.
+        let lost = lost_chunks(&report.lost).filter(|_| self.info().grows());
+        let over_losses: HashSet<BlockKey> = lost.map(|chunk| BlockKey::over(chunk, mip)).collect();
         let view = self.begin_read();
         let finer = StoredBlocks::of(&view.tree, source_mip(mip));
         for batch in blocks.chunks(BATCH_BLOCKS) {
@@ -281,7 +282,9 @@ fn rebuild_block(
     is_over_loss: bool,
     report: &mut RepairReport,
 ) -> Result<(), StoreError> {
-    let (tree, sources) = (&*view.tree, finer.under(key));
+    let tree = &*view.tree;
+    // A new file has lost nothing.
+    let sources = finer.under(key).unwrap_or_default();
     let generate = writer.generate;
     let is_gone = match generate {
         None => sources.is_empty(),

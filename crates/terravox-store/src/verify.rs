@@ -5,10 +5,10 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::{BlockKey, KeyBytes, chunk_order};
 use crate::listing::{Listing, page_of};
 use crate::makeup::{KnownCells, Makeup, StoredCells};
-use crate::pyramid::{CHUNK_MIP, empty_grid, extract, rebuild, source_mip, sources_of};
+use crate::pyramid::{CHUNK_MIP, empty_grid, extract, rebuild, source_mip};
 use crate::read::{add_missing, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store, read_info_at};
-use crate::tree::{ReadTree, TreeDamage, TreeReader};
+use crate::tree::{KeySpan, ReadTree, TreeDamage, TreeReader};
 use crate::value::{ValueCoder, ValueError, uniform_material};
 use crate::work::PassBudget;
 use std::collections::BTreeMap;
@@ -125,33 +125,39 @@ impl Store {
 /// A coarse block is made of up to 512 blocks, most of which are not there: asking the tree for
 /// each takes most of the time.
 pub(crate) struct StoredBlocks {
-    /// `None` if some of the index over them is lost.
-    keys: Option<Vec<KeyBytes>>,
+    keys: Vec<KeyBytes>,
+    /// Where parts of the index over them are lost, sorted.
+    lost: Vec<KeySpan>,
 }
 
 impl StoredBlocks {
     pub fn of(tree: &TreeReader, mip: u8) -> StoredBlocks {
-        let mut keys = Some(Vec::new());
+        let mut stored = StoredBlocks { keys: Vec::new(), lost: Vec::new() };
         for entry in tree.scan(&[CELLS, mip], Some(&[CELLS, mip + 1])) {
-            let Ok(entry) = entry else { return StoredBlocks { keys: None } };
-            if let (Some(keys), Some(key)) = (&mut keys, block_of(&entry.key)) {
-                keys.push(key.bytes());
+            match entry {
+                Ok(entry) => stored.keys.extend(block_of(&entry.key).map(BlockKey::bytes)),
+                Err(lost) => stored.lost.push(lost.span),
             }
         }
-        StoredBlocks { keys }
+        stored
     }
 
-    /// The blocks that `key` is made of: those that are stored, or all if that is unknown.
-    pub fn under(&self, key: BlockKey) -> Vec<BlockKey> {
-        let Some(keys) = &self.keys else { return sources_of(key).collect() };
+    /// The stored blocks that `key` is made of; `None` if they cannot be known.
+    pub fn under(&self, key: BlockKey) -> Option<Vec<BlockKey>> {
         let shift = u32::from(key.mip - source_mip(key.mip));
         let region = Region::one(key.pos).finer(shift);
         let at = |pos| BlockKey { mip: source_mip(key.mip), pos }.bytes();
         // An aligned cube is one range of keys.
         let (low, high) = (at(region.min), at(region.max - VoxelPos::new(1, 1, 1)));
-        let first = keys.partition_point(|key| *key < low);
-        let inside = keys[first..].iter().take_while(|key| **key <= high);
-        inside.filter_map(|key| BlockKey::from_bytes(key)).collect()
+        let before = self.lost.partition_point(|span| *span.low <= cell_key(&high)[..]);
+        let last = self.lost[..before].last();
+        if last.is_some_and(|span| span.high.as_deref().is_none_or(|end| end > &cell_key(&low)[..]))
+        {
+            return None;
+        }
+        let first = self.keys.partition_point(|key| *key < low);
+        let inside = self.keys[first..].iter().take_while(|key| **key <= high);
+        Some(inside.filter_map(|key| BlockKey::from_bytes(key)).collect())
     }
 }
 
@@ -302,7 +308,10 @@ impl Verifier<'_> {
             Err(what) => return Some(what),
             Ok(stored) => stored,
         };
-        let sources = self.finer.under(key);
+        let Some(sources) = self.finer.under(key) else {
+            // They were reported already; there is nothing to compare this one with.
+            return self.undecodable(key, stored);
+        };
         let (mut makeup, ids) = self.maker.known.makeup(tree, key, &sources);
         // In a world that grows, the rest is the generator's.
         let chunks = if self.view.info.grows() { chunks } else { &[] };
@@ -332,6 +341,19 @@ impl Verifier<'_> {
             },
         };
         (!agrees).then_some(ValueError::NotTheMip)
+    }
+
+    /// What is wrong with the cells of a block by themselves.
+    fn undecodable(&mut self, key: BlockKey, stored: StoredCells) -> Option<ValueError> {
+        if stored.uniform.is_some() || self.maker.known.is_valid(stored.id) {
+            return None;
+        }
+        match self.maker.read(&*self.view.tree, key, &mut DenseBox::default()) {
+            Ok(true) => self.maker.known.set_valid(stored.id),
+            Ok(false) => self.unchecked += 1,
+            Err(what) => return Some(what),
+        }
+        None
     }
 
     /// Whether the cells of a block are those of the finer ones; `None` if the budget is spent.
