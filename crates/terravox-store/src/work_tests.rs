@@ -1,7 +1,9 @@
 //! Forged files: what passes over them cost, counted, and what is said of what was not compared.
 
 #[path = "../tests/it/forge/mod.rs"]
-pub(crate) mod forge;
+mod forge;
+#[path = "../tests/it/forge/shapes.rs"]
+mod shapes;
 
 use crate::damage_tests::saved_grid;
 use crate::damage_tests::scratch::{Folder, Numbers, few_chunks, growing_world};
@@ -13,7 +15,7 @@ use crate::work::PassBudget;
 use crate::{
     BadPart, MemoryDisk, Store, StoreError, StoredPart, ValueError, Verification, WorldInfo,
 };
-use forge::shapes::SHAPES;
+use shapes::{SHAPES, listed_world};
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
@@ -104,7 +106,7 @@ fn saved(grid: &VoxelGrid) -> Store {
 fn assert_cheap(name: &str, store: &Store) {
     let (found, units) = work_of(store);
     assert_eq!(found.bad, [], "{name}");
-    let by_length = allowed(store) - allowed(&open(forge::shapes::listed_world(1, 0xFF)));
+    let by_length = allowed(store) - allowed(&open(listed_world(1, 0xFF)));
     println!("{name}: {units} units of {by_length} for its length");
     assert!(4 * units <= by_length, "{name}: {units} units, {by_length} are allowed by its length");
 }

@@ -2,12 +2,14 @@
 
 #[path = "../../../terravox-store/tests/it/forge/mod.rs"]
 mod forge;
+#[path = "../../../terravox-store/tests/it/forge/shapes.rs"]
+mod shapes;
 
-pub use forge::shapes::SHAPES;
+pub use shapes::SHAPES;
 
 #[cfg(test)]
 mod tests {
-    use super::forge::shapes::listed_world;
+    use super::shapes::listed_world;
     use super::*;
     use crate::trust::folder::BenchFolder;
     use terravox_store::Store;

@@ -5,8 +5,6 @@
 
 #![allow(dead_code)]
 
-pub mod shapes;
-
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 const ID: u64 = 77;

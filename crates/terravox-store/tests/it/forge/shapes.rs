@@ -1,6 +1,6 @@
 //! Hostile worlds, by size.
 
-use super::*;
+use super::forge::*;
 
 /// Makes a file of a size.
 pub type MakeFile = fn(usize) -> Vec<u8>;
