@@ -140,9 +140,67 @@ fn check_heights(heights: Result<Heights, heightmap::HeightmapError>) {
     }
 }
 
+/// Files as they are, and pictures of mutated chunks with right checksums. Such input is the header
+/// (width, height, depth, colour type, interlacing: a byte each), then chunks: a name (one byte), a
+/// length (two) and what is in it, unpacked.
 pub fn png(bytes: &[u8]) {
-    check_heights(heightmap::read_png(bytes, ColourPolicy::Refuse, &mut budget()));
-    check_heights(heightmap::read_png(bytes, ColourPolicy::Luminance, &mut budget()));
+    let forged = match bytes {
+        [0x89, b'P', ..] => None,
+        [width, height, depth, colour, interlace, chunks @ ..] => {
+            let mut header = vec![0, 0, 0, *width, 0, 0, 0, *height, *depth, *colour, 0, 0];
+            header.push(*interlace);
+            Some(forged_png(&header, chunks))
+        }
+        _ => None,
+    };
+    let file = forged.as_deref().unwrap_or(bytes);
+    check_heights(heightmap::read_png(file, ColourPolicy::Refuse, &mut budget()));
+    check_heights(heightmap::read_png(file, ColourPolicy::Luminance, &mut budget()));
+}
+
+fn forged_png(header: &[u8], mut chunks: &[u8]) -> Vec<u8> {
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    put_png_chunk(&mut file, b"IHDR", header);
+    while let [kind, low, high, payload @ ..] = chunks {
+        let length = usize::from(u16::from_le_bytes([*low, *high])).min(payload.len());
+        let (payload, after) = payload.split_at(length);
+        match kind & 7 {
+            0 => put_png_chunk(&mut file, b"PLTE", payload),
+            1 => put_png_chunk(&mut file, b"tRNS", payload),
+            2 => put_png_chunk(&mut file, b"tEXt", payload),
+            3 => put_png_chunk(&mut file, b"IDAT", payload),
+            _ => put_png_chunk(&mut file, b"IDAT", &zlib(payload)),
+        }
+        chunks = after;
+    }
+    put_png_chunk(&mut file, b"IEND", b"");
+    file
+}
+
+fn put_png_chunk(file: &mut Vec<u8>, name: &[u8; 4], payload: &[u8]) {
+    file.extend((payload.len() as u32).to_be_bytes());
+    let start = file.len();
+    file.extend(name);
+    file.extend(payload);
+    let crc = !file[start..].iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| crc >> 1 ^ 0xEDB8_8320 * (crc & 1))
+    });
+    file.extend(crc.to_be_bytes());
+}
+
+/// A stream of one stored block.
+fn zlib(payload: &[u8]) -> Vec<u8> {
+    let length = payload.len() as u16;
+    let mut out = vec![0x78, 1, 1];
+    out.extend(length.to_le_bytes());
+    out.extend((!length).to_le_bytes());
+    out.extend(payload);
+    let (a, b) = payload.iter().fold((1u32, 0u32), |(a, b), &byte| {
+        let a = (a + u32::from(byte)) % 65521;
+        (a, (b + a) % 65521)
+    });
+    out.extend((b << 16 | a).to_be_bytes());
+    out
 }
 
 /// The first two bytes are the size.
@@ -188,11 +246,75 @@ pub fn codec(bytes: &[u8]) {
     assert_eq!(again, cells);
 }
 
-/// The checksum is made right, since no fuzzer finds it.
+/// The first byte of strokes whose lengths and counts are made right: see [`structured`].
+pub const STRUCTURED: u8 = 0xFF;
+
+/// A version and a checksum before the bytes, since no fuzzer finds the latter.
+fn sealed(bytes: &[u8]) -> Vec<u8> {
+    [&[1][..], &xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes(), bytes].concat()
+}
+
+/// Strokes or entries whose numbers and lengths fit: `head` before each, then a patch of a few cells.
+/// Each is a byte of flags, six of the region, and, where the flags say so, rows or cells in the
+/// input's own bytes behind their length.
+fn structured(bytes: &[u8], head: impl Fn(u8) -> Vec<u8>) -> (Vec<u8>, u8) {
+    let (mut out, mut count, mut rest) = (Vec::new(), 0, bytes);
+    while let [flags, x, y, z, width, high, deep, after @ ..] = rest
+        && count < 100
+    {
+        rest = after;
+        let mut own = |is_own: bool, made: &[u8]| {
+            let [length, after @ ..] = rest else { return made.to_vec() };
+            if !is_own {
+                return made.to_vec();
+            }
+            let (bytes, after) = after.split_at(usize::from(*length).min(after.len()));
+            rest = after;
+            bytes.to_vec()
+        };
+        let size = [width, high, deep].map(|edge| 1 + edge % 8);
+        // Every cell, in one run a row; then all of them rock.
+        let mut rows = vec![0xFF, 1, 0, size[0]];
+        rows.resize(3 + usize::from(size[1] * size[2]), 0x77);
+        let cells = usize::from(size[0]) * usize::from(size[1] * size[2]);
+        let mut runs = vec![0];
+        runs.extend((0..cells).step_by(256).flat_map(|at| match (cells - at).min(256) {
+            1 => vec![8],
+            run => vec![0x88, (run - 1) as u8],
+        }));
+        let (rows, runs) = (own(flags & 1 != 0, &rows), own(flags & 2 != 0, &runs));
+        out.extend(head(*flags));
+        out.push(1);
+        out.extend([x, y, z].map(|v| v % 128));
+        out.extend(size);
+        for part in [rows, runs] {
+            put_number(part.len(), &mut out);
+            out.extend(part);
+        }
+        count += 1;
+    }
+    (out, count)
+}
+
+/// Seven bits a byte, lowest first.
+fn put_number(mut value: usize, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A history behind its checksum, or strokes after [`STRUCTURED`] and how many are undone.
 pub fn history(bytes: &[u8]) {
-    let mut sealed = vec![1];
-    sealed.extend(xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes());
-    sealed.extend(bytes);
+    let sealed = match bytes {
+        [STRUCTURED, undone, strokes @ ..] => {
+            let (strokes, count) = structured(strokes, |_| Vec::new());
+            let undone = undone % (count + 1);
+            sealed(&[&[count - undone, undone], &strokes[..]].concat())
+        }
+        _ => sealed(bytes),
+    };
     let Ok(mut history) = History::from_bytes(&sealed, 1 << 20) else { return };
     let encoded = history.to_bytes();
     let again = History::from_bytes(&encoded, 1 << 20).expect("our own bytes");
@@ -208,11 +330,17 @@ pub fn history(bytes: &[u8]) {
     }
 }
 
-/// As a history.
+/// As a history; the flags of a structured entry tell its number, time and author.
 pub fn journal(bytes: &[u8]) {
-    let mut sealed = vec![1];
-    sealed.extend(xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes());
-    sealed.extend(bytes);
+    let sealed = match bytes {
+        [STRUCTURED, entries @ ..] => {
+            let head =
+                |flags: u8| vec![1 + (flags >> 6), flags >> 4 & 3, 1, b'a' + (flags >> 2 & 3)];
+            let (entries, count) = structured(entries, head);
+            sealed(&[&[count], &entries[..]].concat())
+        }
+        _ => sealed(bytes),
+    };
     let entries = match Journal::decode(&sealed) {
         Ok(entries) => entries,
         Err(error) => return assert!(error.offset <= sealed.len(), "{error}"),

@@ -1,3 +1,4 @@
 //! What the fuzz targets check; see `README.md`.
 
 pub mod checks;
+pub mod worlds;

@@ -4,12 +4,13 @@
 //! checksum. Decoding is total: any bytes give bodies or an error, within a bound on memory.
 
 use crate::key::BlockKey;
-use crate::read::chunk_bytes;
+use crate::listing::page_of;
+use crate::pyramid::empty_grid;
+use crate::read::{PAGE_BYTES, chunk_bytes};
 use crate::value::{MAX_VALUE_BYTES, ValueCoder, ValueError};
+use std::collections::BTreeSet;
 use terravox::bodies::{BodyPose, SavedBody};
-use terravox::voxel::{
-    ChunkPos, DenseBox, GridOptions, Kind, MaterialTable, UnlistedChunks, VoxelGrid, VoxelPos,
-};
+use terravox::voxel::{ChunkPos, DenseBox, Kind, MaterialTable, Snapshot, VoxelGrid, VoxelPos};
 
 /// The only version.
 const VERSION: u8 = 1;
@@ -17,8 +18,11 @@ const VERSION: u8 = 1;
 /// Most bodies of a world.
 pub const MAX_BODIES: usize = 1 << 16;
 
-/// Most bytes of cells that decoding puts into memory.
-const MAX_BODY_MEMORY_BYTES: u64 = 1 << 30;
+/// Most bytes that decoding puts into memory.
+const MAX_BODY_MEMORY_BYTES: u64 = 1 << 28;
+
+/// Bytes of a body in memory, besides its cells.
+const BODY_BYTES: u64 = 512;
 
 /// The bytes of bodies.
 ///
@@ -39,6 +43,8 @@ pub(crate) fn encode(bodies: &[SavedBody], kinds: &[Kind; 256]) -> Result<Vec<u8
         }
         put_motion(body, &mut out).map_err(|what| format!("body {number}: {what}"))?;
         let chunks = body.cells.chunks();
+        let pages: BTreeSet<_> = chunks.iter().map(|&chunk| page_of(chunk)).collect();
+        memory += BODY_BYTES + PAGE_BYTES * pages.len() as u64;
         out.extend((chunks.len() as u32).to_le_bytes());
         for chunk in chunks {
             let view = body.cells.chunk(chunk).map_err(|error| error.to_string())?;
@@ -79,6 +85,15 @@ pub(crate) fn decode(
     bytes: &[u8],
     materials: &MaterialTable,
 ) -> Result<Vec<SavedBody>, ValueError> {
+    decode_within(bytes, materials, MAX_BODY_MEMORY_BYTES)
+}
+
+/// Decodes bodies that need at most so many bytes of memory.
+fn decode_within(
+    bytes: &[u8],
+    materials: &MaterialTable,
+    max_memory: u64,
+) -> Result<Vec<SavedBody>, ValueError> {
     let mut reader = BodyReader { bytes, at: 0 };
     let [version] = reader.take()?;
     if version != VERSION {
@@ -89,9 +104,11 @@ pub(crate) fn decode(
         return Err(reader.wrong("more bodies than a world may have"));
     }
     let mut coder = ValueCoder::new(materials.kinds());
-    let (mut bodies, mut memory) = (Vec::new(), 0);
+    let (mut bodies, mut memory_left) = (Vec::new(), max_memory);
+    // All bodies share the materials, whose names may be long.
+    let empty = empty_grid(materials);
     for _ in 0..count {
-        bodies.push(reader.body(&mut coder, materials, &mut memory)?);
+        bodies.push(reader.body(&mut coder, &empty, &mut memory_left)?);
     }
     match bytes.len() - reader.at {
         0 => Ok(bodies),
@@ -143,18 +160,26 @@ impl<'a> BodyReader<'a> {
         Ok(numbers)
     }
 
+    /// Takes memory that a part of a body needs.
+    fn spend(&self, bytes: u64, memory_left: &mut u64) -> Result<(), ValueError> {
+        let left = memory_left.checked_sub(bytes);
+        *memory_left = left.ok_or_else(|| self.wrong("bodies need more memory than they may"))?;
+        Ok(())
+    }
+
     fn body(
         &mut self,
         coder: &mut ValueCoder,
-        materials: &MaterialTable,
-        memory: &mut u64,
+        empty: &Snapshot,
+        memory_left: &mut u64,
     ) -> Result<SavedBody, ValueError> {
         let from = VoxelPos::from(self.integers()?);
         let pose = BodyPose { position_voxels: self.floats()?, rotation: self.floats()? };
         let (linear_velocity_m_s, angular_velocity_rad_s) = (self.floats()?, self.floats()?);
-        let options = GridOptions { unlisted: UnlistedChunks::Air, materials: materials.clone() };
-        let mut grid = VoxelGrid::new(options);
+        let mut grid = VoxelGrid::from_snapshot(empty);
         let mut cells = DenseBox::default();
+        let mut pages = BTreeSet::new();
+        self.spend(BODY_BYTES, memory_left)?;
         for _ in 0..u32::from_le_bytes(self.take()?) {
             let [x, y, z] = self.integers()?;
             let chunk = ChunkPos::new(x, y, z);
@@ -167,10 +192,9 @@ impl<'a> BodyReader<'a> {
             }
             coder.decode(BlockKey::chunk(chunk), self.slice(length)?, &mut cells)?;
             grid.load(&cells);
-            *memory += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
-            if *memory > MAX_BODY_MEMORY_BYTES {
-                return Err(self.wrong("bodies need more memory than they may"));
-            }
+            let page = if pages.insert(page_of(chunk)) { PAGE_BYTES } else { 0 };
+            let bytes = grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
+            self.spend(page + bytes, memory_left)?;
         }
         let cells = grid.snapshot();
         Ok(SavedBody {

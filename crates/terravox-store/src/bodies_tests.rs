@@ -83,6 +83,29 @@ fn counts_are_bounded_before_memory_is_taken() {
 }
 
 #[test]
+fn memory_of_far_chunks_and_of_empty_bodies_counts() {
+    // Each in a page of its own, in 27 bytes.
+    let chunks = |n: i32| {
+        let mut grid = VoxelGrid::default();
+        for i in 0..n {
+            let mut cells = DenseBox::new(ChunkPos::new(8 * i, 0, 0).region());
+            cells.fill(8);
+            grid.write(&cells).unwrap();
+        }
+        let cells = grid.snapshot();
+        encode(&[SavedBody { cells, ..body(&[], [0; 3]) }], kinds().kinds()).unwrap()
+    };
+    let limit = 100 * (PAGE_BYTES + 64) + BODY_BYTES;
+    assert_eq!(decode_within(&chunks(100), &kinds(), limit).unwrap().len(), 1);
+    let error = decode_within(&chunks(101), &kinds(), limit).unwrap_err().to_string();
+    assert!(error.contains("more memory"), "{error}");
+    let empty = SavedBody { cells: VoxelGrid::default().snapshot(), ..body(&[], [0; 3]) };
+    let many = encode(&vec![empty; 11], kinds().kinds()).unwrap();
+    assert!(decode_within(&many, &kinds(), 10 * BODY_BYTES).is_err());
+    assert_eq!(decode_within(&many, &kinds(), 11 * BODY_BYTES).unwrap().len(), 11);
+}
+
+#[test]
 fn poses_that_are_not_finite_are_refused() {
     let mut odd = body(&[(8, 255)], [0; 3]);
     odd.pose.position_voxels[1] = f64::NAN;

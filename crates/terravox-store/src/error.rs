@@ -144,6 +144,16 @@ pub enum StoreError {
         /// What was given.
         given: String,
     },
+    /// Repairing takes more work than a file of this length may cost, as those do that were built to
+    /// cost much. Nothing was written.
+    #[error(
+        "{}: repairing it is more work than a file of its length may cost; if you trust the file, \
+         allow more", path.display()
+    )]
+    TooMuchWork {
+        /// The file.
+        path: PathBuf,
+    },
     /// A value that is too large or invalid.
     #[error("{}: {what}", path.display())]
     Refused {

@@ -60,7 +60,12 @@ impl BlockKey {
 
     /// The block of mip `mip` that covers the chunk `chunk`.
     pub(crate) fn over(chunk: ChunkPos, mip: u8) -> BlockKey {
-        BlockKey { mip, pos: BlockKey::chunk(chunk).pos.coarser(mip.into()) }
+        BlockKey::chunk(chunk).coarser(mip)
+    }
+
+    /// The block of the coarser mip `mip` that covers this one.
+    pub(crate) fn coarser(self, mip: u8) -> BlockKey {
+        BlockKey { mip, pos: self.pos.coarser(u32::from(mip - self.mip)) }
     }
 
     /// The cells of the block, in cells of its mip.

@@ -62,6 +62,7 @@ mod error;
 mod info;
 mod key;
 mod listing;
+mod makeup;
 mod on_disk;
 mod open;
 mod partial;
@@ -73,6 +74,7 @@ mod store;
 mod tree;
 mod value;
 mod verify;
+mod work;
 mod write;
 
 pub use bodies::MAX_BODIES;
@@ -96,6 +98,8 @@ extern crate self as terravox_store;
 mod damage_tests;
 #[cfg(test)]
 mod repair_tests;
+#[cfg(test)]
+mod work_tests;
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

@@ -80,6 +80,7 @@ impl TableWriter<'_, '_> {
     ) -> Result<Vec<PageMips>, StoreError> {
         let mut pages = Vec::new();
         let mut block = DenseBox::default();
+        let empty = empty_grid(materials);
         let mut held = None;
         for group in touched.chunk_by(|a, b| page_of(a.chunk) == page_of(b.chunk)) {
             let page = page_of(group[0].chunk);
@@ -88,7 +89,7 @@ impl TableWriter<'_, '_> {
                 self.read_or_rebuild(key, &mut block)?;
                 held = Some(key);
             }
-            let mut scratch = scratch_grid(materials);
+            let mut scratch = VoxelGrid::from_snapshot(&empty);
             add_block(&mut scratch, &block);
             let cells = page.region().coarser(CHUNK_MIP.into());
             let mips = [1, 2, 3].map(|mip| read_mip(scratch.as_snapshot(), cells, mip));
@@ -118,9 +119,9 @@ impl TableWriter<'_, '_> {
             Ok(true)
         };
         if read(key, out).is_err() {
-            let materials = self.store.info().materials.clone();
+            let empty = empty_grid(&self.store.info().materials);
             // Damaged finer blocks count as air here; reading them is an error.
-            rebuild(key, &materials, sources_of(key), read, out);
+            rebuild(key, &empty, sources_of(key), read, out);
             self.stats.repaired += 1;
         }
         missing.map_or(Ok(()), |key| Err(not_generated(key)))
@@ -141,15 +142,15 @@ pub(crate) fn sources_of(key: BlockKey) -> impl Iterator<Item = BlockKey> {
 
 /// Rebuilds the block `key` (mip 1 or more) in `out` from `sources`, those of the finer blocks that
 /// may be stored; `read` returns `false` for one that is not, which is air. Returns the error of the
-/// first one that could not be read and counts as air.
+/// first one that could not be read and counts as air. `empty` is of [`empty_grid`].
 pub(crate) fn rebuild(
     key: BlockKey,
-    materials: &MaterialTable,
+    empty: &Snapshot,
     sources: impl Iterator<Item = BlockKey>,
     mut read: impl FnMut(BlockKey, &mut DenseBox) -> Result<bool, ValueError>,
     out: &mut DenseBox,
 ) -> Option<(BlockKey, ValueError)> {
-    let mut scratch = scratch_grid(materials);
+    let mut scratch = VoxelGrid::from_snapshot(empty);
     let mut fine = DenseBox::default();
     let mut bad = None;
     for from in sources {
@@ -170,8 +171,10 @@ fn page_key(page: PagePos, mip: u8) -> BlockKey {
     BlockKey { mip, pos }
 }
 
-fn scratch_grid(materials: &MaterialTable) -> VoxelGrid {
-    VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Air, materials: materials.clone() })
+/// An empty grid, for [`rebuild`]. Making one copies all names of the materials.
+pub(crate) fn empty_grid(materials: &MaterialTable) -> Snapshot {
+    let unlisted = UnlistedChunks::Air;
+    VoxelGrid::new(GridOptions { unlisted, materials: materials.clone() }).snapshot()
 }
 
 /// Adds a block of any mip as a chunk: one rule makes every mip from the finer one, so the mips of

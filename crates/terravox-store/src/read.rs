@@ -262,6 +262,7 @@ impl Store {
             bad.extend(lost);
             listed = walk_chunks(tree, &mut Vec::new(), |_, _| Ok(()));
         }
+        let mut from_keys = None;
         for StoredListing { page, listing } in stored {
             let Some(page) = page else {
                 push_once(
@@ -270,14 +271,14 @@ impl Store {
                 );
                 continue;
             };
-            let listing = listing.or_else(|what| {
+            let listing = listing.unwrap_or_else(|what| {
                 bad.push(BadPart { part: StoredPart::Listing(page), what });
-                listing_from_keys(tree, page)
+                // Once for all of them.
+                let all = from_keys
+                    .get_or_insert_with(|| walk_chunks(tree, &mut Vec::new(), |_, _| Ok(())));
+                all.get(&page).copied().unwrap_or_default()
             });
-            match listing {
-                Ok(listing) => drop(listed.insert(page, listing)),
-                Err(what) => bad.push(BadPart { part: StoredPart::Listing(page), what }),
-            }
+            listed.insert(page, listing);
         }
         listed
     }
@@ -407,7 +408,7 @@ pub(crate) fn read_block(
 }
 
 /// Bytes of a page in memory.
-const PAGE_BYTES: u64 = 2048;
+pub(crate) const PAGE_BYTES: u64 = 2048;
 
 /// About the most bytes that a chunk takes in memory: its rows if no two are equal, their
 /// headers, its mips.

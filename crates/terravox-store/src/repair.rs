@@ -2,20 +2,27 @@
 
 use crate::copy::copy_whole;
 use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error};
+use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::key::BlockKey;
+use crate::key::{BlockKey, KeyBytes, chunk_order};
+use crate::makeup::{Makeup, StoredCells};
 use crate::partial::PartialFile;
-use crate::pyramid::{rebuild, source_mip};
+use crate::pyramid::source_mip;
 use crate::read::{read_block, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store};
+use crate::tree::ReadTree;
 use crate::value::ValueError;
-use crate::verify::{Makeup, StoredBlocks, blocks_over, makeup, read_uniform, replace_listed};
+use crate::verify::{
+    BlockMaker, BlockOver, MadeBlock, StoredBlocks, Verification, blocks_over, replace_listed,
+    sort_blocks,
+};
 use crate::write::{GenerateBlock, TableWriter};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use terravox::terrain::FillRequest;
 use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock};
 
@@ -60,33 +67,35 @@ impl Store {
     ///
     /// # Errors
     /// If the file is open elsewhere, its description is lost, or the new file cannot be written;
-    /// then everything is as it was. [`StoreError::Unsure`] if the new file is in place, but
-    /// perhaps not after a power cut.
+    /// [`StoreError::TooMuchWork`] if that takes more work than a file of its length may cost. Then
+    /// everything is as it was. [`StoreError::Unsure`] if the new file is in place, but perhaps not
+    /// after a power cut.
     pub fn repair(
         path: impl AsRef<Path>,
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<RepairReport, StoreError> {
+        Store::repair_within(path, 1, fill)
+    }
+
+    /// [`Store::repair`] with `limit_factor` times the work.
+    ///
+    /// # Errors
+    /// As [`Store::repair`].
+    pub fn repair_within(
+        path: impl AsRef<Path>,
+        limit_factor: u32,
+        fill: impl Fn(&mut FillRequest<'_>),
+    ) -> Result<RepairReport, StoreError> {
         let path = path.as_ref();
         let damaged = Store::open(path)?;
-        let found = damaged.verify()?;
+        let found = damaged.verify_within(limit_factor)?;
         if found.bad.is_empty() {
             return Ok(RepairReport { chunks: found.chunks, ..RepairReport::default() });
         }
         let file = damaged.file()?;
         let (partial, db) = PartialFile::create(file, file, path)?;
         let repaired = Store::from_new_db(db, path, Some(partial.path()), &damaged.info())?;
-        let mut report = RepairReport { lost: losses(&found.bad), ..RepairReport::default() };
-        damaged.copy_to(&repaired, &found.bad)?;
-        let chunks = repaired.list_chunks()?;
-        report.chunks = chunks.len();
-        let placement = damaged.info().placement();
-        let generate = |block: MipBlock| {
-            let mut cells = DenseBox::default();
-            FillRequest::fill_block(&mut cells, block, placement, &fill).then_some(cells)
-        };
-        for mip in 1..=MAX_MIP {
-            repaired.rebuild_mip(mip, &chunks, &generate, &mut report)?;
-        }
+        let mut report = damaged.copy_repaired(&repaired, &found, limit_factor, fill)?;
         repaired.sync()?;
         let backup = back_up(file, path)?;
         let placed = partial.place(file, path);
@@ -98,6 +107,53 @@ impl Store {
             return Err(error);
         }
         report.backup = Some(backup);
+        Ok(report)
+    }
+
+    /// Writes what is whole of this world to another disk, in place of what is there, with listings
+    /// and coarse blocks made again: for worlds on a disk, which [`Store::repair`] cannot replace.
+    /// An intact world is copied, too. Returns what is lost; no `backup`, since this world stays.
+    ///
+    /// # Errors
+    /// As [`Store::repair_within`]. The other disk then has no world, or a part of one.
+    pub fn repair_onto(
+        &self,
+        disk: Arc<dyn Disk>,
+        limit_factor: u32,
+        fill: impl Fn(&mut FillRequest<'_>),
+    ) -> Result<RepairReport, StoreError> {
+        let found = self.verify_within(limit_factor)?;
+        let repaired = Store::create_on(disk, self.path(), &self.info())?;
+        self.copy_repaired(&repaired, &found, limit_factor, fill)
+    }
+
+    /// Copies what is whole to a new world, and makes the rest again.
+    fn copy_repaired(
+        &self,
+        repaired: &Store,
+        found: &Verification,
+        limit_factor: u32,
+        fill: impl Fn(&mut FillRequest<'_>),
+    ) -> Result<RepairReport, StoreError> {
+        if found.bad.iter().any(|bad| matches!(bad.what, ValueError::TooMuchWork { .. })) {
+            return Err(StoreError::TooMuchWork { path: self.path().to_owned() });
+        }
+        let mut report = RepairReport { lost: losses(&found.bad), ..RepairReport::default() };
+        self.copy_to(repaired, &found.bad)?;
+        let mut chunks = repaired.list_chunks()?;
+        chunks.sort_by_cached_key(|&chunk| chunk_order(chunk));
+        report.chunks = chunks.len();
+        let mut suspects = Suspects::of(&found.bad);
+        let mut maker = BlockMaker::new(&repaired.begin_read(), self.pass_budget(limit_factor)?);
+        let placement = self.info().placement();
+        let generate = |block: MipBlock| {
+            let mut cells = DenseBox::default();
+            FillRequest::fill_block(&mut cells, block, placement, &fill).then_some(cells)
+        };
+        for mip in 1..=MAX_MIP {
+            let blocks = suspects.at(mip, &chunks, repaired);
+            repaired.rebuild_blocks(mip, &blocks, &generate, &mut maker, &mut report)?;
+        }
         Ok(report)
     }
 
@@ -139,36 +195,29 @@ impl Store {
         Ok(listings.into_iter().flat_map(|(page, listing)| listing.chunks(page)).collect())
     }
 
-    /// Makes the blocks of a mip again where they are not those of the finer ones.
-    fn rebuild_mip(
+    /// Makes blocks of a mip again where they are not those of the finer ones.
+    fn rebuild_blocks(
         &self,
         mip: u8,
-        chunks: &[ChunkPos],
+        blocks: &[BlockOver<'_>],
         generate: GenerateBlock<'_>,
+        maker: &mut BlockMaker,
         report: &mut RepairReport,
     ) -> Result<(), StoreError> {
+        // In a complete world nothing asks.
+        let lost = lost_chunks(&report.lost).filter(|_| self.info().grows());
+        let over_losses: HashSet<BlockKey> = lost.map(|chunk| BlockKey::over(chunk, mip)).collect();
         let view = self.begin_read();
-        let mut keys = blocks_over(chunks, mip);
-        let over_losses: HashSet<BlockKey> =
-            lost_chunks(&report.lost).map(|chunk| BlockKey::over(chunk, mip)).collect();
-        for key in &over_losses {
-            keys.entry(key.bytes()).or_default();
-        }
-        walk_blocks(&view.tree, mip, &mut Vec::new(), |key, _| {
-            keys.entry(key.bytes()).or_default();
-            Ok(())
-        });
-        let keys: Vec<_> = keys.into_iter().collect();
         let finer = StoredBlocks::of(&view.tree, source_mip(mip));
-        for batch in keys.chunks(BATCH_BLOCKS) {
+        for batch in blocks.chunks(BATCH_BLOCKS) {
             self.lock_writes().transact(None, |tree| {
                 let generate = self.info().grows().then_some(generate);
                 let mut writer = TableWriter::new(self, tree, generate);
-                for (key, chunks) in batch {
-                    let Some(key) = BlockKey::from_bytes(key) else { continue };
+                for &(key, chunks) in batch {
+                    let Some(key) = BlockKey::from_bytes(&key) else { continue };
                     let is_over_loss = over_losses.contains(&key);
                     let from = (&view, &finer);
-                    rebuild_block(&mut writer, from, key, chunks, is_over_loss, report)?;
+                    rebuild_block(&mut writer, maker, from, (key, chunks), is_over_loss, report)?;
                 }
                 Ok(())
             })?;
@@ -177,40 +226,97 @@ impl Store {
     }
 }
 
+/// The blocks that may not be those of the finer ones: those that are damaged, and all above.
+struct Suspects {
+    /// By mip; `None` if parts of the index are lost, so that any block may be.
+    keys: Option<[BTreeSet<KeyBytes>; MAX_MIP as usize + 1]>,
+}
+
+impl Suspects {
+    fn of(bad: &[BadPart]) -> Suspects {
+        let mut keys = [const { BTreeSet::new() }; MAX_MIP as usize + 1];
+        for BadPart { part, what } in bad {
+            let key = match *part {
+                StoredPart::Chunk(chunk) => BlockKey::chunk(chunk),
+                StoredPart::Mip(key) => key,
+                StoredPart::Index if *what != ValueError::OneCopy => {
+                    return Suspects { keys: None };
+                }
+                _ => continue,
+            };
+            keys[usize::from(key.mip)].insert(key.bytes());
+        }
+        Suspects { keys: Some(keys) }
+    }
+
+    /// The suspects of a mip, with the chunks under each. Those of the finer mips must be known.
+    fn at<'a>(&mut self, mip: u8, chunks: &'a [ChunkPos], repaired: &Store) -> Vec<BlockOver<'a>> {
+        let mut blocks = blocks_over(chunks, mip);
+        let Some(keys) = &mut self.keys else {
+            let view = repaired.begin_read();
+            walk_blocks(&view.tree, mip, &mut Vec::new(), |key, _| {
+                blocks.push((key.bytes(), &[]));
+                Ok(())
+            });
+            sort_blocks(&mut blocks);
+            return blocks;
+        };
+        let from = source_mip(mip);
+        let finer = keys[usize::from(from)].iter().filter_map(|key| BlockKey::from_bytes(key));
+        let above: Vec<_> = finer.map(|key| key.coarser(mip).bytes()).collect();
+        let own = &mut keys[usize::from(mip)];
+        own.extend(above);
+        blocks.retain(|(key, _)| own.contains(key));
+        blocks.extend(own.iter().map(|&key| -> BlockOver<'a> { (key, &[]) }));
+        sort_blocks(&mut blocks);
+        blocks
+    }
+}
+
 /// Makes a block again from the finer ones, if it differs.
 fn rebuild_block(
     writer: &mut TableWriter<'_, '_>,
+    maker: &mut BlockMaker,
     (view, finer): (&ReadView, &StoredBlocks),
-    key: BlockKey,
-    chunks: &[ChunkPos],
+    (key, chunks): (BlockKey, &[ChunkPos]),
     is_over_loss: bool,
     report: &mut RepairReport,
 ) -> Result<(), StoreError> {
-    let (tree, sources) = (&*view.tree, finer.under(key));
-    if writer.generate.is_none()
-        && let Ok(Some(stored)) = read_uniform(tree, key, &mut Vec::new())
-        && let Makeup::Uniform(made) = makeup(tree, key, &sources)
-        && made == stored
-    {
+    let tree = &*view.tree;
+    // A new file has lost nothing.
+    let sources = finer.under(key).unwrap_or_default();
+    let generate = writer.generate;
+    let is_gone = match generate {
+        None => sources.is_empty(),
+        Some(_) => chunks.is_empty() && is_over_loss,
+    };
+    if is_gone {
+        // It is air, or nothing under it is stored any more: it is the generator's.
+        if writer.remove(key)? && generate.is_none() {
+            report.rebuilt += 1;
+        }
+        return Ok(());
+    }
+    if generate.is_none() && is_as_made(maker, tree, key, &sources) {
         return Ok(());
     }
     let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
-    let coder = &mut writer.coder;
+    let too_much = || StoreError::TooMuchWork { path: writer.store.path().to_owned() };
+    let is_made = maker.make(tree, key, &sources, chunks.len(), &mut made);
+    if is_made == MadeBlock::TooMuchWork {
+        return Err(too_much());
+    }
     // Damaged blocks were not copied.
-    let is_stored = read_block(tree, coder, key, &mut stored).unwrap_or(false);
-    let read = |key, out: &mut DenseBox| read_block(tree, coder, key, out);
-    rebuild(key, &view.info.materials, sources.into_iter(), read, &mut made);
+    let is_stored = read_block(tree, &mut maker.coder, key, &mut stored).unwrap_or(false);
     // In a complete world blocks of air are not stored.
     let mut must_store = false;
-    if let Some(generate) = writer.generate {
-        if chunks.is_empty() && is_over_loss {
-            // Nothing under it is stored any more: it is the generator's.
-            writer.remove(key)?;
-            return Ok(());
-        }
+    if let Some(generate) = generate {
         must_store = !is_stored;
         let mut around = stored.clone();
         if !is_stored || is_over_loss {
+            if !maker.budget.may_generate() {
+                return Err(too_much());
+            }
             match generate(key.into()) {
                 Some(cells) => around = cells,
                 None => report.lost.push(not_generated(key)),
@@ -223,6 +329,19 @@ fn rebuild_block(
         report.rebuilt += 1;
     }
     Ok(())
+}
+
+/// Whether a block of a complete world is what the finer ones make it, by their values.
+fn is_as_made(
+    maker: &mut BlockMaker,
+    tree: &impl ReadTree,
+    key: BlockKey,
+    sources: &[BlockKey],
+) -> bool {
+    let Ok(StoredCells { uniform: Some(stored), .. }) = maker.known.read(tree, key) else {
+        return false;
+    };
+    maker.known.makeup(tree, key, sources).0 == Makeup::Uniform(stored)
 }
 
 /// The parts of `bad` whose content is gone for good.

@@ -395,17 +395,20 @@ impl Store {
         (listings, lost)
     }
 
+    /// The length of the file.
+    pub(crate) fn file_bytes(&self) -> Result<u64, StoreError> {
+        let path = || self.path.clone();
+        let length = self.db.tree().length();
+        length.map_err(|source| StoreError::Io { path: path(), doing: "read", source })
+    }
+
     /// What the file holds, and how many bytes that takes.
     ///
     /// # Errors
     /// If it cannot be read.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
         let chunks = self.listings()?.iter().map(|(_, listing)| listing.len() as u64).sum();
-        let file_bytes = self.db.tree().length().map_err(|source| StoreError::Io {
-            path: self.path.clone(),
-            doing: "read",
-            source,
-        })?;
+        let file_bytes = self.file_bytes()?;
         let tree = self.db.snapshot();
         let mut blocks = 0;
         for entry in tree.scan(&[CELLS], Some(&[CELLS + 1])) {

@@ -116,6 +116,14 @@ pub enum ValueError {
     /// It is well-formed but differs from the finer cells.
     #[error("it differs from the finer cells")]
     NotTheMip,
+    /// Blocks that [`Store::verify`](crate::Store::verify) did not compare with the finer ones.
+    #[error(
+        "{blocks} blocks are not compared: that is more work than a file of this length may cost"
+    )]
+    TooMuchWork {
+        /// How many.
+        blocks: usize,
+    },
     /// The undo history is invalid.
     #[error("{0}")]
     History(#[from] terravox::edit::HistoryError),
@@ -177,6 +185,25 @@ impl ValueCoder {
             (UNIFORM, &[material]) => Ok(Some(material)),
             _ => Ok(None),
         }
+    }
+
+    /// What follows the seal of a value that was checked: equal bytes are equal cells, wherever the
+    /// block is.
+    pub fn cells_bytes(value: &[u8]) -> &[u8] {
+        &value[SEAL_BYTES..]
+    }
+
+    /// About how many bytes decoding a value reads and unpacks; it may claim more than it has.
+    pub fn run_bytes(value: &[u8]) -> u64 {
+        let Some((&codec, body)) = value.get(SEAL_BYTES..).and_then(<[u8]>::split_first) else {
+            return 0;
+        };
+        let claimed = match (codec, body.first_chunk::<4>()) {
+            (RUNS_LZ4, Some(length)) => u32::from_le_bytes(*length) as usize,
+            (UNIFORM, _) => 0,
+            _ => body.len(),
+        };
+        claimed.min(MAX_RUN_BYTES) as u64
     }
 
     /// Decodes `value` into `cells`, at the position of `key`.

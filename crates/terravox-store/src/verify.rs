@@ -2,15 +2,17 @@
 
 use crate::database::{CELLS, INFO_KEYS, block_of, cell_key, damaged_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::key::{BlockKey, KeyBytes};
+use crate::key::{BlockKey, KeyBytes, chunk_order};
 use crate::listing::{Listing, page_of};
-use crate::pyramid::{CHUNK_MIP, extract, rebuild, source_mip, sources_of};
-use crate::read::{add_missing, read_block, walk_blocks, walk_chunks};
+use crate::makeup::{KnownCells, Makeup, StoredCells};
+use crate::pyramid::{CHUNK_MIP, empty_grid, extract, rebuild, source_mip};
+use crate::read::{add_missing, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store, read_info_at};
-use crate::tree::{ReadTree, TreeDamage, TreeReader};
+use crate::tree::{KeySpan, ReadTree, TreeDamage, TreeReader};
 use crate::value::{ValueCoder, ValueError, uniform_material};
+use crate::work::PassBudget;
 use std::collections::BTreeMap;
-use terravox::voxel::{AIR, ChunkPos, DenseBox, MAX_MIP, PagePos, Region, VoxelPos};
+use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, PagePos, Region, Snapshot, VoxelPos};
 
 /// The result of [`Store::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +23,8 @@ pub struct Verification {
     pub mip_blocks: usize,
     /// Bytes of the values of both.
     pub value_bytes: u64,
-    /// Damaged parts; empty for an intact world.
+    /// Damaged parts, and [`ValueError::TooMuchWork`] if some were not compared; empty for an
+    /// intact world.
     pub bad: Vec<BadPart>,
 }
 
@@ -30,9 +33,26 @@ impl Store {
     /// agree, and that every coarse cell agrees with the finer ones. It finds every changed byte
     /// that changes what is read. Changes nothing; [`Store::repair`] does.
     ///
+    /// Its work is at most what the length of the file allows, which is several times what worlds of
+    /// terrain need. Of a file that was built to cost more, some blocks are not compared, and
+    /// [`ValueError::TooMuchWork`] is among the damaged parts.
+    ///
     /// # Errors
     /// If the file cannot be read at all.
     pub fn verify(&self) -> Result<Verification, StoreError> {
+        self.verify_within(1)
+    }
+
+    /// [`Store::verify`] with `limit_factor` times the work.
+    ///
+    /// # Errors
+    /// As [`Store::verify`].
+    pub fn verify_within(&self, limit_factor: u32) -> Result<Verification, StoreError> {
+        Ok(self.verify_spending(self.pass_budget(limit_factor)?).0)
+    }
+
+    /// Verifies within a budget; returns what is left of it, too.
+    pub(crate) fn verify_spending(&self, budget: PassBudget) -> (Verification, PassBudget) {
         let mut report = Verification::default();
         let view = self.begin_read();
         view.tree.check(|damage| {
@@ -46,7 +66,13 @@ impl Store {
         self.check_info(&view, &mut report);
         let mut repeated = Vec::new();
         let listed = self.listed_chunks(&view.tree, &mut repeated);
-        let seen = check_chunks(&view, &listed, &mut repeated, &mut report);
+        let mut verifier = Verifier {
+            maker: BlockMaker::new(&view, budget),
+            finer: StoredBlocks::of(&view.tree, 0),
+            view: &view,
+            unchecked: 0,
+        };
+        let seen = verifier.check_chunks(&listed, &mut repeated, &mut report);
         add_missing(&listed, &seen, &mut repeated);
         // The walk over the tree has reported its lost parts.
         repeated.retain(|bad| bad.part != StoredPart::Index);
@@ -56,20 +82,24 @@ impl Store {
             let missing = listing.without(seen.get(&page).copied().unwrap_or_default());
             chunks.extend(listing.without(missing).chunks(page));
         }
+        chunks.sort_by_cached_key(|&chunk| chunk_order(chunk));
         report.chunks = chunks.len();
-        let mut finer = StoredBlocks::of(&view.tree, 0);
         for mip in 1..=MAX_MIP {
-            let blocks = StoredBlocks::of(&view.tree, mip);
-            MipCheck { view: &view, finer: &finer, coder: view.coder() }.check(
-                &chunks,
-                mip,
-                &mut report,
-            );
+            verifier.check_mip(&chunks, mip, &mut report);
             if mip <= CHUNK_MIP {
-                finer = blocks;
+                verifier.finer = StoredBlocks::of(&view.tree, mip);
             }
         }
-        Ok(report)
+        if verifier.unchecked > 0 {
+            let what = ValueError::TooMuchWork { blocks: verifier.unchecked };
+            report.bad.push(BadPart { part: StoredPart::Table("cells"), what });
+        }
+        (report, verifier.maker.budget)
+    }
+
+    /// What a pass over the file may spend.
+    pub(crate) fn pass_budget(&self, limit_factor: u32) -> Result<PassBudget, StoreError> {
+        Ok(PassBudget::of(self.file_bytes()?, limit_factor))
     }
 
     /// Checks that both copies of the description can be decoded and are the same.
@@ -90,126 +120,183 @@ impl Store {
     }
 }
 
-/// Checks all stored chunks and returns them.
-fn check_chunks(
-    view: &ReadView,
-    listed: &BTreeMap<PagePos, Listing>,
-    bad: &mut Vec<BadPart>,
-    report: &mut Verification,
-) -> BTreeMap<PagePos, Listing> {
-    let (mut coder, mut cells) = (view.coder(), DenseBox::default());
-    walk_chunks(&view.tree, bad, |key, value| {
-        let value = value?;
-        report.value_bytes += value.len() as u64;
-        if ValueCoder::uniform(key, value)?.is_none() {
-            coder.decode(key, value, &mut cells)?;
-        }
-        let listing = listed.get(&page_of(key.as_chunk()));
-        match listing.is_some_and(|listing| listing.contains(key.as_chunk())) {
-            true => Ok(()),
-            false => Err(ValueError::NotListed),
-        }
-    })
-}
-
 /// The keys of the stored blocks of a mip, sorted.
 ///
 /// A coarse block is made of up to 512 blocks, most of which are not there: asking the tree for
 /// each takes most of the time.
 pub(crate) struct StoredBlocks {
-    /// `None` if some of the index over them is lost.
-    keys: Option<Vec<KeyBytes>>,
+    keys: Vec<KeyBytes>,
+    /// Where parts of the index over them are lost, sorted.
+    lost: Vec<KeySpan>,
 }
 
 impl StoredBlocks {
     pub fn of(tree: &TreeReader, mip: u8) -> StoredBlocks {
-        let mut keys = Some(Vec::new());
+        let mut stored = StoredBlocks { keys: Vec::new(), lost: Vec::new() };
         for entry in tree.scan(&[CELLS, mip], Some(&[CELLS, mip + 1])) {
-            let Ok(entry) = entry else { return StoredBlocks { keys: None } };
-            if let (Some(keys), Some(key)) = (&mut keys, block_of(&entry.key)) {
-                keys.push(key.bytes());
+            match entry {
+                Ok(entry) => stored.keys.extend(block_of(&entry.key).map(BlockKey::bytes)),
+                Err(lost) => stored.lost.push(lost.span),
             }
         }
-        StoredBlocks { keys }
+        stored
     }
 
-    /// The blocks that `key` is made of: those that are stored, or all if that is unknown.
-    pub fn under(&self, key: BlockKey) -> Vec<BlockKey> {
-        let Some(keys) = &self.keys else { return sources_of(key).collect() };
+    /// The stored blocks that `key` is made of; `None` if they cannot be known.
+    pub fn under(&self, key: BlockKey) -> Option<Vec<BlockKey>> {
         let shift = u32::from(key.mip - source_mip(key.mip));
         let region = Region::one(key.pos).finer(shift);
         let at = |pos| BlockKey { mip: source_mip(key.mip), pos }.bytes();
         // An aligned cube is one range of keys.
         let (low, high) = (at(region.min), at(region.max - VoxelPos::new(1, 1, 1)));
-        let first = keys.partition_point(|key| *key < low);
-        let inside = keys[first..].iter().take_while(|key| **key <= high);
-        inside.filter_map(|key| BlockKey::from_bytes(key)).collect()
+        let before = self.lost.partition_point(|span| *span.low <= cell_key(&high)[..]);
+        let last = self.lost[..before].last();
+        if last.is_some_and(|span| span.high.as_deref().is_none_or(|end| end > &cell_key(&low)[..]))
+        {
+            return None;
+        }
+        let first = self.keys.partition_point(|key| *key < low);
+        let inside = self.keys[first..].iter().take_while(|key| **key <= high);
+        Some(inside.filter_map(|key| BlockKey::from_bytes(key)).collect())
     }
 }
 
-/// What the values of the finer blocks tell of a block, without their cells.
-pub(crate) enum Makeup {
-    /// All cells are full of one material.
-    Uniform(u8),
-    /// Not uniform: made of uniform blocks that differ.
-    Several,
-    /// Only the cells tell.
-    Unknown,
+/// Makes coarse blocks of finer ones, as long as the budget lasts.
+pub(crate) struct BlockMaker {
+    pub coder: ValueCoder,
+    pub budget: PassBudget,
+    pub known: KnownCells,
+    empty: Snapshot,
 }
 
-/// What the `stored` ones of its finer blocks tell of a block. Files hold a thousand uniform blocks
-/// in the space of one other: work on their cells would not be bounded by the file.
-pub(crate) fn makeup(tree: &impl ReadTree, key: BlockKey, stored: &[BlockKey]) -> Makeup {
-    let mut value = Vec::new();
-    let mut materials: Option<(u8, bool)> = None;
-    for &from in stored {
-        let Ok(Some(material)) = read_uniform(tree, from, &mut value) else {
-            return Makeup::Unknown;
+/// Whether a coarse block was made of finer ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MadeBlock {
+    Whole,
+    /// Some of them are damaged and counted as air.
+    OfDamaged,
+    /// The budget is spent.
+    TooMuchWork,
+}
+
+impl BlockMaker {
+    pub fn new(view: &ReadView, budget: PassBudget) -> BlockMaker {
+        let empty = empty_grid(&view.info.materials);
+        BlockMaker { coder: view.coder(), budget, known: KnownCells::default(), empty }
+    }
+
+    /// Makes the block `key` of the finer blocks `sources`, in `out`; so many `chunks` are then
+    /// replaced in it.
+    pub fn make(
+        &mut self,
+        tree: &impl ReadTree,
+        key: BlockKey,
+        sources: &[BlockKey],
+        chunks: usize,
+        out: &mut DenseBox,
+    ) -> MadeBlock {
+        let BlockMaker { coder, budget, empty, .. } = self;
+        if !budget.may_compare(key, chunks) {
+            return MadeBlock::TooMuchWork;
+        }
+        let (mut value, mut is_refused) = (Vec::new(), false);
+        let read = |from: BlockKey, cells: &mut DenseBox| {
+            if is_refused {
+                return Ok(false);
+            }
+            let is_stored = tree.get(&cell_key(&from.bytes()), &mut value);
+            if !is_stored.map_err(|error| value_error(&error))? {
+                return Ok(false);
+            }
+            is_refused = !budget.may_raise(&value);
+            match is_refused {
+                true => Ok(false),
+                false => coder.decode(from, &value, cells).map(|()| true),
+            }
         };
-        let (first, is_one) = materials.unwrap_or((material, true));
-        materials = Some((first, is_one && first == material));
+        let bad = rebuild(key, empty, sources.iter().copied(), read, out);
+        match (is_refused, bad) {
+            (true, _) => MadeBlock::TooMuchWork,
+            (false, Some(_)) => MadeBlock::OfDamaged,
+            (false, None) => MadeBlock::Whole,
+        }
     }
-    let all = 1 << (3 * (key.mip - source_mip(key.mip)));
-    match materials {
-        None => Makeup::Uniform(AIR),
-        Some((first, true)) if first == AIR || stored.len() == all => Makeup::Uniform(first),
-        Some(_) => Makeup::Several,
+
+    /// Reads a block, or makes it air if it is not stored; `false` if the budget is spent.
+    fn read(
+        &mut self,
+        tree: &impl ReadTree,
+        key: BlockKey,
+        out: &mut DenseBox,
+    ) -> Result<bool, ValueError> {
+        let mut value = Vec::new();
+        let is_stored = tree.get(&cell_key(&key.bytes()), &mut value);
+        if !is_stored.map_err(|error| value_error(&error))? {
+            out.reset(key.region());
+            return Ok(true);
+        }
+        match self.budget.may_decode(&value) {
+            true => self.coder.decode(key, &value, out).map(|()| true),
+            false => Ok(false),
+        }
     }
 }
 
-/// The material of a block that is uniform as stored, or air if it is not stored.
-pub(crate) fn read_uniform(
-    tree: &impl ReadTree,
-    key: BlockKey,
-    value: &mut Vec<u8>,
-) -> Result<Option<u8>, ValueError> {
-    match tree.get(&cell_key(&key.bytes()), value).map_err(|error| value_error(&error))? {
-        true => ValueCoder::uniform(key, value),
-        false => Ok(Some(AIR)),
-    }
-}
-
-/// Checks that every block of a mip, stored or not, agrees with the finer ones.
-struct MipCheck<'a> {
+/// Checks the blocks of a world.
+struct Verifier<'a> {
     view: &'a ReadView,
-    finer: &'a StoredBlocks,
-    coder: ValueCoder,
+    maker: BlockMaker,
+    /// What the blocks of the next mip are made of.
+    finer: StoredBlocks,
+    /// Blocks that were not decoded or compared, since the budget is spent.
+    unchecked: usize,
 }
 
-impl MipCheck<'_> {
-    fn check(&mut self, chunks: &[ChunkPos], mip: u8, report: &mut Verification) {
-        let mut keys = blocks_over(chunks, mip);
+impl Verifier<'_> {
+    /// Checks all stored chunks and returns them.
+    fn check_chunks(
+        &mut self,
+        listed: &BTreeMap<PagePos, Listing>,
+        bad: &mut Vec<BadPart>,
+        report: &mut Verification,
+    ) -> BTreeMap<PagePos, Listing> {
+        let Verifier { view, maker, unchecked, .. } = self;
+        let mut cells = DenseBox::default();
+        walk_chunks(&view.tree, bad, |key, value| {
+            let value = value?;
+            report.value_bytes += value.len() as u64;
+            let stored = maker.known.of_value(key, value)?;
+            if stored.uniform.is_none() && !maker.known.is_valid(stored.id) {
+                if maker.budget.may_decode(value) {
+                    maker.coder.decode(key, value, &mut cells)?;
+                    maker.known.set_valid(stored.id);
+                } else {
+                    *unchecked += 1;
+                }
+            }
+            let listing = listed.get(&page_of(key.as_chunk()));
+            match listing.is_some_and(|listing| listing.contains(key.as_chunk())) {
+                true => Ok(()),
+                false => Err(ValueError::NotListed),
+            }
+        })
+    }
+
+    /// Checks that every block of a mip, stored or over stored chunks, agrees with the finer ones.
+    fn check_mip(&mut self, chunks: &[ChunkPos], mip: u8, report: &mut Verification) {
+        let mut blocks = blocks_over(chunks, mip);
         let mut bad = Vec::new();
         walk_blocks(&self.view.tree, mip, &mut bad, |key, value| {
             report.mip_blocks += 1;
             report.value_bytes += value.map_or(0, |value| value.len() as u64);
-            keys.entry(key.bytes()).or_default();
+            blocks.push((key.bytes(), &[]));
             Ok(())
         });
+        sort_blocks(&mut blocks);
         bad.retain(|bad| bad.part != StoredPart::Index);
         report.bad.append(&mut bad);
-        for (key, chunks) in &keys {
-            let Some(key) = BlockKey::from_bytes(key) else { continue };
+        for (key, chunks) in blocks {
+            let Some(key) = BlockKey::from_bytes(&key) else { continue };
             let fault = self.fault(key, chunks);
             report.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
         }
@@ -217,47 +304,103 @@ impl MipCheck<'_> {
 
     fn fault(&mut self, key: BlockKey, chunks: &[ChunkPos]) -> Option<ValueError> {
         let tree = &*self.view.tree;
-        let sources = self.finer.under(key);
-        let uniform = match read_uniform(tree, key, &mut Vec::new()) {
+        let stored = match self.maker.known.read(tree, key) {
             Err(what) => return Some(what),
-            Ok(uniform) => uniform,
+            Ok(stored) => stored,
         };
-        let known = match self.view.info.grows() {
-            // The rest is the generator's.
-            true => Makeup::Unknown,
-            false => makeup(tree, key, &sources),
+        let Some(sources) = self.finer.under(key) else {
+            // They were reported already; there is nothing to compare this one with.
+            return self.undecodable(key, stored);
         };
-        match (&known, uniform) {
+        let (mut makeup, ids) = self.maker.known.makeup(tree, key, &sources);
+        // In a world that grows, the rest is the generator's.
+        let chunks = if self.view.info.grows() { chunks } else { &[] };
+        if self.view.info.grows() {
+            makeup = Makeup::Unknown;
+        }
+        match (&makeup, stored.uniform) {
             (Makeup::Uniform(made), Some(stored)) => {
                 return (*made != stored).then_some(ValueError::NotTheMip);
             }
             (Makeup::Several, Some(_)) => return Some(ValueError::NotTheMip),
             _ => {}
         }
-        let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
-        if let Err(what) = read_block(tree, &mut self.coder, key, &mut stored) {
-            return Some(what);
+        let comparison = KnownCells::comparison(stored, ids, key, chunks);
+        let agrees = match self.maker.known.compared(comparison.as_ref()) {
+            Some(agrees) => agrees,
+            None => match self.compare(key, stored, &makeup, &sources, chunks) {
+                Err(what) => return Some(what),
+                Ok(None) => {
+                    self.unchecked += 1;
+                    return None;
+                }
+                Ok(Some(agrees)) => {
+                    self.maker.known.set_compared(comparison, agrees);
+                    agrees
+                }
+            },
+        };
+        (!agrees).then_some(ValueError::NotTheMip)
+    }
+
+    /// What is wrong with the cells of a block by themselves.
+    fn undecodable(&mut self, key: BlockKey, stored: StoredCells) -> Option<ValueError> {
+        if stored.uniform.is_some() || self.maker.known.is_valid(stored.id) {
+            return None;
         }
-        if let Makeup::Uniform(made) = known {
-            return (uniform_material(&stored) != Some(made)).then_some(ValueError::NotTheMip);
+        match self.maker.read(&*self.view.tree, key, &mut DenseBox::default()) {
+            Ok(true) => self.maker.known.set_valid(stored.id),
+            Ok(false) => self.unchecked += 1,
+            Err(what) => return Some(what),
         }
-        let read = |key, out: &mut DenseBox| read_block(tree, &mut self.coder, key, out);
-        // A damaged finer block was reported already; there is nothing to compare this one with.
-        let bad = rebuild(key, &self.view.info.materials, sources.into_iter(), read, &mut made);
+        None
+    }
+
+    /// Whether the cells of a block are those of the finer ones; `None` if the budget is spent.
+    fn compare(
+        &mut self,
+        key: BlockKey,
+        stored: StoredCells,
+        makeup: &Makeup,
+        sources: &[BlockKey],
+        chunks: &[ChunkPos],
+    ) -> Result<Option<bool>, ValueError> {
+        let tree = &*self.view.tree;
+        let (mut cells, mut made) = (DenseBox::default(), DenseBox::default());
+        if !self.maker.read(tree, key, &mut cells)? {
+            return Ok(None);
+        }
+        self.maker.known.set_valid(stored.id);
+        if let Makeup::Uniform(material) = makeup {
+            return Ok(Some(uniform_material(&cells) == Some(*material)));
+        }
+        match self.maker.make(tree, key, sources, chunks.len(), &mut made) {
+            MadeBlock::TooMuchWork => return Ok(None),
+            // It was reported already; there is nothing to compare this one with.
+            MadeBlock::OfDamaged => return Ok(Some(true)),
+            MadeBlock::Whole => {}
+        }
         if self.view.info.grows() {
-            made = replace_listed(&stored, &made, key.mip, chunks);
+            made = replace_listed(&cells, &made, key.mip, chunks);
         }
-        (bad.is_none() && made != stored).then_some(ValueError::NotTheMip)
+        Ok(Some(made == cells))
     }
 }
 
-/// The blocks of a mip over chunks, with the chunks under each.
-pub(crate) fn blocks_over(chunks: &[ChunkPos], mip: u8) -> BTreeMap<KeyBytes, Vec<ChunkPos>> {
-    let mut keys: BTreeMap<KeyBytes, Vec<ChunkPos>> = BTreeMap::new();
-    for &chunk in chunks {
-        keys.entry(BlockKey::over(chunk, mip).bytes()).or_default().push(chunk);
-    }
-    keys
+/// A block and the chunks under it.
+pub(crate) type BlockOver<'a> = (KeyBytes, &'a [ChunkPos]);
+
+/// The blocks of a mip over chunks, which are sorted by [`chunk_order`], with the chunks under each.
+pub(crate) fn blocks_over(chunks: &[ChunkPos], mip: u8) -> Vec<BlockOver<'_>> {
+    let over = |chunk: &ChunkPos| BlockKey::over(*chunk, mip);
+    let groups = chunks.chunk_by(|a, b| over(a) == over(b));
+    groups.map(|group| (over(&group[0]).bytes(), group)).collect()
+}
+
+/// Sorts blocks by key and leaves each once, with its chunks.
+pub(crate) fn sort_blocks(blocks: &mut Vec<BlockOver<'_>>) {
+    blocks.sort_by_key(|(key, chunks)| (*key, chunks.is_empty()));
+    blocks.dedup_by_key(|(key, _)| *key);
 }
 
 /// For a block of a world that grows: the cells of `made` under the chunks `listed`, and those of
@@ -281,7 +424,3 @@ pub(crate) fn replace_listed(
     }
     cells
 }
-
-#[cfg(test)]
-#[path = "verify_tests.rs"]
-mod tests;

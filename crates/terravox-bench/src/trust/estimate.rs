@@ -24,6 +24,9 @@ const MIN_ROUNDS: usize = 5;
 const MAX_ROUNDS: usize = 40;
 const SECONDS: f64 = 0.004;
 
+/// Predictions that are listed.
+const WORST: usize = 24;
+
 /// What was predicted of an operation and what it took.
 struct EstimateSample {
     name: String,
@@ -71,6 +74,11 @@ pub fn run(report: &mut AreaReport) {
         detail("cost of all estimates", of_estimates / all * 100.0, "% of all edits"),
     ];
     report.details("predicted beside measured cost of edits", rows);
+    let worst = samples.iter().rev().take(WORST).map(|sample| {
+        let ratio = sample.predicted / (sample.seconds * 1e9) / machine;
+        detail(&sample.name, ratio, "×").note(format!("{:.1} µs", sample.seconds * 1e6))
+    });
+    report.details("the worst predictions: predicted ÷ measured", worst.collect());
 }
 
 /// The worlds that are edited.

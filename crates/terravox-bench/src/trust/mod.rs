@@ -47,7 +47,9 @@ pub fn run_child(arguments: &[String]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["import", kind, path] => child::report_cost(|| hostile::import(kind, Path::new(path))),
-        ["store", path] => child::report_cost(|| hostile::use_world(Path::new(path))),
+        ["store", operation, path] => {
+            child::report_cost(|| hostile::use_world(operation, Path::new(path)));
+        }
         ["damaged", path, first, end] => {
             damaged::try_many(Path::new(path), number(first)..number(end));
         }

@@ -112,12 +112,12 @@ pub enum Command {
     /// Read a whole world and check every byte that matters
     #[command(after_help = "Example:\n  terravox verify world.tvx\n\n\
         Damage is an error: one line, exit code 2. The world is not changed.")]
-    Verify(WorldFileArgs),
+    Verify(CheckArgs),
     /// Keep all that is whole of a damaged world
     #[command(after_help = "Example:\n  terravox repair world.tvx\n\n\
         Names each lost chunk. The damaged file is kept as world.tvx.damaged. An intact world is\n\
         left as it is.")]
-    Repair(WorldFileArgs),
+    Repair(CheckArgs),
     /// Write a world anew without the free space that edits leave
     #[command(after_help = "Example:\n  terravox compact world.tvx")]
     Compact(WorldFileArgs),
@@ -329,7 +329,18 @@ pub struct InfoArgs {
     pub reading: ReadArgs,
 }
 
-/// Arguments of `verify`, `repair` and `compact`.
+/// Arguments of `verify` and `repair`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The world (.tvx)
+    pub world: PathBuf,
+    /// Allow a file that you trust N times the work that files of its length may take
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
+        value_name = "N")]
+    pub limit_factor: u32,
+}
+
+/// Arguments of `compact`.
 #[derive(Debug, Args)]
 pub struct WorldFileArgs {
     /// The world (.tvx)

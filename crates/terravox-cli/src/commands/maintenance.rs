@@ -1,6 +1,6 @@
 //! `verify`, `repair`, `compact`: the care of world files.
 
-use crate::args::WorldFileArgs;
+use crate::args::{CheckArgs, WorldFileArgs};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view;
@@ -8,18 +8,23 @@ use crate::report::Report;
 use crate::world::{check_file, check_world_path, store_failure};
 use serde_json::json;
 use std::path::Path;
-use terravox_store::{BadPart, Store, StoredPart, WorldInfo};
+use terravox_store::{BadPart, Store, StoreError, StoredPart, ValueError, WorldInfo};
 
 /// Damaged parts that an error names.
 const NAMED_PARTS: usize = 3;
 
 /// Reads a whole world and fails if anything in it is damaged.
-pub fn verify(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
+pub fn verify(args: &CheckArgs, console: &Console) -> CliResult<Report> {
     check(&args.world)?;
     let store = Store::open_read_only(&args.world).map_err(store_failure)?;
     let busy = console.busy("verifying");
-    let found = store.verify().map_err(store_failure)?;
+    let mut found = store.verify_within(args.limit_factor).map_err(store_failure)?;
     drop(busy);
+    let too_much = found.bad.pop_if(|bad| matches!(bad.what, ValueError::TooMuchWork { .. }));
+    if let (Some(part), true) = (&too_much, found.bad.is_empty()) {
+        let what = format!("no damage was found, but {}; {}", part.what, more_work(args));
+        return Err(Failure::of(&args.world, what));
+    }
     if !found.bad.is_empty() {
         let count = found.bad.len();
         let named: Vec<String> = found.bad[..count.min(NAMED_PARTS)]
@@ -28,10 +33,13 @@ pub fn verify(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
             .collect();
         let more = if count > NAMED_PARTS { " and more" } else { "" };
         let parts = if count == 1 { "part" } else { "parts" };
-        let what = format!(
+        let mut what = format!(
             "{count} damaged {parts}: {}{more}; terravox repair keeps all that is whole",
             named.join("; ")
         );
+        if let Some(part) = &too_much {
+            what += &format!("; {}; {}", part.what, more_work(args));
+        }
         return Err(Failure::of(&args.world, what));
     }
     let mut report = Report::new("verify");
@@ -44,7 +52,7 @@ pub fn verify(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
 }
 
 /// Repairs a damaged world and names what is lost.
-pub fn repair(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
+pub fn repair(args: &CheckArgs, console: &Console) -> CliResult<Report> {
     check(&args.world)?;
     let store = Store::open_read_only(&args.world).map_err(store_failure)?;
     let info = store.info();
@@ -52,10 +60,17 @@ pub fn repair(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
     let hills = lod_view::generator_of(&store).unwrap_or_default();
     drop(store);
     let busy = console.busy("repairing");
-    let repaired =
-        Store::repair(&args.world, |request| lod_view::make_ground(hills.as_ref(), request));
+    let repaired = Store::repair_within(&args.world, args.limit_factor, |request| {
+        lod_view::make_ground(hills.as_ref(), request);
+    });
     drop(busy);
-    let repaired = repaired.map_err(store_failure)?;
+    let repaired = repaired.map_err(|error| match error {
+        StoreError::TooMuchWork { .. } => {
+            let what = "repairing it is more work than a file of its length may cost";
+            Failure::of(&args.world, format!("{what}; {}", more_work(args)))
+        }
+        error => store_failure(error),
+    })?;
     let mut report = match &repaired.backup {
         Some(_) => Report::of_change("repair", &args.world),
         None => Report::new("repair"),
@@ -94,6 +109,12 @@ pub fn compact(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
     report.bytes("after_bytes", "after", after.file_bytes);
     report.bytes("payload_bytes", "payload", after.payload_bytes);
     Ok(report)
+}
+
+/// How to allow more work.
+fn more_work(args: &CheckArgs) -> String {
+    let more = args.limit_factor.saturating_mul(8).min(1000);
+    format!("if you trust the file, pass --limit-factor {more}")
 }
 
 fn check(world: &Path) -> CliResult<()> {

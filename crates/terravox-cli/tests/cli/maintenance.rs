@@ -33,6 +33,8 @@ fn an_intact_world_is_verified_compacted_and_left_alone_by_repair() {
     let verified = folder.report(&["verify", "w.tvx"]);
     let count = json!(chunks_of(&folder));
     assert_eq!((&verified["chunks"], &verified["damage"]), (&count, &json!("none")));
+    assert_eq!(folder.report(&["verify", "w.tvx", "--limit-factor", "3"]), verified);
+    folder.refused(&["repair", "w.tvx", "--limit-factor", "0"], &["--limit-factor", "1"]);
     let before = read(folder.path("w.tvx"));
     let repaired = folder.report(&["repair", "w.tvx"]);
     assert_eq!((&repaired["chunks"], &repaired["lost"]), (&count, &json!([])));

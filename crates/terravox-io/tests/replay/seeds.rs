@@ -1,7 +1,7 @@
 //! Writes seeds for all fuzz targets: small ones of our own writers to `fuzz/seeds`, which are
 //! committed, and real files to `fuzz/corpus`, which are not.
 
-use super::checks::{Hosted, guest_frame};
+use super::checks::{Hosted, STRUCTURED, guest_frame};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -67,6 +67,13 @@ fn own() -> io::Result<()> {
         writer.finish().map_err(io::Error::other)?;
         put("seeds", "png", name, &file)?;
     }
+    // A grey picture of 3 × 2 pixels, with a filter byte a row.
+    put("seeds", "png", "forged", &[3, 2, 8, 0, 0, 4, 8, 0, 0, 1, 2, 3, 0, 4, 5, 6])?;
+    // Three strokes or entries of a few cells, the last with rows of its own.
+    let patches =
+        [0, 3, 4, 5, 2, 2, 2, 80, 3, 4, 6, 7, 0, 7, 161, 3, 4, 5, 0, 0, 0, 4, 0xFF, 1, 0, 1];
+    put("seeds", "history", "structured", &[&[STRUCTURED, 1], &patches[..]].concat())?;
+    put("seeds", "journal", "structured", &[&[STRUCTURED], &patches[..]].concat())?;
     let (mut history, mut grid) = (History::new(1 << 20), ball());
     let mut journal = Journal::new(1 << 20);
     let mut editor = Editor::default();

@@ -8,6 +8,7 @@ mod golden;
 mod grown;
 mod kill;
 mod kills;
+mod replay;
 mod saving;
 mod scratch;
 mod session;

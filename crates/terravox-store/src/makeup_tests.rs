@@ -1,9 +1,12 @@
 //! What the values of finer blocks tell of a coarse one, beside what their cells tell.
 
 use super::*;
+use crate::pyramid::{empty_grid, rebuild, sources_of};
+use crate::read::read_block;
 use crate::tree::TreeError;
 use proptest::prelude::*;
-use terravox::voxel::{Cell, MaterialTable};
+use std::collections::BTreeMap;
+use terravox::voxel::{Cell, DenseBox, MaterialTable};
 
 /// Values by key, and none of the other parts of a file.
 struct Values(BTreeMap<Vec<u8>, Vec<u8>>);
@@ -52,9 +55,9 @@ proptest! {
         }
         let mut made = DenseBox::default();
         let read = |from, out: &mut DenseBox| read_block(&values, &mut coder, from, out);
-        prop_assert!(rebuild(key, &materials, sources_of(key), read, &mut made).is_none());
+        prop_assert!(rebuild(key, &empty_grid(&materials), sources_of(key), read, &mut made).is_none());
         let uniform = crate::value::uniform_material(&made);
-        match makeup(&values, key, &stored) {
+        match KnownCells::default().makeup(&values, key, &stored).0 {
             Makeup::Uniform(material) => prop_assert_eq!(uniform, Some(material)),
             Makeup::Several => prop_assert_eq!(uniform, None),
             Makeup::Unknown => {}

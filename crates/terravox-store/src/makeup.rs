@@ -1,0 +1,213 @@
+//! What values tell of blocks, without their cells.
+//!
+//! Files hold a thousand uniform blocks, or some hundred equal ones, in the space of one other, so
+//! work on their cells would not be bounded by the file; and worlds with flat ground hold them, too.
+//! A block that is made of equal parts is compared once.
+
+use crate::database::{cell_key, value_error};
+use crate::key::BlockKey;
+use crate::pyramid::source_mip;
+use crate::tree::ReadTree;
+use crate::value::{ValueCoder, ValueError};
+use std::collections::HashMap;
+use terravox::voxel::{AIR, ChunkPos, VoxelPos};
+
+/// Longest value that is remembered: longer ones are rarely equal.
+const MAX_KNOWN_BYTES: usize = 256;
+
+/// Values that are remembered.
+const MAX_KNOWN: usize = 1 << 15;
+
+/// Numbers in all remembered comparisons.
+const MAX_COMPARED_NUMBERS: usize = 1 << 21;
+
+/// Chunks under a block of which a comparison is remembered.
+const MAX_COMPARED_CHUNKS: usize = 32;
+
+/// The number of the cells of a value: its material if it is uniform, else from 256 on.
+pub(crate) type CellsId = u32;
+
+/// First number of cells that are not uniform.
+const FIRST_ID: CellsId = 256;
+
+/// In the key of a comparison: a chunk that is listed.
+const LISTED_CHUNK: u32 = 1 << 31;
+
+/// Values that were met, and comparisons that were made.
+#[derive(Default)]
+pub(crate) struct KnownCells {
+    ids: HashMap<Box<[u8]>, CellsId>,
+    /// By number: whether the cells were decoded without an error.
+    is_valid: Vec<bool>,
+    compared: HashMap<Box<[u32]>, bool>,
+    numbers: usize,
+    value: Vec<u8>,
+}
+
+/// What a value tells of its block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredCells {
+    /// Its material, if it is written as uniform or not stored.
+    pub uniform: Option<u8>,
+    /// Equal numbers mean equal cells. `None` if it is not remembered.
+    pub id: Option<CellsId>,
+}
+
+/// What the values of the finer blocks tell of a block.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Makeup {
+    /// All cells are full of one material.
+    Uniform(u8),
+    /// Not uniform: made of uniform blocks that differ.
+    Several,
+    /// Only the cells tell.
+    Unknown,
+}
+
+/// A comparison of a block with the finer ones, but for where the block is.
+pub(crate) type ComparisonKey = Box<[u32]>;
+
+impl KnownCells {
+    /// Reads what the value of a block tells.
+    pub fn read(&mut self, tree: &impl ReadTree, key: BlockKey) -> Result<StoredCells, ValueError> {
+        let mut value = std::mem::take(&mut self.value);
+        let read = tree.get(&cell_key(&key.bytes()), &mut value);
+        let stored = match read.map_err(|error| value_error(&error)) {
+            Ok(true) => self.of_value(key, &value),
+            Ok(false) => Ok(StoredCells { uniform: Some(AIR), id: Some(AIR.into()) }),
+            Err(what) => Err(what),
+        };
+        self.value = value;
+        stored
+    }
+
+    /// What a value tells.
+    pub fn of_value(&mut self, key: BlockKey, value: &[u8]) -> Result<StoredCells, ValueError> {
+        let uniform = ValueCoder::uniform(key, value)?;
+        let id = match uniform {
+            Some(material) => Some(material.into()),
+            None => self.id_of(ValueCoder::cells_bytes(value)),
+        };
+        Ok(StoredCells { uniform, id })
+    }
+
+    /// The number of what follows the seal of a value.
+    fn id_of(&mut self, cells: &[u8]) -> Option<CellsId> {
+        if cells.len() > MAX_KNOWN_BYTES {
+            return None;
+        }
+        if let Some(&id) = self.ids.get(cells) {
+            return Some(id);
+        }
+        let id = FIRST_ID + self.is_valid.len() as CellsId;
+        (self.ids.len() < MAX_KNOWN).then(|| {
+            self.ids.insert(cells.into(), id);
+            self.is_valid.push(false);
+            id
+        })
+    }
+
+    /// Whether cells with this number were decoded without an error.
+    pub fn is_valid(&self, id: Option<CellsId>) -> bool {
+        id.is_some_and(|id| id < FIRST_ID || self.is_valid[(id - FIRST_ID) as usize])
+    }
+
+    /// Remembers that cells with this number were decoded without an error.
+    pub fn set_valid(&mut self, id: Option<CellsId>) {
+        if let Some(i) = id.and_then(|id| id.checked_sub(FIRST_ID)) {
+            self.is_valid[i as usize] = true;
+        }
+    }
+
+    /// What the stored ones of its finer blocks, `sources`, tell of a block, and the key of its
+    /// comparison with them, if that can be remembered.
+    pub fn makeup(
+        &mut self,
+        tree: &impl ReadTree,
+        key: BlockKey,
+        sources: &[BlockKey],
+    ) -> (Makeup, Option<Vec<u32>>) {
+        let shift = u32::from(key.mip - source_mip(key.mip));
+        let mut materials: Option<(u8, bool)> = None;
+        let mut is_uniform = true;
+        let mut ids = Some(vec![shift]);
+        for &from in sources {
+            let Ok(stored) = self.read(tree, from) else { return (Makeup::Unknown, None) };
+            match stored.uniform {
+                Some(material) => {
+                    let (first, is_one) = materials.unwrap_or((material, true));
+                    materials = Some((first, is_one && first == material));
+                }
+                None => is_uniform = false,
+            }
+            match (&mut ids, stored.id) {
+                // Not stored is the same.
+                (_, Some(id)) if id == CellsId::from(AIR) => {}
+                (Some(ids), Some(id)) => ids.extend([local(key.pos, from.pos, shift), id]),
+                _ => ids = None,
+            }
+            if !is_uniform && ids.is_none() {
+                break;
+            }
+        }
+        let makeup = match (is_uniform, materials) {
+            (false, _) => Makeup::Unknown,
+            (true, None) => Makeup::Uniform(AIR),
+            (true, Some((first, true))) if first == AIR || sources.len() == 1 << (3 * shift) => {
+                Makeup::Uniform(first)
+            }
+            (true, Some(_)) => Makeup::Several,
+        };
+        (makeup, ids)
+    }
+
+    /// Completes the key of a comparison. In a world that grows, `chunks` are those that are listed
+    /// under the block.
+    pub fn comparison(
+        stored: StoredCells,
+        sources: Option<Vec<u32>>,
+        key: BlockKey,
+        chunks: &[ChunkPos],
+    ) -> Option<ComparisonKey> {
+        let (mut numbers, id) = (sources?, stored.id?);
+        if chunks.len() > MAX_COMPARED_CHUNKS {
+            return None;
+        }
+        let place = |chunk: &ChunkPos| {
+            let pos = VoxelPos::new(chunk.x, chunk.y, chunk.z);
+            LISTED_CHUNK | local(key.pos, pos, key.mip.into())
+        };
+        if !chunks.is_empty() {
+            // How much of the block a chunk covers depends on the mip.
+            numbers[0] |= u32::from(key.mip) << 8;
+        }
+        numbers.push(id);
+        numbers.extend(chunks.iter().map(place));
+        Some(numbers.into())
+    }
+
+    /// Whether a block agrees with the finer ones, if an equal one was compared.
+    pub fn compared(&self, key: Option<&ComparisonKey>) -> Option<bool> {
+        self.compared.get(key?).copied()
+    }
+
+    /// Remembers a comparison.
+    pub fn set_compared(&mut self, key: Option<ComparisonKey>, agrees: bool) {
+        if let Some(key) = key
+            && self.numbers + key.len() <= MAX_COMPARED_NUMBERS
+        {
+            self.numbers += key.len();
+            self.compared.insert(key, agrees);
+        }
+    }
+}
+
+/// The index of a block at `pos` among those that a coarse one at `over` is made of.
+fn local(over: VoxelPos, pos: VoxelPos, shift: u32) -> u32 {
+    let axis = |pos: i32, over: i32| pos.wrapping_sub(over << shift) as u32;
+    axis(pos.x, over.x) | (axis(pos.z, over.z) | axis(pos.y, over.y) << shift) << shift
+}
+
+#[cfg(test)]
+#[path = "makeup_tests.rs"]
+mod tests;
