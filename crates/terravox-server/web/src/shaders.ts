@@ -1,4 +1,4 @@
-// Shaders of ground, water and sky. Positions are voxels from the origin of the frame.
+// Shaders of ground, water and sky. Positions are voxels from the drawing origin.
 
 /** Colour of the sky in a direction, and what distance does to colours. */
 export const SKY = /* glsl */ `
@@ -125,6 +125,10 @@ void main() {
   vNormal = mat3(modelMatrix) * normal;
   vShadow = shadowMatrix * world;
   gl_Position = projectionMatrix * (viewMatrix * world);
+#ifdef GHOST
+  // In front of everything, in its own order: part of it may lie in the ground.
+  gl_Position.z = mix(-gl_Position.w, gl_Position.z, 0.1);
+#endif
 }
 `;
 
