@@ -168,7 +168,7 @@ async function edits() {
 
 /** What the page and its worker hold after minutes of flight and digging, beside what they held in the middle. */
 async function growth() {
-  const one = await visit("/?world=hills-7", { settings: { ...SETTINGS, view: 200, scale: 0.5, shadows: false } });
+  const one = await visit("/?world=hills-7", { settings: { ...SETTINGS, view: 80, scale: 0.5, shadows: false } });
   const session = await one.context.newCDPSession(one.page);
   const workerHeap = await heapOfWorker(session);
   const began = performance.now();

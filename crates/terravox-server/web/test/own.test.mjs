@@ -44,7 +44,7 @@ async function downloaded(one, click) {
 }
 
 visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded and deleted", async (visit) => {
-  const one = await visit("/?seed=7", { waits: false });
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
   const { page } = one;
   await one.until("there is ground", () => seen.frame?.aim);
   await drop(one, "story.rbxl", Buffer.from("Once there was no place."));
@@ -67,7 +67,7 @@ visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded 
   assert.equal(world.name, "slope.tvx");
   await line(one, "slope").getByText("shown here").waitFor();
   // From the page of another world, it is one of several.
-  await page.goto(`${one.origin}/?seed=7`);
+  await page.goto(`${one.origin}/?seed=7#0,40,0,0,-80`);
   await page.locator("#menu").click();
   const kept = await downloaded(one, () => line(one, "slope").getByText("Download").click());
   assert(kept.bytes.equals(world.bytes));
@@ -79,7 +79,7 @@ visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded 
 });
 
 visitTest("a kept world that cannot be opened can be downloaded and deleted", async (visit) => {
-  const one = await visit("/?seed=7", { waits: false });
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
   const { page } = one;
   await one.until("there is ground", () => seen.frame?.aim);
   await one.get(async () => {

@@ -11,7 +11,7 @@ const FLAGS = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--en
 /** After this long, something hangs. Nothing is judged by its time. */
 export const PATIENCE = 30_000;
 /** Cheap to draw. */
-const SETTINGS = { name: "one", view: 200, scale: 0.5, shadows: false };
+const SETTINGS = { name: "one", view: 80, scale: 0.5, shadows: false };
 
 /** A browser with some more flags. */
 export function launch(flags = []) {
