@@ -72,8 +72,8 @@ fn micros(now_ms: f64) -> u64 {
 }
 
 fn options(view_m: f64, detail: f32) -> WorldOptions {
-    // What a browser draws with room to spare.
-    let max_triangles = 1_500_000;
+    // What a browser still draws.
+    let max_triangles = 2_500_000;
     let lod =
         LodOptions { morph: true, detail: detail.max(1.0), max_triangles, ..Default::default() };
     WorldOptions { view_m, lod, clock: Some(performance_now) }

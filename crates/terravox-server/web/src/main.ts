@@ -11,6 +11,11 @@ import { addressOf, download, importFile, leaveNotes, listWorlds, newWorker, tak
 
 /** How far the terrain reaches, in view distances: there, haze has hidden all but 3 % of it. */
 const TERRAIN_REACH = 2.5;
+/**
+ * Edges of a block within which it is split. In hills with caves that makes 1.5 million triangles, as many as
+ * modest graphics cards draw; with more, the budget of triangles would lower it again, by where one has been.
+ */
+const DETAIL = 1.5;
 /** Strokes a second while the button is held. */
 const STROKES = 8;
 /** Where a visit begins: over the ground, which is not known yet. */
@@ -440,7 +445,7 @@ async function join() {
   ownName = file;
   const token = query.get("token") ?? "";
   const mayCreate = !query.has("file");
-  tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: 2.3, name, feet });
+  tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: DETAIL, name, feet });
   takeNotes().forEach(say);
 }
 

@@ -11,7 +11,7 @@ import { Visit, endShared } from "./visitor.mjs";
 
 const [folder, word = ""] = process.argv.slice(2);
 const SETTINGS = { name: "Ada", view: 2000, scale: 1, shadows: true };
-const WINDOW = { width: 960, height: 540 };
+const WINDOW = { width: 800, height: 450 };
 const [GRASS, ROCK, BRICK, WOOD] = [2, 8, 16, 5];
 
 let server;
@@ -36,7 +36,7 @@ async function take(one, name) {
   });
   // Shadows are drawn every second frame.
   await one.frames(4);
-  await one.page.screenshot({ path: join(folder, `web-${name}.jpg`), type: "jpeg", quality: 88 });
+  await one.page.screenshot({ path: join(folder, `web-${name}.png`) });
   await one.leave();
 }
 
