@@ -191,10 +191,10 @@ export class View {
     const low = 1 - THREE.MathUtils.smoothstep(SUN.y, 0.02, 0.4);
     const set = (name: string, r: number, g: number, b: number) =>
       (this.uniforms[name]!.value as THREE.Vector3).set(r, g, b);
-    set("sunColour", 2.6 * day, (2.45 - 1.0 * low) * day, (2.2 - 1.5 * low) * day);
+    set("sunColour", 1.75 * day, (1.65 - 0.7 * low) * day, (1.48 - 1.0 * low) * day);
     set("zenith", 0.02 + 0.16 * day, 0.03 + 0.33 * day, 0.07 + 0.75 * day);
     set("horizon", 0.04 + 0.55 * day + 0.25 * low * day, 0.05 + 0.68 * day, 0.09 + 0.80 * day - 0.25 * low * day);
-    set("ambient", 0.06 + 0.36 * day, 0.08 + 0.46 * day, 0.13 + 0.60 * day);
+    set("ambient", 0.06 + 0.24 * day, 0.08 + 0.31 * day, 0.13 + 0.40 * day);
     this.lightThings(day);
   }
 
@@ -205,11 +205,11 @@ export class View {
     this.sunlight.position.copy(SUN);
     this.sunlight.color.setRGB(x, y, z);
     // In units of three.js a white surface that faces a light of intensity π is white.
-    this.sunlight.intensity = 0.33 * Math.PI;
+    this.sunlight.intensity = 0.5 * Math.PI;
     const ambient = vector("ambient");
     this.skylight.color.setRGB(ambient.x, ambient.y, ambient.z);
     this.skylight.groundColor.copy(this.skylight.color).multiplyScalar(0.5);
-    this.skylight.intensity = 0.8 * Math.PI;
+    this.skylight.intensity = 1.1 * Math.PI;
     this.debris.setLight(0.15 + 0.85 * day);
   }
 

@@ -16,7 +16,6 @@ const WINDOW = { width: 960, height: 540 };
 /** Visits until the first picture, metres per second and seconds of flight, and digs. */
 const [VISITS, SPEED, FLIGHT_S, DIGS] = [5, 30, 30, 60];
 
-const drawn = () => (seen.draws = true);
 const round = (value, digits = 1) => Number(value.toFixed(digits));
 const percentile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))];
 const put = (id, value, note) => console.log(JSON.stringify({ id, value, note }));
@@ -94,20 +93,17 @@ function fly({ speed, seconds }) {
   });
 }
 
-/** Script of the main thread by frame, while the world streams in. */
+/**
+ * Script of the main thread by frame, while the world streams in. Calls that draw do nothing: with them, a
+ * frame takes seconds, and is given the meshes of seconds.
+ */
 async function flight() {
-  const result = {};
-  for (const script of [drawn, () => {}]) {
-    const one = await visit("/?world=hills-7#0,140,0,0,-15", { script });
-    result[script === drawn ? "drawn" : "undrawn"] = await one.get(fly, { speed: SPEED, seconds: FLIGHT_S });
-    await one.leave();
-  }
-  const { script, whole, triangles } = result.drawn;
-  const [p50, p95] = [percentile(script, 0.5), percentile(script, 0.95)];
-  const undrawn = result.undrawn;
-  put("page_frame_js_ms", round(p95, 2), `p50 ${round(p50)}; ${script.length} frames of ${round(percentile(whole, 0.5))} ms ` +
-    `in ${FLIGHT_S} s, ${round(triangles / 1e6)} million triangles; without drawing p95 ` +
-    `${round(percentile(undrawn.script, 0.95), 2)} in ${undrawn.script.length} frames`);
+  const one = await visit("/?world=hills-7#0,140,0,0,-15");
+  const { script, whole, triangles } = await one.get(fly, { speed: SPEED, seconds: FLIGHT_S });
+  await one.leave();
+  const [p50, p99] = [percentile(script, 0.5), percentile(script, 0.99)];
+  put("page_frame_js_ms", round(percentile(script, 0.95), 2), `p50 ${round(p50, 2)}, p99 ${round(p99)}; ${script.length} frames ` +
+    `of ${round(percentile(whole, 0.5))} ms in ${FLIGHT_S} s, ${round(triangles / 1e6)} million triangles; without drawing`);
 }
 
 /** Runs in a page before its scripts: notes clicks and swaps. */
@@ -136,6 +132,16 @@ function rests() {
   return seen.frame.stats.settled && seen.frame.stats.pending === 0 && timeOrigin + performance.now() - last > 1200;
 }
 
+/** Where one stands 15 m above the ground at x and z, which is looked at from above. */
+async function above(one, x, z) {
+  for (const y of [70, 20, 120]) {
+    await one.goTo(x, y, z, 0, -89);
+    const ground = await one.get(() => seen.frame.aim?.point[1]);
+    if (ground !== undefined) return ground + 15;
+  }
+  throw new Error(`no ground at ${x}, ${z}`);
+}
+
 /** From clicks of one visitor until the meshes are in the scenes of both. */
 async function edits() {
   const settings = { ...SETTINGS, view: 1000 };
@@ -145,8 +151,9 @@ async function edits() {
   const [self, other] = [[], []];
   for (let dig = 0; dig < DIGS; dig++) {
     const [x, z] = [24 * (dig % 8), 24 * Math.floor(dig / 8)];
+    const y = await above(one, x, z);
     for (const visitor of [one, two]) {
-      await visitor.goTo(x, 70, z, 0, -89);
+      await visitor.goTo(x, y, z, 0, -89);
       await visitor.until("the meshes rest", rests);
     }
     const [ax, ay, az] = await one.get(() => seen.frame.aim.point);
