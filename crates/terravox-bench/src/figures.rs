@@ -46,11 +46,13 @@ pub enum Area {
     Trust,
     /// Replication.
     Net,
+    /// The page in a browser: measured by `scripts/web-figures`, reported here.
+    Page,
 }
 
 impl Area {
-    /// All areas, in the order in which they run.
-    pub const ALL: [Area; 12] = [
+    /// All areas that this program measures, in the order in which they run.
+    pub const MEASURED: [Area; 12] = [
         Area::Storage,
         Area::Mesh,
         Area::Collide,
@@ -80,6 +82,7 @@ impl Area {
             Area::Front => "front",
             Area::Trust => "trust",
             Area::Net => "net",
+            Area::Page => "page",
         }
     }
 }
@@ -112,7 +115,8 @@ const fn figure(
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
     use Area::{
-        Bodies, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Particles, Storage, Trust,
+        Bodies, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Page, Particles, Storage,
+        Trust,
     };
     use Bound::{AtLeast, AtMost};
     &[
@@ -245,6 +249,14 @@ pub const FIGURES: &[Figure] = {
         figure(Net, "edit_to_other_guest_ms", "ms", AtMost(50.0), Some(10.0)),
         figure(Net, "idle_tick_us", "µs", AtMost(500.0), Some(50.0)),
         figure(Net, "host_kib_per_guest", "KiB", AtMost(512.0), Some(64.0)),
+        figure(Page, "page_kib", "KiB", AtMost(1024.0), Some(640.0)),
+        figure(Page, "page_first_picture_s", "s", AtMost(4.0), Some(1.5)),
+        figure(Page, "page_frame_js_ms", "ms", AtMost(6.0), Some(2.0)),
+        figure(Page, "wasm_mesh_vs_native", "×", AtMost(2.2), Some(1.5)),
+        figure(Page, "edit_seen_self_ms", "ms", AtMost(60.0), Some(25.0)),
+        figure(Page, "edit_seen_other_ms", "ms", AtMost(150.0), Some(60.0)),
+        figure(Page, "page_memory_growth", "×", AtMost(1.1), Some(1.0)),
+        figure(Page, "wasm_digest_differences", "worlds", AtMost(0.0), None),
     ]
 };
 

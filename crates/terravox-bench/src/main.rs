@@ -14,6 +14,7 @@ mod markdown;
 mod mesh;
 mod net;
 mod octree;
+mod page;
 mod particles;
 mod report;
 mod storage;
@@ -32,6 +33,7 @@ const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench lod|octree|front|trust|net --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench trust --full
+       terravox-bench page --values FILE [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
 AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, trust,
@@ -46,6 +48,7 @@ Prints all tables.
                      docs/benchmarks.md; with --only, just the lines that were measured
   --full             as many damaged worlds and kills as were asked for once, in an hour or so
   --details FILE     write the tables behind the figures as Markdown
+  --values FILE      the figures of the page as scripts/web-figures measured them; not in all
 Real places are read from ../shared/data, or from TERRAVOX_REAL_DATA.
 soak runs bodies on terrain that is edited at random for N seconds of simulated time (default
 60) and exits with 1 if any body is lost or wakes late. A seed (default 9) repeats a run.
@@ -64,6 +67,8 @@ struct Request {
     only: Option<String>,
     /// Whether areas that count failures try as much as they can.
     is_full: bool,
+    /// What a browser has measured.
+    values: Option<PathBuf>,
 }
 
 /// Returns the parts of an area that can be measured by themselves.
@@ -130,17 +135,19 @@ fn soak(arguments: &[String]) -> ExitCode {
 
 fn parse(arguments: &[String]) -> Result<Request, String> {
     let (mut areas, mut only, mut is_full) = (Vec::new(), None, false);
-    let [mut json, mut update, mut details] = [const { None }; 3];
+    let [mut json, mut update, mut details, mut values] = [const { None }; 4];
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
-            "all" => areas.extend(Area::ALL),
+            "all" => areas.extend(Area::MEASURED),
+            "page" => areas.push(Area::Page),
             "--full" => is_full = true,
-            "--json" | "--update" | "--details" => {
+            "--json" | "--update" | "--details" | "--values" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
                 let target = match argument.as_str() {
                     "--json" => &mut json,
                     "--update" => &mut update,
+                    "--values" => &mut values,
                     _ => &mut details,
                 };
                 *target = Some(PathBuf::from(file));
@@ -148,7 +155,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             "--only" => {
                 only = Some(rest.next().ok_or("--only needs the name of a part")?.clone());
             }
-            other => match Area::ALL.into_iter().find(|area| area.name() == other) {
+            other => match Area::MEASURED.into_iter().find(|area| area.name() == other) {
                 Some(area) => areas.push(area),
                 None => return Err(format!("unknown argument {other:?}")),
             },
@@ -157,6 +164,9 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     areas.dedup();
     if areas.is_empty() {
         return Err("no area given".to_string());
+    }
+    if values.is_some() != areas.contains(&Area::Page) {
+        return Err("page needs --values, and nothing else does".to_string());
     }
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
@@ -169,7 +179,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
             return Err(format!("--only takes one of {}", names.join(", ")));
         }
     }
-    Ok(Request { areas, json, update, details, only, is_full })
+    Ok(Request { areas, json, update, details, only, is_full, values })
 }
 
 fn run(request: &Request) -> Result<(), String> {
@@ -192,6 +202,7 @@ fn run(request: &Request) -> Result<(), String> {
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
+            Area::Page => report_page(request, &mut report)?,
         }
         print!("\n{}", report.text());
         reports.push(report);
@@ -219,6 +230,14 @@ fn run(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
+/// Reads what a browser has measured.
+fn report_page(request: &Request, report: &mut AreaReport) -> Result<(), String> {
+    let Some(path) = &request.values else { return Ok(()) };
+    let error = |what: String| format!("{}: {what}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|e| error(e.to_string()))?;
+    page::report(&text, report).map_err(error)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,13 +255,15 @@ mod tests {
         assert_eq!((request.json, request.update), (None, Some("doc.md".into())));
         let request = parse(&words("edit --details tables.md")).unwrap();
         assert_eq!(request.details, Some("tables.md".into()));
-        assert_eq!(parse(&words("all")).unwrap().areas, Area::ALL);
+        assert_eq!(parse(&words("all")).unwrap().areas, Area::MEASURED);
+        assert_eq!(parse(&words("page --values v")).unwrap().values, Some("v".into()));
     }
 
     #[test]
     fn unknown_arguments_are_named() {
         assert_eq!(parse(&words("mesh --jsn x")), Err("unknown argument \"--jsn\"".to_string()));
         assert!(parse(&words("mesh --json")).is_err());
+        assert!(parse(&words("page")).is_err() && parse(&words("mesh --values v")).is_err());
         assert!(parse(&words("octree --only fly")).is_err());
         assert!(parse(&words("mesh --only speed")).is_err());
         assert!(parse(&words("octree --only simplify")).is_ok());

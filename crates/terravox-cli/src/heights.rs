@@ -33,9 +33,6 @@ const PIECE_CHUNKS: u64 = 1 << 14;
 /// Most chunks of a streamed world, within its bounds. They take minutes.
 const MAX_STREAMED_CHUNKS: u64 = 1 << 22;
 
-/// Height of the land by default, as a share of the width of the map.
-const HEIGHT_TO_WIDTH: f64 = 1.0 / 8.0;
-
 /// The format of a heightmap file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeightmapFormat {
@@ -247,12 +244,9 @@ fn in_voxels(heights: &Heights, options: &HeightmapArgs, voxel: f64) -> Heightma
     let defaults = HeightmapOptions::default();
     let voxels_per_sample = options.scale.map_or(1.0, |scale| scale / voxel);
     let [low, high] = heights.range().map(f64::from);
-    let width = heights.size()[0].min(heights.size()[1]) as f64 * voxels_per_sample;
-    let default_height = width * HEIGHT_TO_WIDTH / (high - low).max(1e-9);
     let height_voxels = match options.vertical_scale {
         Some(height) => height / voxel,
-        None if high > low => default_height,
-        None => defaults.height_voxels,
+        None => HeightmapOptions::natural_height_voxels(heights, voxels_per_sample),
     };
     let sea_level = options.sea_level.map(|sea| sea / voxel);
     HeightmapOptions {

@@ -11,20 +11,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use terravox::voxel::{GridOptions, LIMIT, VoxelGrid};
-use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata, STUDS_PER_VOXEL};
+use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, WorldInfo};
 
 /// Limit of imported files, bytes.
 const MAX_IMPORT_BYTES: u64 = 2 << 30;
-
-/// Edge of a stud in metres.
-const STUD_M: f64 = 0.28;
-
-/// Edge of a Roblox voxel in metres.
-const ROBLOX_VOXEL_M: f64 = STUDS_PER_VOXEL as f64 * STUD_M;
-
-/// Key, in the world file, of the metadata of a Roblox file.
-const ROBLOX_EXTRA: &str = "roblox";
 
 /// Extension of world files.
 pub const WORLD_EXTENSION: &str = "tvx";
@@ -210,7 +201,7 @@ fn load(path: &Path, reading: ReadArgs, file_bytes: u64, console: &Console) -> C
         }
         notes.push(format!("left out {count} damaged parts; the first: {first}"));
     }
-    let extra = store.extra(ROBLOX_EXTRA).map_err(store_failure)?;
+    let extra = store.extra(RobloxMetadata::EXTRA_NAME).map_err(store_failure)?;
     let roblox = extra.map(|bytes| RobloxMetadata::from_bytes(&bytes)).transpose();
     Ok(World {
         grid: loaded.grid,
@@ -237,7 +228,7 @@ fn import_roblox(
     let imported = roblox::import_with_progress(bytes, &import, &mut budget, &mut grid, progress)
         .map_err(|error| Failure::of(path, explain_roblox(&error, options)))?;
     let info = WorldInfo {
-        voxel_size_m: options.voxel_size.unwrap_or(ROBLOX_VOXEL_M),
+        voxel_size_m: options.voxel_size.unwrap_or(roblox::VOXEL_M),
         materials: grid.materials().clone(),
         ..WorldInfo::default()
     };
@@ -276,7 +267,7 @@ impl World {
         written.map_err(store_failure)?;
         if self.roblox != RobloxMetadata::default() {
             let bytes = self.roblox.to_bytes();
-            draft.set_extra(ROBLOX_EXTRA, Some(&bytes)).map_err(store_failure)?;
+            draft.set_extra(RobloxMetadata::EXTRA_NAME, Some(&bytes)).map_err(store_failure)?;
         }
         drop(draft.finish().map_err(store_failure)?);
         let metadata = fs::metadata(path);

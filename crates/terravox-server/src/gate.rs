@@ -17,6 +17,8 @@ pub(crate) struct Gate {
     pub access: AccessList,
     pub patience: Duration,
     pub backup_folder: PathBuf,
+    /// Whether there are bodies that fall: loose pieces, and what guests throw.
+    pub pieces_fall: bool,
     pub max_connections: usize,
     pub max_per_address: usize,
     pub counts: ConnectionCounts,

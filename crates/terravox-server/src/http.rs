@@ -9,12 +9,13 @@ use crate::request_checks::{
     Refusal, check_administrator, check_origin, check_reader, refusal, world,
 };
 use crate::world::RunningWorld;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Path, State};
 use axum::http::header::CONNECTION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::map_response;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use futures_util::{SinkExt, StreamExt};
@@ -33,6 +34,9 @@ use tracing::{info, warn};
 
 /// Most bytes of the head of a request.
 const MAX_HEAD: usize = 16 << 10;
+
+/// The header that says whether guests may throw things.
+const THROWS: &str = "terravox-throws";
 
 /// Sent to connections beyond the limit.
 const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\n\
@@ -92,10 +96,10 @@ async fn end_connection(mut response: Response) -> Response {
     response
 }
 
-/// Whether all worlds are served.
-async fn health(State(gate): State<Arc<Gate>>) -> Result<&'static str, Refusal> {
+/// Whether all worlds are served. A header tells the page whether guests may throw things.
+async fn health(State(gate): State<Arc<Gate>>) -> Result<impl IntoResponse, Refusal> {
     match gate.worlds.iter().find(|world| world.has_stopped()) {
-        None => Ok("ok\n"),
+        None => Ok(([(THROWS, if gate.pieces_fall { "yes" } else { "no" })], "ok\n")),
         Some(world) => {
             let what = format!("the world {} has stopped; the log says why", world.name);
             Err(refusal(StatusCode::SERVICE_UNAVAILABLE, what))
@@ -108,10 +112,15 @@ async fn link_to(
     name: Option<Path<String>>,
     Extension(pass): Extension<Arc<Pass>>,
     headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     check_origin(&headers, gate.access.is_open())?;
+    // Before the upgrade: a browser that is refused it asks again without one, to learn why.
     let world = world(&gate, name)?;
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return Ok(rejection.into_response()),
+    };
     // Responses to pings wait in that buffer while the peer does not read.
     let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
     let upgrade = upgrade.max_message_size(Guest::MAX_UNIT).max_frame_size(Guest::MAX_UNIT);

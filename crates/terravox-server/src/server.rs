@@ -81,6 +81,7 @@ impl Server {
             access: options.access,
             patience: options.patience,
             backup_folder: options.backup_folder,
+            pieces_fall: options.pieces_fall,
             max_connections: options.max_connections,
             max_per_address: options.max_connections_per_address,
             counts: ConnectionCounts::default(),

@@ -13,8 +13,7 @@ use terravox::math::Aabb;
 use terravox::mesh::{PackedIndices, PackedSurface, Surface};
 use terravox::replicate::SharedBodyKind;
 use terravox::terrain::{Budget, Terrain};
-use terravox::voxel::Region;
-use terravox_store::MemoryDisk;
+use terravox::voxel::{MipBlock, Region};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -31,15 +30,32 @@ pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
 }
 
-/// Checks that bytes are a world that [`WebWorld::stored`] opens, and says why not if they are not.
+/// Makes a world of a file: a world, a Roblox place or a heightmap; says why if it is none.
 #[wasm_bindgen]
-pub fn check_world(name: &str, bytes: Vec<u8>) -> Result<(), JsError> {
-    if bytes.is_empty() {
-        return Err(JsError::new(&format!("{name}: the file is empty")));
+pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<Imported, JsError> {
+    crate::import_world(name, bytes).map(Imported).map_err(|e| JsError::new(&e))
+}
+
+/// A file as a world.
+#[wasm_bindgen]
+pub struct Imported(crate::ImportedWorld);
+
+#[wasm_bindgen]
+impl Imported {
+    /// The bytes of a `.tvx` file.
+    pub fn bytes(&self) -> Uint8Array {
+        Uint8Array::from(self.0.bytes.as_slice())
     }
-    let disk = Arc::new(MemoryDisk::from(bytes));
-    let checked = World::stored(disk, name, 0, options(100.0, 1.0));
-    checked.map(drop).map_err(|e| JsError::new(&e))
+
+    /// A point above its ground, metres; empty for what was a world before.
+    pub fn start(&self) -> Vec<f64> {
+        self.0.start_m.map(Vec::from).unwrap_or_default()
+    }
+
+    /// Notes for the user, a line each.
+    pub fn notes(&self) -> Vec<String> {
+        self.0.notes.clone()
+    }
 }
 
 /// A world, and the player in it.
@@ -56,8 +72,8 @@ fn micros(now_ms: f64) -> u64 {
 }
 
 fn options(view_m: f64, detail: f32) -> WorldOptions {
-    // What a browser draws with room to spare.
-    let max_triangles = 1_500_000;
+    // What a browser still draws.
+    let max_triangles = 2_500_000;
     let lod =
         LodOptions { morph: true, detail: detail.max(1.0), max_triangles, ..Default::default() };
     WorldOptions { view_m, lod, clock: Some(performance_now) }
@@ -103,6 +119,12 @@ impl WebWorld {
     pub fn bytes(&self) -> Result<Option<Uint8Array>, JsError> {
         let bytes = self.world.to_bytes().map_err(|e| JsError::new(&e))?;
         Ok(bytes.map(|bytes| Uint8Array::from(bytes.as_slice())))
+    }
+
+    /// What is shown, as the bytes of a `.glb` file.
+    pub fn glb(&self) -> Result<Uint8Array, JsError> {
+        let bytes = self.world.to_glb().map_err(|e| JsError::new(&e))?;
+        Ok(Uint8Array::from(bytes.as_slice()))
     }
 
     fn new(world: World) -> WebWorld {
@@ -174,12 +196,18 @@ impl WebWorld {
         }
     }
 
-    /// Applies an operation: an `EditOp` as JSON, in metres.
-    pub fn edit(&mut self, operation: &str) -> Result<(), JsError> {
+    /// Applies an operation: an `EditOp` as JSON, in metres. Returns the voxels that it may change, from
+    /// the lowest to one past the highest.
+    pub fn edit(&mut self, operation: &str) -> Result<Vec<i32>, JsError> {
         let op: EditOp = serde_json::from_str(operation)?;
         let done = self.world.edit(&op);
+        self.edited(done)
+    }
+
+    fn edited(&mut self, done: Result<Region, String>) -> Result<Vec<i32>, JsError> {
         self.swaps.extend(self.world.mesh_swaps());
-        done.map_err(|e| JsError::new(&e))
+        let Region { min, max } = done.map_err(|e| JsError::new(&e))?;
+        Ok([min.to_array(), max.to_array()].concat())
     }
 
     /// Copies the voxels of a box, from the lowest to one past the highest; returns their meshes.
@@ -192,10 +220,10 @@ impl WebWorld {
     }
 
     /// Pastes what was copied last with its lowest voxel at a point, turned about the vertical axis.
-    pub fn paste(&mut self, x: i32, y: i32, z: i32, turns: u8) -> Result<(), JsError> {
+    /// Returns the voxels that it may change, as [`WebWorld::edit`].
+    pub fn paste(&mut self, x: i32, y: i32, z: i32, turns: u8) -> Result<Vec<i32>, JsError> {
         let done = self.world.paste([x, y, z].into(), turns);
-        self.swaps.extend(self.world.mesh_swaps());
-        done.map_err(|e| JsError::new(&e))
+        self.edited(done)
     }
 
     /// Tells the game at the server something.
@@ -262,7 +290,7 @@ impl WebWorld {
     pub fn next_swap(&mut self) -> Option<Swap> {
         let swap = self.swaps.pop_front()?;
         Some(Swap {
-            removed: swap.removed.iter().map(ToString::to_string).collect(),
+            removed: swap.removed,
             added: swap.added.into(),
             packed: PackedSurface::default(),
         })
@@ -297,7 +325,7 @@ impl WebWorld {
         let body = self.world.loose(found.1)?;
         let shown = |mesh: terravox::mesh::BlockMesh| {
             let pos = mesh.block.min.coarser(5);
-            let block = terravox::voxel::MipBlock { mip: 0, pos };
+            let block = MipBlock { mip: 0, pos };
             ShownMesh { block, mip: 0, mesh: mesh.into() }
         };
         let added = body.meshes.into_iter().map(shown).collect();
@@ -354,7 +382,7 @@ impl WebWorld {
 /// What changed of the meshes that are shown: all of it belongs into one frame.
 #[wasm_bindgen]
 pub struct Swap {
-    removed: Vec<String>,
+    removed: Vec<MipBlock>,
     added: VecDeque<ShownMesh>,
     packed: PackedSurface,
 }
@@ -363,7 +391,16 @@ pub struct Swap {
 impl Swap {
     /// Keys of meshes that are shown no more.
     pub fn removed(&self) -> Vec<String> {
-        self.removed.clone()
+        self.removed.iter().map(ToString::to_string).collect()
+    }
+
+    /// Whether it may show a change of voxels, from the lowest to one past the highest.
+    pub fn touches(&self, region: &[i32]) -> bool {
+        let &[ax, ay, az, bx, by, bz] = region else { return false };
+        let changed = Region::new([ax, ay, az], [bx, by, bz]);
+        let added = self.added.iter().map(|shown| shown.block);
+        let mut blocks = added.chain(self.removed.iter().copied());
+        blocks.any(|block| !block.voxels().grow(1).intersect(changed).is_empty())
     }
 
     /// The next mesh that is shown now.

@@ -12,8 +12,9 @@ use terravox_store::{BadPart, Disk, Generator, MemoryDisk, Store, StoreError, Wo
 /// Undo history of the one guest.
 const HISTORY_BYTES: usize = 32 << 20;
 
-/// Bytes at the start of a world that its header lies in.
-const HEADER_BYTES: usize = 16 << 10;
+/// Bytes at the start of a file that are written last: with all else in place, they make it a world. A
+/// sector, which disks write whole or not at all.
+const START_BYTES: usize = 512;
 
 /// A stored world, and the host that decides about its edits.
 pub struct OwnHost {
@@ -103,11 +104,7 @@ impl OwnHost {
     pub fn to_bytes(&self) -> Result<Vec<u8>, StoreError> {
         let disk = Arc::new(MemoryDisk::from(self.stored_bytes()?));
         if !self.is_saved() {
-            let copy = Store::open_on(disk.clone(), self.store.path())?;
-            let unsaved = UnsavedChanges::from(self.grid.unsaved());
-            let hills = self.hills.as_ref();
-            let generated = |request: &mut FillRequest<'_>| fill_ground(hills, request);
-            copy.save(&unsaved, |request| copy.fill(request, generated))?;
+            self.save_to(&Store::open_on(disk.clone(), self.store.path())?)?;
         }
         Ok(disk.to_bytes())
     }
@@ -123,12 +120,18 @@ impl OwnHost {
 
     /// Stores all edits.
     pub fn save(&mut self) -> Result<(), StoreError> {
+        let saved = self.save_to(&self.store)?;
+        self.grid.mark_saved(&saved.chunks);
+        Ok(())
+    }
+
+    /// Writes the edits that are not stored yet into a store of this world; returns them.
+    fn save_to(&self, store: &Store) -> Result<UnsavedChanges, StoreError> {
         let unsaved = UnsavedChanges::from(self.grid.unsaved());
         let hills = self.hills.as_ref();
         let generated = |request: &mut FillRequest<'_>| fill_ground(hills, request);
-        self.store.save(&unsaved, |request| self.store.fill(request, generated))?;
-        self.grid.mark_saved(&unsaved.chunks);
-        Ok(())
+        store.save(&unsaved, |request| store.fill(request, generated))?;
+        Ok(unsaved)
     }
 }
 
@@ -136,7 +139,7 @@ impl OwnHost {
 fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, StoreError> {
     let io_error = |doing| move |source| StoreError::Io { path: name.into(), doing, source };
     let length = disk.length().map_err(io_error("open"))?;
-    let mut start = vec![0; HEADER_BYTES.min(length as usize)];
+    let mut start = vec![0; START_BYTES.min(length as usize)];
     disk.read_at(0, &mut start).map_err(io_error("open"))?;
     if start.iter().all(|byte| *byte == 0) {
         create(&*disk, seed).map_err(io_error("create the world"))?;
@@ -144,16 +147,16 @@ fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, S
     Store::open_on(disk, name)
 }
 
-/// Writes a new world, its header last: one that is interrupted leaves zeros at the start.
+/// Writes a new world, its start last: one that is interrupted leaves zeros there.
 fn create(disk: &dyn Disk, seed: u64) -> io::Result<()> {
     let new = Arc::new(MemoryDisk::default());
     let info = WorldInfo::growing(Default::default(), Generator::hills(seed));
     Store::create_on(new.clone(), "a new world", &info).map_err(io::Error::other)?;
     let bytes = new.to_bytes();
-    let (header, data) = bytes.split_at(HEADER_BYTES.min(bytes.len()));
-    disk.write_at(header.len() as u64, data)?;
+    let (start, rest) = bytes.split_at(START_BYTES.min(bytes.len()));
+    disk.write_at(start.len() as u64, rest)?;
     disk.sync()?;
-    disk.write_at(0, header)?;
+    disk.write_at(0, start)?;
     disk.sync()
 }
 

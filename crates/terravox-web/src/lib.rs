@@ -24,6 +24,7 @@
 mod bindings;
 mod clipboard;
 mod host;
+mod import;
 mod opfs;
 mod player;
 mod world;
@@ -32,5 +33,6 @@ mod world;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use import::{ImportedWorld, import_world};
 pub use player::{Player, Steering};
 pub use world::{News, World, WorldOptions};

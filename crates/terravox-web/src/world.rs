@@ -10,7 +10,9 @@ use terravox::generate::Hills;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
 use terravox::replicate::{Guest, GuestEvent, Interest, LinkKind, SharedBody};
 use terravox::terrain::{Budget, Clock, FillRequest, RayHit, Terrain, TerrainOptions, Viewer};
-use terravox::voxel::{Region, VoxelPos};
+use terravox::voxel::{MAX_MIP, MipBlock, Region, VoxelPos};
+use terravox_io::gltf::{GlbBlock, GlbOptions, GlbWriter};
+use terravox_io::tiles::ExportFrame;
 use terravox_store::{Disk, MemoryDisk};
 
 /// Most news that wait to be taken.
@@ -21,7 +23,7 @@ const MAX_NEWS: usize = 64;
 pub struct WorldOptions {
     /// View distance, metres.
     pub view_m: f64,
-    /// Level of detail.
+    /// Level of detail. Of [`LodOptions::max_mip`], as much is used as the view distance needs.
     pub lod: LodOptions,
     /// A clock for [`Budget::Millis`], where the target has none.
     pub clock: Option<Clock>,
@@ -181,7 +183,7 @@ impl World {
         let Some(terrain) = &mut self.terrain else { return Ok(()) };
         let placement = terrain.placement();
         let view_voxels = self.options.view_m / placement.voxel_size_m;
-        let interest = Interest::for_lod(&self.options.lod, view_voxels);
+        let interest = Interest::for_lod(terrain.lod().options(), view_voxels);
         self.guest.watch(&[placement.voxel_from_world(eye_m)], &interest);
         let viewer = Viewer { position_m: eye_m, distance_m: self.options.view_m };
         let guest = &self.guest;
@@ -226,10 +228,13 @@ impl World {
             terrain.placement() == placement && terrain.grid().materials() == grid.materials()
         });
         if !is_same {
+            let mut lod = self.options.lod.clone();
+            let view_voxels = self.options.view_m / placement.voxel_size_m;
+            lod.max_mip = lod.max_mip.min(coarsest_mip(view_voxels, lod.detail));
             self.terrain = Some(Terrain::new(TerrainOptions {
                 placement,
                 materials: grid.materials().clone(),
-                lod: self.options.lod.clone(),
+                lod,
                 clock: self.options.clock,
                 ..TerrainOptions::default()
             }));
@@ -246,17 +251,42 @@ impl World {
         self.terrain.as_mut().map(|terrain| terrain.mesh_swaps().collect()).unwrap_or_default()
     }
 
-    /// Edits the world: the operation, in metres, is shown at once and sent to the host.
+    /// What is shown, at its levels of detail and with the colours of its materials, as the bytes of a
+    /// `.glb` file; lengths are metres, and the origin is voxel (0, 0, 0).
+    ///
+    /// # Errors
+    /// If there is nothing yet, or it would have more than 4 GiB.
+    pub fn to_glb(&self) -> Result<Vec<u8>, String> {
+        let terrain = self.terrain.as_ref().ok_or("the world is not here yet")?;
+        let voxel_size_m = terrain.placement().voxel_size_m;
+        let frame = ExportFrame { voxel_size_m, ..ExportFrame::default() };
+        let options = GlbOptions { frame, ..GlbOptions::default() };
+        let mut writer = GlbWriter::new(options, terrain.grid().materials());
+        let lod = terrain.lod();
+        for mip in 0..=lod.options().max_mip {
+            let of_mip = lod.meshed_blocks().into_iter().filter(|block| block.mip == mip);
+            let meshes = of_mip.filter_map(|block| lod.mesh(block));
+            let blocks = meshes.map(|mesh| GlbBlock { mesh, mip, tint: None });
+            writer.add_blocks(&format!("level {mip}"), blocks).map_err(|e| e.to_string())?;
+        }
+        let mut bytes = Vec::new();
+        writer.finish(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+
+    /// Edits the world: the operation, in metres, is shown at once and sent to the host. Returns the
+    /// voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
-    pub fn edit(&mut self, op: &EditOp) -> Result<(), String> {
+    pub fn edit(&mut self, op: &EditOp) -> Result<Region, String> {
         let terrain = self.terrain.as_mut().ok_or("the world is not here yet")?;
         let op = terrain.placement().op_in_voxels(op);
+        let region = op.region().map_err(|error| error.to_string())?;
         self.guest.edit(&op).map_err(|error| error.to_string())?;
         let hills = &self.hills;
         self.guest.show(terrain, |request| fill_ground(hills.as_ref(), request));
-        Ok(())
+        Ok(region)
     }
 
     /// Asks the host to undo the last stroke of this player.
@@ -301,11 +331,11 @@ impl World {
     }
 
     /// Pastes what was copied last with its lowest voxel at `at`, after `turns` quarter turns about the
-    /// vertical axis.
+    /// vertical axis. Returns the voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
-    pub fn paste(&mut self, at: VoxelPos, turns: u8) -> Result<(), String> {
+    pub fn paste(&mut self, at: VoxelPos, turns: u8) -> Result<Region, String> {
         let op = self.clipboard.as_ref().map(|copied| copied.paste(at, turns));
         self.edit(&op.ok_or("nothing was copied yet")?)
     }
@@ -366,4 +396,11 @@ impl World {
         let terrain = self.terrain.as_ref().map_or(0, |terrain| terrain.grid().memory().total());
         self.guest.memory() + terrain
     }
+}
+
+/// The mip whose ring the end of a view lies in. Coarser blocks would reach far beyond it: they are shown
+/// whole, with all finer ones that lead to them.
+fn coarsest_mip(view_voxels: f64, detail: f32) -> u8 {
+    let edges = view_voxels / (f64::from(detail) * f64::from(MipBlock::EDGE));
+    edges.log2().ceil().clamp(0.0, f64::from(MAX_MIP)) as u8
 }

@@ -1,8 +1,12 @@
 //! Options of a heightmap world, and the rules for its materials.
 
 use super::error::HeightmapError;
+use super::heights::Heights;
 use super::limits::{GRID_LIMIT_VOXELS, MAX_EXTENT_VOXELS};
 use terravox::voxel::Kind;
+
+/// Height of the land by default, as a share of the width of the map.
+const HEIGHT_TO_WIDTH: f64 = 1.0 / 8.0;
 
 /// Options of a heightmap world. All lengths are in voxels.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +59,17 @@ impl Default for HeightmapOptions {
 impl HeightmapOptions {
     /// Most voxels of a world along x or z.
     pub const MAX_EXTENT_VOXELS: u64 = MAX_EXTENT_VOXELS;
+
+    /// Returns `height_voxels` with which the land is an eighth of its width high, whatever part of
+    /// the range the samples use; 64 if they are all equal.
+    pub fn natural_height_voxels(heights: &Heights, voxels_per_sample: f64) -> f64 {
+        let [low, high] = heights.range().map(f64::from);
+        if high <= low {
+            return HeightmapOptions::default().height_voxels;
+        }
+        let width = heights.size()[0].min(heights.size()[1]) as f64 * voxels_per_sample;
+        width * HEIGHT_TO_WIDTH / (high - low).max(1e-9)
+    }
 
     /// Refuses options out of range and materials of the wrong kind.
     pub(super) fn check(&self, kinds: &[Kind; 256]) -> Result<(), HeightmapError> {

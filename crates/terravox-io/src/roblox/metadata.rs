@@ -30,6 +30,9 @@ pub struct RobloxMetadata {
 }
 
 impl RobloxMetadata {
+    /// The name under which a world file has it, as extra data.
+    pub const EXTRA_NAME: &str = "roblox";
+
     /// Encodes the metadata, for a world file:
     ///
     /// ```text

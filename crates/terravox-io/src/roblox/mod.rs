@@ -39,7 +39,7 @@ pub use export::{ExportError, export};
 pub use import::{ImportOptions, RobloxImport, import, import_with_progress};
 pub use limits::MAX_CHUNK_COORDINATE;
 pub use metadata::RobloxMetadata;
-pub use smooth_grid::{STUDS_PER_VOXEL, SmoothGridReader, SmoothGridWriter};
+pub use smooth_grid::{STUDS_PER_VOXEL, SmoothGridReader, SmoothGridWriter, VOXEL_M};
 pub use terrain_instance::SkippedParts;
 
 #[cfg(test)]

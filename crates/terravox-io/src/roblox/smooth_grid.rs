@@ -24,6 +24,9 @@ use terravox::voxel::{ChunkPos, DenseBox, Kind};
 /// Edge of a voxel in studs, Roblox's unit of length.
 pub const STUDS_PER_VOXEL: f32 = 4.0;
 
+/// Edge of a voxel in metres: a stud has 28 cm.
+pub const VOXEL_M: f64 = STUDS_PER_VOXEL as f64 * 0.28;
+
 const VERSION: u8 = 1;
 const CHUNK_LOG2: u8 = 5;
 const HEADER_BYTES: usize = 2;

@@ -81,7 +81,7 @@ export class Controls {
     const commands: Record<string, [string, number]> = {
       KeyZ: ["undo", 1], KeyY: ["redo", 1], KeyQ: ["material", -1], KeyE: ["material", 1],
       BracketLeft: ["size", -1], BracketRight: ["size", 1], KeyO: ["overlay", 1], KeyT: ["time", 1],
-      KeyL: ["link", 1], Slash: ["help", 1], KeyH: ["help", 1], Tab: ["figures", 1],
+      KeyL: ["link", 1], Slash: ["help", 1], KeyH: ["help", 1], Tab: ["stats", 1],
       KeyR: ["turn", 1],
     };
     const digit = /^Digit(\d)$/.exec(event.code)?.[1];

@@ -7,12 +7,13 @@ const MOST = 512;
 const STROKE = 14;
 const LIFE_S = 0.9;
 
-/** Specks in the colour of the ground; positions are voxels from the origin of the frame. */
+/** Specks in the colour of the ground; positions are voxels from the drawing origin. */
 export class Debris {
   readonly points: THREE.Points;
   private velocity = new Float32Array(MOST * 3);
   private left = new Float32Array(MOST);
   private next = 0;
+  private light = 1;
 
   constructor() {
     const geometry = new THREE.BufferGeometry();
@@ -25,6 +26,11 @@ export class Debris {
     this.points.visible = false;
   }
 
+  /** Sets how bright specks are, 1 by day. */
+  setLight(light: number) {
+    this.light = light;
+  }
+
   /** Throws specks off a point of the ground. */
   burst(at: THREE.Vector3, normal: THREE.Vector3, colour: THREE.Color, voxel: number) {
     const [position, tint] = [this.array("position"), this.array("color")];
@@ -32,7 +38,7 @@ export class Debris {
       const speck = this.next++ % MOST;
       const spread = () => (Math.random() - 0.5) * 5;
       const off = [spread() + normal.x * 4, spread() + normal.y * 4 + 2, spread() + normal.z * 4];
-      const shade = 0.6 + 0.6 * Math.random();
+      const shade = this.light * (0.6 + 0.6 * Math.random());
       at.toArray(position, speck * 3);
       this.velocity.set(off.map((v) => v / voxel), speck * 3);
       tint.set([colour.r * shade, colour.g * shade, colour.b * shade], speck * 3);
@@ -60,7 +66,7 @@ export class Debris {
     this.points.visible = alive;
   }
 
-  /** Follows the origin of the frame. */
+  /** Follows the drawing origin. */
   shift(by: THREE.Vector3) {
     const position = this.array("position");
     for (let speck = 0; speck < MOST; speck++) {

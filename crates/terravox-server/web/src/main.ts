@@ -5,9 +5,17 @@ import { Controls } from "./controls";
 import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
 import { loadSettings, saveSettings } from "./settings";
 import { Graph } from "./graph";
-import { TOOLS, cubeAround, pasteAt } from "./tools";
+import { TOOLS, centreOf, cubeAround, operationOf, pasteAt } from "./tools";
 import { View } from "./view";
+import { addressOf, download, importFile, leaveNotes, listWorlds, newWorker, takeNotes, textOf } from "./worlds";
 
+/** How far the terrain reaches, in view distances: there, haze has hidden all but 3 % of it. */
+const TERRAIN_REACH = 2.5;
+/**
+ * Edges of a block within which it is split. In hills with caves that makes 1.5 million triangles, as many as
+ * modest graphics cards draw; with more, the budget of triangles would lower it again, by where one has been.
+ */
+const DETAIL = 1.5;
 /** Strokes a second while the button is held. */
 const STROKES = 8;
 /** Where a visit begins: over the ground, which is not known yet. */
@@ -34,28 +42,32 @@ let hour = Number(query.get("time") ?? 10);
 let lastStroke = 0;
 let lastFrame = performance.now();
 let stats: Stats | null = null;
-let showsFigures = query.has("figures");
+let showsStats = query.has("stats");
 /** What is shown over the ground: nothing, levels, borders of blocks, collision. */
 let overlay = 0;
 const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "lines: what bodies collide with"];
 let collisionAsked = 0;
 let hasServer = false;
 let isStatic = false;
+/** Whether the server lets fall what is thrown. */
+let letsThrow = false;
+/** The file of the world of one's own that is shown. */
+let ownName: string | null = null;
 /** Whether the worker has yet to answer a frame, and seconds that it was not told of. */
 let isAsked = false;
 let untold = 0;
 /** Size of what was copied, voxels, and quarter turns of the next paste. */
 let clip: [number, number, number] | null = null;
 let turns = 0;
-/** Largest file that is opened, MiB: it is checked beside the world that is shown. */
-const MOST_MIB = 128;
 /** Lines of news at one time. */
 const MOST_NEWS = 4;
 /** Speed of what is thrown, metres per second. */
 const THROW = 16;
-/** Milliseconds from clicks until the mesh was in the scene. */
+/** Milliseconds from clicks until the mesh was in the scene, and of this thread's scripts for each frame. */
 const seenAfter: number[] = [];
 const frameTimes: number[] = [];
+/** Milliseconds of messages since the last frame. */
+let messageTime = 0;
 
 function tell(message: ToWorker) {
   worker.postMessage(message);
@@ -101,6 +113,7 @@ async function isServed(): Promise<boolean> {
     const response = await fetch(new URL("healthz", location.href));
     const text = await response.text();
     const isOurs = /^(ok|.*stopped)/.test(text);
+    letsThrow = response.headers.get("terravox-throws") === "yes";
     isStatic = !isOurs && response.status < 500 && response.status !== 429;
     return isOurs;
   } catch {
@@ -161,16 +174,20 @@ function received(message: FromWorker) {
       return view.setCollision(at, message.corners, voxel);
     }
     case "file":
-      return download(message.name, message.bytes);
-    case "opened":
-      location.search = `?file=${encodeURIComponent(message.name)}`;
-      return;
+      return download(message.name, new Blob([message.bytes as Uint8Array<ArrayBuffer>]));
     case "news":
       return say(message.text.replace(/^refused: /, "Not done: "));
     case "lost":
-      if (message.final) joined = false;
-      return status(message.final ? `${message.text}. Reload the page to try again.` : `${message.text}; trying again …`);
+      return lost(message.text, message.final);
   }
+}
+
+function lost(text: string, isFinal: boolean) {
+  if (!isFinal) return status(`${text}; trying again …`);
+  joined = false;
+  const kept = ownName === null ? "" : " What is kept of it can be downloaded or deleted in the menu (?).";
+  status(`${text}. Reload the page to try again.${kept}`);
+  ownName = null;
 }
 
 /** A point in metres as voxels. */
@@ -178,17 +195,9 @@ function voxelsOf(point: ArrayLike<number>): THREE.Vector3 {
   return new THREE.Vector3(...[0, 1, 2].map((i) => (point[i]! - origin[i]!) / voxel));
 }
 
-function download(name: string, bytes: Uint8Array) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>]));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-}
-
-/** The tools that there are: some need a server. */
+/** The tools that there are. */
 function tools() {
-  return TOOLS.filter((one) => one.kind === "brush" || !one.needsServer || hasServer);
+  return TOOLS.filter((one) => one.kind === "brush" || !one.isThrown || (hasServer && letsThrow));
 }
 
 function nextOverlay() {
@@ -207,7 +216,7 @@ function command(name: string, by: number) {
   if (name === "material") cycleMaterial(by);
   if (name === "overlay") nextOverlay();
   if (name === "time") view.setTime((hour = (hour + 1.5) % 24));
-  if (name === "figures") showsFigures = !showsFigures;
+  if (name === "stats") showsStats = !showsStats;
   if (name === "help") openHelp();
   if (name === "link") copyLink();
   showTools();
@@ -275,6 +284,7 @@ function openHelp() {
   (byId("distance") as HTMLSelectElement).value = String(settings.view);
   (byId("scale") as HTMLSelectElement).value = String(settings.scale);
   (byId("shadows") as HTMLInputElement).checked = settings.shadows;
+  void listWorlds(byId("kept"), ownName, say);
   (byId("help") as HTMLDialogElement).showModal();
 }
 
@@ -309,12 +319,11 @@ function act(kind: string, direction: THREE.Vector3, now: number) {
 function showTool() {
   const one = TOOLS[tool]!;
   const centre = aim && voxelsOf(aim.point).toArray();
-  const at = one.kind === "brush" && aim ? one.centre(aim, radius) : null;
+  const at = one.kind === "brush" && aim ? centreOf(one, aim, radius) : null;
   const colour = one.kind === "brush" ? one.colour : ([1, 1, 1] as [number, number, number]);
   view.setBrush(at && voxelsOf(at).sub(view.terrain.origin), radius / voxel, colour);
   const cube = centre && (one.kind === "copy" || one.kind === "cut") ? cubeAround(centre, radius / voxel) : null;
   const paste = centre && one.kind === "paste" && clip ? pasteAt(centre, clip, turns) : null;
-  // What is pasted may lie in the ground, where its box still shows.
   const [sx, sy, sz] = clip ?? [0, 0, 0];
   const size = turns % 2 === 0 ? [sx, sy, sz] : [sz, sy, sx];
   if (paste) view.setBox(paste, paste.map((low, i) => low + size[i]!));
@@ -330,16 +339,16 @@ function useTool(direction: THREE.Vector3, now: number) {
   const isDue = controls.using && now - lastStroke >= 1000 / STROKES;
   if (!aim || !(isClick || isDue)) return;
   lastStroke = now;
-  tell({ type: "edit", op: one.op(aim, radius, material), at: now });
+  tell({ type: "edit", op: operationOf(one, aim, radius, material), at: now });
   const struck = one.usesMaterial ? material : aim.material;
   const colour = materials[struck]?.colour ?? [120, 110, 100];
   view.burst(voxelsOf(aim.point), new THREE.Vector3(...aim.normal), colour, voxel);
 }
 
-function showFigures(seconds: number) {
+function showStats(seconds: number) {
   const { triangles, count } = view.terrain;
   const kib = (bytes: number) => `${(bytes / 1024).toFixed(0)} KiB`;
-  byId("figures").textContent = showsFigures && stats
+  byId("stats").textContent = showsStats && stats
     ? `${(1 / seconds).toFixed(0)} frames/s   ${view.millis.toFixed(1)} ms here, ${stats.longest.toFixed(0)} ms in the worker\n` +
       `${(triangles / 1000).toFixed(0)} k triangles, ${count} meshes   ${kib(stats.received)} in, ${kib(stats.sent)} out\n` +
       `${(stats.cells / 1048576).toFixed(0)} MiB of cells, ${(stats.memory / 1048576).toFixed(0)} MiB in the worker\n` +
@@ -369,11 +378,12 @@ function frame(now: number) {
     tell({ type: "collision" });
   }
   view.draw(voxelsOf(eye), now / 1000, seconds, voxel);
-  frameTimes.push(performance.now() - start);
-  frameTimes.splice(0, frameTimes.length - 600);
-  showFigures(seconds);
+  showStats(seconds);
   graph.note(seconds * 1000, stats?.received ?? 0);
-  graph.draw(showsFigures);
+  graph.draw(showsStats);
+  frameTimes.push(performance.now() - start + messageTime);
+  frameTimes.splice(0, frameTimes.length - 600);
+  messageTime = 0;
 }
 
 /** A whole number that a double holds, whatever was typed. */
@@ -391,11 +401,15 @@ async function dropped(event: DragEvent) {
   event.preventDefault();
   const file = event.dataTransfer?.files[0];
   if (!file) return;
-  if (hasServer) return say("A file can be opened in a world of one's own: add ?seed=7 to the address.");
-  const mib = Math.ceil(file.size / 2 ** 20);
-  if (mib > MOST_MIB) return say(`${file.name} has ${mib} MiB; this page opens up to ${MOST_MIB} MiB.`);
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  worker.postMessage({ type: "open", name: file.name, bytes } satisfies ToWorker, [bytes.buffer]);
+  say(`Opening ${file.name} …`);
+  try {
+    const { name, start, notes } = await importFile(file);
+    if (hasServer) return say(`“${name}” is kept in this browser: open it from the menu (?).`);
+    leaveNotes(notes);
+    location.href = addressOf(name, start);
+  } catch (error) {
+    say(textOf(error));
+  }
 }
 
 function listen() {
@@ -411,6 +425,7 @@ function listen() {
   addEventListener("pagehide", () => tell({ type: "save" }));
   byId("menu").onclick = openHelp;
   byId("export").onclick = () => tell({ type: "export" });
+  byId("glb").onclick = () => tell({ type: "glb" });
   (byId("help") as HTMLDialogElement).addEventListener("close", takeSettings);
 }
 
@@ -420,13 +435,18 @@ async function join() {
   hasServer = link !== null;
   byId("where").textContent = hasServer
     ? "Everyone here digs in one world. What you do stays."
-    : "A world of your own, kept in this browser. Drop a .tvx file here to open it.";
+    : "A world of your own, kept in this browser. Drop a world (.tvx), a Roblox place or a grey heightmap (.png) here to open it.";
   byId("export").hidden = hasServer;
   const seed = seedOf(query.get("seed") ?? "7");
-  const { name, view: distance } = settings;
+  const { name } = settings;
+  const distance = TERRAIN_REACH * settings.view;
   const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
   const file = link === null ? ownFile(seed) : null;
-  tell({ type: "start", link, file, token: query.get("token") ?? "", seed, view: distance, detail: 2.3, name, feet });
+  ownName = file;
+  const token = query.get("token") ?? "";
+  const mayCreate = !query.has("file");
+  tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: DETAIL, name, feet });
+  takeNotes().forEach(say);
 }
 
 async function begin() {
@@ -439,9 +459,13 @@ async function begin() {
   view.renderer.domElement.addEventListener("webglcontextrestored", () => location.reload());
   view.setTime(hour);
   controls = new Controls(view.renderer.domElement, command);
-  worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  worker = newWorker();
   worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
-  worker.onmessage = (event: MessageEvent<FromWorker>) => received(event.data);
+  worker.onmessage = (event: MessageEvent<FromWorker>) => {
+    const start = performance.now();
+    received(event.data);
+    messageTime += performance.now() - start;
+  };
   status("Joining …");
   await join();
   listen();

@@ -64,8 +64,9 @@ export type ToWorker =
       link: string | null;
       token: string;
       seed: number;
-      /** The file of a world of one's own; null if it is not kept. */
+      /** The file of a world of one's own, and whether a new one may be made; null if it is not kept. */
       file: string | null;
+      mayCreate: boolean;
       view: number;
       detail: number;
       name: string;
@@ -84,7 +85,8 @@ export type ToWorker =
   | { type: "copy"; from: number[]; to: number[]; cut: boolean; at: number }
   | { type: "paste"; voxel: [number, number, number]; turns: number; at: number }
   | { type: "throw"; thing: "ball" | "crate"; from: number[]; velocity: number[] }
-  | { type: "undo" | "redo" | "save" | "export" | "collision" }
+  | { type: "undo" | "redo" | "save" | "export" | "glb" | "collision" }
+  /** To a worker without a world: makes one of a file, and keeps it. */
   | { type: "open"; name: string; bytes: Uint8Array }
   | { type: "teleport"; feet: [number, number, number] };
 
@@ -104,6 +106,7 @@ export type FromWorker =
     }
   /** The answer to a frame while there is no world. */
   | { type: "wait" }
+  /** `edits`: when those were clicked that it shows. */
   | { type: "swap"; removed: string[]; added: MeshData[]; edits: number[] }
   | { type: "piece"; body: number; meshes: MeshData[] }
   | { type: "figure"; body: number; name: string }
@@ -111,8 +114,9 @@ export type FromWorker =
   | { type: "clip"; meshes: MeshData[]; size: [number, number, number] }
   /** Corners of triangles, metres from a point. */
   | { type: "collision"; at: number[]; corners: Float32Array }
-  /** The world, to be downloaded; and one that was kept under a name. */
+  /** The world, to be downloaded. */
   | { type: "file"; name: string; bytes: Uint8Array }
-  | { type: "opened"; name: string }
+  /** A file was kept as a world under a name: where a visit begins, metres, and notes about the import. */
+  | { type: "opened"; name: string; start: number[]; notes: string[] }
   | { type: "news"; text: string }
   | { type: "lost"; text: string; final: boolean };

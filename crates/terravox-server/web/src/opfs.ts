@@ -8,51 +8,123 @@ export type SyncHandle = {
 };
 
 interface SyncFile {
-  createSyncAccessHandle(): Promise<SyncHandle>;
+  createSyncAccessHandle?(): Promise<SyncHandle>;
 }
+
+/** A folder, with what the types of TypeScript lack. */
+type Folder = FileSystemDirectoryHandle & { values(): AsyncIterable<FileSystemHandle> };
+
+/** A world that is kept. */
+export interface KeptWorld {
+  name: string;
+  bytes: number;
+}
+
+const EXTENSION = /\.tvx$/i;
+/** Tries of a file that another tab has open, and milliseconds between them. */
+const [TRIES, WAIT] = [12, 250];
 
 /** The name of a file for a name that a person gave it. */
 export function fileNameOf(name: string): string {
-  const plain = name.replace(/\.tvx$/i, "").replace(/[^\p{L}\p{N} _.-]/gu, "_").slice(0, 60).trim();
+  const plain = name.replace(/\.[a-z]{3,5}$/i, "").replace(/[^\p{L}\p{N} _.-]/gu, "_").slice(0, 60).trim();
   return `${plain.replace(/^\.+/, "") || "world"}.tvx`;
 }
 
-/** Opens the file of a world; null if this browser keeps no files for this page. */
-export async function openFile(name: string): Promise<SyncHandle | null> {
+/** The folder of worlds; null if this browser keeps no files for this page. */
+async function folder(): Promise<Folder | null> {
+  try {
+    return (await navigator.storage.getDirectory()) as Folder;
+  } catch {
+    return null;
+  }
+}
+
+/** What a refusal of the browser means for the file of a name. */
+function explained(error: unknown, name: string): Error {
+  const kind = error instanceof Error || error instanceof DOMException ? error.name : "";
+  const known: Record<string, string> = {
+    NoModificationAllowedError: `“${name}” is open in another tab: close that one and reload this`,
+    NotFoundError: `there is no world “${name}” in this browser`,
+    TypeError: `“${name}” cannot be the name of a file: give another one`,
+    QuotaExceededError: "the disk is full, or the browser gives this page no more of it: free some space",
+  };
+  return new Error(known[kind] ?? `“${name}”: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+/**
+ * Opens the file of a world; null if this browser keeps no files for this page. A file that is not there is
+ * made if it may be; else that is an error, like a name that no file can have and one that is in use.
+ */
+export async function openFile(name: string, mayCreate: boolean): Promise<SyncHandle | null> {
+  const kept = await folder();
+  if (!kept) return null;
   // The page before this one may need a moment to let go of it.
-  for (let attempt = 0; ; attempt++) {
+  for (let attempt = 1; ; attempt++) {
     try {
-      const folder = await navigator.storage.getDirectory();
-      const file = (await folder.getFileHandle(name, { create: true })) as unknown as SyncFile;
-      return await file.createSyncAccessHandle();
+      const file = (await kept.getFileHandle(name, { create: mayCreate })) as unknown as SyncFile;
+      return (await file.createSyncAccessHandle?.()) ?? null;
     } catch (error) {
-      if (!(error instanceof DOMException && error.name === "NoModificationAllowedError")) return null;
-      if (attempt === 12) throw new Error(`“${name}” is open in another tab: close that one and reload this`);
+      const isInUse = error instanceof DOMException && error.name === "NoModificationAllowedError";
+      if (!isInUse || attempt === TRIES) throw explained(error, name);
     }
-    await new Promise((done) => setTimeout(done, 250));
+    await new Promise((done) => setTimeout(done, WAIT));
   }
 }
 
 /** Puts a world into a new file, whose name it returns; none that exists is replaced. */
 export async function keepFile(name: string, bytes: Uint8Array): Promise<string> {
-  const folder = await navigator.storage?.getDirectory?.().catch(() => null);
-  if (!folder) throw new Error("this browser keeps no files for pages, so it cannot open one");
-  const base = fileNameOf(name).replace(/\.tvx$/, "");
+  const kept = await folder();
+  if (!kept) throw new Error("this browser keeps no files for pages, so it cannot open one");
+  const base = fileNameOf(name).replace(EXTENSION, "");
   for (let number = 1; ; number++) {
     const free = number === 1 ? `${base}.tvx` : `${base} ${number}.tvx`;
-    const exists = await folder.getFileHandle(free).then(() => true, () => false);
+    const exists = await kept.getFileHandle(free).then(() => true, () => false);
     if (exists) continue;
-    const handle = await openFile(free);
+    const handle = await openFile(free, true);
     if (!handle) throw new Error("this browser refuses a new file");
     try {
       if (handle.write(bytes, { at: 0 }) !== bytes.length) throw new Error("the disk is full: free some space");
       handle.flush();
     } catch (error) {
       handle.close();
-      await folder.removeEntry(free).catch(() => {});
+      await kept.removeEntry(free).catch(() => {});
       throw error;
     }
     handle.close();
     return free;
+  }
+}
+
+/** The worlds that this browser keeps, by name. */
+export async function keptWorlds(): Promise<KeptWorld[]> {
+  const kept = await folder();
+  const worlds: KeptWorld[] = [];
+  if (!kept) return worlds;
+  for await (const entry of kept.values()) {
+    if (entry.kind !== "file" || !EXTENSION.test(entry.name)) continue;
+    // One that another tab is removing is gone.
+    const file = await (entry as FileSystemFileHandle).getFile().catch(() => null);
+    if (file) worlds.push({ name: entry.name, bytes: file.size });
+  }
+  return worlds.sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** A world as it was written last. */
+export async function keptFile(name: string): Promise<File> {
+  const kept = await folder();
+  if (!kept) throw new Error("this browser keeps no files for pages");
+  try {
+    return await (await kept.getFileHandle(name)).getFile();
+  } catch (error) {
+    throw explained(error, name);
+  }
+}
+
+/** Removes a world for good. */
+export async function removeFile(name: string): Promise<void> {
+  try {
+    await (await folder())?.removeEntry(name);
+  } catch (error) {
+    throw explained(error, name);
   }
 }

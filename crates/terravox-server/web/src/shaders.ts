@@ -1,4 +1,4 @@
-// Shaders of ground, water and sky. Positions are voxels from the origin of the frame.
+// Shaders of ground, water and sky. Positions are voxels from the drawing origin.
 
 /** Colour of the sky in a direction, and what distance does to colours. */
 export const SKY = /* glsl */ `
@@ -125,6 +125,10 @@ void main() {
   vNormal = mat3(modelMatrix) * normal;
   vShadow = shadowMatrix * world;
   gl_Position = projectionMatrix * (viewMatrix * world);
+#ifdef GHOST
+  // In front of everything, in its own order: part of it may lie in the ground.
+  gl_Position.z = mix(-gl_Position.w, gl_Position.z, 0.1);
+#endif
 }
 `;
 
@@ -288,7 +292,9 @@ void main() {
   vec2 wave = texture(textures, vec3(at / 11.0 + seconds * vec2(0.021, 0.013), 1.0)).gb
     + texture(textures, vec3(at / 29.0 - seconds * vec2(0.011, 0.017), 3.0)).gb - 1.0;
   float calm = 1.0 / (1.0 + far * 0.012);
-  vec3 n = normalize(vNormal + vec3(wave.x, 0.0, wave.y) * 0.16 * calm * step(0.5, vNormal.y));
+  // Where levels of detail meet, normals of calm water lean a little, and would glint as lines.
+  vec3 level = mix(vNormal, vec3(0.0, 1.0, 0.0), smoothstep(0.6, 0.9, vNormal.y));
+  vec3 n = normalize(level + vec3(wave.x, 0.0, wave.y) * 0.16 * calm * step(0.5, vNormal.y));
   bool below = dot(n, d) > 0.0;
   if (below) n = -n;
   // How far the view passes through water.

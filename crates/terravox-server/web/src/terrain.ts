@@ -6,7 +6,7 @@ import type { MeshData, PartData } from "./messages";
 /** On this layer are the objects that cast shadows. */
 export const CASTS = 1;
 
-/** The origin of the frame is a multiple of this many voxels, so that textures do not move. */
+/** The drawing origin is a multiple of this many voxels, so that textures do not move. */
 const ORIGIN_STEP = 1024;
 
 interface Shown {
@@ -55,7 +55,7 @@ function releaseArray(this: THREE.BufferAttribute) {
 export class TerrainMeshes {
   readonly group = new THREE.Group();
   readonly water = new THREE.Group();
-  /** The voxel at the origin of the frame. */
+  /** The voxel at the drawing origin. */
   origin = new THREE.Vector3();
   triangles = 0;
   private shown = new Map<string, Shown>();
@@ -125,7 +125,7 @@ export class TerrainMeshes {
     }
   }
 
-  /** Moves the origin of the frame near a voxel; returns whether it moved. */
+  /** Moves the drawing origin near a voxel; returns whether it moved. */
   follow(eye: THREE.Vector3): boolean {
     const near = eye.clone().divideScalar(ORIGIN_STEP).round().multiplyScalar(ORIGIN_STEP);
     if (near.equals(this.origin)) return false;

@@ -27,10 +27,10 @@ function planks(): THREE.Texture {
 export function thingOf(kind: number): THREE.Object3D | null {
   if (kind === BALL) {
     const geometry = new THREE.SphereGeometry(0.35, 20, 14);
-    return new THREE.Mesh(geometry, new THREE.MeshBasicMaterial({ map: stripes() }));
+    return new THREE.Mesh(geometry, new THREE.MeshLambertMaterial({ map: stripes() }));
   }
   if (kind === CRATE) {
-    return new THREE.Mesh(new THREE.BoxGeometry(0.8, 0.8, 0.8), new THREE.MeshBasicMaterial({ map: planks() }));
+    return new THREE.Mesh(new THREE.BoxGeometry(0.8, 0.8, 0.8), new THREE.MeshLambertMaterial({ map: planks() }));
   }
   return null;
 }

@@ -9,10 +9,10 @@ export interface Brush {
   name: string;
   colour: V3;
   usesMaterial: boolean;
-  /** The operation at what the player aims at, with a radius in metres. */
-  op(aim: Aim, radius: number, material: number): unknown;
-  /** The centre of the brush. */
-  centre(aim: Aim, radius: number): V3;
+  /** How far its centre lies above the ground, in radii. */
+  lift: number;
+  /** What it does, with the material of the palette. */
+  action(aim: Aim, material: number): unknown;
 }
 
 /** What is done once for a click. */
@@ -20,14 +20,22 @@ export interface Act {
   kind: "copy" | "cut" | "paste" | "ball" | "crate";
   name: string;
   usesMaterial: false;
-  /** Whether only a server has what it needs. */
-  needsServer?: boolean;
+  /** Whether it is thrown, which only some servers let fall. */
+  isThrown?: boolean;
 }
 
 export type Tool = Brush | Act;
 
-const along = (aim: Aim, by: number): V3 => [0, 1, 2].map((i) => aim.point[i]! + aim.normal[i]! * by) as V3;
-const ball = (centre: V3, radius: number, action: unknown) => ({ brush: { brush: { ball: { centre, radius } }, action } });
+/** The centre of a brush at what the player aims at, with a radius in metres. */
+export function centreOf(brush: Brush, aim: Aim, radius: number): V3 {
+  return aim.point.map((v, i) => v + aim.normal[i]! * brush.lift * radius) as V3;
+}
+
+/** The operation of a brush. */
+export function operationOf(brush: Brush, aim: Aim, radius: number, material: number): unknown {
+  const ball = { centre: centreOf(brush, aim, radius), radius };
+  return { brush: { brush: { ball }, action: brush.action(aim, material) } };
+}
 
 const BRUSHES: Brush[] = [
   {
@@ -35,40 +43,40 @@ const BRUSHES: Brush[] = [
     name: "Dig",
     colour: [1, 0.85, 0.4],
     usesMaterial: false,
-    centre: (aim, radius) => along(aim, -0.35 * radius),
-    op: (aim, radius) => ball(along(aim, -0.35 * radius), radius, "dig"),
+    lift: -0.35,
+    action: () => "dig",
   },
   {
     kind: "brush",
     name: "Build",
     colour: [0.5, 1, 0.6],
     usesMaterial: true,
-    centre: (aim, radius) => along(aim, 0.3 * radius),
-    op: (aim, radius, material) => ball(along(aim, 0.3 * radius), radius, { fill: { material } }),
+    lift: 0.3,
+    action: (_, material) => ({ fill: { material } }),
   },
   {
     kind: "brush",
     name: "Paint",
     colour: [0.6, 0.8, 1],
     usesMaterial: true,
-    centre: (aim) => aim.point,
-    op: (aim, radius, material) => ball(aim.point, radius, { paint: { material } }),
+    lift: 0,
+    action: (_, material) => ({ paint: { material } }),
   },
   {
     kind: "brush",
     name: "Smooth",
     colour: [1, 0.7, 1],
     usesMaterial: false,
-    centre: (aim) => aim.point,
-    op: (aim, radius) => ball(aim.point, radius, "smooth"),
+    lift: 0,
+    action: () => "smooth",
   },
   {
     kind: "brush",
     name: "Flatten",
     colour: [1, 0.6, 0.5],
     usesMaterial: false,
-    centre: (aim) => aim.point,
-    op: (aim, radius) => ball(aim.point, radius, { flatten: { point: aim.point, normal: [0, 1, 0], material: null } }),
+    lift: 0,
+    action: (aim) => ({ flatten: { point: aim.point, normal: [0, 1, 0], material: null } }),
   },
 ];
 
@@ -77,8 +85,8 @@ export const TOOLS: Tool[] = [
   { kind: "copy", name: "Copy", usesMaterial: false },
   { kind: "cut", name: "Cut", usesMaterial: false },
   { kind: "paste", name: "Paste", usesMaterial: false },
-  { kind: "ball", name: "Ball", usesMaterial: false, needsServer: true },
-  { kind: "crate", name: "Crate", usesMaterial: false, needsServer: true },
+  { kind: "ball", name: "Ball", usesMaterial: false, isThrown: true },
+  { kind: "crate", name: "Crate", usesMaterial: false, isThrown: true },
 ];
 
 /** The voxels of a cube around a point: the lowest, and one past the highest; at most 32 along an edge. */

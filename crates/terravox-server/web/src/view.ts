@@ -1,14 +1,13 @@
 // What is drawn: ground, water, sky, shadows, bodies and figures. One unit is a voxel; positions are
-// from the origin of the frame, which stays near the eye.
+// from the drawing origin, a voxel that stays near the eye.
 
 import * as THREE from "three";
-import type { Material } from "./messages";
 import * as glsl from "./shaders";
 import { CASTS, TerrainMeshes, dispose, pieceOf } from "./terrain";
 import { Debris } from "./debris";
 import { groundTextures, paletteOf } from "./textures";
 import { thingOf } from "./things";
-import type { MeshData } from "./messages";
+import type { Material, MeshData } from "./messages";
 
 const SHADOW_SIZE = 2048;
 /** Half of the width that has shadows, voxels. */
@@ -32,7 +31,7 @@ export class View {
   private scene = new THREE.Scene();
   private waterScene = new THREE.Scene();
   private skyScene = new THREE.Scene();
-  private copyScene = new THREE.Scene();
+  private screenScene = new THREE.Scene();
   private uniforms: Record<string, THREE.IUniform>;
   private pieceMaterial: THREE.RawShaderMaterial;
   private depthMaterial: THREE.RawShaderMaterial;
@@ -43,6 +42,9 @@ export class View {
   private names = new Map<number, string>();
   private frames = 0;
   private debris = new Debris();
+  /** What lights things and figures, as the shaders light the ground. */
+  private sunlight = new THREE.DirectionalLight();
+  private skylight = new THREE.HemisphereLight();
   private cursors = new Map<number, THREE.Mesh>();
   private ghost: THREE.Object3D | null = null;
   private ghostMaterial: THREE.RawShaderMaterial;
@@ -108,6 +110,7 @@ export class View {
     this.pieceMaterial.uniforms = { ...this.uniforms, morphs: { value: false } };
     this.ghostMaterial = this.pieceMaterial.clone();
     this.ghostMaterial.uniforms = this.pieceMaterial.uniforms;
+    this.ghostMaterial.defines = { ...this.pieceMaterial.defines, GHOST: 1 };
     Object.assign(this.ghostMaterial, {
       transparent: true,
       blending: THREE.CustomBlending,
@@ -120,7 +123,7 @@ export class View {
       object.frustumCulled = object.visible = false;
       this.scene.add(object);
     }
-    this.scene.add(this.debris.points);
+    this.scene.add(this.debris.points, this.sunlight, this.skylight);
     this.scene.add(this.terrain.group);
     this.waterScene.add(this.terrain.water);
     const sky = this.shader(glsl.SKY_VERTEX, glsl.SKY_FRAGMENT);
@@ -129,7 +132,7 @@ export class View {
     const dome = new THREE.Mesh(new THREE.IcosahedronGeometry(1, 3), sky);
     dome.frustumCulled = false;
     this.skyScene.add(dome);
-    this.copyScene.add(this.copier());
+    this.screenScene.add(this.screenFiller());
     this.setTime(10);
     this.resize();
   }
@@ -148,7 +151,7 @@ export class View {
   }
 
   /** Copies the picture of the ground and its depth to the screen. */
-  private copier(): THREE.Mesh {
+  private screenFiller(): THREE.Mesh {
     const material = new THREE.RawShaderMaterial({
       glslVersion: THREE.GLSL3,
       depthFunc: THREE.AlwaysDepth,
@@ -188,10 +191,26 @@ export class View {
     const low = 1 - THREE.MathUtils.smoothstep(SUN.y, 0.02, 0.4);
     const set = (name: string, r: number, g: number, b: number) =>
       (this.uniforms[name]!.value as THREE.Vector3).set(r, g, b);
-    set("sunColour", 2.6 * day, (2.45 - 1.0 * low) * day, (2.2 - 1.5 * low) * day);
+    set("sunColour", 1.75 * day, (1.65 - 0.7 * low) * day, (1.48 - 1.0 * low) * day);
     set("zenith", 0.02 + 0.16 * day, 0.03 + 0.33 * day, 0.07 + 0.75 * day);
     set("horizon", 0.04 + 0.55 * day + 0.25 * low * day, 0.05 + 0.68 * day, 0.09 + 0.80 * day - 0.25 * low * day);
-    set("ambient", 0.06 + 0.36 * day, 0.08 + 0.46 * day, 0.13 + 0.60 * day);
+    set("ambient", 0.06 + 0.24 * day, 0.08 + 0.31 * day, 0.13 + 0.40 * day);
+    this.lightThings(day);
+  }
+
+  /** Lights what three.js shades; `day` is 0 at night. */
+  private lightThings(day: number) {
+    const vector = (name: string) => this.uniforms[name]!.value as THREE.Vector3;
+    const { x, y, z } = vector("sunColour");
+    this.sunlight.position.copy(SUN);
+    this.sunlight.color.setRGB(x, y, z);
+    // In units of three.js a white surface that faces a light of intensity π is white.
+    this.sunlight.intensity = 0.5 * Math.PI;
+    const ambient = vector("ambient");
+    this.skylight.color.setRGB(ambient.x, ambient.y, ambient.z);
+    this.skylight.groundColor.copy(this.skylight.color).multiplyScalar(0.5);
+    this.skylight.intensity = 1.1 * Math.PI;
+    this.debris.setLight(0.15 + 0.85 * day);
   }
 
   setBrush(centre: THREE.Vector3 | null, radius: number, colour: [number, number, number]) {
@@ -376,10 +395,10 @@ export class View {
     renderer.render(this.skyScene, camera);
     renderer.setRenderTarget(null);
     renderer.clear();
-    const copy = (this.copyScene.children[0] as THREE.Mesh).material as THREE.RawShaderMaterial;
-    copy.uniforms["picture"]!.value = this.target.texture;
-    copy.uniforms["depth"]!.value = this.target.depthTexture;
-    renderer.render(this.copyScene, camera);
+    const filler = (this.screenScene.children[0] as THREE.Mesh).material as THREE.RawShaderMaterial;
+    filler.uniforms["picture"]!.value = this.target.texture;
+    filler.uniforms["depth"]!.value = this.target.depthTexture;
+    renderer.render(this.screenScene, camera);
     renderer.render(this.waterScene, camera);
     this.millis = performance.now() - start;
   }
@@ -428,8 +447,8 @@ function colourOf(name: string): THREE.Color {
 function figureOf(name: string, renderer: THREE.WebGLRenderer): THREE.Group {
   const group = new THREE.Group();
   const colour = colourOf(name);
-  const material = new THREE.MeshBasicMaterial({ color: colour });
-  const dark = new THREE.MeshBasicMaterial({ color: colour.clone().multiplyScalar(0.6) });
+  const material = new THREE.MeshLambertMaterial({ color: colour });
+  const dark = new THREE.MeshLambertMaterial({ color: colour.clone().multiplyScalar(0.6) });
   const body = new THREE.Mesh(new THREE.CapsuleGeometry(0.3, 0.8, 4, 12), dark);
   body.position.y = -0.95;
   const head = new THREE.Mesh(new THREE.SphereGeometry(0.24, 16, 12), material);

@@ -1,7 +1,7 @@
 // The world, in a thread of its own: the link to the server, the cells, the meshes, the player.
 
-import init, { WebWorld, check_world, type Mesh, type Swap } from "./wasm/terravox.js";
-import { keepFile, openFile } from "./opfs";
+import init, { WebWorld, import_world, type Mesh, type Swap } from "./wasm/terravox.js";
+import { keepFile, openFile, type SyncHandle } from "./opfs";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
 
 /** Milliseconds of work between two looks at messages. */
@@ -12,7 +12,8 @@ const REST = 10;
 const RETRY = [500, 8000] as const;
 /** How far the player can reach, metres. */
 const REACH = 60;
-
+/** Milliseconds after which an edit is awaited no more: it changed nothing that is shown. */
+const AWAITED = 5000;
 /** Milliseconds from an edit of a world of one's own until it is written. */
 const SAVE_AFTER = 300;
 /** How far around the eye collision is shown, metres. */
@@ -40,8 +41,10 @@ const figures = new Map<number, string>();
 /** When the first edit was made that is not written yet, and when writing failed last. */
 let unsavedSince: number | null = null;
 let saveFailed = -Infinity;
-/** When edits were clicked whose meshes are not there yet. */
-let edits: number[] = [];
+/** Edits whose meshes are not there yet: when they were clicked, and the voxels that they may change. */
+let edits: { at: number; region: Int32Array }[] = [];
+/** The file of a world of one's own. */
+let file: SyncHandle | null = null;
 
 function post(message: FromWorker, transfer: Transferable[] = []) {
   (self as unknown as Worker).postMessage(message, transfer);
@@ -78,7 +81,22 @@ function end(text: string) {
   isOver = true;
   link?.close();
   link = null;
+  // Others may read, download or delete it now.
+  file?.close();
+  file = null;
   post({ type: "lost", text, final: true });
+}
+
+/** Why a server refuses a link, which a WebSocket does not tell; null if it does not, or does not answer. */
+async function refusal(address: string): Promise<string | null> {
+  const url = new URL(address);
+  url.protocol = url.protocol.replace("ws", "http");
+  try {
+    const response = await fetch(url, { cache: "no-store" });
+    return [403, 404].includes(response.status) ? (await response.text()).trim() : null;
+  } catch {
+    return null;
+  }
 }
 
 function connect() {
@@ -102,20 +120,25 @@ function connect() {
       end(textOf(error));
     }
   };
-  socket.onclose = (event) => {
-    if (socket !== link || isOver) return;
-    link = null;
-    const mayReturn = event.code !== REFUSED_CODE || MAY_RETURN.includes(event.reason);
-    if (!mayReturn) return end(event.reason || "the server refused this connection");
-    post({ type: "lost", text: event.reason || "the link is broken", final: false });
-    setTimeout(() => {
-      world?.reconnect();
-      pieces.clear();
-      figures.clear();
-      connect();
-    }, retry);
-    retry = Math.min(2 * retry, RETRY[1]);
-  };
+  socket.onclose = (event) => void closed(socket, event);
+}
+
+async function closed(socket: WebSocket, event: CloseEvent) {
+  if (socket !== link || isOver) return;
+  const refused = isOpen ? null : await refusal(socket.url);
+  if (socket !== link || isOver) return;
+  link = null;
+  if (refused) return end(refused);
+  const mayReturn = event.code !== REFUSED_CODE || MAY_RETURN.includes(event.reason);
+  if (!mayReturn) return end(event.reason || "the server refused this connection");
+  post({ type: "lost", text: event.reason || "the link is broken", final: false });
+  setTimeout(() => {
+    world?.reconnect();
+    pieces.clear();
+    figures.clear();
+    connect();
+  }, retry);
+  retry = Math.min(2 * retry, RETRY[1]);
 }
 
 function textOf(error: unknown): string {
@@ -158,11 +181,14 @@ function tellSwaps() {
   if (!world) return;
   for (let swap = world.next_swap(); swap; swap = world.next_swap()) {
     const transfer: Transferable[] = [];
+    const shown = edits.filter((edit) => swap.touches(edit.region));
     const [removed, added] = [swap.removed(), meshesOf(swap, transfer)];
     swap.free();
-    post({ type: "swap", removed, added, edits }, transfer);
-    edits = [];
+    post({ type: "swap", removed, added, edits: shown.map((edit) => edit.at) }, transfer);
+    edits = edits.filter((edit) => !shown.includes(edit));
   }
+  const oldest = performance.now() - AWAITED;
+  edits = edits.filter((edit) => edit.at > oldest);
 }
 
 function tellBodies(): Float64Array {
@@ -269,32 +295,39 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
 }
 
 /** The world in a file of this browser, or in memory where that has no files. */
-async function ownWorld({ file, seed, view, detail }: Extract<ToWorker, { type: "start" }>): Promise<WebWorld> {
-  if (file === null) return WebWorld.alone(seed, view, detail);
-  const handle = await openFile(file);
-  if (!handle) {
+async function ownWorld(message: Extract<ToWorker, { type: "start" }>): Promise<WebWorld> {
+  const { file: name, mayCreate, seed, view, detail } = message;
+  if (name === null) return WebWorld.alone(seed, view, detail);
+  file = await openFile(name, mayCreate);
+  if (!file) {
     post({ type: "news", text: "This browser keeps no files for pages: download the world from the menu before you leave." });
     return WebWorld.alone(seed, view, detail);
   }
-  return WebWorld.stored(handle as never, file, seed, view, detail);
+  return WebWorld.stored(file as never, name, seed, view, detail);
 }
 
-async function open(name: string, bytes: Uint8Array) {
+/** Makes a world of a file, and keeps it. */
+async function open({ name, bytes }: Extract<ToWorker, { type: "open" }>) {
   try {
-    check_world(name, bytes);
-    post({ type: "opened", name: await keepFile(name, bytes) });
+    await init();
+    const imported = import_world(name, bytes);
+    const [world, start, notes] = [imported.bytes(), Array.from(imported.start()), imported.notes()];
+    imported.free();
+    post({ type: "opened", name: await keepFile(name, world), start, notes });
   } catch (error) {
-    post({ type: "news", text: textOf(error) });
+    end(error instanceof WebAssembly.RuntimeError ? `${name}: too large for this browser` : textOf(error));
   }
 }
 
-function copy(message: Extract<ToWorker, { type: "copy" }>) {
+/** Copies or cuts; returns the voxels that may have changed. */
+function copy(message: Extract<ToWorker, { type: "copy" }>): Int32Array {
   const transfer: Transferable[] = [];
   const swap = world!.copy(Int32Array.from(message.from), Int32Array.from(message.to), message.cut);
   const meshes = meshesOf(swap, transfer);
   swap.free();
   const size = message.from.map((low, i) => message.to[i]! - low) as [number, number, number];
   post({ type: "clip", meshes, size }, transfer);
+  return Int32Array.from([...message.from, ...message.to]);
 }
 
 function showCollision() {
@@ -304,9 +337,8 @@ function showCollision() {
 }
 
 /** What is done at once, before more of the world is loaded. */
-function editWith(at: number, edit: () => void) {
-  edit();
-  edits.push(at);
+function editWith(at: number, edit: () => Int32Array) {
+  edits.push({ at, region: edit() });
   advance();
 }
 
@@ -331,6 +363,7 @@ async function start(message: Extract<ToWorker, { type: "start" }>) {
 self.onmessage = (event: MessageEvent<ToWorker>) => {
   const message = event.data;
   if (message.type === "start") return void start(message);
+  if (message.type === "open") return void open(message);
   if (!world || isOver) return message.type === "frame" ? post({ type: "wait" }) : undefined;
   try {
     switch (message.type) {
@@ -339,7 +372,8 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
       case "edit":
         return editWith(message.at, () => world!.edit(JSON.stringify(message.op)));
       case "copy":
-        return editWith(message.at, () => copy(message));
+        if (message.cut) return editWith(message.at, () => copy(message));
+        return void copy(message);
       case "paste":
         return editWith(message.at, () => world!.paste(...message.voxel, message.turns));
       case "throw": {
@@ -356,8 +390,11 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
         const bytes = world.bytes();
         return bytes && post({ type: "file", name: settings.file ?? "world.tvx", bytes }, [bytes.buffer as ArrayBuffer]);
       }
-      case "open":
-        return void open(message.name, message.bytes);
+      case "glb": {
+        const bytes = world.glb();
+        const name = (settings.file ?? "world.tvx").replace(/\.tvx$/i, ".glb");
+        return post({ type: "file", name, bytes }, [bytes.buffer as ArrayBuffer]);
+      }
       case "undo":
         return world.undo();
       case "redo":

@@ -3,10 +3,13 @@
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { Relay, Server } from "./server.mjs";
-import { mainServer, visitTest } from "./visit.mjs";
+import { visitTest } from "./visit.mjs";
+import { mainServer } from "./visitor.mjs";
 
 /** Where there is no server, the browser says so on the console. */
 const NO_LINK = /WebSocket connection to|net::ERR_/;
+/** The same where the server has no such world. */
+const NOT_FOUND = /WebSocket connection to|status of 404/;
 
 const closing = [];
 after(() => Promise.all(closing.map((one) => one.close?.() ?? one.remove())));
@@ -113,7 +116,15 @@ visitTest("what is no terravox at the other end is told in a sentence", async (v
 });
 
 visitTest("a world that is not served is told in a sentence", async (visit) => {
-  const one = await visit("/?world=nowhere", { waits: false, errors: NO_LINK });
-  await one.says(/broken|no world/);
-  assert.match(await one.status(), /no world/);
-}, { todo: "the server refuses before there is a link that could carry the reason" });
+  const one = await visit("/?world=nowhere", { waits: false, errors: NOT_FOUND });
+  await one.says(/there is no world of this name here.*[Rr]eload/);
+});
+
+visitTest("things are thrown only where they fall", async (visit) => {
+  const tools = (one) => one.page.locator("#tools button").allTextContents();
+  assert((await tools(await visit("/"))).some((text) => text.includes("Crate")));
+  const server = await Server.start({ args: ["--pieces-stay"] });
+  closing.push(server);
+  const found = await tools(await visit("/", { origin: server.origin }));
+  assert(found.length === 8 && !found.some((text) => /Ball|Crate/.test(text)), found.join());
+});

@@ -1,33 +1,17 @@
-// A visit of the page in Chromium: what a visitor does and sees, and what no visit may do.
+// Tests with visits, and what no visit may do.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { after, test } from "node:test";
-import { chromium } from "playwright-core";
-import { Server } from "./server.mjs";
-import { watch } from "./watch.mjs";
+import { PATIENCE, Visit, endShared } from "./visitor.mjs";
 
-/** Drawing is left to the processor: there may be no graphics card. */
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
-/** After this long, something hangs. Nothing is judged by its time. */
-const PATIENCE = 30_000;
-/** Cheap to draw. */
-const SETTINGS = { name: "one", view: 200, scale: 0.5, shadows: false };
+/** Part of the names of the tests to run; empty for all. */
+const WORD = process.env.TERRAVOX_PAGE_TESTS ?? "";
+const isWanted = (name) => name.toLowerCase().includes(WORD.toLowerCase());
+let count = 0;
 
-/** A browser with some more flags. */
-function launch(flags = []) {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "chromium", args: [...FLAGS, ...flags] });
-}
-
-const shared = {};
-/** The browser of all tests that need no other. */
-const browser = () => (shared.browser ??= launch());
-/** The server of all tests that need no other: the island, and the hills of the documentation. */
-export const mainServer = () => (shared.server ??= Server.start({ worlds: ["hills:7"] }));
 after(async () => {
-  await (await shared.browser)?.close();
-  await (await shared.server)?.remove();
+  await endShared();
+  assert(count > 0, `no test has “${WORD}” in its name`);
 });
 
 /**
@@ -35,6 +19,11 @@ after(async () => {
  * origin, violated its policy, threw, or wrote an error to the console.
  */
 export function visitTest(name, body, options = {}) {
+  if (isWanted(name)) addTest(name, body, options);
+}
+
+function addTest(name, body, options = {}) {
+  count++;
   test(name, { timeout: 4 * PATIENCE, ...options }, async (context) => {
     const visits = [];
     const visit = async (path = "/", options = {}) => {
@@ -54,9 +43,11 @@ export function visitTest(name, body, options = {}) {
 
 /** Tests that share one visit, each of a name: most of the time of a short one would be its beginning. */
 export function visitTests(name, options, tests) {
-  visitTest(name, async (visit, context) => {
+  const wanted = Object.entries(tests).filter(([inner]) => isWanted(name) || isWanted(inner));
+  if (wanted.length === 0) return;
+  addTest(name, async (visit, context) => {
     const one = await visit(options.path, options);
-    for (const [name, body] of Object.entries(tests)) {
+    for (const [name, body] of wanted) {
       await context.test(name, () => explained(name, [one], () => body(one)));
     }
   });
@@ -72,186 +63,6 @@ async function explained(name, visits, body) {
       error.message += `\n${await one.describe()}`;
     }
     throw error;
-  }
-}
-
-/**
- * A page in a browser. Options: `origin` of the server; `settings` in place of some of those above;
- * `waits`: whether until the world is there; `errors`: what may be on the console; `flags` of a browser of
- * its own; `script`: a function to run in the page before its scripts; else those of a context.
- */
-class Visit {
-  static async prepare(options) {
-    const { settings, waits: _, path: __, errors, flags, script, ...rest } = options;
-    const origin = options.origin ?? (await mainServer()).origin;
-    const value = JSON.stringify({ ...SETTINGS, ...settings });
-    const origins = [{ origin, localStorage: [{ name: "terravox", value }] }];
-    const own = flags && (await launch(flags));
-    const context = await (own ?? (await browser())).newContext({
-      viewport: { width: 480, height: 320 },
-      storageState: { cookies: [], origins },
-      ...rest,
-    });
-    context.setDefaultTimeout(PATIENCE);
-    await context.addInitScript(watch);
-    if (script) await context.addInitScript(script);
-    const visit = new Visit(context, await context.newPage(), origin, errors);
-    visit.leave = () => (own ?? context).close();
-    return visit;
-  }
-
-  constructor(context, page, origin, errors) {
-    [this.context, this.page, this.origin, this.wrongs] = [context, page, origin, []];
-    const wrong = (text) => errors?.test(text) || this.wrongs.push(text);
-    // What a worker writes to the console comes here, too.
-    page.on("console", (message) => message.type() === "error" && wrong(message.text()));
-    page.on("pageerror", (error) => wrong(String(error)));
-    page.on("crash", () => wrong("the page crashed"));
-    const ask = (url) => {
-      const { protocol, host } = new URL(url);
-      if (protocol !== "data:" && host !== new URL(origin).host) this.wrongs.push(`asked ${url}`);
-    };
-    context.on("request", (request) => ask(request.url()));
-    page.on("websocket", (socket) => ask(socket.url()));
-  }
-
-  async begin(path, { waits = true }) {
-    await this.page.goto(this.origin + path);
-    const isThere = () => terravox.state().joined && seen.frame?.stats.settled;
-    if (waits) await this.until("the world is there", isThere);
-  }
-
-  /** Waits until a function in the page returns something that is true, and returns it. */
-  async until(what, condition, argument) {
-    try {
-      const found = await this.page.waitForFunction(condition, argument, { polling: 30 });
-      return await found.jsonValue();
-    } catch (error) {
-      throw new Error(`not so: ${what} (${error.message.split("\n")[0]})`);
-    }
-  }
-
-  get(what, argument) {
-    return this.page.evaluate(what, argument);
-  }
-
-  /** Waits for frames of the world that are asked for from now on. */
-  async frames(count = 3) {
-    const from = await this.get(() => seen.count);
-    await this.until("frames go on", (at) => seen.count >= at, from + count);
-  }
-
-  /** Flies to a place and looks along angles in degrees; waits until it is shown. */
-  async goTo(x, y, z, yaw = 0, pitch = 0) {
-    await this.get((place) => {
-      terravox.fly(true);
-      terravox.goTo(place);
-    }, [x, y, z, yaw, pitch]);
-    await this.frames();
-    await this.settle();
-  }
-
-  async settle() {
-    const isShown = () => seen.frame.stats.settled && seen.frame.stats.pending === 0;
-    await this.until("the world is shown", isShown);
-    await this.frames();
-  }
-
-  /** Waits until the place of the eyes has been the same for some frames; returns all places so far. */
-  async rest(count = 20) {
-    await this.frames(count);
-    await this.until("the player rests", (count) => {
-      const heights = (i) => seen.frames.slice(-count).map((frame) => frame.eye[i]);
-      return [0, 1, 2].every((i) => Math.max(...heights(i)) - Math.min(...heights(i)) < 0.01);
-    }, count);
-    return this.get(() => seen.frames);
-  }
-
-  /** Holds a key meanwhile. */
-  async hold(key, body) {
-    await this.page.keyboard.down(key);
-    try {
-      return await body();
-    } finally {
-      await this.page.keyboard.up(key);
-    }
-  }
-
-  /** How far the eyes see until there is ground, metres. */
-  async aim() {
-    await this.settle();
-    return this.get(() => seen.frame.aim?.distance ?? Infinity);
-  }
-
-  /** Applies an operation, as the tools do. */
-  edit(brush, action) {
-    const op = { brush: { brush, action } };
-    return this.get((op) => terravox.tell({ type: "edit", op, at: performance.now() }), op);
-  }
-
-  /** Uses the tool by a click in the middle; returns how many strokes that were. */
-  async useTool() {
-    const { width, height } = this.page.viewportSize();
-    const strokes = () => this.get(() => seen.posts.edit ?? 0);
-    const before = await strokes();
-    await this.page.mouse.move(width / 2, height / 2);
-    await this.page.mouse.down();
-    await this.until("the tool is used", (count) => seen.posts.edit > count, before);
-    await this.page.mouse.up();
-    await this.until("the server has decided", () => seen.frame.stats.pending === 0);
-    return (await strokes()) - before;
-  }
-
-  status() {
-    return this.page.locator("#status").textContent();
-  }
-
-  /** Waits for a sentence above the picture. */
-  says(pattern) {
-    const argument = [pattern.source, pattern.flags];
-    const matches = ([source, flags]) =>
-      new RegExp(source, flags).test(document.getElementById("status").textContent);
-    return this.until(`the page says ${pattern}`, matches, argument);
-  }
-
-  /** The colours of a grid in the middle of the picture: 16 × 16 squares of one frame with ground. */
-  async picture(squares = 16) {
-    await this.frames(2);
-    return this.get((squares) => new Promise((resolve) => {
-      const copy = () => {
-        seen.draws = false;
-        const canvas = document.getElementById("view");
-        const context = new OffscreenCanvas(squares, squares).getContext("2d");
-        context.imageSmoothingQuality = "high";
-        const [size, left] = [canvas.height, (canvas.width - canvas.height) / 2];
-        context.drawImage(canvas, left, 0, size, size, 0, 0, squares, squares);
-        const { data } = context.getImageData(0, 0, squares, squares);
-        resolve(Array.from({ length: squares * squares }, (_, i) => [...data.slice(4 * i, 4 * i + 3)]));
-      };
-      // The page asked for its next frame before, so it has drawn when this copies.
-      requestAnimationFrame(() => {
-        seen.draws = true;
-        requestAnimationFrame(copy);
-      });
-    }), squares);
-  }
-
-  async describe() {
-    const state = () => {
-      const status = document.getElementById("status")?.textContent;
-      const { frame, news, lost } = seen;
-      return JSON.stringify({ status, ...frame, news, lost });
-    };
-    return this.get(state).catch((error) => `no state: ${error.message}`);
-  }
-
-  /** Keeps what was seen when a test failed, where TERRAVOX_PICTURES says. */
-  async keepPicture(name) {
-    const folder = process.env.TERRAVOX_PICTURES;
-    if (!folder) return;
-    mkdirSync(folder, { recursive: true });
-    await this.get(() => (seen.draws = true)).catch(() => {});
-    await this.page.screenshot({ path: join(folder, `${name.replaceAll(/\W+/g, "-")}.png`) }).catch(() => {});
   }
 }
 

@@ -8,7 +8,7 @@ const CLOSE = 0.02;
 
 visitTest("joins, and shows terrain below a sky", async (visit) => {
   const one = await visit("/?world=hills-7#0,40,40,0,-30", { waits: false });
-  await one.until("there is ground", () => terravox.state().joined && terravox.state().triangles > 600_000);
+  await one.until("there is ground", () => terravox.state().joined && terravox.state().triangles > 200_000);
   assert.equal(await one.status(), "");
   const ground = await one.picture();
   const colours = new Set(ground.map((colour) => colour.map((value) => value >> 3).join()));

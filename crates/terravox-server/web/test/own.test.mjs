@@ -1,0 +1,101 @@
+// Worlds of one's own: files that become one, the list of those that are kept, and downloads.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { crc32, deflateSync } from "node:zlib";
+import { visitTest } from "./visit.mjs";
+
+/** A PNG of a slope of 64 × 64 samples, from black in the west to white in the east. */
+function slope() {
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    sum.writeUInt32BE(crc32(body) >>> 0);
+    return Buffer.concat([length, body, sum]);
+  };
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(64, 0);
+  head.writeUInt32BE(64, 4);
+  // Eight bits of grey.
+  head[8] = 8;
+  const rows = Array.from({ length: 64 }, () => [0, ...Array.from({ length: 64 }, (_, x) => x * 4)]).flat();
+  const magic = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  const parts = [chunk("IHDR", head), chunk("IDAT", deflateSync(Buffer.from(rows))), chunk("IEND", Buffer.alloc(0))];
+  return Buffer.concat([magic, ...parts]);
+}
+
+/** Drops a file on the page. */
+function drop(one, name, bytes) {
+  return one.get(({ name, bytes }) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([new Uint8Array(bytes)], name));
+    dispatchEvent(new DragEvent("drop", { dataTransfer, cancelable: true }));
+  }, { name, bytes: [...bytes] });
+}
+
+const news = (one, pattern) => one.until(`the page says ${pattern}`, (source) =>
+  new RegExp(source).test(document.getElementById("news").textContent), pattern.source);
+const line = (one, name) => one.page.locator("#kept li", { hasText: name });
+
+async function downloaded(one, click) {
+  const [download] = await Promise.all([one.page.waitForEvent("download"), click()]);
+  return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+}
+
+visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded and deleted", async (visit) => {
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
+  const { page } = one;
+  await one.until("there is ground", () => seen.frame?.aim);
+  await drop(one, "story.rbxl", Buffer.from("Once there was no place."));
+  await news(one, /story\.rbxl: no world, Roblox place or heightmap/);
+  await drop(one, "slope.png", slope());
+  await page.waitForURL(/file=slope\.tvx/);
+  await one.until("the land is there", () => globalThis.seen?.frame?.stats.settled && terravox.state().joined);
+  const height = async (x) => {
+    await one.goTo(x, 40, 32, 0, -89);
+    return 40 - (await one.aim());
+  };
+  const rise = (await height(60)) - (await height(4));
+  assert(Math.abs(rise - 7) < 0.5, `rises by ${rise} m`);
+  await page.locator("#menu").click();
+  const glb = await downloaded(one, () => page.locator("#glb").click());
+  assert.equal(glb.name, "slope.glb");
+  assert.equal(glb.bytes.subarray(0, 4).toString(), "glTF");
+  assert.equal(glb.bytes.readUInt32LE(8), glb.bytes.length);
+  const world = await downloaded(one, () => page.locator("#export").click());
+  assert.equal(world.name, "slope.tvx");
+  await line(one, "slope").getByText("shown here").waitFor();
+  // From the page of another world, it is one of several.
+  await page.goto(`${one.origin}/?seed=7#0,40,0,0,-80`);
+  await page.locator("#menu").click();
+  const kept = await downloaded(one, () => line(one, "slope").getByText("Download").click());
+  assert(kept.bytes.equals(world.bytes));
+  await line(one, "slope").getByText("Delete", { exact: true }).click();
+  await line(one, "slope").getByText("Delete for good?").click();
+  await line(one, "slope").waitFor({ state: "detached" });
+  await page.goto(`${one.origin}/?file=slope.tvx`);
+  await one.says(/there is no world “slope\.tvx” in this browser/);
+});
+
+visitTest("a kept world that cannot be opened can be downloaded and deleted", async (visit) => {
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
+  const { page } = one;
+  await one.until("there is ground", () => seen.frame?.aim);
+  await one.get(async () => {
+    const folder = await navigator.storage.getDirectory();
+    const writable = await (await folder.getFileHandle("broken.tvx", { create: true })).createWritable();
+    await writable.write("This was a world.");
+    await writable.close();
+  });
+  await page.goto(`${one.origin}/?file=broken.tvx`);
+  await one.says(/cannot be opened: .*broken\.tvx.*menu/);
+  await page.locator("#menu").click();
+  const kept = await downloaded(one, () => line(one, "broken").getByText("Download").click());
+  assert.equal(kept.bytes.toString(), "This was a world.");
+  await line(one, "broken").getByText("Delete", { exact: true }).click();
+  await line(one, "broken").getByText("Delete for good?").click();
+  await line(one, "broken").waitFor({ state: "detached" });
+  await page.goto(`${one.origin}/?file=${encodeURIComponent("a/b.tvx")}`);
+  await one.says(/cannot be the name of a file/);
+});

@@ -1,0 +1,129 @@
+//! Files that become worlds of one's own: worlds, Roblox places and heightmaps. What they may cost is
+//! the budget of `terravox-io`, which grows with their length.
+
+use crate::host::OwnHost;
+use std::sync::Arc;
+use terravox::voxel::{GridOptions, Snapshot, VoxelGrid, VoxelPos};
+use terravox_io::ImportBudget;
+use terravox_io::heightmap::{self, ColourPolicy, HeightmapOptions};
+use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
+use terravox_store::{MemoryDisk, Store, WorldInfo};
+
+const WORLD_MAGIC: &[u8] = b"\x89TVX\r\n\x1A\n";
+const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1A\n";
+
+/// How far above the ground a visit of an imported world begins, metres.
+const START_HEIGHT_M: f64 = 25.0;
+
+/// A file as a world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportedWorld {
+    /// The bytes of a `.tvx` file, which [`World::stored`](crate::World::stored) opens.
+    pub bytes: Vec<u8>,
+    /// A point above the middle of its ground, metres; `None` for what was a world before.
+    pub start_m: Option<[f64; 3]>,
+    /// Notes for the user, a line each.
+    pub notes: Vec<String>,
+}
+
+/// Makes a world of a file, by its content: a `.tvx` file that [`World::stored`](crate::World::stored)
+/// opens, a Roblox place or model, or a heightmap in shades of grey (PNG; a sample is a metre wide, and the
+/// land an eighth of its width high).
+///
+/// Memory is bounded by the file's length, as in [`ImportLimits::for_input`](terravox_io::ImportLimits).
+///
+/// # Errors
+/// What is the matter with the file; the text begins with `name`.
+pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<ImportedWorld, String> {
+    let named = |what: String| format!("{name}: {what}");
+    if bytes.is_empty() {
+        return Err(named("the file is empty".to_owned()));
+    }
+    if bytes.starts_with(WORLD_MAGIC) {
+        let disk = Arc::new(MemoryDisk::from(bytes));
+        // Its texts begin with the name.
+        OwnHost::open(disk.clone(), name, 0).map_err(|error| error.to_string())?;
+        return Ok(ImportedWorld { bytes: disk.to_bytes(), start_m: None, notes: Vec::new() });
+    }
+    let mut budget = ImportBudget::for_input(bytes.len());
+    if bytes.starts_with(PNG_MAGIC) {
+        return import_heightmap(name, &bytes, &mut budget).map_err(named);
+    }
+    match roblox::detect(&bytes) {
+        Some(roblox::Container::Binary | roblox::Container::Xml) => {
+            import_place(name, &bytes, &mut budget).map_err(named)
+        }
+        _ => Err(named(
+            "no world, Roblox place or heightmap: drop a .tvx, .rbxl, .rbxm, .rbxlx, .rbxmx or .png"
+                .to_owned(),
+        )),
+    }
+}
+
+fn import_heightmap(
+    name: &str,
+    bytes: &[u8],
+    budget: &mut ImportBudget,
+) -> Result<ImportedWorld, String> {
+    let heights = heightmap::read_png(bytes, ColourPolicy::Refuse, budget);
+    let heights = heights.map_err(|error| error.to_string())?;
+    let height_voxels = HeightmapOptions::natural_height_voxels(&heights, 1.0);
+    let [low, high] = heights.range().map(|share| f64::from(share) * height_voxels);
+    let options = HeightmapOptions {
+        height_voxels,
+        rules: heightmap::default_rules(low, high, None),
+        ..HeightmapOptions::default()
+    };
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    heightmap::import(&heights, &options, budget, &mut grid, |_, _| {})
+        .map_err(|error| error.to_string())?;
+    let info = WorldInfo { materials: grid.materials().clone(), ..WorldInfo::default() };
+    stored(name, &grid, &info, None, Vec::new())
+}
+
+fn import_place(
+    name: &str,
+    bytes: &[u8],
+    budget: &mut ImportBudget,
+) -> Result<ImportedWorld, String> {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let options = ImportOptions::default();
+    let imported = roblox::import_with_progress(bytes, &options, budget, &mut grid, |_, _| {})
+        .map_err(|error| error.to_string())?;
+    let info = WorldInfo {
+        voxel_size_m: roblox::VOXEL_M,
+        materials: grid.materials().clone(),
+        ..WorldInfo::default()
+    };
+    stored(name, &grid, &info, Some(&imported.metadata), imported.notes)
+}
+
+/// Writes a grid as a world.
+fn stored(
+    name: &str,
+    grid: &VoxelGrid,
+    info: &WorldInfo,
+    metadata: Option<&RobloxMetadata>,
+    notes: Vec<String>,
+) -> Result<ImportedWorld, String> {
+    let disk = Arc::new(MemoryDisk::default());
+    let write = || {
+        let store = Store::create_on(disk.clone(), name, info)?;
+        store.write_all(grid.as_snapshot(), |_, _| ())?;
+        let extra = metadata.map(RobloxMetadata::to_bytes);
+        store.set_extra(RobloxMetadata::EXTRA_NAME, extra.as_deref())
+    };
+    write().map_err(|error| error.to_string())?;
+    let start_m = Some(info.placement().world_from_voxel(start_voxels(grid.as_snapshot(), info)));
+    Ok(ImportedWorld { bytes: disk.to_bytes(), start_m, notes })
+}
+
+/// A point above the ground in the middle of a grid.
+fn start_voxels(grid: &Snapshot, info: &WorldInfo) -> [f64; 3] {
+    let bounds = grid.bounds();
+    let [x, z] = [(bounds.min.x + bounds.max.x) / 2, (bounds.min.z + bounds.max.z) / 2];
+    let is_ground = |y: &i32| grid.cell(VoxelPos::new(x, *y, z)).is_ok_and(|cell| !cell.is_air());
+    let top = (bounds.min.y..bounds.max.y).rev().find(is_ground).unwrap_or(bounds.max.y);
+    let up = START_HEIGHT_M / info.voxel_size_m;
+    [f64::from(x), f64::from(top) + up, f64::from(z)]
+}

@@ -1,0 +1,135 @@
+//! Files that become worlds of one's own, and what is shown as a file of another program.
+
+use std::sync::Arc;
+use terravox::generate::Hills;
+use terravox::lod::LodOptions;
+use terravox::terrain::Budget;
+use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
+use terravox_io::roblox::{self, Container, RobloxMetadata};
+use terravox_store::{MemoryDisk, Store};
+use terravox_web::{ImportedWorld, World, WorldOptions, import_world};
+
+fn options() -> WorldOptions {
+    let lod = LodOptions { detail: 1.2, max_mip: 3, ..WorldOptions::default().lod };
+    WorldOptions { view_m: 150.0, lod, clock: None }
+}
+
+/// Opens an imported world, and waits until all of it is shown from its start.
+fn visit(imported: &ImportedWorld) -> World {
+    let disk = Arc::new(MemoryDisk::from(imported.bytes.clone()));
+    let mut world = World::stored(disk, "imported", 0, options()).expect("it is a world");
+    let eye_m = imported.start_m.expect("it was imported");
+    for frame in 0..400 {
+        world.update(frame * 16_000, eye_m, Budget::Unlimited).expect("its host is honest");
+        if world.is_settled() {
+            return world;
+        }
+    }
+    panic!("not settled after 400 frames");
+}
+
+/// Hills of 3 × 4 × 3 chunks, in a Roblox model.
+fn model(container: Container) -> (Vec<u8>, VoxelGrid) {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let mut cells = DenseBox::new(Region::new([0, -64, 0], [96, 64, 96]));
+    Hills::new(3).fill(&mut cells, 0);
+    grid.write(&cells).expect("whole chunks");
+    let metadata = RobloxMetadata::default();
+    let bytes = roblox::export(grid.as_snapshot(), &metadata, container).expect("it is small");
+    (bytes, grid)
+}
+
+/// A PNG of a slope of 64 × 64 samples, in 8 bits.
+fn slope(colour: png::ColorType) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, 64, 64);
+    encoder.set_color(colour);
+    let samples = (0..64 * 64).flat_map(|i| {
+        let shade = (i % 64 * 4) as u8;
+        if colour == png::ColorType::Rgb { vec![shade, 9, 200] } else { vec![shade] }
+    });
+    let samples: Vec<u8> = samples.collect();
+    let mut writer = encoder.write_header().expect("it is small");
+    writer.write_image_data(&samples).expect("as many as there are pixels");
+    writer.finish().expect("all was written");
+    bytes
+}
+
+#[test]
+fn roblox_models_become_worlds_with_the_same_cells() {
+    for container in [Container::Binary, Container::Xml] {
+        let (bytes, grid) = model(container);
+        let imported = import_world("a model", bytes).expect("it is one of ours");
+        let disk = Arc::new(MemoryDisk::from(imported.bytes.clone()));
+        let store = Store::open_on(disk, "imported").expect("it is a world");
+        assert_eq!(store.load().expect("it is whole").grid.digest(), grid.digest());
+        assert!((store.info().voxel_size_m - 1.12).abs() < 1e-6);
+        assert!(store.extra(RobloxMetadata::EXTRA_NAME).expect("it is whole").is_some());
+        let world = visit(&imported);
+        let start_m = imported.start_m.expect("it was imported");
+        let hit = world.ray(start_m, [0.0, -1.0, 0.0], 100.0).expect("there is ground below");
+        // Some of it is water, which the ray passes.
+        assert!((20.0..60.0).contains(&hit.distance_m), "{} m", hit.distance_m);
+    }
+}
+
+#[test]
+fn grey_pictures_become_land_and_others_are_refused() {
+    let imported = import_world("slope.png", slope(png::ColorType::Grayscale)).expect("it is grey");
+    let world = visit(&imported);
+    let height = |x: f64| {
+        100.0 - world.ray([x, 100.0, 32.0], [0.0, -1.0, 0.0], 200.0).expect("land").distance_m
+    };
+    // An eighth as high as wide.
+    assert!((height(60.0) - height(4.0) - 7.0).abs() < 0.5, "{} {}", height(4.0), height(60.0));
+    let error = import_world("photo.png", slope(png::ColorType::Rgb)).expect_err("it has colours");
+    assert!(error.starts_with("photo.png: "), "{error}");
+}
+
+#[test]
+fn what_is_no_world_is_refused_with_a_sentence() {
+    let (model, _) = model(Container::Binary);
+    let slope = slope(png::ColorType::Grayscale);
+    let cut = |bytes: &[u8]| bytes[..bytes.len() / 2].to_vec();
+    let cases: [(&str, Vec<u8>); 5] = [
+        ("empty.tvx", Vec::new()),
+        ("text.rbxl", b"Here is no place.".to_vec()),
+        ("cut.rbxm", cut(&model)),
+        ("cut.png", cut(&slope)),
+        ("cut.tvx", b"\x89TVX\r\n\x1A\nand no more".to_vec()),
+    ];
+    for (name, bytes) in cases {
+        let Err(error) = import_world(name, bytes) else { panic!("{name} was taken") };
+        assert!(
+            error.starts_with(&format!("{name}: ")) && error.len() > name.len() + 10,
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_world_is_opened_as_it_is() {
+    let (bytes, _) = model(Container::Binary);
+    let imported = import_world("a model", bytes).expect("it is one of ours");
+    let again = import_world("kept.tvx", imported.bytes.clone()).expect("it is a world");
+    assert_eq!(again, ImportedWorld { bytes: imported.bytes, start_m: None, notes: Vec::new() });
+}
+
+#[test]
+fn what_is_shown_is_a_glb_with_as_many_triangles() {
+    let (bytes, _) = model(Container::Binary);
+    let world = visit(&import_world("a model", bytes).expect("it is one of ours"));
+    let glb = world.to_glb().expect("the world is here");
+    assert!(glb.starts_with(b"glTF"));
+    let length = u32::from_le_bytes([glb[12], glb[13], glb[14], glb[15]]) as usize;
+    let json: serde_json::Value = serde_json::from_slice(&glb[20..20 + length]).expect("JSON");
+    let indices = json["meshes"].as_array().expect("meshes").iter().flat_map(|mesh| {
+        let primitives = mesh["primitives"].as_array().expect("primitives").iter();
+        primitives.map(|primitive| primitive["indices"].as_u64().expect("an accessor") as usize)
+    });
+    let count = |accessor: usize| json["accessors"][accessor]["count"].as_u64().expect("a count");
+    let triangles = indices.map(count).sum::<u64>() / 3;
+    let shown = world.terrain().expect("the world is here").lod().triangles() as u64;
+    assert!(shown > 10_000);
+    assert_eq!(triangles, shown);
+}
