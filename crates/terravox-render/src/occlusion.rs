@@ -9,17 +9,20 @@ use glam::{DVec3, IVec3, Vec3};
 use rustc_hash::FxHashMap;
 use terravox::voxel::{DenseBox, Kind, MAX_MIP, Region, Snapshot, VoxelPos};
 
-/// Cells along the edge of a brick. It stores one more at the max sides, so that a sample
-/// between eight cells needs only one brick.
-const BRICK_EDGE: i32 = 8;
+/// Cells along the edge of a block. It stores one more at the max sides, so that a sample
+/// between eight cells needs only one block.
+const BLOCK_EDGE: i32 = 8;
 
-const BRICK_SAMPLES: usize = 729;
+/// Samples along its edge.
+const SAMPLES: usize = BLOCK_EDGE as usize + 1;
+
+const BLOCK_SAMPLES: usize = SAMPLES * SAMPLES * SAMPLES;
 
 /// Samples of a cone, each one mip coarser than the last.
 const CONE_MIPS: u8 = 5;
 
-/// Limit of the bricks that a thread caches; 729 bytes each.
-const MAX_BRICKS: usize = 1 << 16;
+/// Limit of the blocks that a thread caches; 729 bytes each.
+const MAX_BLOCKS: usize = 1 << 16;
 
 /// Sine of the angle between the outer cones and the normal.
 const TILT_SINE: f32 = 0.829;
@@ -31,77 +34,78 @@ const TILT_COSINE: f32 = 0.559;
 const BLOCKED_BY_PLANE: f32 = 0.23;
 
 /// Mean solid fill of 9³ cells, 255 being full.
-type Brick = Box<[u8; BRICK_SAMPLES]>;
+type FillBlock = Box<[u8; BLOCK_SAMPLES]>;
 
-/// Cache of bricks of solid fill, read from the world when first needed. One per thread.
-pub(crate) struct FillBricks {
-    /// Indices into `bricks`, by mip and position.
+/// Cache of blocks of solid fill, read from the world when first needed. One per thread.
+pub(crate) struct FillBlocks {
+    /// Indices into `blocks`, by mip and position.
     indices: FxHashMap<(u8, IVec3), u32>,
-    bricks: Vec<Brick>,
-    /// The last brick of each mip: successive samples are close to each other.
-    last: [LastBrick; MAX_MIP as usize + 1],
+    blocks: Vec<FillBlock>,
+    /// The last block of each mip: successive samples are close to each other.
+    last: [LastBlock; MAX_MIP as usize + 1],
     cells: DenseBox,
 }
 
-/// A brick, by its position in bricks of its mip.
+/// A block, by its position in blocks of its mip.
 #[derive(Clone, Copy)]
-struct LastBrick {
+struct LastBlock {
     position: IVec3,
-    /// Index in [`FillBricks::bricks`].
+    /// Index in [`FillBlocks::blocks`].
     index: u32,
 }
 
-/// A brick at a position that no cell has.
-const NO_BRICK: LastBrick = LastBrick { position: IVec3::MIN, index: 0 };
+/// A block at a position that no cell has.
+const NO_BLOCK: LastBlock = LastBlock { position: IVec3::MIN, index: 0 };
 
-impl Default for FillBricks {
-    fn default() -> FillBricks {
-        FillBricks {
+impl Default for FillBlocks {
+    fn default() -> FillBlocks {
+        FillBlocks {
             indices: FxHashMap::default(),
-            bricks: Vec::new(),
-            last: [NO_BRICK; MAX_MIP as usize + 1],
+            blocks: Vec::new(),
+            last: [NO_BLOCK; MAX_MIP as usize + 1],
             cells: DenseBox::default(),
         }
     }
 }
 
-impl FillBricks {
+impl FillBlocks {
     /// Returns the solid fill, 0 to 1, at a point in cells of mip `mip`: trilinear between the
     /// cells' centres.
     fn fill(&mut self, snapshot: &Snapshot, mip: u8, point: DVec3) -> f32 {
         let point = point - 0.5;
         let cell = cell_of(point);
         let part = (point - cell.as_dvec3()).as_vec3();
-        let at = cell >> 3;
+        let at = cell >> BLOCK_EDGE.ilog2();
         if self.last[usize::from(mip)].position != at {
             let index = self.index_of(snapshot, mip, at);
-            self.last[usize::from(mip)] = LastBrick { position: at, index };
+            self.last[usize::from(mip)] = LastBlock { position: at, index };
         }
-        let brick = &self.bricks[self.last[usize::from(mip)].index as usize];
-        let local = (cell - at * BRICK_EDGE).as_uvec3();
-        let base = (local.x + 9 * (local.z + 9 * local.y)) as usize;
-        let value = |offset: usize| f32::from(brick[base + offset]);
+        let block = &self.blocks[self.last[usize::from(mip)].index as usize];
+        let local = (cell - at * BLOCK_EDGE).as_uvec3();
+        let [x, y, z] = local.to_array().map(|v| v as usize);
+        let base = x + SAMPLES * (z + SAMPLES * y);
+        let value = |offset: usize| f32::from(block[base + offset]);
         let along_x = |offset: usize| {
             let a = value(offset);
             a + (value(offset + 1) - a) * part.x
         };
         let along_z = |offset: usize| {
             let a = along_x(offset);
-            a + (along_x(offset + 9) - a) * part.z
+            a + (along_x(offset + SAMPLES) - a) * part.z
         };
         let low = along_z(0);
-        (low + (along_z(81) - low) * part.y) / 255.0
+        (low + (along_z(SAMPLES * SAMPLES) - low) * part.y) / 255.0
     }
 
-    /// Returns the index of a brick; reads it if it is not cached.
+    /// Returns the index of a block; reads it if it is not cached.
     fn index_of(&mut self, snapshot: &Snapshot, mip: u8, at: IVec3) -> u32 {
-        if self.bricks.len() >= MAX_BRICKS {
-            *self = FillBricks::default();
+        if self.blocks.len() >= MAX_BLOCKS {
+            *self = FillBlocks::default();
         }
-        let FillBricks { indices, bricks, cells, .. } = self;
+        let FillBlocks { indices, blocks, cells, .. } = self;
         *indices.entry((mip, at)).or_insert_with(|| {
-            bricks.push(read_brick(snapshot, mip, at, cells));
-            bricks.len() as u32 - 1
+            blocks.push(read_block(snapshot, mip, at, cells));
+            blocks.len() as u32 - 1
         })
     }
 
@@ -127,7 +131,7 @@ impl FillBricks {
         fine + (self.sky_at_mip(snapshot, mip + 1, point, normal) - fine) * part
     }
 
-    /// [`FillBricks::sky_visibility`] for a surface of one mip.
+    /// [`FillBlocks::sky_visibility`] for a surface of one mip.
     fn sky_at_mip(&mut self, snapshot: &Snapshot, mip: u8, point: DVec3, normal: Vec3) -> f32 {
         let (tangent, bitangent) = normal.any_orthonormal_pair();
         let origin = point + normal.as_dvec3() * (0.6 * f64::from(1_u32 << mip));
@@ -173,17 +177,17 @@ impl FillBricks {
     }
 }
 
-/// Reads the brick at `at`, in bricks of mip `mip`. Unknown cells count as air.
-fn read_brick(snapshot: &Snapshot, mip: u8, at: IVec3, cells: &mut DenseBox) -> Brick {
-    let min = VoxelPos::from((at * BRICK_EDGE).to_array());
-    let region = Region { min, max: min + VoxelPos::splat(BRICK_EDGE + 1) };
-    let mut brick = Box::new([0; BRICK_SAMPLES]);
+/// Reads the block at `at`, in blocks of mip `mip`. Unknown cells count as air.
+fn read_block(snapshot: &Snapshot, mip: u8, at: IVec3, cells: &mut DenseBox) -> FillBlock {
+    let min = VoxelPos::from((at * BLOCK_EDGE).to_array());
+    let region = Region { min, max: min + VoxelPos::splat(BLOCK_EDGE + 1) };
+    let mut block = Box::new([0; BLOCK_SAMPLES]);
     snapshot.read_known(region, mip, cells);
     let kinds = snapshot.materials().kinds();
     let values = cells.materials().iter().zip(cells.occupancies());
-    for (to, (&material, &occupancy)) in brick.iter_mut().zip(values) {
+    for (to, (&material, &occupancy)) in block.iter_mut().zip(values) {
         let solid = kinds[usize::from(material)] == Kind::Solid;
         *to = if solid { occupancy } else { 0 };
     }
-    brick
+    block
 }

@@ -70,12 +70,12 @@ pub(crate) fn patterns(name: &str, colour: Vec3, earth: Vec3, seed: u32) -> [Pat
 impl Pattern {
     /// Returns the linear colour at texture coordinates, 0 to 1 from left to right and top to
     /// bottom, up to a factor: the caller scales the mean to [`Pattern::colour`].
-    pub fn at(&self, place: Vec2) -> Vec3 {
+    pub fn at(&self, uv: Vec2) -> Vec3 {
         let tone = |value: f32| self.colour * (1.0 + value);
-        let noise = |across: u32, down: u32| self.noise(place, across, down);
+        let noise = |across: u32, down: u32| self.noise(uv, across, down);
         match self.kind {
             PatternKind::Grains(count, contrast) => {
-                let fine = self.octaves(place, count) + 0.5 * noise(8, 8);
+                let fine = self.octaves(uv, count) + 0.5 * noise(8, 8);
                 tone(contrast * fine)
             }
             PatternKind::Grass => {
@@ -84,48 +84,45 @@ impl Pattern {
                 tone(0.3 * leaf) * Vec3::new(1.0 + dry, 1.0, 1.0 - dry)
             }
             PatternKind::Turf(earth) => {
-                let hangs = noise(72, 12) + 0.5 * noise(26, 18) + 0.6 * self.octaves(place, 22);
+                let hangs = noise(72, 12) + 0.5 * noise(26, 18) + 0.6 * self.octaves(uv, 22);
                 let green = self.colour + (self.colour - earth) * 0.8;
-                let light = 1.0 + 0.25 * self.octaves(place, 48);
+                let light = 1.0 + 0.25 * self.octaves(uv, 48);
                 earth.lerp(green.max(Vec3::ZERO), (0.5 + hangs).clamp(0.0, 1.0)) * light
             }
             PatternKind::Strata => {
-                let bent = place + Vec2::new(0.0, 0.04 * noise(4, 4) + 0.008 * noise(24, 24));
+                let bent = uv + Vec2::new(0.0, 0.04 * noise(4, 4) + 0.008 * noise(24, 24));
                 let layer = self.noise(bent, 4, 22) + 0.6 * self.noise(bent, 6, 61);
                 let ledge = self.noise(bent, 10, 30).abs();
                 let crack = -0.5 * (1.0 - 8.0 * ledge).max(0.0);
-                tone(0.1 * layer + 0.2 * self.octaves(place, 36) + 0.6 * crack)
+                tone(0.1 * layer + 0.2 * self.octaves(uv, 36) + 0.6 * crack)
             }
             PatternKind::Cracks(count, depth) => {
                 let bent =
-                    place + 0.015 * Vec2::new(noise(15, 15), self.reseeded(7).noise(place, 15, 15));
+                    uv + 0.015 * Vec2::new(noise(15, 15), self.reseeded(7).noise(uv, 15, 15));
                 let [near, next, plate] = self.worley(bent, count);
                 let crack = (1.0 - 9.0 * (next - near)).max(0.0);
-                tone(0.14 * plate + 0.22 * self.octaves(place, 32) - depth * crack)
+                tone(0.14 * plate + 0.22 * self.octaves(uv, 32) - depth * crack)
             }
             PatternKind::Cobbles(count) => {
-                let [near, next, stone] = self.worley(place, count);
+                let [near, next, stone] = self.worley(uv, count);
                 let joint = (1.0 - 4.0 * (next - near)).max(0.0);
-                tone(
-                    0.15 * stone + 0.25 * (0.4 - near) - 0.5 * joint
-                        + 0.1 * self.octaves(place, 64),
-                )
+                tone(0.15 * stone + 0.25 * (0.4 - near) - 0.5 * joint + 0.1 * self.octaves(uv, 64))
             }
-            PatternKind::Courses => self.masonry(place, [16, 32], 0.5, 0.35),
-            PatternKind::Slabs => self.masonry(place, [8, 8], 0.0, -0.35),
+            PatternKind::Courses => self.masonry(uv, [16, 32], 0.5, 0.35),
+            PatternKind::Slabs => self.masonry(uv, [8, 8], 0.0, -0.35),
             PatternKind::Planks => {
                 let grain = 0.16 * noise(12, 192) + 0.1 * noise(6, 80);
-                self.masonry(place, [2, 32], 0.37, -0.5) * (1.0 + grain)
+                self.masonry(uv, [2, 32], 0.37, -0.5) * (1.0 + grain)
             }
         }
     }
 
     /// Pieces in rows, each row shifted by a share of a piece against the one above; joints are
     /// brighter or darker by `joint`.
-    fn masonry(&self, place: Vec2, [across, down]: [u32; 2], shift: f32, joint: f32) -> Vec3 {
-        let y = place.y * down as f32;
+    fn masonry(&self, uv: Vec2, [across, down]: [u32; 2], shift: f32, joint: f32) -> Vec3 {
+        let y = uv.y * down as f32;
         let row = y.floor().rem_euclid(down as f32);
-        let x = (place.x * across as f32 + shift * row).rem_euclid(across as f32);
+        let x = (uv.x * across as f32 + shift * row).rem_euclid(across as f32);
         let inside = |v: f32| (v - v.floor() - 0.5).abs();
         // Shares of the texture's edge.
         let gap = [inside(x) / across as f32, inside(y) / down as f32];
@@ -133,13 +130,13 @@ impl Pattern {
         let is_joint = (0..2).any(|axis| edge[axis] - gap[axis] < 0.0025);
         let piece = self.hash(x.floor() as u32, row as u32);
         let value = if is_joint { joint } else { 0.14 * piece };
-        self.colour * (1.0 + value + 0.14 * self.octaves(place, 64))
+        self.colour * (1.0 + value + 0.14 * self.octaves(uv, 64))
     }
 
     /// Worley noise of `count`² points: the distances to the nearest two, in units of the mean
     /// spacing, and a number in -1..1 of the nearest.
-    fn worley(&self, place: Vec2, count: u32) -> [f32; 3] {
-        let (low, part) = lattice(place, [count; 2]);
+    fn worley(&self, uv: Vec2, count: u32) -> [f32; 3] {
+        let (low, part) = lattice(uv, [count; 2]);
         let [mut near, mut next, mut own] = [f32::MAX, f32::MAX, 0.0];
         for i in 0..9 {
             let step = [i % 3, i / 3];
@@ -157,14 +154,14 @@ impl Pattern {
     }
 
     /// Noise of three octaves, the coarsest with `count` waves along the edge.
-    fn octaves(&self, place: Vec2, count: u32) -> f32 {
-        let noise = |by: u32| self.reseeded(by).noise(place, by * count, by * count);
+    fn octaves(&self, uv: Vec2, count: u32) -> f32 {
+        let noise = |by: u32| self.reseeded(by).noise(uv, by * count, by * count);
         0.6 * noise(1) + 0.4 * noise(2) + 0.25 * noise(4)
     }
 
     /// Smooth noise in -1..1 of period 1, with this many values along each edge.
-    fn noise(&self, place: Vec2, across: u32, down: u32) -> f32 {
-        let ([x, y], part) = lattice(place, [across, down]);
+    fn noise(&self, uv: Vec2, across: u32, down: u32) -> f32 {
+        let ([x, y], part) = lattice(uv, [across, down]);
         let s = part * part * (3.0 - 2.0 * part);
         let [right, below] = [(x + 1) % across, (y + 1) % down];
         let mix = |a: f32, b: f32, by: f32| a + (b - a) * by;
@@ -189,9 +186,9 @@ impl Pattern {
 
 /// Returns the lattice point at or before texture coordinates, and the fractions beyond it.
 /// The lattice has this many points along each edge and repeats; coordinates are -8 or more.
-fn lattice(place: Vec2, [across, down]: [u32; 2]) -> ([u32; 2], Vec2) {
+fn lattice(uv: Vec2, [across, down]: [u32; 2]) -> ([u32; 2], Vec2) {
     // Positive, so that the conversion rounds down.
-    let at = (place + 8.0) * Vec2::new(across as f32, down as f32);
+    let at = (uv + 8.0) * Vec2::new(across as f32, down as f32);
     let [x, y] = at.to_array().map(|v| v as u32);
     ([x % across, y % down], at - Vec2::new(x as f32, y as f32))
 }
@@ -222,15 +219,12 @@ mod tests {
                 let mut brightest = 0.0_f32;
                 for i in 0..400 {
                     // Off the edges of joints.
-                    let place = Vec2::new(i as f32, (i * 7 % 401) as f32) + 0.37;
-                    let place = place / 401.0;
-                    let light = pattern.at(place);
+                    let uv = Vec2::new(i as f32, (i * 7 % 401) as f32) + 0.37;
+                    let uv = uv / 401.0;
+                    let light = pattern.at(uv);
                     for over in [Vec2::X, Vec2::Y, -Vec2::ONE] {
-                        let again = pattern.at(place + over);
-                        assert!(
-                            light.abs_diff_eq(again, 0.04),
-                            "{name} at {place}: {light} {again}"
-                        );
+                        let again = pattern.at(uv + over);
+                        assert!(light.abs_diff_eq(again, 0.04), "{name} at {uv}: {light} {again}");
                     }
                     assert!(light.is_finite() && light.min_element() > -0.05, "{name}: {light}");
                     darkest = darkest.min(light.element_sum());
@@ -246,7 +240,7 @@ mod tests {
         let earth = Vec3::new(0.16, 0.09, 0.04);
         let change = |pattern: &Pattern, way: Vec2| -> f32 {
             let at = |i: i32| Vec2::new((i * 13 % 101) as f32, (i * 29 % 101) as f32) / 101.0;
-            let light = |place| pattern.at(place).element_sum();
+            let light = |uv| pattern.at(uv).element_sum();
             (0..300).map(|i| (light(at(i) + way * 0.03) - light(at(i))).abs()).sum()
         };
         let [side, top, _] = patterns("Rock", Vec3::splat(0.15), earth, 3);

@@ -162,8 +162,8 @@ pub(crate) fn shader<'a>(
     options: &PictureOptions,
 ) -> Shader<'a> {
     let sun = options.sun.unwrap_or_else(|| camera.sun(SUN_ELEVATION_DEGREES));
-    let mut bricks = SurfaceScratch::default().bricks;
-    let sky_at_eye = scene.sky_visibility(camera.eye, Vec3::Y, &mut bricks);
+    let mut blocks = SurfaceScratch::default().blocks;
+    let sky_at_eye = scene.sky_visibility(camera.eye, Vec3::Y, &mut blocks);
     let is_dark = scene.kind_at(camera.eye) != Kind::Solid && sky_at_eye < DARK_SKY_VISIBILITY;
     let mut shader = Shader {
         scene,

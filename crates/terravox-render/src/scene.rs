@@ -4,7 +4,7 @@
 use crate::block_vertices::{RemeshScratch, SurfaceVertex, VertexCache};
 use crate::colour::{self, linear_from_srgb};
 use crate::lattice::{cell_of, is_within_limits};
-use crate::occlusion::FillBricks;
+use crate::occlusion::FillBlocks;
 use crate::ray::SceneRay;
 use crate::shown_meshes::{MeshHit, ShownGround, Viewpoint};
 use crate::solids::{Solid, SolidHit, Solids};
@@ -233,9 +233,9 @@ impl Scene {
         &self,
         point: DVec3,
         normal: Vec3,
-        bricks: &mut FillBricks,
+        blocks: &mut FillBlocks,
     ) -> f32 {
-        bricks.sky_visibility(&self.snapshot, self.light_mip(point), point, normal)
+        blocks.sky_visibility(&self.snapshot, self.light_mip(point), point, normal)
     }
 
     /// Returns the first surface of ground or liquid within `reach` cells. Invalid rays

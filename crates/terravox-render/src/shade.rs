@@ -78,13 +78,13 @@ impl Shader<'_> {
         self.sky.haze(colour, direction, hit.distance)
     }
 
-    /// Returns the light of ground in sun and sky light; `filter` is the transmittance of water
-    /// above it, `distance` that to the viewer, cells.
+    /// Returns the light of ground in sun and sky light; `transmittance` is that of water above
+    /// it, `distance` that to the viewer, cells.
     fn ground_light(
         &self,
         surface: &SurfacePoint,
         distance: f64,
-        filter: Vec3,
+        transmittance: Vec3,
         scratch: &mut ShadeScratch,
     ) -> Vec3 {
         let footprint = distance * self.pixel_edge;
@@ -98,7 +98,7 @@ impl Shader<'_> {
         let sun = self.sunlight(surface, normal, scratch);
         let past_solids = self.scene.sky_past_solids(surface.point, surface.normal);
         let sky_visibility = self.sky_visibility(surface, distance, scratch) * past_solids;
-        surface.colour * tint * filter * (sun + self.sky.ambient(normal, sky_visibility))
+        surface.colour * tint * transmittance * (sun + self.sky.ambient(normal, sky_visibility))
     }
 
     /// Returns the sky visibility of a surface point: interpolated from the corners where a
@@ -120,7 +120,7 @@ impl Shader<'_> {
         {
             return last.visibility;
         }
-        let visibility = self.scene.sky_visibility(point, normal, &mut scratch.surface.bricks);
+        let visibility = self.scene.sky_visibility(point, normal, &mut scratch.surface.blocks);
         scratch.last_sky = Some(SkySample { point, normal, visibility });
         visibility
     }
@@ -167,7 +167,7 @@ impl Shader<'_> {
             false => surface.normal,
         };
         let cosine = (-direction.dot(normal)).clamp(0.02, 1.0);
-        let below = self.refracted_light(direction, surface, normal, scratch);
+        let below = self.refracted_light(direction, hit, normal, scratch);
         let above = self.reflected_light(direction, surface, normal, scratch);
         below.lerp(above, water::reflectance(cosine))
     }
@@ -188,27 +188,29 @@ impl Shader<'_> {
         self.secondary_light(&SceneRay { origin: surface.shadow_origin, direction }, scratch)
     }
 
-    /// Returns the light of the bottom, or of deep water, through the surface.
+    /// Returns the light of the bottom, or of deep water, through the surface that was hit.
     fn refracted_light(
         &self,
         direction: Vec3,
-        surface: &SurfacePoint,
+        hit: &SurfaceHit,
         normal: Vec3,
         scratch: &mut ShadeScratch,
     ) -> Vec3 {
+        let surface = &hit.surface;
         let down = water::refracted(direction, normal);
         // From slightly above, so that at the water's edge the ray does not start in the ground.
         let origin = surface.point - (direction * 0.02).as_dvec3();
         let ray = SceneRay { origin, direction: down.as_dvec3().normalize() };
         let sun = if self.is_in_shadow(surface, scratch) { 0.25 } else { 1.0 };
         scratch.rays.water += 1;
-        let hit = self.sampler().closest(&ray, &Filter::SOLID, &mut scratch.surface);
-        let Some(SurfaceHit { distance, surface: bottom, .. }) = hit else {
+        let below = self.sampler().closest(&ray, &Filter::SOLID, &mut scratch.surface);
+        let Some(SurfaceHit { distance, surface: bottom, .. }) = below else {
             return self.through_water(Vec3::ZERO, surface, RAY_REACH_CELLS, sun);
         };
         let depth = (surface.point.y - bottom.point.y).max(0.0);
-        let filter = water::transmittance(self.voxels(depth));
-        let light = self.ground_light(&bottom, distance, filter, scratch);
+        let transmittance = water::transmittance(self.voxels(depth));
+        let to_viewer = hit.distance + distance;
+        let light = self.ground_light(&bottom, to_viewer, transmittance, scratch);
         self.through_water(light, surface, distance, sun)
     }
 

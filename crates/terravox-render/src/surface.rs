@@ -5,7 +5,7 @@
 //! the curved surface would be, so that no triangle shadows itself.
 
 use crate::block_vertices::{RemeshScratch, SurfaceVertex};
-use crate::occlusion::FillBricks;
+use crate::occlusion::FillBlocks;
 use crate::ray::{RAY_REACH_CELLS, SceneRay};
 use crate::scene::{HitTriangle, Scene, SceneHit};
 use crate::solids::SolidHit;
@@ -59,7 +59,7 @@ pub(crate) struct SurfaceHit {
 #[derive(Default)]
 pub(crate) struct SurfaceScratch {
     pub remesh: RemeshScratch,
-    pub bricks: FillBricks,
+    pub blocks: FillBlocks,
 }
 
 /// Finds the surface points of a scene.
@@ -117,7 +117,7 @@ impl SurfaceSampler<'_> {
         let offset = cell as f32 * (SHADOW_OFFSET + grazing);
         let near = !hit.is_liquid && !is_back_face && hit.distance * self.pixel_edge < cell;
         let sky_visibility =
-            near.then(|| self.sky_of_corners(&triangle, origin, &mut scratch.bricks));
+            near.then(|| self.sky_of_corners(&triangle, origin, &mut scratch.blocks));
         let point = origin + local.as_dvec3();
         let colour = match self.scene.textures() {
             Some(textures) if !hit.is_liquid => {
@@ -141,10 +141,10 @@ impl SurfaceSampler<'_> {
     }
 
     /// Returns the sky visibility interpolated from the corners.
-    fn sky_of_corners(&self, triangle: &Triangle, origin: DVec3, bricks: &mut FillBricks) -> f32 {
+    fn sky_of_corners(&self, triangle: &Triangle, origin: DVec3, blocks: &mut FillBlocks) -> f32 {
         let mut sky = |vertex: &SurfaceVertex| {
             let point = origin + vertex.position.as_dvec3();
-            vertex.sky_visibility(|| self.scene.sky_visibility(point, vertex.normal, bricks))
+            vertex.sky_visibility(|| self.scene.sky_visibility(point, vertex.normal, blocks))
         };
         let Triangle { corners: [a, b, c], weights } = triangle;
         sky(a) * weights[0] + sky(b) * weights[1] + sky(c) * weights[2]

@@ -39,7 +39,7 @@ pub struct ShownSurfaces {
     /// Whether it can hit the ground.
     pub solid: bool,
     /// Whether it can hit liquids.
-    pub is_liquid: bool,
+    pub liquid: bool,
 }
 
 /// A valid ray with a unit direction.
@@ -129,8 +129,7 @@ impl NormalizedRay {
         // In cells from the block's min corner, where numbers are small.
         let local =
             NormalizedRay { origin: (self.origin - min) / scale, direction: self.direction };
-        let sides =
-            [(&mesh.solid, false, surfaces.solid), (&mesh.liquid, true, surfaces.is_liquid)];
+        let sides = [(&mesh.solid, false, surfaces.solid), (&mesh.liquid, true, surfaces.liquid)];
         let mut end = end / scale;
         let mut best = None;
         for (surface, liquid, _) in sides.into_iter().filter(|side| side.2) {

@@ -44,8 +44,8 @@ impl Terrain {
         Ok(edited)
     }
 
-    /// Returns what an operation in world metres would cost, whatever the limits: what a server
-    /// looks at before it accepts an edit, in microseconds.
+    /// Returns the cost of an operation in world metres, ignoring the limits. Takes microseconds,
+    /// so a server can check it before it accepts an edit.
     ///
     /// ```
     /// use terravox::{EditOp, Terrain};

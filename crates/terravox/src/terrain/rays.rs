@@ -160,7 +160,7 @@ impl Terrain {
                 let ray = self.voxel_ray(origin_m, direction, max_distance_m);
                 let surfaces = ShownSurfaces {
                     solid: filter.surfaces.solid(),
-                    is_liquid: filter.surfaces.liquid(),
+                    liquid: filter.surfaces.liquid(),
                 };
                 let Ray { origin, direction, max_distance } = ray;
                 let hit = self.lod.ray(origin, direction, max_distance, surfaces)?;

@@ -234,7 +234,7 @@ fn rays_at_shown_ground_agree_with_rays_at_held_ground() {
         let direction = [0.1 * (i % 5) as f32 - 0.2, -1.0, 0.13 * (i % 3) as f32];
         let held = terrain.ray(origin, direction, 40.0).hit().expect("ground is near");
         let placement = terrain.placement();
-        let surfaces = ShownSurfaces { solid: true, is_liquid: false };
+        let surfaces = ShownSurfaces { solid: true, liquid: false };
         let from = placement.voxel_from_world(origin);
         let shown = terrain.lod().ray(from, direction.map(f64::from), 40.0, surfaces);
         let shown = shown.expect("it is shown");

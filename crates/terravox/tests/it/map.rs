@@ -129,7 +129,10 @@ fn links_of_the_pages_lead_to_files_and_headings() {
         let kept = kept.chars().filter(|&c| c.is_alphanumeric() || " -_".contains(c));
         kept.map(|c| if c == ' ' { '-' } else { c }).collect()
     };
-    let mut pages: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md"].map(|p| root().join(p)).into();
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "fuzz/README.md"]
+            .map(|p| root().join(p))
+            .into();
     let docs = fs::read_dir(root().join("docs")).expect("the pages are a folder");
     pages.extend(docs.map(|entry| entry.expect("it is readable").path()));
     let mut wrong = Vec::new();

@@ -85,7 +85,7 @@ proptest! {
             [VoxelPos::ZERO, at].map(|at| show(seed, at, unlisted, Some(eye), morph));
         assert_same(&near, &far, at);
         prop_assert!(near.triangles() > 1000);
-        let surfaces = ShownSurfaces { solid: true, is_liquid: true };
+        let surfaces = ShownSurfaces { solid: true, liquid: true };
         for (x, z) in [(3.25, 5.5), (20.0, 40.75), (40.5, 30.25), (60.0, 60.0)] {
             let from = [x, 90.0, z];
             let hit = near.ray(from, [0.0, -1.0, 0.0], 200.0, surfaces);
@@ -132,7 +132,7 @@ fn viewers_at_the_limits_and_beyond_see_what_is_there() {
 #[test]
 fn rays_from_everywhere_hit_what_is_shown_or_nothing() {
     let view = show(7, VoxelPos::splat(-LIMIT), UnlistedChunks::Air, None, false);
-    let surfaces = ShownSurfaces { solid: true, is_liquid: false };
+    let surfaces = ShownSurfaces { solid: true, liquid: false };
     let limit = f64::from(LIMIT);
     let from = [40.0 - limit, 60.0 - limit, 30.0 - limit];
     for length in [1e-300, 1e-30, 1.0, 1e30, 1e300] {
