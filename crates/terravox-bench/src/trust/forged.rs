@@ -22,7 +22,8 @@ mod tests {
             std::fs::write(&path, file(1200)).unwrap();
             let store = Store::open_read_only(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
             let bad = store.verify().unwrap().bad;
-            assert!(!bad.is_empty(), "{name}");
+            // Bodies are valid, but many.
+            assert_eq!(bad.is_empty(), name.contains("bodies"), "{name}");
         }
         std::fs::write(&path, listed_world(1024, 0xFF)).unwrap();
         let store = Store::open_read_only(&path).unwrap();
