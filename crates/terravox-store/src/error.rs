@@ -145,7 +145,7 @@ pub enum StoreError {
         given: String,
     },
     /// Repairing takes more work than a file of this length may cost, as those do that were built to
-    /// cost much. Nothing was written.
+    /// cost much. Nothing was written, except by [`Store::repair_onto`](crate::Store::repair_onto).
     #[error(
         "{}: repairing it is more work than a file of its length may cost; if you trust the file, \
          allow more", path.display()

@@ -45,6 +45,12 @@ impl Listing {
     }
 
     /// The chunks of this listing that another one lacks.
+    pub fn and(self, other: Listing) -> Listing {
+        let mut layers = self.layers;
+        layers.iter_mut().zip(other.layers).for_each(|(layer, other)| *layer &= other);
+        Listing { layers }
+    }
+
     pub fn without(self, other: Listing) -> Listing {
         let mut layers = self.layers;
         layers.iter_mut().zip(other.layers).for_each(|(layer, other)| *layer &= !other);

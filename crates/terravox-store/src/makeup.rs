@@ -24,7 +24,7 @@ const MAX_COMPARED_NUMBERS: usize = 1 << 21;
 /// Chunks under a block of which a comparison is remembered.
 const MAX_COMPARED_CHUNKS: usize = 32;
 
-/// The number of the cells of a value: its material if it is uniform, else from 256 on.
+/// The id of the cells of a value: its material if it is uniform, else from 256 on.
 pub(crate) type CellsId = u32;
 
 /// First number of cells that are not uniform.
@@ -40,7 +40,7 @@ pub(crate) struct KnownCells {
     /// By number: whether the cells were decoded without an error.
     is_valid: Vec<bool>,
     compared: HashMap<Box<[u32]>, bool>,
-    numbers: usize,
+    compared_numbers: usize,
     value: Vec<u8>,
 }
 
@@ -119,8 +119,8 @@ impl KnownCells {
         }
     }
 
-    /// What the stored ones of its finer blocks, `sources`, tell of a block, and the key of its
-    /// comparison with them, if that can be remembered.
+    /// Summarises a block from the values of its stored finer blocks, `sources`; also the parts of
+    /// the key of their comparison, if that can be remembered.
     pub fn makeup(
         &mut self,
         tree: &impl ReadTree,
@@ -130,7 +130,7 @@ impl KnownCells {
         let shift = u32::from(key.mip - source_mip(key.mip));
         let mut materials: Option<(u8, bool)> = None;
         let mut is_uniform = true;
-        let mut ids = Some(vec![shift]);
+        let mut parts = Some(vec![shift]);
         for &from in sources {
             let Ok(stored) = self.read(tree, from) else { return (Makeup::Unknown, None) };
             match stored.uniform {
@@ -140,13 +140,13 @@ impl KnownCells {
                 }
                 None => is_uniform = false,
             }
-            match (&mut ids, stored.id) {
+            match (&mut parts, stored.id) {
                 // Not stored is the same.
                 (_, Some(id)) if id == CellsId::from(AIR) => {}
-                (Some(ids), Some(id)) => ids.extend([local(key.pos, from.pos, shift), id]),
-                _ => ids = None,
+                (Some(parts), Some(id)) => parts.extend([local(key.pos, from.pos, shift), id]),
+                _ => parts = None,
             }
-            if !is_uniform && ids.is_none() {
+            if !is_uniform && parts.is_none() {
                 break;
             }
         }
@@ -158,18 +158,18 @@ impl KnownCells {
             }
             (true, Some(_)) => Makeup::Several,
         };
-        (makeup, ids)
+        (makeup, parts)
     }
 
     /// Completes the key of a comparison. In a world that grows, `chunks` are those that are listed
     /// under the block.
     pub fn comparison(
         stored: StoredCells,
-        sources: Option<Vec<u32>>,
+        parts: Option<Vec<u32>>,
         key: BlockKey,
         chunks: &[ChunkPos],
     ) -> Option<ComparisonKey> {
-        let (mut numbers, id) = (sources?, stored.id?);
+        let (mut parts, id) = (parts?, stored.id?);
         if chunks.len() > MAX_COMPARED_CHUNKS {
             return None;
         }
@@ -179,11 +179,11 @@ impl KnownCells {
         };
         if !chunks.is_empty() {
             // How much of the block a chunk covers depends on the mip.
-            numbers[0] |= u32::from(key.mip) << 8;
+            parts[0] |= u32::from(key.mip) << 8;
         }
-        numbers.push(id);
-        numbers.extend(chunks.iter().map(place));
-        Some(numbers.into())
+        parts.push(id);
+        parts.extend(chunks.iter().map(place));
+        Some(parts.into())
     }
 
     /// Whether a block agrees with the finer ones, if an equal one was compared.
@@ -194,9 +194,9 @@ impl KnownCells {
     /// Remembers a comparison.
     pub fn set_compared(&mut self, key: Option<ComparisonKey>, agrees: bool) {
         if let Some(key) = key
-            && self.numbers + key.len() <= MAX_COMPARED_NUMBERS
+            && self.compared_numbers + key.len() <= MAX_COMPARED_NUMBERS
         {
-            self.numbers += key.len();
+            self.compared_numbers += key.len();
             self.compared.insert(key, agrees);
         }
     }

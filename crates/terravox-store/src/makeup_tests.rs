@@ -55,7 +55,7 @@ proptest! {
         }
         let mut made = DenseBox::default();
         let read = |from, out: &mut DenseBox| read_block(&values, &mut coder, from, out);
-        prop_assert!(rebuild(key, &empty_grid(&materials), sources_of(key), read, &mut made).is_none());
+        prop_assert!(rebuild(key, &empty_grid(&materials), sources_of(key), read, &mut made));
         let uniform = crate::value::uniform_material(&made);
         match KnownCells::default().makeup(&values, key, &stored).0 {
             Makeup::Uniform(material) => prop_assert_eq!(uniform, Some(material)),

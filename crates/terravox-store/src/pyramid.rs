@@ -141,28 +141,28 @@ pub(crate) fn sources_of(key: BlockKey) -> impl Iterator<Item = BlockKey> {
 }
 
 /// Rebuilds the block `key` (mip 1 or more) in `out` from `sources`, those of the finer blocks that
-/// may be stored; `read` returns `false` for one that is not, which is air. Returns the error of the
-/// first one that could not be read and counts as air. `empty` is of [`empty_grid`].
+/// may be stored; `read` returns `false` for one that is not, which is air. Returns whether
+/// all could be read; others count as air. `empty` is of [`empty_grid`].
 pub(crate) fn rebuild(
     key: BlockKey,
     empty: &Snapshot,
     sources: impl Iterator<Item = BlockKey>,
     mut read: impl FnMut(BlockKey, &mut DenseBox) -> Result<bool, ValueError>,
     out: &mut DenseBox,
-) -> Option<(BlockKey, ValueError)> {
+) -> bool {
     let mut scratch = VoxelGrid::from_snapshot(empty);
     let mut fine = DenseBox::default();
-    let mut bad = None;
+    let mut is_whole = true;
     for from in sources {
         match read(from, &mut fine) {
             Ok(true) => add_block(&mut scratch, &fine),
             Ok(false) => {}
-            Err(what) => drop(bad.get_or_insert((from, what))),
+            Err(_) => is_whole = false,
         }
     }
     let read = scratch.read(key.region(), key.mip - source_mip(key.mip), out);
     assert!(read.is_ok(), "what is not listed in the scratch grid is air");
-    bad
+    is_whole
 }
 
 /// The block of mip `mip`, 3 or more, that covers a page.

@@ -16,6 +16,7 @@ use crate::verify::{
     BlockMaker, BlockOver, MadeBlock, StoredBlocks, Verification, blocks_over, replace_listed,
     sort_blocks,
 };
+use crate::work::PassBudget;
 use crate::write::{GenerateBlock, TableWriter};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -88,14 +89,15 @@ impl Store {
     ) -> Result<RepairReport, StoreError> {
         let path = path.as_ref();
         let damaged = Store::open(path)?;
-        let found = damaged.verify_within(limit_factor)?;
+        let (found, left) = damaged.verify_spending(damaged.pass_budget(limit_factor)?);
         if found.bad.is_empty() {
             return Ok(RepairReport { chunks: found.chunks, ..RepairReport::default() });
         }
         let file = damaged.file()?;
         let (partial, db) = PartialFile::create(file, file, path)?;
         let repaired = Store::from_new_db(db, path, Some(partial.path()), &damaged.info())?;
-        let mut report = damaged.copy_repaired(&repaired, &found, limit_factor, fill)?;
+        let budget = left.for_repair(limit_factor);
+        let mut report = damaged.copy_repaired(&repaired, &found, budget, fill)?;
         repaired.sync()?;
         let backup = back_up(file, path)?;
         let placed = partial.place(file, path);
@@ -111,7 +113,8 @@ impl Store {
     }
 
     /// Writes what is whole of this world to another disk, in place of what is there, with listings
-    /// and coarse blocks made again: for worlds on a disk, which [`Store::repair`] cannot replace.
+    /// and coarse blocks made again: for worlds on a [`Disk`] of the caller; [`Store::repair`] replaces
+    /// files only.
     /// An intact world is copied, too. Returns what is lost; no `backup`, since this world stays.
     ///
     /// # Errors
@@ -122,9 +125,9 @@ impl Store {
         limit_factor: u32,
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<RepairReport, StoreError> {
-        let found = self.verify_within(limit_factor)?;
+        let (found, left) = self.verify_spending(self.pass_budget(limit_factor)?);
         let repaired = Store::create_on(disk, self.path(), &self.info())?;
-        self.copy_repaired(&repaired, &found, limit_factor, fill)
+        self.copy_repaired(&repaired, &found, left.for_repair(limit_factor), fill)
     }
 
     /// Copies what is whole to a new world, and makes the rest again.
@@ -132,7 +135,7 @@ impl Store {
         &self,
         repaired: &Store,
         found: &Verification,
-        limit_factor: u32,
+        budget: PassBudget,
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<RepairReport, StoreError> {
         if found.bad.iter().any(|bad| matches!(bad.what, ValueError::TooMuchWork { .. })) {
@@ -144,7 +147,7 @@ impl Store {
         chunks.sort_by_cached_key(|&chunk| chunk_order(chunk));
         report.chunks = chunks.len();
         let mut suspects = Suspects::of(&found.bad);
-        let mut maker = BlockMaker::new(&repaired.begin_read(), self.pass_budget(limit_factor)?);
+        let mut maker = BlockMaker::new(&repaired.begin_read(), budget);
         let placement = self.info().placement();
         let generate = |block: MipBlock| {
             let mut cells = DenseBox::default();
@@ -204,7 +207,7 @@ impl Store {
         maker: &mut BlockMaker,
         report: &mut RepairReport,
     ) -> Result<(), StoreError> {
-        // In a complete world nothing asks.
+        // Only worlds that grow use them.
         let lost = lost_chunks(&report.lost).filter(|_| self.info().grows());
         let over_losses: HashSet<BlockKey> = lost.map(|chunk| BlockKey::over(chunk, mip)).collect();
         let view = self.begin_read();
@@ -302,8 +305,7 @@ fn rebuild_block(
     }
     let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
     let too_much = || StoreError::TooMuchWork { path: writer.store.path().to_owned() };
-    let is_made = maker.make(tree, key, &sources, chunks.len(), &mut made);
-    if is_made == MadeBlock::TooMuchWork {
+    if maker.make(tree, key, &sources, chunks.len(), &mut made) == MadeBlock::TooMuchWork {
         return Err(too_much());
     }
     // Damaged blocks were not copied.

@@ -23,7 +23,7 @@ pub struct Verification {
     pub mip_blocks: usize,
     /// Bytes of the values of both.
     pub value_bytes: u64,
-    /// Damaged parts, and [`ValueError::TooMuchWork`] if some were not compared; empty for an
+    /// Damaged parts; last, [`ValueError::TooMuchWork`] if some were not compared. Empty for an
     /// intact world.
     pub bad: Vec<BadPart>,
 }
@@ -79,8 +79,8 @@ impl Store {
         report.bad.append(&mut repeated);
         let mut chunks = Vec::new();
         for (&page, &listing) in &listed {
-            let missing = listing.without(seen.get(&page).copied().unwrap_or_default());
-            chunks.extend(listing.without(missing).chunks(page));
+            let seen = seen.get(&page).copied().unwrap_or_default();
+            chunks.extend(listing.and(seen).chunks(page));
         }
         chunks.sort_by_cached_key(|&chunk| chunk_order(chunk));
         report.chunks = chunks.len();
@@ -185,8 +185,8 @@ impl BlockMaker {
         BlockMaker { coder: view.coder(), budget, known: KnownCells::default(), empty }
     }
 
-    /// Makes the block `key` of the finer blocks `sources`, in `out`; so many `chunks` are then
-    /// replaced in it.
+    /// Makes the block `key` from the finer blocks `sources` in `out`. `chunks` is how many are
+    /// replaced afterwards; it counts as work.
     pub fn make(
         &mut self,
         tree: &impl ReadTree,
@@ -214,11 +214,11 @@ impl BlockMaker {
                 false => coder.decode(from, &value, cells).map(|()| true),
             }
         };
-        let bad = rebuild(key, empty, sources.iter().copied(), read, out);
-        match (is_refused, bad) {
+        let is_whole = rebuild(key, empty, sources.iter().copied(), read, out);
+        match (is_refused, is_whole) {
             (true, _) => MadeBlock::TooMuchWork,
-            (false, Some(_)) => MadeBlock::OfDamaged,
-            (false, None) => MadeBlock::Whole,
+            (false, false) => MadeBlock::OfDamaged,
+            (false, true) => MadeBlock::Whole,
         }
     }
 
@@ -312,8 +312,8 @@ impl Verifier<'_> {
             // They were reported already; there is nothing to compare this one with.
             return self.undecodable(key, stored);
         };
-        let (mut makeup, ids) = self.maker.known.makeup(tree, key, &sources);
-        // In a world that grows, the rest is the generator's.
+        let (mut makeup, parts) = self.maker.known.makeup(tree, key, &sources);
+        // In a world that grows, cells outside stored chunks come from the generator.
         let chunks = if self.view.info.grows() { chunks } else { &[] };
         if self.view.info.grows() {
             makeup = Makeup::Unknown;
@@ -325,7 +325,7 @@ impl Verifier<'_> {
             (Makeup::Several, Some(_)) => return Some(ValueError::NotTheMip),
             _ => {}
         }
-        let comparison = KnownCells::comparison(stored, ids, key, chunks);
+        let comparison = KnownCells::comparison(stored, parts, key, chunks);
         let agrees = match self.maker.known.compared(comparison.as_ref()) {
             Some(agrees) => agrees,
             None => match self.compare(key, stored, &makeup, &sources, chunks) {

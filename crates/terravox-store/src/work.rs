@@ -10,7 +10,8 @@ use crate::value::ValueCoder;
 /// Work of any pass, in units of about a nanosecond.
 const BASE_UNITS: u64 = 1 << 30;
 
-/// Work for each byte of the file. Worlds of terrain need 10 to 100 units a byte.
+/// Work for each byte of the file. Hills and noise need at most a quarter of it
+/// (`work_tests.rs`).
 const UNITS_PER_BYTE: u64 = 256;
 
 /// Work of a decoded block, besides its runs: 32³ cells are filled.
@@ -45,6 +46,13 @@ impl PassBudget {
         PassBudget { left: once.saturating_mul(factor.into()), spent: 0 }
     }
 
+    /// What making blocks again may spend after a verification that left this: what is left, and
+    /// once more what any pass may.
+    pub fn for_repair(self, factor: u32) -> PassBudget {
+        let again = BASE_UNITS.saturating_mul(factor.into());
+        PassBudget { left: self.left.saturating_add(again), ..self }
+    }
+
     /// Units that were spent.
     #[cfg(test)]
     pub fn spent(&self) -> u64 {
@@ -59,8 +67,9 @@ impl PassBudget {
     /// Takes the work of making the block `key` again and of comparing it, without its sources;
     /// so many `chunks` are replaced in it.
     pub fn may_compare(&mut self, key: BlockKey, chunks: usize) -> bool {
-        let edge = u64::from(key.mip.saturating_sub(5));
-        self.spend(COMPARE_UNITS * (1 + edge) + REPLACE_UNITS * chunks as u64)
+        // Mips 6 to 8 are made of mip 5, in one to three steps.
+        let steps_from_mip_5 = u64::from(key.mip.saturating_sub(5));
+        self.spend(COMPARE_UNITS * (1 + steps_from_mip_5) + REPLACE_UNITS * chunks as u64)
     }
 
     /// Takes the work of decoding a block and of making a part of a coarser one of it.
@@ -97,6 +106,7 @@ mod tests {
         assert_eq!(units(2000) - units(1000), 1000 * UNITS_PER_BYTE);
         assert_eq!(PassBudget::of(1000, 3).left, 3 * units(1000));
         assert_eq!(PassBudget::of(u64::MAX, u32::MAX).left, u64::MAX);
+        assert_eq!(PassBudget { left: 7, spent: 9 }.for_repair(2).left, 7 + 2 * BASE_UNITS);
         let mut budget = PassBudget { left: DECODE_UNITS, spent: 0 };
         assert!(budget.may_decode(&[0; 11]) && !budget.may_decode(&[0; 11]));
         assert_eq!((budget.left, budget.spent()), (0, DECODE_UNITS));

@@ -113,8 +113,10 @@ pub fn compact(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
 
 /// How to allow more work.
 fn more_work(args: &CheckArgs) -> String {
-    let more = args.limit_factor.saturating_mul(8).min(1000);
-    format!("if you trust the file, pass --limit-factor {more}")
+    match args.limit_factor {
+        1000.. => "that is the largest --limit-factor".to_owned(),
+        factor => format!("if you trust the file, pass --limit-factor {}", (factor * 8).min(1000)),
+    }
 }
 
 fn check(world: &Path) -> CliResult<()> {

@@ -36,18 +36,9 @@ pub fn short(table: u8, i: usize) -> ForgedItem {
     ([&[table][..], &(i as u32).to_be_bytes()[1..]].concat(), inline(&[]))
 }
 
-/// The key of a block of a mip, in Morton order from the origin on.
-pub fn cell(mip: u8, i: usize) -> Vec<u8> {
-    let mut key = vec![CELLS, mip, 0x38, 0, 0, 0, 0, 0];
-    key.extend((i as u32).to_be_bytes());
-    key
-}
-
 /// A chunk with much between it and the next.
 pub fn far_cell(i: usize) -> Vec<u8> {
-    let mut key = vec![CELLS, 0];
-    key.extend(((0x38 << 72) + ((i as u128) << 45)).to_be_bytes()[6..].iter());
-    key
+    block(0, (i as u128) << 45)
 }
 
 pub fn page(i: usize) -> Vec<u8> {

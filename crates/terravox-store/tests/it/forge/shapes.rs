@@ -8,12 +8,14 @@ pub type MakeFile = fn(usize) -> Vec<u8>;
 /// Hostile worlds of a size, with their names.
 pub const SHAPES: [(&str, MakeFile); 22] = [
     ("world: keys that are no positions", |n| world((0..n).map(|i| short(CELLS, i)).collect())),
-    ("world: damaged chunks", |n| world((0..n).map(|i| (cell(0, i), inline(&[]))).collect())),
+    ("world: damaged chunks", |n| {
+        world((0..n).map(|i| (block(0, i as u128), inline(&[]))).collect())
+    }),
     ("world: damaged coarse blocks", |n| {
-        world((0..n).map(|i| (cell(3, i), inline(&[]))).collect())
+        world((0..n).map(|i| (block(3, i as u128), inline(&[]))).collect())
     }),
     ("world: chunks that are not listed", |n| {
-        world((0..n).map(|i| (cell(0, i), rock(&cell(0, i)))).collect())
+        world((0..n).map(|i| (block(0, i as u128), rock(&block(0, i as u128)))).collect())
     }),
     ("world: uniform chunks", |n| listed_world(n, 0xFF)),
     ("world: listings of missing chunks", |n| {
@@ -22,7 +24,9 @@ pub const SHAPES: [(&str, MakeFile); 22] = [
     ("world: damaged listings", |n| world((0..n).map(|i| (page(i), inline(&[1]))).collect())),
     ("world: long names", |n| world((0..n).map(long_name).collect())),
     ("world: long keys of blocks", |n| world((0..n).map(long_cell).collect())),
-    ("world: values beyond the end", |n| world((0..n).map(|i| (cell(0, i), beyond(i))).collect())),
+    ("world: values beyond the end", |n| {
+        world((0..n).map(|i| (block(0, i as u128), beyond(i))).collect())
+    }),
     ("world: one value for all", shared_value),
     ("world: one node for all", shared_node),
     ("world: far pages", |n| world((0..n).map(|i| (far_cell(i), rock(&far_cell(i)))).collect())),
@@ -68,7 +72,7 @@ fn rough_chunks(n: usize, run: usize) -> Vec<u8> {
 
 /// Chunks that are not uniform, all equal.
 fn equal_chunks(n: usize) -> Vec<u8> {
-    let chunk = |i| (cell(0, i), rough(&cell(0, i), 0, 17));
+    let chunk = |i| (block(0, i as u128), rough(&block(0, i as u128), 0, 17));
     world((0..n).map(chunk).chain(listings(n)).collect())
 }
 
@@ -117,7 +121,7 @@ pub fn listed_world(n: usize, bits: u8) -> Vec<u8> {
 }
 
 fn uniform_chunks(n: usize, bits: u8) -> Vec<ForgedItem> {
-    let chunks = (0..n).map(|i| (cell(0, i), rock(&cell(0, i))));
+    let chunks = (0..n).map(|i| (block(0, i as u128), rock(&block(0, i as u128))));
     let pages = (0..n.div_ceil(512)).map(|i| (page(i), inline(&[bits; 64])));
     chunks.chain(pages).collect()
 }
@@ -126,19 +130,24 @@ fn uniform_chunks(n: usize, bits: u8) -> Vec<ForgedItem> {
 fn shared_value(n: usize) -> Vec<u8> {
     let mut file = ForgedFile::new(false);
     let value = value_in(&mut file, &vec![9; (n * 24).max(97)]);
-    world_in(file, &description(false), (0..n).map(|i| (cell(0, i), value.clone())).collect())
+    world_in(
+        file,
+        &description(false),
+        (0..n).map(|i| (block(0, i as u128), value.clone())).collect(),
+    )
 }
 
 /// Levels of branches, all of whose items lead to the same child.
 fn shared_node(n: usize) -> Vec<u8> {
     let mut file = ForgedFile::new(false);
-    let leaf: Vec<ForgedItem> = (0..n.min(700)).map(|i| (cell(0, i), inline(&[]))).collect();
+    let leaf: Vec<ForgedItem> =
+        (0..n.min(700)).map(|i| (block(0, i as u128), inline(&[]))).collect();
     let mut below = file.node(0, &leaf);
     let described = vec![(vec![0], inline(&description(false)))];
     let mut first = file.node(0, &described);
     for level in 1..16 {
         let items: Vec<ForgedItem> =
-            (0..n.min(300)).map(|i| (cell(0, i), below.1.clone())).collect();
+            (0..n.min(300)).map(|i| (block(0, i as u128), below.1.clone())).collect();
         below = file.node(level, &items);
         first = file.node(level, &[first]);
     }
