@@ -1,13 +1,13 @@
 //! One check for each importer and decoder. Any bytes are fine; what is accepted is encoded again
 //! and must decode to the same. The tests of `terravox-io` include this file, and replay seeds.
 
-use terravox::codec::{BitRle, Dialect, Rle};
+use terravox::codec::{BitRle, Dialect, Refinement, Rle};
 use terravox::edit::{EditOp, History, Journal, JournalFilter, Rollback};
 use terravox::replicate::{
     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
 };
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
+use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelGrid};
 use terravox_io::heightmap::{self, ColourPolicy, Heights};
 use terravox_io::roblox::{
     self, Container, ImportOptions, RobloxMetadata, SmoothGridReader, SmoothGridWriter,
@@ -167,6 +167,9 @@ pub fn codec(bytes: &[u8]) {
     let table = MaterialTable::default();
     let size = [x, y, z].map(|edge| i32::from(edge % 33));
     let mut cells = DenseBox::new(Region::new([0; 3], size));
+    if dialect & 4 != 0 {
+        return refinement(size, runs);
+    }
     if dialect & 2 != 0 {
         let coder = BitRle { kinds: table.kinds() };
         if let Ok(read) = coder.decode_box(runs, &mut cells) {
@@ -185,6 +188,24 @@ pub fn codec(bytes: &[u8]) {
     let mut encoded = Vec::new();
     rle.encode_box(&cells, &mut encoded);
     assert_eq!(rle.decode_box(&encoded, &mut again), Ok(encoded.len()));
+    assert_eq!(again, cells);
+}
+
+/// Cells over a box, material and occupancy in turns, then the code of the box.
+fn refinement(size: [i32; 3], bytes: &[u8]) {
+    let table = MaterialTable::default();
+    let coder = Refinement { kinds: table.kinds() };
+    let groups = Region::new([0; 3], size.map(|edge| edge / 2));
+    let mut coarser = DenseBox::new(groups);
+    let (over, code) = bytes.split_at(bytes.len().min(2 * groups.volume() as usize));
+    for (pos, cell) in groups.voxels().zip(over.chunks_exact(2)) {
+        coarser.set(pos, Cell::new(cell[0], cell[1]));
+    }
+    let [mut cells, mut again] = [0; 2].map(|_| DenseBox::new(groups.finer(1)));
+    coder.decode_box(code, &coarser, &mut cells);
+    let mut encoded = Vec::new();
+    coder.encode_box(&cells, &coarser, &mut encoded);
+    coder.decode_box(&encoded, &coarser, &mut again);
     assert_eq!(again, cells);
 }
 
@@ -208,9 +229,13 @@ pub fn history(bytes: &[u8]) {
     }
 }
 
-/// As a history.
+/// As a history, in each version.
 pub fn journal(bytes: &[u8]) {
-    let mut sealed = vec![1];
+    (1..=2).for_each(|version| journal_of(version, bytes));
+}
+
+fn journal_of(version: u8, bytes: &[u8]) {
+    let mut sealed = vec![version];
     sealed.extend(xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes());
     sealed.extend(bytes);
     let entries = match Journal::decode(&sealed) {

@@ -1,5 +1,6 @@
 //! Who may do what.
 
+use crate::gate::counted_as;
 use std::fmt;
 use std::net::IpAddr;
 use terravox::edit::Journal;
@@ -116,6 +117,15 @@ impl AccessList {
     pub(crate) fn author(&self, token: &[u8], peer: IpAddr) -> String {
         let name = self.name(token).map(str::to_owned);
         name.unwrap_or_else(|| peer.to_canonical().to_string())
+    }
+
+    /// Whose budget a guest spends: that of its token, or without tokens that of its address, as
+    /// connections are counted.
+    pub(crate) fn person(&self, token: &[u8], peer: IpAddr) -> String {
+        match self.is_open() {
+            true => counted_as(peer).to_string(),
+            false => format!("token {}", token.escape_ascii()),
+        }
     }
 
     /// Every token is compared whole, so that the time taken tells nothing.

@@ -64,7 +64,7 @@ impl Pass {
 }
 
 /// The address that a connection counts for: with IPv6, one machine has a network of 2⁶⁴ of them.
-fn counted_as(peer: IpAddr) -> IpAddr {
+pub(crate) fn counted_as(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
         v4 => v4,

@@ -324,6 +324,11 @@ impl Pipe {
         sending.acked + sending.bytes.len() as u64 - sending.next
     }
 
+    /// Bytes of all streams that were sent, each once.
+    pub fn carried(&self) -> u64 {
+        self.sending.iter().map(|sending| sending.next).sum()
+    }
+
     /// The offset behind the last byte that was queued.
     pub fn end(&self, stream: usize) -> u64 {
         let sending = &self.sending[stream];
