@@ -2,6 +2,7 @@
 
 use super::session::Session;
 use crate::report::{AreaReport, detail};
+use std::time::Instant;
 use terravox::codec::{BitRle, Refinement};
 use terravox::voxel::{DenseBox, Region};
 
@@ -37,10 +38,11 @@ impl JoinProfile {
             entry.blocks += 1;
             code.clear();
             BitRle { kinds }.encode_box(&cells, &mut code);
-            entry.runs += code.len();
+            let runs = code.len();
+            entry.runs += runs;
             code.clear();
             if guest.read(block.parent(), |request| request.set_missing(), &mut over) {
-                let start = std::time::Instant::now();
+                let start = Instant::now();
                 Refinement { kinds }.encode_box(&cells, &over, &mut code);
                 self.seconds += start.elapsed().as_secs_f64();
                 let mut again = DenseBox::new(Region::default());
@@ -49,7 +51,7 @@ impl JoinProfile {
                 assert!(again == cells, "a block is read as it was written");
                 entry.refined += code.len();
             } else {
-                entry.refined += entry.runs;
+                entry.refined += runs;
             }
         }
     }

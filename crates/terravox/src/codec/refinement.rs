@@ -10,7 +10,7 @@
 
 use super::bit_models::{DecisionReader, DecisionWriter, Decisions, Models};
 use super::refinement_start::{BOXES, ground};
-use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, VoxelPos};
+use crate::voxel::{AIR, Cell, DenseBox, Kind, Region};
 use std::sync::LazyLock;
 
 /// The coder of boxes whose coarser cells both sides have: about half of [`BitRle`](super::BitRle), for some
@@ -124,8 +124,14 @@ impl Refinement<'_> {
 struct Walk<'a, D> {
     coder: &'a mut D,
     models: Models,
-    region: Region,
-    coarser: &'a DenseBox,
+    /// Coarse cells along x, z and y.
+    groups: [usize; 3],
+    /// From a coarse cell, or a cell, to the next along x, z and y.
+    group_steps: [usize; 3],
+    steps: [usize; 3],
+    /// From the first cell of a group to each.
+    offsets: [usize; 8],
+    coarse: Vec<Cell>,
     cells: Vec<Cell>,
     /// What each partial cell that was coded has more than was expected.
     surplus: Vec<Option<i16>>,
@@ -136,6 +142,11 @@ struct Walk<'a, D> {
 /// The eight cells below a coarse one, of which some are coded.
 struct Group {
     coarse: Cell,
+    /// Its number, and that of its first cell, in the order of their boxes.
+    number: usize,
+    first: usize,
+    /// Whether there are groups before it along x, z and y.
+    is_inside: [bool; 3],
     /// The coarse cells around it, low and high along x, y and z.
     around: [Cell; 6],
     /// What the occupancy changes along x, z and y from one of these to the other, in 256ths.
@@ -217,14 +228,28 @@ struct Surroundings {
 }
 
 impl<'a, D: Decisions> Walk<'a, D> {
-    fn new(coder: &'a mut D, models: Models, region: Region, coarser: &'a DenseBox) -> Self {
-        let groups = region.coarser(1);
-        assert_eq!(groups.finer(1), region, "a box of whole coarser cells");
-        assert!(coarser.region().contains_region(groups), "no coarser cells over {region}");
-        let is_plain = vec![false; groups.volume() as usize];
-        let surplus = vec![None; region.volume() as usize];
-        let cells = Vec::with_capacity(surplus.len());
-        Walk { coder, models, region, coarser, cells, surplus, is_plain }
+    fn new(coder: &'a mut D, models: Models, region: Region, coarser: &DenseBox) -> Self {
+        let over = region.coarser(1);
+        assert_eq!(over.finer(1), region, "a box of whole coarser cells");
+        assert!(coarser.region().contains_region(over), "no coarser cells over {region}");
+        // What lies outside of the box is not known to both sides.
+        let coarse = Vec::from_iter(over.voxels().map(|pos| coarser.cell(pos)));
+        let [x, y, z] = over.size();
+        let (group_steps, steps) = ([1, x, x * z], [1, 2 * x, 4 * x * z]);
+        let offset = |at: usize| (at & 1) + (at >> 1 & 1) * steps[1] + (at >> 2) * steps[2];
+        let count = 8 * coarse.len();
+        Walk {
+            coder,
+            models,
+            groups: [x, z, y],
+            group_steps,
+            steps,
+            offsets: [0, 1, 2, 3, 4, 5, 6, 7].map(offset),
+            is_plain: vec![false; coarse.len()],
+            coarse,
+            cells: Vec::with_capacity(count),
+            surplus: vec![None; count],
+        }
     }
 
     /// Takes the cells that are to be coded.
@@ -234,66 +259,64 @@ impl<'a, D: Decisions> Walk<'a, D> {
     }
 
     fn code_cells(&mut self) {
-        let groups = self.region.coarser(1);
-        for (number, pos) in groups.voxels().enumerate() {
-            let group = self.group(pos);
-            if class(group.coarse) != 1 && self.code_plain(number, pos, &group) {
-                continue;
+        let [width, depth, height] = self.groups;
+        for y in 0..height {
+            for z in 0..depth {
+                for x in 0..width {
+                    let group = self.group([x, z, y]);
+                    if class(group.coarse) == 1 || !self.code_plain(&group) {
+                        self.code_group(group);
+                    }
+                }
             }
-            self.code_group(pos, group);
         }
     }
 
-    /// The group below a coarse cell, before it is coded.
-    fn group(&self, pos: VoxelPos) -> Group {
-        let coarse = self.coarser.cell(pos);
-        // What lies outside of the box is not known to both sides.
-        let groups = self.region.coarser(1);
-        let at = |x: i32, y: i32, z: i32| {
-            let beside = pos + VoxelPos::new(x, y, z);
-            if groups.contains(beside) { self.coarser.cell(beside) } else { coarse }
+    /// A group by its place along x, z and y, before it is coded.
+    fn group(&self, at: [usize; 3]) -> Group {
+        let [x, z, y] = at;
+        let number = x + self.group_steps[1] * z + self.group_steps[2] * y;
+        let coarse = self.coarse[number];
+        let low = |axis: usize| match at[axis] {
+            0 => coarse,
+            _ => self.coarse[number - self.group_steps[axis]],
         };
-        let around =
-            [at(-1, 0, 0), at(1, 0, 0), at(0, -1, 0), at(0, 1, 0), at(0, 0, -1), at(0, 0, 1)];
+        let high = |axis: usize| match at[axis] + 1 < self.groups[axis] {
+            true => self.coarse[number + self.group_steps[axis]],
+            false => coarse,
+        };
+        let around = [low(0), high(0), low(2), high(2), low(1), high(1)];
         let [left, right, below, above, behind, ahead] = around.map(units);
         let slope = [right - left, ahead - behind, above - below];
         let units_left = 8 * units(coarse) - 4 * i32::from(class(coarse) == 1);
-        Group { coarse, around, slope, next: 0, units_left }
+        let first = 2 * x + 2 * self.steps[1] * z + 2 * self.steps[2] * y;
+        let is_inside = [x > 0, z > 0, y > 0];
+        Group { coarse, number, first, is_inside, around, slope, next: 0, units_left }
     }
 
     /// Codes whether all cells of a group are as the coarse one, and makes them so.
-    fn code_plain(&mut self, number: usize, pos: VoxelPos, group: &Group) -> bool {
-        let [width, _, depth] = self.region.coarser(1).size();
-        let off = pos - self.region.coarser(1).min;
-        let before = |is_inside: bool, step: usize| is_inside && self.is_plain[number - step];
-        let plain = mask(
-            [
-                before(off.x > 0, 1),
-                before(off.z > 0, width),
-                before(off.y > 0, width * depth),
-                group.coarse.is_air(),
-            ]
-            .into_iter(),
-        );
-        let alike = group.around.iter().filter(|cell| cell.material == group.coarse.material);
-        let around = 2 * classes(&group.around) + u32::from(group.coarse.is_air());
+    fn code_plain(&mut self, group: &Group) -> bool {
+        let Group { number, first, coarse, .. } = *group;
+        let before =
+            |axis: usize| group.is_inside[axis] && self.is_plain[number - self.group_steps[axis]];
+        let plain = mask([before(0), before(1), before(2), coarse.is_air()].into_iter());
+        let alike = group.around.iter().filter(|cell| cell.material == coarse.material);
+        let around = 2 * classes(&group.around) + u32::from(coarse.is_air());
         let contexts = [plain, around, alike.count() as u32 + 8 * plain];
-        let places = Region::one(pos).finer(1).voxels().map(|pos| self.index(pos));
-        let places = Vec::from_iter(places);
-        let is_plain = places.iter().all(|&at| self.cells[at] == group.coarse);
-        let set = usize::from(group.coarse.is_air());
+        let is_plain = self.offsets.iter().all(|offset| self.cells[first + offset] == coarse);
+        let set = usize::from(coarse.is_air());
         let is_plain = self.models.code(self.coder, (IS_PLAIN, set), contexts, is_plain);
         self.is_plain[number] = is_plain;
         if is_plain {
-            places.iter().for_each(|&at| self.cells[at] = group.coarse);
+            self.offsets.iter().for_each(|offset| self.cells[first + offset] = coarse);
         }
         is_plain
     }
 
-    fn code_group(&mut self, pos: VoxelPos, mut group: Group) {
-        for pos in Region::one(pos).finer(1).voxels() {
-            let at = self.index(pos);
-            let seen = self.surroundings(pos, &group);
+    fn code_group(&mut self, mut group: Group) {
+        for offset in self.offsets {
+            let at = group.first + offset;
+            let seen = self.surroundings(at, &group);
             let cell = self.code_cell(&group, self.cells[at], &seen);
             self.cells[at] = cell;
             if class(cell) == 1 {
@@ -304,28 +327,29 @@ impl<'a, D: Decisions> Walk<'a, D> {
         }
     }
 
-    fn surroundings(&self, pos: VoxelPos, group: &Group) -> Surroundings {
-        let [width, _, depth] = self.region.size();
-        let off = pos - self.region.min;
-        let at = self.index(pos);
-        let is_inside = [off.x > 0, off.z > 0, off.y > 0];
-        let steps = [1, width, width * depth];
-        let cell = |axes: &[usize]| {
-            let step: usize = axes.iter().map(|&axis| steps[axis]).sum();
-            match axes.iter().all(|&axis| is_inside[axis]) {
-                true => self.cells[at - step],
-                false => group.coarse,
-            }
+    /// What is known of the next cell of a group, which is the cell `at`.
+    fn surroundings(&self, at: usize, group: &Group) -> Surroundings {
+        let is_inside = [0, 1, 2].map(|axis| group.is_inside[axis] || group.next >> axis & 1 == 1);
+        let one = |axis: usize| match is_inside[axis] {
+            true => self.cells[at - self.steps[axis]],
+            false => group.coarse,
         };
-        let known = |axis: &usize| is_inside[*axis].then(|| self.surplus[at - steps[*axis]])?;
+        let two = |a: usize, b: usize| match is_inside[a] && is_inside[b] {
+            true => self.cells[at - self.steps[a] - self.steps[b]],
+            false => group.coarse,
+        };
         let (mut surplus, mut surpluses) = (0, 0);
-        for one in [0, 1, 2].iter().filter_map(known) {
-            surplus += i32::from(one);
-            surpluses += 1;
+        for axis in 0..3 {
+            if is_inside[axis]
+                && let Some(own) = self.surplus[at - self.steps[axis]]
+            {
+                surplus += i32::from(own);
+                surpluses += 1;
+            }
         }
         Surroundings {
-            before: [cell(&[0]), cell(&[1]), cell(&[2])],
-            diagonal: [cell(&[0, 1]), cell(&[0, 2]), cell(&[1, 2])],
+            before: [one(0), one(1), one(2)],
+            diagonal: [two(0, 1), two(0, 2), two(1, 2)],
             surplus: surplus / surpluses.max(1),
             surpluses: surpluses as u32,
             expected: group.expected(),
@@ -456,12 +480,19 @@ impl<'a, D: Decisions> Walk<'a, D> {
             beside,
             surplus,
         ];
-        (expected + self.code_difference(contexts, signs, known - expected)).clamp(1, 255)
+        let hints = [surplus, beside, place, level];
+        (expected + self.code_difference(contexts, signs, hints, known - expected)).clamp(1, 255)
     }
 
     /// Codes a difference: the class of its size by some contexts, its sign by others, and the bits of
-    /// the size below the highest one.
-    fn code_difference(&mut self, contexts: [u32; 8], signs: [u32; 7], difference: i32) -> i32 {
+    /// the size below the highest one by surplus, beside, place and level.
+    fn code_difference(
+        &mut self,
+        contexts: [u32; 8],
+        signs: [u32; 7],
+        [surplus, beside, place, level]: [u32; 4],
+        difference: i32,
+    ) -> i32 {
         let wanted = size_class(difference);
         let mut size = 0;
         while size < LARGEST {
@@ -479,7 +510,15 @@ impl<'a, D: Decisions> Walk<'a, D> {
         let is_less = self.models.code(self.coder, set, signs, difference < 0);
         let mut found = 1;
         for bit in (0..size - 1).rev() {
-            let contexts = [8 * size + bit, 256 * size + found];
+            let (step, above) = (8 * size + bit, 256 * size + found);
+            let contexts = [
+                step,
+                above,
+                40 * step + surplus.min(39),
+                40 * step + beside,
+                8 * above + place,
+                34 * step + 2 * level + u32::from(is_less),
+            ];
             let is_set = difference.unsigned_abs() >> bit & 1 == 1;
             let set = (SIZE, 8 * SIZE as usize);
             found = 2 * found + u32::from(self.models.code(self.coder, set, contexts, is_set));
@@ -494,8 +533,7 @@ impl<'a, D: Decisions> Walk<'a, D> {
         if !self.models.code(self.coder, set, [0], is_any) {
             return;
         }
-        let [width, _, depth] = self.region.size();
-        let steps = [1, width, width * depth];
+        let steps = self.steps;
         let mut last = 255;
         for at in 0..water.len() {
             let kind = |at: usize| kinds[usize::from(self.cells[at].material)];
@@ -538,12 +576,6 @@ impl<'a, D: Decisions> Walk<'a, D> {
             node = 2 * node + u32::from(is_set);
         }
         (node - 256) as u8
-    }
-
-    fn index(&self, pos: VoxelPos) -> usize {
-        let off = pos - self.region.min;
-        let [width, _, depth] = self.region.size();
-        off.x as usize + width * (off.z as usize + depth * off.y as usize)
     }
 }
 

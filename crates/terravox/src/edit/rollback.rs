@@ -12,7 +12,7 @@ use super::changed::ChangedCells;
 use super::journal::{Journal, JournalEntry, JournalFilter, JournalKind};
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs};
 use super::rollback_cells::{CellSet, ChunkCellBits};
-use super::rollback_records::{Fate, RollbackRecords, RollbacksInChunk};
+use super::rollback_records::{EntryFate, RollbackRecords, RollbacksInChunk};
 use crate::voxel::{ChunkPos, DenseBox, NotHeld, Region, VoxelGrid, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +37,7 @@ const SPLIT_VOLUME: u64 = 1 << 18;
 /// An edit, as the rollback sees it.
 struct KnownEdit {
     before: ChangedCells,
-    fate: Fate,
+    fate: EntryFate,
 }
 
 /// The patches that reach into a chunk, oldest first: numbers of the edit and the patch.
@@ -79,12 +79,12 @@ impl Rollback {
         for entry in entries {
             let fate = records.fate(&entry);
             // Those before the first one that is taken back do not matter.
-            if fate != Fate::Stays || !edits.is_empty() {
+            if fate != EntryFate::Stays || !edits.is_empty() {
                 edits.push(KnownEdit { before: entry.before, fate });
             }
         }
         let mut scratch = PatchScratch::default();
-        for edit in edits.iter_mut().filter(|edit: &&mut KnownEdit| edit.fate != Fate::Stays) {
+        for edit in edits.iter_mut().filter(|edit: &&mut KnownEdit| edit.fate != EntryFate::Stays) {
             split(&mut edit.before, &mut scratch);
         }
         let mut lists = FxHashMap::<ChunkPos, PatchList>::default();
@@ -148,7 +148,7 @@ impl Rollback {
     ) -> Result<Option<ChangedCells>, NotHeld> {
         for entry in journal.entries((Excluded(self.last_number), Unbounded)) {
             self.last_number = entry.number;
-            self.add(KnownEdit { before: entry.before.clone(), fate: Fate::Stays });
+            self.add(KnownEdit { before: entry.before.clone(), fate: EntryFate::Stays });
         }
         let Some(mut work) = self.current.take().or_else(|| self.begin_chunk()) else {
             return Ok(None);
@@ -317,14 +317,14 @@ impl ChunkWork {
                 self.note_affected(patch);
             }
             let (taken, claimed) = match *fate {
-                Fate::Stays => (CellSet::Nothing, CellSet::All),
-                Fate::TakenBack { by, .. } => {
+                EntryFate::Stays => (CellSet::Nothing, CellSet::All),
+                EntryFate::TakenBack { by, .. } => {
                     let dead = self.rollbacks.dead(records, by).clone();
                     let mut alive = CellSet::All;
                     alive.remove(&dead);
                     (dead, alive)
                 }
-                Fate::OfRollback { record, .. } => {
+                EntryFate::OfRollback { record, .. } => {
                     let in_force = self.rollbacks.in_force(record).clone();
                     let mut taken_back = CellSet::All;
                     taken_back.remove(&in_force);

@@ -44,7 +44,7 @@ impl Record {
 
 /// What becomes of an entry in a rollback.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum EntryFate {
     /// No rollback takes it back: its cells stay.
     Stays,
     /// Some of these rollbacks may take it back.
@@ -53,14 +53,13 @@ pub(super) enum Fate {
     OfRollback { record: u32, is_affected: bool },
 }
 
-impl Fate {
+impl EntryFate {
     /// Whether the planned rollback can change cells of the entry.
     pub fn is_affected(self) -> bool {
         match self {
-            Fate::Stays => false,
-            Fate::TakenBack { is_affected, .. } | Fate::OfRollback { is_affected, .. } => {
-                is_affected
-            }
+            EntryFate::Stays => false,
+            EntryFate::TakenBack { is_affected, .. }
+            | EntryFate::OfRollback { is_affected, .. } => is_affected,
         }
     }
 }
@@ -111,12 +110,12 @@ impl RollbackRecords {
     }
 
     /// What becomes of an entry. Entries have to come oldest first.
-    pub fn fate(&mut self, entry: &JournalEntry) -> Fate {
+    pub fn fate(&mut self, entry: &JournalEntry) -> EntryFate {
         if let JournalKind::Rollback(mark) = &entry.kind {
             let at = self.records.iter().position(|record| record.mark == *mark);
             let record = at.unwrap_or_default();
             let is_affected = self.records[record].is_affected;
-            return Fate::OfRollback { record: record as u32, is_affected };
+            return EntryFate::OfRollback { record: record as u32, is_affected };
         }
         let mut list = Vec::new();
         let mut is_affected = false;
@@ -126,7 +125,7 @@ impl RollbackRecords {
                 is_affected |= record.is_affected;
             }
         }
-        let Some(&last) = list.last() else { return Fate::Stays };
+        let Some(&last) = list.last() else { return EntryFate::Stays };
         self.matched += u64::from(last as usize + 1 == self.records.len());
         if is_affected {
             self.note_affected(entry.number);
@@ -136,7 +135,7 @@ impl RollbackRecords {
             self.lists.push(list.clone());
             next
         });
-        Fate::TakenBack { by, is_affected }
+        EntryFate::TakenBack { by, is_affected }
     }
 
     /// Notes where what the planned rollback takes back, or brings back, begins.

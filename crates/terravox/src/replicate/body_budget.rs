@@ -1,7 +1,8 @@
 //! How much of a link bodies may take: half of what it carries while anything waits for it. So bodies
 //! that come, change and go all the time do not hold back cells and edits.
 
-use super::host::BULK_BACKLOG;
+/// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
+pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 
 /// Most bytes that may be saved up.
 const MOST: i64 = BULK_BACKLOG as i64 / 2;

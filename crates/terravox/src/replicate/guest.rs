@@ -23,8 +23,8 @@ const BLOCKS_PER_MESSAGE: usize = 200;
 /// Most operations that wait for the host: further ones are refused here.
 const MAX_PREDICTIONS: usize = 256;
 
-/// Blocks that are refined in one update: a few milliseconds. The next update goes on.
-const MAX_REFINED_PER_UPDATE: u64 = 16;
+/// Blocks that are refined in one update: some milliseconds. The next update goes on.
+const MAX_REFINED_PER_UPDATE: u64 = 8;
 
 /// Cells that the host's operations read in one update; the next update goes on.
 const MAX_CELLS_PER_UPDATE: u64 = 1 << 22;

@@ -1,5 +1,6 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
+use super::body_budget::BULK_BACKLOG;
 use super::body_table::BodyTable;
 use super::delta::part_of;
 use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
@@ -18,9 +19,6 @@ use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, U
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
-pub(super) const BULK_BACKLOG: u64 = 24 << 10;
-
 /// Bytes of messages about edits that wait for a guest; beyond, it gets cells instead.
 const EDIT_BACKLOG: usize = 64 << 10;
 
@@ -36,6 +34,9 @@ const MAX_READS: u32 = 32;
 
 /// Work that is charged for each cell that is undone.
 const WORK_PER_UNDONE_CELL: u64 = 20;
+
+/// As how many blocks one counts that is refined, which takes about a millisecond.
+const READS_PER_REFINEMENT: u32 = 4;
 
 /// Bytes that a guest may send before it is let in: more than a token has.
 const MAX_GREETING: u64 = 4 << 10;
@@ -486,7 +487,10 @@ impl Host {
                 entry.note_ground(block, kinds);
                 continue;
             }
-            own_reads -= u32::from(!self.is_encoded(&entry, next));
+            if !self.is_encoded(&entry, next) {
+                let reads = if entry.makes_ground { 1 } else { READS_PER_REFINEMENT };
+                own_reads = own_reads.saturating_sub(reads);
+            }
             if !self.send_next(&mut entry, world, next) {
                 // Those after it may lie beneath it.
                 entry.blocks.put_back(next);

@@ -37,6 +37,7 @@ mod options;
 mod persons;
 mod pipe;
 mod pose_wire;
+mod receiving;
 mod replica;
 mod seen_bodies;
 mod shared_body;

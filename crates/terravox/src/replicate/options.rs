@@ -25,7 +25,8 @@ pub struct HostOptions {
     /// Work of the operations of all guests in a tick, in the same units; what is beyond it waits for
     /// later ticks, with those guests last that have spent most. One operation can exceed it.
     pub edit_work_per_tick: u64,
-    /// Blocks that are read in a tick, of all guests together; others wait for the next tick.
+    /// Blocks that are read in a tick, of all guests together; others wait for the next tick. One for a
+    /// guest that does not make the ground counts as four.
     pub max_reads_per_tick: u32,
     /// Bytes of undo history of each guest.
     pub history_bytes: usize,

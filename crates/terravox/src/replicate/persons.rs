@@ -1,5 +1,5 @@
 //! What people may still do. Guests of one person, such as the connections of one token, share a budget:
-//! a second connection gives nobody more.
+//! a second connection gives no more.
 
 use super::options::HostOptions;
 use rustc_hash::FxHashMap;
@@ -95,7 +95,7 @@ impl PersonBudget {
     }
 }
 
-/// The budgets of all who spent something lately.
+/// The budgets of all persons that spent something lately.
 #[derive(Default)]
 pub(super) struct Persons {
     budgets: FxHashMap<Person, PersonBudget>,
@@ -119,7 +119,7 @@ impl Persons {
         self.budgets.entry(person.clone()).or_insert_with(|| PersonBudget::new(options))
     }
 
-    /// How much work a person has spent lately; guests of those with less go first.
+    /// How much work a person has spent lately; guests of others with less go first.
     pub fn spent_work(&self, person: &Person) -> i64 {
         self.budgets.get(person).map_or(0, |budget| budget.work.spent())
     }
@@ -145,7 +145,7 @@ mod tests {
         persons.pass(1000 + 334_000);
         assert!(persons.budget(&ada, &options).spend_operation());
         assert!(!persons.budget(&ada, &options).spend_operation());
-        // Nothing is kept of those who have spent nothing lately.
+        // Nothing is kept of persons that have spent nothing lately.
         persons.pass(10_000_000);
         assert!(persons.budgets.is_empty());
     }

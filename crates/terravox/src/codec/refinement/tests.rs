@@ -1,7 +1,7 @@
 //! Refinements: cells come back as they were, and any bytes are some cells.
 
 use super::*;
-use crate::voxel::MaterialTable;
+use crate::voxel::{MaterialTable, VoxelPos};
 use proptest::prelude::*;
 
 /// Cells that are like ground: below a plane, with some water, other materials and noise.
@@ -107,7 +107,9 @@ proptest! {
         slope in prop::array::uniform3(-256..=256i32), next in 0..8u32, units_left in -300..2300i32,
     ) {
         let coarse = Cell::full(8);
-        let group = Group { coarse, around: [coarse; 6], slope, next, units_left };
+        let (around, is_inside) = ([coarse; 6], [true; 3]);
+        let group =
+            Group { coarse, number: 0, first: 0, is_inside, around, slope, next, units_left };
         prop_assert_eq!(group.expected(), slow_expected(&group));
     }
 }

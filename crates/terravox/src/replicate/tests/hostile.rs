@@ -379,7 +379,7 @@ fn play_forged(seed: u64) -> (bool, usize) {
         let _ = guest.edit(&random_op(&mut random, [0.0; 3]));
         for event in guest.events() {
             if let GuestEvent::Welcome { .. } = event {
-                guest.start(seed % 2 == 0);
+                guest.start(seed.is_multiple_of(2));
             }
         }
         let interest = Interest { view_voxels: 150.0, ..Interest::default() };
