@@ -197,9 +197,11 @@ fn steps_beside_churn(bodies_per_step: usize, bytes: usize) -> [u32; 2] {
 #[test]
 fn bodies_that_come_and_go_leave_a_slow_guest_half_of_its_link_slow() {
     let alone = steps_beside_churn(0, 0);
+    // A new link takes 48 KiB before it knows how slow it is, and bodies save up 12 KiB: 154 steps.
+    let window = 160;
     for bytes in [0, 1000] {
         let beside = steps_beside_churn(40, bytes);
-        assert!(beside[0] < 3 * alone[0], "{bytes}: {beside:?}, alone {alone:?}");
+        assert!(beside[0] < 2 * alone[0] + window, "{bytes}: {beside:?}, alone {alone:?}");
         assert!(beside[1] < 150, "{bytes}: {beside:?}, alone {alone:?}");
     }
 }
