@@ -274,11 +274,7 @@ impl HostedGuest {
 
     /// Queues cells of a block.
     pub fn queue_cells(&mut self, block: MipBlock, cells: &EncodedCells, kinds: &[Kind; 256]) {
-        // A block comes after those over it.
-        let is_over = |other: &MipBlock| other.mip >= block.mip && block.over(other.mip) == *other;
-        if self.ground.iter().chain(&self.unchanged).any(is_over) {
-            self.flush_ground(kinds);
-        }
+        self.flush_ground(kinds);
         let EncodedCells { under, region, code } = cells;
         let (after, under, region, code) = (self.edits_sent, *under, *region, code.clone());
         self.send(BULK, &ToGuest::Cells { after, block, under, region, code }, kinds);
