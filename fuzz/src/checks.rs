@@ -1,13 +1,13 @@
 //! One check for each importer and decoder. Any bytes are fine; what is accepted is encoded again
 //! and must decode to the same. The tests of `terravox-io` include this file, and replay seeds.
 
-use terravox::codec::{BitRle, Dialect, Rle};
+use terravox::codec::{BitRle, Dialect, Refinement, Rle};
 use terravox::edit::{EditOp, History, Journal, JournalFilter, Rollback};
 use terravox::replicate::{
     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
 };
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
+use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelGrid};
 use terravox_io::heightmap::{self, ColourPolicy, Heights};
 use terravox_io::roblox::{
     self, Container, ImportOptions, RobloxMetadata, SmoothGridReader, SmoothGridWriter,
@@ -225,6 +225,9 @@ pub fn codec(bytes: &[u8]) {
     let table = MaterialTable::default();
     let size = [x, y, z].map(|edge| i32::from(edge % 33));
     let mut cells = DenseBox::new(Region::new([0; 3], size));
+    if dialect & 4 != 0 {
+        return refinement(size, runs);
+    }
     if dialect & 2 != 0 {
         let coder = BitRle { kinds: table.kinds() };
         if let Ok(read) = coder.decode_box(runs, &mut cells) {
@@ -246,12 +249,30 @@ pub fn codec(bytes: &[u8]) {
     assert_eq!(again, cells);
 }
 
+/// Cells over a box, material and occupancy in turns, then the code of the box.
+fn refinement(size: [i32; 3], bytes: &[u8]) {
+    let table = MaterialTable::default();
+    let coder = Refinement { kinds: table.kinds() };
+    let groups = Region::new([0; 3], size.map(|edge| edge / 2));
+    let mut coarser = DenseBox::new(groups);
+    let (over, code) = bytes.split_at(bytes.len().min(2 * groups.volume() as usize));
+    for (pos, cell) in groups.voxels().zip(over.chunks_exact(2)) {
+        coarser.set(pos, Cell::new(cell[0], cell[1]));
+    }
+    let [mut cells, mut again] = [0; 2].map(|_| DenseBox::new(groups.finer(1)));
+    coder.decode_box(code, &coarser, &mut cells);
+    let mut encoded = Vec::new();
+    coder.encode_box(&cells, &coarser, &mut encoded);
+    coder.decode_box(&encoded, &coarser, &mut again);
+    assert_eq!(again, cells);
+}
+
 /// The first byte of strokes whose lengths and counts are made right: see [`structured`].
 pub const STRUCTURED: u8 = 0xFF;
 
 /// A version and a checksum before the bytes, since no fuzzer finds the latter.
-fn sealed(bytes: &[u8]) -> Vec<u8> {
-    [&[1][..], &xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes(), bytes].concat()
+fn sealed(version: u8, bytes: &[u8]) -> Vec<u8> {
+    [&[version][..], &xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes(), bytes].concat()
 }
 
 /// Strokes or entries whose numbers and lengths fit: `head` before each, then a patch of a few cells.
@@ -311,9 +332,9 @@ pub fn history(bytes: &[u8]) {
         [STRUCTURED, undone, strokes @ ..] => {
             let (strokes, count) = structured(strokes, |_| Vec::new());
             let undone = undone % (count + 1);
-            sealed(&[&[count - undone, undone], &strokes[..]].concat())
+            sealed(1, &[&[count - undone, undone], &strokes[..]].concat())
         }
-        _ => sealed(bytes),
+        _ => sealed(1, bytes),
     };
     let Ok(mut history) = History::from_bytes(&sealed, 1 << 20) else { return };
     let encoded = history.to_bytes();
@@ -330,16 +351,25 @@ pub fn history(bytes: &[u8]) {
     }
 }
 
-/// As a history; the flags of a structured entry tell its number, time and author.
+/// As a history, in each version; the flags of a structured entry tell its number, time and author.
 pub fn journal(bytes: &[u8]) {
+    (1..=2).for_each(|version| journal_of(version, bytes));
+}
+
+fn journal_of(version: u8, bytes: &[u8]) {
     let sealed = match bytes {
         [STRUCTURED, entries @ ..] => {
-            let head =
-                |flags: u8| vec![1 + (flags >> 6), flags >> 4 & 3, 1, b'a' + (flags >> 2 & 3)];
+            let head = |flags: u8| {
+                let author = b'a' + (flags >> 2 & 3);
+                let mut head = vec![1 + (flags >> 6), flags >> 4 & 3, 1, author];
+                // From version 2 on: what made it.
+                head.extend((version > 1).then_some(0));
+                head
+            };
             let (entries, count) = structured(entries, head);
-            sealed(&[&[count], &entries[..]].concat())
+            sealed(version, &[&[count], &entries[..]].concat())
         }
-        _ => sealed(bytes),
+        _ => sealed(version, bytes),
     };
     let entries = match Journal::decode(&sealed) {
         Ok(entries) => entries,

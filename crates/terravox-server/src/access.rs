@@ -1,7 +1,7 @@
 //! Who may do what.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use terravox::edit::Journal;
 use terravox::replicate::Guest;
 
@@ -118,6 +118,15 @@ impl AccessList {
         name.unwrap_or_else(|| peer.to_canonical().to_string())
     }
 
+    /// Whose budget a guest spends: that of its token, or without tokens that of its address, as
+    /// connections are counted.
+    pub(crate) fn person(&self, token: &[u8], peer: IpAddr) -> String {
+        match self.is_open() {
+            true => counted_as(peer).to_string(),
+            false => format!("token {}", token.escape_ascii()),
+        }
+    }
+
     /// Every token is compared whole, so that the time taken tells nothing.
     fn bearers(&self, token: &[u8]) -> impl Iterator<Item = &Bearer> {
         self.0.iter().filter(move |bearer| is_same(&bearer.token, token))
@@ -131,7 +140,30 @@ impl fmt::Debug for AccessList {
     }
 }
 
+/// The address that a connection counts for: with IPv6, one machine has a network of 2⁶⁴ of them.
+pub(crate) fn counted_as(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        v4 => v4,
+    }
+}
+
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     let differing = a.iter().zip(b).fold(0, |differing, (a, b)| differing | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differing) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address_and_ipv4_as_itself() {
+        let counted = |text: &str| counted_as(text.parse().expect("an address")).to_string();
+        assert_eq!(counted("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(counted("2001:db8:1:2:ffff::1"), counted("2001:db8:1:2:3:4:5:6"));
+        assert_ne!(counted("2001:db8:1:3::1"), counted("2001:db8:1:2::1"));
+        assert_eq!(counted("::ffff:192.0.2.7"), "192.0.2.7");
+        assert_eq!(counted("192.0.2.8"), "192.0.2.8");
+    }
 }

@@ -117,12 +117,14 @@ pub struct LoggedEdit {
     pub cells: u64,
     /// Bytes that it takes in the log.
     pub bytes: u64,
+    /// What made it: `edit`, `undo`, `piece` (what a dig let fall) or `rollback`.
+    pub kind: String,
 }
 
 impl LoggedEdit {
     /// Reads a line of a response.
     fn from_text(line: &str) -> Option<LoggedEdit> {
-        let [number, time, author, corners, cells, bytes] =
+        let [number, time, author, corners, cells, bytes, kind] =
             line.split('\t').collect::<Vec<_>>().try_into().ok()?;
         let corners: Result<Vec<f64>, _> = corners.split(',').map(str::parse).collect();
         let [a, b, c, d, e, f] = corners.ok()?.try_into().ok()?;
@@ -133,6 +135,7 @@ impl LoggedEdit {
             region_m: [[a, b, c], [d, e, f]],
             cells: cells.parse().ok()?,
             bytes: bytes.parse().ok()?,
+            kind: kind.to_owned(),
         })
     }
 }
@@ -235,6 +238,25 @@ impl Client {
         let asked = runtime()?.block_on(ask(Method::POST, address, path, &options.token));
         let done = asked.and_then(|text| RolledBack::from_text(&text).ok_or_else(unexpected));
         done.map_err(|error| error.at(address))
+    }
+
+    /// Asks the server to cancel the rollback of a world that is under way: what it restored until now
+    /// is taken back, and what others did meanwhile stays. Returns how many cells that were. Blocks until
+    /// it is done. The server has to be on this machine.
+    ///
+    /// # Errors
+    /// As [`Client::log`]; or if none is under way.
+    pub fn cancel_rollback(
+        address: &WorldAddress,
+        options: &ClientOptions,
+    ) -> Result<u64, ClientError> {
+        let path = path_of("rollback", &address.world);
+        let asked = runtime()?.block_on(ask(Method::DELETE, address, path, &options.token));
+        let cells = asked.and_then(|text| {
+            let cells = text.trim().strip_prefix("cells ").and_then(|cells| cells.parse().ok());
+            cells.ok_or_else(unexpected)
+        });
+        cells.map_err(|error| error.at(address))
     }
 
     /// The guest: its world, edits and events. [`Client::poll`] calls `receive`, `update` and `transmit`

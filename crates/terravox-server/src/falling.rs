@@ -2,13 +2,14 @@
 
 use crate::journal::{StoredJournal, unix_seconds};
 use crate::physics::Physics;
-use crate::thrown::ThrownThings;
+use crate::thrown::{Thrower, ThrownThings};
 use rapier3d::prelude::{Pose, RigidBodyHandle, Rotation, Vector};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
 use terravox::edit::{
-    Action, Blend, ChangedCells, CopyOp, EditError, EditOp, History, JournalFilter, PasteOp,
+    Action, Blend, ChangedCells, CopyOp, EditError, EditOp, History, JournalFilter, JournalKind,
+    PasteOp,
 };
 use terravox::replicate::{Host, HostWorld, SharedBody};
 use terravox::terrain::Placement;
@@ -32,8 +33,10 @@ const MIN_CELLS: u64 = 3;
 /// Most chunks that a piece may span along an axis.
 const MAX_SPAN_CHUNKS: u32 = 5;
 
-/// How far the end of the longest piece moves when that is turned to lie along the axes, by at most 8°.
-const SNAP_VOXELS: i32 = 12;
+/// How far the end of a piece moves when that is turned about its centre of mass to lie along the axes, by
+/// at most 8°, as a share of its length; and how far all of it moves besides, in voxels.
+const SNAP_SHARE: f64 = 0.14;
+const SNAP_VOXELS: i32 = 2;
 
 /// Most pieces of one author at one time; others stay where they are.
 const MAX_PIECES_OF_ONE: usize = MAX_PIECES / 2;
@@ -213,10 +216,10 @@ impl FallingPieces {
         journal: &mut StoredJournal,
         seconds: f32,
         cuts: bool,
-        throws: &[(u64, Vec<u8>)],
+        throws: &[(Thrower, Vec<u8>)],
     ) {
-        for (guest, request) in throws {
-            self.thrown.throw(&mut self.physics, host, world.placement, *guest, request);
+        for (by, request) in throws {
+            self.thrown.throw(&mut self.physics, host, world.placement, by, request);
         }
         if cuts {
             self.cut_loose(host, world, journal);
@@ -247,11 +250,11 @@ impl FallingPieces {
         seconds: f32,
     ) {
         if self.pieces.is_empty() && self.thrown.is_empty() {
-            return;
+            return self.physics.rest(seconds);
         }
         for at in 0..self.pieces.len() {
             let chunks = self.chunks_near(&self.pieces[at], world.placement);
-            self.physics.hold_ground(host, world, self.pieces[at].handle, chunks);
+            self.physics.hold_ground(host, world, self.pieces[at].handle, None, chunks);
         }
         self.thrown.hold_ground(&mut self.physics, host, world);
         let stepped_s = self.physics.step(world.grid, world.placement, seconds);
@@ -291,7 +294,7 @@ impl FallingPieces {
                 Some(shared) => {
                     info!(cells = body.cells, at = %was, by = %author, "a piece was cut loose");
                     let time = unix_seconds();
-                    let entry = journal.record_at(&author, time, before);
+                    let entry = journal.record_at(JournalKind::Piece, &author, time, before);
                     self.insert(host, world.placement, body, shared, Cut { author, time, entry });
                 }
                 // It goes back to where its cells were a moment ago.
@@ -344,7 +347,7 @@ impl FallingPieces {
             let written = is_meant.then(|| Self::write_back(host, world, body, &body.first_pose()));
             match written {
                 Some(Ok(before)) => {
-                    journal.record_at(&cut.author, cut.time, before);
+                    journal.record_at(JournalKind::Piece, &cut.author, cut.time, before);
                     self.remove(host, at);
                 }
                 _ => at += 1,
@@ -460,7 +463,8 @@ impl FallingPieces {
     ) -> bool {
         let piece = &self.pieces[at];
         // It may be turned by some degrees to lie along the axes.
-        let extent = self.extent(piece, world.placement).grow(SNAP_VOXELS);
+        let margin = snap_margin(piece.body.bounds);
+        let extent = self.extent(piece, world.placement).grow(margin);
         let mut protected = self.options.anchors.regions.iter();
         if protected.any(|part| !part.intersect(extent).is_empty()) {
             let (cells, by) = (piece.body.cells, &piece.cut.author);
@@ -470,7 +474,7 @@ impl FallingPieces {
         }
         match Self::write_back(host, world, &piece.body, pose) {
             Ok(before) => {
-                journal.record_at(&piece.cut.author, piece.cut.time, before);
+                journal.record_at(JournalKind::Piece, &piece.cut.author, piece.cut.time, before);
                 self.remove(host, at);
                 true
             }
@@ -522,6 +526,12 @@ fn can_cut(op: &EditOp) -> bool {
             pose.blend == Blend::Replace
         }
     }
+}
+
+/// How far cells of a piece with these bounds may come to lie outside of where it rests, in voxels.
+fn snap_margin(bounds: Region) -> i32 {
+    let length = bounds.size().iter().map(|&edge| (edge as f64).powi(2)).sum::<f64>().sqrt();
+    (length * SNAP_SHARE).ceil() as i32 + SNAP_VOXELS
 }
 
 /// The height of the lowest cell that is not air.

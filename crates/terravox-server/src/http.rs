@@ -5,6 +5,7 @@ use crate::journal::lock;
 use crate::journal_requests;
 use crate::link::{self, Link, PATIENCE};
 use crate::page;
+use crate::patient_stream::PatientStream;
 use crate::request_checks::{
     Refusal, check_administrator, check_origin, check_reader, refusal, world,
 };
@@ -69,7 +70,8 @@ async fn serve_connection(stream: TcpStream, router: Router, pass: Pass, patienc
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(patience);
     http.max_buf_size(MAX_HEAD);
-    let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    let stream = TokioIo::new(PatientStream::new(stream, patience));
+    let connection = http.serve_connection(stream, service).with_upgrades();
     // Its peer knows why, or is gone.
     let _ = connection.await;
 }

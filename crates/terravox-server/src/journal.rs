@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-use terravox::edit::{ChangedCells, Journal, JournalEntry};
+use terravox::edit::{ChangedCells, Journal, JournalEntry, JournalKind};
 use terravox_store::{Store, StoreError};
 use tracing::warn;
 
@@ -120,14 +120,20 @@ impl StoredJournal {
     }
 
     /// Records an edit that was made now. Returns its number, or `None` if it changed nothing.
-    pub fn record(&mut self, author: &str, before: ChangedCells) -> Option<u64> {
-        self.record_at(author, unix_seconds(), before)
+    pub fn record(&mut self, kind: JournalKind, author: &str, before: ChangedCells) -> Option<u64> {
+        self.record_at(kind, author, unix_seconds(), before)
     }
 
     /// As [`StoredJournal::record`], with the time of the edit that it follows from.
-    pub fn record_at(&mut self, author: &str, time: u64, before: ChangedCells) -> Option<u64> {
+    pub fn record_at(
+        &mut self,
+        kind: JournalKind,
+        author: &str,
+        time: u64,
+        before: ChangedCells,
+    ) -> Option<u64> {
         let bytes = before.bytes() + author.len() + ENTRY_BYTES;
-        let number = lock(&self.shared).record(author, time, before);
+        let number = lock(&self.shared).record_as(kind, author, time, before);
         let number = number?;
         let has_room =
             |last: &&mut Segment| !last.is_damaged && last.bytes + bytes <= SEGMENT_BYTES;

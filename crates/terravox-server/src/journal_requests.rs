@@ -4,7 +4,7 @@ use crate::gate::{Gate, Pass};
 use crate::journal::newest_first;
 use crate::log_query::{LogQuery, corners_m};
 use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
-use crate::rollback::RollbackOrder;
+use crate::rollback::{CancelOrder, RollbackOrder};
 use crate::world::RunningWorld;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use std::fmt::{Display, Write};
 use std::sync::Arc;
-use terravox::edit::JournalEntry;
+use terravox::edit::{JournalEntry, JournalKind};
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tracing::info;
@@ -22,8 +22,8 @@ pub(crate) fn routes() -> Router<Arc<Gate>> {
     Router::new()
         .route("/log", get(log))
         .route("/log/{name}", get(log))
-        .route("/rollback", post(roll_back))
-        .route("/rollback/{name}", post(roll_back))
+        .route("/rollback", post(roll_back).delete(cancel))
+        .route("/rollback/{name}", post(roll_back).delete(cancel))
 }
 
 /// What a request is about: who asks, in which world, for which edits.
@@ -63,20 +63,30 @@ async fn log(
         let matching = newest_first(&world.journal).filter(|entry| filter.matches(entry));
         let mut text = String::new();
         for entry in matching.take(query.limit()) {
-            let JournalEntry { number, author, time, region, cells, before } = entry;
+            let JournalEntry { number, author, kind, time, region, cells, before } = entry;
             let [[a, b, c], [d, e, f]] = corners_m(region, placement);
-            let bytes = before.bytes();
+            let (bytes, kind) = (before.bytes(), kind_name(&kind));
             // A file can hold any text.
             let author = author.replace(char::is_control, "?");
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{number}\t{time}\t{author}\t{a},{b},{c},{d},{e},{f}\t{cells}\t{bytes}"
+                "{number}\t{time}\t{author}\t{a},{b},{c},{d},{e},{f}\t{cells}\t{bytes}\t{kind}"
             );
         }
         text
     });
     listed.await.map_err(failed)
+}
+
+/// The name of what made an entry.
+fn kind_name(kind: &JournalKind) -> &'static str {
+    match kind {
+        JournalKind::Edit => "edit",
+        JournalKind::Undo => "undo",
+        JournalKind::Piece => "piece",
+        JournalKind::Rollback(_) => "rollback",
+    }
 }
 
 /// Rolls edits back; returns how many matched, and how many cells were restored.
@@ -90,10 +100,10 @@ async fn roll_back(
     let (who, world, query) = check(&gate, name, &pass, &headers, query)?;
     let wrong = |what| Err(refusal(StatusCode::BAD_REQUEST, what));
     if query.limit.is_some() {
-        return wrong("a rollback takes no limit; give author, since, until or in");
+        return wrong("a rollback takes no limit; give author, since, until, in or number");
     }
     if query.is_everything() {
-        return wrong("say what is to be rolled back: give author, since, until or in");
+        return wrong("say what is to be rolled back: give author, since, until, in or number");
     }
     let conflict = |_| refusal(StatusCode::CONFLICT, "a rollback of this world is under way");
     let one_at_a_time = world.rollback_lock.clone().try_lock_owned().map_err(conflict)?;
@@ -105,4 +115,19 @@ async fn roll_back(
         .map_err(|_| failed("the rollback was given up; the log of the server says why"))?;
     info!(world = world.name, by = who, ?rolled_back, "rolled back");
     Ok(rolled_back.to_text())
+}
+
+/// Cancels the rollback that runs; returns how many cells were taken back.
+async fn cancel(
+    State(gate): State<Arc<Gate>>,
+    name: Option<Path<String>>,
+    Extension(pass): Extension<Arc<Pass>>,
+    headers: HeaderMap,
+) -> Result<String, Refusal> {
+    let (author, world, _) = check(&gate, name, &pass, &headers, None)?;
+    let (done, on_done) = oneshot::channel();
+    world.cancel_rollback(CancelOrder { author, done });
+    let nothing = |_| refusal(StatusCode::CONFLICT, "no rollback of this world is under way");
+    let cells = on_done.await.map_err(nothing)?;
+    Ok(format!("cells {cells}\n"))
 }

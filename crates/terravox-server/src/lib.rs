@@ -14,6 +14,7 @@ mod journal_requests;
 mod link;
 mod log_query;
 mod page;
+mod patient_stream;
 mod physics;
 mod quic;
 mod request_checks;

@@ -13,6 +13,9 @@ const DEFAULT_LIMIT: usize = 100;
 /// Most edits that are listed.
 const MAX_LIMIT: usize = 10_000;
 
+/// Most authors of a query: a rollback keeps them in each of its entries.
+const MAX_AUTHORS: usize = 100;
+
 /// Which edits of a world are meant: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogQuery {
@@ -24,6 +27,8 @@ pub struct LogQuery {
     pub until: Option<u64>,
     /// They changed cells between these corners, the lowest first, in metres.
     pub region_m: Option<[[f64; 3]; 2]>,
+    /// The edit with this number. Of a rollback, any of its numbers means all of it.
+    pub number: Option<u64>,
     /// How many are listed at most: the newest. 100 by default, at most 10,000. A rollback takes none.
     pub limit: Option<usize>,
 }
@@ -49,6 +54,7 @@ impl LogQuery {
             ("since", number(self.since)),
             ("until", number(self.until)),
             ("in", corners),
+            ("number", number(self.number)),
             ("limit", limit),
         ] {
             if let Some(value) = value {
@@ -68,6 +74,9 @@ impl LogQuery {
             let value = percent_decode_str(&value).decode_utf8();
             let value = value.map_err(|_| format!("{key} is not UTF-8"))?;
             match key {
+                "author" if query.authors.len() == MAX_AUTHORS => {
+                    return Err(format!("author is there more than {MAX_AUTHORS} times"));
+                }
                 "author" if value.len() <= Journal::MAX_AUTHOR => {
                     query.authors.push(value.into_owned());
                 }
@@ -75,6 +84,7 @@ impl LogQuery {
                 "since" => set(&mut query.since, key, number(key, &value)?)?,
                 "until" => set(&mut query.until, key, number(key, &value)?)?,
                 "in" => set(&mut query.region_m, key, corners(&value)?)?,
+                "number" => set(&mut query.number, key, number(key, &value)?)?,
                 "limit" => {
                     let limit = number(key, &value)?;
                     if !(1..=MAX_LIMIT).contains(&limit) {
@@ -84,7 +94,7 @@ impl LogQuery {
                 }
                 _ => {
                     return Err(format!(
-                        "{key} is unknown; give author, since, until, in or limit"
+                        "{key} is unknown; give author, since, until, in, number or limit"
                     ));
                 }
             }
@@ -108,6 +118,7 @@ impl LogQuery {
             since: self.since,
             until: self.until,
             region: self.region_m.map(|[min, max]| placement.region(min, max)),
+            number: self.number,
         }
     }
 }
@@ -122,6 +133,7 @@ fn set<T>(field: &mut Option<T>, key: &str, value: T) -> Result<(), String> {
 fn number<T: FromStr>(key: &str, text: &str) -> Result<T, String> {
     let what = match key {
         "limit" => "a number of edits",
+        "number" => "the number of an edit",
         _ => "a Unix time in seconds",
     };
     text.parse().map_err(|_| format!("{key} is \"{text}\"; give {what}"))
@@ -153,6 +165,7 @@ mod tests {
             since: Some(1_764_000_000),
             until: Some(u64::MAX),
             region_m: Some([[-1.5, 0.0, 1e-3], [2.25, 1e9, 7.0]]),
+            number: Some(12),
             limit: Some(7),
         };
         let text = query.to_text();

@@ -14,6 +14,10 @@ const MAX_STEPS: u32 = 3;
 /// Chunks that are made in a tick so that bodies fall on them.
 const MAX_LOADS: u32 = 16;
 
+/// Seconds without bodies after which the ground is dropped: it shares cells with the world as that was
+/// when something last moved, and keeps what was edited since from being freed.
+const REST_S: f32 = 60.0;
+
 /// All bodies of a world, in metres.
 pub(crate) struct Physics {
     pub world: PhysicsWorld,
@@ -24,6 +28,8 @@ pub(crate) struct Physics {
     left_s: f32,
     /// Chunks that may still be made in this tick.
     loads_left: u32,
+    /// Seconds since there was a body.
+    rests_s: f32,
 }
 
 impl Physics {
@@ -37,15 +43,28 @@ impl Physics {
             buoyancy: Buoyancy::default(),
             left_s: 0.0,
             loads_left: MAX_LOADS,
+            rests_s: 0.0,
         }
     }
 
-    /// Makes sure that the ground around a body is held; the body waits until it is.
+    /// Lets time pass without bodies.
+    pub fn rest(&mut self, seconds: f32) {
+        if self.rests_s < REST_S {
+            self.rests_s += seconds;
+            if self.rests_s >= REST_S {
+                *self = Physics { rests_s: REST_S, ..Physics::new() };
+            }
+        }
+    }
+
+    /// Makes sure that the ground around a body is held; the body waits until it is. A guest that
+    /// `pays` does so for chunks that have to be made.
     pub fn hold_ground(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         body: RigidBodyHandle,
+        pays: Option<u64>,
         chunks: impl IntoIterator<Item = ChunkPos>,
     ) {
         if world.grid.unlisted() == UnlistedChunks::Air {
@@ -58,7 +77,10 @@ impl Physics {
             if !is_held(world.grid) && self.loads_left > 0 {
                 self.loads_left -= 1;
                 // One that is not available now is asked for again.
-                let _ = host.load(world, chunk.region());
+                let _ = match pays {
+                    Some(guest) => host.load_for(world, guest, chunk.region()).is_ok(),
+                    None => host.load(world, chunk.region()).is_ok(),
+                };
             }
             is_there &= is_held(world.grid);
         }
@@ -68,6 +90,7 @@ impl Physics {
     /// Moves all bodies by `seconds`, in steps; returns the seconds that were stepped.
     pub fn step(&mut self, grid: &VoxelGrid, placement: Placement, seconds: f32) -> f32 {
         self.loads_left = MAX_LOADS;
+        self.rests_s = 0.0;
         self.collider.update(grid);
         self.left_s = (self.left_s + seconds).min(MAX_STEPS as f32 * STEP_S);
         let mut stepped = 0.0;

@@ -22,6 +22,12 @@ use tokio::time::timeout;
 /// The application protocol.
 const ALPN: &[u8] = b"terravox/1";
 
+/// Connections that were not accepted yet, and bytes that came for each and for all of them: more are
+/// dropped, so that a flood takes no memory.
+const MAX_INCOMING: usize = 256;
+const MAX_INCOMING_BYTES: u64 = 16 << 10;
+const MAX_ALL_INCOMING_BYTES: u64 = 1 << 20;
+
 /// How long the peer may take to acknowledge the last unit.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -57,7 +63,11 @@ pub(crate) fn server_config(certificate: Certificate) -> Result<ServerConfig, Se
     tls.alpn_protocols = vec![ALPN.to_vec()];
     let tls = QuicServerConfig::try_from(tls).map_err(|error| failed(&error))?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
-    config.transport_config(transport());
+    config
+        .transport_config(transport())
+        .max_incoming(MAX_INCOMING)
+        .incoming_buffer_size(MAX_INCOMING_BYTES)
+        .incoming_buffer_size_total(MAX_ALL_INCOMING_BYTES);
     Ok(config)
 }
 

@@ -1,14 +1,14 @@
 //! A rollback that was ordered, in slices beside the ticks of a world.
 
 use crate::falling::FallingPieces;
-use crate::journal::{StoredJournal, oldest_first};
+use crate::journal::{SharedJournal, StoredJournal, oldest_first};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::edit::{ChangedCells, JournalFilter, Rollback};
 use terravox::replicate::{Host, HostWorld};
 use terravox::voxel::Region;
 use tokio::sync::{OwnedMutexGuard, oneshot};
-use tracing::warn;
+use tracing::{info, warn};
 
 /// Time that a rollback may take in a tick; the last step of a tick may take longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(5);
@@ -22,23 +22,33 @@ pub struct RolledBack {
     pub cells: u64,
     /// How many chunks could not be loaded and were left as they are.
     pub chunks_left_out: u64,
+    /// Whether it was [cancelled](crate::Client::cancel_rollback): what it had restored was taken back.
+    pub is_cancelled: bool,
 }
 
 impl RolledBack {
     /// Writes it as a response.
     pub(crate) fn to_text(self) -> String {
-        let RolledBack { edits, cells, chunks_left_out } = self;
-        format!("edits {edits}\ncells {cells}\nchunks_left_out {chunks_left_out}\n")
+        let RolledBack { edits, cells, chunks_left_out, is_cancelled } = self;
+        let cancelled = u8::from(is_cancelled);
+        format!(
+            "edits {edits}\ncells {cells}\nchunks_left_out {chunks_left_out}\n\
+             cancelled {cancelled}\n"
+        )
     }
 
     /// Reads a response.
     pub(crate) fn from_text(text: &str) -> Option<RolledBack> {
-        let value = |name: &str| {
+        let value = |name: &str| -> Option<u64> {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             lines.find(|(key, _)| *key == name)?.1.parse().ok()
         };
-        let (edits, cells) = (value("edits")?, value("cells")?);
-        Some(RolledBack { edits, cells, chunks_left_out: value("chunks_left_out")? })
+        Some(RolledBack {
+            edits: value("edits")?,
+            cells: value("cells")?,
+            chunks_left_out: value("chunks_left_out")?,
+            is_cancelled: value("cancelled")? != 0,
+        })
     }
 }
 
@@ -52,13 +62,55 @@ pub(crate) struct RollbackOrder {
     pub one_at_a_time: OwnedMutexGuard<()>,
 }
 
+/// Someone who wants the rollback that runs to be cancelled, and waits until it is.
+pub(crate) struct CancelOrder {
+    pub author: String,
+    /// Gets the cells that were taken back, or nothing if none was under way.
+    pub done: oneshot::Sender<u64>,
+}
+
+/// What was ordered since the last tick.
+#[derive(Default)]
+pub(crate) struct RollbackOrders {
+    pub begin: Option<RollbackOrder>,
+    pub cancel: Vec<CancelOrder>,
+}
+
 /// A rollback that is under way in a world. Dropped, it is given up.
 pub(crate) struct RunningRollback {
-    order: RollbackOrder,
+    waiting: Waiting,
     stage: Stage,
     chunks_left_out: u64,
     /// Where cells were restored.
     restored: Vec<Region>,
+    /// Its first entry in the journal.
+    number: Option<u64>,
+}
+
+/// Who waits for the end of a rollback.
+struct Waiting {
+    order: RollbackOrder,
+    /// Who cancelled it, once what it restored is being taken back.
+    cancelled: Vec<CancelOrder>,
+}
+
+impl Waiting {
+    /// Under whose name cells are restored now.
+    fn author(&self) -> &str {
+        self.cancelled.first().map_or(&self.order.author, |order| &order.author)
+    }
+
+    /// Tells them that it is done, or taken back. Some may have hung up.
+    fn finish(self, edits: u64, cells: u64, chunks_left_out: u64) {
+        let is_cancelled = !self.cancelled.is_empty();
+        let [edits, kept] = if is_cancelled { [0; 2] } else { [edits, cells] };
+        drop(self.order.one_at_a_time);
+        let done = RolledBack { edits, cells: kept, chunks_left_out, is_cancelled };
+        let _ = self.order.done.send(done);
+        for order in self.cancelled {
+            let _ = order.done.send(cells);
+        }
+    }
 }
 
 enum Stage {
@@ -71,16 +123,28 @@ enum Stage {
 /// is done.
 pub(crate) fn go_on(
     running: Option<RunningRollback>,
-    order: Option<RollbackOrder>,
+    orders: RollbackOrders,
     mut falling: Option<&mut FallingPieces>,
     host: &mut Host,
     world: &mut HostWorld<'_>,
     journal: &mut StoredJournal,
 ) -> Option<RunningRollback> {
-    let started = order.and_then(|order| {
+    let started = orders.begin.and_then(|order| {
         RunningRollback::start(order, falling.as_deref_mut(), host, world, journal)
     });
-    started.or(running)?.go_on(falling, host, world, journal)
+    let mut running = started.or(running)?;
+    if !orders.cancel.is_empty() {
+        running = running.cancel(orders.cancel, journal)?;
+    }
+    running.go_on(falling, host, world, journal)
+}
+
+/// Plans a rollback on another thread.
+fn plan(journal: SharedJournal, filter: JournalFilter) -> Option<Stage> {
+    let planning = thread::Builder::new().name("terravox-rollback".to_owned());
+    let planning = planning.spawn(move || Rollback::new(oldest_first(&journal), filter));
+    let planning = planning.inspect_err(|error| warn!("a rollback cannot start: {error}"));
+    planning.ok().map(Stage::Planning)
 }
 
 impl RunningRollback {
@@ -95,12 +159,33 @@ impl RunningRollback {
         if let Some(falling) = falling {
             falling.put_back(host, world, journal, &order.filter);
         }
-        let (shared, filter) = (journal.shared(), order.filter.clone());
-        let planning = thread::Builder::new().name("terravox-rollback".to_owned());
-        let planning = planning.spawn(move || Rollback::new(oldest_first(&shared), filter));
-        let planning = planning.inspect_err(|error| warn!("a rollback cannot start: {error}"));
-        let stage = Stage::Planning(planning.ok()?);
-        Some(RunningRollback { order, stage, chunks_left_out: 0, restored: Vec::new() })
+        let stage = plan(journal.shared(), order.filter.clone())?;
+        let waiting = Waiting { order, cancelled: Vec::new() };
+        let (chunks_left_out, restored, number) = (0, Vec::new(), None);
+        Some(RunningRollback { waiting, stage, chunks_left_out, restored, number })
+    }
+
+    /// Takes back what was restored until now, by a rollback of this one: so what others did meanwhile
+    /// stays. Pieces in the air that were put back are ground now, and fall again.
+    fn cancel(
+        mut self,
+        mut orders: Vec<CancelOrder>,
+        journal: &mut StoredJournal,
+    ) -> Option<RunningRollback> {
+        let cancelled = &mut self.waiting.cancelled;
+        let is_first = cancelled.is_empty();
+        cancelled.append(&mut orders);
+        if !is_first {
+            return Some(self);
+        }
+        info!(by = self.waiting.author(), "a rollback is cancelled");
+        if let Some(number) = self.number {
+            let filter = JournalFilter { number: Some(number), ..JournalFilter::default() };
+            self.stage = plan(journal.shared(), filter)?;
+            return Some(self);
+        }
+        self.waiting.finish(0, 0, 0);
+        None
     }
 
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
@@ -140,20 +225,19 @@ impl RunningRollback {
                 }
             }
         }
-        journal.record(&self.order.author, changed);
+        let author = self.waiting.author();
+        if job.edits() > 0 {
+            let number = journal.record(job.kind(), author, changed);
+            self.number = self.number.or(number);
+        }
         if !is_done {
             self.stage = Stage::Restoring(job);
             return Some(self);
         }
         if let Some(falling) = falling {
-            let author = &self.order.author;
             self.restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
         }
-        let (edits, cells) = (job.edits(), job.cells());
-        let rolled_back = RolledBack { edits, cells, chunks_left_out: self.chunks_left_out };
-        drop(self.order.one_at_a_time);
-        // Who ordered it may have hung up.
-        let _ = self.order.done.send(rolled_back);
+        self.waiting.finish(job.edits(), job.cells(), self.chunks_left_out);
         None
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use terravox::replicate::SavePoint;
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox_store::{Store, StoreError};
 use tokio::sync::oneshot;
@@ -24,6 +25,8 @@ pub(crate) struct SaveJob {
     pub edits: u64,
     /// The state of the falling pieces in it.
     pub pieces: u64,
+    /// Edits of guests that it has.
+    pub point: SavePoint,
     /// Who waits for it.
     pub waiting: Vec<SavedSender>,
 }

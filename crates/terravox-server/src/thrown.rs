@@ -3,17 +3,19 @@
 use crate::physics::Physics;
 use rapier3d::prelude::{ColliderBuilder, RigidBodyBuilder, RigidBodyHandle};
 use serde::Deserialize;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use terravox::bodies::BodyPose;
 use terravox::replicate::{Host, HostWorld, SharedBody, SharedBodyKind};
 use terravox::terrain::Placement;
 use terravox::voxel::{LIMIT, Region, VoxelPos};
 
-/// Most things at one time, and of one guest: the oldest vanish.
+/// Most things at one time, and of one person: the oldest vanish.
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
-/// Throws of one guest within a second; more are ignored.
+/// Throws of one person within a second; more are ignored.
 const MAX_OF_ONE_A_SECOND: usize = 5;
 
 /// Where a crate has more voxels along an edge, nothing is thrown: the ground that it may touch would be too
@@ -53,11 +55,20 @@ enum Thing {
     Crate,
 }
 
+/// Who throws.
+#[derive(Clone)]
+pub(crate) struct Thrower {
+    /// Pays for the ground that has to be made.
+    pub guest: u64,
+    /// Whose budget that is.
+    pub person: Arc<str>,
+}
+
 struct ThrownThing {
     handle: RigidBodyHandle,
     /// Its number among the bodies of the host.
     number: u64,
-    guest: u64,
+    by: Thrower,
     age_s: f32,
 }
 
@@ -78,7 +89,7 @@ impl ThrownThings {
         physics: &mut Physics,
         host: &mut Host,
         placement: Placement,
-        guest: u64,
+        by: &Thrower,
         request: &[u8],
     ) {
         let Ok(request) = serde_json::from_slice::<Throw>(request) else { return };
@@ -95,7 +106,7 @@ impl ThrownThings {
             Thing::Crate => (CRATE, ColliderBuilder::cuboid(CRATE_M, CRATE_M, CRATE_M)),
         };
         let places = 0..self.things.len();
-        let own: Vec<_> = places.filter(|&at| self.things[at].guest == guest).collect();
+        let own: Vec<_> = places.filter(|&at| self.things[at].by.person == by.person).collect();
         let recent = own.iter().filter(|&&at| self.things[at].age_s < 1.0);
         if recent.count() >= MAX_OF_ONE_A_SECOND {
             return;
@@ -103,7 +114,7 @@ impl ThrownThings {
         if own.len() >= MAX_OF_ONE {
             self.remove(physics, host, own[0]);
         } else if self.things.len() >= MAX_THINGS {
-            self.remove(physics, host, 0);
+            self.remove(physics, host, self.oldest_of_most());
         }
         let body = RigidBodyBuilder::dynamic()
             .translation(request.from_m.map(|v| v as f32).into())
@@ -113,7 +124,14 @@ impl ThrownThings {
         let pose = BodyPose { position_voxels: from, rotation: [0.0, 0.0, 0.0, 1.0] };
         let bytes = [].into();
         let number = host.add_body(SharedBody { kind: SharedBodyKind::Game(kind), pose, bytes });
-        self.things.push_back(ThrownThing { handle, number, guest, age_s: 0.0 });
+        self.things.push_back(ThrownThing { handle, number, by: by.clone(), age_s: 0.0 });
+    }
+
+    /// The oldest thing of the person who has most.
+    fn oldest_of_most(&self) -> usize {
+        let of = |person: &str| self.things.iter().filter(|t| *t.by.person == *person).count();
+        let counts = self.things.iter().map(|thing| of(&thing.by.person));
+        counts.enumerate().max_by_key(|&(at, count)| (count, Reverse(at))).map_or(0, |most| most.0)
     }
 
     /// Asks for the ground that they may touch soon.
@@ -132,7 +150,8 @@ impl ThrownThings {
                 let at = world.placement.voxel_from_world(at).map(|v| v.floor() as i32);
                 near = near.union(Region::one(VoxelPos::from(at)));
             }
-            physics.hold_ground(host, world, thing.handle, near.grow(reach).blocks::<5>());
+            let chunks = near.grow(reach).blocks::<5>();
+            physics.hold_ground(host, world, thing.handle, Some(thing.by.guest), chunks);
         }
     }
 

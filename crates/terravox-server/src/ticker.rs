@@ -8,6 +8,7 @@ use crate::link::Link;
 use crate::rollback::{self, RunningRollback};
 use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
 use crate::server_options::ServerOptions;
+use crate::thrown::Thrower;
 use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW};
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use terravox::edit::EditOp;
+use terravox::edit::{EditOp, JournalKind};
 use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
@@ -56,16 +57,25 @@ struct Seat {
     right: Cell<Option<Right>>,
     /// Its name in the journal, once it is let in.
     author: OnceCell<String>,
+    /// Whose budget it spends, once it is let in.
+    person: OnceCell<Arc<str>>,
     since: Instant,
     /// When the connection last took something, or had nothing to take.
     moved: Instant,
 }
 
 impl Seat {
-    /// Lets a guest in.
-    fn admit(&self, right: Right, author: String) {
+    /// Lets a guest in. Returns its name in the journal, and whose budget it spends.
+    fn admit(&self, right: Right, access: &AccessList, token: &[u8]) -> (&str, Arc<str>) {
         self.right.set(Some(right));
-        let _ = self.author.set(author);
+        let author = self.author.get_or_init(|| access.author(token, self.link.peer));
+        let person = self.person.get_or_init(|| access.person(token, self.link.peer).into());
+        (author, person.clone())
+    }
+
+    /// Who throws what this guest asks for.
+    fn thrower(&self, guest: u64) -> Thrower {
+        Thrower { guest, person: self.person.get().cloned().unwrap_or_default() }
     }
 }
 
@@ -228,11 +238,10 @@ impl Ticker {
                 HostEvent::Joining { guest, token } => match self.access.right(&token) {
                     Some(right) => {
                         if let Some(seat) = seats.get(&guest) {
-                            let author = self.access.author(&token, seat.link.peer);
+                            let (author, person) = seat.admit(right, &self.access, &token);
                             info!(world = self.running.name, guest, %right, %author, "joined");
-                            seat.admit(right, author);
+                            self.host.admit_as(guest, &world, &person);
                         }
-                        self.host.admit(guest, &world);
                     }
                     None => self.host.disconnect(guest, AccessList::refusal(&token)),
                 },
@@ -240,23 +249,24 @@ impl Ticker {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
                     let author = seats.get(&guest).and_then(|seat| seat.author.get());
                     let author = author.map_or("", String::as_str);
-                    self.journal.record(author, before);
+                    let kind = if op.is_some() { JournalKind::Edit } else { JournalKind::Undo };
+                    self.journal.record(kind, author, before);
                     if let Some(falling) = &mut self.falling {
                         falling.follow_edit(op.as_deref(), region, author);
                     }
                 }
                 HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
-                    throws.push((guest, bytes));
+                    let by = seats.get(&guest).map(|seat| seat.thrower(guest));
+                    throws.extend(by.map(|by| (by, bytes)));
                 }
                 HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
                 _ => {}
             }
         }
         let (host, journal) = (&mut self.host, &mut self.journal);
-        let order = self.running.take_order();
-        let falling = self.falling.as_mut();
+        let (orders, falling) = (self.running.take_orders(), self.falling.as_mut());
         self.rollback =
-            rollback::go_on(self.rollback.take(), order, falling, host, &mut world, journal);
+            rollback::go_on(self.rollback.take(), orders, falling, host, &mut world, journal);
         let since_last = now - std::mem::replace(&mut self.ticked, now);
         if let Some(falling) = &mut self.falling {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
@@ -268,8 +278,9 @@ impl Ticker {
     fn seat_arriving(&mut self, now: Instant) {
         for link in self.running.take_arriving() {
             let guest = self.host.connect(LinkKind::Reliable);
-            let (right, author) = (Cell::new(None), OnceCell::new());
-            self.seats.insert(guest, Seat { link, right, author, since: now, moved: now });
+            let (right, author, person) = (Cell::new(None), OnceCell::new(), OnceCell::new());
+            let seat = Seat { link, right, author, person, since: now, moved: now };
+            self.seats.insert(guest, seat);
         }
     }
 
@@ -353,7 +364,8 @@ impl Ticker {
             let (bodies, state) = falling.to_save(self.running.store.info().placement());
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
-        self.saver.begin(SaveJob { unsaved, edits, pieces, waiting });
+        let point = self.host.save_point();
+        self.saver.begin(SaveJob { unsaved, edits, pieces, point, waiting });
     }
 
     /// Saves all that is unsaved; returns whether that succeeded.
@@ -387,6 +399,7 @@ impl Ticker {
         match &result {
             Ok(()) => {
                 self.grid.mark_saved(&job.unsaved.chunks);
+                self.host.note_saved(&job.point);
                 if let Some(falling) = &mut self.falling {
                     falling.note_saved(job.pieces);
                 }

@@ -3,7 +3,7 @@
 use crate::edit_rules::Decide;
 use crate::journal::SharedJournal;
 use crate::link::Link;
-use crate::rollback::RollbackOrder;
+use crate::rollback::{CancelOrder, RollbackOrder, RollbackOrders};
 use crate::saver::{Generate, SavedSender};
 use std::collections::VecDeque;
 use std::mem;
@@ -103,8 +103,8 @@ pub(crate) struct RunningWorld {
     pub journal: SharedJournal,
     /// Held while a rollback is under way.
     pub rollback_lock: Arc<tokio::sync::Mutex<()>>,
-    /// The rollback that is to begin.
-    pending_rollback: Mutex<Option<RollbackOrder>>,
+    /// The rollback that is to begin, and who wants the one that runs to end.
+    rollback_orders: Mutex<RollbackOrders>,
     /// Whether its thread has ended, well or by a panic.
     has_stopped: AtomicBool,
     has_input: AtomicBool,
@@ -120,7 +120,7 @@ impl RunningWorld {
             backup: Arc::default(),
             journal: Arc::new(Mutex::new(Journal::new(journal_bytes))),
             rollback_lock: Arc::default(),
-            pending_rollback: Mutex::default(),
+            rollback_orders: Mutex::default(),
             waiting_for_save: Mutex::default(),
             has_stopped: AtomicBool::new(false),
             counters: WorldCounters::default(),
@@ -164,7 +164,7 @@ impl RunningWorld {
     /// Ends all that waits for a world that has stopped.
     fn release_waiters(&self) {
         self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.pending_rollback.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(self.take_orders());
         let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
         let reason = if self.is_ending() { SERVER_ENDS } else { STOPPED };
         arriving.drain(..).for_each(|link| link.dismiss(reason));
@@ -181,7 +181,16 @@ impl RunningWorld {
 
     /// Lets the world roll back; there is one order at a time.
     pub fn order_roll_back(&self, order: RollbackOrder) {
-        *self.pending_rollback.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
+        self.add_order(|orders| orders.begin = Some(order));
+    }
+
+    /// Lets the world cancel the rollback that runs.
+    pub fn cancel_rollback(&self, order: CancelOrder) {
+        self.add_order(|orders| orders.cancel.push(order));
+    }
+
+    fn add_order(&self, add: impl FnOnce(&mut RollbackOrders)) {
+        add(&mut self.rollback_orders.lock().unwrap_or_else(PoisonError::into_inner));
         self.wake();
         if self.has_stopped() {
             self.release_waiters();
@@ -198,9 +207,9 @@ impl RunningWorld {
         mem::take(&mut self.waiting_for_save.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes the rollback that was ordered.
-    pub fn take_order(&self) -> Option<RollbackOrder> {
-        self.pending_rollback.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Takes what was ordered of rollbacks.
+    pub fn take_orders(&self) -> RollbackOrders {
+        mem::take(&mut self.rollback_orders.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Tells that something arrived.

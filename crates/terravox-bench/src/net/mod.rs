@@ -1,11 +1,13 @@
 //! Replication: bytes on the wire, simulated seconds over links, and the time of the host.
 
 mod load;
+mod profile;
 mod session;
 
 use crate::report::{AreaPart, AreaReport, detail};
 use crate::worlds::random::Rng;
 use crate::worlds::{World, generated, ground, places};
+use profile::JoinProfile;
 use session::{Fill, Session, hills};
 use std::time::Instant;
 use terravox::codec::{BitRle, Rle};
@@ -87,6 +89,7 @@ fn eye(world: &World) -> [f64; 3] {
 /// Joining worlds that are sent whole.
 fn joins(report: &mut AreaReport, worlds: &[World]) {
     let (mut sent, mut whole, mut first) = (0, 0, 0.0f64);
+    let mut profile = JoinProfile::default();
     for world in worlds {
         let grid = VoxelGrid::from_snapshot(world.grid.as_snapshot());
         let mut session = Session::new(grid, None, 8);
@@ -102,6 +105,7 @@ fn joins(report: &mut AreaReport, worlds: &[World]) {
         let (bytes, all) = (session.players[0].down.bytes() as usize, mip_0_bytes(world));
         let wrong = session.differences();
         assert_eq!(wrong, 0, "{}: blocks differ", world.name);
+        profile.add(&session);
         report.details(
             format!("join {}", world.name),
             vec![
@@ -116,6 +120,7 @@ fn joins(report: &mut AreaReport, worlds: &[World]) {
     }
     let note = format!("{} worlds, view 1,024 voxels; {} kB sent", worlds.len(), sent / 1000);
     report.set("join_bytes_vs_mip0", sent as f64 / whole as f64, note);
+    profile.report(report);
     report.set("first_picture_s", first, "2 MB/s, 100 ms there and back; the worst world");
 }
 

@@ -15,8 +15,8 @@ Example:
   terravox log localhost/caves --author ada --since 2h
   terravox log localhost --in -20,0,-20,20,60,20 --since 2026-11-25T06:00:00Z --json
 
-A line for each edit, the newest first: time (UTC), author, the box that it changed in metres,
-cells. The author is the name of the token, else the IP address. The command runs on the machine
+A line for each edit, the newest first: time (UTC), number, author, what made it (edit, undo, piece or
+rollback), the box that it changed in metres, cells. The author is the name of the token, else the IP address. The command runs on the machine
 of the server. A server that has tokens wants one for administering.";
 
 /// Help of `rollback`.
@@ -27,7 +27,8 @@ Example:
 
 Every cell that such an edit changed becomes what it was before it, unless another edit changed it
 later. See what is meant with terravox log first. With --in, only cells inside the box are restored.
-A rollback is logged as an edit, too, so it can be rolled back.";
+Rolling back several authors one after the other does the same as all together. A rollback is logged,
+too, so it can be rolled back, by --number. --cancel takes back what one that runs has restored.";
 
 /// Which edits are meant: those for which all of it holds.
 #[derive(Clone, Debug, Args)]
@@ -72,6 +73,12 @@ pub struct RollbackArgs {
     pub address: WorldAddress,
     #[command(flatten)]
     pub which: WhichEdits,
+    /// The edit, or the rollback, with this number in the log
+    #[arg(long, value_name = "N")]
+    pub number: Option<u64>,
+    /// Cancel the rollback that runs
+    #[arg(long, conflicts_with_all = ["authors", "since", "until", "region_m", "number"])]
+    pub cancel: bool,
     /// The token for administering
     #[arg(long, default_value = "", hide_default_value = true, value_name = "WORD")]
     pub token: String,

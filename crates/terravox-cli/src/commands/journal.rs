@@ -14,15 +14,16 @@ pub fn log(args: &LogArgs) -> CliResult<Report> {
     let values = edits.iter().map(|edit| {
         let [min_m, max_m] = edit.region_m;
         json!({ "number": edit.number, "time": utc_text(edit.time), "unix_time": edit.time,
-            "author": edit.author, "min_m": min_m, "max_m": max_m, "cells": edit.cells,
+            "author": edit.author, "kind": edit.kind, "min_m": min_m, "max_m": max_m, "cells": edit.cells,
             "bytes": edit.bytes })
     });
     report.hidden("edits", Vec::from_iter(values));
     for edit in &edits {
         let [[a, b, c], [d, e, f]] = edit.region_m;
         let cells = grouped(edit.cells);
-        let text = format!("{}  {a},{b},{c} to {d},{e},{f}  {cells} cells", edit.author);
-        report.text_only(&utc_text(edit.time), &text);
+        let (author, kind) = (&edit.author, &edit.kind);
+        let text = format!("{author}  {kind}  {a},{b},{c} to {d},{e},{f}  {cells} cells");
+        report.text_only(&format!("{} {}", utc_text(edit.time), edit.number), &text);
     }
     if edits.is_empty() {
         report.text_only("edits", "none of this kind");
@@ -32,9 +33,13 @@ pub fn log(args: &LogArgs) -> CliResult<Report> {
 
 /// Takes edits back.
 pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
-    let query = query(&args.which);
+    if args.cancel {
+        return cancel(args);
+    }
+    let query = LogQuery { number: args.number, ..query(&args.which) };
     if query == LogQuery::default() {
-        let what = "say what is to be rolled back: give --author, --since, --until or --in";
+        let what =
+            "say what is to be rolled back: give --author, --since, --until, --in or --number";
         return Err(Failure::new(what));
     }
     let done = Client::roll_back(&args.address, &options(&args.token), &query);
@@ -49,12 +54,23 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
         0 => report.hidden("chunks_left_out", 0),
         count => report.count("chunks_left_out", "chunks that could not be loaded", count),
     }
+    if done.is_cancelled {
+        report.text_only("cancelled", "what was restored is taken back");
+    }
+    Ok(report)
+}
+
+/// Cancels the rollback that runs.
+fn cancel(args: &RollbackArgs) -> CliResult<Report> {
+    let cells = Client::cancel_rollback(&args.address, &options(&args.token));
+    let mut report = Report::new("rollback");
+    report.count("cells", "cells taken back", cells.map_err(Failure::new)?);
     Ok(report)
 }
 
 fn query(which: &WhichEdits) -> LogQuery {
     let WhichEdits { authors, since, until, region_m } = which.clone();
-    LogQuery { authors, since, until, region_m, limit: None }
+    LogQuery { authors, since, until, region_m, ..LogQuery::default() }
 }
 
 fn options(token: &str) -> ClientOptions {

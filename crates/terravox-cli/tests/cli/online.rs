@@ -321,6 +321,9 @@ fn who_dug_is_logged_over_a_kill_and_rolled_back_by_command_slow() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
     let lines = text(&command.args(["log", &address]).output().expect("it runs").stdout);
     let lines = Vec::from_iter(lines.lines());
-    assert!(lines.len() >= 2 && lines[lines.len() - 1].contains("Z  127.0.0.1  -"), "{lines:?}");
+    assert!(
+        lines.len() >= 2 && lines[lines.len() - 1].contains("  127.0.0.1  edit  -"),
+        "{lines:?}"
+    );
     assert!(served.terminate().contains("everything"));
 }

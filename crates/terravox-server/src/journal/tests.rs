@@ -65,7 +65,8 @@ fn segments_are_sealed_saved_once_and_read_back() {
     let change = change(20.0);
     let count = 3 * SEGMENT_BYTES / change.bytes();
     for number in 0..count {
-        journal.record(if number % 2 == 0 { "ada" } else { "bob" }, change.clone());
+        let author = if number % 2 == 0 { "ada" } else { "bob" };
+        journal.record(JournalKind::Edit, author, change.clone());
     }
     assert!(!journal.is_saved());
     world.save(&mut journal);
@@ -76,7 +77,7 @@ fn segments_are_sealed_saved_once_and_read_back() {
         assert!(bytes.len() <= SEGMENT_BYTES + 1024, "{}", bytes.len());
     }
     // Only the open segment is written again.
-    journal.record("ada", change.clone());
+    journal.record(JournalKind::Edit, "ada", change.clone());
     let data = journal.begin_save();
     assert_eq!((data.len(), Some(&data[0].0)), (1, names.last()));
     // A save that fails is repeated.
@@ -97,7 +98,7 @@ fn the_oldest_segments_are_removed_beyond_the_budget() {
     let mut journal = world.read(1 << 20);
     let change = change(20.0);
     for _ in 0..12 * SEGMENT_BYTES / change.bytes() {
-        journal.record("ada", change.clone());
+        journal.record(JournalKind::Edit, "ada", change.clone());
         if journal.lock().entries(..).next().is_some_and(|entry| entry.number % 16 == 0) {
             world.save(&mut journal);
         }
@@ -110,7 +111,7 @@ fn the_oldest_segments_are_removed_beyond_the_budget() {
     // A smaller budget removes more with the next save.
     let mut small = world.read(0);
     assert!(numbers(&small).is_empty() && !small.is_saved());
-    small.record("ada", change);
+    small.record(JournalKind::Edit, "ada", change);
     world.save(&mut small);
     assert_eq!(world.store.extra_names().expect("names"), Vec::<String>::new());
 }
@@ -121,7 +122,7 @@ fn damaged_segments_are_left_out_and_numbers_go_on() {
     let mut journal = world.read(64 << 20);
     let change = change(20.0);
     for _ in 0..3 * SEGMENT_BYTES / change.bytes() {
-        journal.record("ada", change.clone());
+        journal.record(JournalKind::Edit, "ada", change.clone());
     }
     world.save(&mut journal);
     let names = world.store.extra_names().expect("names");
@@ -138,7 +139,7 @@ fn damaged_segments_are_left_out_and_numbers_go_on() {
     let left = numbers(&again);
     assert!(left.len() < all.len() && left[0] == 1, "{left:?}");
     let last = *left.last().expect("some");
-    again.record("bob", change);
+    again.record(JournalKind::Edit, "bob", change);
     assert!(*numbers(&again).last().expect("some") > last + 1, "numbers are not used again");
     world.save(&mut again);
     let third = world.read(64 << 20);

@@ -223,3 +223,64 @@ fn without_tokens_only_loopback_names_may_read_the_log() -> Outcome {
     assert!(text.starts_with("HTTP/1.1 403") && !text.contains("127.0.0.1\t"), "{text}");
     Ok(server.stop()?)
 }
+
+#[test]
+fn a_guest_is_told_when_its_edit_is_saved_slow() -> Outcome {
+    let folder = Folder::new("saved");
+    let server = serve(&folder.0, AccessList::default())?;
+    let mut client = Client::connect(&address(&server), with(""))?;
+    settle(&mut client, |_| true)?;
+    let number = client.guest().edit(&EditOp::dig_ball([0.0; 3], 3.0))?;
+    let start = Instant::now();
+    let is_saved = |event: GuestEvent| event == GuestEvent::Saved { number };
+    loop {
+        client.poll(waves)?;
+        if client.guest().events().any(is_saved) {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "it was not saved within a minute");
+        std::thread::yield_now();
+    }
+    // What is in the file now is what a server that is killed leaves.
+    assert!(request(&server, "GET /metrics", "")?.contains("edits_saved_total{world=\"waves\"} 1"));
+    Ok(server.stop()?)
+}
+
+#[test]
+fn a_rollback_that_runs_is_cancelled_and_takes_back_what_it_restored_slow() -> Outcome {
+    let folder = Folder::new("cancelled");
+    let server = serve(&folder.0, tokens())?;
+    let (keeper, here) = (with("keeper's word"), address(&server));
+    let built = EditOp::fill_ball(17, [0.0, 10.0, 0.0], 14.0);
+    edit(&server, "ada's word", &built)?;
+    edit(&server, "a word", &EditOp::dig_ball([0.0, 10.0, 0.0], 4.0))?;
+    let error = Client::cancel_rollback(&here, &keeper).expect_err("none runs");
+    assert!(error.to_string().contains("no rollback"), "{error}");
+    let log = |client: &ClientOptions| Client::log(&here, client, &LogQuery::default());
+    let before = log(&keeper)?;
+    assert!(before.iter().all(|edit| edit.kind == "edit"), "{before:?}");
+    // One of the two is first; either way the world is one that the other order gives, too.
+    let ada = LogQuery { authors: vec!["ada".into()], ..LogQuery::default() };
+    let rolled_back = std::thread::scope(|scope| {
+        let rolls_back = scope.spawn(|| Client::roll_back(&here, &keeper, &ada));
+        let mut cancelled = Client::cancel_rollback(&here, &keeper);
+        for _ in 0..1000 {
+            if cancelled.is_ok() || rolls_back.is_finished() {
+                break;
+            }
+            cancelled = Client::cancel_rollback(&here, &keeper);
+        }
+        let done = rolls_back.join().expect("it does not panic")?;
+        assert_eq!(cancelled.is_ok(), done.is_cancelled, "{cancelled:?} {done:?}");
+        Ok::<_, terravox_server::ClientError>(done)
+    })?;
+    let number = log(&keeper)?.iter().find(|edit| edit.kind == "rollback").map(|edit| edit.number);
+    if !rolled_back.is_cancelled {
+        let again = LogQuery { number, ..LogQuery::default() };
+        assert_eq!(Client::roll_back(&here, &keeper, &again)?.cells, rolled_back.cells);
+    }
+    server.stop()?;
+    let after = expected(&[&built, &EditOp::dig_ball([0.0, 10.0, 0.0], 4.0)]);
+    assert_eq!(stored(&folder.0)?.digest()?, after.digest()?);
+    Ok(())
+}

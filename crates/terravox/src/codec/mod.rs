@@ -19,6 +19,7 @@
 //! extension that the article reserved, with the meaning it has in real terrain
 //! files; the material byte after 63 is ours, so that 256 materials fit.
 
+mod bit_models;
 mod bit_rle;
 #[cfg(test)]
 mod bit_rle_tests;
@@ -27,9 +28,12 @@ mod decode;
 mod encode;
 #[cfg(test)]
 mod naive;
+mod refinement;
+mod refinement_start;
 mod rle;
 
 pub use bit_rle::BitRle;
+pub use refinement::Refinement;
 pub use rle::{DecodeError, DecodeErrorKind, Dialect, Rle};
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub struct JournalEntry {
     pub number: u64,
     /// Who made it, at most [`Journal::MAX_AUTHOR`] bytes.
     pub author: Arc<str>,
+    /// What made it.
+    pub kind: JournalKind,
     /// When, in seconds since 1970 (Unix time).
     pub time: u64,
     /// The smallest region that holds the cells, in voxels.
@@ -28,9 +30,15 @@ pub struct JournalEntry {
 
 impl JournalEntry {
     /// An entry of an author whose name is not too long.
-    pub(super) fn new(number: u64, author: Arc<str>, time: u64, before: ChangedCells) -> Self {
+    pub(super) fn new(
+        number: u64,
+        author: Arc<str>,
+        time: u64,
+        kind: JournalKind,
+        before: ChangedCells,
+    ) -> Self {
         let (region, cells) = (before.region(), before.count());
-        JournalEntry { number, author, time, region, cells, before }
+        JournalEntry { number, author, kind, time, region, cells, before }
     }
 
     /// Bytes of memory, with those that a rollback needs for it.
@@ -38,12 +46,50 @@ impl JournalEntry {
         let chunks = self.before.chunk_count().saturating_mul(BYTES_PER_CHUNK);
         let chunks = usize::try_from(chunks).unwrap_or(usize::MAX / 2);
         let own = size_of::<JournalEntry>() + self.author.len() + self.before.bytes();
-        own.saturating_add(chunks)
+        let asked = match &self.kind {
+            JournalKind::Rollback(mark) => mark.bytes(),
+            _ => 0,
+        };
+        own.saturating_add(asked).saturating_add(chunks)
+    }
+}
+
+/// What made an entry of a [`Journal`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum JournalKind {
+    /// An operation.
+    #[default]
+    Edit,
+    /// The undo or redo of a stroke.
+    Undo,
+    /// A loose piece that left the ground, or became ground again.
+    Piece,
+    /// A rollback, which has an entry for each part that was done at once. While it is in force, it and
+    /// what it took back are dead: later rollbacks act as if neither had been.
+    Rollback(Arc<RollbackMark>),
+}
+
+/// What a rollback was asked for: [`Rollback::kind`](super::Rollback::kind) returns it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RollbackMark {
+    /// What it takes back.
+    pub filter: JournalFilter,
+    /// The newest entry that it had seen.
+    pub through: u64,
+    /// The oldest entry that it takes back, or brings back, if there is one.
+    pub from: Option<u64>,
+}
+
+impl RollbackMark {
+    /// Bytes of memory.
+    fn bytes(&self) -> usize {
+        let name = |author: &String| author.len() + size_of::<String>();
+        size_of::<RollbackMark>() + self.filter.authors.iter().map(name).sum::<usize>()
     }
 }
 
 /// Which entries of a [`Journal`] are meant: those for which all of it holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct JournalFilter {
     /// Their authors; any author if empty.
     pub authors: Vec<String>,
@@ -53,15 +99,25 @@ pub struct JournalFilter {
     pub until: Option<u64>,
     /// The boxes around the cells that they changed meet this region, in voxels.
     pub region: Option<Region>,
+    /// The entry with this number. Of a rollback, any of its numbers means all of it.
+    pub number: Option<u64>,
 }
 
 impl JournalFilter {
     /// Whether an entry is meant.
     pub fn matches(&self, entry: &JournalEntry) -> bool {
-        (self.authors.is_empty() || self.authors.iter().any(|author| **author == *entry.author))
-            && self.since.is_none_or(|since| since <= entry.time)
-            && self.until.is_none_or(|until| entry.time < until)
+        self.matches_author(&entry.author)
+            && self.matches_time(entry.time)
             && self.region.is_none_or(|region| !region.intersect(entry.region).is_empty())
+            && self.number.is_none_or(|number| number == entry.number)
+    }
+
+    pub(super) fn matches_author(&self, name: &str) -> bool {
+        self.authors.is_empty() || self.authors.iter().any(|author| **author == *name)
+    }
+
+    pub(super) fn matches_time(&self, time: u64) -> bool {
+        self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time < until)
     }
 }
 
@@ -90,7 +146,7 @@ impl JournalFilter {
 /// let bob = JournalFilter { authors: vec!["bob".into()], ..JournalFilter::default() };
 /// let mut rollback = Rollback::new(journal.entries(..).cloned(), bob);
 /// while let Some(changed) = rollback.step(&journal, &mut grid)? {
-///     journal.record("keeper", 400, changed); // so it can be rolled back, too
+///     journal.record_as(rollback.kind(), "keeper", 400, changed); // so it can be rolled back, too
 /// }
 /// assert_eq!(grid.cell([2, 0, 0].into())?.material, 8);
 /// assert_eq!(grid.cell([0, 0, 0].into())?.material, 2);
@@ -118,7 +174,19 @@ impl Journal {
     /// Records an edit, at a Unix time in seconds. Returns its number, or `None` if it changed
     /// nothing. Of a longer name, the first [`Journal::MAX_AUTHOR`] bytes count.
     pub fn record(&mut self, author: &str, time: u64, before: ChangedCells) -> Option<u64> {
-        if before.is_empty() {
+        self.record_as(JournalKind::Edit, author, time, before)
+    }
+
+    /// As [`Journal::record`], of any kind. The first entry of a rollback is recorded even if it changed
+    /// nothing, so call this for each step of a rollback: later edits of what it took back follow from it.
+    pub fn record_as(
+        &mut self,
+        kind: JournalKind,
+        author: &str,
+        time: u64,
+        before: ChangedCells,
+    ) -> Option<u64> {
+        if before.is_empty() && !self.is_first_of_rollback(&kind) {
             return None;
         }
         let name = &author[..author.floor_char_boundary(Journal::MAX_AUTHOR)];
@@ -126,8 +194,14 @@ impl Journal {
         let last = self.entries.back().map(|entry| &entry.author);
         let name = last.filter(|last| &***last == name).cloned().unwrap_or_else(|| name.into());
         let number = self.next_number;
-        self.push(JournalEntry::new(number, name, time, before));
+        self.push(JournalEntry::new(number, name, time, kind, before));
         Some(number)
+    }
+
+    fn is_first_of_rollback(&self, kind: &JournalKind) -> bool {
+        let JournalKind::Rollback(mark) = kind else { return false };
+        let later = self.entries.iter().rev().take_while(|entry| entry.number > mark.through);
+        later.into_iter().all(|entry| entry.kind != *kind)
     }
 
     /// Adds entries that were [read](Journal::decode), oldest first. Those whose number is not larger

@@ -2,14 +2,17 @@
 //! them later.
 //!
 //! Chunk by chunk, so that it can be spread over many ticks. In each chunk, the edits are walked
-//! from the newest to the oldest. One that is not rolled back claims its cells, which then stay as
-//! they are; one that is rolled back writes what its cells were before it, unless they are claimed.
-//! So each cell gets what it was before the oldest of the edits that are rolled back and have no
-//! later edit of others above them.
+//! from the newest to the oldest. One that no rollback takes back claims its cells, which then stay as
+//! they are; one that is taken back, now or before, writes what its cells were before it, unless they are
+//! claimed. What earlier rollbacks wrote is passed over, since what they took back lies below it. So each
+//! cell gets what the newest edit made of it that no rollback takes back, and the order of rollbacks
+//! does not matter.
 
 use super::changed::ChangedCells;
-use super::journal::{Journal, JournalEntry, JournalFilter};
+use super::journal::{Journal, JournalEntry, JournalFilter, JournalKind};
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs};
+use super::rollback_cells::{CellSet, ChunkCellBits};
+use super::rollback_records::{EntryFate, RollbackRecords, RollbacksInChunk};
 use crate::voxel::{ChunkPos, DenseBox, NotHeld, Region, VoxelGrid, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -34,7 +37,7 @@ const SPLIT_VOLUME: u64 = 1 << 18;
 /// An edit, as the rollback sees it.
 struct KnownEdit {
     before: ChangedCells,
-    is_rolled_back: bool,
+    fate: EntryFate,
 }
 
 /// The patches that reach into a chunk, oldest first: numbers of the edit and the patch.
@@ -54,7 +57,7 @@ pub struct Rollback {
     chunks: VecDeque<ChunkPos>,
     /// The newest entry that is known.
     last_number: u64,
-    matched: u64,
+    records: RollbackRecords,
     restored: u64,
     current: Option<Box<ChunkWork>>,
     scratch: PatchScratch,
@@ -63,29 +66,29 @@ pub struct Rollback {
 }
 
 impl Rollback {
-    /// Plans to roll back those of the entries that a filter matches; the others are left as they
-    /// are. `entries` are all of a journal, oldest first. Takes some 50 ns for each chunk of each
-    /// edit, and 20 ns for each cell of large ones: with many, plan it on another thread. Entries that
-    /// come later are left as they are.
+    /// Plans to roll back those of the entries that a filter matches, earlier rollbacks among them; the
+    /// others are left as they are. `entries` are all of a journal, oldest first. Takes some 50 ns for
+    /// each chunk of each edit, and 20 ns for each cell of large ones: with many, plan it on another
+    /// thread. Entries that come later are left as they are.
     pub fn new(entries: impl IntoIterator<Item = JournalEntry>, filter: JournalFilter) -> Rollback {
-        let mut last_number = 0;
-        let (mut edits, mut matched) = (Vec::new(), 0);
+        let within = filter.region;
+        let entries = Vec::from_iter(entries);
+        let last_number = entries.last().map_or(0, |entry| entry.number);
+        let mut records = RollbackRecords::new(&entries, filter);
+        let mut edits = Vec::new();
         for entry in entries {
-            last_number = entry.number;
-            let is_rolled_back = filter.matches(&entry);
-            matched += u64::from(is_rolled_back);
-            // Those before the first one do not matter.
-            if matched > 0 {
-                edits.push(KnownEdit { before: entry.before, is_rolled_back });
+            let fate = records.fate(&entry);
+            // Those before the first one that is taken back do not matter.
+            if fate != EntryFate::Stays || !edits.is_empty() {
+                edits.push(KnownEdit { before: entry.before, fate });
             }
         }
         let mut scratch = PatchScratch::default();
-        for edit in edits.iter_mut().filter(|edit: &&mut KnownEdit| edit.is_rolled_back) {
+        for edit in edits.iter_mut().filter(|edit: &&mut KnownEdit| edit.fate != EntryFate::Stays) {
             split(&mut edit.before, &mut scratch);
         }
         let mut lists = FxHashMap::<ChunkPos, PatchList>::default();
-        let within = filter.region;
-        for edit in edits.iter().filter(|edit| edit.is_rolled_back) {
+        for edit in edits.iter().filter(|edit| edit.fate.is_affected()) {
             for (_, chunk) in edit.before.chunks() {
                 if within.is_none_or(|within| !within.intersect(chunk.region()).is_empty()) {
                     lists.entry(chunk).or_default();
@@ -100,7 +103,7 @@ impl Rollback {
             lists,
             chunks: chunks.into(),
             last_number,
-            matched,
+            records,
             restored: 0,
             current: None,
             scratch,
@@ -111,9 +114,14 @@ impl Rollback {
         rollback
     }
 
-    /// How many entries are rolled back.
+    /// How many edits are rolled back; an earlier rollback counts as one.
     pub fn edits(&self) -> u64 {
-        self.matched
+        self.records.matched
+    }
+
+    /// As what its steps are [recorded](Journal::record_as).
+    pub fn kind(&self) -> JournalKind {
+        JournalKind::Rollback(self.records.planned().clone())
     }
 
     /// How many cells were restored until now: those that differed.
@@ -127,8 +135,8 @@ impl Rollback {
     }
 
     /// Works for up to a few milliseconds, and restores the cells of one chunk at the most. Returns
-    /// them as they were before, to be [recorded](Journal::record), perhaps none; `None` once all is
-    /// done. Entries that the journal got meanwhile count as later edits of others.
+    /// them as they were before, perhaps none, to be [recorded](Journal::record_as) as [`Rollback::kind`];
+    /// `None` once all is done. Entries that the journal got meanwhile count as later edits of others.
     ///
     /// # Errors
     /// [`NotHeld`] if a chunk is not held at mip 0. Load it and call this again, or
@@ -140,12 +148,12 @@ impl Rollback {
     ) -> Result<Option<ChangedCells>, NotHeld> {
         for entry in journal.entries((Excluded(self.last_number), Unbounded)) {
             self.last_number = entry.number;
-            self.add(KnownEdit { before: entry.before.clone(), is_rolled_back: false });
+            self.add(KnownEdit { before: entry.before.clone(), fate: EntryFate::Stays });
         }
         let Some(mut work) = self.current.take().or_else(|| self.begin_chunk()) else {
             return Ok(None);
         };
-        let is_ready = work.go_on(&self.edits, &mut self.scratch);
+        let is_ready = work.go_on(&self.edits, &self.records, &mut self.scratch);
         let restored = match is_ready {
             true => self.finish(&work, grid),
             false => Ok(ChangedCells::default()),
@@ -182,7 +190,8 @@ impl Rollback {
         let chunk = self.chunks.pop_front()?;
         let within = self.within.map_or(chunk.region(), |within| within.intersect(chunk.region()));
         let left = self.lists.remove(&chunk).unwrap_or_default();
-        Some(Box::new(ChunkWork::new(chunk, within, left)))
+        let rollbacks = self.records.in_chunk(chunk);
+        Some(Box::new(ChunkWork::new(chunk, within, left, rollbacks)))
     }
 
     /// Writes the cells of a chunk; returns what they were before.
@@ -247,9 +256,6 @@ fn split_patch(patch: &Patch, s: &mut PatchScratch) -> Vec<Patch> {
     parts.map(|runs| Patch::of(&cells, &runs, bounds_of(&runs, region), s)).collect()
 }
 
-/// A bit for each cell of a chunk, by its index in a box over the chunk: a word a row.
-type ChunkCellBits = [u32; CELLS / 32];
-
 /// A chunk that is being rolled back.
 struct ChunkWork {
     chunk: ChunkPos,
@@ -260,6 +266,9 @@ struct ChunkWork {
     /// Cells that stay as they are, by edits before the rollback and in it.
     claimed: ChunkCellBits,
     claimed_later: ChunkCellBits,
+    /// Cells that the rollback can change.
+    affected: ChunkCellBits,
+    rollbacks: RollbacksInChunk,
     /// Cells that have a value below.
     is_restored: ChunkCellBits,
     material: Vec<u8>,
@@ -269,13 +278,20 @@ struct ChunkWork {
 }
 
 impl ChunkWork {
-    fn new(chunk: ChunkPos, within: Region, left: PatchList) -> ChunkWork {
+    fn new(
+        chunk: ChunkPos,
+        within: Region,
+        left: PatchList,
+        rollbacks: RollbacksInChunk,
+    ) -> ChunkWork {
         ChunkWork {
             chunk,
             within,
             left,
             claimed: [0; CELLS / 32],
             claimed_later: [0; CELLS / 32],
+            affected: [0; CELLS / 32],
+            rollbacks,
             is_restored: [0; CELLS / 32],
             material: vec![0; CELLS],
             occupancy: vec![0; CELLS],
@@ -284,29 +300,66 @@ impl ChunkWork {
     }
 
     /// Walks some patches; returns whether all are done.
-    fn go_on(&mut self, edits: &[KnownEdit], s: &mut PatchScratch) -> bool {
+    fn go_on(
+        &mut self,
+        edits: &[KnownEdit],
+        records: &RollbackRecords,
+        s: &mut PatchScratch,
+    ) -> bool {
         let mut spent = 0;
         while spent < WORK_PER_STEP {
             let Some((edit, patch)) = self.left.pop() else { return true };
-            let KnownEdit { before, is_rolled_back } = &edits[edit as usize];
+            let KnownEdit { before, fate } = &edits[edit as usize];
             let patch = &before.patches[patch as usize];
             let [_, high, deep] = patch.region.size();
             spent += (high * deep) as u64;
-            match is_rolled_back {
-                true => spent += self.take(patch, s),
-                false => claim(patch, self.chunk, &mut self.claimed),
+            if fate.is_affected() {
+                self.note_affected(patch);
+            }
+            let (taken, claimed) = match *fate {
+                EntryFate::Stays => (CellSet::Nothing, CellSet::All),
+                EntryFate::TakenBack { by, .. } => {
+                    let dead = self.rollbacks.dead(records, by).clone();
+                    let mut alive = CellSet::All;
+                    alive.remove(&dead);
+                    (dead, alive)
+                }
+                EntryFate::OfRollback { record, .. } => {
+                    let in_force = self.rollbacks.in_force(record).clone();
+                    let mut taken_back = CellSet::All;
+                    taken_back.remove(&in_force);
+                    let claimed =
+                        if records.is_final(record) { in_force } else { CellSet::Nothing };
+                    (taken_back, claimed)
+                }
+            };
+            if taken != CellSet::Nothing {
+                spent += self.take(patch, &taken, s);
+            }
+            if claimed != CellSet::Nothing {
+                claim(patch, self.chunk, &claimed, &mut self.claimed);
             }
         }
         false
     }
 
-    /// Keeps what an edit during the rollback wrote.
-    fn claim_later(&mut self, patch: &Patch) {
-        claim(patch, self.chunk, &mut self.claimed_later);
+    /// Notes the cells of a patch that are not claimed.
+    fn note_affected(&mut self, patch: &Patch) {
+        let part = patch.region.intersect(self.within);
+        patch.runs(|run| {
+            if let Some(bits) = clip(run, patch.region, part, self.chunk) {
+                self.affected[bits.row] |= bits.mask & !self.claimed[bits.row];
+            }
+        });
     }
 
-    /// Takes the cells of a patch that are not claimed. Returns how many cells were read.
-    fn take(&mut self, patch: &Patch, s: &mut PatchScratch) -> u64 {
+    /// Keeps what an edit during the rollback wrote.
+    fn claim_later(&mut self, patch: &Patch) {
+        claim(patch, self.chunk, &CellSet::All, &mut self.claimed_later);
+    }
+
+    /// Takes those cells of a patch that are in a set and not claimed. Returns how many were read.
+    fn take(&mut self, patch: &Patch, set: &CellSet, s: &mut PatchScratch) -> u64 {
         let part = patch.region.intersect(self.within);
         let (mut count, mut is_wanted) = (0, false);
         let mut runs = std::mem::take(&mut s.runs);
@@ -315,14 +368,14 @@ impl ChunkWork {
             count += run.cells;
             runs.push(run);
             is_wanted |= clip(run, patch.region, part, self.chunk)
-                .is_some_and(|bits| bits.mask & !self.claimed[bits.row] != 0);
+                .is_some_and(|bits| bits.mask & set.row(bits.row) & !self.claimed[bits.row] != 0);
         });
         if is_wanted {
             patch.decode(count, s);
             let mut first = 0;
             for &run in &runs {
                 if let Some(bits) = clip(run, patch.region, part, self.chunk) {
-                    self.copy(bits, first, s);
+                    self.copy(bits, set, first, s);
                 }
                 first += run.cells;
             }
@@ -332,8 +385,8 @@ impl ChunkWork {
     }
 
     /// Copies the cells of a run, the first of which is the cell `first` of the patch.
-    fn copy(&mut self, bits: RowBits, first: usize, s: &PatchScratch) {
-        let wanted = bits.mask & !self.claimed[bits.row];
+    fn copy(&mut self, bits: RowBits, set: &CellSet, first: usize, s: &PatchScratch) {
+        let wanted = bits.mask & set.row(bits.row) & !self.claimed[bits.row];
         self.is_restored[bits.row] |= wanted;
         let from = (first + bits.skipped) as u32;
         let mut water = s.water.partition_point(|entry| entry.0 < from);
@@ -354,7 +407,8 @@ impl ChunkWork {
     /// Writes the restored cells over those of a box over the chunk.
     fn restore(&self, cells: &mut DenseBox) {
         let is_restored = |at: usize| {
-            let row = self.is_restored[at / 32] & !self.claimed_later[at / 32];
+            let row = self.is_restored[at / 32] & self.affected[at / 32];
+            let row = row & !self.claimed_later[at / 32];
             row >> (at % 32) & 1 == 1
         };
         let (material, occupancy) = cells.arrays_mut();
@@ -398,12 +452,12 @@ fn clip(run: ChangedRun, region: Region, part: Region, chunk: ChunkPos) -> Optio
     Some(RowBits { row, mask, skipped: (from - first.x) as usize })
 }
 
-/// Claims the cells of a patch that lie in a chunk.
-fn claim(patch: &Patch, chunk: ChunkPos, claimed: &mut ChunkCellBits) {
+/// Claims those cells of a patch that lie in a chunk and in a set.
+fn claim(patch: &Patch, chunk: ChunkPos, set: &CellSet, claimed: &mut ChunkCellBits) {
     let part = patch.region.intersect(chunk.region());
     patch.runs(|run| {
         if let Some(bits) = clip(run, patch.region, part, chunk) {
-            claimed[bits.row] |= bits.mask;
+            claimed[bits.row] |= bits.mask & set.row(bits.row);
         }
     });
 }

@@ -9,10 +9,11 @@ use super::strokes::Stroke;
 use super::undo::{History, HistoryCopy};
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
+use std::ops::RangeInclusive;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version that is written, and the only one that is read.
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// Version and checksum.
 const HEADER: usize = 9;
@@ -50,6 +51,8 @@ pub enum HistoryErrorKind {
     Number,
     /// The name of an author is too long, or not UTF-8.
     Author,
+    /// What made an edit is unknown, or written in another way than the only one.
+    Kind,
 }
 
 impl fmt::Display for HistoryError {
@@ -64,7 +67,7 @@ impl fmt::Display for HistoryErrorKind {
             HistoryErrorKind::Version(version) => {
                 return write!(
                     f,
-                    "version {version} is not supported; this program reads version {VERSION}"
+                    "version {version} is not supported; a newer program may read it"
                 );
             }
             HistoryErrorKind::Truncated => "the data ends early",
@@ -77,6 +80,7 @@ impl fmt::Display for HistoryErrorKind {
             HistoryErrorKind::Cells => "the cells do not fit their rows",
             HistoryErrorKind::TooLong => "more bytes than strokes",
             HistoryErrorKind::Number => "the numbers of edits do not increase",
+            HistoryErrorKind::Kind => "what made an edit is not valid",
             HistoryErrorKind::Author => "the name of an author is not UTF-8 of at most 64 bytes",
         })
     }
@@ -101,7 +105,7 @@ impl HistoryCopy {
         }
         let done = self.done.len().saturating_sub(left_out);
         let undone = self.undone.len().min(count - left_out);
-        let mut out = begin();
+        let mut out = begin(VERSION);
         put_varint(done as u64, &mut out);
         put_varint(undone as u64, &mut out);
         let kept = self.done.iter().skip(self.done.len() - done);
@@ -134,7 +138,7 @@ impl History {
     /// [`HistoryError`].
     pub fn from_bytes(bytes: &[u8], budget_bytes: usize) -> Result<History, HistoryError> {
         let mut reader = Reader { bytes, offset: 0 };
-        reader.check_header()?;
+        reader.check_header(VERSION..=VERSION)?;
         let (done, undone) = (reader.number()?, reader.number()?);
         let mut history = History::new(budget_bytes);
         for i in 0..done.saturating_add(undone) {
@@ -150,8 +154,8 @@ impl History {
 }
 
 /// The version, and room for the checksum.
-pub(super) fn begin() -> Vec<u8> {
-    vec![VERSION; HEADER]
+pub(super) fn begin(version: u8) -> Vec<u8> {
+    vec![version; HEADER]
 }
 
 /// Writes the checksum of all that follows it.
@@ -161,15 +165,20 @@ pub(super) fn seal(out: &mut [u8]) {
 }
 
 pub(super) fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
-    for v in patch.region.min.to_array() {
-        // Zigzag: small numbers of either sign are short.
-        put_varint(u64::from(((v << 1) ^ (v >> 31)) as u32), out);
-    }
-    patch.region.size().iter().for_each(|&edge| put_varint(edge as u64, out));
+    put_region(patch.region, out);
     for bytes in [&patch.rows, &patch.cells] {
         put_varint(bytes.len() as u64, out);
         out.extend_from_slice(bytes);
     }
+}
+
+/// Writes the lowest corner of a region and its edges.
+pub(super) fn put_region(region: Region, out: &mut Vec<u8>) {
+    for v in region.min.to_array() {
+        // Zigzag: small numbers of either sign are short.
+        put_varint(u64::from(((v << 1) ^ (v >> 31)) as u32), out);
+    }
+    region.size().iter().for_each(|&edge| put_varint(edge as u64, out));
 }
 
 /// Bounds of the changed cells in their region, by their indices along x, y and z.
@@ -207,11 +216,12 @@ impl<'a> Reader<'a> {
         HistoryError { offset: self.offset, kind }
     }
 
-    pub fn check_header(&mut self) -> Result<(), HistoryError> {
+    /// Reads the version, which has to be one of these, and checks the sum.
+    pub fn check_header(&mut self, versions: RangeInclusive<u8>) -> Result<u8, HistoryError> {
         let Some(&version) = self.bytes.first() else {
             return Err(self.wrong(HistoryErrorKind::Truncated));
         };
-        if version != VERSION {
+        if !versions.contains(&version) {
             return Err(self.wrong(HistoryErrorKind::Version(version)));
         }
         self.offset = 1;
@@ -223,7 +233,7 @@ impl<'a> Reader<'a> {
             return Err(self.wrong(HistoryErrorKind::Checksum));
         }
         self.offset = HEADER;
-        Ok(())
+        Ok(version)
     }
 
     /// Checks that nothing follows.
@@ -236,10 +246,14 @@ impl<'a> Reader<'a> {
 
     /// A number of patches, at least one, and the patches.
     pub fn patches(&mut self) -> Result<Vec<Patch>, HistoryError> {
+        let wrong = self.wrong(HistoryErrorKind::EmptyStroke);
+        let patches = self.any_patches()?;
+        if patches.is_empty() { Err(wrong) } else { Ok(patches) }
+    }
+
+    /// A number of patches, and the patches.
+    pub fn any_patches(&mut self) -> Result<Vec<Patch>, HistoryError> {
         let count = self.number()?;
-        if count == 0 {
-            return Err(self.wrong(HistoryErrorKind::EmptyStroke));
-        }
         let mut patches = Vec::new();
         for _ in 0..count {
             patches.push(self.patch()?);
@@ -252,6 +266,13 @@ impl<'a> Reader<'a> {
         get_varint(self.bytes, &mut self.offset).ok_or(truncated)
     }
 
+    pub fn byte(&mut self) -> Result<u8, HistoryError> {
+        let byte = self.bytes.get(self.offset).copied();
+        let byte = byte.ok_or(self.wrong(HistoryErrorKind::Truncated))?;
+        self.offset += 1;
+        Ok(byte)
+    }
+
     pub fn part(&mut self) -> Result<(usize, &'a [u8]), HistoryError> {
         let length = self.number()?;
         let (start, rest) = (self.offset, &self.bytes[self.offset..]);
@@ -261,7 +282,16 @@ impl<'a> Reader<'a> {
         Ok((start, part))
     }
 
+    /// A region that a patch can have.
     fn region(&mut self) -> Result<Region, HistoryError> {
+        let wrong = self.wrong(HistoryErrorKind::Region);
+        let region = self.any_region()?;
+        let fits = !region.is_empty() && region.within_limits() && region.volume() <= ONE_BOX;
+        if fits { Ok(region) } else { Err(wrong) }
+    }
+
+    /// A region: its lowest corner and its edges.
+    pub fn any_region(&mut self) -> Result<Region, HistoryError> {
         let wrong = self.wrong(HistoryErrorKind::Region);
         let mut numbers = [0; 6];
         for number in &mut numbers {
@@ -275,9 +305,7 @@ impl<'a> Reader<'a> {
             edge(min.y, numbers[4])?,
             edge(min.z, numbers[5])?,
         );
-        let region = Region { min, max };
-        let fits = !region.is_empty() && region.within_limits() && region.volume() <= ONE_BOX;
-        if fits { Ok(region) } else { Err(wrong) }
+        Ok(Region { min, max })
     }
 
     fn patch(&mut self) -> Result<Patch, HistoryError> {

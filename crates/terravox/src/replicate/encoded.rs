@@ -4,7 +4,7 @@
 use super::delta::{block_digest, difference, mark_equal, part_of};
 use super::message::Under;
 use super::truth::HostWorld;
-use crate::codec::BitRle;
+use crate::codec::{BitRle, Refinement};
 use crate::terrain::FillRequest;
 use crate::voxel::{DenseBox, MipBlock, Region};
 use rustc_hash::FxHashMap;
@@ -12,6 +12,9 @@ use rustc_hash::FxHashMap;
 /// The cache is emptied when it holds more bytes. What is wanted again costs one encoding, as without
 /// a cache, so what is dropped first does not matter much.
 const MAX_BYTES: usize = 8 << 20;
+
+/// Bytes of the box that runs fill, less those of a check.
+const REGION_BYTES: usize = 5;
 
 /// What guests are sent of a block.
 pub(super) struct EncodedBlock {
@@ -27,7 +30,7 @@ pub(super) struct EncodedCells {
     pub under: Under,
     /// The cells, in cells of the block's mip.
     pub region: Region,
-    /// The cells in the code of [`BitRle`](crate::codec::BitRle).
+    /// The cells in the code of [`BitRle`], or of [`Refinement`] if they are refined.
     pub code: Vec<u8>,
 }
 
@@ -42,15 +45,24 @@ pub(super) struct EncodedBlocks {
 }
 
 impl EncodedBlock {
-    /// Encodes the cells of a block, which are used up; `under` is scratch space.
+    /// Encodes the cells of a block, which are used up; `under` is scratch space. `coarser` has those of
+    /// the block over it, if the guest has that.
     pub fn new(
         world: &HostWorld<'_>,
         (block, makes_ground): EncodedKey,
         cells: &mut DenseBox,
+        coarser: Option<&DenseBox>,
         under: &mut DenseBox,
     ) -> EncodedBlock {
         let kinds = world.grid.materials().kinds();
         let digest = block_digest(cells, kinds);
+        let refined = coarser.map(|coarser| {
+            let mut code = Vec::new();
+            Refinement { kinds }.encode_box(cells, coarser, &mut code);
+            code.shrink_to_fit();
+            let under = Under::Refined { check: digest as u16 };
+            EncodedCells { under, region: block.cells(), code }
+        });
         if makes_ground {
             let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
             FillRequest::fill_block(under, block, world.placement, fill);
@@ -63,6 +75,10 @@ impl EncodedBlock {
             BitRle { kinds }.encode_box(&part_of(cells, region), &mut code);
             code.shrink_to_fit();
             EncodedCells { under: Under::Made { marker }, region, code }
+        });
+        let cells = cells.map(|cells| match refined {
+            Some(refined) if refined.code.len() < cells.code.len() + REGION_BYTES => refined,
+            _ => cells,
         });
         EncodedBlock { digest, cells }
     }

@@ -14,7 +14,7 @@ use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
 use super::{LinkKind, PipeError};
 use crate::edit::{EditError, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
-use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region, VoxelGrid};
+use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, VoxelGrid, VoxelPos};
 use std::collections::VecDeque;
 
 /// Blocks named in one message.
@@ -22,6 +22,9 @@ const BLOCKS_PER_MESSAGE: usize = 200;
 
 /// Most operations that wait for the host: further ones are refused here.
 const MAX_PREDICTIONS: usize = 256;
+
+/// Blocks that are refined in one update: some milliseconds. The next update goes on.
+const MAX_REFINED_PER_UPDATE: u64 = 8;
 
 /// Cells that the host's operations read in one update; the next update goes on.
 const MAX_CELLS_PER_UPDATE: u64 = 1 << 22;
@@ -56,6 +59,8 @@ pub struct Guest {
     next_number: u64,
     /// Messages that came in the stream of edits.
     edits_taken: u64,
+    /// How many blocks may have been refined after this update.
+    refined_end: u64,
     /// A message of the other stream that waits for one of that.
     parked: Option<ToGuest>,
     /// Blocks from before the link broke, to be asked for again, coarse ones last.
@@ -89,6 +94,7 @@ impl Guest {
             ended: Vec::new(),
             next_number: 1,
             edits_taken: 0,
+            refined_end: 0,
             parked: None,
             unasked: Vec::new(),
             watched: None,
@@ -322,6 +328,8 @@ impl Guest {
     /// the link up.
     pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), String> {
         let generate: Generate<'_> = &generate;
+        let refined = self.replica.as_ref().map_or(0, |replica| replica.refined);
+        self.refined_end = refined + MAX_REFINED_PER_UPDATE;
         self.take_bulk(generate)?;
         let cells = |guest: &Guest| guest.replica.as_ref().map_or(0, |replica| replica.cells_read);
         let end = cells(self) + MAX_CELLS_PER_UPDATE;
@@ -350,9 +358,12 @@ impl Guest {
             .map_err(|error| error.to_string())
     }
 
-    /// Takes cells, up to those that wait for a message about edits.
+    /// Takes cells, up to those that wait for a message about edits, and as many as an update may.
     fn take_bulk(&mut self, generate: Generate<'_>) -> Result<(), String> {
         loop {
+            if self.replica.as_ref().is_some_and(|replica| replica.refined >= self.refined_end) {
+                return Ok(());
+            }
             let message = match self.parked.take() {
                 Some(message) => message,
                 None => match self.next(BULK)? {
@@ -413,13 +424,17 @@ impl Guest {
                 }
             }
             ToGuest::Cells { block, under, region, code, .. } => {
-                replica.take_cells(block, under, region, &code, generate)?;
+                let region = replica.take_cells(block, under, region, &code, generate)?;
+                if !region.is_empty() {
+                    self.events.push_back(GuestEvent::CellsChanged { region });
+                }
             }
             ToGuest::Ground { blocks, .. } => replica.take_ground(&blocks),
             ToGuest::Unchanged { blocks, .. } => replica.take_unchanged(&blocks),
             ToGuest::Body(message) => self.take_body(message)?,
             ToGuest::BodyGone { number, .. } => self.lose_body(number),
             ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
+            ToGuest::Saved { number } => self.events.push_back(GuestEvent::Saved { number }),
             ToGuest::Welcome(_) => {}
         }
         Ok(())
@@ -470,6 +485,17 @@ impl Guest {
     /// are as this side's generator makes them are not held: [`Guest::read`] has those, too.
     pub fn grid(&self) -> Option<&VoxelGrid> {
         self.replica.as_ref().map(|replica| &replica.grid)
+    }
+
+    /// The host's cell of a voxel, without predictions; `None` if its block is not here at mip 0.
+    /// `generate` is as in [`Guest::update`]: in ground that was never edited, it makes 32³ cells.
+    pub fn cell(&self, voxel: VoxelPos, generate: impl Fn(&mut FillRequest<'_>)) -> Option<Cell> {
+        let (replica, chunk) = (self.replica.as_ref()?, voxel.chunk());
+        if let Ok(cell) = replica.grid.cell(voxel) {
+            return Some(cell);
+        }
+        let mut cells = DenseBox::default();
+        replica.read(chunk.into(), &generate, &mut cells).then(|| cells.cell(voxel))
     }
 
     /// Scale and origin of the world; `None` before [`Guest::start`].

@@ -1,6 +1,6 @@
 //! What happens to a guest, for its game.
 
-use super::message::GeneratorId;
+use super::generator_id::GeneratorId;
 use crate::voxel::Region;
 
 /// What happened in an update, for the game.
@@ -14,12 +14,18 @@ pub enum GuestEvent {
         /// What made the ground, if a generator did.
         generator: Option<GeneratorId>,
     },
-    /// An operation of this guest is part of the world.
+    /// An operation of this guest is part of the world. If the host ends without saving, it is lost.
     Confirmed {
         /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
         /// Whether it changed anything: digging in the air does not.
         has_changed: bool,
+    },
+    /// The operations of this guest up to this one are saved, but for those that were refused: they outlive
+    /// the host. Hosts that do not save give none.
+    Saved {
+        /// Its number, from [`Guest::edit`](super::Guest::edit).
+        number: u64,
     },
     /// An operation of this guest was refused; what it changed is as before.
     Refused {
@@ -29,12 +35,18 @@ pub enum GuestEvent {
         reason: String,
     },
     /// An operation of another was applied here, or one that the host applied instead of one of this
-    /// guest. Changes that come as cells give no event: of large operations, undo and redo, and of those
-    /// that reach beyond what is held.
+    /// guest. Others come as cells: [`GuestEvent::CellsChanged`].
     Edited {
         /// Who: the number of a guest, or 0 for the game.
         author: u64,
         /// What changed, in voxels.
+        region: Region,
+    },
+    /// Cells that were here changed, without a word who did it: by large operations, undo, redo,
+    /// rollbacks, falling pieces, and by operations that reach beyond what is held. One change can come in
+    /// several parts, and at several mips; also after [`GuestEvent::Confirmed`] of an own operation.
+    CellsChanged {
+        /// Where, in voxels.
         region: Region,
     },
     /// An operation differed here from the host, whose cells are on their way.

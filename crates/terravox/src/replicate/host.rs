@@ -1,5 +1,6 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
+use super::body_budget::BULK_BACKLOG;
 use super::body_table::BodyTable;
 use super::delta::part_of;
 use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
@@ -7,6 +8,7 @@ use super::host_event::HostEvent;
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost, Under, WorldInfo};
 use super::options::HostOptions;
+use super::persons::{Person, Persons};
 use super::pipe::{BULK, EDITS};
 use super::subscription::NextBlock;
 use super::truth::{HostWorld, Truth, digest_of};
@@ -16,9 +18,6 @@ use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-
-/// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
-pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 
 /// Bytes of messages about edits that wait for a guest; beyond, it gets cells instead.
 const EDIT_BACKLOG: usize = 64 << 10;
@@ -33,15 +32,11 @@ pub(super) const MAX_OP_CHUNKS: u64 = 512;
 /// Most blocks of one guest that are read in a tick.
 const MAX_READS: u32 = 32;
 
-/// Up to this work, in the unit of [`EditCost::work`](crate::edit::EditCost::work), an upper bound is
-/// charged instead of an estimate.
-const ROUGH_WORK: u64 = 2_000_000;
-
-/// Work that is charged for each missing chunk.
-const WORK_PER_CHUNK: u64 = 300_000;
-
 /// Work that is charged for each cell that is undone.
 const WORK_PER_UNDONE_CELL: u64 = 20;
+
+/// As how many blocks one counts that is refined, which takes about a millisecond.
+const READS_PER_REFINEMENT: u32 = 4;
 
 /// Bytes that a guest may send before it is let in: more than a token has.
 const MAX_GREETING: u64 = 4 << 10;
@@ -52,12 +47,13 @@ const MAX_LEAVING: usize = 1024;
 /// The side that has the world. It does no I/O: bytes that arrived go into [`Host::receive`], bytes to
 /// be sent come out of [`Host::transmit`], and [`Host::tick`] does the work in between.
 pub struct Host {
-    options: HostOptions,
-    truth: Truth,
+    pub(super) options: HostOptions,
+    pub(super) truth: Truth,
     encoded: EncodedBlocks,
-    editor: Editor,
+    pub(super) editor: Editor,
     pub(super) bodies: BodyTable,
     pub(super) guests: FxHashMap<u64, HostedGuest>,
+    pub(super) persons: Persons,
     /// In the order in which they came.
     order: Vec<u64>,
     next_guest: u64,
@@ -67,10 +63,11 @@ pub struct Host {
     turn: usize,
     pub(super) events: VecDeque<HostEvent>,
     cells: DenseBox,
+    coarser: DenseBox,
     under: DenseBox,
     message: Vec<u8>,
     /// Work that the operations of guests may still take in this tick.
-    work_left: u64,
+    pub(super) work_left: u64,
 }
 
 impl Host {
@@ -88,12 +85,14 @@ impl Host {
             options,
             bodies: BodyTable::default(),
             guests: FxHashMap::default(),
+            persons: Persons::default(),
             order: Vec::new(),
             next_guest: 1,
             leaving: VecDeque::new(),
             turn: 0,
             events: VecDeque::new(),
             cells: DenseBox::default(),
+            coarser: DenseBox::default(),
             under: DenseBox::default(),
             message: Vec::new(),
             work_left: 0,
@@ -111,7 +110,8 @@ impl Host {
     pub fn connect(&mut self, link: LinkKind) -> u64 {
         let guest = self.next_guest;
         self.next_guest += 1;
-        self.guests.insert(guest, HostedGuest::new(link, &self.options));
+        let entry = HostedGuest::new(link, Person::Guest(guest), &self.options);
+        self.guests.insert(guest, entry);
         self.order.push(guest);
         guest
     }
@@ -212,9 +212,12 @@ impl Host {
         self.truth.trim(world.grid);
         self.work_left = self.options.edit_work_per_tick;
         let mut order = self.order.clone();
-        order.sort_by_key(|guest| self.guests.get(guest).map(HostedGuest::spent_work));
+        self.persons.pass(now_us);
+        order.sort_by_key(|guest| {
+            self.guests.get(guest).map(|entry| self.persons.spent_work(&entry.person))
+        });
         for guest in order {
-            if let Err(reason) = self.serve(guest, world, now_us) {
+            if let Err(reason) = self.serve(guest, world) {
                 self.disconnect(guest, &reason);
             }
         }
@@ -281,14 +284,15 @@ impl Host {
     }
 
     /// Handles what a guest sent. An error ends the connection.
-    fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>, now: u64) -> Result<(), String> {
+    fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<(), String> {
         loop {
             let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
             // What it sent stays where it is.
             if self.work_left == 0 {
                 return Ok(());
             }
-            let request = entry.request(world.grid.materials().kinds(), now, &self.options)?;
+            let budget = self.persons.budget(&entry.person, &self.options);
+            let request = entry.request(world.grid.materials().kinds(), budget, &self.options)?;
             match request {
                 None => return Ok(()),
                 Some(Request::Joining(token)) => {
@@ -348,26 +352,9 @@ impl Host {
         }
     }
 
-    /// Spends the work of an operation, with that of making the chunks that it needs, which are then
-    /// there. Returns why that is not possible.
-    fn pay(&mut self, guest: u64, world: &mut HostWorld<'_>, op: &EditOp) -> Result<(), String> {
-        let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
-        let reach = self.editor.reach(world.grid, op).map_err(|error| error.to_string())?;
-        let missing: u64 = reach.regions().map(|region| Truth::missing(world, region)).sum();
-        let loading = missing * WORK_PER_CHUNK;
-        entry.spend_work(loading)?;
-        for region in reach.regions() {
-            self.truth.load(world, region).map_err(unavailable)?;
-        }
-        let cost = self.editor.price(world.grid, op, ROUGH_WORK);
-        let cost = cost.map_err(|error| error.to_string())?;
-        self.work_left = self.work_left.saturating_sub(loading.saturating_add(cost.work));
-        entry.spend_work(cost.work)
-    }
-
     fn guest_undo(&mut self, guest: u64, world: &mut HostWorld<'_>, number: u64, is_redo: bool) {
         let Some(entry) = self.guests.get_mut(&guest) else { return };
-        let paid = entry.spend_work(0);
+        let paid = self.persons.budget(&entry.person, &self.options).spend_work(0);
         let mut history = entry.take_history();
         let swapped = paid.and_then(|()| self.swap(world, &mut history, is_redo));
         let before = history.take_last_change();
@@ -387,7 +374,7 @@ impl Host {
                 if let Some(entry) = self.guests.get_mut(&guest) {
                     let work = region.volume() * WORK_PER_UNDONE_CELL;
                     self.work_left = self.work_left.saturating_sub(work);
-                    entry.owe_work(work);
+                    self.persons.budget(&entry.person, &self.options).owe_work(work);
                     entry.finish_edit(number, !region.is_empty(), &kinds);
                 }
             }
@@ -500,7 +487,10 @@ impl Host {
                 entry.note_ground(block, kinds);
                 continue;
             }
-            own_reads -= u32::from(!self.is_encoded(&entry, next));
+            if !self.is_encoded(&entry, next) {
+                let reads = if entry.makes_ground { 1 } else { READS_PER_REFINEMENT };
+                own_reads = own_reads.saturating_sub(reads);
+            }
             if !self.send_next(&mut entry, world, next) {
                 // Those after it may lie beneath it.
                 entry.blocks.put_back(next);
@@ -560,8 +550,13 @@ impl Host {
             if !self.truth.read(world, block, &mut self.cells) {
                 return false;
             }
+            // Guests that make the ground are sent little besides what was edited.
+            let has_coarser = !entry.makes_ground
+                && block.mip < self.options.max_mip
+                && self.truth.read(world, block.parent(), &mut self.coarser);
+            let coarser = has_coarser.then_some(&self.coarser);
             let (cells, under) = (&mut self.cells, &mut self.under);
-            let encoded = EncodedBlock::new(world, key, cells, under);
+            let encoded = EncodedBlock::new(world, key, cells, coarser, under);
             self.encoded.insert(key, encoded);
         }
         let kinds = world.grid.materials().kinds();
@@ -575,7 +570,7 @@ impl Host {
     }
 }
 
-fn unavailable(chunk: ChunkPos) -> String {
+pub(super) fn unavailable(chunk: ChunkPos) -> String {
     format!("chunk {chunk} is not available now; try again")
 }
 

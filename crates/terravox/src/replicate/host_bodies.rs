@@ -1,6 +1,6 @@
 //! Bodies that a host shows to its guests.
 
-use super::host::{BULK_BACKLOG, Host};
+use super::host::Host;
 use super::host_event::HostEvent;
 use super::message::ToGuest;
 use super::pipe::{BULK, EDITS};
@@ -90,14 +90,15 @@ impl Host {
         if entry.seen_bodies.is_settled(&self.bodies, &entry.blocks) {
             return;
         }
-        let room = BULK_BACKLOG.saturating_sub(entry.pipe.unsent(BULK));
+        let is_idle = entry.pipe.unsent(BULK) == 0 && entry.pipe.unsent(EDITS) == 0;
+        entry.body_budget.earn(entry.pipe.carried(), is_idle);
+        let has_poses = entry.pipe.backlog(EDITS) < POSE_BACKLOG;
         let room = BodyRoom {
             now_us,
             after: entry.edits_sent,
             acked: entry.pipe.acked(BULK),
-            // One body may exceed it.
-            bulk_bytes: if room > 0 { SharedBody::MAX_BYTES } else { 0 },
-            has_poses: entry.pipe.backlog(EDITS) < POSE_BACKLOG,
+            budget: &mut entry.body_budget,
+            has_poses,
         };
         let news = entry.seen_bodies.news(guest, &self.bodies, &entry.blocks, room);
         for message in &news.bulk {

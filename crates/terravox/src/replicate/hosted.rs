@@ -1,10 +1,12 @@
 //! A guest, as its host sees it: what it asked for, and what it is owed.
 
 use super::LinkKind;
+use super::body_budget::BodyBudget;
 use super::body_table::Figure;
 use super::encoded::EncodedCells;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
+use super::persons::{Person, PersonBudget};
 use super::pipe::{BULK, EDITS, Pipe, STREAMS};
 use super::seen_bodies::SeenBodies;
 use super::subscription::Subscriptions;
@@ -22,48 +24,9 @@ const MAX_LIST: usize = 256;
 /// While more bytes of messages about edits wait for a guest, its messages are not read.
 const MAX_OWED: usize = 128 << 10;
 
-/// While more bytes of cells were not sent yet, its messages are not read: each may add to them.
-const MAX_UNSENT: u64 = 64 << 10;
-
-const SECOND_US: i64 = 1_000_000;
-
-/// Something that a guest may do so often a second; twice as often at once.
-#[derive(Default)]
-struct TokenBucket {
-    /// What is left, times a second in microseconds; less than 0: a debt.
-    left: i64,
-    most: i64,
-}
-
-impl TokenBucket {
-    fn new(per_s: u64) -> TokenBucket {
-        let per_s = i64::try_from(per_s).unwrap_or(i64::MAX);
-        let most = per_s.saturating_mul(2 * SECOND_US);
-        TokenBucket { left: most, most }
-    }
-
-    fn pass(&mut self, elapsed_us: u64) {
-        let elapsed = i64::try_from(elapsed_us).unwrap_or(i64::MAX);
-        let earned = elapsed.saturating_mul(self.most / (2 * SECOND_US));
-        self.left = self.left.saturating_add(earned).min(self.most);
-    }
-
-    fn has(&self, amount: u64) -> bool {
-        let amount = i64::try_from(amount).unwrap_or(i64::MAX);
-        amount.saturating_mul(SECOND_US) <= self.left
-    }
-
-    /// What was spent and is not earned again.
-    fn spent(&self) -> i64 {
-        self.most.saturating_sub(self.left)
-    }
-
-    /// Spends an amount, also if that is more than there is.
-    fn spend(&mut self, amount: u64) {
-        let amount = i64::try_from(amount).unwrap_or(i64::MAX);
-        self.left = self.left.saturating_sub(amount.saturating_mul(SECOND_US));
-    }
-}
+/// While more bytes of cells were not sent yet, its messages are not read: each may add to them. One
+/// body beside the cells is within it.
+const MAX_UNSENT: u64 = 128 << 10;
 
 /// One guest.
 pub(super) struct HostedGuest {
@@ -77,6 +40,7 @@ pub(super) struct HostedGuest {
     has_started: bool,
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
+    pub body_budget: BodyBudget,
     /// What it said of its figure since that was last shown, and the number of that.
     pub new_figure: Option<Figure>,
     pub figure: Option<u64>,
@@ -90,10 +54,11 @@ pub(super) struct HostedGuest {
     pub confirmed: Option<u32>,
     /// Operations whose cells are still to be sent.
     done: VecDeque<AppliedEdit>,
-    last_number: u64,
-    operations: TokenBucket,
-    work: TokenBucket,
-    last_us: u64,
+    /// The newest operation that was handled, and up to which the guest knows that they are saved.
+    pub last_number: u64,
+    pub saved_number: u64,
+    /// Whose budget it spends.
+    pub person: Person,
     messages: u32,
     /// Blocks that were found to be as generated, and as the guest has them.
     ground: Vec<MipBlock>,
@@ -116,7 +81,7 @@ pub(super) enum Request {
 }
 
 impl HostedGuest {
-    pub fn new(link: LinkKind, options: &HostOptions) -> HostedGuest {
+    pub fn new(link: LinkKind, person: Person, options: &HostOptions) -> HostedGuest {
         HostedGuest {
             pipe: Pipe::new(link),
             token: None,
@@ -126,6 +91,7 @@ impl HostedGuest {
             has_started: false,
             blocks: Subscriptions::default(),
             seen_bodies: SeenBodies::default(),
+            body_budget: BodyBudget::default(),
             new_figure: None,
             figure: None,
             game_messages: Vec::new(),
@@ -134,9 +100,8 @@ impl HostedGuest {
             confirmed: None,
             done: VecDeque::new(),
             last_number: 0,
-            operations: TokenBucket::new(options.edits_per_s.into()),
-            work: TokenBucket::new(options.edit_work_per_s),
-            last_us: 0,
+            saved_number: 0,
+            person,
             messages: 0,
             ground: Vec::new(),
             unchanged: Vec::new(),
@@ -179,13 +144,9 @@ impl HostedGuest {
     pub fn request(
         &mut self,
         kinds: &[Kind; 256],
-        now_us: u64,
+        budget: &mut PersonBudget,
         options: &HostOptions,
     ) -> Result<Option<Request>, String> {
-        let elapsed = now_us.saturating_sub(self.last_us);
-        self.last_us = now_us.max(self.last_us);
-        self.operations.pass(elapsed);
-        self.work.pass(elapsed);
         while self.messages < MESSAGES_PER_TICK {
             let Some(bytes) = self.next_message()? else { break };
             self.messages += 1;
@@ -195,11 +156,10 @@ impl HostedGuest {
             {
                 // Before it is decoded, which takes time.
                 self.check_number(number)?;
-                if !self.operations.has(1) {
+                if !budget.spend_operation() {
                     let reason = "too many operations".to_owned();
                     return Ok(Some(Request::Refused { number, reason }));
                 }
-                self.operations.spend(1);
             }
             let message = ToHost::decode(&bytes, kinds).map_err(text)?;
             if let Some(request) = self.take(message, options)? {
@@ -216,25 +176,6 @@ impl HostedGuest {
         }
         self.last_number = number;
         Ok(())
-    }
-
-    /// Spends work on an operation, or returns why that is too much for now.
-    pub fn spend_work(&mut self, units: u64) -> Result<(), String> {
-        if !self.work.has(units) {
-            return Err("the operations take too much work: wait, or do less at once".to_owned());
-        }
-        self.work.spend(units);
-        Ok(())
-    }
-
-    /// How much work it has spent lately; guests with less go first.
-    pub fn spent_work(&self) -> i64 {
-        self.work.spent()
-    }
-
-    /// Spends work that was done.
-    pub fn owe_work(&mut self, units: u64) {
-        self.work.spend(units);
     }
 
     /// Takes the next message, if the guest reads what it is sent.

@@ -4,6 +4,7 @@
 //! proportion to their number, a paste aside, which may be a box of 2²¹ cells. Each message has one
 //! code.
 
+use super::generator_id::GeneratorId;
 use super::op_wire::{put_op, take_op};
 use super::pose_wire::WirePose;
 use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
@@ -11,12 +12,11 @@ use super::wire::{
     Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_varint,
 };
 use crate::edit::EditOp;
-use crate::generate::Hills;
 use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape};
 use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
-pub const PROTOCOL_VERSION: u8 = 3;
+pub const PROTOCOL_VERSION: u8 = 4;
 
 /// Most bytes of a message: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
@@ -35,41 +35,6 @@ pub(super) const MAX_GAME_MESSAGE: usize = 1024;
 
 /// Most bytes of the parameters of a generator.
 const MAX_PARAMETERS: usize = 4096;
-
-/// The generator that made the ground of a world: what a guest needs to make the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GeneratorId {
-    /// Its name, at most 200 bytes.
-    pub name: String,
-    /// Its version: another one makes other ground.
-    pub version: u32,
-    /// Its parameters, such as a seed, at most 4,096 bytes.
-    pub parameters: Vec<u8>,
-}
-
-impl GeneratorId {
-    /// The generator [`Hills`] with a seed: its parameters are the eight bytes of the seed, the lowest
-    /// first.
-    pub fn of_hills(seed: u64) -> GeneratorId {
-        let parameters = seed.to_le_bytes().to_vec();
-        GeneratorId { name: Hills::NAME.to_owned(), version: Hills::VERSION, parameters }
-    }
-
-    /// Returns the generator if it is [`Hills`] of the version that this crate has.
-    ///
-    /// ```
-    /// use terravox::replicate::GeneratorId;
-    ///
-    /// assert!(GeneratorId::of_hills(7).hills().is_some());
-    /// let newer = GeneratorId { version: 999, ..GeneratorId::of_hills(7) };
-    /// assert!(newer.hills().is_none()); // all cells have to be sent
-    /// ```
-    pub fn hills(&self) -> Option<Hills> {
-        let is_ours = self.name == Hills::NAME && self.version == Hills::VERSION;
-        let seed = <[u8; 8]>::try_from(self.parameters.as_slice()).ok().filter(|_| is_ours)?;
-        Some(Hills::new(u64::from_le_bytes(seed)))
-    }
-}
 
 /// From a guest to its host.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,14 +91,38 @@ pub(super) enum Under {
     /// What the guest's generator makes, or air without one. Cells of material `marker`, if that is
     /// not air, are left as they are made.
     Made { marker: u8 },
+    /// The cells of the block over it that the guest holds, in the code of
+    /// [`Refinement`](crate::codec::Refinement). `check`: the lowest bits of the block's digest.
+    Refined { check: u16 },
 }
 
 impl Under {
-    fn put(self, out: &mut Vec<u8>) {
+    /// Appends it, and the box of cells, unless that is the whole block.
+    fn put(self, block: MipBlock, region: Region, out: &mut Vec<u8>) {
         match self {
             Under::Held => out.push(0),
             Under::Made { marker } => out.extend([1, marker]),
+            Under::Refined { check } => {
+                out.push(2);
+                return out.extend(check.to_le_bytes());
+            }
         }
+        put_region_in(block, region, out);
+    }
+
+    fn take(block: MipBlock, input: &mut Input<'_>) -> Result<(Under, Region), MessageError> {
+        let under = match input.byte()? {
+            0 => Under::Held,
+            1 => Under::Made { marker: input.byte()? },
+            2 => {
+                return Ok((
+                    Under::Refined { check: u16::from_le_bytes(input.array()?) },
+                    block.cells(),
+                ));
+            }
+            _ => return input.wrong("an unknown kind of ground"),
+        };
+        Ok((under, input.region_in(block)?))
     }
 }
 
@@ -162,7 +151,7 @@ pub(super) enum ToGuest {
         number: u64,
         reason: String,
     },
-    /// Cells of a block, by [`BitRle`](crate::codec::BitRle).
+    /// Cells of a block, by [`BitRle`](crate::codec::BitRle), unless they are refined.
     Cells {
         after: u64,
         block: MipBlock,
@@ -188,6 +177,10 @@ pub(super) enum ToGuest {
     },
     /// Bodies that moved, by number.
     Poses(Vec<(u64, WirePose)>),
+    /// The guest's own operations up to this one are saved.
+    Saved {
+        number: u64,
+    },
 }
 
 /// All of a body.
@@ -393,8 +386,7 @@ impl ToGuest {
             ToGuest::Cells { after, block, under, region, code } => {
                 numbered(5, *after, out);
                 put_block(*block, out);
-                under.put(out);
-                put_region_in(*block, *region, out);
+                under.put(*block, *region, out);
                 out.extend_from_slice(code);
             }
             ToGuest::Ground { after, blocks } => {
@@ -420,6 +412,7 @@ impl ToGuest {
                     pose.put(out);
                 }
             }
+            ToGuest::Saved { number } => numbered(11, *number, out),
         }
     }
 
@@ -447,12 +440,7 @@ impl ToGuest {
             }
             5 => {
                 let (after, block) = (input.varint()?, input.block()?);
-                let under = match input.byte()? {
-                    0 => Under::Held,
-                    1 => Under::Made { marker: input.byte()? },
-                    _ => return input.wrong("an unknown kind of ground"),
-                };
-                let region = input.region_in(block)?;
+                let (under, region) = Under::take(block, &mut input)?;
                 ToGuest::Cells { after, block, under, region, code: input.rest().to_vec() }
             }
             6 | 7 => {
@@ -469,6 +457,7 @@ impl ToGuest {
                 let mut pose = || Ok((input.varint()?, WirePose::take(&mut input)?));
                 ToGuest::Poses((0..count).map(|_| pose()).collect::<Result<_, MessageError>>()?)
             }
+            11 => ToGuest::Saved { number: input.varint()? },
             _ => return input.wrong("an unknown kind of message"),
         };
         input.finish()?;

@@ -13,9 +13,11 @@
 //!
 //! `docs/format.md` has every byte of every message.
 
+mod body_budget;
 mod body_table;
 mod delta;
 mod encoded;
+mod generator_id;
 mod guest;
 mod guest_bodies;
 mod guest_cache;
@@ -24,14 +26,18 @@ mod held_bodies;
 mod host;
 mod host_bodies;
 mod host_event;
+mod host_persons;
+mod host_saves;
 mod hosted;
 mod interest;
 mod link;
 mod message;
 mod op_wire;
 mod options;
+mod persons;
 mod pipe;
 mod pose_wire;
+mod receiving;
 mod replica;
 mod seen_bodies;
 mod shared_body;
@@ -42,13 +48,15 @@ mod tests;
 mod truth;
 mod wire;
 
+pub use generator_id::GeneratorId;
 pub use guest::Guest;
 pub use guest_event::GuestEvent;
 pub use host::Host;
 pub use host_event::HostEvent;
+pub use host_saves::SavePoint;
 pub use interest::Interest;
 pub use link::{LinkOptions, VirtualLink};
-pub use message::{GeneratorId, PROTOCOL_VERSION};
+pub use message::PROTOCOL_VERSION;
 pub use options::HostOptions;
 pub use pipe::LinkKind;
 pub use shared_body::{SharedBody, SharedBodyKind};

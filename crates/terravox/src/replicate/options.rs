@@ -1,6 +1,6 @@
 //! Options of a host.
 
-use super::message::GeneratorId;
+use super::generator_id::GeneratorId;
 use crate::edit::EditLimits;
 
 /// Options of a [`Host`](super::Host).
@@ -15,16 +15,18 @@ pub struct HostOptions {
     pub max_blocks: usize,
     /// What one operation may cost, of a guest or of [`Host::edit`](super::Host::edit).
     pub edit_limits: EditLimits,
-    /// Operations a second that a guest may send for long; twice as many at once.
+    /// Operations a second that a guest may send for long; twice as many at once. Guests of
+    /// [one person](super::Host::admit_as) share them.
     pub edits_per_s: u32,
     /// Work of a guest's operations a second, in the units of
     /// [`EditCost::work`](crate::edit::EditCost::work), with that of making the chunks that they need;
-    /// twice as much at once.
+    /// twice as much at once. Guests of [one person](super::Host::admit_as) share it.
     pub edit_work_per_s: u64,
     /// Work of the operations of all guests in a tick, in the same units; what is beyond it waits for
     /// later ticks, with those guests last that have spent most. One operation can exceed it.
     pub edit_work_per_tick: u64,
-    /// Blocks that are read in a tick, of all guests together; others wait for the next tick.
+    /// Blocks that are read in a tick, of all guests together; others wait for the next tick. One for a
+    /// guest that does not make the ground counts as four.
     pub max_reads_per_tick: u32,
     /// Bytes of undo history of each guest.
     pub history_bytes: usize,

@@ -9,8 +9,9 @@
 
 use super::PipeError;
 use super::message::{MAX_MESSAGE, put_text, take_text};
+use super::receiving::{Receiving, WINDOW};
 use super::wire::{Input, put_varint};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Most bytes of a unit, so that it fits a datagram anywhere.
@@ -24,14 +25,8 @@ pub(super) const STREAMS: usize = 2;
 /// Instead of a stream: a text follows, why the peer ended the link.
 const CLOSED: u8 = 2;
 
-/// Most bytes that a peer may be sent beyond what it has read.
-const WINDOW: u64 = 1 << 18;
-
 /// Units that arrived this much later than one without a sign of it make that one lost.
 const REORDER_UNITS: u64 = 16;
-
-/// Frames that wait for an earlier one: more than ever fill the window.
-const MAX_PIECES: usize = 1024;
 
 /// Units that are remembered after they seemed lost: they may be late.
 const MAX_LATE: usize = 512;
@@ -110,21 +105,6 @@ struct Sending {
     acked_later: Vec<Range<u64>>,
     /// How far the peer may be sent.
     limit: u64,
-}
-
-#[derive(Default)]
-struct Receiving {
-    /// In order, not yet read.
-    bytes: VecDeque<u8>,
-    /// Offset of the next byte in order.
-    next: u64,
-    /// Beyond it, by offset.
-    later: BTreeMap<u64, Vec<u8>>,
-    later_bytes: u64,
-    /// Offset of the next byte to be read.
-    read: u64,
-    /// How far the peer was told that it may send.
-    told: u64,
 }
 
 /// Removes a range from sorted disjoint ones.
@@ -210,63 +190,6 @@ impl Sending {
     }
 }
 
-impl Receiving {
-    /// Takes a frame; false if the peer sent more than it may.
-    fn put(&mut self, offset: u64, bytes: &[u8]) -> bool {
-        let end = offset.saturating_add(bytes.len() as u64);
-        if end > self.read + 2 * WINDOW {
-            return false;
-        }
-        if end <= self.next {
-            return true;
-        }
-        let before = self.later.range(..=offset).next_back();
-        if before.is_some_and(|(&from, piece)| from + piece.len() as u64 >= end) {
-            return true;
-        }
-        let longest = self.later.get(&offset).map_or(0, Vec::len);
-        if self.later.len() >= MAX_PIECES || self.later_bytes + bytes.len() as u64 > 4 * WINDOW {
-            return false;
-        }
-        if bytes.len() > longest {
-            self.later.insert(offset, bytes.to_vec());
-            self.later_bytes += (bytes.len() - longest) as u64;
-        }
-        while let Some(entry) = self.later.first_entry() {
-            if *entry.key() > self.next {
-                break;
-            }
-            let (offset, bytes) = entry.remove_entry();
-            self.later_bytes -= bytes.len() as u64;
-            let known = (self.next - offset) as usize;
-            if known < bytes.len() {
-                self.bytes.extend(&bytes[known..]);
-                self.next = offset + bytes.len() as u64;
-            }
-        }
-        true
-    }
-
-    /// Takes the next whole message. Messages begin with their length in four bytes.
-    fn message(&mut self) -> Result<Option<Vec<u8>>, PipeError> {
-        if self.bytes.len() < 4 {
-            return Ok(None);
-        }
-        let mut length = [0; 4];
-        length.iter_mut().zip(&self.bytes).for_each(|(to, from)| *to = *from);
-        let length = u32::from_le_bytes(length) as usize;
-        if length > MAX_MESSAGE {
-            return Err(PipeError::TooLong);
-        }
-        if self.bytes.len() < 4 + length {
-            return Ok(None);
-        }
-        self.bytes.drain(..4);
-        self.read += 4 + length as u64;
-        Ok(Some(self.bytes.drain(..length).collect()))
-    }
-}
-
 impl Pipe {
     pub fn new(kind: LinkKind) -> Pipe {
         let sending = || Sending { limit: WINDOW, ..Sending::default() };
@@ -308,8 +231,10 @@ impl Pipe {
     /// Queues a message.
     pub fn send(&mut self, stream: usize, message: &[u8]) {
         debug_assert!(message.len() <= MAX_MESSAGE);
+        let mut length = Vec::new();
+        put_varint(message.len() as u64, &mut length);
         let bytes = &mut self.sending[stream].bytes;
-        bytes.extend((message.len() as u32).to_le_bytes());
+        bytes.extend(length);
         bytes.extend(message);
     }
 
@@ -322,6 +247,11 @@ impl Pipe {
     pub fn unsent(&self, stream: usize) -> u64 {
         let sending = &self.sending[stream];
         sending.acked + sending.bytes.len() as u64 - sending.next
+    }
+
+    /// Bytes of all streams that were sent, each once.
+    pub fn carried(&self) -> u64 {
+        self.sending.iter().map(|sending| sending.next).sum()
     }
 
     /// The offset behind the last byte that was queued.

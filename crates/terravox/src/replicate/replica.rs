@@ -1,10 +1,10 @@
 //! The part of a world that a guest holds, exactly as its host has it.
 
-use super::delta::merge_marked;
+use super::delta::{block_digest, merge_marked};
 use super::host::{MAX_OP_CELLS, MAX_OP_CHUNKS};
 use super::message::{Under, WorldInfo};
 use super::truth::digest_of;
-use crate::codec::BitRle;
+use crate::codec::{BitRle, Refinement};
 use crate::edit::{EditLimits, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{
@@ -76,6 +76,8 @@ pub(super) struct Replica {
     /// Operations that the host may not have had when it sent the cells that arrive now: their number
     /// in the stream of edits, and the region that changed, in voxels.
     pub recent: VecDeque<(u64, Region)>,
+    /// Blocks that were refined.
+    pub refined: u64,
     /// Cells that operations read.
     pub cells_read: u64,
     cells: DenseBox,
@@ -146,6 +148,7 @@ impl Replica {
             changed: ReplicaChanges::default(),
             outdated: FxHashSet::default(),
             recent: VecDeque::new(),
+            refined: 0,
             cells_read: 0,
             cells: DenseBox::default(),
         }
@@ -271,7 +274,8 @@ impl Replica {
         }
     }
 
-    /// Takes cells that the host sent. An error ends the connection.
+    /// Takes cells that the host sent. Returns the region, in voxels, where what was here changed; it is
+    /// empty if a block came for the first time. An error ends the connection.
     pub fn take_cells(
         &mut self,
         block: MipBlock,
@@ -279,7 +283,10 @@ impl Replica {
         region: Region,
         code: &[u8],
         generate: Generate<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<Region, String> {
+        if let Under::Refined { check } = under {
+            return self.take_refined(block, check, code, generate);
+        }
         let kinds = self.kinds();
         let mut part = DenseBox::new(region);
         match (BitRle { kinds: &kinds }).decode_box(code, &mut part) {
@@ -290,7 +297,7 @@ impl Replica {
         match under {
             Under::Held => self.patch(block, &part, generate),
             // Dropped while they were on their way.
-            _ if !self.blocks.contains_key(&block) => Ok(()),
+            _ if !self.blocks.contains_key(&block) => Ok(Region::default()),
             Under::Made { marker } => {
                 let mut cells = DenseBox::new(block.cells());
                 if !self.generate(block, generate, &mut cells) {
@@ -299,9 +306,38 @@ impl Replica {
                 merge_marked(&mut cells, &part, marker);
                 self.put(block, &cells);
                 self.changed.add(block, block.cells());
-                Ok(())
+                Ok(Region::default())
             }
+            Under::Refined { .. } => Ok(Region::default()),
         }
+    }
+
+    /// Takes a block that was sent as what the block over it does not tell.
+    fn take_refined(
+        &mut self,
+        block: MipBlock,
+        check: u16,
+        code: &[u8],
+        generate: Generate<'_>,
+    ) -> Result<Region, String> {
+        if block.mip >= self.max_mip {
+            return Err("a block refines none".to_owned());
+        }
+        self.refined += 1;
+        let mut coarser = DenseBox::default();
+        // Dropped while they were on their way.
+        if !self.blocks.contains_key(&block) || !self.read(block.parent(), generate, &mut coarser) {
+            return Ok(Region::default());
+        }
+        let kinds = self.kinds();
+        let mut cells = DenseBox::new(block.cells());
+        Refinement { kinds: &kinds }.decode_box(code, &coarser, &mut cells);
+        if block_digest(&cells, &kinds) as u16 != check {
+            self.outdated.insert(block);
+        }
+        self.put(block, &cells);
+        self.changed.add(block, block.cells());
+        Ok(Region::default())
     }
 
     fn patch(
@@ -309,14 +345,14 @@ impl Replica {
         block: MipBlock,
         part: &DenseBox,
         generate: Generate<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<Region, String> {
         match self.blocks.get(&block) {
             Some(BlockState::Ground | BlockState::Cells) => {}
-            _ if block.mip > 0 => return Ok(()),
+            _ if block.mip > 0 => return Ok(Region::default()),
             _ => {
                 // Dropped while they were on their way, so the coarse cells cannot follow.
                 self.outdate_over(block);
-                return Ok(());
+                return Ok(Region::default());
             }
         }
         if !self.make_real(block, generate) {
@@ -335,7 +371,7 @@ impl Replica {
                 self.pyramid.patch(block, part, &kinds);
             }
         }
-        Ok(())
+        Ok(region.finer(block.mip.into()))
     }
 
     /// Computes the coarse cells over all chunks that a region, in voxels, touches.

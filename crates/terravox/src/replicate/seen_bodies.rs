@@ -3,8 +3,10 @@
 //! A guest sees the bodies in blocks that it wants up to some mip, so that the level of detail decides
 //! about them, too. Nearer bodies, in finer blocks, are sent more often. A body comes in the stream of
 //! cells, after what was cut from these; poses come in the stream of edits, once the guest has the body,
-//! and while little waits there: what is not sent now is sent later, as it is then.
+//! and while little waits there: what is not sent now is sent later, as it is then. All of it is paid
+//! from a budget of bytes, so that bodies that come and go leave room for cells and edits.
 
+use super::body_budget::BodyBudget;
 use super::body_table::{BodyTable, HostedBody};
 use super::message::{BodyMessage, ToGuest};
 use super::pose_wire::WirePose;
@@ -28,6 +30,12 @@ const MAX_LOOKED_AT: usize = 64;
 /// Most poses of a message.
 const MAX_POSES: usize = 48;
 
+/// What messages take besides the bytes of a body, about: with its kind and its pose, with its number
+/// alone, and for each pose.
+const BODY_HEADER: usize = 32;
+const GONE_BYTES: usize = 12;
+const POSE_BYTES: usize = 16;
+
 /// What a guest has of a body.
 struct SeenBody {
     /// Where the message that brought it ends in the stream of bulk.
@@ -44,8 +52,11 @@ struct SeenBody {
 pub(super) struct SeenBodies {
     seen: BTreeMap<u64, SeenBody>,
     bytes: usize,
-    /// Where the next look begins.
+    /// Where the next look begins, among all bodies and among those that are seen.
     next: u64,
+    next_seen: u64,
+    /// Whether it is the turn of those that are not seen yet.
+    is_look_first: bool,
     /// States of bodies and blocks, and how many bodies were looked at since.
     state: (u64, u64),
     looked_at: usize,
@@ -63,15 +74,13 @@ pub(super) struct BodyNews {
 }
 
 /// What a guest may be sent now.
-#[derive(Clone, Copy)]
-pub(super) struct BodyRoom {
+pub(super) struct BodyRoom<'a> {
     pub now_us: u64,
     /// Messages about edits that were sent before.
     pub after: u64,
     /// How far the guest has read in the stream of bulk.
     pub acked: u64,
-    /// Bytes of bodies that may be queued.
-    pub bulk_bytes: usize,
+    pub budget: &'a mut BodyBudget,
     pub has_poses: bool,
 }
 
@@ -94,11 +103,18 @@ impl SeenBodies {
         guest: u64,
         table: &BodyTable,
         blocks: &Subscriptions,
-        mut room: BodyRoom,
+        mut room: BodyRoom<'_>,
     ) -> BodyNews {
         let mut news = BodyNews::default();
+        let is_look_first = self.is_look_first;
+        self.is_look_first = !is_look_first;
+        if is_look_first {
+            self.look(guest, table, blocks, &mut room, &mut news);
+        }
         self.follow(table, blocks, &mut room, &mut news);
-        self.look(guest, table, blocks, &mut room, &mut news);
+        if !is_look_first {
+            self.look(guest, table, blocks, &mut room, &mut news);
+        }
         self.is_current = self
             .seen
             .iter()
@@ -111,42 +127,66 @@ impl SeenBodies {
         &mut self,
         table: &BodyTable,
         blocks: &Subscriptions,
-        room: &mut BodyRoom,
+        room: &mut BodyRoom<'_>,
         news: &mut BodyNews,
     ) {
-        let mut due = Vec::new();
-        let mut gone = Vec::new();
-        for (&number, seen) in &mut self.seen {
-            let Some(entry) = table.get(number) else {
-                gone.push(number);
-                continue;
-            };
-            let waited = room.now_us.saturating_sub(seen.sent_us);
-            if seen.has_all(entry) || waited < INTERVAL_US[0] {
-                continue;
-            }
-            let Some(interval) = interval_us(entry, blocks) else {
-                gone.push(number);
-                continue;
-            };
-            if waited < interval {
-                continue;
-            }
-            if seen.changed != entry.changed && room.bulk_bytes >= entry.body.bytes.len() {
-                let bytes = self.bytes - seen.bytes + entry.body.bytes.len();
-                if bytes > MAX_SEEN_BYTES {
+        let (mut due, mut gone, mut unpaid) = (Vec::new(), Vec::new(), None);
+        let start = self.next_seen;
+        for range in [start..u64::MAX, 0..start] {
+            for (&number, seen) in self.seen.range_mut(range) {
+                let Some(entry) = table.get(number) else {
                     gone.push(number);
                     continue;
+                };
+                let waited = room.now_us.saturating_sub(seen.sent_us);
+                if seen.has_all(entry) || waited < INTERVAL_US[0] {
+                    continue;
                 }
-                self.bytes = bytes;
-                *seen = SeenBody::new(entry, room);
-                news.bulk.push(message_of(number, entry, room.after));
-            } else if seen.end <= room.acked && seen.moved != entry.moved {
-                due.push((waited as f64 / interval as f64, number));
+                let Some(interval) = interval_us(entry, blocks) else {
+                    gone.push(number);
+                    continue;
+                };
+                if waited < interval {
+                    continue;
+                }
+                if seen.changed != entry.changed && room.budget.is_open() {
+                    let bytes = self.bytes - seen.bytes + entry.body.bytes.len();
+                    if bytes > MAX_SEEN_BYTES {
+                        gone.push(number);
+                        continue;
+                    }
+                    self.bytes = bytes;
+                    *seen = SeenBody::new(entry, room);
+                    news.bulk.push(message_of(number, entry, room.after));
+                    continue;
+                }
+                if seen.changed != entry.changed {
+                    unpaid = unpaid.or(Some(number));
+                }
+                if seen.end <= room.acked && seen.moved != entry.moved {
+                    due.push((waited as f64 / interval as f64, number));
+                }
             }
         }
-        gone.into_iter().for_each(|number| self.forget(number, room.after, news));
-        if !room.has_poses {
+        for number in gone {
+            if !self.forget(number, room, news) {
+                unpaid = Some(number);
+                break;
+            }
+        }
+        self.next_seen = unpaid.unwrap_or_default();
+        self.send_poses(table, due, room, news);
+    }
+
+    /// Sends the poses that are overdue most, of bodies with their times waited in intervals.
+    fn send_poses(
+        &mut self,
+        table: &BodyTable,
+        mut due: Vec<(f64, u64)>,
+        room: &mut BodyRoom<'_>,
+        news: &mut BodyNews,
+    ) {
+        if !room.has_poses || !room.budget.is_open() {
             return;
         }
         due.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -158,6 +198,7 @@ impl SeenBodies {
                 news.poses.push((number, entry.pose));
             }
         }
+        room.budget.spend(news.poses.len() * POSE_BYTES);
     }
 
     /// Looks at some bodies: which are to be seen, and which no longer.
@@ -166,7 +207,7 @@ impl SeenBodies {
         guest: u64,
         table: &BodyTable,
         blocks: &Subscriptions,
-        room: &mut BodyRoom,
+        room: &mut BodyRoom<'_>,
         news: &mut BodyNews,
     ) {
         let state = (table.state(), blocks.state());
@@ -180,14 +221,14 @@ impl SeenBodies {
             let is_wanted = entry.body.kind != SharedBodyKind::Figure(guest)
                 && interval_us(entry, blocks).is_some();
             match (is_wanted, self.seen.contains_key(&number)) {
-                (false, true) => self.forget(number, room.after, news),
+                // It is looked at again, first.
+                (false, true) | (true, false) if !room.budget.is_open() => {
+                    self.next = number;
+                    return;
+                }
+                (false, true) => drop(self.forget(number, room, news)),
                 (true, false) => {
                     let bytes = entry.body.bytes.len();
-                    if room.bulk_bytes < bytes {
-                        // It is looked at again, first.
-                        self.next = number;
-                        return;
-                    }
                     if self.seen.len() < MAX_SEEN && self.bytes + bytes <= MAX_SEEN_BYTES {
                         self.bytes += bytes;
                         self.seen.insert(number, SeenBody::new(entry, room));
@@ -201,11 +242,17 @@ impl SeenBodies {
         }
     }
 
-    fn forget(&mut self, number: u64, after: u64, news: &mut BodyNews) {
+    /// Tells the guest that it no longer sees a body; false if that has to wait.
+    fn forget(&mut self, number: u64, room: &mut BodyRoom<'_>, news: &mut BodyNews) -> bool {
+        if !room.budget.is_open() {
+            return false;
+        }
         if let Some(seen) = self.seen.remove(&number) {
             self.bytes -= seen.bytes;
-            news.bulk.push(ToGuest::BodyGone { after, number });
+            room.budget.spend(GONE_BYTES);
+            news.bulk.push(ToGuest::BodyGone { after: room.after, number });
         }
+        true
     }
 
     /// Notes where the messages that were just queued end.
@@ -222,9 +269,9 @@ impl SeenBodies {
 
 impl SeenBody {
     /// What a guest has of a body whose message is about to be queued.
-    fn new(entry: &HostedBody, room: &mut BodyRoom) -> SeenBody {
+    fn new(entry: &HostedBody, room: &mut BodyRoom<'_>) -> SeenBody {
         let bytes = entry.body.bytes.len();
-        room.bulk_bytes -= bytes;
+        room.budget.spend(BODY_HEADER + bytes);
         let HostedBody { changed, moved, .. } = *entry;
         SeenBody { end: u64::MAX, changed, moved, sent_us: room.now_us, bytes }
     }

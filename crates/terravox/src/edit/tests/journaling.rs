@@ -37,6 +37,7 @@ fn filter() -> impl Strategy<Value = JournalFilter> {
     let time = || proptest::option::of(90..140u64);
     let region = proptest::option::of((corner(), proptest::array::uniform3(1..20i32)));
     (authors, time(), time(), region).prop_map(|(authors, since, until, region)| JournalFilter {
+        number: None,
         authors: authors.into_iter().map(|author| AUTHORS[author].to_owned()).collect(),
         since,
         until,
@@ -47,22 +48,49 @@ fn filter() -> impl Strategy<Value = JournalFilter> {
     })
 }
 
+fn keeper() -> JournalFilter {
+    JournalFilter { authors: vec!["keeper".to_owned()], ..JournalFilter::default() }
+}
+
+/// Also what takes back rollbacks, all of them or in a region.
+fn filter_or_keeper() -> impl Strategy<Value = JournalFilter> {
+    prop_oneof![
+        3 => filter(),
+        2 => filter().prop_map(|filter| JournalFilter { region: filter.region, ..keeper() }),
+        1 => (1000..1004u64).prop_map(|since| JournalFilter {
+            since: Some(since), ..JournalFilter::default()
+        }),
+    ]
+}
+
 type Touched = BTreeSet<[i32; 3]>;
 
 /// An edit, with all cells before it.
 struct CopiedEdit {
     author: usize,
     time: u64,
-    before: DenseBox,
+    after: DenseBox,
     touched: Touched,
+}
+
+/// A rollback, as the twin knows it.
+struct CopiedRollback {
+    filter: JournalFilter,
+    time: u64,
+    /// How many edits and rollbacks there were before it.
+    edits: usize,
+    rollbacks: usize,
 }
 
 /// A world with its journal, and the slow twin of that.
 struct JournaledWorld {
     grid: VoxelGrid,
+    /// All cells before the first edit.
+    first: DenseBox,
     journal: Journal,
     histories: [History; 3],
     edits: Vec<CopiedEdit>,
+    rollbacks: Vec<CopiedRollback>,
     /// Cells that the strokes of each author changed, for undo and redo.
     done: [Vec<Touched>; 3],
     undone: [Vec<Touched>; 3],
@@ -83,9 +111,11 @@ impl JournaledWorld {
     fn new(wet: bool) -> JournaledWorld {
         JournaledWorld {
             grid: ground(5, wet),
+            first: reachable(&ground(5, wet)),
             journal: Journal::new(64 << 20),
             histories: [0, 1, 2].map(|author| History::new(if author == 0 { 0 } else { 64 << 20 })),
             edits: Vec::new(),
+            rollbacks: Vec::new(),
             done: Default::default(),
             undone: Default::default(),
         }
@@ -96,14 +126,15 @@ impl JournaledWorld {
     }
 
     /// Records the last change of an author in the journal and in the twin.
-    fn note(&mut self, author: usize, before: DenseBox, touched: Touched) {
+    fn note(&mut self, author: usize, touched: Touched) {
         let change = self.histories[author].take_last_change();
         assert_eq!(change.count(), touched.len() as u64);
         assert_eq!(change.is_empty(), touched.is_empty());
         if !change.is_empty() {
             let time = self.time();
             self.journal.record(AUTHORS[author], time, change).expect("a change");
-            self.edits.push(CopiedEdit { author, time, before, touched });
+            let after = reachable(&self.grid);
+            self.edits.push(CopiedEdit { author, time, after, touched });
         }
     }
 
@@ -127,7 +158,7 @@ impl JournaledWorld {
             if !touched.is_empty() {
                 self.undone[author].clear();
             }
-            self.note(author, before, touched);
+            self.note(author, touched);
         }
         self.histories[author].end_stroke();
         if !stroke.is_empty() {
@@ -136,7 +167,6 @@ impl JournaledWorld {
     }
 
     fn swap(&mut self, author: usize, is_redo: bool) {
-        let before = reachable(&self.grid);
         let history = &mut self.histories[author];
         let swapped =
             if is_redo { history.redo(&mut self.grid) } else { history.undo(&mut self.grid) };
@@ -152,36 +182,63 @@ impl JournaledWorld {
             assert!(change.count() >= touched.len() as u64);
             let time = self.time();
             self.journal.record(AUTHORS[author], time, change).expect("a change");
-            self.edits.push(CopiedEdit { author, time, before, touched });
+            let after = reachable(&self.grid);
+            self.edits.push(CopiedEdit { author, time, after, touched });
         } else {
             assert!(self.histories[author].take_last_change().is_empty());
         }
     }
 
-    fn matches(&self, edit: &CopiedEdit, filter: &JournalFilter) -> bool {
-        let is_by = |author: &String| author == AUTHORS[edit.author];
-        (filter.authors.is_empty() || filter.authors.iter().any(is_by))
-            && filter.since.is_none_or(|since| edit.time >= since)
-            && filter.until.is_none_or(|until| edit.time < until)
+    fn matches(author: &str, time: u64, filter: &JournalFilter) -> bool {
+        (filter.authors.is_empty() || filter.authors.iter().any(|name| name == author))
+            && filter.since.is_none_or(|since| time >= since)
+            && filter.until.is_none_or(|until| time < until)
     }
 
-    /// All cells after a rollback, cell by cell.
-    fn rolled_back(&self, filter: &JournalFilter) -> DenseBox {
-        let now = reachable(&self.grid);
-        let mut after = now.clone();
-        for pos in now.region().voxels() {
-            if filter.region.is_some_and(|region| !region.contains(pos)) {
-                continue;
-            }
-            let touching = self.edits.iter().rev().filter(|e| e.touched.contains(&pos.to_array()));
-            let own = touching.take_while(|edit| self.matches(edit, filter));
-            if let Some(oldest) = own.last() {
-                let (cell, water) = state(&oldest.before, pos);
+    /// Whether a rollback is in force in a cell: no later one that is takes it back.
+    fn is_in_force(&self, at: usize, pos: VoxelPos) -> bool {
+        let time = self.rollbacks[at].time;
+        !(at + 1..self.rollbacks.len()).any(|later| {
+            let CopiedRollback { filter, rollbacks, .. } = &self.rollbacks[later];
+            at < *rollbacks
+                && JournaledWorld::matches("keeper", time, filter)
+                && filter.region.is_none_or(|region| region.contains(pos))
+                && self.is_in_force(later, pos)
+        })
+    }
+
+    fn is_dead(&self, at: usize, pos: VoxelPos) -> bool {
+        let CopiedEdit { author, time, .. } = self.edits[at];
+        (0..self.rollbacks.len()).any(|later| {
+            let CopiedRollback { filter, edits, .. } = &self.rollbacks[later];
+            at < *edits
+                && JournaledWorld::matches(AUTHORS[author], time, filter)
+                && filter.region.is_none_or(|region| region.contains(pos))
+                && self.is_in_force(later, pos)
+        })
+    }
+
+    /// All cells as the newest edits made them that are not dead.
+    fn expected(&self) -> DenseBox {
+        let mut after = self.first.clone();
+        for pos in self.first.region().voxels() {
+            let touches = |at: &usize| self.edits[*at].touched.contains(&pos.to_array());
+            let mut touching = (0..self.edits.len()).rev().filter(touches);
+            if let Some(at) = touching.find(|&at| !self.is_dead(at, pos)) {
+                let (cell, water) = state(&self.edits[at].after, pos);
                 after.set(pos, cell);
                 after.set_water(pos, water);
             }
         }
         after
+    }
+
+    /// Adds a rollback to the twin, and returns all cells after it.
+    fn rolled_back(&mut self, filter: &JournalFilter) -> DenseBox {
+        let (edits, rollbacks) = (self.edits.len(), self.rollbacks.len());
+        let (filter, time) = (filter.clone(), 1000 + rollbacks as u64);
+        self.rollbacks.push(CopiedRollback { filter, time, edits, rollbacks });
+        self.expected()
     }
 
     /// Rolls back; `meanwhile` is called before each step. Returns how many edits matched.
@@ -191,18 +248,21 @@ impl JournaledWorld {
         mut meanwhile: impl FnMut(&mut JournaledWorld, usize),
     ) -> u64 {
         let mut job = Rollback::new(self.journal.entries(..).cloned(), filter.clone());
-        let (mut step, mut changed) = (0, ChangedCells::default());
+        let (mut step, mut changed) = (0, 0);
+        let time = 999 + self.rollbacks.len() as u64;
         loop {
             meanwhile(self, step);
             step += 1;
             match job.step(&self.journal, &mut self.grid).expect("all is held") {
                 None => break,
-                Some(cells) => changed.append(cells),
+                Some(cells) => {
+                    changed += cells.count();
+                    self.journal.record_as(job.kind(), "keeper", time, cells);
+                }
             }
         }
         assert_eq!(job.chunks_left(), 0);
-        assert_eq!(job.cells(), changed.count());
-        self.journal.record("keeper", 1000, changed);
+        assert_eq!(job.cells(), changed);
         job.edits()
     }
 }
@@ -229,15 +289,65 @@ proptest! {
         world.journal.restore(entries);
 
         let (before, expected) = (reachable(&world.grid), world.rolled_back(&filter));
-        let matching = world.edits.iter().filter(|edit| world.matches(edit, &filter));
+        let matching = world.edits.iter().filter(|edit| {
+            JournaledWorld::matches(AUTHORS[edit.author], edit.time, &filter)
+        });
         let no_more = matching.count() as u64;
         let count = world.roll_back(&filter, |_, _| {});
         prop_assert_eq!(first_difference(&reachable(&world.grid), &expected), None);
         prop_assert!(count <= no_more && (filter.region.is_some() || count == no_more));
 
-        let keeper = JournalFilter { authors: vec!["keeper".to_owned()], ..JournalFilter::default() };
-        world.roll_back(&keeper, |_, _| {});
+        world.rolled_back(&keeper());
+        world.roll_back(&keeper(), |_, _| {});
         prop_assert_eq!(first_difference(&reachable(&world.grid), &before), None);
+    }
+
+    #[test]
+    fn the_order_of_rollbacks_does_not_matter_slow(
+        deeds in deeds(), between in deeds(), filters in proptest::collection::vec(filter_or_keeper(), 1..5),
+        wet: bool,
+    ) {
+        let mut world = JournaledWorld::new(wet);
+        deeds.iter().for_each(|(author, deed)| world.act(*author, deed));
+        let mut between = between.chunks(2);
+        for filter in &filters {
+            let expected = world.rolled_back(filter);
+            world.roll_back(filter, |_, _| {});
+            prop_assert_eq!(first_difference(&reachable(&world.grid), &expected), None);
+            for (author, deed) in between.next().unwrap_or_default() {
+                world.act(*author, deed);
+            }
+            // As a server that was started again.
+            let bytes = Journal::encode(world.journal.entries(..));
+            let entries = Journal::decode(&bytes).expect("our own bytes");
+            prop_assert!(world.journal.entries(..).eq(entries.iter()));
+            world.journal = Journal::new(64 << 20);
+            world.journal.restore(entries);
+        }
+    }
+
+    #[test]
+    fn people_who_fought_over_a_place_are_rolled_back_one_after_the_other_or_together_slow(
+        deeds in deeds(), wet: bool, is_reversed: bool,
+    ) {
+        let by = |authors: &[usize]| JournalFilter {
+            authors: authors.iter().map(|&author| AUTHORS[author].to_owned()).collect(),
+            ..JournalFilter::default()
+        };
+        let [one, both] = [[0, 1], [1, 0]].map(|pair| {
+            let mut world = JournaledWorld::new(wet);
+            deeds.iter().for_each(|(author, deed)| world.act(*author, deed));
+            match pair[0] == 0 {
+                true => drop(world.roll_back(&by(&[0, 1]), |_, _| {})),
+                false => {
+                    let [first, second] = if is_reversed { [1, 0] } else { [0, 1] };
+                    world.roll_back(&by(&[first]), |_, _| {});
+                    world.roll_back(&by(&[second]), |_, _| {});
+                }
+            }
+            reachable(&world.grid)
+        });
+        prop_assert_eq!(first_difference(&one, &both), None);
     }
 
     #[test]
@@ -321,15 +431,58 @@ fn small_journal() -> (VoxelGrid, Journal) {
     (grid, journal)
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[test]
 fn entries_are_written_as_the_documentation_of_the_format_says() {
     let (_, journal) = small_journal();
-    let hex: String =
-        Journal::encode(journal.entries(..)).iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(hex, GOLDEN);
+    assert_eq!(hex(&Journal::encode(journal.entries(..))), GOLDEN);
 }
 
-const GOLDEN: &str = "017484eeb491ee68480201808292c906036164610101010102020204797777770300800701bc8292c906033a3a3101000000\
+const GOLDEN: &str = "0288215e8e81ebb7870201808292c90603616461000101010102020204797777770300800701bc8292c906033a3a31\
+    000100000001010101780401884800";
+
+#[test]
+fn a_rollback_is_written_as_the_documentation_of_the_format_says() {
+    let mut journal = Journal::new(1 << 20);
+    let filter = JournalFilter {
+        authors: vec!["bob".to_owned()],
+        since: Some(200),
+        until: None,
+        region: Some(Region::new([-1, 0, 2], [3, 5, 300])),
+        number: Some(9),
+    };
+    let mark = RollbackMark { filter, through: 12, from: Some(9) };
+    journal.number_after(12);
+    let kind = JournalKind::Rollback(mark.into());
+    // Once, though nothing changed.
+    for _ in 0..2 {
+        journal.record_as(kind.clone(), "ada", 7, ChangedCells::default());
+    }
+    let bytes = Journal::encode(journal.entries(..));
+    assert_eq!(hex(&bytes), GOLDEN_ROLLBACK);
+    let entries = Journal::decode(&bytes).expect("our own bytes");
+    assert!(entries.iter().eq(journal.entries(..)));
+}
+
+const GOLDEN_ROLLBACK: &str =
+    "027c888a61d984d8a6010d0703616461031d0c0103626f62c80109090100040405aa0200";
+
+#[test]
+fn entries_of_the_version_before_are_read() {
+    let (_, journal) = small_journal();
+    let bytes = Vec::from_iter(
+        (0..GOLDEN_1.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&GOLDEN_1[at..at + 2], 16).expect("two digits")),
+    );
+    let entries = Journal::decode(&bytes).expect("bytes of version 1");
+    assert!(entries.iter().eq(journal.entries(..)));
+}
+
+const GOLDEN_1: &str = "017484eeb491ee68480201808292c906036164610101010102020204797777770300800701bc8292c906033a3a3101000000\
     01010101780401884800";
 
 #[test]

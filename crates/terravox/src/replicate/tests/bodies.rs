@@ -3,7 +3,7 @@
 use super::simulation::{Random, Simulation};
 use crate::bodies::{BodyPose, LooseBody, LooseCutter, LooseOptions};
 use crate::edit::EditOp;
-use crate::replicate::{GuestEvent, LinkKind, LinkOptions, SharedBody, SharedBodyKind};
+use crate::replicate::{Guest, GuestEvent, LinkKind, LinkOptions, SharedBody, SharedBodyKind};
 use crate::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
 use std::collections::BTreeMap;
 
@@ -158,6 +158,52 @@ fn a_resting_world_of_bodies_costs_nothing_to_send() {
     let bytes = game.players[0].down.bytes();
     (0..50).for_each(|_| game.step());
     assert_eq!(game.players[0].down.bytes(), bytes);
+}
+
+/// Steps until a guest over a slow link has all of a world, and then until its edit is confirmed, while
+/// a game adds, changes, moves and removes bodies of so many bytes in each step.
+fn steps_beside_churn(bodies_per_step: usize, bytes: usize) -> [u32; 2] {
+    let mut game = Simulation::new(false, 3);
+    let link = LinkOptions { delay_us: 20_000, bytes_per_s: 40_000, ..LinkOptions::default() };
+    game.join(LinkKind::Datagrams, link, [0.0, 10.0, 0.0], 1);
+    let mut numbers = std::collections::VecDeque::new();
+    let mut until = |game: &mut Simulation, is_done: fn(&Guest) -> bool| {
+        for step in 0..20_000 {
+            if step > 0 && is_done(&game.players[0].guest) {
+                return step;
+            }
+            for _ in 0..bodies_per_step {
+                let body = SharedBody { bytes: vec![7; bytes].into(), ..crate_at([1.0, 9.0, 2.0]) };
+                numbers.push_back(game.host.add_body(body));
+            }
+            for (at, &number) in (0..).zip(&numbers) {
+                game.host.move_body(number, &pose_at([2.0, 9.0 + f64::from(step % 7 + at), 2.0]));
+                game.host.change_body(number, &vec![step as u8; bytes]);
+            }
+            while numbers.len() > 200 {
+                game.host.remove_body(numbers.pop_front().expect("more than 200"));
+            }
+            game.step();
+        }
+        panic!("not there after 200 simulated seconds");
+    };
+    let has_all = |guest: &Guest| guest.blocks().count() > 0 && guest.is_complete();
+    let joined = until(&mut game, has_all);
+    let op = EditOp::dig_ball([0.0, 0.0, 0.0], 4.0);
+    game.players[0].guest.edit(&op).expect("it has started");
+    [joined, until(&mut game, |guest| guest.pending_edits() == 0)]
+}
+
+#[test]
+fn bodies_that_come_and_go_leave_a_slow_guest_half_of_its_link_slow() {
+    let alone = steps_beside_churn(0, 0);
+    // A new link takes 48 KiB before it knows how slow it is, and bodies save up 12 KiB: 154 steps.
+    let window = 160;
+    for bytes in [0, 1000] {
+        let beside = steps_beside_churn(40, bytes);
+        assert!(beside[0] < 2 * alone[0] + window, "{bytes}: {beside:?}, alone {alone:?}");
+        assert!(beside[1] < 150, "{bytes}: {beside:?}, alone {alone:?}");
+    }
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Peers that break the rules: it costs them their link, and no other guest a tick.
 
-use super::simulation::{Random, Simulation, TICK_US, hills};
+use super::simulation::{Random, Simulation, TICK_US, hills, random_op};
+use crate::bodies::BodyPose;
 use crate::edit::{Clip, EditOp, PasteOp, PastePose};
-use crate::replicate::message::{PROTOCOL_VERSION, ToHost};
+use crate::replicate::message::{BodyMessage, PROTOCOL_VERSION, ToGuest, ToHost, Under, WorldInfo};
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
-use crate::replicate::{Guest, HostEvent, LinkKind, LinkOptions};
+use crate::replicate::pose_wire::WirePose;
+use crate::replicate::{
+    Guest, GuestEvent, HostEvent, Interest, LinkKind, LinkOptions, SharedBodyKind,
+};
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
 
@@ -300,4 +304,103 @@ fn costly_operations_wait_for_later_ticks_and_cheap_ones_of_others_go_first() {
     let applied =
         game.edited.len() + game.players.iter().map(|p| p.refused as usize).sum::<usize>();
     assert_eq!(applied, 16);
+}
+
+/// A message of a host that makes things up, mostly about blocks that a guest near the origin wants.
+fn forged(random: &mut Random) -> (usize, ToGuest) {
+    let mip = random.below(6) as u8;
+    let near = |random: &mut Random| random.below(6) as i32 - 3;
+    let mut block = MipBlock::new(mip, [near(random), near(random), near(random)]);
+    if random.below(20) == 0 {
+        block = MipBlock::new(12, [1 << 13, -5, 0]);
+    }
+    let mut bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
+    let after = if random.below(8) == 0 { random.next() } else { 0 };
+    let number = random.below(12);
+    let min = block.cells().min;
+    let size = [0; 3].map(|_| 1 + random.below(32) as i32);
+    let region = Region { min, max: min + size.into() };
+    let blocks = vec![block; random.below(300) as usize];
+    let pose = BodyPose { position_voxels: [1.0, 2.0, 3.0], rotation: [0.0, 0.0, 0.0, 1.0] };
+    let pose = WirePose::of(&pose).expect("it is valid");
+    let op = random_op(random, [0.0; 3]);
+    let cells = |under, code| ToGuest::Cells { after, block, under, region, code };
+    match random.below(12) {
+        0 => (EDITS, ToGuest::Op { author: 9, op, digest: random.next() as u32 }),
+        1 => (EDITS, ToGuest::Refuse { number, reason: "no\nno".into() }),
+        2 => (BULK, ToGuest::Done { after, number, has_changed: true }),
+        3 => (BULK, cells(Under::Held, vec![0b01, 0])),
+        4 => (BULK, cells(Under::Made { marker: bytes.len() as u8 }, vec![0b01, 0])),
+        5..8 => {
+            let (under, region) = (Under::Refined { check: 7 }, block.cells());
+            (BULK, ToGuest::Cells { after, block, under, region, code: bytes })
+        }
+        8 => (BULK, ToGuest::Ground { after, blocks }),
+        9 => (BULK, ToGuest::Unchanged { after, blocks }),
+        10 => {
+            bytes.resize(random.below(60_000) as usize, 7);
+            let (number, kind) = (random.next(), SharedBodyKind::Loose);
+            (BULK, ToGuest::Body(BodyMessage { after, number, kind, pose, bytes: bytes.into() }))
+        }
+        _ => (EDITS, ToGuest::Poses(vec![(random.next(), pose); 40])),
+    }
+}
+
+/// What a guest takes of a host that makes things up. Returns whether it gave the link up, and its memory.
+fn play_forged(seed: u64) -> (bool, usize) {
+    let mut random = Random(seed);
+    let (mut pipe, mut guest) =
+        (Pipe::new(LinkKind::Reliable), Guest::new(LinkKind::Reliable, b""));
+    let (materials, mut unit, mut most) = (MaterialTable::default(), Vec::new(), 0);
+    let info = WorldInfo { author: 3, max_mip: 4, voxel_size_m: 1.0, ..WorldInfo::default() };
+    let info = WorldInfo { materials: materials.clone(), ..info };
+    let mut next = Some((EDITS, ToGuest::Welcome(Box::new(info))));
+    for tick in 1..200 {
+        let now = tick * TICK_US;
+        for _ in 0..random.below(12) {
+            let (stream, message) = next.take().unwrap_or_else(|| forged(&mut random));
+            let mut bytes = Vec::new();
+            message.encode(materials.kinds(), &mut bytes);
+            if pipe.backlog(stream) < 100_000 {
+                pipe.send(stream, &bytes);
+            }
+            if tick < 3 {
+                break;
+            }
+        }
+        while pipe.transmit(now, &mut unit) {
+            if guest.receive(&unit, now).is_err() {
+                return (true, most);
+            }
+        }
+        if guest.update(hills).is_err() {
+            return (true, most);
+        }
+        let _ = guest.edit(&random_op(&mut random, [0.0; 3]));
+        for event in guest.events() {
+            if let GuestEvent::Welcome { .. } = event {
+                guest.start(seed.is_multiple_of(2));
+            }
+        }
+        let interest = Interest { view_voxels: 150.0, ..Interest::default() };
+        guest.watch(&[[0.0; 3]], &interest);
+        while guest.transmit(now, &mut unit) {
+            // It may say more than this side allows, which does not read it all.
+            let _ = pipe.arrive(&unit, now);
+            for stream in [EDITS, BULK] {
+                while let Ok(Some(_)) = pipe.receive(stream) {}
+            }
+        }
+        most = most.max(guest.memory());
+    }
+    (false, most)
+}
+
+#[test]
+fn a_host_that_makes_things_up_costs_a_guest_its_link_or_bounded_memory_slow() {
+    let outcomes = Vec::from_iter((0..40).map(play_forged));
+    let most = outcomes.iter().map(|outcome| outcome.1).max();
+    assert!(most < Some(64 << 20), "{most:?} bytes");
+    let given_up = outcomes.iter().filter(|outcome| outcome.0).count();
+    assert!(given_up > 0, "some of it breaks the protocol");
 }

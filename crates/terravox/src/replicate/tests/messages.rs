@@ -5,8 +5,9 @@ use crate::bodies::BodyPose;
 use crate::edit::{
     Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,
 };
+use crate::replicate::GeneratorId;
 use crate::replicate::SharedBodyKind;
-use crate::replicate::message::{BodyMessage, GeneratorId, ToGuest, ToHost, Under, WorldInfo};
+use crate::replicate::message::{BodyMessage, ToGuest, ToHost, Under, WorldInfo};
 use crate::replicate::op_wire::{put_op, rounded_op};
 use crate::replicate::pose_wire::WirePose;
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
@@ -105,10 +106,18 @@ fn to_guest() -> Vec<ToGuest> {
         ToGuest::Refuse { number: 2, reason: String::new() },
         ToGuest::Cells { after: 3, block, under: Under::Held, region, code: vec![2, 3] },
         ToGuest::Cells { after: 0, block, under: Under::Made { marker: 9 }, region, code: vec![] },
+        ToGuest::Cells {
+            after: 0,
+            block,
+            under: Under::Refined { check: 513 },
+            region,
+            code: vec![7],
+        },
         ToGuest::Ground { after: u64::MAX, blocks: blocks.clone() },
         ToGuest::Unchanged { after: 1, blocks },
         ToGuest::BodyGone { after: 2, number: u64::MAX },
         ToGuest::Poses(vec![(1, pose()), (300, pose())]),
+        ToGuest::Saved { number: 1 << 20 },
     ];
     messages.extend(bodies());
     messages.extend(ops().into_iter().map(|op| ToGuest::Op { author: 4, op, digest: 77 }));

@@ -1,0 +1,152 @@
+//! What people may still do. Guests of one person, such as the connections of one token, share a budget:
+//! a second connection gives no more.
+
+use super::options::HostOptions;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+const SECOND_US: i64 = 1_000_000;
+
+/// Something that a person may do so often a second; twice as often at once.
+struct TokenBucket {
+    /// What is left, times a second in microseconds; less than 0: a debt.
+    left: i64,
+    most: i64,
+}
+
+impl TokenBucket {
+    fn new(per_s: u64) -> TokenBucket {
+        let per_s = i64::try_from(per_s).unwrap_or(i64::MAX);
+        let most = per_s.saturating_mul(2 * SECOND_US);
+        TokenBucket { left: most, most }
+    }
+
+    fn pass(&mut self, elapsed_us: u64) {
+        let elapsed = i64::try_from(elapsed_us).unwrap_or(i64::MAX);
+        let earned = elapsed.saturating_mul(self.most / (2 * SECOND_US));
+        self.left = self.left.saturating_add(earned).min(self.most);
+    }
+
+    fn has(&self, amount: u64) -> bool {
+        let amount = i64::try_from(amount).unwrap_or(i64::MAX);
+        amount.saturating_mul(SECOND_US) <= self.left
+    }
+
+    /// What was spent and is not earned again.
+    fn spent(&self) -> i64 {
+        self.most.saturating_sub(self.left)
+    }
+
+    /// Spends an amount, also if that is more than there is.
+    fn spend(&mut self, amount: u64) {
+        let amount = i64::try_from(amount).unwrap_or(i64::MAX);
+        self.left = self.left.saturating_sub(amount.saturating_mul(SECOND_US));
+    }
+}
+
+/// Whose budget a guest spends.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Person {
+    /// The guest's own.
+    Guest(u64),
+    /// That of all guests whom the game admits under this name.
+    Named(Arc<str>),
+}
+
+/// What a person may still do.
+pub(super) struct PersonBudget {
+    operations: TokenBucket,
+    work: TokenBucket,
+}
+
+impl PersonBudget {
+    fn new(options: &HostOptions) -> PersonBudget {
+        PersonBudget {
+            operations: TokenBucket::new(options.edits_per_s.into()),
+            work: TokenBucket::new(options.edit_work_per_s),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.operations.spent() <= 0 && self.work.spent() <= 0
+    }
+
+    /// Counts an operation; false if there were too many.
+    pub fn spend_operation(&mut self) -> bool {
+        let has_left = self.operations.has(1);
+        if has_left {
+            self.operations.spend(1);
+        }
+        has_left
+    }
+
+    /// Spends work on an operation, or returns why that is too much for now.
+    pub fn spend_work(&mut self, units: u64) -> Result<(), String> {
+        if !self.work.has(units) {
+            return Err("the operations take too much work: wait, or do less at once".to_owned());
+        }
+        self.work.spend(units);
+        Ok(())
+    }
+
+    /// Spends work that was done.
+    pub fn owe_work(&mut self, units: u64) {
+        self.work.spend(units);
+    }
+}
+
+/// The budgets of all persons that spent something lately.
+#[derive(Default)]
+pub(super) struct Persons {
+    budgets: FxHashMap<Person, PersonBudget>,
+    now_us: u64,
+}
+
+impl Persons {
+    /// Lets time pass.
+    pub fn pass(&mut self, now_us: u64) {
+        let elapsed = now_us.saturating_sub(self.now_us);
+        self.now_us = self.now_us.max(now_us);
+        self.budgets.retain(|_, budget| {
+            budget.operations.pass(elapsed);
+            budget.work.pass(elapsed);
+            !budget.is_full()
+        });
+    }
+
+    /// The budget of a person.
+    pub fn budget(&mut self, person: &Person, options: &HostOptions) -> &mut PersonBudget {
+        self.budgets.entry(person.clone()).or_insert_with(|| PersonBudget::new(options))
+    }
+
+    /// How much work a person has spent lately; guests of others with less go first.
+    pub fn spent_work(&self, person: &Person) -> i64 {
+        self.budgets.get(person).map_or(0, |budget| budget.work.spent())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_of_one_person_share_what_it_may_do_and_leaving_gives_nothing_back() {
+        let options = HostOptions { edits_per_s: 3, edit_work_per_s: 50, ..HostOptions::default() };
+        let mut persons = Persons::default();
+        let [ada, bob] = ["ada", "bob"].map(|name| Person::Named(name.into()));
+        persons.pass(1000);
+        assert!((0..6).all(|_| persons.budget(&ada, &options).spend_operation()));
+        assert!(!persons.budget(&ada, &options).spend_operation());
+        assert!(persons.budget(&bob, &options).spend_operation());
+        assert!(persons.budget(&Person::Guest(7), &options).spend_work(100).is_ok());
+        assert!(persons.budget(&Person::Guest(7), &options).spend_work(1).is_err());
+        assert!(persons.spent_work(&Person::Guest(7)) > persons.spent_work(&ada));
+        // A third of a second later.
+        persons.pass(1000 + 334_000);
+        assert!(persons.budget(&ada, &options).spend_operation());
+        assert!(!persons.budget(&ada, &options).spend_operation());
+        // Nothing is kept of persons that have spent nothing lately.
+        persons.pass(10_000_000);
+        assert!(persons.budgets.is_empty());
+    }
+}
