@@ -20,7 +20,7 @@ const round = (value, digits = 1) => Number(value.toFixed(digits));
 const percentile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))];
 const put = (id, value, note) => console.log(JSON.stringify({ id, value, note }));
 
-async function visit(path, options) {
+async function visit(path, options = {}) {
   const one = await Visit.prepare({ settings: SETTINGS, viewport: WINDOW, ...options });
   await one.begin(path, options);
   return one;
