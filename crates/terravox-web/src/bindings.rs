@@ -30,7 +30,7 @@ pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
 }
 
-/// Makes a world of a file: a world, a Roblox place or a heightmap; says why if it is none.
+/// Makes a world of a file: a world, a Roblox place or a heightmap; or says why it cannot.
 #[wasm_bindgen]
 pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<Imported, JsError> {
     crate::import_world(name, bytes).map(Imported).map_err(|e| JsError::new(&e))

@@ -290,7 +290,7 @@ void main() {
   vec3 d = fromEye / far;
   vec2 at = vPosition.xz;
   vec2 wave = texture(textures, vec3(at / 11.0 + seconds * vec2(0.021, 0.013), 1.0)).gb
-    + texture(textures, vec3(at / 29.0 - seconds * vec2(0.011, 0.017), 3.0)).gb - 1.0;
+    + texture(textures, vec3(at.yx / 29.0 - seconds * vec2(0.011, 0.017), 1.0)).gb - 1.0;
   float calm = 1.0 / (1.0 + far * 0.012);
   // Where levels of detail meet, normals of calm water lean a little, and would glint as lines.
   vec3 level = mix(vNormal, vec3(0.0, 1.0, 0.0), smoothstep(0.6, 0.9, vNormal.y));

@@ -205,11 +205,12 @@ export class View {
     this.sunlight.position.copy(SUN);
     this.sunlight.color.setRGB(x, y, z);
     // In units of three.js a white surface that faces a light of intensity π is white.
-    this.sunlight.intensity = 0.5 * Math.PI;
+    this.sunlight.intensity = 0.35 * Math.PI;
     const ambient = vector("ambient");
-    this.skylight.color.setRGB(ambient.x, ambient.y, ambient.z);
+    // These shaders write what is shown, without the curve of the others.
+    this.skylight.color.setRGB(ambient.x ** 0.45, ambient.y ** 0.45, ambient.z ** 0.45);
     this.skylight.groundColor.copy(this.skylight.color).multiplyScalar(0.5);
-    this.skylight.intensity = 1.1 * Math.PI;
+    this.skylight.intensity = 0.8 * Math.PI;
     this.debris.setLight(0.15 + 0.85 * day);
   }
 

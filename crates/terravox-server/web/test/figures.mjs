@@ -14,13 +14,13 @@ const [parts, minutes] = [process.argv[2].split(","), Number(process.argv[3])];
 const SETTINGS = { view: 2000, scale: 1, shadows: true };
 const WINDOW = { width: 960, height: 540 };
 /** Visits until the first picture, metres per second and seconds of flight, and digs. */
-const [VISITS, SPEED, FLIGHT_S, DIGS] = [5, 30, 30, 60];
+const [VISITS, SPEED, FLIGHT_S, DIGS] = [5, 30, 30, 24];
 
 const round = (value, digits = 1) => Number(value.toFixed(digits));
 const percentile = (values, share) => values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))];
 const put = (id, value, note) => console.log(JSON.stringify({ id, value, note }));
 
-async function visit(path, options) {
+async function visit(path, options = {}) {
   const one = await Visit.prepare({ settings: SETTINGS, viewport: WINDOW, ...options });
   await one.begin(path, options);
   return one;

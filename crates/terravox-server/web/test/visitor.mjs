@@ -144,17 +144,23 @@ export class Visit {
     return this.get((op) => terravox.tell({ type: "edit", op, at: performance.now() }), op);
   }
 
-  /** Uses the tool by a click in the middle; returns how many strokes that were. */
-  async useTool() {
+  /** Uses the tool by a click in the middle; returns how many messages of a type to the worker that made. */
+  async useClick(type) {
     const { width, height } = this.page.viewportSize();
-    const strokes = () => this.get(() => seen.posts.edit ?? 0);
-    const before = await strokes();
+    const count = () => this.get((type) => seen.posts[type] ?? 0, type);
+    const before = await count();
     await this.page.mouse.move(width / 2, height / 2);
     await this.page.mouse.down();
-    await this.until("the tool is used", (count) => seen.posts.edit > count, before);
+    await this.until("the tool is used", ([type, count]) => seen.posts[type] > count, [type, before]);
     await this.page.mouse.up();
+    return (await count()) - before;
+  }
+
+  /** Uses a tool that edits; returns how many strokes that were. */
+  async useTool() {
+    const strokes = await this.useClick("edit");
     await this.until("the server has decided", () => seen.frame.stats.pending === 0);
-    return (await strokes()) - before;
+    return strokes;
   }
 
   status() {

@@ -9,6 +9,7 @@ export function watch() {
     news: [],
     lost: [],
     figures: [],
+    bodies: 0,
     /** Messages to the worker, by type; objects of the graphics card that are alive, by kind. */
     posts: {},
     gpu: {},
@@ -21,6 +22,7 @@ export function watch() {
     if (data.type === "lost") seen.lost.push(data.text);
     if (data.type === "figure") seen.figures.push(data.name);
     if (data.type !== "frame") return;
+    seen.bodies = data.bodies.length / 9;
     const { eye, onGround, inWater, aim, stats } = data;
     seen.count++;
     seen.frame = { eye, onGround, inWater, aim, stats };
