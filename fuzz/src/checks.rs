@@ -183,7 +183,7 @@ fn put_png_chunk(file: &mut Vec<u8>, name: &[u8; 4], payload: &[u8]) {
     file.extend(name);
     file.extend(payload);
     let crc = !file[start..].iter().fold(u32::MAX, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| crc >> 1 ^ 0xEDB8_8320 * (crc & 1))
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1)))
     });
     file.extend(crc.to_be_bytes());
 }

@@ -117,7 +117,7 @@ async fn link_to(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     check_origin(&headers, gate.access.is_open())?;
-    // Before the upgrade: a browser that is refused it asks again without one, to learn why.
+    // Before the upgrade: browsers hide why an upgrade was refused, so the page asks again without one.
     let world = world(&gate, name)?;
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,

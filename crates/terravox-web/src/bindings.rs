@@ -1,5 +1,5 @@
-//! What JavaScript sees: one class for a world, one for what changed of its meshes. Lengths are metres,
-//! times milliseconds, numbers of bodies fit a double.
+//! What JavaScript sees: classes for a world, for changes of its meshes and for an imported file.
+//! Lengths are metres, times milliseconds; ids of bodies are exact in a double.
 
 use crate::opfs::SyncAccessHandle;
 use crate::{News, Player, Steering, World, WorldOptions};
@@ -30,7 +30,7 @@ pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
 }
 
-/// Makes a world of a file: a world, a Roblox place or a heightmap; or says why it cannot.
+/// Makes a world of a .tvx file, a Roblox place or a heightmap; the error says why it cannot.
 #[wasm_bindgen]
 pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<Imported, JsError> {
     crate::import_world(name, bytes).map(Imported).map_err(|e| JsError::new(&e))

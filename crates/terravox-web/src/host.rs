@@ -9,6 +9,10 @@ use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::{BadPart, Disk, Generator, MemoryDisk, Store, StoreError, WorldInfo};
 
+/// Memory that the cells of a complete world may take: its file can claim a thousand times its size, and
+/// WebAssembly has 4 GiB at most.
+const MAX_OWN_WORLD_BYTES: u64 = 1 << 30;
+
 /// Undo history of the one guest.
 const HISTORY_BYTES: usize = 32 << 20;
 
@@ -33,7 +37,9 @@ impl OwnHost {
     /// Serves the world on a disk to one guest; on an empty disk, makes a world of hills.
     ///
     /// # Errors
-    /// If it is no world, grows from a generator other than [`Hills`], or a part of it is damaged.
+    /// If it is not a world, or grows from a generator other than [`Hills`]; for a complete world, if any
+    /// part is damaged, or it takes more than 1 GiB of memory. Damaged chunks of a world
+    /// that grows are found when they are read.
     pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
         let store = open_or_create(disk.clone(), name, seed)?;
         let info = store.info();
@@ -54,7 +60,7 @@ impl OwnHost {
                 VoxelGrid::new(GridOptions { unlisted, materials })
             }
             false => {
-                let loaded = store.load()?;
+                let loaded = store.load_with(MAX_OWN_WORLD_BYTES, |_, _| {})?;
                 if let Some(BadPart { part, what }) = loaded.bad.into_iter().next() {
                     return Err(StoreError::Damaged { path: name.into(), part, what });
                 }

@@ -1,11 +1,12 @@
-//! Files that become worlds of one's own: worlds, Roblox places and heightmaps. What they may cost is
-//! the budget of `terravox-io`, which grows with their length.
+//! Files that become worlds of one's own: worlds, Roblox places and heightmaps. Places and heightmaps
+//! spend from the import budget of `terravox-io`, which grows with their length; a complete `.tvx` file
+//! may take what [`OwnHost::open`] allows.
 
 use crate::host::OwnHost;
 use std::sync::Arc;
 use terravox::voxel::{GridOptions, Snapshot, VoxelGrid, VoxelPos};
 use terravox_io::ImportBudget;
-use terravox_io::heightmap::{self, ColourPolicy, HeightmapOptions};
+use terravox_io::heightmap::{self, ColourPolicy, HeightmapError, HeightmapOptions};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
 use terravox_store::{MemoryDisk, Store, WorldInfo};
 
@@ -20,7 +21,7 @@ const START_HEIGHT_M: f64 = 25.0;
 pub struct ImportedWorld {
     /// The bytes of a `.tvx` file, which [`World::stored`](crate::World::stored) opens.
     pub bytes: Vec<u8>,
-    /// A point above the middle of its ground, metres; `None` for what was a world before.
+    /// A point above ground or water in its middle, metres; `None` for what was a world before.
     pub start_m: Option<[f64; 3]>,
     /// Notes for the user, a line each.
     pub notes: Vec<String>,
@@ -30,7 +31,8 @@ pub struct ImportedWorld {
 /// opens, a Roblox place or model, or a heightmap in shades of grey (PNG; a sample is a metre wide, and the
 /// land an eighth of its width high).
 ///
-/// Memory is bounded by the file's length, as in [`ImportLimits::for_input`](terravox_io::ImportLimits).
+/// Places and heightmaps take memory by the file's length, as in
+/// [`ImportLimits::for_input`](terravox_io::ImportLimits). A complete world is loaded whole.
 ///
 /// # Errors
 /// What is the matter with the file; the text begins with `name`.
@@ -66,7 +68,7 @@ fn import_heightmap(
     budget: &mut ImportBudget,
 ) -> Result<ImportedWorld, String> {
     let heights = heightmap::read_png(bytes, ColourPolicy::Refuse, budget);
-    let heights = heights.map_err(|error| error.to_string())?;
+    let heights = heights.map_err(explained)?;
     let height_voxels = HeightmapOptions::natural_height_voxels(&heights, 1.0);
     let [low, high] = heights.range().map(|share| f64::from(share) * height_voxels);
     let options = HeightmapOptions {
@@ -75,10 +77,25 @@ fn import_heightmap(
         ..HeightmapOptions::default()
     };
     let mut grid = VoxelGrid::new(GridOptions::default());
-    heightmap::import(&heights, &options, budget, &mut grid, |_, _| {})
-        .map_err(|error| error.to_string())?;
+    heightmap::import(&heights, &options, budget, &mut grid, |_, _| {}).map_err(explained)?;
     let info = WorldInfo { materials: grid.materials().clone(), ..WorldInfo::default() };
     stored(name, &grid, &info, None, Vec::new())
+}
+
+/// An error of a heightmap as a visitor can act on it: limits cannot be raised here.
+fn explained(error: HeightmapError) -> String {
+    let is_too_large = matches!(
+        error,
+        HeightmapError::TooWide { .. }
+            | HeightmapError::TooLarge { .. }
+            | HeightmapError::TooManyChunks { .. }
+            | HeightmapError::OverBudget(_)
+    );
+    match is_too_large {
+        true => "the heightmap is too large for this page; scale it down, or use terravox import",
+        false => return error.to_string(),
+    }
+    .to_owned()
 }
 
 fn import_place(
@@ -118,12 +135,12 @@ fn stored(
     Ok(ImportedWorld { bytes: disk.to_bytes(), start_m, notes })
 }
 
-/// A point above the ground in the middle of a grid.
+/// A point above ground or water in the middle of a grid.
 fn start_voxels(grid: &Snapshot, info: &WorldInfo) -> [f64; 3] {
     let bounds = grid.bounds();
     let [x, z] = [(bounds.min.x + bounds.max.x) / 2, (bounds.min.z + bounds.max.z) / 2];
-    let is_ground = |y: &i32| grid.cell(VoxelPos::new(x, *y, z)).is_ok_and(|cell| !cell.is_air());
-    let top = (bounds.min.y..bounds.max.y).rev().find(is_ground).unwrap_or(bounds.max.y);
+    let is_filled = |y: &i32| grid.cell(VoxelPos::new(x, *y, z)).is_ok_and(|cell| !cell.is_air());
+    let top = (bounds.min.y..bounds.max.y).rev().find(is_filled).unwrap_or(bounds.max.y);
     let up = START_HEIGHT_M / info.voxel_size_m;
     [f64::from(x), f64::from(top) + up, f64::from(z)]
 }

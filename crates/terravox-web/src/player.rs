@@ -117,7 +117,7 @@ impl Player {
     /// Moves it for some seconds, at most a quarter. It waits where the ground is not known yet.
     pub fn step(&mut self, terrain: &Terrain, steering: &Steering, seconds: f64) {
         let mut left = seconds.clamp(0.0, LONGEST_S);
-        // What rounding leaves is no step: the ground is only felt by moving.
+        // Ignore what rounding leaves: a step without motion finds no ground.
         while left > 1e-6 {
             let now = left.min(STEP_S);
             left -= now;

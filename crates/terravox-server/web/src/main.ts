@@ -7,13 +7,14 @@ import { loadSettings, saveSettings } from "./settings";
 import { Graph } from "./graph";
 import { TOOLS, centreOf, cubeAround, operationOf, pasteAt } from "./tools";
 import { View } from "./view";
-import { addressOf, download, importFile, leaveNotes, listWorlds, newWorker, takeNotes, textOf } from "./worlds";
+import { addressOf, download, importFile, leaveNotes, listWorlds, newWorker, takeNotes } from "./worlds";
+import { textOf } from "./text";
 
 /** How far the terrain reaches, in view distances: there, haze has hidden all but 3 % of it. */
 const TERRAIN_REACH = 2.5;
 /**
- * Edges of a block within which it is split. In hills with caves that makes 1.5 million triangles, as many as
- * modest graphics cards draw; with more, the budget of triangles would lower it again, by where one has been.
+ * LodOptions.detail: a block is split when the eye is nearer than this many of its edges. Hills with caves then
+ * have 1.5 million triangles, as many as modest graphics cards draw.
  */
 const DETAIL = 1.5;
 /** Strokes a second while the button is held. */
@@ -107,7 +108,7 @@ function goTo(place: number[]) {
   tell({ type: "teleport", feet: lookFrom(place) });
 }
 
-/** Whether a server of worlds answers. Where another one has no such address, `isStatic` is set. */
+/** Whether a terravox server answers; sets `isStatic` if something else serves this site. */
 async function isServed(): Promise<boolean> {
   try {
     const response = await fetch(new URL("healthz", location.href));
@@ -141,7 +142,7 @@ function received(message: FromWorker) {
       joined = true;
       [materials, voxel, origin] = [message.materials, message.voxel, message.origin];
       view.setMaterials(materials, message.ranges, voxel);
-      // Numbers of an earlier link mean others now.
+      // Body numbers of an earlier link are invalid now.
       view.moveBodies(new Float64Array(), voxel, origin);
       showPalette();
       return status("");
@@ -404,6 +405,7 @@ async function dropped(event: DragEvent) {
   say(`Opening ${file.name} …`);
   try {
     const { name, start, notes } = await importFile(file);
+    if (hasServer) notes.forEach((note) => say(note));
     if (hasServer) return say(`“${name}” is kept in this browser: open it from the menu (?).`);
     leaveNotes(notes);
     location.href = addressOf(name, start);

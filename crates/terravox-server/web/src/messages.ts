@@ -106,7 +106,7 @@ export type FromWorker =
     }
   /** The answer to a frame while there is no world. */
   | { type: "wait" }
-  /** `edits`: when those were clicked that it shows. */
+  /** `edits`: click times of the edits that it shows. */
   | { type: "swap"; removed: string[]; added: MeshData[]; edits: number[] }
   | { type: "piece"; body: number; meshes: MeshData[] }
   | { type: "figure"; body: number; name: string }

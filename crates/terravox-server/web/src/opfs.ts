@@ -1,5 +1,7 @@
 // Worlds of one's own: files of this browser (the origin private file system).
 
+import { textOf } from "./text";
+
 /** A file that is open for this worker alone; the types of TypeScript do not have it for workers yet. */
 export type SyncHandle = {
   write(bytes: Uint8Array, options: { at: number }): number;
@@ -48,7 +50,7 @@ function explained(error: unknown, name: string): Error {
     TypeError: `“${name}” cannot be the name of a file: give another one`,
     QuotaExceededError: "the disk is full, or the browser gives this page no more of it: free some space",
   };
-  return new Error(known[kind] ?? `“${name}”: ${error instanceof Error ? error.message : String(error)}`);
+  return new Error(known[kind] ?? `“${name}”: ${textOf(error)}`);
 }
 
 /**
@@ -81,7 +83,10 @@ export async function keepFile(name: string, bytes: Uint8Array): Promise<string>
     const exists = await kept.getFileHandle(free).then(() => true, () => false);
     if (exists) continue;
     const handle = await openFile(free, true);
-    if (!handle) throw new Error("this browser refuses a new file");
+    if (!handle) {
+      await kept.removeEntry(free).catch(() => {});
+      throw new Error("this browser refuses a new file");
+    }
     try {
       if (handle.write(bytes, { at: 0 }) !== bytes.length) throw new Error("the disk is full: free some space");
       handle.flush();

@@ -2,17 +2,18 @@
 
 import init, { WebWorld, import_world, type Mesh, type Swap } from "./wasm/terravox.js";
 import { keepFile, openFile, type SyncHandle } from "./opfs";
+import { textOf } from "./text";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
 
 /** Milliseconds of work between two looks at messages. */
 const SLICE = 8;
 /** Milliseconds between two looks when there is nothing to do. */
 const REST = 10;
-/** Milliseconds until a lost link is tried again, and the most. */
+/** Milliseconds before a lost link is tried again: at first, and at most. */
 const RETRY = [500, 8000] as const;
 /** How far the player can reach, metres. */
 const REACH = 60;
-/** Milliseconds after which an edit is awaited no more: it changed nothing that is shown. */
+/** An edit without a mesh change after this many milliseconds is no longer awaited. */
 const AWAITED = 5000;
 /** Milliseconds from an edit of a world of one's own until it is written. */
 const SAVE_AFTER = 300;
@@ -21,8 +22,7 @@ const COLLISION_REACH = 14;
 
 /** The WebSocket close code of a refusal, and the reasons after which it is tried again. */
 const REFUSED_CODE = 1008;
-const ENDS = "the server ends";
-const MAY_RETURN = [ENDS, "nothing that was sent was taken in time"];
+const MAY_RETURN = ["the server ends", "nothing that was sent was taken in time"];
 
 let world: WebWorld | null = null;
 let memory: WebAssembly.Memory;
@@ -76,7 +76,7 @@ function meshesOf(swap: Swap, transfer: Transferable[]): MeshData[] {
   return meshes;
 }
 
-/** Ends the world: what was done stays on the server. */
+/** Ends the world. Edits that a server or the file already has stay; others are lost. */
 function end(text: string) {
   isOver = true;
   link?.close();
@@ -139,10 +139,6 @@ async function closed(socket: WebSocket, event: CloseEvent) {
     connect();
   }, retry);
   retry = Math.min(2 * retry, RETRY[1]);
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function exchange(now: number) {

@@ -1,6 +1,7 @@
 // Worlds that this browser keeps: a list with what can be done with each, and files that become one.
 
 import type { FromWorker, ToWorker } from "./messages";
+import { textOf } from "./text";
 import { keptFile, keptWorlds, removeFile } from "./opfs";
 
 /** Largest file that is opened, MiB. */
@@ -22,14 +23,28 @@ export function download(name: string, bytes: Blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-export function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** The address of a kept world; `start` is where a visit begins, metres. */
 export function addressOf(name: string, start: number[] = []): string {
   const place = start.length === 3 ? `#${start.map((v) => v.toFixed(1)).join(",")},0,-20` : "";
   return `${location.pathname}?file=${encodeURIComponent(name)}${place}`;
+}
+
+/** Remembers where visits of a kept world begin, metres; without a point, forgets it. */
+function setStart(name: string, start: number[]) {
+  try {
+    if (start.length === 3) localStorage.setItem(`start ${name}`, JSON.stringify(start));
+    else localStorage.removeItem(`start ${name}`);
+  } catch {
+    // Without storage, visits begin in the middle.
+  }
+}
+
+function startOf(name: string): number[] {
+  try {
+    return JSON.parse(localStorage.getItem(`start ${name}`) ?? "[]") as number[];
+  } catch {
+    return [];
+  }
 }
 
 /** Makes a kept world of a file; in a thread of its own, whose memory is freed afterwards. */
@@ -42,7 +57,10 @@ export async function importFile(file: File): Promise<Extract<FromWorker, { type
     return await new Promise((resolve, reject) => {
       worker.onerror = (event) => reject(new Error(event.message || "the file cannot be read"));
       worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
-        if (data.type === "opened") resolve(data);
+        if (data.type === "opened") {
+          setStart(data.name, data.start);
+          resolve(data);
+        }
         if (data.type === "lost") reject(new Error(data.text));
       };
       worker.postMessage({ type: "open", name: file.name, bytes } satisfies ToWorker, [bytes.buffer]);
@@ -84,7 +102,7 @@ function button(text: string, act: () => void): HTMLButtonElement {
 function removal(name: string, removed: () => void, say: (text: string) => void): HTMLButtonElement {
   const made = button("Delete", () => {
     made.textContent = "Delete for good?";
-    made.onclick = () => void removeFile(name).then(removed, (error) => say(textOf(error)));
+    made.onclick = () => void removeFile(name).then(() => (setStart(name, []), removed()), (error) => say(textOf(error)));
   });
   return made;
 }
@@ -101,7 +119,7 @@ export async function listWorlds(panel: HTMLElement, open: string | null, say: (
     const save = () => void keptFile(name).then((file) => download(name, file), (error) => say(textOf(error)));
     if (name === open) line.append("shown here");
     else line.append(
-      button("Open", () => (location.href = addressOf(name))),
+      button("Open", () => (location.href = addressOf(name, startOf(name)))),
       button("Download", save),
       removal(name, again, say),
     );

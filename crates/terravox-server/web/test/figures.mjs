@@ -3,7 +3,7 @@
 //
 //   node figures.mjs PARTS MINUTES      parts: size, picture, flight, edits, growth, with commas between
 //
-// What is drawn is drawn by the processor; where a figure is about this page and not about that, nothing is.
+// WebGL runs on the CPU here; figures about scripts skip drawing.
 
 import { flyRound, heapOfWorker, holdings } from "./growth.mjs";
 import { Visit, endShared } from "./visitor.mjs";
