@@ -134,6 +134,10 @@ impl CoarseSample {
     }
 }
 
+/// Nodes and segments that a cell looks at for each level of the tree of a path that leads
+/// somewhere: with this, one that does costs what it was measured to.
+const VISITS_PER_LEVEL: f64 = 8.0;
+
 /// What is summed over the samples, in cells.
 #[derive(Default)]
 struct SampleSums {
@@ -142,6 +146,8 @@ struct SampleSums {
     changed: f64,
     surface: f64,
     liquid: f64,
+    /// Nodes and segments of a path that cells of the band look at.
+    path_visits: f64,
     /// The box about all samples that change.
     written: Region,
     /// Chunks that are neither passed over nor replaced, the cells of them that are read, and
@@ -389,7 +395,10 @@ impl<'a> BrushEstimate<'a> {
             sums.inside += cells;
             if covered > 0.0 && covered < 1.0 {
                 let thick = 2.0 + self.op.falloff;
-                sums.band += sample.cells() * (thick / sample.edge()).min(1.0);
+                let band = sample.cells() * (thick / sample.edge()).min(1.0);
+                sums.band += band;
+                let visits = self.stamp.as_ref().and_then(|s| s.path_visits(sample.centre()));
+                sums.path_visits += band * f64::from(visits.unwrap_or_default());
             }
             sums.changed += changed;
             sums.surface += accepted * sample.surface();
@@ -439,8 +448,11 @@ impl<'a> BrushEstimate<'a> {
             Brush::Cylinder { .. } => work.add(EditWork::CylinderCells, cells),
             Brush::Wedge { .. } => work.add(EditWork::WedgeCells, cells),
             Brush::Path { points, .. } => {
-                let levels = f64::from(points.len().ilog2() + 1);
-                work.add(EditWork::PathPoints, points.len() as f64 * levels);
+                // As many as a path takes that leads somewhere, or more for one that stays in a place.
+                let usual = f64::from(points.len().ilog2() + 1);
+                let visited = sums.path_visits / sums.band.max(1.0);
+                let levels = usual.max(visited / VISITS_PER_LEVEL);
+                work.add(EditWork::PathPoints, points.len() as f64 * usual);
                 work.add(EditWork::PathRows, rows * levels);
                 work.add(EditWork::PathCells, sums.band * levels);
             }

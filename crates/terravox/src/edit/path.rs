@@ -51,7 +51,8 @@ impl PathTree {
         // The first point on its own, for a path without segments.
         let first = [points[0]; 2];
         let mut pieces = vec![PathPiece { ends: first, segment: first }];
-        for segment in segments {
+        // A pen that rests gives the same point many times.
+        for segment in segments.filter(|ends| ends[0] != ends[1]) {
             let count =
                 (PIECES * length(&segment) / average.max(f32::MIN_POSITIVE)).ceil().max(1.0);
             let along = sub(segment[1], segment[0]);
@@ -98,6 +99,20 @@ impl PathTree {
     /// Returns the distance from the nearest segment, or the end of `range` if that is less, or
     /// from any segment that is nearer than its start.
     pub fn distance(&self, p: [f32; 3], range: Range<f32>) -> f32 {
+        self.distance_visiting(p, range, |_| {})
+    }
+
+    /// How many nodes and segments the exact distance from a point takes. Few for a path that leads
+    /// somewhere; all, if all its points lie in one place.
+    pub fn visits(&self, p: [f32; 3]) -> u32 {
+        let mut visits = 0;
+        self.distance_visiting(p, 0.0..f32::MAX.sqrt(), |more| visits += more);
+        visits
+    }
+
+    /// [`PathTree::distance`]; `visit` is told of the nodes and segments that are looked at.
+    #[inline(always)]
+    fn distance_visiting(&self, p: [f32; 3], range: Range<f32>, mut visit: impl FnMut(u32)) -> f32 {
         let mut nearest = range.end * range.end;
         let enough = if range.start > 0.0 { range.start * range.start } else { 0.0 };
         // The tree is balanced: one of 2^31 pieces would be 30 deep.
@@ -112,12 +127,14 @@ impl PathTree {
             }
             match self.nodes[node as usize].pieces {
                 PathNodeKind::Leaf(first, end) => {
+                    visit(end - first);
                     for segment in &self.segments[first as usize..end as usize] {
                         let squared = segment_distance_squared(p, segment);
                         nearest = if squared < nearest { squared } else { nearest };
                     }
                 }
                 PathNodeKind::Halves(upper) => {
+                    visit(2);
                     let halves = [node + 1, upper]
                         .map(|half| (half, self.nodes[half as usize].distance_squared(p)));
                     let [near, far] = match halves[0].1 <= halves[1].1 {

@@ -78,6 +78,17 @@ impl Stamp {
         self.form.depth([0, 1, 2].map(|i| (point[i] - anchor[i]) as f32))
     }
 
+    /// How many nodes and segments of a path are looked at for a point; `None` for other shapes.
+    pub fn path_visits(&self, point: [f64; 3]) -> Option<u32> {
+        let anchor = self.anchor.to_array().map(f64::from);
+        match &self.form {
+            StampShape::Path { tree, .. } => {
+                Some(tree.visits([0, 1, 2].map(|i| (point[i] - anchor[i]) as f32)))
+            }
+            _ => None,
+        }
+    }
+
     /// Offsets the surface of a small shape so that its cells sum up to its volume; its position
     /// relative to the cells makes a difference of a percent.
     fn weigh(&mut self, brush: &Brush) {

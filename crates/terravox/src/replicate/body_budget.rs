@@ -7,6 +7,10 @@ pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 /// Most bytes that may be saved up.
 const MOST: i64 = BULK_BACKLOG as i64 / 2;
 
+/// What is earned besides while nothing waits. Not all at once: a guest that joins waits for answers between
+/// its requests, and bodies would fill the link each time.
+const IDLE: i64 = MOST / 16;
+
 /// What one guest may still be sent of bodies, in bytes.
 #[derive(Default)]
 pub(super) struct BodyBudget {
@@ -17,14 +21,16 @@ pub(super) struct BodyBudget {
 }
 
 impl BodyBudget {
-    /// Earns half of what the link carried since the last call, or all that fits if nothing waits.
+    /// Earns half of what the link carried since the last call; if nothing waits, all of it and a little
+    /// more, and what was spent too much is forgotten.
     pub fn earn(&mut self, carried: u64, is_idle: bool) {
-        let more = carried.saturating_sub(self.carried) / 2;
+        let since = carried.saturating_sub(self.carried);
         self.carried = carried;
         self.left = match is_idle {
-            true => MOST,
-            false => self.left.saturating_add_unsigned(more).min(MOST),
+            true => self.left.saturating_add_unsigned(since).max(0).saturating_add(IDLE),
+            false => self.left.saturating_add_unsigned(since / 2),
         };
+        self.left = self.left.min(MOST);
     }
 
     /// Whether something may be sent.
@@ -45,7 +51,7 @@ mod tests {
     #[test]
     fn bodies_get_half_of_a_link_that_is_never_idle() {
         let (mut budget, mut carried, mut spent) = (BodyBudget::default(), 0, 0);
-        budget.earn(carried, true);
+        (0..20).for_each(|_| budget.earn(carried, true));
         for tick in 0..10_000 {
             carried += 200;
             budget.earn(carried, false);

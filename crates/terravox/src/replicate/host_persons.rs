@@ -13,6 +13,9 @@ const ROUGH_WORK: u64 = 2_000_000;
 /// Work that is charged for each missing chunk.
 const WORK_PER_CHUNK: u64 = 300_000;
 
+/// Work that is charged for the estimate of an operation that is refused: that of the largest paths.
+const ESTIMATE_WORK: u64 = 20_000_000;
+
 impl Host {
     /// As [`Host::admit`], of a person who may have several guests, such as all connections of one token
     /// or one address: they share what [`HostOptions`] allow one guest of operations and work.
@@ -41,7 +44,10 @@ impl Host {
             self.truth.load(world, region).map_err(unavailable)?;
         }
         let cost = self.editor.price(world.grid, op, ROUGH_WORK);
-        let cost = cost.map_err(|error| error.to_string())?;
+        let cost = cost.map_err(|error| {
+            budget.owe_work(ESTIMATE_WORK);
+            error.to_string()
+        })?;
         self.work_left = self.work_left.saturating_sub(loading.saturating_add(cost.work));
         budget.spend_work(cost.work)
     }

@@ -142,3 +142,20 @@ fn a_factor_multiplies_every_limit() {
     let more = EditLimits { max_cells: 8, max_chunks: 12, max_work: u64::MAX };
     assert_eq!(limits.times(4), more);
 }
+
+#[test]
+fn a_path_that_stays_in_one_place_costs_what_its_cells_look_at() {
+    let grid = ground(2, false);
+    let cost = |points: Vec<[f64; 3]>, radius: f64| {
+        let brush = Brush::Path { points, radius };
+        estimate(&grid, &BrushOp::new(brush, Action::Dig).into()).expect("a sound edit").work
+    };
+    let crowded = (0..2000).map(|i| [f64::from(i % 13) * 1e-7, f64::from(i % 7) * 1e-7, 0.0]);
+    let circle =
+        (0..2000).map(|i| f64::from(i) * 0.01).map(|a| [20.0 * a.cos(), 20.0 * a.sin(), 0.0]);
+    let (crowded, circle) = (cost(crowded.collect(), 20.0), cost(circle.collect(), 4.0));
+    assert!(crowded > 5 * circle, "{crowded}, {circle} for a circle");
+    // A pen that rests is one point.
+    let resting = cost(vec![[0.0; 3]; 2000], 20.0);
+    assert!(5 * resting < crowded, "{resting}, {crowded} for a crowd");
+}
