@@ -18,7 +18,7 @@ const ESTIMATE_WORK: u64 = 20_000_000;
 
 impl Host {
     /// As [`Host::admit`], of a person who may have several guests, such as all connections of one token
-    /// or one address: they share what [`HostOptions`] allow one guest of operations and work.
+    /// or one address: they share what [`HostOptions`](super::HostOptions) allow one guest of operations and work.
     pub fn admit_as(&mut self, guest: u64, world: &HostWorld<'_>, person: &str) {
         if let Some(entry) = self.guests.get_mut(&guest) {
             entry.person = Person::Named(person.into());
