@@ -116,8 +116,11 @@ fn assert_cheap(name: &str, store: &Store, percent: u64) {
 /// Balls of a radius below one voxel, each with blocks of all mips of its own.
 fn far_balls(count: i32) -> VoxelGrid {
     let (mut grid, mut history) = (VoxelGrid::default(), History::new(0));
+    let mut numbers = Numbers(4);
     for i in 0..count {
-        let middle = [i % 10, 0, i / 10].map(|step| f64::from(step * 8192) + 100.0);
+        // No two have an equal block, or one in common.
+        let middle = [i % 10, 0, i / 10]
+            .map(|step| f64::from(step * 16384) + f64::from(numbers.below(80_000)) / 10.0);
         let ball = EditOp::fill_ball(5, middle, 0.7);
         Editor::default().apply(&mut grid, &ball, &mut history).unwrap();
     }
