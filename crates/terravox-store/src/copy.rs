@@ -28,7 +28,7 @@ pub(crate) fn copy_whole(
             match entry {
                 Err(lost) => report(TreeDamage::Node(lost)),
                 Ok(entry) if !is_wanted(&entry.key) => {}
-                Ok(entry) => match scan.value(&entry.content, &mut value) {
+                Ok(entry) => match scan.value(&entry, &mut value) {
                     Ok(()) => transaction.put(&entry.key, &value)?,
                     Err(what) => report(TreeDamage::Value { key: entry.key, what }),
                 },

@@ -5,9 +5,10 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::info::FORMAT_VERSION;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
 use crate::tree::{
-    CommitError, HeaderFault, LostSpan, Transaction, Tree, TreeDamage, TreeError, TreeSnapshot,
+    CommitError, HeaderFault, LostSpan, MAX_LONG_VALUE_BYTES, Transaction, Tree, TreeDamage,
+    TreeError, TreeSnapshot,
 };
-use crate::value::ValueError;
+use crate::value::{MAX_VALUE_BYTES, ValueError};
 use same_file::Handle;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -48,6 +49,14 @@ pub(crate) fn listing_key(page: PagePos) -> [u8; KEY_BYTES] {
     let mut key = [LISTED; KEY_BYTES];
     key[1..].copy_from_slice(&page_bytes(page));
     key
+}
+
+/// The longest value that a key may have.
+pub(crate) fn longest_value(key: &[u8]) -> usize {
+    match key.first() {
+        Some(&CELLS) => MAX_VALUE_BYTES,
+        _ => MAX_LONG_VALUE_BYTES,
+    }
 }
 
 /// The block of a key in the table of cells; `None` if it is no position.

@@ -195,7 +195,7 @@ impl fmt::Display for StoredPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoredPart::Info => write!(f, "the description of the world"),
-            StoredPart::Extra(name) => write!(f, "the extra data \"{name}\""),
+            StoredPart::Extra(name) => write!(f, "the extra data \"{}\"", shown(name)),
             StoredPart::Chunk(chunk) => write!(f, "chunk {chunk}"),
             StoredPart::Mip(key) => write!(f, "block {} of mip {}", key.pos, key.mip),
             StoredPart::Listing(page) => write!(f, "the list of chunks of page {page}"),
@@ -203,6 +203,18 @@ impl fmt::Display for StoredPart {
             StoredPart::Index => write!(f, "the index of the file"),
         }
     }
+}
+
+/// Most characters of a name that a message shows.
+const SHOWN_CHARS: usize = 64;
+
+/// A name of a file as a message shows it: in one line, and not too long.
+fn shown(name: &str) -> String {
+    let mut shown: String = name.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
+    if name.chars().nth(SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A damaged part that reading skipped.
@@ -217,5 +229,20 @@ pub struct BadPart {
 impl fmt::Display for BadPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.part, self.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_a_file_are_shown_in_one_short_line() {
+        let shown = |name: &str| StoredPart::Extra(name.to_owned()).to_string();
+        assert_eq!(shown("roblox/é"), "the extra data \"roblox/é\"");
+        assert_eq!(shown("a\n\u{1b}[2J"), "the extra data \"a\\n\\u{1b}[2J\"");
+        let long = shown(&"x".repeat(65));
+        assert_eq!(long, format!("the extra data \"{}…\"", "x".repeat(64)));
+        assert!(!shown(&"x".repeat(64)).contains('…'));
     }
 }

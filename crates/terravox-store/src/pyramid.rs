@@ -42,6 +42,7 @@ impl TableWriter<'_, '_> {
             for group in touched.chunk_by(|a, b| key(a) == key(b)) {
                 let key = key(&group[0]);
                 self.read_or_rebuild(key, &mut block)?;
+                let mut patch = BlockPatch::of(&block);
                 for &ChunkWrite { chunk, is_stored } in group {
                     let region = chunk.region().coarser(mip.into());
                     if is_stored {
@@ -52,8 +53,9 @@ impl TableWriter<'_, '_> {
                     } else {
                         part.reset(region);
                     }
-                    block.copy_from(&part);
+                    patch.copy(&mut block, &part, region);
                 }
+                patch.finish(&mut block);
                 self.put_mip(key, &block)?;
             }
         }
@@ -63,9 +65,12 @@ impl TableWriter<'_, '_> {
             for group in pages.chunk_by(|a, b| key(a) == key(b)) {
                 let key = key(&group[0]);
                 self.read_or_rebuild(key, &mut block)?;
+                let mut patch = BlockPatch::of(&block);
                 for page in group {
-                    block.copy_from(&page.mips[usize::from(mip - CHUNK_MIP - 1)]);
+                    let part = &page.mips[usize::from(mip - CHUNK_MIP - 1)];
+                    patch.copy(&mut block, part, part.region());
                 }
+                patch.finish(&mut block);
                 self.put_mip(key, &block)?;
             }
         }
@@ -193,26 +198,98 @@ fn read_mip(grid: &Snapshot, region: Region, mip: u8) -> DenseBox {
     cells
 }
 
-/// Makes `part` the cells of `from` in `region`, which lies inside.
-pub(crate) fn extract(from: &DenseBox, region: Region, part: &mut DenseBox) {
-    part.reset(region);
-    let width = region.size()[0];
-    let mut water = Vec::new();
-    let mut at = 0;
-    for y in region.min.y..region.max.y {
-        for z in region.min.z..region.max.z {
-            let row = from.index(VoxelPos::new(region.min.x, y, z));
-            let (materials, occupancies) = part.arrays_mut();
-            materials[at..at + width].copy_from_slice(&from.materials()[row..row + width]);
-            occupancies[at..at + width].copy_from_slice(&from.occupancies()[row..row + width]);
-            if !from.water().is_empty() {
-                let first = from.water().partition_point(|entry| (entry.0 as usize) < row);
-                let held = from.water()[first..].iter();
-                let held = held.take_while(|entry| (entry.0 as usize) < row + width);
-                water.extend(held.map(|&(cell, held)| ((cell as usize - row + at) as u32, held)));
+/// Replaces parts of a block that do not overlap. Water is merged once at the end: a list of water
+/// that each part goes through would make many parts quadratic.
+pub(crate) struct BlockPatch {
+    /// Cells that were replaced, by index.
+    is_replaced: Vec<bool>,
+    /// Their water.
+    water: Vec<(u32, u8)>,
+}
+
+impl BlockPatch {
+    pub fn of(block: &DenseBox) -> BlockPatch {
+        BlockPatch { is_replaced: vec![false; block.materials().len()], water: Vec::new() }
+    }
+
+    /// Copies the cells in `region`, which lies inside of both, from `from`; their water only with
+    /// [`BlockPatch::finish`].
+    pub fn copy(&mut self, block: &mut DenseBox, from: &DenseBox, region: Region) {
+        let width = region.size()[0];
+        for y in region.min.y..region.max.y {
+            for z in region.min.z..region.max.z {
+                let first = VoxelPos::new(region.min.x, y, z);
+                let (row, at) = (from.index(first), block.index(first));
+                let (materials, occupancies) = block.arrays_mut();
+                materials[at..at + width].copy_from_slice(&from.materials()[row..row + width]);
+                occupancies[at..at + width].copy_from_slice(&from.occupancies()[row..row + width]);
+                self.is_replaced[at..at + width].fill(true);
+                if !from.water().is_empty() {
+                    let start = from.water().partition_point(|entry| (entry.0 as usize) < row);
+                    let held = from.water()[start..].iter();
+                    let held = held.take_while(|entry| (entry.0 as usize) < row + width);
+                    self.water.extend(
+                        held.map(|&(cell, held)| ((cell as usize - row + at) as u32, held)),
+                    );
+                }
             }
-            at += width;
         }
     }
-    part.set_all_water(water);
+
+    /// Completes the block with the water of all copied cells.
+    pub fn finish(mut self, block: &mut DenseBox) {
+        let kept = block.water().iter().filter(|entry| !self.is_replaced[entry.0 as usize]);
+        self.water.extend(kept);
+        block.set_all_water(self.water);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::damage_tests::scratch::Numbers;
+    use terravox::voxel::Cell;
+
+    /// Cells of a block, a third of which hold water.
+    fn random_block(region: Region, numbers: &mut Numbers) -> DenseBox {
+        let mut cells = DenseBox::default();
+        cells.reset(region);
+        for pos in region.voxels() {
+            let bits = numbers.next();
+            cells.set(pos, Cell::new(2 + (bits % 20) as u8, (bits >> 32) as u8));
+            if bits.is_multiple_of(3) {
+                cells.set_water(pos, Some((bits >> 40) as u8));
+            }
+        }
+        cells
+    }
+
+    #[test]
+    fn a_patched_block_is_the_same_as_one_that_is_copied_into() {
+        let mut numbers = Numbers(11);
+        for size in [2, 4, 16] {
+            let key = BlockKey { mip: 5, pos: VoxelPos::new(-2, 1, 0) };
+            let mut block = random_block(key.region(), &mut numbers);
+            let from = random_block(key.region(), &mut numbers);
+            let mut copied = block.clone();
+            let mut patch = BlockPatch::of(&block);
+            let places = Region::new([0; 3], [32 / size; 3]);
+            for place in places.voxels() {
+                let min = Region::one(place).finer(size.ilog2()).min + key.region().min;
+                let region = Region { min, max: min + VoxelPos::new(size, size, size) };
+                if numbers.next().is_multiple_of(4) {
+                    continue;
+                }
+                let mut part = DenseBox::default();
+                part.reset(region);
+                part.copy_from(&from);
+                copied.copy_from(&part);
+                // Parts may be boxes of their own.
+                let whole = if numbers.next().is_multiple_of(2) { &from } else { &part };
+                patch.copy(&mut block, whole, region);
+            }
+            patch.finish(&mut block);
+            assert!(block == copied, "parts of {size}");
+        }
+    }
 }

@@ -141,7 +141,7 @@ impl Store {
                 let Some(key) = block_of(&entry.key).filter(|key| blocks.contains(key.pos)) else {
                     continue;
                 };
-                let read = scan.value(&entry.content, &mut value);
+                let read = scan.value(&entry, &mut value);
                 let read = read.map_err(|error| value_error(&error));
                 let decoded = read.and_then(|()| coder.decode(key, &value, &mut cells));
                 let block = decoded.as_ref().map(|()| &cells);
@@ -321,7 +321,7 @@ pub(crate) fn walk_blocks(
             push_once(bad, BadPart { part: StoredPart::Table("cells"), what: ValueError::Key });
             continue;
         };
-        let read = scan.value(&entry.content, &mut value);
+        let read = scan.value(&entry, &mut value);
         let read = read.map(|()| &*value).map_err(|error| value_error(&error));
         if let Err(what) = visit(key, read) {
             bad.push(BadPart { part: StoredPart::block(key), what });

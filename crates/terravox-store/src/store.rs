@@ -385,7 +385,7 @@ impl Store {
             match entry {
                 Err(span) => lost.push(lost_part(&span)),
                 Ok(entry) => {
-                    let read = scan.value(&entry.content, &mut value);
+                    let read = scan.value(&entry, &mut value);
                     let listing = read.map_err(|error| value_error(&error));
                     let listing = listing.and_then(|()| Listing::decode(&value));
                     listings.push(StoredListing { page: page_of_key(&entry.key), listing });

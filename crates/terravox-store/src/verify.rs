@@ -5,7 +5,7 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::{BlockKey, KeyBytes, chunk_order};
 use crate::listing::{Listing, page_of};
 use crate::makeup::{KnownCells, Makeup, StoredCells};
-use crate::pyramid::{CHUNK_MIP, empty_grid, extract, rebuild, source_mip};
+use crate::pyramid::{BlockPatch, CHUNK_MIP, empty_grid, rebuild, source_mip};
 use crate::read::{add_missing, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store, read_info_at};
 use crate::tree::{KeySpan, ReadTree, TreeDamage, TreeReader};
@@ -417,10 +417,11 @@ pub(crate) fn replace_listed(
     };
     regions.sort_unstable_by_key(|region| region.min);
     regions.dedup();
-    let (mut cells, mut part) = (around.clone(), DenseBox::default());
+    let mut cells = around.clone();
+    let mut patch = BlockPatch::of(&cells);
     for region in regions {
-        extract(made, region.coarser(mip.into()), &mut part);
-        cells.copy_from(&part);
+        patch.copy(&mut cells, made, region.coarser(mip.into()));
     }
+    patch.finish(&mut cells);
     cells
 }

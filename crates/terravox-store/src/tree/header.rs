@@ -114,20 +114,28 @@ impl TreeState {
         self.sequence >= MAX_SEQUENCE
     }
 
-    /// Whether each place of this state is damaged. A process that was killed between two writes
-    /// leaves nothing, or an older state, in the second.
-    pub fn damaged_copies(&self, disk: &dyn Disk) -> [bool; 2] {
-        copies_of(self.sequence).map(|offset| {
+    /// Whether each place of a state in the header is damaged. A process that was killed between
+    /// two writes leaves an older state in the second; of the first state of a place, nothing.
+    pub fn damaged_copies(&self, disk: &dyn Disk) -> [bool; 4] {
+        let places = [0, 1].map(|back| copies_of(self.sequence + back));
+        let is_current = |offset| places[0].contains(&offset);
+        [places[0][0], places[0][1], places[1][0], places[1][1]].map(|offset| {
             let Ok(bytes) = read_copy(disk, offset) else { return true };
+            if bytes == [0; HEADER_BYTES] {
+                // Both copies of the state before were synced before this one was written.
+                return self.sequence > if is_current(offset) { 2 } else { 1 };
+            }
+            if !is_current(offset) {
+                // A write that was interrupted may have left anything.
+                return false;
+            }
             let is_older = |state: &TreeState| {
                 state.id == self.id
                     && state.sequence < self.sequence
                     && copies_of(state.sequence).contains(&offset)
             };
             let state = TreeState::decode(&bytes);
-            state.as_ref() != Some(self)
-                && !state.as_ref().is_some_and(is_older)
-                && bytes != [0; HEADER_BYTES]
+            state.as_ref() != Some(self) && !state.as_ref().is_some_and(is_older)
         })
     }
 }

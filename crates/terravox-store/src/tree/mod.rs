@@ -36,7 +36,7 @@ mod write;
 
 pub(crate) use fault::{CommitError, TreeError};
 pub(crate) use header::HeaderFault;
-pub(crate) use node::KeySpan;
+pub(crate) use node::{KeySpan, MAX_LONG_VALUE_BYTES};
 pub(crate) use walk::{LostSpan, ReadTree, TreeDamage, TreeReader};
 pub(crate) use write::Transaction;
 

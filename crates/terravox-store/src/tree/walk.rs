@@ -6,9 +6,10 @@
 use super::fault::TreeError;
 use super::header::TreeState;
 use super::node::{
-    KeySpan, NodeContent, NodeRef, OwnedItem, TreeNode, ValueRef, checksum_in, grains,
+    KeySpan, MAX_LEVEL, NodeContent, NodeRef, OwnedItem, TreeNode, ValueRef, checksum_in, grains,
 };
 use super::space::Extent;
+use crate::database::longest_value;
 use crate::disk::Disk;
 use std::collections::HashSet;
 use std::io;
@@ -31,8 +32,9 @@ pub(crate) struct TreeReader {
     recent: Arc<Mutex<Vec<RecentNode>>>,
 }
 
-/// Nodes that searches met last and that stay in memory: most searches are near the one before.
-const RECENT_NODES: usize = 16;
+/// Nodes that searches met last and that stay in memory: most searches are near the one before. So
+/// many that the ways to two keys of the highest tree stay.
+const RECENT_NODES: usize = 2 * (MAX_LEVEL as usize + 1);
 
 /// Most memory of the keys that one call lists: in a node they share a prefix, so they may be a
 /// hundred times as long as the file.
@@ -328,8 +330,8 @@ impl TreeReader {
                 used.add(at, node);
                 for i in (0..node.len()).filter(|_| node.level == 0) {
                     let content = node.content(i);
-                    let read = self
-                        .spend_value(&mut budget, &content)
+                    let read = check_length(node.key(i), &content)
+                        .and_then(|()| self.spend_value(&mut budget, &content))
                         .and_then(|()| self.value(&content, &mut value));
                     if let Err(what) = read {
                         is_lost = true;
@@ -348,10 +350,23 @@ impl TreeReader {
     }
 }
 
+/// Refuses a value that is longer than any of its table, before it is read: many keys may refer to it.
+fn check_length(key: &[u8], content: &NodeContent<'_>) -> Result<(), TreeError> {
+    match content {
+        NodeContent::Stored(value) if value.length as usize > longest_value(key) => {
+            Err(TreeError::Damaged("it is longer than any value of its kind"))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl ReadTree for TreeReader {
     fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, TreeError> {
         match self.find(key)? {
-            Some(content) => self.value(&content, out).map(|()| true),
+            Some(content) => {
+                check_length(key, &content)?;
+                self.value(&content, out).map(|()| true)
+            }
             None => Ok(false),
         }
     }
@@ -370,9 +385,10 @@ impl ReadTree for TreeReader {
 
 impl Scan<'_> {
     /// Replaces `out` with the value of an entry.
-    pub fn value(&mut self, content: &NodeContent<'_>, out: &mut Vec<u8>) -> Result<(), TreeError> {
-        self.reader.spend_value(&mut self.budget, content)?;
-        self.reader.value(content, out)
+    pub fn value(&mut self, entry: &OwnedItem, out: &mut Vec<u8>) -> Result<(), TreeError> {
+        check_length(&entry.key, &entry.content)?;
+        self.reader.spend_value(&mut self.budget, &entry.content)?;
+        self.reader.value(&entry.content, out)
     }
 
     fn push(&mut self, at: &NodeRef, level: Option<u8>, span: KeySpan) -> Result<(), LostSpan> {

@@ -207,3 +207,23 @@ fn the_last_state_that_can_be_numbered_is_reported_and_not_written() {
     assert!(matches!(damage_of(&tree.snapshot())[..], [TreeDamage::Space(_)]));
     assert!(tree.begin().is_err());
 }
+
+#[test]
+fn zeros_in_the_place_of_a_header_copy_are_damage() {
+    let (bytes, model) = small_tree();
+    for offset in [0, 4096, 8192, 12288] {
+        let mut file = bytes.clone();
+        file[offset..offset + 4096].fill(0);
+        let disk = CountingDisk::of(file);
+        let damage = damage_of(&Tree::open(disk.clone()).unwrap().snapshot());
+        assert!(matches!(damage[..], [TreeDamage::HeaderCopy]), "{offset}: {damage:?}");
+        assert_harmless(&disk, &model, 0, &format!("zeros at {offset}"));
+    }
+    // A first creation that was interrupted between its copies.
+    let disk = CountingDisk::of(Vec::new());
+    drop(Tree::create(disk.clone()).unwrap());
+    let mut file = disk.copy();
+    assert!(damage_of(&Tree::open(disk).unwrap().snapshot()).is_empty());
+    file[8192..12288].fill(0);
+    assert!(damage_of(&Tree::open(CountingDisk::of(file)).unwrap().snapshot()).is_empty());
+}

@@ -226,7 +226,7 @@ impl ForgedFile {
         let end = self.bytes.len().next_multiple_of(64);
         self.bytes.resize(end, 0);
         let mut state = b"\x89TVX\r\n\x1a\n\x03\0\0\0\0\0\0\0".to_vec();
-        for number in [ID, 3, end as u64, 9, 9] {
+        for number in [ID, 1, end as u64, 9, 9] {
             state.extend(number.to_le_bytes());
         }
         match &root.1 {
