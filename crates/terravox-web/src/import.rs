@@ -8,10 +8,13 @@ use terravox::voxel::{GridOptions, Snapshot, VoxelGrid, VoxelPos};
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{self, ColourPolicy, HeightmapError, HeightmapOptions};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
-use terravox_store::{BadPart, MemoryDisk, Store, StoreError, ValueError, WorldInfo};
+use terravox_store::{BadPart, MemoryDisk, Store, StoreError, StoredPart, ValueError, WorldInfo};
 
 const WORLD_MAGIC: &[u8] = b"\x89TVX\r\n\x1A\n";
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1A\n";
+
+/// What helps against damaged parts.
+const MEND: &str = "mend a copy with terravox repair, and drop that";
 
 /// How far above the ground a visit of an imported world begins, metres.
 const START_HEIGHT_M: f64 = 25.0;
@@ -64,7 +67,10 @@ pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<ImportedWorld, String>
 /// Checks all of a world, and that it can be opened.
 fn check_world(name: &str, disk: &Arc<MemoryDisk>) -> Result<(), String> {
     // Their texts begin with the name.
-    let text = |error: StoreError| error.to_string();
+    let text = |error: StoreError| match &error {
+        StoreError::Damaged { part, .. } if *part != StoredPart::Info => format!("{error}; {MEND}"),
+        _ => error.to_string(),
+    };
     let store = Store::open_on(disk.clone(), name).map_err(text)?;
     // Else each chunk that is listed and missing would be a damaged part.
     check_listings(&store).map_err(text)?;
@@ -72,13 +78,9 @@ fn check_world(name: &str, disk: &Arc<MemoryDisk>) -> Result<(), String> {
     if let Some(BadPart { part, what }) = verified.bad.into_iter().next() {
         return Err(match what {
             ValueError::TooMuchWork { .. } => {
-                format!(
-                    "{name}: checking it is too much work for a file of its length; look at it with terravox verify"
-                )
+                format!("{name}: checking it is too much work for a file of its length; {MEND}")
             }
-            what => format!(
-                "{name}: {part} is damaged: {what}; mend a copy with terravox repair, and drop that"
-            ),
+            what => format!("{name}: {part} is damaged: {what}; {MEND}"),
         });
     }
     drop(store);
