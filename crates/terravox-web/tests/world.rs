@@ -12,7 +12,7 @@ use terravox::replicate::{
 use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_store::{Disk, Generator, MemoryDisk, Store, WorldInfo};
-use terravox_web::{News, World, WorldOptions};
+use terravox_web::{News, World, WorldOptions, import_world};
 
 const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
 
@@ -145,6 +145,7 @@ fn a_world_without_its_start_is_opened_and_one_without_header_stays_as_it_is() {
     assert!(dug > ground + 1.0);
     drop(world);
     let mut bytes = disk.to_bytes();
+    assert!(import_world("mine.tvx", bytes.clone()).is_ok(), "a check finds nothing");
     bytes[..512].fill(0);
     let mut again =
         open(&Arc::new(MemoryDisk::from(bytes.clone()))).expect("three headers are whole");
