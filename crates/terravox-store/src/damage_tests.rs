@@ -332,3 +332,18 @@ fn keys_that_need_more_memory_than_those_of_a_world_are_refused() {
     let error = Store::open_read_only(&path).unwrap().extra_names().unwrap_err().to_string();
     assert!(error.contains("more keys than any world"), "{error}");
 }
+
+#[test]
+fn listings_of_more_chunks_than_there_are_show_in_the_statistics() {
+    let folder = Folder::new("forged-list");
+    let (path, _) = saved(&folder);
+    let honest = Store::open(&path).unwrap().stats().unwrap();
+    assert!(honest.chunks <= honest.blocks);
+    let pages = alter(&path, LISTED, |_, value| {
+        value.fill(0xFF);
+        true
+    });
+    let forged = Store::open(&path).unwrap().stats().unwrap();
+    assert_eq!(forged.chunks, 512 * pages as u64);
+    assert!(forged.chunks > forged.blocks && forged.blocks == honest.blocks);
+}

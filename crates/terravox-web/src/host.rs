@@ -38,8 +38,8 @@ impl OwnHost {
     ///
     /// # Errors
     /// If it is not a world, or grows from a generator other than [`Hills`]; for a complete world, if any
-    /// part is damaged, or it takes more than 1 GiB of memory. Damaged chunks of a world
-    /// that grows are found when they are read.
+    /// part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the index and the
+    /// listings are checked; damaged chunks are found when they are read.
     pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
         let store = open_or_create(disk.clone(), name, seed)?;
         let info = store.info();
@@ -55,6 +55,7 @@ impl OwnHost {
                 store.check_generator(Hills::NAME, Hills::VERSION, seed)?;
                 hills = Some(Hills::new(seed));
                 options.generator = Some(GeneratorId::of_hills(seed));
+                check_listings(&store)?;
                 edited = store.chunks()?;
                 let (unlisted, materials) = (UnlistedChunks::Unknown, info.materials.clone());
                 VoxelGrid::new(GridOptions { unlisted, materials })
@@ -141,29 +142,60 @@ impl OwnHost {
     }
 }
 
-/// Opens what is on a disk, or makes a new world of hills where nothing was written yet.
+/// Opens what is on a disk, or makes a new world of hills where there is none yet.
 fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, StoreError> {
     let io_error = |doing| move |source| StoreError::Io { path: name.into(), doing, source };
-    let length = disk.length().map_err(io_error("open"))?;
-    let mut start = vec![0; START_BYTES.min(length as usize)];
-    disk.read_at(0, &mut start).map_err(io_error("open"))?;
-    if start.iter().all(|byte| *byte == 0) {
-        create(&*disk, seed).map_err(io_error("create the world"))?;
+    let new = new_world(seed)?;
+    if disk.length().map_err(io_error("open"))? > 0 {
+        let opened = Store::open_on(disk.clone(), name);
+        let is_over =
+            opened.is_ok() || !is_interrupted(&*disk, new.len()).map_err(io_error("open"))?;
+        if is_over {
+            return opened;
+        }
     }
+    write_new(&*disk, &new).map_err(io_error("create the world"))?;
     Store::open_on(disk, name)
 }
 
-/// Writes a new world, its start last: one that is interrupted leaves zeros there.
-fn create(disk: &dyn Disk, seed: u64) -> io::Result<()> {
+/// Whether what is on a disk may be a new world of some length whose writing was interrupted. A world with
+/// edits is longer.
+fn is_interrupted(disk: &dyn Disk, new_bytes: usize) -> io::Result<bool> {
+    let length = disk.length()?;
+    let mut start = vec![0; START_BYTES.min(length as usize)];
+    disk.read_at(0, &mut start)?;
+    Ok(length <= new_bytes as u64 && start.iter().all(|byte| *byte == 0))
+}
+
+/// The bytes of a new world of hills.
+fn new_world(seed: u64) -> Result<Vec<u8>, StoreError> {
     let new = Arc::new(MemoryDisk::default());
     let info = WorldInfo::growing(Default::default(), Generator::hills(seed));
-    Store::create_on(new.clone(), "a new world", &info).map_err(io::Error::other)?;
-    let bytes = new.to_bytes();
+    Store::create_on(new.clone(), "a new world", &info)?;
+    Ok(new.to_bytes())
+}
+
+/// Writes a new world, its start last: one that is interrupted leaves zeros there.
+fn write_new(disk: &dyn Disk, bytes: &[u8]) -> io::Result<()> {
     let (start, rest) = bytes.split_at(START_BYTES.min(bytes.len()));
     disk.write_at(start.len() as u64, rest)?;
     disk.sync()?;
     disk.write_at(0, start)?;
     disk.sync()
+}
+
+/// Refuses a world that lists more chunks than it has blocks: 64 bytes can list 512 chunks, and the list
+/// of all of them takes memory.
+///
+/// # Errors
+/// If it does, or its index is damaged.
+pub fn check_listings(store: &Store) -> Result<(), StoreError> {
+    let stats = store.stats()?;
+    if stats.chunks <= stats.blocks {
+        return Ok(());
+    }
+    let what = format!("it lists {} chunks, and has {} blocks", stats.chunks, stats.blocks);
+    Err(StoreError::Refused { path: store.path().to_owned(), what })
 }
 
 /// Fills a block as the generator makes it.

@@ -2,16 +2,19 @@
 //! spend from the import budget of `terravox-io`, which grows with their length; a complete `.tvx` file
 //! may take what [`OwnHost::open`] allows.
 
-use crate::host::OwnHost;
+use crate::host::{OwnHost, check_listings};
 use std::sync::Arc;
 use terravox::voxel::{GridOptions, Snapshot, VoxelGrid, VoxelPos};
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{self, ColourPolicy, HeightmapError, HeightmapOptions};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
-use terravox_store::{MemoryDisk, Store, WorldInfo};
+use terravox_store::{BadPart, MemoryDisk, Store, StoreError, StoredPart, ValueError, WorldInfo};
 
 const WORLD_MAGIC: &[u8] = b"\x89TVX\r\n\x1A\n";
 const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1A\n";
+
+/// What helps against damaged parts.
+const MEND: &str = "mend a copy with terravox repair, and drop that";
 
 /// How far above the ground a visit of an imported world begins, metres.
 const START_HEIGHT_M: f64 = 25.0;
@@ -32,7 +35,7 @@ pub struct ImportedWorld {
 /// land an eighth of its width high).
 ///
 /// Places and heightmaps take memory by the file's length, as in
-/// [`ImportLimits::for_input`](terravox_io::ImportLimits). A complete world is loaded whole.
+/// [`ImportLimits::for_input`](terravox_io::ImportLimits). All of a world is checked, and a complete one loaded.
 ///
 /// # Errors
 /// What is the matter with the file; the text begins with `name`.
@@ -43,8 +46,7 @@ pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<ImportedWorld, String>
     }
     if bytes.starts_with(WORLD_MAGIC) {
         let disk = Arc::new(MemoryDisk::from(bytes));
-        // Its texts begin with the name.
-        OwnHost::open(disk.clone(), name, 0).map_err(|error| error.to_string())?;
+        check_world(name, &disk)?;
         return Ok(ImportedWorld { bytes: disk.to_bytes(), start_m: None, notes: Vec::new() });
     }
     let mut budget = ImportBudget::for_input(bytes.len());
@@ -60,6 +62,29 @@ pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<ImportedWorld, String>
                 .to_owned(),
         )),
     }
+}
+
+/// Checks all of a world, and that it can be opened.
+fn check_world(name: &str, disk: &Arc<MemoryDisk>) -> Result<(), String> {
+    // Their texts begin with the name.
+    let text = |error: StoreError| match &error {
+        StoreError::Damaged { part, .. } if *part != StoredPart::Info => format!("{error}; {MEND}"),
+        _ => error.to_string(),
+    };
+    let store = Store::open_on(disk.clone(), name).map_err(text)?;
+    // Else each chunk that is listed and missing would be a damaged part.
+    check_listings(&store).map_err(text)?;
+    let verified = store.verify_within(1).map_err(text)?;
+    if let Some(BadPart { part, what }) = verified.bad.into_iter().next() {
+        return Err(match what {
+            ValueError::TooMuchWork { .. } => {
+                format!("{name}: checking it is too much work for a file of its length; {MEND}")
+            }
+            what => format!("{name}: {part} is damaged: {what}; {MEND}"),
+        });
+    }
+    drop(store);
+    OwnHost::open(disk.clone(), name, 0).map(drop).map_err(text)
 }
 
 fn import_heightmap(

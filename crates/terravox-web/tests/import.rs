@@ -1,12 +1,13 @@
 //! Files that become worlds of one's own, and what is shown as a file of another program.
 
 use std::sync::Arc;
+use terravox::edit::EditOp;
 use terravox::generate::Hills;
 use terravox::lod::LodOptions;
-use terravox::terrain::Budget;
-use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
+use terravox::terrain::{Budget, Placement, Terrain, TerrainOptions};
+use terravox::voxel::{DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_io::roblox::{self, Container, RobloxMetadata};
-use terravox_store::{MemoryDisk, Store};
+use terravox_store::{Generator, MemoryDisk, Store, WorldInfo};
 use terravox_web::{ImportedWorld, World, WorldOptions, import_world};
 
 fn options() -> WorldOptions {
@@ -113,6 +114,36 @@ fn a_world_is_opened_as_it_is() {
     let imported = import_world("a model", bytes).expect("it is one of ours");
     let again = import_world("kept.tvx", imported.bytes.clone()).expect("it is a world");
     assert_eq!(again, ImportedWorld { bytes: imported.bytes, start_m: None, notes: Vec::new() });
+}
+
+#[test]
+fn a_world_that_grows_is_checked_whole_when_it_is_dropped() {
+    let disk = Arc::new(MemoryDisk::default());
+    let info = WorldInfo::growing(Placement::default(), Generator::hills(7));
+    let store = Store::create_on(disk.clone(), "made", &info).expect("a new one");
+    let mut terrain =
+        Terrain::new(TerrainOptions { unlisted: UnlistedChunks::Air, ..TerrainOptions::default() });
+    terrain.edit(&EditOp::fill_ball(8, [5.0; 3], 20.0)).expect("it is air");
+    store.save(&terrain.unsaved(), |_| {}).expect("memory has room");
+    drop(store);
+    let bytes = disk.to_bytes();
+    assert!(import_world("grown.tvx", bytes.clone()).is_ok());
+    let refusal = |at: usize| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        import_world("grown.tvx", damaged).err()
+    };
+    let refusals: Vec<String> = (16_384..bytes.len()).step_by(61).filter_map(refusal).collect();
+    assert!(refusals.iter().all(|error| error.starts_with("grown.tvx: ")));
+    assert!(refusals.iter().any(|error| error.contains("terravox repair")), "{refusals:?}");
+    // It is opened where it is kept: the damaged chunk is found when it is read.
+    let is_found_later = |at: usize| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        let disk = Arc::new(MemoryDisk::from(damaged));
+        World::stored(disk, "grown", 7, options()).is_ok() && refusal(at).is_some()
+    };
+    assert!((16_384..bytes.len()).step_by(61).any(is_found_later));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use terravox::replicate::{
 use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_store::{Disk, Generator, MemoryDisk, Store, WorldInfo};
-use terravox_web::{News, World, WorldOptions};
+use terravox_web::{News, World, WorldOptions, import_world};
 
 const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
 
@@ -128,6 +128,33 @@ fn a_new_world_whose_making_was_interrupted_is_made_again() {
         let again = World::stored(Arc::new(MemoryDisk::from(bytes)), "new", 7, options());
         assert!(again.is_ok(), "{writes} writes: {:?}", again.err());
     }
+}
+
+#[test]
+fn a_world_without_its_start_is_opened_and_one_without_header_stays_as_it_is() {
+    let disk = Arc::new(MemoryDisk::default());
+    let open = |disk: &Arc<MemoryDisk>| World::stored(disk.clone(), "mine", 7, options());
+    let mut world = open(&disk).expect("a new world");
+    let mut now_us = 0;
+    settle(&mut world, &mut now_us);
+    let ground = depth(&world);
+    world.edit(&EditOp::dig_ball([0.0, EYE_M[1] - ground, 0.0], 4.0)).expect("it can be dug");
+    settle(&mut world, &mut now_us);
+    world.save().expect("memory has room");
+    let dug = depth(&world);
+    assert!(dug > ground + 1.0);
+    drop(world);
+    let mut bytes = disk.to_bytes();
+    assert!(import_world("mine.tvx", bytes.clone()).is_ok(), "a check finds nothing");
+    bytes[..512].fill(0);
+    let mut again =
+        open(&Arc::new(MemoryDisk::from(bytes.clone()))).expect("three headers are whole");
+    settle(&mut again, &mut now_us);
+    assert!((depth(&again) - dug).abs() < 1e-9);
+    bytes[..16_384].fill(0);
+    let damaged = Arc::new(MemoryDisk::from(bytes.clone()));
+    assert!(open(&damaged).is_err());
+    assert!(damaged.to_bytes() == bytes, "a new world was written over it");
 }
 
 #[test]

@@ -89,7 +89,8 @@ export class Controls {
     const found = commands[event.code];
     if (event.code === "KeyF" && !event.repeat) this.flying = !this.flying;
     else if (found) this.command(...found);
-    if (["Space", "Tab", "ArrowUp", "ArrowDown"].includes(event.code)) event.preventDefault();
+    // Else the browser scrolls or, after `?`, types into the menu.
+    if (found || ["Space", "ArrowUp", "ArrowDown"].includes(event.code)) event.preventDefault();
   }
 
   private turn(dx: number, dy: number) {

@@ -19,6 +19,8 @@ const TERRAIN_REACH = 2.5;
 const DETAIL = 1.5;
 /** Strokes a second while the button is held. */
 const STROKES = 8;
+/** The status until there is ground. */
+const LOADING = "Loading the ground …";
 /** Where a visit begins: over the ground, which is not known yet. */
 const START = [0, 90, 0];
 
@@ -74,19 +76,27 @@ function tell(message: ToWorker) {
   worker.postMessage(message);
 }
 
-function say(text: string) {
+/** Shows a line of news: progress until it is removed, others for some seconds. */
+function say(text: string, kind: "note" | "error" | "progress" = "note"): HTMLElement {
   const news = byId("news");
   const line = document.createElement("p");
   line.textContent = text;
+  line.className = kind;
   // The same again is no news.
   if (news.lastElementChild?.textContent === text) news.lastElementChild.remove();
   news.append(line);
   while (news.childElementCount > MOST_NEWS) news.firstElementChild!.remove();
-  setTimeout(() => line.remove(), 6000);
+  if (kind !== "progress") setTimeout(() => line.remove(), 6000);
+  return line;
 }
 
 function status(text: string) {
   byId("status").textContent = text;
+}
+
+/** Whether nothing of the ground has been shown yet. */
+function isLoading() {
+  return byId("status").textContent === LOADING;
 }
 
 /** The place in the link: x, y, z, yaw and pitch in degrees. */
@@ -145,18 +155,21 @@ function received(message: FromWorker) {
       // Body numbers of an earlier link are invalid now.
       view.moveBodies(new Float64Array(), voxel, origin);
       showPalette();
-      return status("");
+      return status(view.terrain.count === 0 ? LOADING : "");
     case "frame":
       isAsked = false;
       [eye, aim, stats] = [message.eye, message.aim, message.stats];
       view.moveBodies(message.bodies, voxel, origin);
       view.setCursors(message.cursors, voxel, origin);
+      // A world of air has nothing to show.
+      if (stats.settled && isLoading()) status("");
       return;
     case "wait":
       isAsked = false;
       return;
     case "swap":
       view.terrain.swap(message.removed, message.added);
+      if (view.terrain.count > 0 && isLoading()) status("");
       if (overlay === 1) view.setOverlay(1);
       for (const at of message.edits) seenAfter.push(performance.now() - at);
       seenAfter.splice(0, seenAfter.length - 200);
@@ -177,7 +190,7 @@ function received(message: FromWorker) {
     case "file":
       return download(message.name, new Blob([message.bytes as Uint8Array<ArrayBuffer>]));
     case "news":
-      return say(message.text.replace(/^refused: /, "Not done: "));
+      return void say(message.text.replace(/^refused: /, "Not done: "), "error");
     case "lost":
       return lost(message.text, message.final);
   }
@@ -211,7 +224,8 @@ function nextOverlay() {
 function command(name: string, by: number) {
   const count = tools().length;
   if (name === "undo" || name === "redo") tell({ type: name });
-  if (name === "tool") tool = by >= 0 ? Math.min(by, count - 1) : (tool + (by === -1 ? count - 1 : 1)) % count;
+  // The key of a tool that there is not does nothing.
+  if (name === "tool" && by < count) tool = by >= 0 ? by : (tool + (by === -1 ? count - 1 : 1)) % count;
   if (name === "turn") turns = (turns + by) % 4;
   if (name === "size") radius = Math.max(1, Math.min(12, radius + by * (radius < 4 ? 0.5 : 1)));
   if (name === "material") cycleMaterial(by);
@@ -257,6 +271,7 @@ function showTools() {
     return button;
   });
   byId("tools").replaceChildren(...buttons);
+  buttons[tool]?.scrollIntoView({ block: "nearest", inline: "nearest" });
   byId("palette").hidden = !TOOLS[tool]!.usesMaterial;
 }
 
@@ -285,8 +300,13 @@ function openHelp() {
   (byId("distance") as HTMLSelectElement).value = String(settings.view);
   (byId("scale") as HTMLSelectElement).value = String(settings.scale);
   (byId("shadows") as HTMLInputElement).checked = settings.shadows;
-  void listWorlds(byId("kept"), ownName, say);
-  (byId("help") as HTMLDialogElement).showModal();
+  void listWorlds(byId("kept"), ownName, (text) => say(text, "error"));
+  document.querySelectorAll<HTMLElement>(".throws").forEach((line) => (line.hidden = !(hasServer && letsThrow)));
+  const help = byId("help") as HTMLDialogElement;
+  help.showModal();
+  // Not into the first field, which takes what is typed.
+  help.focus();
+  help.scrollTop = 0;
 }
 
 function takeSettings() {
@@ -302,6 +322,10 @@ function takeSettings() {
   }
 }
 
+function sayOutOfReach() {
+  if (!isLoading()) say("No ground is within reach: go nearer.");
+}
+
 /** What a tool does for a click. */
 function act(kind: string, direction: THREE.Vector3, now: number) {
   if (kind === "ball" || kind === "crate") {
@@ -309,10 +333,10 @@ function act(kind: string, direction: THREE.Vector3, now: number) {
     const velocity = direction.toArray().map((v) => v * THROW);
     return tell({ type: "throw", thing: kind, from, velocity });
   }
-  if (!aim) return;
+  if (!aim) return sayOutOfReach();
   const centre = voxelsOf(aim.point).toArray();
   if (kind !== "paste") return tell({ type: "copy", ...cubeAround(centre, radius / voxel), cut: kind === "cut", at: now });
-  if (!clip) return say("Copy or cut something first.");
+  if (!clip) return void say("Copy or cut something first.");
   tell({ type: "paste", voxel: pasteAt(centre, clip, turns), turns, at: now });
 }
 
@@ -338,6 +362,7 @@ function useTool(direction: THREE.Vector3, now: number) {
   const isClick = controls.takeClick();
   if (one.kind !== "brush") return isClick ? act(one.kind, direction, now) : undefined;
   const isDue = controls.using && now - lastStroke >= 1000 / STROKES;
+  if (isClick && !aim) sayOutOfReach();
   if (!aim || !(isClick || isDue)) return;
   lastStroke = now;
   tell({ type: "edit", op: operationOf(one, aim, radius, material), at: now });
@@ -402,15 +427,17 @@ async function dropped(event: DragEvent) {
   event.preventDefault();
   const file = event.dataTransfer?.files[0];
   if (!file) return;
-  say(`Opening ${file.name} …`);
+  const progress = say(`Opening ${file.name} …`, "progress");
   try {
     const { name, start, notes } = await importFile(file);
     if (hasServer) notes.forEach((note) => say(note));
-    if (hasServer) return say(`“${name}” is kept in this browser: open it from the menu (?).`);
+    if (hasServer) return void say(`“${name}” is kept in this browser: open it from the menu (?).`);
     leaveNotes(notes);
     location.href = addressOf(name, start);
   } catch (error) {
-    say(textOf(error));
+    say(textOf(error), "error");
+  } finally {
+    progress.remove();
   }
 }
 
@@ -448,7 +475,7 @@ async function join() {
   const token = query.get("token") ?? "";
   const mayCreate = !query.has("file");
   tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: DETAIL, name, feet });
-  takeNotes().forEach(say);
+  takeNotes().forEach((note) => say(note));
 }
 
 async function begin() {

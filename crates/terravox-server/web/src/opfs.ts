@@ -23,12 +23,16 @@ export interface KeptWorld {
 }
 
 const EXTENSION = /\.tvx$/i;
+/** A new file that is being written. */
+const PART = /\.part$/;
 /** Tries of a file that another tab has open, and milliseconds between them. */
 const [TRIES, WAIT] = [12, 250];
 
 /** The name of a file for a name that a person gave it. */
 export function fileNameOf(name: string): string {
-  const plain = name.replace(/\.[a-z]{3,5}$/i, "").replace(/[^\p{L}\p{N} _.-]/gu, "_").slice(0, 60).trim();
+  const safe = name.replace(/\.[a-z]{3,5}$/i, "").replace(/[^\p{L}\p{N} _.-]/gu, "_");
+  // Whole characters: half of one cannot be in the name of a file.
+  const plain = Array.from(safe).slice(0, 60).join("").trim();
   return `${plain.replace(/^\.+/, "") || "world"}.tvx`;
 }
 
@@ -73,31 +77,65 @@ export async function openFile(name: string, mayCreate: boolean): Promise<SyncHa
   }
 }
 
-/** Puts a world into a new file, whose name it returns; none that exists is replaced. */
+/** What a browser that can rename files has. */
+interface Movable {
+  move?(name: string): Promise<void>;
+}
+
+/** Removes what tabs that were closed meanwhile left of new files. One that another tab writes now stays. */
+async function removeParts(kept: Folder) {
+  const parts: string[] = [];
+  for await (const entry of kept.values()) if (PART.test(entry.name)) parts.push(entry.name);
+  for (const name of parts) await kept.removeEntry(name).catch(() => {});
+}
+
+/** A name that no file has. */
+async function freeName(kept: Folder, base: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? `${base}.tvx` : `${base} ${number}.tvx`;
+    const exists = await kept.getFileHandle(name).then(() => true, () => false);
+    if (!exists) return name;
+  }
+}
+
+/** Writes a new file; one that cannot be written whole is removed. */
+async function writeFile(kept: Folder, name: string, bytes: Uint8Array) {
+  const handle = await openFile(name, true);
+  if (!handle) {
+    await kept.removeEntry(name).catch(() => {});
+    throw new Error("this browser refuses a new file");
+  }
+  try {
+    if (handle.write(bytes, { at: 0 }) !== bytes.length) throw new Error("the disk is full: free some space");
+    handle.flush();
+  } catch (error) {
+    handle.close();
+    await kept.removeEntry(name).catch(() => {});
+    throw error;
+  }
+  handle.close();
+}
+
+/**
+ * Puts a world into a new file, whose name it returns; none that exists is replaced. It gets its name when all
+ * of it is written, so that a tab that is closed meanwhile leaves no half world.
+ */
 export async function keepFile(name: string, bytes: Uint8Array): Promise<string> {
   const kept = await folder();
   if (!kept) throw new Error("this browser keeps no files for pages, so it cannot open one");
   const base = fileNameOf(name).replace(EXTENSION, "");
-  for (let number = 1; ; number++) {
-    const free = number === 1 ? `${base}.tvx` : `${base} ${number}.tvx`;
-    const exists = await kept.getFileHandle(free).then(() => true, () => false);
-    if (exists) continue;
-    const handle = await openFile(free, true);
-    if (!handle) {
-      await kept.removeEntry(free).catch(() => {});
-      throw new Error("this browser refuses a new file");
-    }
-    try {
-      if (handle.write(bytes, { at: 0 }) !== bytes.length) throw new Error("the disk is full: free some space");
-      handle.flush();
-    } catch (error) {
-      handle.close();
-      await kept.removeEntry(free).catch(() => {});
-      throw error;
-    }
-    handle.close();
-    return free;
+  await removeParts(kept);
+  const part = `${base} ${crypto.randomUUID()}.part`;
+  await writeFile(kept, part, bytes);
+  const free = await freeName(kept, base);
+  const file = (await kept.getFileHandle(part)) as unknown as Movable;
+  if (file.move) {
+    await file.move(free);
+  } else {
+    await kept.removeEntry(part);
+    await writeFile(kept, free, bytes);
   }
+  return free;
 }
 
 /** The worlds that this browser keeps, by name. */

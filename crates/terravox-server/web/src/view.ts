@@ -13,6 +13,8 @@ const SHADOW_SIZE = 2048;
 /** Half of the width that has shadows, voxels. */
 const SHADOW_REACH = 110;
 const SUN = new THREE.Vector3();
+/** Figures nearer to the eye than this are hidden, metres. */
+const FIGURE_NEAR = 2;
 
 export interface ViewOptions {
   shadows: boolean;
@@ -386,6 +388,7 @@ export class View {
     const { renderer, camera, uniforms } = this;
     camera.position.copy(eye).sub(this.terrain.origin);
     camera.updateMatrixWorld();
+    this.hideNearFigures(voxel);
     (uniforms["eye"]!.value as THREE.Vector3).copy(camera.position);
     (uniforms["morphEye"]!.value as THREE.Vector3).copy(camera.position);
     uniforms["seconds"]!.value = seconds % 10000;
@@ -402,6 +405,14 @@ export class View {
     renderer.render(this.screenScene, camera);
     renderer.render(this.waterScene, camera);
     this.millis = performance.now() - start;
+  }
+
+  /** Hides others who are so near that they would cover the view. */
+  private hideNearFigures(voxel: number) {
+    for (const number of this.names.keys()) {
+      const figure = this.bodies.get(number);
+      if (figure) figure.visible = figure.position.distanceTo(this.camera.position) * voxel >= FIGURE_NEAR;
+    }
   }
 
   private drawShadows() {

@@ -229,6 +229,10 @@ function save(now: number, atOnce: boolean) {
     world.save();
     unsavedSince = null;
   } catch (error) {
+    // After a fault of its own, the world is in no state that can be saved.
+    if (error instanceof WebAssembly.RuntimeError) {
+      return end(`The world has stopped while it was saved (${textOf(error)}); edits since the last save are lost`);
+    }
     saveFailed = now;
     post({ type: "news", text: `Not saved: ${textOf(error)}. Download the world from the menu before you close this page.` });
   }
@@ -383,6 +387,7 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
         return save(performance.now(), true);
       case "export": {
         save(performance.now(), true);
+        if (isOver) return;
         const bytes = world.bytes();
         return bytes && post({ type: "file", name: settings.file ?? "world.tvx", bytes }, [bytes.buffer as ArrayBuffer]);
       }

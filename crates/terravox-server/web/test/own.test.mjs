@@ -49,6 +49,7 @@ visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded 
   await one.until("there is ground", () => seen.frame?.aim);
   await drop(one, "story.rbxl", Buffer.from("Once there was no place."));
   await news(one, /story\.rbxl: no world, Roblox place or heightmap/);
+  assert.equal(await page.locator("#news .progress").count(), 0, "what follows takes its place");
   await drop(one, "slope.png", slope());
   await page.waitForURL(/file=slope\.tvx/);
   await one.until("the land is there", () => globalThis.seen?.frame?.stats.settled && terravox.state().joined);
@@ -59,6 +60,7 @@ visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded 
   const rise = (await height(60)) - (await height(4));
   assert(Math.abs(rise - 7) < 0.5, `rises by ${rise} m`);
   await page.locator("#menu").click();
+  assert(!(await page.locator("#help .throws").first().isVisible()), "nothing is thrown without a server");
   const glb = await downloaded(one, () => page.locator("#glb").click());
   assert.equal(glb.name, "slope.glb");
   assert.equal(glb.bytes.subarray(0, 4).toString(), "glTF");

@@ -8,6 +8,8 @@ visitTest("help opens with ?, and settings stay after a reload", async (visit) =
   const { page } = one;
   await page.keyboard.press("?");
   await page.locator("#help[open]").waitFor();
+  const state = () => [document.activeElement.id, document.getElementById("help").scrollTop];
+  assert.deepEqual(await one.get(state), ["help", 0], "no field takes what is typed");
   await page.locator("#name").fill("Grace");
   await page.locator("#distance").selectOption("500");
   await page.locator("#shadows").check();
