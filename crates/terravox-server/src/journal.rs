@@ -13,6 +13,9 @@ const PREFIX: &str = "journal/";
 /// A segment gets no more entries above so many bytes.
 const SEGMENT_BYTES: usize = 256 << 10;
 
+/// Numbers of entries are below this; reading a segment refuses others.
+const MAX_NUMBER: u64 = 1 << 62;
+
 /// Bytes of an entry besides its cells and its author.
 const ENTRY_BYTES: usize = 64;
 
@@ -32,7 +35,7 @@ pub(crate) fn oldest_first(journal: &Mutex<Journal>) -> impl Iterator<Item = Jou
     let mut next = 0;
     let slices = std::iter::from_fn(move || {
         let slice = Vec::from_iter(lock(journal).entries(next..).take(SLICE).cloned());
-        next = slice.last()?.number + 1;
+        next = slice.last()?.number.saturating_add(1);
         Some(slice)
     });
     slices.flatten()
@@ -96,7 +99,8 @@ impl StoredJournal {
             let Some(Ok(first)) = number else { continue };
             let mut segment =
                 Segment { first, last: first, bytes: 0, is_saved: true, is_damaged: false };
-            if segment.name() != name {
+            // Other numbers were written by no program; behind them there are soon none for entries.
+            if segment.name() != name || first >= MAX_NUMBER {
                 continue;
             }
             let mut journal = lock(&stored.shared);

@@ -4,6 +4,8 @@ use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::info::FORMAT_VERSION;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
+use crate::partial::followed;
+use crate::repair::remove_unfinished_backups;
 use crate::tree::{
     CommitError, HeaderFault, LostSpan, MAX_LONG_VALUE_BYTES, Transaction, Tree, TreeDamage,
     TreeError, TreeSnapshot,
@@ -180,6 +182,7 @@ pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError>
 /// Opens an existing world for reading and writing.
 pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
     let file = open_locked(path, true, File::try_lock)?;
+    remove_unfinished_backups(&followed(path), |backup| is_at(&file, backup));
     open_on(Arc::new(file), path)
 }
 

@@ -371,13 +371,29 @@ fn not_generated(key: BlockKey) -> BadPart {
     BadPart { part: StoredPart::block(key), what }
 }
 
+/// The name of a backup.
+fn backup_of(file: &Path, number: u32) -> PathBuf {
+    let mut name = OsString::from(file.file_name().unwrap_or_default());
+    name.push(if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
+    file.with_file_name(name)
+}
+
+/// Removes backup names of a world that is opened for writing: a repair that was killed before its
+/// file was in place leaves one, and writing would change what it names. Best effort.
+pub(crate) fn remove_unfinished_backups(file: &Path, is_world: impl Fn(&Path) -> bool) {
+    let backups = (1..=MAX_BACKUPS).map(|number| backup_of(file, number));
+    for backup in backups.take_while(|backup| fs::symlink_metadata(backup).is_ok()) {
+        if !backup.is_symlink() && is_world(&backup) {
+            let _ = fs::remove_file(backup);
+        }
+    }
+}
+
 /// Gives the damaged file its backup name: a hard link, or a copy where links do not work.
 fn back_up(file: &Path, path: &Path) -> Result<PathBuf, StoreError> {
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "keep a copy", source };
     for number in 1..=MAX_BACKUPS {
-        let mut name = OsString::from(file.file_name().unwrap_or_default());
-        name.push(if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
-        let backup = file.with_file_name(name);
+        let backup = backup_of(file, number);
         match fs::hard_link(file, &backup) {
             Ok(()) => return Ok(backup),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

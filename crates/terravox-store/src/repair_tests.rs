@@ -249,3 +249,23 @@ fn worlds_of_the_old_format_are_named_and_left_alone() {
     }
     assert!(fs::read(&path).unwrap() == bytes);
 }
+
+#[test]
+fn a_backup_name_of_a_killed_repair_is_no_second_name_of_the_world() {
+    let folder = Folder::new("killed-repair");
+    let (path, _) = saved_grid(&folder, few_chunks());
+    let [first, second] =
+        ["damaged", "damaged-2"].map(|end| path.with_file_name(format!("world.tvx.{end}")));
+    assert_eq!(path.file_name().unwrap(), "world.tvx");
+    fs::write(&first, b"of an earlier repair").unwrap();
+    if fs::hard_link(&path, &second).is_err() {
+        // A file system without links.
+        return;
+    }
+    let before = fs::read(&path).unwrap();
+    Store::open_read_only(&path).unwrap();
+    assert!(second.exists(), "reading changes nothing");
+    Store::open(&path).unwrap();
+    assert!(!second.exists() && fs::read(&path).unwrap() == before);
+    assert_eq!(fs::read(&first).unwrap(), b"of an earlier repair");
+}

@@ -145,3 +145,19 @@ fn damaged_segments_are_left_out_and_numbers_go_on() {
     let third = world.read(64 << 20);
     assert_eq!(numbers(&third), numbers(&again));
 }
+
+#[test]
+fn segments_with_numbers_that_no_entry_has_are_left_alone() {
+    let world = World::new("numbers");
+    for name in ["journal/4000000000000000", "journal/ffffffffffffffff"] {
+        world.store.set_extra(name, Some(&[1, 2, 3])).expect("it is written");
+    }
+    let mut journal = world.read(64 << 20);
+    assert_eq!(journal.record(JournalKind::Edit, "ada", change(3.0)), Some(1));
+    world.save(&mut journal);
+    assert_eq!(numbers(&world.read(64 << 20)), [1]);
+    assert_eq!(oldest_first(&journal.shared).count(), 1);
+    // The largest that one has.
+    world.store.set_extra("journal/3fffffffffffffff", Some(&[1])).expect("it is written");
+    assert_eq!(numbers(&world.read(64 << 20)), [1]);
+}

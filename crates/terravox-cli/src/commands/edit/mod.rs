@@ -97,8 +97,10 @@ fn load(store: &Store, path: &Path, console: &Console) -> CliResult<VoxelGrid> {
         None => Ok(loaded.grid),
         Some(first) => {
             let count = loaded.bad.len();
-            let what =
-                format!("{first} ({count} damaged parts in all); a damaged world cannot be edited");
+            let what = format!(
+                "{first} ({count} damaged parts in all); a damaged world cannot be edited: \
+                         run `terravox repair` first"
+            );
             Err(Failure::of(path, what))
         }
     }
