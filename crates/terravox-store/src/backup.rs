@@ -5,7 +5,8 @@ use crate::copy::copy_whole;
 use crate::create::{Overwrite, check_place};
 use crate::database::{Db, damaged_part, part_of, store_error};
 use crate::error::{BadPart, StoreError};
-use crate::partial::{PartialFile, followed};
+use crate::file_names::followed;
+use crate::partial::PartialFile;
 use crate::store::Store;
 use std::path::Path;
 

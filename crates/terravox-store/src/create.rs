@@ -5,8 +5,9 @@
 
 use crate::database::check_replaceable;
 use crate::error::StoreError;
+use crate::file_names::followed;
 use crate::info::WorldInfo;
-use crate::partial::{PartialFile, followed};
+use crate::partial::PartialFile;
 use crate::store::Store;
 use std::fs::{self, File};
 use std::io;

@@ -2,15 +2,14 @@
 
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
+use crate::file_names::{followed, remove_unfinished_backups};
 use crate::info::FORMAT_VERSION;
+pub(crate) use crate::key::CELLS;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
-use crate::partial::followed;
-use crate::repair::remove_unfinished_backups;
 use crate::tree::{
-    CommitError, HeaderFault, LostSpan, MAX_LONG_VALUE_BYTES, Transaction, Tree, TreeDamage,
-    TreeError, TreeSnapshot,
+    CommitError, HeaderFault, LostSpan, Transaction, Tree, TreeDamage, TreeError, TreeSnapshot,
 };
-use crate::value::{MAX_VALUE_BYTES, ValueError};
+use crate::value::ValueError;
 use same_file::Handle;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -24,9 +23,6 @@ pub(crate) const INFO_KEYS: [&[u8]; 2] = [&[0], &[255]];
 
 /// Table of extra data: keys are this byte and a name.
 pub(crate) const EXTRA: u8 = 1;
-
-/// Table of blocks of 32³ cells: keys are this byte and a [`BlockKey`].
-pub(crate) const CELLS: u8 = 2;
 
 /// Table of listings: keys are this byte and the Morton number of a page.
 pub(crate) const LISTED: u8 = 3;
@@ -51,14 +47,6 @@ pub(crate) fn listing_key(page: PagePos) -> [u8; KEY_BYTES] {
     let mut key = [LISTED; KEY_BYTES];
     key[1..].copy_from_slice(&page_bytes(page));
     key
-}
-
-/// The longest value that a key may have.
-pub(crate) fn longest_value(key: &[u8]) -> usize {
-    match key.first() {
-        Some(&CELLS) => MAX_VALUE_BYTES,
-        _ => MAX_LONG_VALUE_BYTES,
-    }
 }
 
 /// The block of a key in the table of cells; `None` if it is no position.

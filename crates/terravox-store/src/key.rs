@@ -9,6 +9,9 @@
 use std::ops::RangeInclusive;
 use terravox::voxel::{ChunkPos, MipBlock, PagePos, Region, VoxelPos};
 
+/// Table of blocks of 32³ cells: keys are this byte and a [`BlockKey`].
+pub(crate) const CELLS: u8 = 2;
+
 /// Bytes of a [`BlockKey`].
 pub(crate) const KEY_BYTES: usize = 11;
 

@@ -59,6 +59,7 @@ mod create;
 mod database;
 mod disk;
 mod error;
+mod file_names;
 mod info;
 mod key;
 mod listing;

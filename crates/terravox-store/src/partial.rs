@@ -89,13 +89,6 @@ fn random_number() -> u32 {
     hash.finish() as u32
 }
 
-/// The path with links followed, so that a link stays a link.
-pub(crate) fn followed(path: &Path) -> PathBuf {
-    let link = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_symlink());
-    let target = if link { fs::canonicalize(path).ok() } else { None };
-    target.unwrap_or_else(|| path.to_owned())
-}
-
 /// Makes a rename durable.
 fn sync_folder(target: &Path) -> io::Result<()> {
     let folder = match target.parent() {

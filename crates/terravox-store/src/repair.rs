@@ -4,6 +4,7 @@ use crate::copy::copy_whole;
 use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error};
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
+use crate::file_names::{MAX_BACKUPS, backup_of};
 use crate::key::{BlockKey, KeyBytes, chunk_order};
 use crate::makeup::{Makeup, StoredCells};
 use crate::partial::PartialFile;
@@ -19,7 +20,6 @@ use crate::verify::{
 use crate::work::PassBudget;
 use crate::write::{GenerateBlock, TableWriter};
 use std::collections::{BTreeSet, HashSet};
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,9 +29,6 @@ use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock};
 
 /// Blocks in one transaction of a repair: bounds its memory.
 const BATCH_BLOCKS: usize = 2048;
-
-/// Damaged files of one world that are kept.
-const MAX_BACKUPS: u32 = 1000;
 
 /// The result of [`Store::repair`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -369,24 +366,6 @@ fn not_generated(key: BlockKey) -> BadPart {
     let what = "its cells beside stored chunks need the generator of the world, and are not right";
     let what = ValueError::Unreadable(what.to_owned());
     BadPart { part: StoredPart::block(key), what }
-}
-
-/// The name of a backup.
-fn backup_of(file: &Path, number: u32) -> PathBuf {
-    let mut name = OsString::from(file.file_name().unwrap_or_default());
-    name.push(if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
-    file.with_file_name(name)
-}
-
-/// Removes backup names of a world that is opened for writing: a repair that was killed before its
-/// file was in place leaves one, and writing would change what it names. Best effort.
-pub(crate) fn remove_unfinished_backups(file: &Path, is_world: impl Fn(&Path) -> bool) {
-    let backups = (1..=MAX_BACKUPS).map(|number| backup_of(file, number));
-    for backup in backups.take_while(|backup| fs::symlink_metadata(backup).is_ok()) {
-        if !backup.is_symlink() && is_world(&backup) {
-            let _ = fs::remove_file(backup);
-        }
-    }
 }
 
 /// Gives the damaged file its backup name: a hard link, or a copy where links do not work.

@@ -5,9 +5,9 @@ use crate::database::{
     store_error, value_error,
 };
 use crate::error::{BadPart, StoreError, StoredPart};
+use crate::file_names::followed;
 use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
 use crate::listing::{Listing, page_of};
-use crate::partial::followed;
 use crate::tree::{ReadTree, Transaction, TreeError, TreeReader, TreeSnapshot};
 use crate::value::ValueError;
 use std::path::{Path, PathBuf};

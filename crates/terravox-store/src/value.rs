@@ -3,7 +3,7 @@
 //! `docs/format.md` has every byte. The checksum covers the key, too, so that a value under a
 //! wrong key is detected.
 
-use crate::key::BlockKey;
+use crate::key::{BlockKey, CELLS};
 use std::ops::Range;
 use terravox::codec::{DecodeError, Rle};
 use terravox::voxel::{DenseBox, Kind};
@@ -30,6 +30,11 @@ pub(crate) const MAX_RUN_BYTES: usize = 5 * BLOCK_CELLS;
 
 /// Longest value of a block that is read.
 pub const MAX_VALUE_BYTES: usize = HEADER_BYTES + 4 + MAX_RUN_BYTES;
+
+/// The longest value that a key may have, if it is one of the table of cells.
+pub(crate) fn longest_value(key: &[u8]) -> Option<usize> {
+    (key.first() == Some(&CELLS)).then_some(MAX_VALUE_BYTES)
+}
 
 /// Runs shorter than this are not worth compressing.
 const MIN_COMPRESSED_BYTES: usize = 48;

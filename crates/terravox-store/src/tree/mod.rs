@@ -36,7 +36,7 @@ mod write;
 
 pub(crate) use fault::{CommitError, TreeError};
 pub(crate) use header::HeaderFault;
-pub(crate) use node::{KeySpan, MAX_LONG_VALUE_BYTES};
+pub(crate) use node::KeySpan;
 pub(crate) use walk::{LostSpan, ReadTree, TreeDamage, TreeReader};
 pub(crate) use write::Transaction;
 
@@ -231,14 +231,16 @@ impl Tree {
 /// A number that no other file has.
 fn random_id() -> u64 {
     // Its keys are random in every process.
-    let mut hash = RandomState::new().build_hasher();
+    let hash = RandomState::new().build_hasher();
     // There, both panic.
     #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
-    {
+    let hash = {
+        let mut hash = hash;
         hash.write_u32(std::process::id());
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         hash.write_u128(now.unwrap_or_default().as_nanos());
-    }
+        hash
+    };
     hash.finish()
 }
 

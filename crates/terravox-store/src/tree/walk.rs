@@ -9,8 +9,8 @@ use super::node::{
     KeySpan, MAX_LEVEL, NodeContent, NodeRef, OwnedItem, TreeNode, ValueRef, checksum_in, grains,
 };
 use super::space::Extent;
-use crate::database::longest_value;
 use crate::disk::Disk;
+use crate::value::longest_value;
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -353,7 +353,9 @@ impl TreeReader {
 /// Refuses a value that is longer than any of its table, before it is read: many keys may refer to it.
 fn check_length(key: &[u8], content: &NodeContent<'_>) -> Result<(), TreeError> {
     match content {
-        NodeContent::Stored(value) if value.length as usize > longest_value(key) => {
+        NodeContent::Stored(value)
+            if longest_value(key).is_some_and(|most| value.length as usize > most) =>
+        {
             Err(TreeError::Damaged("it is longer than any value of its kind"))
         }
         _ => Ok(()),

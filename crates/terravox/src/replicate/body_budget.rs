@@ -7,7 +7,7 @@ pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 /// Most bytes that may be saved up.
 const MOST: i64 = BULK_BACKLOG as i64 / 2;
 
-/// What is earned besides while nothing waits. Not all at once: a guest that joins waits for answers between
+/// What is earned besides while nothing waits. Not all at once: a guest that joins waits for blocks between
 /// its requests, and bodies would fill the link each time.
 const IDLE: i64 = MOST / 16;
 
