@@ -436,7 +436,7 @@ impl ToGuest {
             },
             4 => {
                 let number = input.varint()?;
-                ToGuest::Refuse { number, reason: take_text(&mut input)? }
+                ToGuest::Refuse { number, reason: take_line(&mut input)? }
             }
             5 => {
                 let (after, block) = (input.varint()?, input.block()?);
@@ -479,6 +479,13 @@ pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
         Ok(text) => Ok(text.to_owned()),
         Err(_) => input.wrong("a text is not UTF-8"),
     }
+}
+
+/// A text for people, in one line: control characters, which could end it or change a terminal, become
+/// spaces.
+pub(super) fn take_line(input: &mut Input<'_>) -> Result<String, MessageError> {
+    let text = take_text(input)?;
+    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
 }
 
 pub(super) fn put_info(info: &WorldInfo, out: &mut Vec<u8>) {

@@ -8,7 +8,7 @@
 //! window here shrinks only where more than a tenth is lost, since links without wires lose some.
 
 use super::PipeError;
-use super::message::{MAX_MESSAGE, put_text, take_text};
+use super::message::{MAX_MESSAGE, put_text, take_line};
 use super::receiving::{Receiving, WINDOW};
 use super::wire::{Input, put_varint};
 use std::collections::VecDeque;
@@ -309,7 +309,7 @@ impl Pipe {
         while !input.is_empty() {
             let stream = input.byte().map_err(invalid)?;
             if stream == CLOSED {
-                self.closed = Some(take_text(&mut input).map_err(invalid)?);
+                self.closed = Some(take_line(&mut input).map_err(invalid)?);
                 continue;
             }
             let offset = input.varint().map_err(invalid)?;
