@@ -246,9 +246,11 @@ impl<'a> Reader<'a> {
 
     /// A number of patches, at least one, and the patches.
     pub fn patches(&mut self) -> Result<Vec<Patch>, HistoryError> {
-        let wrong = self.wrong(HistoryErrorKind::EmptyStroke);
         let patches = self.any_patches()?;
-        if patches.is_empty() { Err(wrong) } else { Ok(patches) }
+        match patches.is_empty() {
+            true => Err(self.wrong(HistoryErrorKind::EmptyStroke)),
+            false => Ok(patches),
+        }
     }
 
     /// A number of patches, and the patches.
