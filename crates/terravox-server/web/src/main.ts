@@ -458,9 +458,8 @@ function listen() {
   (byId("help") as HTMLDialogElement).addEventListener("close", takeSettings);
 }
 
-/** Tells the worker which world to open. */
-async function join() {
-  const link = await findServer();
+/** Tells the worker which world to open: that of a link, or one of its own. */
+function join(link: string | null) {
   hasServer = link !== null;
   byId("where").textContent = hasServer
     ? "Everyone here digs in one world. What you do stays."
@@ -479,24 +478,27 @@ async function join() {
 }
 
 async function begin() {
+  status("Joining …");
+  // The worker loads its module, and the server is asked, while the view makes its textures.
+  worker = newWorker();
+  const server = findServer();
   try {
     view = new View(byId("view") as HTMLCanvasElement, settings);
   } catch {
+    worker.terminate();
     return status("This browser cannot draw the world: it has no WebGL 2. Try another one, or turn hardware acceleration on.");
   }
   view.renderer.domElement.addEventListener("webglcontextlost", () => status("The graphics card was lost; it comes back in a moment."));
   view.renderer.domElement.addEventListener("webglcontextrestored", () => location.reload());
   view.setTime(hour);
   controls = new Controls(view.renderer.domElement, command);
-  worker = newWorker();
   worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
   worker.onmessage = (event: MessageEvent<FromWorker>) => {
     const start = performance.now();
     received(event.data);
     messageTime += performance.now() - start;
   };
-  status("Joining …");
-  await join();
+  join(await server);
   listen();
   showTools();
   requestAnimationFrame(frame);

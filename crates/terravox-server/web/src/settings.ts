@@ -3,6 +3,7 @@
 export interface Settings {
   name: string;
   view: number;
+  /** Pixels of the picture for each pixel of the page; 0 for as many as frames have time for. */
   scale: number;
   shadows: boolean;
 }
@@ -10,7 +11,7 @@ export interface Settings {
 const KEY = "terravox";
 
 export function loadSettings(): Settings {
-  const settings: Settings = { name: "", view: 2000, scale: 1, shadows: true };
+  const settings: Settings = { name: "", view: 2000, scale: 0, shadows: true };
   try {
     Object.assign(settings, JSON.parse(localStorage.getItem(KEY) ?? "{}"));
   } catch {

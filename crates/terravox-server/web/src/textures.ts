@@ -36,7 +36,7 @@ export function paletteOf(materials: Material[]): THREE.DataTexture {
   return texture;
 }
 
-/** Repeating value noise on a lattice of `cells` cells. */
+/** Repeating value noise on a lattice of `cells` cells, at positions that are not negative. */
 function noise(seed: number, cells: number): (x: number, y: number) => number {
   const values = new Float32Array(cells * cells);
   let state = seed * 2654435761;
@@ -45,10 +45,10 @@ function noise(seed: number, cells: number): (x: number, y: number) => number {
     state ^= state >>> 13;
     values[i] = (state >>> 0) / 4294967296;
   }
-  const at = (x: number, y: number) => values[(((y % cells) + cells) % cells) * cells + (((x % cells) + cells) % cells)]!;
+  const at = (x: number, y: number) => values[(y % cells) * cells + (x % cells)]!;
   return (u, v) => {
     const [x, y] = [u * cells, v * cells];
-    const [x0, y0] = [Math.floor(x), Math.floor(y)];
+    const [x0, y0] = [x | 0, y | 0];
     const fade = (t: number) => t * t * t * (t * (t * 6 - 15) + 10);
     const [s, t] = [fade(x - x0), fade(y - y0)];
     const top = at(x0, y0) * (1 - s) + at(x0 + 1, y0) * s;
@@ -73,15 +73,19 @@ function fractal(seed: number, cells: number, octaves: number) {
 /** Distance to the nearest and the second nearest of points that repeat. */
 function cracks(seed: number, cells: number) {
   const [px, py] = [noise(seed, cells), noise(seed + 99, cells)];
+  const points = Array.from({ length: cells * cells }, (_, i) => [(i % cells) / cells, Math.floor(i / cells) / cells]);
+  const shiftX = Float64Array.from(points, ([u, v]) => px(u!, v!));
+  const shiftY = Float64Array.from(points, ([u, v]) => py(u!, v!));
   return (u: number, v: number): number => {
     const [x, y] = [u * cells, v * cells];
     const [x0, y0] = [Math.floor(x), Math.floor(y)];
     let [first, second] = [9, 9];
-    for (let dy = -1; dy <= 1; dy++) {
-      for (let dx = -1; dx <= 1; dx++) {
-        const [cx, cy] = [x0 + dx, y0 + dy];
-        const [gx, gy] = [cx / cells, cy / cells];
-        const d = Math.hypot(cx + px(gx, gy) - x, cy + py(gx, gy) - y);
+    for (let cy = y0 - 1; cy <= y0 + 1; cy++) {
+      const row = ((cy + cells) % cells) * cells;
+      for (let cx = x0 - 1; cx <= x0 + 1; cx++) {
+        const point = row + ((cx + cells) % cells);
+        const [dx, dy] = [cx + shiftX[point]! - x, cy + shiftY[point]! - y];
+        const d = Math.sqrt(dx * dx + dy * dy);
         if (d < first) [first, second] = [d, first];
         else if (d < second) second = d;
       }

@@ -5,6 +5,7 @@ import * as THREE from "three";
 import * as glsl from "./shaders";
 import { CASTS, TerrainMeshes, dispose, pieceOf } from "./terrain";
 import { Debris } from "./debris";
+import { Resolution, rendererOf } from "./resolution";
 import { groundTextures, paletteOf } from "./textures";
 import { thingOf } from "./things";
 import type { Material, MeshData } from "./messages";
@@ -18,7 +19,7 @@ const FIGURE_NEAR = 2;
 
 export interface ViewOptions {
   shadows: boolean;
-  /** Pixels of the picture for each pixel of the page. */
+  /** Pixels of the picture for each pixel of the page; 0 for as many as frames have time for. */
   scale: number;
   /** How far is seen, metres. */
   view: number;
@@ -30,6 +31,7 @@ export class View {
   readonly terrain: TerrainMeshes;
   /** Milliseconds of the last frame in this thread. */
   millis = 0;
+  private resolution: Resolution;
   private scene = new THREE.Scene();
   private waterScene = new THREE.Scene();
   private skyScene = new THREE.Scene();
@@ -68,7 +70,7 @@ export class View {
     this.renderer = new THREE.WebGLRenderer({ canvas, antialias: false, powerPreference: "high-performance" });
     this.renderer.autoClear = false;
     this.renderer.outputColorSpace = THREE.LinearSRGBColorSpace;
-    this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2) * options.scale);
+    this.resolution = new Resolution(options.scale, rendererOf(this.renderer.getContext()));
     const blank = new THREE.DataTexture(new Uint8Array(4), 1, 1);
     this.target = this.newTarget(1, 1);
     this.shadowTarget = new THREE.WebGLRenderTarget(SHADOW_SIZE, SHADOW_SIZE);
@@ -147,7 +149,7 @@ export class View {
 
   private newTarget(width: number, height: number): THREE.WebGLRenderTarget {
     // Who lowers the resolution has no time for smooth edges.
-    const target = new THREE.WebGLRenderTarget(width, height, { samples: this.options.scale < 1 ? 0 : 4 });
+    const target = new THREE.WebGLRenderTarget(width, height, { samples: this.resolution.scale < 1 ? 0 : 4 });
     target.depthTexture = new THREE.DepthTexture(width, height, THREE.UnsignedIntType);
     return target;
   }
@@ -368,7 +370,8 @@ export class View {
 
   resize() {
     const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
-    const ratio = this.renderer.getPixelRatio();
+    const ratio = Math.min(devicePixelRatio, 2) * this.resolution.scale;
+    this.renderer.setPixelRatio(ratio);
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / Math.max(height, 1);
     this.camera.updateProjectionMatrix();
@@ -381,6 +384,7 @@ export class View {
   /** Draws a frame from an eye in voxels of the world. */
   draw(eye: THREE.Vector3, seconds: number, elapsed: number, voxel: number) {
     const start = performance.now();
+    if (this.resolution.note(elapsed)) this.resize();
     const before = this.terrain.origin.clone();
     if (this.terrain.follow(eye)) this.debris.shift(this.terrain.origin.clone().sub(before));
     this.debris.move(elapsed, voxel);

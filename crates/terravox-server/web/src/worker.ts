@@ -24,6 +24,10 @@ const COLLISION_REACH = 14;
 const REFUSED_CODE = 1008;
 const MAY_RETURN = ["the server ends", "nothing that was sent was taken in time"];
 
+/** The module loads before it is needed; where it cannot, whoever waits for it is told. */
+const loading = init();
+loading.catch(() => {});
+
 let world: WebWorld | null = null;
 let memory: WebAssembly.Memory;
 let link: WebSocket | null = null;
@@ -309,7 +313,7 @@ async function ownWorld(message: Extract<ToWorker, { type: "start" }>): Promise<
 /** Makes a world of a file, and keeps it. */
 async function open({ name, bytes }: Extract<ToWorker, { type: "open" }>) {
   try {
-    await init();
+    await loading;
     const imported = import_world(name, bytes);
     const [world, start, notes] = [imported.bytes(), Array.from(imported.start()), imported.notes()];
     imported.free();
@@ -345,7 +349,7 @@ function editWith(at: number, edit: () => Int32Array) {
 async function start(message: Extract<ToWorker, { type: "start" }>) {
   settings = message;
   try {
-    memory = (await init()).memory;
+    memory = (await loading).memory;
   } catch (error) {
     return end(`this browser cannot run the world: ${textOf(error)}`);
   }

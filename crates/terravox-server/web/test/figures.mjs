@@ -11,7 +11,7 @@ import { Visit, endShared } from "./visitor.mjs";
 const [parts, minutes] = [process.argv[2].split(","), Number(process.argv[3])];
 
 /** As the page is set up for a new visitor. */
-const SETTINGS = { view: 2000, scale: 1, shadows: true };
+const SETTINGS = { view: 2000, scale: 0, shadows: true };
 const WINDOW = { width: 960, height: 540 };
 /** Visits until the first picture, metres per second and seconds of flight, and digs. */
 const [VISITS, SPEED, FLIGHT_S, DIGS] = [5, 30, 30, 24];
