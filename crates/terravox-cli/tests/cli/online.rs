@@ -134,11 +134,11 @@ fn two_join_and_dig_the_server_is_killed_and_started_again_and_all_are_equal_slo
 #[test]
 fn a_picture_of_a_joined_world_is_that_of_its_file_slow() {
     let folder = Folder::new();
-    folder.report(&["generate", "land.tvx", "--size", "256", "--seed", "3"]);
+    folder.report(&["generate", "land.tvx", "--size", "128", "--seed", "3"]);
     let port = free_port();
     let served = serve(&folder, "land.tvx", port);
-    let view = ["--camera", "0,90,20", "--yaw", "40", "--pitch", "-20", "--size", "200x120"];
-    let levels = ["--distance", "600", "--detail", "2"];
+    let view = ["--camera", "0,90,20", "--yaw", "40", "--pitch", "-20", "--size", "160x96"];
+    let levels = ["--distance", "300", "--detail", "1"];
     let edit = ["--edit", "fill Rock ball 0,60,-30 r=8"];
     let arguments = [&view[..], &levels, &edit, &["--render", "joined.png"]].concat();
     let joined = join(&folder, &format!("localhost:{port}"), &arguments);
@@ -147,7 +147,7 @@ fn a_picture_of_a_joined_world_is_that_of_its_file_slow() {
     folder.report(&[&file[..], &view, &levels].concat());
     assert!(crate::read(folder.path("joined.png")) == crate::read(folder.path("file.png")));
     // All of it was held at mip 0.
-    let all = ["--camera", "0,40,0", "--distance", "300", "--detail", "4"];
+    let all = ["--camera", "0,40,0", "--distance", "160", "--detail", "4"];
     let served = serve(&folder, "land.tvx", port);
     let whole = join(&folder, &format!("ws://localhost:{port}"), &all);
     served.terminate();

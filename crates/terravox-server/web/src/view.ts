@@ -197,7 +197,7 @@ export class View {
       (this.uniforms[name]!.value as THREE.Vector3).set(r, g, b);
     set("sunColour", 1.75 * day, (1.65 - 0.7 * low) * day, (1.48 - 1.0 * low) * day);
     set("zenith", 0.02 + 0.16 * day, 0.03 + 0.33 * day, 0.07 + 0.75 * day);
-    set("horizon", 0.04 + 0.55 * day + 0.25 * low * day, 0.05 + 0.68 * day, 0.09 + 0.80 * day - 0.25 * low * day);
+    set("horizon", 0.04 + (0.55 + 0.42 * low) * day, 0.05 + (0.68 - 0.1 * low) * day, 0.09 + (0.80 - 0.5 * low) * day);
     set("ambient", 0.06 + 0.24 * day, 0.08 + 0.31 * day, 0.13 + 0.40 * day);
     this.lightThings(day);
   }
@@ -359,6 +359,7 @@ export class View {
       const place = (i: number) => (bodies[at + 2 + i]! - worldOrigin[i]!) / voxel;
       object.position.set(place(0) - origin.x, place(1) - origin.y, place(2) - origin.z);
       object.quaternion.set(bodies[at + 5]!, bodies[at + 6]!, bodies[at + 7]!, bodies[at + 8]!);
+      if (this.names.has(number)) standUpright(object);
     }
     for (const [number, object] of this.bodies) {
       if (seen.has(number)) continue;
@@ -459,7 +460,14 @@ function colourOf(name: string): THREE.Color {
   return new THREE.Color().setHSL(hash / 360, 0.6, 0.55);
 }
 
-/** Another player: a body with a head, and a name above. The pose is that of the eyes. */
+/** Lets only the head of a figure look up and down: the pose is that of the eyes. */
+function standUpright(figure: THREE.Object3D) {
+  const { x: pitch, y: yaw } = new THREE.Euler().setFromQuaternion(figure.quaternion, "YXZ");
+  figure.rotation.set(0, yaw, 0, "YXZ");
+  figure.getObjectByName("head")!.rotation.x = pitch;
+}
+
+/** Another player: a body with a head, and a name above. */
 function figureOf(name: string, renderer: THREE.WebGLRenderer): THREE.Group {
   const group = new THREE.Group();
   const colour = colourOf(name);
@@ -471,7 +479,9 @@ function figureOf(name: string, renderer: THREE.WebGLRenderer): THREE.Group {
   const nose = new THREE.Mesh(new THREE.ConeGeometry(0.07, 0.2, 8), dark);
   nose.rotation.x = -Math.PI / 2;
   nose.position.z = -0.28;
-  group.add(head, nose, body);
+  head.name = "head";
+  head.add(nose);
+  group.add(head, body);
   if (name) group.add(labelOf(name, renderer));
   return group;
 }

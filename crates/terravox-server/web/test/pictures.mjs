@@ -98,15 +98,15 @@ const scenes = {
     const one = await visit([60, 60, 20, 0, -30], { query: "&time=15.5" });
     const [x, z] = [60, 0];
     const y = (await ground(one, x, z)) + 1;
-    await one.edit(box([x, y - 1.5, z], [11, 2, 9]), fill(COBBLE));
-    await one.edit(box([x, y + 3, z], [8, 3.5, 6]), fill(BRICK));
-    await one.edit(box([x, y + 3, z], [6.8, 3.2, 4.8]), "dig");
-    await one.edit(box([x, y + 2, z + 6], [1.6, 2.4, 2]), "dig");
-    for (const side of [-5, 5]) await one.edit(box([x + side, y + 3.5, z + 6], [1.2, 1.2, 2]), "dig");
-    await one.edit(box([x, y + 7.2, z], [9.4, 0.8, 7.4]), fill(PLANKS));
-    await one.edit(ball([x - 13, y + 0.5, z + 7], 3.2), fill(SNOW));
-    await one.edit(ball([x + 14, y + 0.8, z + 7], 3.4), fill(LAVA));
-    await one.goTo(x + 13, y + 6, z + 21, 33, -13);
+    await one.edit(box([x, y - 6, z], [11, 6.5, 9]), fill(COBBLE));
+    await one.edit(box([x, y + 4, z], [8, 4, 6]), fill(BRICK));
+    await one.edit(box([x, y + 4, z], [6.8, 3.4, 4.8]), "dig");
+    await one.edit(box([x, y + 3, z + 6], [1.6, 2.4, 2]), "dig");
+    for (const side of [-5, 5]) await one.edit(box([x + side, y + 4.5, z + 6], [1.2, 1.2, 2]), "dig");
+    await one.edit(box([x, y + 8.6, z], [9.4, 0.8, 7.4]), fill(PLANKS));
+    await one.edit(ball([x - 9, y + 1.5, z + 7], 1.6), fill(SNOW));
+    await one.edit(ball([x + 9, y + 1.5, z + 7], 1.6), fill(LAVA));
+    await one.goTo(x + 10, y + 6, z + 24, 22, -8);
     await tool(one, 2);
     await take(one, "materials");
   },
@@ -125,7 +125,7 @@ const scenes = {
     await two.leave();
   },
 
-  /** A bridge that was cut falls. */
+  /** A bridge of which one pillar was cut has fallen. */
   async falling() {
     const one = await visit([110, 60, 60, 0, -30]);
     const [x, z] = [110, 40];
@@ -133,9 +133,10 @@ const scenes = {
     for (const side of [-10, 10]) await one.edit(box([x + side, y - 6, z], [1.6, 6.5, 1.6]), fill(ROCK));
     await one.edit(box([x, y, z], [12, 0.8, 2.2]), fill(PLANKS));
     await one.goTo(x + 5, y + 3, z + 24, 10, -14);
-    for (const side of [-10, 10]) await one.edit(box([x + side, y - 3, z], [2.6, 1.2, 2.6]), "dig");
+    await one.edit(box([x - 6.5, y, z], [1.2, 2, 3.2]), "dig");
+    await one.edit(box([x + 6.5, y, z], [1.2, 2, 3.2]), "dig");
     await one.until("it falls", () => seen.bodies > 0);
-    await one.page.waitForTimeout(500);
+    await one.until("it has fallen", (top) => seen.heights.some((height) => height < top), y - 4);
     await take(one, "falling", { waits: false });
   },
 
@@ -149,15 +150,9 @@ const scenes = {
     await take(one, "floating", { waits: false });
   },
 
-  /** A night with stars; what was built and thrown is lit as the ground is. */
-  async night() {
-    const one = await visit([-20, 20, 118, 20, -8], { query: "&time=21" });
-    const y = await ground(one, -26, 112);
-    await one.goTo(-22, y + 3, 120, 30, 2);
-    await throwAll(one, 10, [[30, -15], [44, -12]]);
-    await one.page.waitForTimeout(3000);
-    await one.get((angles) => terravox.look(...angles), [0.5, 0.02]);
-    await take(one, "night", { waits: false });
+  /** Late in the day: a low sun over hills and water. */
+  async dusk() {
+    await take(await visit([60, 34, 70, 118, -3], { query: "&time=17.4" }), "dusk");
   },
 };
 

@@ -10,6 +10,8 @@ export function watch() {
     lost: [],
     figures: [],
     bodies: 0,
+    /** Their heights, metres. */
+    heights: [],
     /** Messages to the worker, by type; objects of the graphics card that are alive, by kind. */
     posts: {},
     gpu: {},
@@ -23,6 +25,7 @@ export function watch() {
     if (data.type === "figure") seen.figures.push(data.name);
     if (data.type !== "frame") return;
     seen.bodies = data.bodies.length / 9;
+    seen.heights = Array.from({ length: seen.bodies }, (_, i) => data.bodies[9 * i + 3]);
     const { eye, onGround, inWater, aim, stats } = data;
     seen.count++;
     seen.frame = { eye, onGround, inWater, aim, stats };
