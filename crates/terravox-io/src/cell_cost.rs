@@ -17,9 +17,9 @@ const ENCODED_WORK: u64 = 16;
 
 /// Units of work of a coarse block in a world file: made of finer cells, and encoded. A chunk far from
 /// others has one of each mip.
-pub(crate) const COARSE_BLOCK_WORK: u64 = 40_000;
+pub(crate) const COARSE_BLOCK_WORK: u64 = 1 << 14;
 /// Memory of one, in a world file that is in memory.
-pub(crate) const COARSE_BLOCK_BYTES: u64 = 256;
+pub(crate) const COARSE_BLOCK_BYTES: u64 = 128;
 
 /// Mip of the coarse block that is a page of 8³ chunks.
 const PAGE_MIP: u64 = 3;
