@@ -65,6 +65,11 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Returns a number of damaged parts in words: "1 damaged part".
+pub fn damaged_parts(count: usize) -> String {
+    format!("{count} damaged {}", if count == 1 { "part" } else { "parts" })
+}
+
 /// Longest line, in characters.
 const MAX_LINE_CHARS: usize = 2000;
 

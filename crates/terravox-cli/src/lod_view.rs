@@ -3,7 +3,7 @@
 
 use crate::args::{LevelArgs, MorphChoice, ReadArgs};
 use crate::console::Console;
-use crate::failure::{CliResult, Failure};
+use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::world::{self, check_point, store_failure};
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -339,6 +339,6 @@ impl ReadFaults {
             let what = format!("{first}; pass --skip-damaged to leave out damaged chunks");
             return Err(Failure::of(path, what));
         }
-        Ok(Some(format!("left out {count} damaged parts; the first: {first}")))
+        Ok(Some(format!("left out {}; the first: {first}", damaged_parts(count))))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{HeightmapArgs, ReadArgs};
 use crate::console::Console;
-use crate::failure::{CliResult, Failure};
+use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::heights;
 use crate::import_limits;
 use crate::lod_view::HILLS_PREFIX;
@@ -12,7 +12,7 @@ use std::io::Read;
 use std::path::Path;
 use terravox::voxel::{GridOptions, LIMIT, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
-use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, WorldInfo};
+use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, StoredPart, WorldInfo};
 
 /// Limit of imported files, bytes.
 const MAX_IMPORT_BYTES: u64 = 2 << 30;
@@ -192,14 +192,14 @@ fn load(path: &Path, reading: ReadArgs, file_bytes: u64, console: &Console) -> C
     drop(bar);
     let mut notes = Vec::new();
     if let Some(first) = loaded.bad.first() {
-        let count = loaded.bad.len();
+        let count = damaged_parts(loaded.bad.len());
         if !reading.skip_damaged {
             let what = format!(
-                "{first} ({count} damaged parts in all); pass --skip-damaged to leave them out"
+                "{first} ({count} in all); pass --skip-damaged to read the rest, or run terravox repair"
             );
             return Err(Failure::of(path, what));
         }
-        notes.push(format!("left out {count} damaged parts; the first: {first}"));
+        notes.push(format!("left out {count}; the first: {first}"));
     }
     let extra = store.extra(RobloxMetadata::EXTRA_NAME).map_err(store_failure)?;
     let roblox = extra.map(|bytes| RobloxMetadata::from_bytes(&bytes)).transpose();
@@ -316,6 +316,12 @@ pub fn store_failure(error: StoreError) -> Failure {
     match &error {
         StoreError::Exists { path } => already_exists(path),
         StoreError::Unsure { .. } => Failure::new(&error).after_change(),
+        StoreError::Damaged { part: StoredPart::Info, .. } => Failure::new(format!(
+            "{error}; nothing in the file can be read without it, so restore a backup"
+        )),
+        StoreError::Damaged { .. } => {
+            Failure::new(format!("{error}; terravox repair keeps all that is whole"))
+        }
         _ => Failure::new(error),
     }
 }

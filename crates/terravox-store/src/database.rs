@@ -128,13 +128,21 @@ pub(crate) fn store_error(error: TreeError, path: &Path, doing: &'static str) ->
     let path = path.to_owned();
     match error {
         TreeError::Io(source) => StoreError::Io { path, doing, source },
+        TreeError::Damaged(what) => {
+            let what = format!("{what}; `terravox repair` or Store::repair keeps all that is whole");
+            StoreError::Index { path, doing, what }
+        }
         error => StoreError::Index { path, doing, what: error.to_string() },
     }
 }
 
 /// What is wrong with a part that the tree cannot read.
 pub(crate) fn value_error(error: &TreeError) -> ValueError {
-    ValueError::Unreadable(error.to_string())
+    match *error {
+        TreeError::Damaged(what) => ValueError::Unreadable(what.into()),
+        TreeError::TooMuchWork => ValueError::TooMuchWork { blocks: 1 },
+        ref error => ValueError::Unreadable(error.to_string().into()),
+    }
 }
 
 /// The part for a lost span of keys.
@@ -143,7 +151,7 @@ pub(crate) fn lost_part(lost: &LostSpan) -> BadPart {
     let from = if lost.span.low.is_empty() { "the start".to_owned() } else { name(&lost.span.low) };
     let to = lost.span.high.as_deref().map_or("the end".to_owned(), name);
     let what = format!("{}; what it held is lost: {from} to {to}", lost.what);
-    BadPart { part: StoredPart::Index, what: ValueError::Unreadable(what) }
+    BadPart { part: StoredPart::Index, what: ValueError::Unreadable(what.into()) }
 }
 
 /// The part for damage to the file's structure.
@@ -151,7 +159,7 @@ pub(crate) fn damaged_part(damage: &TreeDamage) -> BadPart {
     let index = |what| BadPart { part: StoredPart::Index, what };
     match damage {
         TreeDamage::HeaderCopy | TreeDamage::NodeCopy => index(ValueError::OneCopy),
-        TreeDamage::Space(what) => index(ValueError::Unreadable((*what).to_owned())),
+        TreeDamage::Space(what) => index(ValueError::Unreadable((*what).into())),
         TreeDamage::Node(lost) => lost_part(lost),
         TreeDamage::Value { key, what } => BadPart { part: part_of(key), what: value_error(what) },
     }

@@ -60,6 +60,7 @@ mod database;
 mod disk;
 mod error;
 mod file_names;
+mod findings;
 mod info;
 mod key;
 mod listing;
@@ -95,6 +96,8 @@ pub use write::SaveStats;
 #[cfg(test)]
 extern crate self as terravox_store;
 
+#[cfg(test)]
+mod attack_tests;
 #[cfg(test)]
 mod damage_tests;
 #[cfg(test)]

@@ -44,17 +44,14 @@ impl Listing {
         all.map(|p| ChunkPos::new(p.x, p.y, p.z)).filter(move |&chunk| self.contains(chunk))
     }
 
-    /// The chunks of this listing that another one lacks.
+    /// The chunks that are in both listings.
     pub fn and(self, other: Listing) -> Listing {
-        let mut layers = self.layers;
-        layers.iter_mut().zip(other.layers).for_each(|(layer, other)| *layer &= other);
-        Listing { layers }
+        Listing { layers: std::array::from_fn(|y| self.layers[y] & other.layers[y]) }
     }
 
+    /// The chunks of this listing that another one lacks.
     pub fn without(self, other: Listing) -> Listing {
-        let mut layers = self.layers;
-        layers.iter_mut().zip(other.layers).for_each(|(layer, other)| *layer &= !other);
-        Listing { layers }
+        Listing { layers: std::array::from_fn(|y| self.layers[y] & !other.layers[y]) }
     }
 
     pub fn encode(&self) -> [u8; LISTING_BYTES] {
@@ -114,6 +111,7 @@ mod tests {
         listing.set(chunks[1], false);
         assert!(!listing.contains(chunks[1]) && listing.contains(chunks[0]));
         assert_eq!(all.without(listing).chunks(page).collect::<Vec<_>>(), [chunks[1]]);
+        assert_eq!((all.and(listing), listing.without(all).is_empty()), (listing, true));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) struct StoredCells {
     pub uniform: Option<u8>,
     /// Equal numbers mean equal cells. `None` if it is not remembered.
     pub id: Option<CellsId>,
+    /// Whether it has a value; else it is air, or the generator's.
+    pub is_stored: bool,
 }
 
 /// What the values of the finer blocks tell of a block.
@@ -74,7 +76,9 @@ impl KnownCells {
         let read = tree.get(&cell_key(&key.bytes()), &mut value);
         let stored = match read.map_err(|error| value_error(&error)) {
             Ok(true) => self.of_value(key, &value),
-            Ok(false) => Ok(StoredCells { uniform: Some(AIR), id: Some(AIR.into()) }),
+            Ok(false) => {
+                Ok(StoredCells { uniform: Some(AIR), id: Some(AIR.into()), is_stored: false })
+            }
             Err(what) => Err(what),
         };
         self.value = value;
@@ -88,7 +92,7 @@ impl KnownCells {
             Some(material) => Some(material.into()),
             None => self.id_of(ValueCoder::cells_bytes(value)),
         };
-        Ok(StoredCells { uniform, id })
+        Ok(StoredCells { uniform, id, is_stored: true })
     }
 
     /// The number of what follows the seal of a value.

@@ -2,6 +2,7 @@
 
 use crate::database::{CELLS, block_of, cell_key, lost_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
+use crate::findings::Findings;
 use crate::key::{BlockKey, KeyBytes, ranges};
 use crate::listing::{Listing, page_of};
 use crate::store::{ReadView, Store, StoredListing};
@@ -20,7 +21,8 @@ pub const MAX_LOADED_BYTES: u64 = 8 << 30;
 /// Chunks between two reports of progress.
 const PROGRESS_CHUNKS: usize = 256;
 
-/// Missing chunks that are reported one by one; a forged file may list billions.
+/// Missing chunks that are reported one by one, or are in a list of chunks; a forged file may list
+/// billions.
 const MAX_MISSING_PARTS: usize = 1 << 16;
 
 /// A world in memory.
@@ -205,7 +207,7 @@ impl Store {
         let view = self.begin_read();
         let materials = view.info.materials.clone();
         let mut grid = VoxelGrid::new(GridOptions { unlisted: view.info.unlisted, materials });
-        let mut bad = Vec::new();
+        let mut bad = Findings::default();
         let (mut coder, mut cells) = (view.coder(), DenseBox::default());
         let listed = self.listed_chunks(&view.tree, &mut bad);
         let all = listed.values().map(Listing::len).sum();
@@ -238,7 +240,7 @@ impl Store {
         }
         add_missing(&listed, &seen, &mut bad);
         progress(all, all);
-        Ok(LoadedWorld { grid, bad })
+        Ok(LoadedWorld { grid, bad: bad.into_parts() })
     }
 
     fn too_large(&self, read: usize, all: usize, max_bytes: u64) -> StoreError {
@@ -253,29 +255,26 @@ impl Store {
     pub(crate) fn listed_chunks(
         &self,
         tree: &TreeReader,
-        bad: &mut Vec<BadPart>,
+        bad: &mut Findings,
     ) -> BTreeMap<PagePos, Listing> {
+        let seen = || walk_chunks(tree, &mut Findings::default(), |_, _| Ok(()));
         let (stored, lost) = self.listings_as_stored(tree);
         let mut listed: BTreeMap<PagePos, Listing> = BTreeMap::new();
         if !lost.is_empty() {
             // Their pages are unknown: whatever is there is listed.
             bad.extend(lost);
-            listed = walk_chunks(tree, &mut Vec::new(), |_, _| Ok(()));
+            listed = seen();
         }
         let mut from_keys = None;
         for StoredListing { page, listing } in stored {
             let Some(page) = page else {
-                push_once(
-                    bad,
-                    BadPart { part: StoredPart::Table("listed"), what: ValueError::Key },
-                );
+                bad.push_once(BadPart { part: StoredPart::Table("listed"), what: ValueError::Key });
                 continue;
             };
             let listing = listing.unwrap_or_else(|what| {
                 bad.push(BadPart { part: StoredPart::Listing(page), what });
                 // Once for all of them.
-                let all = from_keys
-                    .get_or_insert_with(|| walk_chunks(tree, &mut Vec::new(), |_, _| Ok(())));
+                let all = from_keys.get_or_insert_with(seen);
                 all.get(&page).copied().unwrap_or_default()
             });
             listed.insert(page, listing);
@@ -284,11 +283,29 @@ impl Store {
     }
 }
 
+/// Checks that listings do not name many more chunks than are there: 64 bytes can name 512.
+pub(crate) fn check_listed_count(
+    tree: &TreeReader,
+    listings: &[(PagePos, Listing)],
+) -> Result<(), ValueError> {
+    let listed: usize = listings.iter().map(|(_, listing)| listing.len()).sum();
+    if listed <= MAX_MISSING_PARTS {
+        return Ok(());
+    }
+    // Without memory for each; lost parts of the index count as empty.
+    let stored = tree.scan(&[CELLS, 0], Some(&[CELLS, 1])).filter(Result::is_ok).count();
+    if listed <= stored + MAX_MISSING_PARTS {
+        return Ok(());
+    }
+    let what = format!("it lists {listed} chunks, of which at most {stored} are stored");
+    Err(ValueError::Unreadable(what.into()))
+}
+
 /// Calls `visit` with every stored chunk in key order, and reports what it returns and what cannot
 /// be read. Returns all chunks that are there, whole or not.
 pub(crate) fn walk_chunks(
     tree: &TreeReader,
-    bad: &mut Vec<BadPart>,
+    bad: &mut Findings,
     mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,
 ) -> BTreeMap<PagePos, Listing> {
     let mut seen: BTreeMap<PagePos, Listing> = BTreeMap::new();
@@ -304,7 +321,7 @@ pub(crate) fn walk_chunks(
 pub(crate) fn walk_blocks(
     tree: &TreeReader,
     mip: u8,
-    bad: &mut Vec<BadPart>,
+    bad: &mut Findings,
     mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,
 ) {
     let mut value = Vec::new();
@@ -318,7 +335,7 @@ pub(crate) fn walk_blocks(
             }
         };
         let Some(key) = block_of(&entry.key).filter(|key| key.within_limits()) else {
-            push_once(bad, BadPart { part: StoredPart::Table("cells"), what: ValueError::Key });
+            bad.push_once(BadPart { part: StoredPart::Table("cells"), what: ValueError::Key });
             continue;
         };
         let read = scan.value(&entry, &mut value);
@@ -329,18 +346,11 @@ pub(crate) fn walk_blocks(
     }
 }
 
-/// Adds a part unless it is the last one already: any number of keys may be wrong.
-pub(crate) fn push_once(bad: &mut Vec<BadPart>, part: BadPart) {
-    if bad.last() != Some(&part) {
-        bad.push(part);
-    }
-}
-
 /// Reports the chunks that are listed but not there.
 pub(crate) fn add_missing(
     listed: &BTreeMap<PagePos, Listing>,
     seen: &BTreeMap<PagePos, Listing>,
-    bad: &mut Vec<BadPart>,
+    bad: &mut Findings,
 ) {
     let mut left = MAX_MISSING_PARTS;
     for (&page, &listing) in listed {
@@ -350,7 +360,7 @@ pub(crate) fn add_missing(
         }
         if missing.len() > left {
             let what = "it lists chunks that are not stored, as others before do";
-            let what = ValueError::Unreadable(what.to_owned());
+            let what = ValueError::Unreadable(what.into());
             return bad.push(BadPart { part: StoredPart::Listing(page), what });
         }
         left -= missing.len();
@@ -396,6 +406,17 @@ pub(crate) fn read_block(
     key: BlockKey,
     out: &mut DenseBox,
 ) -> Result<bool, ValueError> {
+    read_block_if(tree, coder, key, out, |_| true)
+}
+
+/// [`read_block`], if its value may be decoded; else [`ValueError::TooMuchWork`].
+pub(crate) fn read_block_if(
+    tree: &impl ReadTree,
+    coder: &mut ValueCoder,
+    key: BlockKey,
+    out: &mut DenseBox,
+    may_decode: impl FnOnce(&[u8]) -> bool,
+) -> Result<bool, ValueError> {
     let mut value = Vec::new();
     let is_stored = tree.get(&cell_key(&key.bytes()), &mut value);
     match is_stored.map_err(|error| value_error(&error))? {
@@ -403,7 +424,8 @@ pub(crate) fn read_block(
             out.reset(key.region());
             Ok(false)
         }
-        true => coder.decode(key, &value, out).map(|()| true),
+        true if may_decode(&value) => coder.decode(key, &value, out).map(|()| true),
+        true => Err(ValueError::TooMuchWork { blocks: 1 }),
     }
 }
 

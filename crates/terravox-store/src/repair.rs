@@ -5,17 +5,17 @@ use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{MAX_BACKUPS, backup_of};
+use crate::findings::Findings;
 use crate::key::{BlockKey, KeyBytes, chunk_order};
 use crate::makeup::{Makeup, StoredCells};
 use crate::partial::PartialFile;
 use crate::pyramid::source_mip;
-use crate::read::{read_block, walk_blocks, walk_chunks};
+use crate::read::{walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store};
-use crate::tree::ReadTree;
+use crate::tree::TreeReader;
 use crate::value::ValueError;
 use crate::verify::{
-    BlockMaker, BlockOver, MadeBlock, StoredBlocks, Verification, blocks_over, replace_listed,
-    sort_blocks,
+    BlockMaker, BlockOver, StoredBlocks, Verification, blocks_over, replace_listed, sort_blocks,
 };
 use crate::work::PassBudget;
 use crate::write::{GenerateBlock, TableWriter};
@@ -152,16 +152,20 @@ impl Store {
         };
         for mip in 1..=MAX_MIP {
             let blocks = suspects.at(mip, &chunks, repaired);
-            repaired.rebuild_blocks(mip, &blocks, &generate, &mut maker, &mut report)?;
+            let around = SurroundingCells::of(&report.lost, &found.bad, mip);
+            repaired.rebuild_blocks(mip, (&blocks, &around), &generate, &mut maker, &mut report)?;
         }
         Ok(report)
     }
 
     /// Copies extra data and blocks, but for those that are `bad`.
     fn copy_to(&self, repaired: &Store, bad: &[BadPart]) -> Result<(), StoreError> {
+        let grows = self.info().grows();
         let block = |bad: &BadPart| match (&bad.part, &bad.what) {
             // Whole, and listed by the repair.
             (_, ValueError::NotListed) => None,
+            // Its cells beside stored chunks may be needed.
+            (StoredPart::Mip(_), ValueError::NotTheMip) if grows => None,
             (&StoredPart::Chunk(chunk), _) => Some(BlockKey::chunk(chunk)),
             (&StoredPart::Mip(key), _) => Some(key),
             _ => None,
@@ -182,7 +186,7 @@ impl Store {
 
     /// Lists all stored chunks and returns them.
     fn list_chunks(&self) -> Result<Vec<ChunkPos>, StoreError> {
-        let seen = walk_chunks(&self.begin_read().tree, &mut Vec::new(), |_, _| Ok(()));
+        let seen = walk_chunks(&self.begin_read().tree, &mut Findings::default(), |_, _| Ok(()));
         let listings: Vec<_> = seen.into_iter().collect();
         for batch in listings.chunks(BATCH_BLOCKS) {
             self.lock_writes().transact(None, |tree| {
@@ -199,14 +203,11 @@ impl Store {
     fn rebuild_blocks(
         &self,
         mip: u8,
-        blocks: &[BlockOver<'_>],
+        (blocks, around): (&[BlockOver<'_>], &SurroundingCells),
         generate: GenerateBlock<'_>,
         maker: &mut BlockMaker,
         report: &mut RepairReport,
     ) -> Result<(), StoreError> {
-        // Only worlds that grow use them.
-        let lost = lost_chunks(&report.lost).filter(|_| self.info().grows());
-        let over_losses: HashSet<BlockKey> = lost.map(|chunk| BlockKey::over(chunk, mip)).collect();
         let view = self.begin_read();
         let finer = StoredBlocks::of(&view.tree, source_mip(mip));
         for batch in blocks.chunks(BATCH_BLOCKS) {
@@ -215,9 +216,8 @@ impl Store {
                 let mut writer = TableWriter::new(self, tree, generate);
                 for &(key, chunks) in batch {
                     let Some(key) = BlockKey::from_bytes(&key) else { continue };
-                    let is_over_loss = over_losses.contains(&key);
-                    let from = (&view, &finer);
-                    rebuild_block(&mut writer, maker, from, (key, chunks), is_over_loss, report)?;
+                    let from = (&view, &finer, around);
+                    rebuild_block(&mut writer, maker, from, (key, chunks), report)?;
                 }
                 Ok(())
             })?;
@@ -254,7 +254,7 @@ impl Suspects {
         let mut blocks = blocks_over(chunks, mip);
         let Some(keys) = &mut self.keys else {
             let view = repaired.begin_read();
-            walk_blocks(&view.tree, mip, &mut Vec::new(), |key, _| {
+            walk_blocks(&view.tree, mip, &mut Findings::default(), |key, _| {
                 blocks.push((key.bytes(), &[]));
                 Ok(())
             });
@@ -273,13 +273,42 @@ impl Suspects {
     }
 }
 
+/// Which blocks of a mip of a world that grows need the generator for their cells beside stored
+/// chunks.
+struct SurroundingCells {
+    /// There were chunks that are lost.
+    lost: HashSet<BlockKey>,
+    /// The cells over stored chunks are wrong; without the generator, the others are kept.
+    doubtful: HashSet<BlockKey>,
+}
+
+impl SurroundingCells {
+    fn of(lost: &[BadPart], bad: &[BadPart], mip: u8) -> SurroundingCells {
+        let doubtful = bad.iter().filter_map(|bad| match (&bad.part, &bad.what) {
+            (&StoredPart::Mip(key), ValueError::NotTheMip) if key.mip == mip => Some(key),
+            _ => None,
+        });
+        SurroundingCells {
+            lost: lost_chunks(lost).map(|chunk| BlockKey::over(chunk, mip)).collect(),
+            doubtful: doubtful.collect(),
+        }
+    }
+
+    fn are_lost(&self, key: BlockKey) -> bool {
+        self.lost.contains(&key)
+    }
+
+    fn are_doubtful(&self, key: BlockKey) -> bool {
+        self.doubtful.contains(&key)
+    }
+}
+
 /// Makes a block again from the finer ones, if it differs.
 fn rebuild_block(
     writer: &mut TableWriter<'_, '_>,
     maker: &mut BlockMaker,
-    (view, finer): (&ReadView, &StoredBlocks),
+    (view, finer, around): (&ReadView, &StoredBlocks, &SurroundingCells),
     (key, chunks): (BlockKey, &[ChunkPos]),
-    is_over_loss: bool,
     report: &mut RepairReport,
 ) -> Result<(), StoreError> {
     let tree = &*view.tree;
@@ -288,7 +317,7 @@ fn rebuild_block(
     let generate = writer.generate;
     let is_gone = match generate {
         None => sources.is_empty(),
-        Some(_) => chunks.is_empty() && is_over_loss,
+        Some(_) => chunks.is_empty() && around.are_lost(key),
     };
     if is_gone {
         // It is air, or nothing under it is stored any more: it is the generator's.
@@ -302,26 +331,30 @@ fn rebuild_block(
     }
     let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
     let too_much = || StoreError::TooMuchWork { path: writer.store.path().to_owned() };
-    if maker.make(tree, key, &sources, chunks.len(), &mut made) == MadeBlock::TooMuchWork {
+    if maker.make(tree, key, &sources, chunks.len(), &mut made).is_err() {
         return Err(too_much());
     }
-    // Damaged blocks were not copied.
-    let is_stored = read_block(tree, &mut maker.coder, key, &mut stored).unwrap_or(false);
+    let is_stored = match maker.read(tree, key, &mut stored) {
+        Err(ValueError::TooMuchWork { .. }) => return Err(too_much()),
+        // Damaged blocks were not copied.
+        read => read.unwrap_or(false),
+    };
     // In a complete world blocks of air are not stored.
     let mut must_store = false;
     if let Some(generate) = generate {
         must_store = !is_stored;
-        let mut around = stored.clone();
-        if !is_stored || is_over_loss {
+        let mut beside = stored.clone();
+        if !is_stored || around.are_lost(key) || around.are_doubtful(key) {
             if !maker.budget.may_generate() {
                 return Err(too_much());
             }
             match generate(key.into()) {
-                Some(cells) => around = cells,
+                Some(cells) => beside = cells,
+                None if is_stored && !around.are_lost(key) => {}
                 None => report.lost.push(not_generated(key)),
             }
         }
-        made = replace_listed(&around, &made, key.mip, chunks);
+        made = replace_listed(&beside, &made, key.mip, chunks);
     }
     if must_store || made != stored {
         writer.put_mip(key, &made)?;
@@ -333,14 +366,14 @@ fn rebuild_block(
 /// Whether a block of a complete world is what the finer ones make it, by their values.
 fn is_as_made(
     maker: &mut BlockMaker,
-    tree: &impl ReadTree,
+    tree: &TreeReader,
     key: BlockKey,
     sources: &[BlockKey],
 ) -> bool {
-    let Ok(StoredCells { uniform: Some(stored), .. }) = maker.known.read(tree, key) else {
+    let Ok(StoredCells { uniform: Some(stored), .. }) = maker.stored(tree, key) else {
         return false;
     };
-    maker.known.makeup(tree, key, sources).0 == Makeup::Uniform(stored)
+    maker.makeup(tree, key, sources).0 == Makeup::Uniform(stored)
 }
 
 /// The parts of `bad` whose content is gone for good.
@@ -364,7 +397,7 @@ fn lost_chunks(lost: &[BadPart]) -> impl Iterator<Item = ChunkPos> {
 /// A block around stored chunks that the generator does not make.
 fn not_generated(key: BlockKey) -> BadPart {
     let what = "its cells beside stored chunks need the generator of the world, and are not right";
-    let what = ValueError::Unreadable(what.to_owned());
+    let what = ValueError::Unreadable(what.into());
     BadPart { part: StoredPart::block(key), what }
 }
 

@@ -6,8 +6,10 @@ use crate::database::{
 };
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::followed;
+use crate::findings::Findings;
 use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
 use crate::listing::{Listing, page_of};
+use crate::read::check_listed_count;
 use crate::tree::{ReadTree, Transaction, TreeError, TreeReader, TreeSnapshot};
 use crate::value::ValueError;
 use std::path::{Path, PathBuf};
@@ -216,7 +218,12 @@ impl Store {
         }
         let lock = self.lock_writes();
         let kinds_change = self.info().materials.kinds() != info.materials.kinds();
-        if kinds_change && !(self.chunks()?.is_empty() && self.extra(BODIES_NAME)?.is_none()) {
+        let is_empty = || -> Result<bool, StoreError> {
+            let listings = self.listings(&self.db.snapshot())?;
+            let has_chunks = listings.iter().any(|(_, listing)| !listing.is_empty());
+            Ok(!has_chunks && self.extra(BODIES_NAME)?.is_none())
+        };
+        if kinds_change && !is_empty()? {
             return Err(self.kinds_differ_error(info.materials.kinds()));
         }
         lock.transact(Some(info.clone()), |_| Ok(()))
@@ -324,13 +331,19 @@ impl Store {
         StoreError::Damaged { path: self.path.clone(), part, what }
     }
 
-    /// Positions of all stored chunks, sorted by x, y, z. Reads no cells.
+    /// Positions of all listed chunks, sorted by x, y, z. Reads no cells. Up to 65,536 of them may be
+    /// missing in a damaged file, so memory is bounded by what is there.
     ///
     /// # Errors
-    /// If a listing is damaged; [`Store::load`] and [`Store::verify`] go on without it.
+    /// If a listing is damaged or more chunks are missing; [`Store::load`] and [`Store::verify`] go on
+    /// without it.
     pub fn chunks(&self) -> Result<Vec<ChunkPos>, StoreError> {
+        let tree = self.db.snapshot();
+        let listings = self.listings(&tree)?;
+        check_listed_count(&tree, &listings)
+            .map_err(|what| self.damaged_error(StoredPart::Table("listed"), what))?;
         let mut chunks = Vec::new();
-        for (page, listing) in self.listings()? {
+        for (page, listing) in listings {
             chunks.extend(listing.chunks(page));
         }
         chunks.sort_unstable();
@@ -358,8 +371,8 @@ impl Store {
     }
 
     /// All listings, by page.
-    fn listings(&self) -> Result<Vec<(PagePos, Listing)>, StoreError> {
-        let (stored, lost) = self.listings_as_stored(&self.db.snapshot());
+    fn listings(&self, tree: &TreeReader) -> Result<Vec<(PagePos, Listing)>, StoreError> {
+        let (stored, lost) = self.listings_as_stored(tree);
         if let Some(BadPart { part, what }) = lost.into_iter().next() {
             return Err(self.damaged_error(part, what));
         }
@@ -379,7 +392,8 @@ impl Store {
         &self,
         tree: &TreeReader,
     ) -> (Vec<StoredListing>, Vec<BadPart>) {
-        let (mut listings, mut lost, mut value) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut listings, mut lost) = (Vec::new(), Findings::default());
+        let mut value = Vec::new();
         let mut scan = tree.scan(&[LISTED], Some(&[LISTED + 1]));
         while let Some(entry) = scan.next() {
             match entry {
@@ -392,7 +406,7 @@ impl Store {
                 }
             }
         }
-        (listings, lost)
+        (listings, lost.into_parts())
     }
 
     /// The length of the file.
@@ -407,9 +421,9 @@ impl Store {
     /// # Errors
     /// If it cannot be read.
     pub fn stats(&self) -> Result<StoreStats, StoreError> {
-        let chunks = self.listings()?.iter().map(|(_, listing)| listing.len() as u64).sum();
         let file_bytes = self.file_bytes()?;
         let tree = self.db.snapshot();
+        let chunks = self.listings(&tree)?.iter().map(|(_, listing)| listing.len() as u64).sum();
         let mut blocks = 0;
         for entry in tree.scan(&[CELLS], Some(&[CELLS + 1])) {
             entry.map_err(|lost| self.read_error(lost.what))?;

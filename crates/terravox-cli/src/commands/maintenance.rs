@@ -2,7 +2,7 @@
 
 use crate::args::{CheckArgs, WorldFileArgs};
 use crate::console::Console;
-use crate::failure::{CliResult, Failure};
+use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::lod_view;
 use crate::report::Report;
 use crate::world::{check_file, check_world_path, store_failure};
@@ -32,9 +32,9 @@ pub fn verify(args: &CheckArgs, console: &Console) -> CliResult<Report> {
             .map(|bad| named(bad, &store.info()))
             .collect();
         let more = if count > NAMED_PARTS { " and more" } else { "" };
-        let parts = if count == 1 { "part" } else { "parts" };
         let mut what = format!(
-            "{count} damaged {parts}: {}{more}; terravox repair keeps all that is whole",
+            "{}: {}{more}; terravox repair keeps all that is whole",
+            damaged_parts(count),
             named.join("; ")
         );
         if let Some(part) = &too_much {

@@ -74,6 +74,39 @@ fn a_damaged_world_is_named_and_repaired() {
 }
 
 #[test]
+fn a_world_that_cannot_be_repaired_says_to_restore_a_backup() {
+    let folder = world();
+    let mut bytes = read(folder.path("w.tvx"));
+    let is_name = |at: &usize| bytes[*at..].starts_with(b"Basalt");
+    let names: Vec<usize> = (0..bytes.len()).filter(is_name).collect();
+    assert_eq!(names.len(), 2, "the description is stored twice");
+    names.iter().for_each(|at| bytes[*at] ^= 1);
+    folder.put("w.tvx", &bytes);
+    for command in ["verify", "repair", "compact", "info"] {
+        let words = ["w.tvx: the description of the world is damaged", "restore a backup"];
+        folder.refused(&[command, "w.tvx"], &words);
+    }
+    // All four copies of the header.
+    (0..4).for_each(|copy| bytes[4096 * copy + 20] ^= 1);
+    folder.put("w.tvx", &bytes);
+    folder.refused(&["repair", "w.tvx"], &["w.tvx: ", "header", "restore a backup"]);
+}
+
+#[test]
+fn messages_about_one_damaged_part_have_no_plural() {
+    let folder = world();
+    damage(&folder);
+    for arguments in
+        [&["info", "w.tvx"][..], &["edit", "w.tvx", "dig ball 0,0,0 r=2"], &["verify", "w.tvx"]]
+    {
+        folder.refused(arguments, &["1 damaged part", "terravox repair"]);
+        assert!(!text(&folder.run(arguments).stderr).contains("1 damaged parts"));
+    }
+    let skipped = folder.run(&["info", "w.tvx", "--skip-damaged"]);
+    assert!(skipped.status.success());
+}
+
+#[test]
 fn a_world_of_the_old_format_is_named_in_one_line() {
     let folder = Folder::new();
     let mut old = b"redb\x1a\x0a\xa9\x0d\x0a".to_vec();

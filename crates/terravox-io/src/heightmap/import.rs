@@ -40,7 +40,7 @@ impl HeightmapImport {
 /// Writes the world of `heights` into `grid`. Calls `progress(done, total)`, in chunk columns,
 /// after every batch of them. The result does not depend on the number of threads. Spends the memory
 /// of the grid: a rough world takes more of it than a flat one, about 80 bytes for each row of 32
-/// cells that the surface crosses.
+/// cells that the surface crosses. Also spends what coarse blocks cost in a world file.
 ///
 /// # Errors
 /// If an option is NaN or out of range, a material is of the wrong kind, or the world would be too
@@ -55,12 +55,14 @@ pub fn import(
 ) -> Result<HeightmapImport, HeightmapError> {
     budget.spend_memory("a copy of its samples", 4 * heights.values.len() as u64)?;
     let relief = HeightmapRelief::new(heights.clone(), options.clone(), grid.materials().kinds())?;
-    let chunks = relief.region().coarser(CHUNK_LOG2).volume();
+    let all = relief.region().coarser(CHUNK_LOG2);
+    let chunks = all.volume();
     if chunks > MAX_IMPORT_CHUNKS {
         return Err(HeightmapError::TooManyChunks { chunks });
     }
     let batch_bytes = BATCH_CHUNK_COLUMNS as u64 * relief.column_bytes();
     budget.spend_memory("its chunks", CHUNK_BYTES * chunks + batch_bytes)?;
+    cell_cost::spend_coarse_blocks(cell_cost::coarse_blocks_over(all), budget)?;
     let columns = relief.chunk_columns();
     let mut written = 0;
     let mut uniform = DenseBox::default();

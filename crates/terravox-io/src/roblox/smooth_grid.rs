@@ -16,7 +16,7 @@
 use super::error::{FilePart, RobloxError};
 use super::limits::{LISTED_CHUNK_BYTES, MAX_CHUNK_COORDINATE, PAGE_BYTES};
 use crate::budget::{BudgetError, ImportBudget};
-use crate::cell_cost;
+use crate::cell_cost::{self, CoarseBlocks};
 use std::collections::HashSet;
 use terravox::codec::{Dialect, Rle};
 use terravox::voxel::{ChunkPos, DenseBox, Kind};
@@ -42,8 +42,8 @@ pub struct SmoothGridReader<'a> {
     previous: [i64; 3],
     /// Chunks read so far. Positions come from the file, so the hash is keyed.
     chunks: HashSet<ChunkPos>,
-    /// Pages of 8³ chunks that they lie in.
-    pages: HashSet<[i32; 3]>,
+    /// What lies over them, pages among it.
+    coarse: CoarseBlocks,
 }
 
 impl<'a> SmoothGridReader<'a> {
@@ -82,7 +82,7 @@ impl<'a> SmoothGridReader<'a> {
             rle: Rle::narrow(kinds),
             previous: [0; 3],
             chunks: HashSet::new(),
-            pages: HashSet::new(),
+            coarse: CoarseBlocks::default(),
         })
     }
 
@@ -97,8 +97,8 @@ impl<'a> SmoothGridReader<'a> {
     }
 
     /// Reads the next chunk into `cells`, resized to its 32³ voxels, and returns its position;
-    /// `None` at the end. Spends the memory that the chunk takes in a grid, and the work of
-    /// decoding and writing it.
+    /// `None` at the end. Spends the memory that the chunk takes in a grid, the work of decoding and
+    /// writing it, and what the coarse blocks over it cost in a world file.
     ///
     /// # Errors
     /// If the bytes are not a valid chunk, or the chunk is listed twice, beyond Roblox's limits or
@@ -133,10 +133,11 @@ impl<'a> SmoothGridReader<'a> {
         chunk: ChunkPos,
         budget: &mut ImportBudget,
     ) -> Result<(), BudgetError> {
-        let is_new_page = self.pages.insert([chunk.x, chunk.y, chunk.z].map(|v| v >> 3));
-        budget
-            .spend_memory("its chunks", LISTED_CHUNK_BYTES + u64::from(is_new_page) * PAGE_BYTES)?;
-        budget.spend_work("its chunks", cell_cost::CHUNK_WORK)
+        let new = self.coarse.add(chunk);
+        let page_bytes = if CoarseBlocks::has_page(new) { PAGE_BYTES } else { 0 };
+        budget.spend_memory("its chunks", LISTED_CHUNK_BYTES + page_bytes)?;
+        budget.spend_work("its chunks", cell_cost::CHUNK_WORK)?;
+        cell_cost::spend_coarse_blocks(new, budget)
     }
 
     fn read_position(&mut self) -> Result<ChunkPos, RobloxError> {

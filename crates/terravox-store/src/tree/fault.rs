@@ -12,6 +12,9 @@ pub(crate) enum TreeError {
     /// The bytes are not those that were written.
     #[error("{0}")]
     Damaged(&'static str),
+    /// The budget of a pass is spent, before this was read.
+    #[error("reading it is more work than a file of this length may cost")]
+    TooMuchWork,
     /// Free space is unknown, so nothing can be written.
     #[error("{0}; nothing can be written before `terravox repair` or Store::repair")]
     NeedsRepair(&'static str),

@@ -13,6 +13,7 @@ use crate::disk::Disk;
 use crate::value::longest_value;
 use std::collections::HashSet;
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Reads from a tree or from a change to it.
@@ -30,7 +31,12 @@ pub(crate) struct TreeReader {
     pub disk: Arc<dyn Disk>,
     pub state: TreeState,
     recent: Arc<Mutex<Vec<RecentNode>>>,
+    /// Work of reads since [`TreeReader::take_read_work`].
+    read_work: Arc<AtomicU64>,
 }
+
+/// Work of a read of any length, in units of about a nanosecond; a byte is one more, read and summed.
+const READ_UNITS: u64 = 500;
 
 /// Nodes that searches met last and that stay in memory: most searches are near the one before. So
 /// many that the ways to two keys of the highest tree stay.
@@ -91,7 +97,19 @@ pub(crate) enum TreeDamage {
 
 impl TreeReader {
     pub fn new(disk: Arc<dyn Disk>, state: TreeState) -> TreeReader {
-        TreeReader { disk, state, recent: Arc::default() }
+        TreeReader { disk, state, recent: Arc::default(), read_work: Arc::default() }
+    }
+
+    /// Returns the work of all reads since the last call: of nodes, but for those in memory, and of
+    /// long values.
+    pub fn take_read_work(&self) -> u64 {
+        self.read_work.swap(0, Ordering::Relaxed)
+    }
+
+    /// Reads from the disk, and counts it.
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> Result<(), TreeError> {
+        self.read_work.fetch_add(READ_UNITS + bytes.len() as u64, Ordering::Relaxed);
+        self.disk.read_at(offset, bytes).map_err(TreeError::of_read)
     }
 
     /// A node on the way to a key.
@@ -122,7 +140,7 @@ impl TreeReader {
 
     fn read_copy(&self, node: &NodeRef, copy: usize) -> Result<Vec<u8>, TreeError> {
         let mut bytes = vec![0; node.length as usize];
-        self.disk.read_at(node.copies[copy], &mut bytes).map_err(TreeError::of_read)?;
+        self.read_at(node.copies[copy], &mut bytes)?;
         match checksum_in(self.state.id, &bytes) == node.checksum {
             true => Ok(bytes),
             false => Err(TreeError::Damaged("a part of the index is damaged")),
@@ -137,7 +155,9 @@ impl TreeReader {
         span: &KeySpan,
     ) -> Result<TreeNode, TreeError> {
         let bytes = self.read_copy(node, 0).or_else(|_| self.read_copy(node, 1))?;
-        TreeNode::decode(bytes, level, span)
+        let node = TreeNode::decode(bytes, level, span)?;
+        self.read_work.fetch_add(node.decode_work(), Ordering::Relaxed);
+        Ok(node)
     }
 
     /// Takes the bytes of a part from the budget of a walk, before anything is read: honest parts
@@ -173,7 +193,7 @@ impl TreeReader {
             return Err(TreeError::of_read(io::ErrorKind::UnexpectedEof.into()));
         }
         out.resize(value.length as usize, 0);
-        self.disk.read_at(value.offset, out).map_err(TreeError::of_read)?;
+        self.read_at(value.offset, out)?;
         match checksum_in(self.state.id, out) == value.checksum {
             true => Ok(()),
             false => Err(TreeError::Damaged(

@@ -309,11 +309,11 @@ impl<'a> BrushEstimate<'a> {
         Ok(BrushEstimate { op, target, stamp, share })
     }
 
-    /// Share of a sample that the brush covers.
-    fn covered(&self, sample: &CoarseSample) -> f64 {
-        let Some(stamp) = &self.stamp else { return self.share };
-        let depth = stamp.depth(sample.centre()).unwrap_or_default();
-        (f64::from(depth) / sample.edge() + 0.5).clamp(0.0, 1.0)
+    /// Share of a sample that the brush covers, and what one of its cells looks at of a path.
+    fn covered(&self, sample: &CoarseSample) -> (f64, u32) {
+        let Some(stamp) = &self.stamp else { return (self.share, 0) };
+        let (depth, visits) = stamp.depth_and_visits(sample.centre()).unwrap_or_default();
+        ((f64::from(depth) / sample.edge() + 0.5).clamp(0.0, 1.0), visits)
     }
 
     /// Share of the covered cells of a sample that change.
@@ -376,7 +376,7 @@ impl<'a> BrushEstimate<'a> {
     fn sums(&self) -> Result<SampleSums, EditError> {
         let mut sums = SampleSums::default();
         self.target.sample(|sample| {
-            let covered = self.covered(sample);
+            let (covered, visits) = self.covered(sample);
             let cells = sample.cells() * covered;
             let accepted = cells * self.accepted(sample);
             let changed = accepted * self.changed(sample);
@@ -397,8 +397,7 @@ impl<'a> BrushEstimate<'a> {
                 let thick = 2.0 + self.op.falloff;
                 let band = sample.cells() * (thick / sample.edge()).min(1.0);
                 sums.band += band;
-                let visits = self.stamp.as_ref().and_then(|s| s.path_visits(sample.centre()));
-                sums.path_visits += band * f64::from(visits.unwrap_or_default());
+                sums.path_visits += band * f64::from(visits);
             }
             sums.changed += changed;
             sums.surface += accepted * sample.surface();

@@ -102,12 +102,12 @@ impl PathTree {
         self.distance_visiting(p, range, |_| {})
     }
 
-    /// How many nodes and segments the exact distance from a point takes. Few for a path that leads
-    /// somewhere; all, if all its points lie in one place.
-    pub fn visits(&self, p: [f32; 3]) -> u32 {
+    /// Returns the exact distance from the nearest segment, and how many nodes and segments that looks
+    /// at. Few for a path that leads somewhere; all, if all its points lie in one place.
+    pub fn distance_and_visits(&self, p: [f32; 3]) -> (f32, u32) {
         let mut visits = 0;
-        self.distance_visiting(p, 0.0..f32::MAX.sqrt(), |more| visits += more);
-        visits
+        let distance = self.distance_visiting(p, 0.0..f32::MAX.sqrt(), |more| visits += more);
+        (distance, visits)
     }
 
     /// [`PathTree::distance`]; `visit` is told of the nodes and segments that are looked at.

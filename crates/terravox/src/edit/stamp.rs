@@ -71,22 +71,12 @@ impl Stamp {
             && volume_and_surface(brush).is_some()
     }
 
-    /// Depth of a point in the brush, with slope at most 1; `None` for shapes where that does not
-    /// hold.
-    pub fn depth(&self, point: [f64; 3]) -> Option<f32> {
+    /// Returns the depth of a point in the brush, with slope at most 1, and how many nodes and
+    /// segments of a path that looks at, 0 for other shapes. `None` for shapes where the slope may be
+    /// more.
+    pub fn depth_and_visits(&self, point: [f64; 3]) -> Option<(f32, u32)> {
         let anchor = self.anchor.to_array().map(f64::from);
-        self.form.depth([0, 1, 2].map(|i| (point[i] - anchor[i]) as f32))
-    }
-
-    /// How many nodes and segments of a path are looked at for a point; `None` for other shapes.
-    pub fn path_visits(&self, point: [f64; 3]) -> Option<u32> {
-        let anchor = self.anchor.to_array().map(f64::from);
-        match &self.form {
-            StampShape::Path { tree, .. } => {
-                Some(tree.visits([0, 1, 2].map(|i| (point[i] - anchor[i]) as f32)))
-            }
-            _ => None,
-        }
+        self.form.depth_and_visits([0, 1, 2].map(|i| (point[i] - anchor[i]) as f32))
     }
 
     /// Offsets the surface of a small shape so that its cells sum up to its volume; its position
@@ -112,7 +102,7 @@ impl Stamp {
         let middle = [0, 1, 2].map(|i| ((min[i] + max[i]) / 2.0 - anchor[i]) as f32);
         let edges = [0, 1, 2].map(|i| (max[i] - min[i]) as f32);
         let reach = 0.5 * dot(edges, edges).sqrt() + 1.0;
-        let Some(depth) = self.form.depth(middle) else { return Coverage::Some };
+        let Some((depth, _)) = self.form.depth_and_visits(middle) else { return Coverage::Some };
         if depth + 0.5 + reach <= 0.0 {
             Coverage::None
         } else if (depth - reach) * self.slope >= 1.0 && self.full >= 256.0 {
@@ -346,10 +336,10 @@ impl StampShape {
         }
     }
 
-    /// Depth of a point, with slope at most 1; `None` for shapes where that does not hold.
-    fn depth(&self, p: [f32; 3]) -> Option<f32> {
+    /// See [`Stamp::depth_and_visits`].
+    fn depth_and_visits(&self, p: [f32; 3]) -> Option<(f32, u32)> {
         let least = |a: f32, b: f32| if a < b { a } else { b };
-        Some(match self {
+        let depth = match self {
             StampShape::Ball { centre, radius } => {
                 let off = sub(p, *centre);
                 radius - dot(off, off).sqrt()
@@ -363,12 +353,16 @@ impl StampShape {
                 let [a, b, c] = frame.local(p);
                 least(radius - (a * a + c * c).sqrt(), half_height - b.abs())
             }
-            StampShape::Path { tree, radius } => radius - tree.distance(p, 0.0..f32::MAX.sqrt()),
+            StampShape::Path { tree, radius } => {
+                let (distance, visits) = tree.distance_and_visits(p);
+                return Some((radius - distance, visits));
+            }
             StampShape::Convex(planes) => convex_depth(p, planes),
             StampShape::Wedge { .. } | StampShape::Field(_) | StampShape::Heights { .. } => {
                 return None;
             }
-        })
+        };
+        Some((depth, 0))
     }
 }
 

@@ -11,7 +11,7 @@ pub use parser::parse as parse_operation;
 
 use crate::args::EditArgs;
 use crate::console::Console;
-use crate::failure::{CliResult, Failure};
+use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::lod_view;
 use crate::report::{Report, size};
 use crate::world::{check_file, check_placement, check_world_path, store_failure};
@@ -96,9 +96,9 @@ fn load(store: &Store, path: &Path, console: &Console) -> CliResult<VoxelGrid> {
     match loaded.bad.first() {
         None => Ok(loaded.grid),
         Some(first) => {
-            let count = loaded.bad.len();
+            let count = damaged_parts(loaded.bad.len());
             let what = format!(
-                "{first} ({count} damaged parts in all); a damaged world cannot be edited: \
+                "{first} ({count} in all); a damaged world cannot be edited: \
                          run `terravox repair` first"
             );
             Err(Failure::of(path, what))

@@ -137,6 +137,18 @@ pub fn beyond(i: usize) -> ForgedContent {
     ForgedContent::Reference(reference)
 }
 
+/// The description of a world that grows from a generator that nobody has.
+pub fn generated_description() -> Vec<u8> {
+    let mut out = 1f64.to_le_bytes().to_vec();
+    out.extend([0; 24]);
+    out.extend([1, 1, 0]);
+    out.extend([0; 1 + 1 + 1 + 3 + 16]);
+    // A name, its version and seed, and no saved region.
+    out.extend([1, 1, b'x']);
+    out.extend([0; 4 + 8 + 1]);
+    sealed_description(&out)
+}
+
 /// The description of a world of air, or of one that grows.
 pub fn description(grows: bool) -> Vec<u8> {
     let mut out = 1f64.to_le_bytes().to_vec();
@@ -205,18 +217,29 @@ impl ForgedFile {
         (key, ForgedContent::Reference(reference))
     }
 
+    /// Puts nodes of a level over sorted items; returns the items of their parents.
+    pub fn nodes(&mut self, level: u8, items: &[ForgedItem]) -> Vec<ForgedItem> {
+        let mut parents = Vec::new();
+        let mut rest = items;
+        while !rest.is_empty() {
+            let (own, next) = rest.split_at(fitting(rest));
+            parents.push(self.node(level, own));
+            rest = next;
+        }
+        parents
+    }
+
     /// Puts nodes over sorted items until there is one, and the header.
-    pub fn finish(mut self, mut items: Vec<ForgedItem>) -> Vec<u8> {
-        let mut level = 0;
-        while level == 0 || items.len() > 1 {
-            let mut parents = Vec::new();
-            let mut rest = &items[..];
-            while !rest.is_empty() {
-                let (own, next) = rest.split_at(fitting(rest));
-                parents.push(self.node(level, own));
-                rest = next;
-            }
-            (items, level) = (parents, level + 1);
+    pub fn finish(self, items: Vec<ForgedItem>) -> Vec<u8> {
+        self.finish_from(0, items)
+    }
+
+    /// The same, where the lowest nodes are of `level`.
+    pub fn finish_from(mut self, level: u8, mut items: Vec<ForgedItem>) -> Vec<u8> {
+        let mut next = level;
+        while next == level || items.len() > 1 {
+            items = self.nodes(next, &items);
+            next += 1;
         }
         self.header(&items[0])
     }

@@ -6,7 +6,7 @@ use super::forge::*;
 pub type MakeFile = fn(usize) -> Vec<u8>;
 
 /// Hostile worlds of a size, with their names.
-pub const SHAPES: [(&str, MakeFile); 22] = [
+pub const SHAPES: [(&str, MakeFile); 27] = [
     ("world: keys that are no positions", |n| world((0..n).map(|i| short(CELLS, i)).collect())),
     ("world: damaged chunks", |n| {
         world((0..n).map(|i| (block(0, i as u128), inline(&[]))).collect())
@@ -45,7 +45,76 @@ pub const SHAPES: [(&str, MakeFile); 22] = [
         world_in(ForgedFile::new(false), &description(true), uniform_chunks(n, 0xFF))
     }),
     ("world: bodies far apart", far_bodies),
+    ("world: coarse blocks of one long value", coarse_blocks_of_one_value),
+    ("world: chunks under a damaged index", chunks_under_damaged_index),
+    ("world: lost parts of extra data", |n| lost_parts(EXTRA, n)),
+    ("world: lost parts with long keys of blocks", |n| lost_parts(CELLS, n)),
+    ("world: damaged extra data with long names", |n| {
+        world((0..n).map(|i| (long_name(i).0, beyond(i))).collect())
+    }),
 ];
+
+/// Length of a value that is shared: nearly the longest of a block.
+const SHARED_BYTES: usize = 150_000;
+
+/// Coarse blocks whose value is one long one.
+fn coarse_blocks_of_one_value(n: usize) -> Vec<u8> {
+    let mut file = ForgedFile::new(false);
+    let value = value_in(&mut file, &vec![9; SHARED_BYTES]);
+    let blocks = (0..n).map(|i| (block(3, i as u128), value.clone()));
+    world_in(file, &description(false), blocks.collect())
+}
+
+/// A chunk far from others, with its listing. A block of mip 8 has 2^24 chunks.
+fn far_chunk(i: usize) -> [ForgedItem; 2] {
+    let number = (i as u128) << 24;
+    let key = block(0, number);
+    let content = rock(&key);
+    let mut listing = [0; 64];
+    listing[0] = 1;
+    [(key, content), (page_of_chunk(number), inline(&listing))]
+}
+
+fn page_of_chunk(number: u128) -> Vec<u8> {
+    let mut key = page(0);
+    key[1..].copy_from_slice(&block(0, number >> 9)[2..]);
+    key
+}
+
+/// Chunks far apart, over which all coarse blocks are in one node that is malformed, and long.
+fn chunks_under_damaged_index(n: usize) -> Vec<u8> {
+    let mut file = ForgedFile::new(false);
+    let outside: Vec<ForgedItem> =
+        (0..160).map(|i| (short(254, i).0, inline(&[7; 90]))).collect();
+    let broken = file.node(0, &outside).1;
+    let (mut first, mut last) = (vec![(vec![0], inline(&description(false)))], Vec::new());
+    for i in 0..n {
+        let [chunk, listing] = far_chunk(i);
+        first.push(chunk);
+        last.push(listing);
+    }
+    last.push((vec![255], inline(&description(false))));
+    let mut parents = file.nodes(0, &first);
+    parents.push((vec![CELLS, 1], broken));
+    parents.extend(file.nodes(0, &last));
+    file.finish_from(1, parents)
+}
+
+/// A branch whose children lie beyond the end, under names as long as they may be.
+fn lost_parts(table: u8, n: usize) -> Vec<u8> {
+    let mut file = ForgedFile::new(false);
+    let lost = |i: usize| {
+        let mut key = long_name(i).0;
+        (key[0], key[1]) = (table, 1);
+        let at = (1u64 << 40) + 64 * i as u64;
+        let mut reference = [at.to_le_bytes(), at.to_le_bytes()].concat();
+        reference.extend(4000u32.to_le_bytes());
+        reference.extend(7u64.to_le_bytes());
+        (key, ForgedContent::Reference(reference))
+    };
+    let described = file.nodes(0, &[(vec![0], inline(&description(false)))]);
+    file.finish_from(1, described.into_iter().chain((0..n).map(lost)).collect())
+}
 
 /// A key of 256 bytes in the table of blocks.
 fn long_cell(i: usize) -> ForgedItem {
@@ -87,11 +156,9 @@ fn chains(n: usize) -> Vec<ForgedItem> {
             let value = rough(&key, 9 * i + usize::from(mip), 17);
             items.push((key, value));
         }
-        let mut key = page(0);
-        key[1..].copy_from_slice(&block(0, number >> 9)[2..]);
         let mut listing = [0; 64];
         listing[0] = 1;
-        items.push((key, inline(&listing)));
+        items.push((page_of_chunk(number), inline(&listing)));
     }
     items
 }
