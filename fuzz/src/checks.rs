@@ -353,7 +353,7 @@ pub fn history(bytes: &[u8]) {
 
 /// As a history, in each version; the flags of a structured entry tell its number, time and author.
 pub fn journal(bytes: &[u8]) {
-    (1..=2).for_each(|version| journal_of(version, bytes));
+    (1..=3).for_each(|version| journal_of(version, bytes));
 }
 
 fn journal_of(version: u8, bytes: &[u8]) {
