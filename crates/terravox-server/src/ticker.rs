@@ -8,6 +8,7 @@ use crate::link::Link;
 use crate::rollback::{self, RunningRollback};
 use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
 use crate::server_options::ServerOptions;
+use crate::server_reason::ServerReason;
 use crate::thrown::Thrower;
 use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW};
 use std::cell::{Cell, OnceCell};
@@ -202,7 +203,7 @@ impl Ticker {
             }
         }
         for guest in self.seats.keys() {
-            self.host.disconnect(*guest, SERVER_ENDS);
+            self.host.disconnect(*guest, ServerReason::ServerEnds.end(SERVER_ENDS));
         }
         let now = Instant::now();
         self.transmit(now, (now - self.began).as_micros() as u64);
@@ -243,7 +244,10 @@ impl Ticker {
                             self.host.admit_as(guest, &world, &person);
                         }
                     }
-                    None => self.host.disconnect(guest, AccessList::refusal(&token)),
+                    None => {
+                        let end = ServerReason::UnknownToken.end(AccessList::refusal(&token));
+                        self.host.disconnect(guest, end);
+                    }
                 },
                 HostEvent::Edited { guest, op, region, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
@@ -259,7 +263,7 @@ impl Ticker {
                     let by = seats.get(&guest).map(|seat| seat.thrower(guest));
                     throws.extend(by.map(|by| (by, bytes)));
                 }
-                HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
+                HostEvent::Left { guest, reason, .. } => self.leaving.push((guest, reason)),
                 _ => {}
             }
         }
@@ -306,9 +310,10 @@ impl Ticker {
             if seat.link.is_gone() {
                 self.host.disconnect(guest, "the connection is gone");
             } else if seat.right.get().is_none() && now - seat.since > self.patience {
-                self.host.disconnect(guest, "no greeting came in time");
+                self.host
+                    .disconnect(guest, ServerReason::NoGreeting.end("no greeting came in time"));
             } else if now - seat.moved > self.patience {
-                self.host.disconnect(guest, TOO_SLOW);
+                self.host.disconnect(guest, ServerReason::TooSlow.end(TOO_SLOW));
             }
         }
         let mut unit = Vec::new();
@@ -321,7 +326,7 @@ impl Ticker {
             }
         }
         for event in self.host.events() {
-            if let HostEvent::Left { guest, reason } = event {
+            if let HostEvent::Left { guest, reason, .. } = event {
                 self.leaving.push((guest, reason));
             }
         }

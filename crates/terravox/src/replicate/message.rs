@@ -4,9 +4,11 @@
 //! proportion to their number, a paste aside, which may be a box of 2²¹ cells. Each message has one
 //! code.
 
+use super::family::Family;
 use super::generator_id::GeneratorId;
 use super::op_wire::{put_op, take_op};
 use super::pose_wire::WirePose;
+use super::reasons::{Refusal, RefusalCode};
 use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
 use super::wire::{
     Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_varint,
@@ -16,7 +18,7 @@ use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape
 use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
-pub const PROTOCOL_VERSION: u8 = 4;
+pub const PROTOCOL_VERSION: u8 = 5;
 
 /// Most bytes of a message: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
@@ -83,49 +85,6 @@ pub(super) struct WorldInfo {
     pub materials: MaterialTable,
 }
 
-/// What lies beneath the cells that a message carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Under {
-    /// What the guest holds.
-    Held,
-    /// What the guest's generator makes, or air without one. Cells of material `marker`, if that is
-    /// not air, are left as they are made.
-    Made { marker: u8 },
-    /// The cells of the block over it that the guest holds, in the code of
-    /// [`Refinement`](crate::codec::Refinement). `check`: the lowest bits of the block's digest.
-    Refined { check: u16 },
-}
-
-impl Under {
-    /// Appends it, and the box of cells, unless that is the whole block.
-    fn put(self, block: MipBlock, region: Region, out: &mut Vec<u8>) {
-        match self {
-            Under::Held => out.push(0),
-            Under::Made { marker } => out.extend([1, marker]),
-            Under::Refined { check } => {
-                out.push(2);
-                return out.extend(check.to_le_bytes());
-            }
-        }
-        put_region_in(block, region, out);
-    }
-
-    fn take(block: MipBlock, input: &mut Input<'_>) -> Result<(Under, Region), MessageError> {
-        let under = match input.byte()? {
-            0 => Under::Held,
-            1 => Under::Made { marker: input.byte()? },
-            2 => {
-                return Ok((
-                    Under::Refined { check: u16::from_le_bytes(input.array()?) },
-                    block.cells(),
-                ));
-            }
-            _ => return input.wrong("an unknown kind of ground"),
-        };
-        Ok((under, input.region_in(block)?))
-    }
-}
-
 /// From a host to a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ToGuest {
@@ -149,20 +108,19 @@ pub(super) enum ToGuest {
     },
     Refuse {
         number: u64,
-        reason: String,
+        refusal: Refusal,
     },
-    /// Cells of a block, by [`BitRle`](crate::codec::BitRle), unless they are refined.
+    /// Cells of a block that the guest holds, by [`BitRle`](crate::codec::BitRle).
     Cells {
         after: u64,
         block: MipBlock,
-        under: Under,
         region: Region,
         code: Vec<u8>,
     },
-    /// These blocks are as the guest's generator makes them, or air without one.
-    Ground {
+    /// Blocks that the guest does not hold yet.
+    Family {
         after: u64,
-        blocks: Vec<MipBlock>,
+        family: Family,
     },
     /// The cells that the guest has of these blocks are right.
     Unchanged {
@@ -350,7 +308,7 @@ impl ToGuest {
     pub fn written(&self) -> Vec<MipBlock> {
         match self {
             ToGuest::Cells { block, .. } => vec![*block],
-            ToGuest::Ground { blocks, .. } => blocks.clone(),
+            ToGuest::Family { family, .. } => family.blocks(),
             _ => Vec::new(),
         }
     }
@@ -379,19 +337,20 @@ impl ToGuest {
                 put_varint(*number, out);
                 out.push(u8::from(*has_changed));
             }
-            ToGuest::Refuse { number, reason } => {
+            ToGuest::Refuse { number, refusal } => {
                 numbered(4, *number, out);
-                put_text(reason, out);
+                refusal.code.put(out);
+                put_text(&refusal.reason, out);
             }
-            ToGuest::Cells { after, block, under, region, code } => {
+            ToGuest::Cells { after, block, region, code } => {
                 numbered(5, *after, out);
                 put_block(*block, out);
-                under.put(*block, *region, out);
+                put_region_in(*block, *region, out);
                 out.extend_from_slice(code);
             }
-            ToGuest::Ground { after, blocks } => {
+            ToGuest::Family { after, family } => {
                 numbered(6, *after, out);
-                put_blocks(blocks, out);
+                family.put_bytes(out);
             }
             ToGuest::Unchanged { after, blocks } => {
                 numbered(7, *after, out);
@@ -418,8 +377,7 @@ impl ToGuest {
 
     pub fn decode(bytes: &[u8], kinds: &[Kind; 256]) -> Result<ToGuest, MessageError> {
         let mut input = Input::new(bytes);
-        let code = input.byte()?;
-        let message = match code {
+        let message = match input.byte()? {
             0 => ToGuest::Welcome(Box::new(take_info(&mut input)?)),
             1 => {
                 let (author, digest) = (input.varint()?, u32::from_le_bytes(input.array()?));
@@ -435,21 +393,17 @@ impl ToGuest {
                 has_changed: input.flag()?,
             },
             4 => {
-                let number = input.varint()?;
-                ToGuest::Refuse { number, reason: take_line(&mut input)? }
+                let (number, code) = (input.varint()?, RefusalCode::take(&mut input)?);
+                let refusal = Refusal { code, reason: take_line(&mut input)? };
+                ToGuest::Refuse { number, refusal }
             }
             5 => {
                 let (after, block) = (input.varint()?, input.block()?);
-                let (under, region) = Under::take(block, &mut input)?;
-                ToGuest::Cells { after, block, under, region, code: input.rest().to_vec() }
+                let region = input.region_in(block)?;
+                ToGuest::Cells { after, block, region, code: input.rest().to_vec() }
             }
-            6 | 7 => {
-                let (after, blocks) = (input.varint()?, take_blocks(&mut input)?);
-                match code {
-                    6 => ToGuest::Ground { after, blocks },
-                    _ => ToGuest::Unchanged { after, blocks },
-                }
-            }
+            6 => ToGuest::Family { after: input.varint()?, family: Family::take(&mut input)? },
+            7 => ToGuest::Unchanged { after: input.varint()?, blocks: take_blocks(&mut input)? },
             8 => ToGuest::Body(BodyMessage::take(&mut input)?),
             9 => ToGuest::BodyGone { after: input.varint()?, number: input.varint()? },
             10 => {

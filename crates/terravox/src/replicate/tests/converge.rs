@@ -218,6 +218,21 @@ fn a_guest_that_comes_back_is_sent_only_what_changed() {
 }
 
 #[test]
+fn a_guest_that_asks_for_blocks_again_gets_the_hosts_slow() {
+    // Ground that the host makes alone: its coarse cells are not computed from finer ones.
+    let mut game = Simulation::new(true, 4);
+    game.makes_ground = false;
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(2000);
+    for mip in 0..=4 {
+        let replica = game.players[0].guest.replica.as_mut().expect("it has started");
+        replica.outdated.extend(replica.blocks.keys().filter(|block| block.mip == mip));
+        (0..30).for_each(|_| game.step());
+        game.settle(2000);
+    }
+}
+
+#[test]
 fn a_round_trip_of_three_seconds_makes_progress() {
     let mut game = Simulation::new(false, 3);
     let link = LinkOptions { delay_us: 1_500_000, ..LinkOptions::default() };
