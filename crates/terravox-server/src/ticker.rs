@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::edit::{EditOp, JournalKind};
-use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind};
+use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkEnd, LinkKind};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::StoreError;
@@ -66,12 +66,20 @@ struct Seat {
 }
 
 impl Seat {
-    /// Lets a guest in. Returns its name in the journal, and whose budget it spends.
-    fn admit(&self, right: Right, access: &AccessList, token: &[u8]) -> (&str, Arc<str>) {
+    /// Lets a guest in. Returns what it may do, its name in the journal, and whose budget it spends; an
+    /// error if its token is not known.
+    fn let_in(
+        &self,
+        access: &AccessList,
+        token: &[u8],
+    ) -> Result<(Right, &str, Arc<str>), LinkEnd> {
+        let Some(right) = access.right(token) else {
+            return Err(ServerReason::UnknownToken.end(AccessList::refusal(token)));
+        };
         self.right.set(Some(right));
         let author = self.author.get_or_init(|| access.author(token, self.link.peer));
         let person = self.person.get_or_init(|| access.person(token, self.link.peer).into());
-        (author, person.clone())
+        Ok((right, author, person.clone()))
     }
 
     /// Who throws what this guest asks for.
@@ -236,19 +244,16 @@ impl Ticker {
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {
-                HostEvent::Joining { guest, token } => match self.access.right(&token) {
-                    Some(right) => {
-                        if let Some(seat) = seats.get(&guest) {
-                            let (author, person) = seat.admit(right, &self.access, &token);
+                HostEvent::Joining { guest, token } => {
+                    let Some(seat) = seats.get(&guest) else { continue };
+                    match seat.let_in(&self.access, &token) {
+                        Ok((right, author, person)) => {
                             info!(world = self.running.name, guest, %right, %author, "joined");
                             self.host.admit_as(guest, &world, &person);
                         }
+                        Err(end) => self.host.disconnect(guest, end),
                     }
-                    None => {
-                        let end = ServerReason::UnknownToken.end(AccessList::refusal(&token));
-                        self.host.disconnect(guest, end);
-                    }
-                },
+                }
                 HostEvent::Edited { guest, op, region, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
                     let author = seats.get(&guest).and_then(|seat| seat.author.get());

@@ -51,7 +51,7 @@ impl Journal {
         self.forgotten.retain(|&number| number >= oldest);
     }
 
-    /// Forgets the oldest entries of those who have most, so many bytes of them: less is freed, since which
+    /// Forgets the oldest entries of the authors who have most, so many bytes of them: less is freed, since which
     /// cells they changed is kept. Returns false if there are none.
     fn forget(&mut self, needed: usize) -> bool {
         let mut sizes = FxHashMap::<Arc<str>, usize>::default();

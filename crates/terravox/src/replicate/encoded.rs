@@ -2,7 +2,7 @@
 //! a host's work, and guests who meet see the same blocks.
 
 use super::delta::{block_digest, difference, mark_equal, part_of};
-use super::family::Child;
+use super::family::FamilyChild;
 use super::truth::HostWorld;
 use crate::codec::{BitRle, Refinement};
 use crate::terrain::FillRequest;
@@ -21,7 +21,7 @@ pub(super) struct EncodedBlock {
     /// Digest of its cells.
     pub digest: u64,
     /// Its cells, or that it is as the guest makes it.
-    pub child: Child,
+    pub child: FamilyChild,
 }
 
 /// A block, and whether it is for guests that make the ground.
@@ -50,7 +50,7 @@ impl EncodedBlock {
             let mut code = Vec::new();
             Refinement { kinds }.encode_box(cells, coarser, &mut code);
             code.shrink_to_fit();
-            Child::Refined { check: digest as u16, code }
+            FamilyChild::Refined { check: digest as u16, code }
         });
         if makes_ground {
             let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
@@ -59,7 +59,7 @@ impl EncodedBlock {
             under.reset(block.cells());
         }
         let child = match (difference(under, cells), refined) {
-            (None, _) => Child::Ground,
+            (None, _) => FamilyChild::Ground,
             (Some(region), refined) => {
                 let marker = mark_equal(under, cells, region);
                 let mut code = Vec::new();
@@ -67,7 +67,7 @@ impl EncodedBlock {
                 code.shrink_to_fit();
                 match refined {
                     Some(refined) if refined.code_bytes() < code.len() + REGION_BYTES => refined,
-                    _ => Child::Made { marker, region, code },
+                    _ => FamilyChild::Made { marker, region, code },
                 }
             }
         };
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_change_forgets_the_blocks_over_it_at_every_mip_and_no_others() {
         let mut cache = EncodedBlocks::default();
-        let block = || EncodedBlock { digest: 7, child: Child::Ground };
+        let block = || EncodedBlock { digest: 7, child: FamilyChild::Ground };
         let at = |mip: u8, x: i32| MipBlock { mip, pos: VoxelPos::new(x, -1, 0) };
         for mip in 0..=4 {
             for x in -3..3 {

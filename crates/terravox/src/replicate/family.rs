@@ -9,7 +9,7 @@ pub(super) const MAX_TOLD: usize = 4096;
 
 /// What a message brings of a block.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) enum Child {
+pub(super) enum FamilyChild {
     /// Nothing.
     #[default]
     Untold,
@@ -26,21 +26,21 @@ pub(super) enum Child {
 }
 
 /// The eight blocks below one, x fastest, then z, then y.
-pub(super) type Children = [Child; 8];
+pub(super) type Children = [FamilyChild; 8];
 
 /// Some of the blocks below one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Family {
-    /// The block over them, which is none of the world if they are the coarsest.
+    /// The block over them, beyond the coarsest mip of the world if they are the coarsest.
     pub parent: MipBlock,
     pub children: Children,
 }
 
-impl Child {
+impl FamilyChild {
     /// Bytes of its cells.
     pub fn code_bytes(&self) -> usize {
         match self {
-            Child::Refined { code, .. } | Child::Made { code, .. } => code.len(),
+            FamilyChild::Refined { code, .. } | FamilyChild::Made { code, .. } => code.len(),
             _ => 0,
         }
     }
@@ -48,11 +48,11 @@ impl Child {
     /// Its kind in a message.
     fn kind(&self) -> u32 {
         match self {
-            Child::Untold => 0,
-            Child::Ground => 1,
-            Child::GroundOver(_) => 2,
-            Child::Refined { .. } => 3,
-            Child::Made { .. } => 4,
+            FamilyChild::Untold => 0,
+            FamilyChild::Ground => 1,
+            FamilyChild::GroundOver(_) => 2,
+            FamilyChild::Refined { .. } => 3,
+            FamilyChild::Made { .. } => 4,
         }
     }
 }
@@ -63,14 +63,14 @@ impl Family {
     }
 
     /// One block.
-    pub fn of_one(block: MipBlock, child: Child) -> Family {
+    pub fn of_one(block: MipBlock, child: FamilyChild) -> Family {
         let mut family = Family::new(block.parent());
         family.put(block, child);
         family
     }
 
     /// Sets what is brought of one of the blocks.
-    pub fn put(&mut self, block: MipBlock, child: Child) {
+    pub fn put(&mut self, block: MipBlock, child: FamilyChild) {
         let blocks = self.parent.children();
         if let Some(at) = blocks.iter().position(|&other| other == block) {
             self.children[at] = child;
@@ -87,13 +87,13 @@ impl Family {
     /// The same as families of one block and those below it each.
     pub fn split(self) -> impl Iterator<Item = Family> {
         let told = self.parent.children().into_iter().zip(self.children);
-        told.filter(|(_, child)| *child != Child::Untold)
+        told.filter(|(_, child)| *child != FamilyChild::Untold)
             .map(|(block, child)| Family::of_one(block, child))
     }
 
     /// Whether it brings one block, and perhaps some below it.
     pub fn is_one(&self) -> bool {
-        self.children.iter().filter(|child| **child != Child::Untold).count() == 1
+        self.children.iter().filter(|child| **child != FamilyChild::Untold).count() == 1
     }
 
     pub fn put_bytes(&self, out: &mut Vec<u8>) {
@@ -116,10 +116,10 @@ impl Family {
 
 fn add_blocks(parent: MipBlock, children: &Children, out: &mut Vec<MipBlock>) {
     for (block, child) in parent.children().into_iter().zip(children) {
-        if *child != Child::Untold {
+        if *child != FamilyChild::Untold {
             out.push(block);
         }
-        if let Child::GroundOver(below) = child {
+        if let FamilyChild::GroundOver(below) = child {
             add_blocks(block, below, out);
         }
     }
@@ -131,13 +131,13 @@ fn put_children(parent: MipBlock, children: &Children, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::to_le_bytes(kinds)[..3]);
     for (block, child) in parent.children().into_iter().zip(children) {
         match child {
-            Child::Untold | Child::Ground => {}
-            Child::GroundOver(below) => put_children(block, below, out),
-            Child::Refined { check, code } => {
+            FamilyChild::Untold | FamilyChild::Ground => {}
+            FamilyChild::GroundOver(below) => put_children(block, below, out),
+            FamilyChild::Refined { check, code } => {
                 out.extend(check.to_le_bytes());
                 put_bytes(code, out);
             }
-            Child::Made { marker, region, code } => {
+            FamilyChild::Made { marker, region, code } => {
                 out.push(*marker);
                 put_region_in(block, *region, out);
                 put_bytes(code, out);
@@ -172,7 +172,7 @@ fn take_child(
     kind: u32,
     input: &mut Input<'_>,
     told: &mut usize,
-) -> Result<Child, MessageError> {
+) -> Result<FamilyChild, MessageError> {
     *told += usize::from(kind != 0);
     if *told > MAX_TOLD {
         return input.wrong("more than 4096 blocks in one message");
@@ -180,13 +180,13 @@ fn take_child(
     // No longer than the message, which is bounded.
     let code = |input: &mut Input<'_>| input.bytes(usize::MAX).map(<[u8]>::to_vec);
     Ok(match kind {
-        0 => Child::Untold,
-        1 => Child::Ground,
-        2 if block.mip > 0 => Child::GroundOver(Box::new(take_ground(block, input, told)?)),
-        3 => Child::Refined { check: u16::from_le_bytes(input.array()?), code: code(input)? },
+        0 => FamilyChild::Untold,
+        1 => FamilyChild::Ground,
+        2 if block.mip > 0 => FamilyChild::GroundOver(Box::new(take_ground(block, input, told)?)),
+        3 => FamilyChild::Refined { check: u16::from_le_bytes(input.array()?), code: code(input)? },
         4 => {
             let (marker, region) = (input.byte()?, input.region_in(block)?);
-            Child::Made { marker, region, code: code(input)? }
+            FamilyChild::Made { marker, region, code: code(input)? }
         }
         _ => return input.wrong("an unknown kind of block"),
     })

@@ -4,7 +4,7 @@
 use super::body_budget::BULK_BACKLOG;
 use super::delta::part_of;
 use super::encoded::{EncodedBlock, is_air_in};
-use super::family::{Child, Family, MAX_TOLD};
+use super::family::{Family, FamilyChild, MAX_TOLD};
 use super::host::Host;
 use super::hosted::HostedGuest;
 use super::pipe::BULK;
@@ -151,7 +151,7 @@ impl Host {
             };
             match &encoded.child {
                 // Coarse air lies over nothing but air where coarse cells are computed from finer ones.
-                Child::Ground if !entry.makes_ground && world.is_known() => {
+                FamilyChild::Ground if !entry.makes_ground && world.is_known() => {
                     entry.blocks.ground_over(block, &mut gathering.room)
                 }
                 child => child.clone(),

@@ -171,6 +171,11 @@ impl BodyMessage {
     }
 }
 
+fn put_pose(number: u64, pose: WirePose, out: &mut Vec<u8>) {
+    put_varint(number, out);
+    pose.put(out);
+}
+
 fn put_blocks(blocks: &[MipBlock], out: &mut Vec<u8>) {
     put_varint(blocks.len() as u64, out);
     let mut last = MipBlock::default();
@@ -366,10 +371,7 @@ impl ToGuest {
             }
             ToGuest::Poses(poses) => {
                 numbered(10, poses.len() as u64, out);
-                for (number, pose) in poses {
-                    put_varint(*number, out);
-                    pose.put(out);
-                }
+                poses.iter().for_each(|(number, pose)| put_pose(*number, *pose, out));
             }
             ToGuest::Saved { number } => numbered(11, *number, out),
         }

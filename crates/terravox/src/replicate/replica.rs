@@ -1,7 +1,7 @@
 //! The part of a world that a guest holds, exactly as its host has it.
 
 use super::delta::{block_digest, merge_marked};
-use super::family::{Child, Children, Family};
+use super::family::{Children, Family, FamilyChild};
 use super::host::{MAX_OP_CELLS, MAX_OP_CHUNKS};
 use super::message::WorldInfo;
 use super::truth::digest_of;
@@ -310,16 +310,16 @@ impl Replica {
     ) -> Result<(), String> {
         for (block, child) in parent.children().into_iter().zip(children) {
             match child {
-                Child::Untold => {}
-                Child::Ground => self.take_ground(block),
-                Child::GroundOver(below) => {
+                FamilyChild::Untold => {}
+                FamilyChild::Ground => self.take_ground(block),
+                FamilyChild::GroundOver(below) => {
                     self.take_ground(block);
                     self.take_children(block, below, generate)?;
                 }
-                Child::Refined { check, code } => {
+                FamilyChild::Refined { check, code } => {
                     self.take_refined(block, *check, code, generate)?;
                 }
-                Child::Made { marker, region, code } => {
+                FamilyChild::Made { marker, region, code } => {
                     let part = self.decode(*region, code)?;
                     self.take_made(block, *marker, &part, generate)?;
                 }

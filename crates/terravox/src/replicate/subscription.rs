@@ -1,6 +1,6 @@
 //! The blocks of one guest, as its host sees them.
 
-use super::family::{Child, Children};
+use super::family::{Children, FamilyChild};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -140,7 +140,7 @@ impl Subscriptions {
 
     /// What is told of a block that is as the guest makes it, as all below it are: with it those below
     /// that were never sent, at most so many.
-    pub fn ground_over(&self, block: MipBlock, room: &mut usize) -> Child {
+    pub fn ground_over(&self, block: MipBlock, room: &mut usize) -> FamilyChild {
         let mut below = Children::default();
         if block.mip > 0 {
             for (child, told) in block.children().into_iter().zip(&mut below) {
@@ -151,8 +151,8 @@ impl Subscriptions {
             }
         }
         match below == Children::default() {
-            true => Child::Ground,
-            false => Child::GroundOver(Box::new(below)),
+            true => FamilyChild::Ground,
+            false => FamilyChild::GroundOver(Box::new(below)),
         }
     }
 

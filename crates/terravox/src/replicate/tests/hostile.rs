@@ -3,7 +3,7 @@
 use super::simulation::{Random, Simulation, TICK_US, hills, random_op};
 use crate::bodies::BodyPose;
 use crate::edit::{Clip, EditOp, PasteOp, PastePose};
-use crate::replicate::family::{Child, Children, Family};
+use crate::replicate::family::{Children, Family, FamilyChild};
 use crate::replicate::message::{BodyMessage, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
 use crate::replicate::pose_wire::WirePose;
@@ -339,12 +339,12 @@ fn forged(random: &mut Random) -> (usize, ToGuest) {
         3 => (BULK, ToGuest::Cells { after, block, region, code: vec![0b01, 0] }),
         4 => {
             let marker = bytes.len() as u8;
-            (BULK, family(Child::Made { marker, region, code: vec![0b01, 0] }))
+            (BULK, family(FamilyChild::Made { marker, region, code: vec![0b01, 0] }))
         }
-        5..7 => (BULK, family(Child::Refined { check: 7, code: bytes })),
+        5..7 => (BULK, family(FamilyChild::Refined { check: 7, code: bytes })),
         7 => {
             let code = |random: &mut Random| vec![random.next() as u8; 40];
-            let child = |_| Child::Refined { check: 7, code: code(random) };
+            let child = |_| FamilyChild::Refined { check: 7, code: code(random) };
             let family = Family { parent: block.parent(), children: [0; 8].map(child) };
             (BULK, ToGuest::Family { after, family })
         }
@@ -360,13 +360,13 @@ fn forged(random: &mut Random) -> (usize, ToGuest) {
 }
 
 /// Ground over one block of each finer mip.
-fn ground_over(mip: u8) -> Child {
+fn ground_over(mip: u8) -> FamilyChild {
     let mut below = Children::default();
     match mip {
-        0 => Child::Ground,
+        0 => FamilyChild::Ground,
         _ => {
             below[usize::from(mip) % 8] = ground_over(mip - 1);
-            Child::GroundOver(Box::new(below))
+            FamilyChild::GroundOver(Box::new(below))
         }
     }
 }

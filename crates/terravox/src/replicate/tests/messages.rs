@@ -6,7 +6,7 @@ use crate::edit::{
     Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,
 };
 use crate::replicate::GeneratorId;
-use crate::replicate::family::{Child, Children, Family, MAX_TOLD};
+use crate::replicate::family::{Children, Family, FamilyChild, MAX_TOLD};
 use crate::replicate::message::{BodyMessage, ToGuest, ToHost, WorldInfo};
 use crate::replicate::op_wire::{put_op, rounded_op};
 use crate::replicate::pose_wire::WirePose;
@@ -120,15 +120,15 @@ fn family() -> Family {
     let [.., refined, empty, made] = family.parent.children();
     let Region { min, .. } = made.cells();
     let region = Region { min: min + [1, 2, 3].into(), max: min + [4, 32, 5].into() };
-    family.put(refined, Child::Refined { check: 513, code: vec![7; 200] });
-    family.put(empty, Child::Refined { check: 0, code: vec![] });
-    family.put(made, Child::Made { marker: 9, region, code: vec![2, 3] });
+    family.put(refined, FamilyChild::Refined { check: 513, code: vec![7; 200] });
+    family.put(empty, FamilyChild::Refined { check: 0, code: vec![] });
+    family.put(made, FamilyChild::Made { marker: 9, region, code: vec![2, 3] });
     let mut below = Children::default();
-    below[3] = Child::Ground;
+    below[3] = FamilyChild::Ground;
     let mut over = Children::default();
-    over[7] = Child::GroundOver(Box::new(below));
-    family.children[0] = Child::GroundOver(Box::new(over));
-    family.children[2] = Child::Ground;
+    over[7] = FamilyChild::GroundOver(Box::new(below));
+    family.children[0] = FamilyChild::GroundOver(Box::new(over));
+    family.children[2] = FamilyChild::Ground;
     family
 }
 
@@ -154,10 +154,10 @@ fn to_guest() -> Vec<ToGuest> {
         ToGuest::Done { after: 0, number: 300, has_changed: true },
         ToGuest::Cells { after: 3, block, region, code: vec![2, 3] },
         ToGuest::Family { after: u64::MAX, family: family() },
-        ToGuest::Family { after: 0, family: Family::of_one(block, Child::Ground) },
+        ToGuest::Family { after: 0, family: Family::of_one(block, FamilyChild::Ground) },
         ToGuest::Family {
             after: 0,
-            family: Family::of_one(MipBlock::new(12, [-1, 0, 0]), Child::Ground),
+            family: Family::of_one(MipBlock::new(12, [-1, 0, 0]), FamilyChild::Ground),
         },
         ToGuest::Unchanged { after: 1, blocks },
         ToGuest::BodyGone { after: 2, number: u64::MAX },
@@ -244,7 +244,7 @@ fn golden_bytes_of_a_dig() {
 fn golden_bytes_of_a_family() {
     let materials = MaterialTable::default();
     let (mut bytes, mut family) = (Vec::new(), family());
-    family.children[5] = Child::Refined { check: 513, code: vec![7, 8] };
+    family.children[5] = FamilyChild::Refined { check: 513, code: vec![7, 8] };
     ToGuest::Family { after: 300, family }.encode(materials.kinds(), &mut bytes);
     let blocks = [6, 0xAC, 2, 2, 7, 0, 14, 0b0100_0010, 0b1000_0000, 0b1000_1101];
     let below = [0, 0, 0b0100_0000, 0, 2, 0];

@@ -7,8 +7,8 @@ use crate::replicate::{
     RefusalCode, Verdict,
 };
 
-/// What the host says about operations, in their order.
-fn answers(game: &mut Simulation, ask: impl Fn(&mut Guest)) -> Vec<RefusalCode> {
+/// Why the host refuses operations, in their order.
+fn refusals(game: &mut Simulation, ask: impl Fn(&mut Guest)) -> Vec<RefusalCode> {
     let mut codes = Vec::new();
     ask(&mut game.players[0].guest);
     while game.players[0].guest.pending_edits() > 0 {
@@ -49,7 +49,7 @@ fn a_guest_learns_why_its_operations_were_refused() {
         let ball = Brush::Ball { centre: [0.0; 3], radius: 3.0 };
         EditOp::from(BrushOp { falloff, strength, ..BrushOp::new(ball, Action::Dig) })
     };
-    let codes = answers(&mut game, |guest| {
+    let codes = refusals(&mut game, |guest| {
         guest.redo().expect("it has started");
         for op in [soft(0.5, 1.0), soft(0.0, 0.5), EditOp::dig_ball([0.0, 500.0, 0.0], 60.0)] {
             guest.edit(&op).expect("it is valid");
@@ -63,7 +63,7 @@ fn a_guest_learns_why_its_operations_were_refused() {
     let large = |guest: &mut Guest| {
         guest.edit(&EditOp::dig_ball([0.0; 3], 9.0)).expect("it is valid");
     };
-    assert_eq!(answers(&mut game, large), [RefusalCode::TooLarge]);
+    assert_eq!(refusals(&mut game, large), [RefusalCode::TooLarge]);
     let many = |guest: &mut Guest| {
         for _ in 0..200 {
             guest.edit(&EditOp::dig_ball([0.0; 3], 1.0)).expect("it is valid");
@@ -71,7 +71,7 @@ fn a_guest_learns_why_its_operations_were_refused() {
     };
     game.host.options.edits_per_s = 1;
     game.now_us += 60_000_000;
-    assert!(answers(&mut game, many).contains(&RefusalCode::TooMany));
+    assert!(refusals(&mut game, many).contains(&RefusalCode::TooMany));
 }
 
 /// What a guest learns from the last unit of a host.
