@@ -22,6 +22,9 @@ const READS_PER_REFINEMENT: u32 = 4;
 /// A message with more bytes of cells gets no further block.
 const FULL_FAMILY: usize = 8 << 10;
 
+/// No block is added that would make more bytes of cells than this.
+const MOST_FAMILY: usize = 32 << 10;
+
 /// One message of blocks, while it is put together.
 struct Gathering {
     family: Family,
@@ -133,7 +136,7 @@ impl Host {
         true
     }
 
-    /// Adds a block to a message; false if its cells are not available now.
+    /// Adds a block to a message; false if its cells are not available now, or too many for it.
     fn gather(
         &mut self,
         entry: &HostedGuest,
@@ -157,7 +160,12 @@ impl Host {
                 child => child.clone(),
             }
         };
+        // A message of several blocks is far below the limit, one of a single block always fits.
+        let is_first = gathering.bytes == 0;
         gathering.bytes += child.code_bytes();
+        if !is_first && gathering.bytes > MOST_FAMILY {
+            return false;
+        }
         gathering.family.put(block, child);
         true
     }

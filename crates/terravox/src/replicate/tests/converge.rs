@@ -4,7 +4,7 @@ use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::EditOp;
 use crate::replicate::{HostEvent, Interest, LinkKind, LinkOptions, Verdict};
 use crate::terrain::{Budget, LodOptions, Terrain, TerrainOptions, Viewer};
-use crate::voxel::{ChunkState, DenseBox, MipBlock, Region};
+use crate::voxel::{Cell, ChunkState, DenseBox, MipBlock, Region};
 
 fn bad_link(random: &mut Random) -> LinkOptions {
     LinkOptions {
@@ -230,6 +230,22 @@ fn a_guest_that_asks_for_blocks_again_gets_the_hosts_slow() {
         (0..30).for_each(|_| game.step());
         game.settle(2000);
     }
+}
+
+#[test]
+fn blocks_that_do_not_compress_fit_their_messages_slow() {
+    let mut game = Simulation::new(false, 4);
+    let (mut random, mut noise) = (Random(8), DenseBox::new(Region::new([-32; 3], [32; 3])));
+    for pos in noise.region().voxels() {
+        let bits = random.next();
+        let material = 2 + (bits % 40) as u8;
+        noise.set(pos, Cell { material, occupancy: (bits >> 8) as u8 });
+        noise.set_water(pos, (bits >> 16 & 1 == 1).then_some((bits >> 24) as u8));
+    }
+    game.grid.write(&noise).expect("unlisted chunks are air");
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(2000);
+    assert!(game.players[0].down.bytes() > 600_000, "{}", game.players[0].down.bytes());
 }
 
 #[test]
