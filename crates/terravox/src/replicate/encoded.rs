@@ -74,6 +74,13 @@ impl EncodedBlock {
         EncodedBlock { digest, child }
     }
 
+    /// A block of air.
+    pub fn air(world: &HostWorld<'_>, block: MipBlock) -> EncodedBlock {
+        let cells = DenseBox::new(block.cells());
+        let digest = block_digest(&cells, world.grid.materials().kinds());
+        EncodedBlock { digest, child: FamilyChild::Ground }
+    }
+
     fn bytes(&self) -> usize {
         self.child.code_bytes() + 2 * size_of::<(EncodedKey, EncodedBlock)>()
     }

@@ -182,10 +182,14 @@ impl Host {
         if entry.makes_ground {
             return !self.truth.is_edited(block);
         }
-        world.is_known()
+        let is_air = world.is_known()
             && self.encoded.get((block, false)).is_none()
             && self.has_coarser(world, block, gathering, reads)
-            && is_air_in(&self.coarser, block.cells().coarser(1))
+            && is_air_in(&self.coarser, block.cells().coarser(1));
+        if is_air {
+            self.encoded.insert((block, false), EncodedBlock::air(world, block));
+        }
+        is_air
     }
 
     /// Reads the cells over the blocks of a message, once. There are none over the coarsest blocks.
