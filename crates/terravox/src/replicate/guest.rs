@@ -5,13 +5,12 @@ use super::delta::block_digest;
 use super::guest_event::GuestEvent;
 use super::held_bodies::HeldBodies;
 use super::interest::{Interest, WatchedFrom};
-use super::message::{
-    BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo,
-};
+use super::message::{BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost};
 use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
 use super::reasons::{LinkEnd, Refusal};
 use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
+use super::world_info::WorldInfo;
 use super::{LinkKind, PipeError};
 use crate::edit::{EditError, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
@@ -394,7 +393,9 @@ impl Guest {
             let message = match message {
                 // Each of its blocks may take a millisecond.
                 ToGuest::Family { after, family } if !family.is_one() => {
-                    let parts = family.split().map(|family| ToGuest::Family { after, family });
+                    let parts = family.split();
+                    let parts =
+                        parts.map(|family| ToGuest::Family { after, family: family.into() });
                     self.parked.extend(parts);
                     continue;
                 }

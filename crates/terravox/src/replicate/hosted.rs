@@ -285,7 +285,7 @@ impl HostedGuest {
         // A block is there only with those over it.
         self.flush_unchanged(kinds);
         let (after, blocks) = (self.edits_sent, family.blocks());
-        self.send(BULK, &ToGuest::Family { after, family }, kinds);
+        self.send(BULK, &ToGuest::Family { after, family: family.into() }, kinds);
         let end = self.pipe.end(BULK);
         blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
     }

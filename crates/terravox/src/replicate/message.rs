@@ -5,16 +5,19 @@
 //! code.
 
 use super::family::Family;
-use super::generator_id::GeneratorId;
 use super::op_wire::{put_op, take_op};
 use super::pose_wire::WirePose;
 use super::reasons::{Refusal, RefusalCode};
 use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
 use super::wire::{
-    Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_varint,
+    Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_text, put_varint,
+    take_line,
+};
+use super::world_info::{
+    WorldInfo, put_changed_materials, put_place, take_changed_materials, take_place,
 };
 use crate::edit::EditOp;
-use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape};
+use crate::voxel::{Kind, MipBlock, Region};
 use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
@@ -26,17 +29,11 @@ pub(super) const MAX_MESSAGE: usize = 1 << 17;
 /// Most bytes of an access token.
 pub(super) const MAX_TOKEN: usize = 256;
 
-/// Most bytes of a text.
-pub(super) const MAX_TEXT: usize = 200;
-
 /// Most bytes of the figure of a guest.
 pub(super) const MAX_FIGURE: usize = 256;
 
 /// Most bytes of a message to the game.
 pub(super) const MAX_GAME_MESSAGE: usize = 1024;
-
-/// Most bytes of the parameters of a generator.
-const MAX_PARAMETERS: usize = 4096;
 
 /// From a guest to its host.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,19 +67,6 @@ pub(super) enum ToHost {
     },
     /// What the game understands.
     Game(Vec<u8>),
-}
-
-/// What a guest needs to know of a world to begin.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct WorldInfo {
-    /// Number of the guest: the author of its edits.
-    pub author: u64,
-    /// The coarsest mip.
-    pub max_mip: u8,
-    pub voxel_size_m: f64,
-    pub origin_m: [f64; 3],
-    pub generator: Option<GeneratorId>,
-    pub materials: MaterialTable,
 }
 
 /// From a host to a guest.
@@ -120,7 +104,7 @@ pub(super) enum ToGuest {
     /// Blocks that the guest does not hold yet.
     Family {
         after: u64,
-        family: Family,
+        family: Box<Family>,
     },
     /// The cells that the guest has of these blocks are right.
     Unchanged {
@@ -326,7 +310,8 @@ impl ToGuest {
         match self {
             ToGuest::Welcome(info) => {
                 out.push(0);
-                put_info(info, out);
+                put_place(info, out);
+                put_changed_materials(&info.materials, out);
             }
             ToGuest::Op { author, op, digest } => {
                 numbered(1, *author, out);
@@ -380,7 +365,11 @@ impl ToGuest {
     pub fn decode(bytes: &[u8], kinds: &[Kind; 256]) -> Result<ToGuest, MessageError> {
         let mut input = Input::new(bytes);
         let message = match input.byte()? {
-            0 => ToGuest::Welcome(Box::new(take_info(&mut input)?)),
+            0 => {
+                let mut info = take_place(&mut input)?;
+                info.materials = take_changed_materials(&mut input)?;
+                ToGuest::Welcome(Box::new(info))
+            }
             1 => {
                 let (author, digest) = (input.varint()?, u32::from_le_bytes(input.array()?));
                 ToGuest::Op { author, digest, op: take_op(&mut input, kinds)? }
@@ -404,7 +393,10 @@ impl ToGuest {
                 let region = input.region_in(block)?;
                 ToGuest::Cells { after, block, region, code: input.rest().to_vec() }
             }
-            6 => ToGuest::Family { after: input.varint()?, family: Family::take(&mut input)? },
+            6 => ToGuest::Family {
+                after: input.varint()?,
+                family: Box::new(Family::take(&mut input)?),
+            },
             7 => ToGuest::Unchanged { after: input.varint()?, blocks: take_blocks(&mut input)? },
             8 => ToGuest::Body(BodyMessage::take(&mut input)?),
             9 => ToGuest::BodyGone { after: input.varint()?, number: input.varint()? },
@@ -419,115 +411,4 @@ impl ToGuest {
         input.finish()?;
         Ok(message)
     }
-}
-
-pub(super) fn put_text(text: &str, out: &mut Vec<u8>) {
-    let mut end = text.len().min(MAX_TEXT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    put_bytes(&text.as_bytes()[..end], out);
-}
-
-pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
-    let bytes = input.bytes(MAX_TEXT)?;
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => input.wrong("a text is not UTF-8"),
-    }
-}
-
-/// A text for people, in one line: control characters, which could end it or change a terminal, become
-/// spaces.
-pub(super) fn take_line(input: &mut Input<'_>) -> Result<String, MessageError> {
-    let text = take_text(input)?;
-    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
-}
-
-pub(super) fn put_info(info: &WorldInfo, out: &mut Vec<u8>) {
-    put_varint(info.author, out);
-    out.push(info.max_mip);
-    [info.voxel_size_m, info.origin_m[0], info.origin_m[1], info.origin_m[2]]
-        .iter()
-        .for_each(|v| out.extend(v.to_le_bytes()));
-    out.push(u8::from(info.generator.is_some()));
-    if let Some(generator) = &info.generator {
-        put_text(&generator.name, out);
-        put_varint(u64::from(generator.version), out);
-        put_bytes(&generator.parameters[..generator.parameters.len().min(MAX_PARAMETERS)], out);
-    }
-    put_varint(info.materials.materials().len() as u64, out);
-    for material in info.materials.materials() {
-        put_text(&material.name, out);
-        let kind = match material.kind {
-            Kind::Air => 0,
-            Kind::Liquid => 1,
-            Kind::Solid => 2,
-        };
-        let shape = match material.shape {
-            SurfaceShape::Default => 0,
-            SurfaceShape::Smooth => 1,
-            SurfaceShape::Sharp => 2,
-            SurfaceShape::Blocky => 3,
-            SurfaceShape::Rubble => 4,
-        };
-        out.extend([kind, shape]);
-        out.extend(material.colour);
-        let Material { friction, restitution, density, hardness, .. } = material;
-        [friction, restitution, density, hardness].iter().for_each(|v| out.extend(v.to_le_bytes()));
-    }
-}
-
-pub(super) fn take_info(input: &mut Input<'_>) -> Result<WorldInfo, MessageError> {
-    let (author, max_mip) = (input.varint()?, input.byte()?);
-    if max_mip > crate::voxel::MAX_FAR_MIP {
-        return input.wrong("the coarsest mip is above 12");
-    }
-    let mut placement = [0.0; 4];
-    for value in &mut placement {
-        *value = f64::from_le_bytes(input.array()?);
-    }
-    let generator = match input.flag()? {
-        false => None,
-        true => {
-            let (name, version) = (take_text(input)?, input.varint()?);
-            let Ok(version) = u32::try_from(version) else {
-                return input.wrong("a number has more than 32 bits");
-            };
-            let parameters = input.bytes(MAX_PARAMETERS)?.to_vec();
-            Some(GeneratorId { name, version, parameters })
-        }
-    };
-    let count = input.count(22)?;
-    let materials = (0..count).map(|_| take_material(input)).collect::<Result<Vec<_>, _>>()?;
-    let Ok(materials) = MaterialTable::try_from(materials) else {
-        return input.wrong("the materials are invalid");
-    };
-    let [voxel_size_m, x, y, z] = placement;
-    Ok(WorldInfo { author, max_mip, voxel_size_m, origin_m: [x, y, z], generator, materials })
-}
-
-fn take_material(input: &mut Input<'_>) -> Result<Material, MessageError> {
-    let name = take_text(input)?;
-    let kind = match input.byte()? {
-        0 => Kind::Air,
-        1 => Kind::Liquid,
-        2 => Kind::Solid,
-        _ => return input.wrong("an unknown kind of material"),
-    };
-    let shape = match input.byte()? {
-        0 => SurfaceShape::Default,
-        1 => SurfaceShape::Smooth,
-        2 => SurfaceShape::Sharp,
-        3 => SurfaceShape::Blocky,
-        4 => SurfaceShape::Rubble,
-        _ => return input.wrong("an unknown shape of a surface"),
-    };
-    let colour = input.array()?;
-    let mut values = [0.0; 4];
-    for value in &mut values {
-        *value = f32::from_le_bytes(input.array()?);
-    }
-    let [friction, restitution, density, hardness] = values;
-    Ok(Material { name, kind, shape, colour, friction, restitution, density, hardness })
 }

@@ -50,6 +50,7 @@ mod subscription;
 mod tests;
 mod truth;
 mod wire;
+mod world_info;
 
 pub use generator_id::GeneratorId;
 pub use guest::Guest;

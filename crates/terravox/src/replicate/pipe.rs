@@ -8,10 +8,10 @@
 //! window here shrinks only where more than a tenth is lost, since links without wires lose some.
 
 use super::PipeError;
-use super::message::{MAX_MESSAGE, put_text, take_line};
+use super::message::MAX_MESSAGE;
 use super::reasons::{LinkEnd, LinkEndCode};
 use super::receiving::{Receiving, WINDOW};
-use super::wire::{Input, put_varint};
+use super::wire::{Input, put_text, put_varint, take_line};
 use std::collections::VecDeque;
 use std::ops::Range;
 

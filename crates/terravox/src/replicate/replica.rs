@@ -3,8 +3,8 @@
 use super::delta::{block_digest, merge_marked};
 use super::family::{Children, Family, FamilyChild};
 use super::host::{MAX_OP_CELLS, MAX_OP_CHUNKS};
-use super::message::WorldInfo;
 use super::truth::digest_of;
+use super::world_info::WorldInfo;
 use crate::codec::{BitRle, Refinement};
 use crate::edit::{EditLimits, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};

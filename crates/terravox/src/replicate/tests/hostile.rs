@@ -4,9 +4,10 @@ use super::simulation::{Random, Simulation, TICK_US, hills, random_op};
 use crate::bodies::BodyPose;
 use crate::edit::{Clip, EditOp, PasteOp, PastePose};
 use crate::replicate::family::{Children, Family, FamilyChild};
-use crate::replicate::message::{BodyMessage, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo};
+use crate::replicate::message::{BodyMessage, PROTOCOL_VERSION, ToGuest, ToHost};
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
 use crate::replicate::pose_wire::WirePose;
+use crate::replicate::world_info::WorldInfo;
 use crate::replicate::{
     Guest, GuestEvent, HostEvent, Interest, LinkEndCode, LinkKind, LinkOptions, SharedBodyKind,
 };
@@ -331,7 +332,7 @@ fn forged(random: &mut Random) -> (usize, ToGuest) {
     let pose = BodyPose { position_voxels: [1.0, 2.0, 3.0], rotation: [0.0, 0.0, 0.0, 1.0] };
     let pose = WirePose::of(&pose).expect("it is valid");
     let op = random_op(random, [0.0; 3]);
-    let family = |child| ToGuest::Family { after, family: Family::of_one(block, child) };
+    let family = |child| ToGuest::Family { after, family: Family::of_one(block, child).into() };
     match random.below(12) {
         0 => (EDITS, ToGuest::Op { author: 9, op, digest: random.next() as u32 }),
         1 => (EDITS, ToGuest::Refuse { number, refusal: "no\nno".into() }),
@@ -346,7 +347,7 @@ fn forged(random: &mut Random) -> (usize, ToGuest) {
             let code = |random: &mut Random| vec![random.next() as u8; 40];
             let child = |_| FamilyChild::Refined { check: 7, code: code(random) };
             let family = Family { parent: block.parent(), children: [0; 8].map(child) };
-            (BULK, ToGuest::Family { after, family })
+            (BULK, ToGuest::Family { after, family: family.into() })
         }
         8 => (BULK, family(ground_over(block.mip))),
         9 => (BULK, ToGuest::Unchanged { after, blocks }),

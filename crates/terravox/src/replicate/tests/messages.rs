@@ -7,9 +7,10 @@ use crate::edit::{
 };
 use crate::replicate::GeneratorId;
 use crate::replicate::family::{Children, Family, FamilyChild, MAX_TOLD};
-use crate::replicate::message::{BodyMessage, ToGuest, ToHost, WorldInfo};
+use crate::replicate::message::{BodyMessage, ToGuest, ToHost};
 use crate::replicate::op_wire::{put_op, rounded_op};
 use crate::replicate::pose_wire::WirePose;
+use crate::replicate::world_info::{WorldInfo, materials_digest};
 use crate::replicate::{Refusal, RefusalCode, SharedBodyKind};
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
@@ -132,6 +133,44 @@ fn family() -> Family {
     family
 }
 
+/// Tables of materials, some of them like the default ones.
+fn tables() -> Vec<MaterialTable> {
+    let default = MaterialTable::default().materials().to_vec();
+    let (mut changed, mut longer, shorter) = (default.clone(), default.clone(), &default[..3]);
+    changed[3].friction = 0.25;
+    changed[4].name = "clay".into();
+    changed[7].colour = [1, 2, 3];
+    longer.extend_from_slice(&changed[3..5]);
+    let tables =
+        [changed.clone(), longer, shorter.to_vec(), [&default[..1], &default[2..]].concat()];
+    tables.into_iter().map(|table| MaterialTable::try_from(table).expect("valid")).collect()
+}
+
+#[test]
+fn default_materials_take_a_few_bytes_and_stay_as_they_are_in_a_version_of_the_protocol() {
+    // If this changes, so must the version of the protocol.
+    assert_eq!(format!("{:08x}", materials_digest(&MaterialTable::default())), "DIGEST");
+    let mut bytes = Vec::new();
+    let info = WorldInfo { author: 1, max_mip: 8, voxel_size_m: 1.0, ..WorldInfo::default() };
+    let materials = MaterialTable::default();
+    ToGuest::Welcome(Box::new(info)).encode(materials.kinds(), &mut bytes);
+    assert!(bytes.len() < 45, "{} bytes", bytes.len());
+    // Another digest; materials that equal the default ones written out.
+    let at = bytes.len() - 6;
+    bytes[at] ^= 1;
+    let error = ToGuest::decode(&bytes, materials.kinds()).expect_err("other materials");
+    assert!(error.what.contains("update the older one"), "{error}");
+    bytes[at] ^= 1;
+    assert!(ToGuest::decode(&bytes, materials.kinds()).is_ok());
+    let last = bytes.len() - 1;
+    for (same, what) in [(bytes[last] - 1, "ends early"), (bytes[last] + 1, "not so many")] {
+        bytes[last] = same;
+        let error = ToGuest::decode(&bytes, materials.kinds()).expect_err(what);
+        assert!(error.what.contains(what), "{error}");
+        bytes[last] = materials.materials().len() as u8;
+    }
+}
+
 fn to_guest() -> Vec<ToGuest> {
     let block = MipBlock::new(3, [-4, 0, 7]);
     let cells = block.cells();
@@ -148,22 +187,27 @@ fn to_guest() -> Vec<ToGuest> {
     let blocks = vec![block, MipBlock::new(0, [1 << 24, -(1 << 25), 0]), block];
     let mut messages = vec![
         ToGuest::Welcome(Box::new(info.clone())),
-        ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info })),
+        ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info.clone() })),
         ToGuest::Refuse { number: 1, refusal: Refusal::by_game(300, "too deep — später") },
         ToGuest::Confirm { number: 1 << 40, digest: 5 },
         ToGuest::Done { after: 0, number: 300, has_changed: true },
         ToGuest::Cells { after: 3, block, region, code: vec![2, 3] },
-        ToGuest::Family { after: u64::MAX, family: family() },
-        ToGuest::Family { after: 0, family: Family::of_one(block, FamilyChild::Ground) },
+        ToGuest::Family { after: u64::MAX, family: family().into() },
+        ToGuest::Family { after: 0, family: Family::of_one(block, FamilyChild::Ground).into() },
         ToGuest::Family {
             after: 0,
-            family: Family::of_one(MipBlock::new(12, [-1, 0, 0]), FamilyChild::Ground),
+            family: Family::of_one(MipBlock::new(12, [-1, 0, 0]), FamilyChild::Ground).into(),
         },
         ToGuest::Unchanged { after: 1, blocks },
         ToGuest::BodyGone { after: 2, number: u64::MAX },
         ToGuest::Poses(vec![(1, pose()), (300, pose())]),
         ToGuest::Saved { number: 1 << 20 },
     ];
+    messages.extend(
+        tables()
+            .into_iter()
+            .map(|materials| ToGuest::Welcome(Box::new(WorldInfo { materials, ..info.clone() }))),
+    );
     messages.extend(refusals());
     messages.extend(bodies());
     messages.extend(ops().into_iter().map(|op| ToGuest::Op { author: 4, op, digest: 77 }));
@@ -245,7 +289,7 @@ fn golden_bytes_of_a_family() {
     let materials = MaterialTable::default();
     let (mut bytes, mut family) = (Vec::new(), family());
     family.children[5] = FamilyChild::Refined { check: 513, code: vec![7, 8] };
-    ToGuest::Family { after: 300, family }.encode(materials.kinds(), &mut bytes);
+    ToGuest::Family { after: 300, family: family.into() }.encode(materials.kinds(), &mut bytes);
     let blocks = [6, 0xAC, 2, 2, 7, 0, 14, 0b0100_0010, 0b1000_0000, 0b1000_1101];
     let below = [0, 0, 0b0100_0000, 0, 2, 0];
     let cells = [1, 2, 2, 7, 8, 0, 0, 0, 9, 1, 2, 3, 3, 30, 2, 2, 2, 3];
