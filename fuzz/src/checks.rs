@@ -480,8 +480,8 @@ pub fn guest_frame(guest: &mut Guest, unit: Option<&[u8]>, now_us: u64) -> Optio
     if let Some(unit) = unit {
         guest.receive(unit, now_us).ok()?;
     }
-    if let Err(reason) = guest.update(waves) {
-        assert!(!reason.contains('\n'), "{reason}");
+    if let Err(end) = guest.update(waves) {
+        assert!(!end.reason.contains('\n'), "{end}");
         return None;
     }
     for event in guest.events() {
