@@ -353,7 +353,7 @@ pub fn history(bytes: &[u8]) {
 
 /// As a history, in each version; the flags of a structured entry tell its number, time and author.
 pub fn journal(bytes: &[u8]) {
-    (1..=2).for_each(|version| journal_of(version, bytes));
+    (1..=3).for_each(|version| journal_of(version, bytes));
 }
 
 fn journal_of(version: u8, bytes: &[u8]) {
@@ -480,8 +480,8 @@ pub fn guest_frame(guest: &mut Guest, unit: Option<&[u8]>, now_us: u64) -> Optio
     if let Some(unit) = unit {
         guest.receive(unit, now_us).ok()?;
     }
-    if let Err(reason) = guest.update(waves) {
-        assert!(!reason.contains('\n'), "{reason}");
+    if let Err(end) = guest.update(waves) {
+        assert!(!end.reason.contains('\n'), "{end}");
         return None;
     }
     for event in guest.events() {

@@ -244,6 +244,8 @@ pub const FIGURES: &[Figure] = {
         figure(Net, "converge_s", "s", AtMost(1.0), Some(0.4)),
         figure(Net, "view_4km_s", "s", AtMost(30.0), Some(10.0)),
         figure(Net, "view_4km_mb", "MB", AtMost(30.0), Some(10.0)),
+        figure(Net, "links_diverged", "seeds", AtMost(0.0), None),
+        figure(Net, "killed_lost_edits", "edits", AtMost(0.0), None),
         figure(Net, "tick_p99_ms", "ms", AtMost(33.0), Some(12.0)),
         figure(Net, "clients_held", "clients", AtLeast(200.0), Some(1000.0)),
         figure(Net, "edit_to_other_guest_ms", "ms", AtMost(50.0), Some(10.0)),

@@ -32,7 +32,7 @@ use report::{AreaPart, AreaReport};
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench lod|octree|front|trust|net --only PART [--json FILE] [--update DOCUMENT]
-       terravox-bench trust --full
+       terravox-bench trust|net --full
        terravox-bench page --values FILE [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
@@ -40,13 +40,14 @@ AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, fr
        net, or all
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, generators, bodies, saving, upload, place, shores, edit;
-      trust: hostile, damaged, flips, sizes, reopen, faults, kills
+      trust: hostile, damaged, flips, sizes, reopen, faults, kills;
+      net: session, far, links, killed, load
 
 Prints all tables.
   --json FILE        write the same rows as JSON
   --update DOCUMENT  write the figures between the marks of a Markdown document, such as
                      docs/benchmarks.md; with --only, just the lines that were measured
-  --full             as many damaged worlds and kills as were asked for once, in an hour or so
+  --full             as many damaged worlds, kills and links as were asked for once, in an hour or so
   --details FILE     write the tables behind the figures as Markdown
   --values FILE      the figures of the page as scripts/web-figures measured them; not in all
 Real places are read from ../shared/data, or from TERRAVOX_REAL_DATA.

@@ -1,11 +1,12 @@
 //! A client: a guest with a socket.
 
-use crate::address::{Transport, WorldAddress};
+use crate::address::{DEFAULT_PORT, Transport, WorldAddress};
 use crate::certificate::Fingerprint;
 use crate::link::{self, Link, PATIENCE};
 use crate::log_query::LogQuery;
 use crate::quic;
 use crate::rollback::RolledBack;
+use crate::server_reason::ServerReason;
 use crate::world::{SERVER_ENDS, TOO_SLOW};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, HOST};
@@ -18,15 +19,16 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quinn::{Connection, ConnectionError, Endpoint};
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
-use terravox::replicate::{Guest, LinkKind};
+use terravox::replicate::{Guest, LinkEnd, LinkEndCode, LinkKind};
 use terravox::terrain::FillRequest;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -49,11 +51,23 @@ pub struct ClientError {
     what: String,
     is_transient: bool,
     is_undecided: bool,
+    link_end: Option<LinkEndCode>,
 }
 
 impl ClientError {
     fn new(what: impl fmt::Display) -> ClientError {
-        ClientError { what: what.to_string(), is_transient: false, is_undecided: false }
+        let what = what.to_string();
+        ClientError { what, is_transient: false, is_undecided: false, link_end: None }
+    }
+
+    /// The world ended the link, or this side did.
+    fn ended(end: LinkEnd) -> ClientError {
+        let reason = ServerReason::of_link_end(end.code);
+        ClientError {
+            is_transient: reason.is_some_and(ServerReason::is_temporary),
+            link_end: Some(end.code),
+            ..ClientError::new(end)
+        }
     }
 
     fn transient(what: impl fmt::Display) -> ClientError {
@@ -76,6 +90,12 @@ impl ClientError {
     /// that was expected.
     pub fn is_transient(&self) -> bool {
         self.is_transient
+    }
+
+    /// Why the link ended, for a program: [`ServerReason::of_link_end`] tells what is the server's. `None`
+    /// if it broke, if there was none, or if the server said so outside of it.
+    pub fn link_end(&self) -> Option<LinkEndCode> {
+        self.link_end
     }
 
     /// Whether the server may have carried out the request: the link broke after it was sent.
@@ -288,10 +308,7 @@ impl Client {
             self.received += unit.len() as u64;
             self.guest.receive(&unit, now_us).map_err(ClientError::new)?;
         }
-        self.guest.update(generate).map_err(|reason| match is_temporary(&reason) {
-            true => ClientError::transient(reason),
-            false => ClientError::new(reason),
-        })?;
+        self.guest.update(generate).map_err(ClientError::ended)?;
         let mut unit = Vec::new();
         while self.link.to_world.has_room() && self.guest.transmit(now_us, &mut unit) {
             self.link.to_world.push(std::mem::take(&mut unit));
@@ -414,8 +431,46 @@ async fn connect_quic(
     let config = quic::client_config(fingerprint).map_err(ClientError::new)?;
     endpoint.set_default_client_config(config);
     let connecting = endpoint.connect(at, "localhost").map_err(ClientError::new)?;
-    let connection = connecting.await.map_err(quic_error)?;
+    let connection = tokio::select! {
+        connected = connecting => connected.map_err(quic_error)?,
+        () = port_refuses(at) => return Err(nothing_listens(at.port())),
+    };
     Ok((endpoint, connection))
+}
+
+/// Waits until a machine says that no program has this port of it, for ever if it does not say so: QUIC
+/// would only notice the silence, after 10 s.
+async fn port_refuses(at: SocketAddr) {
+    let probe = async || -> std::io::Result<()> {
+        let own: IpAddr = match at {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = UdpSocket::bind(SocketAddr::new(own, 0)).await?;
+        socket.connect(at).await?;
+        // No packet of QUIC: a server drops it.
+        socket.send(&[0]).await?;
+        socket.recv(&mut [0]).await.map(drop)
+    };
+    match probe().await {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+        _ => std::future::pending().await,
+    }
+}
+
+fn nothing_listens(port: u16) -> ClientError {
+    let port = if port == DEFAULT_PORT { String::new() } else { format!(" --port {port}") };
+    ClientError::transient(format!(
+        "nothing listens there; start a server with: terravox serve WORLD{port}"
+    ))
+}
+
+/// Why there is no connection over TCP to a port.
+fn tcp_error(error: std::io::Error, port: u16) -> ClientError {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => nothing_listens(port),
+        _ => ClientError::transient(error),
+    }
 }
 
 fn quic_error(error: ConnectionError) -> ClientError {
@@ -452,7 +507,7 @@ async fn ask(
     let connected = timeout(PATIENCE, TcpStream::connect(host)).await;
     let stream = connected
         .map_err(|_| ClientError::transient("no answer within 10 s"))?
-        .map_err(ClientError::transient)?;
+        .map_err(|error| tcp_error(error, address.port))?;
     let peer = stream.peer_addr().map_err(ClientError::transient)?;
     if !peer.ip().to_canonical().is_loopback() {
         let what = "ask on the machine of the server: the token would travel unencrypted";
@@ -514,6 +569,7 @@ async fn open_web_socket(
             let body = response.body().clone().unwrap_or_default();
             refused(response.status(), String::from_utf8_lossy(&body).trim_end().to_owned())
         }
+        tungstenite::Error::Io(error) => tcp_error(error, address.port),
         error => ClientError::transient(error),
     })?;
     let link = Arc::new(Link::new(Ipv4Addr::LOCALHOST.into()));

@@ -1,6 +1,7 @@
 //! Decides which operations of guests a world allows.
 
 use crate::access::Right;
+use crate::server_reason::ServerReason;
 use terravox::edit::EditOp;
 use terravox::replicate::Verdict;
 use terravox::voxel::Region;
@@ -31,17 +32,21 @@ impl EditRules {
 
 /// Decides about an operation by the right of its guest.
 fn check_right(right: Option<Right>, op: &EditOp, protected: &[Region]) -> Verdict {
-    let refuse = |reason: &str| Verdict::Refuse(reason.to_owned());
     match right {
         Some(Right::Administer) => Verdict::Accept,
         Some(Right::Edit) if protected.is_empty() => Verdict::Accept,
         Some(Right::Edit) => match op.region() {
-            Err(error) => Verdict::Refuse(error.to_string()),
+            Err(error) => Verdict::Refuse(error.into()),
             Ok(region) if protected.iter().all(|part| part.intersect(region).is_empty()) => {
                 Verdict::Accept
             }
-            Ok(_) => refuse("this part of the world is protected"),
+            Ok(_) => {
+                let what = "this part of the world is protected";
+                Verdict::Refuse(ServerReason::Protected.refusal(what))
+            }
         },
-        Some(Right::Look) | None => refuse("your token is for looking only"),
+        Some(Right::Look) | None => {
+            Verdict::Refuse(ServerReason::LookOnly.refusal("your token is for looking only"))
+        }
     }
 }

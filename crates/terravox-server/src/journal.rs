@@ -119,7 +119,7 @@ impl StoredJournal {
             drop(journal);
             stored.segments.push_back(segment);
         }
-        stored.drop_old_segments();
+        stored.follow_budget();
         Ok(stored)
     }
 
@@ -154,7 +154,7 @@ impl StoredJournal {
                 is_damaged: false,
             }),
         }
-        self.drop_old_segments();
+        self.follow_budget();
         Some(number)
     }
 
@@ -168,9 +168,20 @@ impl StoredJournal {
         lock(&self.shared)
     }
 
-    /// Drops segments of which the journal has no entry any more.
-    fn drop_old_segments(&mut self) {
-        let oldest = lock(&self.shared).entries(..).next().map_or(u64::MAX, |entry| entry.number);
+    /// Drops segments of which the journal has no entry any more, and notes those of which it forgot some.
+    fn follow_budget(&mut self) {
+        let mut journal = lock(&self.shared);
+        let oldest = journal.entries(..).next().map_or(u64::MAX, |entry| entry.number);
+        let forgotten = journal.take_forgotten();
+        drop(journal);
+        for number in forgotten {
+            let after = self.segments.partition_point(|segment| segment.first <= number);
+            if let Some(segment) = after.checked_sub(1).and_then(|at| self.segments.get_mut(at))
+                && !segment.is_damaged
+            {
+                segment.is_saved = false;
+            }
+        }
         while let Some(old) = self.segments.pop_front_if(|segment| segment.last < oldest) {
             self.removed.push(old.name());
         }

@@ -63,9 +63,11 @@ async fn log(
         let matching = newest_first(&world.journal).filter(|entry| filter.matches(entry));
         let mut text = String::new();
         for entry in matching.take(query.limit()) {
+            let is_forgotten = entry.is_forgotten();
             let JournalEntry { number, author, kind, time, region, cells, before } = entry;
             let [[a, b, c], [d, e, f]] = corners_m(region, placement);
-            let (bytes, kind) = (before.bytes(), kind_name(&kind));
+            let bytes = before.bytes();
+            let kind = if is_forgotten { "forgotten" } else { kind_name(&kind) };
             // A file can hold any text.
             let author = author.replace(char::is_control, "?");
             // Writing to a string cannot fail.

@@ -14,7 +14,7 @@ use tracing::{info, warn};
 const TIME_PER_TICK: Duration = Duration::from_millis(5);
 
 /// What a rollback did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RolledBack {
     /// How many edits matched.
     pub edits: u64,
@@ -24,17 +24,25 @@ pub struct RolledBack {
     pub chunks_left_out: u64,
     /// Whether it was [cancelled](crate::Client::cancel_rollback): what it had restored was taken back.
     pub is_cancelled: bool,
+    /// How many edits of which authors matched and stayed, since the log has forgotten what was there before
+    /// them.
+    pub forgotten: Vec<(String, u64)>,
 }
 
 impl RolledBack {
     /// Writes it as a response.
-    pub(crate) fn to_text(self) -> String {
-        let RolledBack { edits, cells, chunks_left_out, is_cancelled } = self;
-        let cancelled = u8::from(is_cancelled);
-        format!(
+    pub(crate) fn to_text(&self) -> String {
+        let RolledBack { edits, cells, chunks_left_out, is_cancelled, forgotten } = self;
+        let cancelled = u8::from(*is_cancelled);
+        let mut text = format!(
             "edits {edits}\ncells {cells}\nchunks_left_out {chunks_left_out}\n\
              cancelled {cancelled}\n"
-        )
+        );
+        for (author, count) in forgotten {
+            // A file can hold any text.
+            text += &format!("forgotten {count} {}\n", author.replace(char::is_control, "?"));
+        }
+        text
     }
 
     /// Reads a response.
@@ -43,11 +51,17 @@ impl RolledBack {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
             lines.find(|(key, _)| *key == name)?.1.parse().ok()
         };
+        let forgotten = text.lines().filter_map(|line| line.strip_prefix("forgotten "));
+        let forgotten = forgotten.map(|line| {
+            let (count, author) = line.split_once(' ')?;
+            Some((author.to_owned(), count.parse().ok()?))
+        });
         Some(RolledBack {
             edits: value("edits")?,
             cells: value("cells")?,
             chunks_left_out: value("chunks_left_out")?,
             is_cancelled: value("cancelled")? != 0,
+            forgotten: forgotten.collect::<Option<_>>()?,
         })
     }
 }
@@ -101,11 +115,13 @@ impl Waiting {
     }
 
     /// Tells them that it is done, or taken back. Some may have hung up.
-    fn finish(self, edits: u64, cells: u64, chunks_left_out: u64) {
-        let is_cancelled = !self.cancelled.is_empty();
-        let [edits, kept] = if is_cancelled { [0; 2] } else { [edits, cells] };
+    fn finish(self, done: RolledBack) {
+        let (is_cancelled, cells) = (!self.cancelled.is_empty(), done.cells);
+        let done = match is_cancelled {
+            true => RolledBack { edits: 0, cells: 0, is_cancelled, forgotten: Vec::new(), ..done },
+            false => done,
+        };
         drop(self.order.one_at_a_time);
-        let done = RolledBack { edits, cells: kept, chunks_left_out, is_cancelled };
         let _ = self.order.done.send(done);
         for order in self.cancelled {
             let _ = order.done.send(cells);
@@ -184,7 +200,7 @@ impl RunningRollback {
             self.stage = plan(journal.shared(), filter)?;
             return Some(self);
         }
-        self.waiting.finish(0, 0, 0);
+        self.waiting.finish(RolledBack::default());
         None
     }
 
@@ -237,7 +253,32 @@ impl RunningRollback {
         if let Some(falling) = falling {
             self.restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
         }
-        self.waiting.finish(job.edits(), job.cells(), self.chunks_left_out);
+        let forgotten = job.forgotten().map(|(author, count)| (author.to_owned(), count));
+        self.waiting.finish(RolledBack {
+            edits: job.edits(),
+            cells: job.cells(),
+            chunks_left_out: self.chunks_left_out,
+            is_cancelled: false,
+            forgotten: forgotten.collect(),
+        });
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_rollback_did_is_read_as_it_was_written() {
+        let done = RolledBack {
+            edits: 3,
+            cells: 1 << 40,
+            chunks_left_out: 1,
+            is_cancelled: false,
+            forgotten: vec![("eve of the hill".into(), 7), ("::1".into(), 1)],
+        };
+        assert_eq!(RolledBack::from_text(&done.to_text()), Some(done));
+        assert_eq!(RolledBack::from_text("edits 3\n"), None);
     }
 }

@@ -8,6 +8,7 @@ use crate::link::Link;
 use crate::rollback::{self, RunningRollback};
 use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
 use crate::server_options::ServerOptions;
+use crate::server_reason::ServerReason;
 use crate::thrown::Thrower;
 use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW};
 use std::cell::{Cell, OnceCell};
@@ -18,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::edit::{EditOp, JournalKind};
-use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkKind};
+use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkEnd, LinkKind};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::StoreError;
@@ -65,12 +66,20 @@ struct Seat {
 }
 
 impl Seat {
-    /// Lets a guest in. Returns its name in the journal, and whose budget it spends.
-    fn admit(&self, right: Right, access: &AccessList, token: &[u8]) -> (&str, Arc<str>) {
+    /// Lets a guest in. Returns what it may do, its name in the journal, and whose budget it spends; an
+    /// error if its token is not known.
+    fn let_in(
+        &self,
+        access: &AccessList,
+        token: &[u8],
+    ) -> Result<(Right, &str, Arc<str>), LinkEnd> {
+        let Some(right) = access.right(token) else {
+            return Err(ServerReason::UnknownToken.end(AccessList::refusal(token)));
+        };
         self.right.set(Some(right));
         let author = self.author.get_or_init(|| access.author(token, self.link.peer));
         let person = self.person.get_or_init(|| access.person(token, self.link.peer).into());
-        (author, person.clone())
+        Ok((right, author, person.clone()))
     }
 
     /// Who throws what this guest asks for.
@@ -202,7 +211,7 @@ impl Ticker {
             }
         }
         for guest in self.seats.keys() {
-            self.host.disconnect(*guest, SERVER_ENDS);
+            self.host.disconnect(*guest, ServerReason::ServerEnds.end(SERVER_ENDS));
         }
         let now = Instant::now();
         self.transmit(now, (now - self.began).as_micros() as u64);
@@ -235,16 +244,16 @@ impl Ticker {
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {
-                HostEvent::Joining { guest, token } => match self.access.right(&token) {
-                    Some(right) => {
-                        if let Some(seat) = seats.get(&guest) {
-                            let (author, person) = seat.admit(right, &self.access, &token);
+                HostEvent::Joining { guest, token } => {
+                    let Some(seat) = seats.get(&guest) else { continue };
+                    match seat.let_in(&self.access, &token) {
+                        Ok((right, author, person)) => {
                             info!(world = self.running.name, guest, %right, %author, "joined");
                             self.host.admit_as(guest, &world, &person);
                         }
+                        Err(end) => self.host.disconnect(guest, end),
                     }
-                    None => self.host.disconnect(guest, AccessList::refusal(&token)),
-                },
+                }
                 HostEvent::Edited { guest, op, region, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
                     let author = seats.get(&guest).and_then(|seat| seat.author.get());
@@ -259,7 +268,7 @@ impl Ticker {
                     let by = seats.get(&guest).map(|seat| seat.thrower(guest));
                     throws.extend(by.map(|by| (by, bytes)));
                 }
-                HostEvent::Left { guest, reason } => self.leaving.push((guest, reason)),
+                HostEvent::Left { guest, reason, .. } => self.leaving.push((guest, reason)),
                 _ => {}
             }
         }
@@ -306,9 +315,10 @@ impl Ticker {
             if seat.link.is_gone() {
                 self.host.disconnect(guest, "the connection is gone");
             } else if seat.right.get().is_none() && now - seat.since > self.patience {
-                self.host.disconnect(guest, "no greeting came in time");
+                self.host
+                    .disconnect(guest, ServerReason::NoGreeting.end("no greeting came in time"));
             } else if now - seat.moved > self.patience {
-                self.host.disconnect(guest, TOO_SLOW);
+                self.host.disconnect(guest, ServerReason::TooSlow.end(TOO_SLOW));
             }
         }
         let mut unit = Vec::new();
@@ -321,7 +331,7 @@ impl Ticker {
             }
         }
         for event in self.host.events() {
-            if let HostEvent::Left { guest, reason } = event {
+            if let HostEvent::Left { guest, reason, .. } = event {
                 self.leaving.push((guest, reason));
             }
         }

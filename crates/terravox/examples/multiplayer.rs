@@ -91,7 +91,9 @@ impl Server {
                 match event {
                     HostEvent::Edited { region, .. } => edited.push(region),
                     HostEvent::Joining { guest, .. } => host.admit(guest, world),
-                    HostEvent::Left { guest, reason } => println!("player {guest} left: {reason}"),
+                    HostEvent::Left { guest, reason, .. } => {
+                        println!("player {guest} left: {reason}")
+                    }
                     _ => {}
                 }
             }

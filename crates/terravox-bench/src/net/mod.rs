@@ -1,5 +1,7 @@
 //! Replication: bytes on the wire, simulated seconds over links, and the time of the host.
 
+pub mod killed;
+mod links;
 mod load;
 mod profile;
 mod session;
@@ -23,6 +25,8 @@ const IDLE_GUESTS: usize = 200;
 pub const PARTS: &[AreaPart] = &[
     AreaPart::new("session", sessions),
     AreaPart::new("far", far_view),
+    AreaPart::new("links", links::run),
+    AreaPart::new("killed", killed::run),
     AreaPart::new("load", load::run),
 ];
 

@@ -75,6 +75,17 @@ impl Session {
         });
     }
 
+    /// Breaks the link of a player, who comes back over another.
+    pub fn reconnect(&mut self, at: usize, link: LinkOptions, seed: u64) {
+        let player = &mut self.players[at];
+        self.host.disconnect(player.number, "the cable was pulled");
+        player.number = self.host.connect(LinkKind::Datagrams);
+        // What the host did not answer may be lost.
+        player.guest.reconnect(LinkKind::Datagrams);
+        player.up = VirtualLink::new(link, 2 * seed + 1);
+        player.down = VirtualLink::new(link, 2 * seed + 2);
+    }
+
     /// Calls a function with the host and its world.
     pub fn with_world<R>(&mut self, work: impl FnOnce(&mut Host, &mut HostWorld<'_>) -> R) -> R {
         let (ground, mut decide) = (self.ground, |_: u64, _: &EditOp| Verdict::Accept);

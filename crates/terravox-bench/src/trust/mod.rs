@@ -3,12 +3,12 @@
 //! Hostile files, damaged worlds and writers that are killed run in processes of their own, which
 //! are this program again.
 
-mod child;
+pub mod child;
 mod damaged;
 mod estimate;
 mod faults;
 mod flips;
-mod folder;
+pub mod folder;
 mod forged;
 mod hostile;
 mod importers;
@@ -54,6 +54,7 @@ pub fn run_child(arguments: &[String]) -> ExitCode {
             damaged::try_many(Path::new(path), number(first)..number(end));
         }
         ["batches", path, from] => killing::save_batches(Path::new(path), number(from)),
+        ["serve", folder] => crate::net::killed::serve(Path::new(folder)),
         ["saves", path] => reopen::save_for_ever(Path::new(path)),
         _ => return ExitCode::from(2),
     }

@@ -54,6 +54,13 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
         0 => report.hidden("chunks_left_out", 0),
         count => report.count("chunks_left_out", "chunks that could not be loaded", count),
     }
+    let forgotten = done.forgotten.iter();
+    let forgotten = forgotten.map(|(author, edits)| json!({ "author": author, "edits": edits }));
+    report.hidden("forgotten", Vec::from_iter(forgotten));
+    for (author, count) in &done.forgotten {
+        let text = format!("{} edits of {author}: the log has no room for them", grouped(*count));
+        report.text_only("not rolled back", &text);
+    }
     if done.is_cancelled {
         report.text_only("cancelled", "what was restored is taken back");
     }

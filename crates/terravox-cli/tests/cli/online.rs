@@ -327,3 +327,23 @@ fn who_dug_is_logged_over_a_kill_and_rolled_back_by_command_slow() {
     );
     assert!(served.terminate().contains("everything"));
 }
+
+#[test]
+fn a_port_where_nothing_listens_is_said_at_once_in_one_line() {
+    let folder = Folder::new();
+    let port = free_port();
+    let (start, address) = (Instant::now(), format!("127.0.0.1:{port}"));
+    let command = format!("terravox serve WORLD --port {port}");
+    for arguments in [
+        &["log", &address][..],
+        &["rollback", &address, "--since", "1h"],
+        &["backup", &address],
+        &["join", &address],
+        &["join", &format!("ws://{address}")],
+    ] {
+        let told = folder.refused(arguments, &["nothing listens there", &command]);
+        assert_eq!(told.trim_end().lines().count(), 1, "{told}");
+    }
+    // QUIC alone would wait for 10 s.
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+}

@@ -45,6 +45,35 @@ impl Drop for World {
     }
 }
 
+#[test]
+fn what_is_forgotten_is_written_again_and_read_back() {
+    let world = World::new("forgotten");
+    let mut journal = world.read(2 << 20);
+    let change = change(20.0);
+    journal.record(JournalKind::Edit, "ada", change.clone());
+    let count = 2 * (2 << 20) / change.bytes();
+    for number in 0..count {
+        journal.record(JournalKind::Edit, "eve", change.clone());
+        if number % 50 == 0 {
+            world.save(&mut journal);
+        }
+    }
+    world.save(&mut journal);
+    let names = world.store.extra_names().expect("names");
+    let size = |name: &String| world.store.extra(name).expect("it is read").map_or(0, |b| b.len());
+    let stored: usize = names.iter().map(size).sum();
+    assert!(stored < 2 << 20, "{stored} bytes");
+    let again = world.read(2 << 20);
+    assert!(again.is_saved());
+    assert!(oldest_first(&again.shared).eq(oldest_first(&journal.shared)));
+    let known = |author: &str| {
+        let mut entries = oldest_first(&again.shared);
+        entries.by_ref().filter(|entry| &*entry.author == author && !entry.is_forgotten()).count()
+    };
+    assert_eq!(known("ada"), 1);
+    assert!(known("eve") > 20 && known("eve") < count, "{} of {count}", known("eve"));
+}
+
 /// What an edit of a ball changed.
 fn change(radius: f64) -> ChangedCells {
     let mut grid = VoxelGrid::new(GridOptions::default());

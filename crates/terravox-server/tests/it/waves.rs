@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use terravox::replicate::{GuestEvent, Interest};
+use terravox::replicate::{GuestEvent, Interest, Refusal};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, VoxelPos};
 use terravox_server::{Client, ServedWorld, Server, ServerOptions, WorldAddress};
@@ -92,7 +92,9 @@ pub fn frame(client: &mut Client) -> Outcome {
             GuestEvent::Welcome { generator, .. } => {
                 guest.start(generator.is_some_and(|made| made.name == "waves"));
             }
-            GuestEvent::Refused { reason, .. } => return Err(reason.into()),
+            GuestEvent::Refused { code, reason, .. } => {
+                return Err(Refusal { code, reason }.into());
+            }
             _ => {}
         }
     }

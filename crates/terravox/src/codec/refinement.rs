@@ -6,11 +6,12 @@
 //! occupancy is left of the eight. Where the coarse cell is air or full, one decision says that all eight
 //! are so. An occupancy is coded as the difference to that of a plane through the coarse cell.
 //!
-//! The coarser cells help, whatever they are; they do not have to be those of the mip.
+//! The coarser cells help, whatever they are; they do not have to be those of the mip. Those around the box
+//! are used, too, where they are given.
 
 use super::bit_models::{DecisionReader, DecisionWriter, Decisions, Models};
 use super::refinement_start::{BOXES, ground};
-use crate::voxel::{AIR, Cell, DenseBox, Kind, Region};
+use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, VoxelPos};
 use std::sync::LazyLock;
 
 /// The coder of boxes whose coarser cells both sides have: about half of [`BitRle`](super::BitRle), for some
@@ -126,11 +127,13 @@ struct Walk<'a, D> {
     models: Models,
     /// Coarse cells along x, z and y.
     groups: [usize; 3],
-    /// From a coarse cell, or a cell, to the next along x, z and y.
+    /// From a group, a coarse cell, or a cell, to the next along x, z and y.
     group_steps: [usize; 3],
+    coarse_steps: [usize; 3],
     steps: [usize; 3],
     /// From the first cell of a group to each.
     offsets: [usize; 8],
+    /// The coarse cells, and those around them: where these are not known, the nearest that is.
     coarse: Vec<Cell>,
     cells: Vec<Cell>,
     /// What each partial cell that was coded has more than was expected.
@@ -232,20 +235,26 @@ impl<'a, D: Decisions> Walk<'a, D> {
         let over = region.coarser(1);
         assert_eq!(over.finer(1), region, "a box of whole coarser cells");
         assert!(coarser.region().contains_region(over), "no coarser cells over {region}");
-        // What lies outside of the box is not known to both sides.
-        let coarse = Vec::from_iter(over.voxels().map(|pos| coarser.cell(pos)));
+        let nearest = |pos: VoxelPos| match coarser.region().contains(pos) {
+            true => coarser.cell(pos),
+            false => coarser.cell(pos.max(over.min).min(over.max - VoxelPos::new(1, 1, 1))),
+        };
+        let known = if over.is_empty() { over } else { over.grow(1) };
+        let coarse = Vec::from_iter(known.voxels().map(nearest));
         let [x, y, z] = over.size();
         let (group_steps, steps) = ([1, x, x * z], [1, 2 * x, 4 * x * z]);
+        let coarse_steps = [1, x + 2, (x + 2) * (z + 2)];
         let offset = |at: usize| (at & 1) + (at >> 1 & 1) * steps[1] + (at >> 2) * steps[2];
-        let count = 8 * coarse.len();
+        let (groups, count) = (x * y * z, 8 * x * y * z);
         Walk {
             coder,
             models,
             groups: [x, z, y],
             group_steps,
+            coarse_steps,
             steps,
             offsets: [0, 1, 2, 3, 4, 5, 6, 7].map(offset),
-            is_plain: vec![false; coarse.len()],
+            is_plain: vec![false; groups],
             coarse,
             cells: Vec::with_capacity(count),
             surplus: vec![None; count],
@@ -276,16 +285,13 @@ impl<'a, D: Decisions> Walk<'a, D> {
     fn group(&self, at: [usize; 3]) -> Group {
         let [x, z, y] = at;
         let number = x + self.group_steps[1] * z + self.group_steps[2] * y;
-        let coarse = self.coarse[number];
-        let low = |axis: usize| match at[axis] {
-            0 => coarse,
-            _ => self.coarse[number - self.group_steps[axis]],
-        };
-        let high = |axis: usize| match at[axis] + 1 < self.groups[axis] {
-            true => self.coarse[number + self.group_steps[axis]],
-            false => coarse,
-        };
-        let around = [low(0), high(0), low(2), high(2), low(1), high(1)];
+        let [step_x, step_z, step_y] = self.coarse_steps;
+        let here = (x + 1) * step_x + (z + 1) * step_z + (y + 1) * step_y;
+        let coarse = self.coarse[here];
+        let [left, right] = [here - step_x, here + step_x];
+        let [below, above] = [here - step_y, here + step_y];
+        let around = [left, right, below, above, here - step_z, here + step_z];
+        let around = around.map(|at| self.coarse[at]);
         let [left, right, below, above, behind, ahead] = around.map(units);
         let slope = [right - left, ahead - behind, above - below];
         let units_left = 8 * units(coarse) - 4 * i32::from(class(coarse) == 1);
@@ -579,5 +585,7 @@ impl<'a, D: Decisions> Walk<'a, D> {
     }
 }
 
+#[cfg(test)]
+mod naive;
 #[cfg(test)]
 mod tests;

@@ -42,6 +42,18 @@ impl ChangedCells {
         self.patches.iter().map(Patch::bytes).sum()
     }
 
+    /// Whether it is known which cells changed, but not what they were.
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.patches.iter().any(|patch| patch.cells.is_empty())
+    }
+
+    /// Forgets what the cells were, but not which.
+    pub(super) fn forget(&mut self) {
+        for patch in Arc::make_mut(&mut self.patches) {
+            patch.cells = Arc::default();
+        }
+    }
+
     /// Adds cells that were changed later.
     pub fn append(&mut self, later: ChangedCells) {
         match self.is_empty() {

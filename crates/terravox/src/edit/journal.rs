@@ -41,8 +41,15 @@ impl JournalEntry {
         JournalEntry { number, author, kind, time, region, cells, before }
     }
 
+    /// Whether the journal forgot what the cells were before it, since its author had more than its share.
+    /// It can no longer be rolled back; which cells it changed is known, so that rollbacks of edits before
+    /// it leave these.
+    pub fn is_forgotten(&self) -> bool {
+        self.before.is_forgotten()
+    }
+
     /// Bytes of memory, with those that a rollback needs for it.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let chunks = self.before.chunk_count().saturating_mul(BYTES_PER_CHUNK);
         let chunks = usize::try_from(chunks).unwrap_or(usize::MAX / 2);
         let own = size_of::<JournalEntry>() + self.author.len() + self.before.bytes();
@@ -123,6 +130,10 @@ impl JournalFilter {
 
 /// Who changed what, and when: edits with the cells as they were before, within a budget of bytes.
 ///
+/// Beyond the budget, the author with the largest share loses first: what the cells were before its oldest edits
+/// is forgotten. Which cells they changed is known still, and so is what others did before and after. If that is
+/// not enough, the oldest edits of all are dropped.
+///
 /// A [`Rollback`](super::Rollback) takes back those of an author, a region or a time. All edits of
 /// a grid should be recorded: an edit that is not can be overwritten by a rollback.
 ///
@@ -155,20 +166,23 @@ impl JournalFilter {
 #[derive(Clone, Debug)]
 pub struct Journal {
     /// Oldest first.
-    entries: VecDeque<JournalEntry>,
+    pub(super) entries: VecDeque<JournalEntry>,
     /// Size of the entries.
-    bytes: usize,
-    budget_bytes: usize,
+    pub(super) bytes: usize,
+    pub(super) budget_bytes: usize,
     next_number: u64,
+    /// Numbers of entries that were forgotten since these were last taken, in no order.
+    pub(super) forgotten: Vec<u64>,
 }
 
 impl Journal {
     /// Most bytes of the name of an author.
     pub const MAX_AUTHOR: usize = 64;
 
-    /// An empty journal of at most `budget_bytes` bytes; beyond, the oldest entries are dropped.
+    /// An empty journal of at most `budget_bytes` bytes.
     pub fn new(budget_bytes: usize) -> Journal {
-        Journal { entries: VecDeque::new(), bytes: 0, budget_bytes, next_number: 1 }
+        let (entries, forgotten) = (VecDeque::new(), Vec::new());
+        Journal { entries, bytes: 0, budget_bytes, next_number: 1, forgotten }
     }
 
     /// Records an edit, at a Unix time in seconds. Returns its number, or `None` if it changed
@@ -223,9 +237,8 @@ impl Journal {
         self.next_number = entry.number.saturating_add(1);
         self.bytes = self.bytes.saturating_add(entry.bytes());
         self.entries.push_back(entry);
-        while self.bytes > self.budget_bytes {
-            let Some(oldest) = self.entries.pop_front() else { return };
-            self.bytes -= oldest.bytes();
+        if self.bytes > self.budget_bytes {
+            self.trim();
         }
     }
 

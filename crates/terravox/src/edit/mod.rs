@@ -28,6 +28,7 @@ mod clip;
 mod cost;
 mod error;
 mod journal;
+mod journal_shares;
 mod limits;
 mod mask;
 #[cfg(test)]

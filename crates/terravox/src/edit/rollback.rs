@@ -119,6 +119,12 @@ impl Rollback {
         self.records.matched
     }
 
+    /// How many edits of which authors match, but are [forgotten](JournalEntry::is_forgotten): they are
+    /// left as they are, and what lies below them, too.
+    pub fn forgotten(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.records.forgotten.iter().map(|(author, &count)| (&**author, count))
+    }
+
     /// As what its steps are [recorded](Journal::record_as).
     pub fn kind(&self) -> JournalKind {
         JournalKind::Rollback(self.records.planned().clone())

@@ -8,6 +8,7 @@ use super::journal::{JournalEntry, JournalFilter, JournalKind, RollbackMark};
 use super::rollback_cells::CellSet;
 use crate::voxel::ChunkPos;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A rollback in a journal, or the one that is planned.
@@ -72,6 +73,8 @@ pub(super) struct RollbackRecords {
     list_numbers: FxHashMap<Vec<u32>, u32>,
     /// How many entries and earlier rollbacks the planned one takes back.
     pub matched: u64,
+    /// How many entries it would take back, if they were not forgotten, by author.
+    pub forgotten: BTreeMap<Arc<str>, u64>,
 }
 
 impl RollbackRecords {
@@ -84,6 +87,7 @@ impl RollbackRecords {
             lists: Vec::new(),
             list_numbers: FxHashMap::default(),
             matched: 0,
+            forgotten: BTreeMap::new(),
         };
         found.records.push(Record::new(mark, "".into(), 0));
         found.link();
@@ -117,6 +121,10 @@ impl RollbackRecords {
             let is_affected = self.records[record].is_affected;
             return EntryFate::OfRollback { record: record as u32, is_affected };
         }
+        if entry.is_forgotten() {
+            self.note_forgotten(entry);
+            return EntryFate::Stays;
+        }
         let mut list = Vec::new();
         let mut is_affected = false;
         for (number, record) in (0..).zip(&self.records) {
@@ -136,6 +144,16 @@ impl RollbackRecords {
             next
         });
         EntryFate::TakenBack { by, is_affected }
+    }
+
+    /// Notes an entry that no rollback can take back, or bring back, any more.
+    fn note_forgotten(&mut self, entry: &JournalEntry) {
+        for record in self.records.iter_mut().filter(|record| record.takes_back(entry)) {
+            record.is_whole = false;
+        }
+        if self.records.last().is_some_and(|planned| planned.takes_back(entry)) {
+            *self.forgotten.entry(entry.author.clone()).or_default() += 1;
+        }
     }
 
     /// Notes where what the planned rollback takes back, or brings back, begins.

@@ -142,7 +142,7 @@ impl History {
         let (done, undone) = (reader.number()?, reader.number()?);
         let mut history = History::new(budget_bytes);
         for i in 0..done.saturating_add(undone) {
-            let patches = reader.patches()?;
+            let patches = reader.patches(false)?;
             match i < done {
                 true => history.push(Stroke::new(patches)),
                 false => history.push_undone(Stroke::new(patches)),
@@ -245,8 +245,8 @@ impl<'a> Reader<'a> {
     }
 
     /// A number of patches, at least one, and the patches.
-    pub fn patches(&mut self) -> Result<Vec<Patch>, HistoryError> {
-        let patches = self.any_patches()?;
+    pub fn patches(&mut self, may_be_forgotten: bool) -> Result<Vec<Patch>, HistoryError> {
+        let patches = self.any_patches(may_be_forgotten)?;
         match patches.is_empty() {
             true => Err(self.wrong(HistoryErrorKind::EmptyStroke)),
             false => Ok(patches),
@@ -254,11 +254,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A number of patches, and the patches.
-    pub fn any_patches(&mut self) -> Result<Vec<Patch>, HistoryError> {
+    pub fn any_patches(&mut self, may_be_forgotten: bool) -> Result<Vec<Patch>, HistoryError> {
         let count = self.number()?;
         let mut patches = Vec::new();
         for _ in 0..count {
-            patches.push(self.patch()?);
+            patches.push(self.patch(may_be_forgotten)?);
         }
         Ok(patches)
     }
@@ -310,7 +310,8 @@ impl<'a> Reader<'a> {
         Ok(Region { min, max })
     }
 
-    fn patch(&mut self) -> Result<Patch, HistoryError> {
+    /// A patch. `may_be_forgotten`: what its cells were may not be there.
+    fn patch(&mut self, may_be_forgotten: bool) -> Result<Patch, HistoryError> {
         let region = self.region()?;
         let (rows_at, rows) = self.part()?;
         let (mut count, mut bounds) = (0, RunBounds::default());
@@ -328,6 +329,9 @@ impl<'a> Reader<'a> {
             Ok(_) => {}
         }
         let (cells_at, cells) = self.part()?;
+        if may_be_forgotten && cells.is_empty() {
+            return Ok(Patch { region, rows: rows.into(), cells: cells.into() });
+        }
         let (mut material, mut occupancy) = (vec![0; count], vec![0; count]);
         decode_cells(cells, &mut material, &mut occupancy, &mut Vec::new()).map_err(|offset| {
             HistoryError { offset: cells_at + offset, kind: HistoryErrorKind::Cells }

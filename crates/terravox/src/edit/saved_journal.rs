@@ -1,7 +1,7 @@
 //! Entries of a journal as bytes, for files; `docs/format.md` has every byte.
 //!
 //! As a history: version byte, checksum, then the entries, whose patches are coded as there.
-//! Reading is total. Version 1 did not tell what made an entry.
+//! Reading is total. Version 1 did not tell what made an entry; up to version 2 all cells are there.
 
 use super::changed::ChangedCells;
 use super::journal::{Journal, JournalEntry, JournalFilter, JournalKind, RollbackMark};
@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version that is written.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Numbers of entries are below this, so that there is always a next one.
 const MAX_NUMBER: u64 = 1 << 62;
@@ -80,8 +80,8 @@ fn decode_entries(reader: &mut Reader<'_>) -> Result<Vec<JournalEntry>, HistoryE
         let author = author(reader, entries.last())?;
         let kind = if version == 1 { JournalKind::Edit } else { take_kind(reader, &entries)? };
         let patches = match kind {
-            JournalKind::Rollback(_) => reader.any_patches()?,
-            _ => reader.patches()?,
+            JournalKind::Rollback(_) => reader.any_patches(false)?,
+            _ => reader.patches(version > 2)?,
         };
         let before = ChangedCells { patches: Arc::new(patches) };
         entries.push(JournalEntry::new(number, author, time, kind, before));

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 mod clips;
 mod costs;
+mod journal_shares;
 mod journaling;
 mod promises;
 mod refusals;

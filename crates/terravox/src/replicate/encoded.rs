@@ -2,11 +2,11 @@
 //! a host's work, and guests who meet see the same blocks.
 
 use super::delta::{block_digest, difference, mark_equal, part_of};
-use super::message::Under;
+use super::family::FamilyChild;
 use super::truth::HostWorld;
 use crate::codec::{BitRle, Refinement};
 use crate::terrain::FillRequest;
-use crate::voxel::{DenseBox, MipBlock, Region};
+use crate::voxel::{AIR, DenseBox, MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
 /// The cache is emptied when it holds more bytes. What is wanted again costs one encoding, as without
@@ -20,18 +20,8 @@ const REGION_BYTES: usize = 5;
 pub(super) struct EncodedBlock {
     /// Digest of its cells.
     pub digest: u64,
-    /// `None` if it is as the guest makes it.
-    pub cells: Option<EncodedCells>,
-}
-
-/// The cells of a block that a guest does not make itself.
-pub(super) struct EncodedCells {
-    /// What the guest lays them over.
-    pub under: Under,
-    /// The cells, in cells of the block's mip.
-    pub region: Region,
-    /// The cells in the code of [`BitRle`], or of [`Refinement`] if they are refined.
-    pub code: Vec<u8>,
+    /// Its cells, or that it is as the guest makes it.
+    pub child: FamilyChild,
 }
 
 /// A block, and whether it is for guests that make the ground.
@@ -60,8 +50,7 @@ impl EncodedBlock {
             let mut code = Vec::new();
             Refinement { kinds }.encode_box(cells, coarser, &mut code);
             code.shrink_to_fit();
-            let under = Under::Refined { check: digest as u16 };
-            EncodedCells { under, region: block.cells(), code }
+            FamilyChild::Refined { check: digest as u16, code }
         });
         if makes_ground {
             let fill = |request: &mut FillRequest<'_>| (world.generated)(request);
@@ -69,24 +58,44 @@ impl EncodedBlock {
         } else {
             under.reset(block.cells());
         }
-        let cells = difference(under, cells).map(|region| {
-            let marker = mark_equal(under, cells, region);
-            let mut code = Vec::new();
-            BitRle { kinds }.encode_box(&part_of(cells, region), &mut code);
-            code.shrink_to_fit();
-            EncodedCells { under: Under::Made { marker }, region, code }
-        });
-        let cells = cells.map(|cells| match refined {
-            Some(refined) if refined.code.len() < cells.code.len() + REGION_BYTES => refined,
-            _ => cells,
-        });
-        EncodedBlock { digest, cells }
+        let child = match (difference(under, cells), refined) {
+            (None, _) => FamilyChild::Ground,
+            (Some(region), refined) => {
+                let marker = mark_equal(under, cells, region);
+                let mut code = Vec::new();
+                BitRle { kinds }.encode_box(&part_of(cells, region), &mut code);
+                code.shrink_to_fit();
+                match refined {
+                    Some(refined) if refined.code_bytes() < code.len() + REGION_BYTES => refined,
+                    _ => FamilyChild::Made { marker, region, code },
+                }
+            }
+        };
+        EncodedBlock { digest, child }
+    }
+
+    /// A block of air.
+    pub fn air(world: &HostWorld<'_>, block: MipBlock) -> EncodedBlock {
+        let cells = DenseBox::new(block.cells());
+        let digest = block_digest(&cells, world.grid.materials().kinds());
+        EncodedBlock { digest, child: FamilyChild::Ground }
     }
 
     fn bytes(&self) -> usize {
-        let code = self.cells.as_ref().map_or(0, |cells| cells.code.capacity());
-        code + 2 * size_of::<(EncodedKey, EncodedBlock)>()
+        self.child.code_bytes() + 2 * size_of::<(EncodedKey, EncodedBlock)>()
     }
+}
+
+/// Whether all cells of a region of a box are air.
+pub(super) fn is_air_in(cells: &DenseBox, region: Region) -> bool {
+    let Region { min, max } = region;
+    (min.y..max.y).all(|y| {
+        (min.z..max.z).all(|z| {
+            let from = cells.index(VoxelPos::new(min.x, y, z));
+            let row = &cells.materials()[from..from + region.size()[0]];
+            row.iter().all(|&material| material == AIR)
+        })
+    })
 }
 
 impl EncodedBlocks {
@@ -104,10 +113,11 @@ impl EncodedBlocks {
         }
     }
 
-    /// Drops every block, at all mips, that overlaps a region, in voxels.
+    /// Drops every block, at all mips, that overlaps a region, in voxels, or lies beside one that does below
+    /// the same one: its code may tell the difference to cells over that.
     pub fn forget(&mut self, region: Region, max_mip: u8) {
         for mip in 0..=max_mip {
-            for pos in region.coarser(5 + u32::from(mip)).voxels() {
+            for pos in region.coarser(6 + u32::from(mip)).finer(1).voxels() {
                 for makes_ground in [false, true] {
                     let removed = self.blocks.remove(&(MipBlock { mip, pos }, makes_ground));
                     self.bytes -= removed.map_or(0, |old| old.bytes());
@@ -125,15 +135,14 @@ impl EncodedBlocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::voxel::VoxelPos;
 
     #[test]
     fn a_change_forgets_the_blocks_over_it_at_every_mip_and_no_others() {
         let mut cache = EncodedBlocks::default();
-        let block = || EncodedBlock { digest: 7, cells: None };
+        let block = || EncodedBlock { digest: 7, child: FamilyChild::Ground };
         let at = |mip: u8, x: i32| MipBlock { mip, pos: VoxelPos::new(x, -1, 0) };
         for mip in 0..=4 {
-            for x in -2..2 {
+            for x in -3..3 {
                 cache.insert((at(mip, x), false), block());
                 cache.insert((at(mip, x), true), block());
             }
@@ -143,7 +152,10 @@ mod tests {
         for mip in 0..=4 {
             for makes_ground in [false, true] {
                 let is_kept = |x| cache.get((at(mip, x), makes_ground)).is_some();
-                assert_eq!([-2, -1, 0, 1].map(is_kept), [true, false, false, true], "mip {mip}");
+                assert_eq!(
+                    [-3, -2, -1, 0, 1, 2].map(is_kept),
+                    [true, false, false, false, false, true]
+                );
             }
         }
         cache.forget(Region::new([-4096, -32, 0], [4096, 0, 32]), 4);

@@ -5,12 +5,12 @@ use super::delta::block_digest;
 use super::guest_event::GuestEvent;
 use super::held_bodies::HeldBodies;
 use super::interest::{Interest, WatchedFrom};
-use super::message::{
-    BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost, WorldInfo,
-};
+use super::message::{BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost};
 use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
+use super::reasons::{LinkEnd, Refusal};
 use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
+use super::world_info::WorldInfo;
 use super::{LinkKind, PipeError};
 use crate::edit::{EditError, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
@@ -61,8 +61,8 @@ pub struct Guest {
     edits_taken: u64,
     /// How many blocks may have been refined after this update.
     refined_end: u64,
-    /// A message of the other stream that waits for one of that.
-    parked: Option<ToGuest>,
+    /// Messages of the other stream that wait for one of that, or for the next update.
+    parked: VecDeque<ToGuest>,
     /// Blocks from before the link broke, to be asked for again, coarse ones last.
     unasked: Vec<MipBlock>,
     /// `None` if what is wanted is to be found again.
@@ -95,7 +95,7 @@ impl Guest {
             next_number: 1,
             edits_taken: 0,
             refined_end: 0,
-            parked: None,
+            parked: VecDeque::new(),
             unasked: Vec::new(),
             watched: None,
             bodies: HeldBodies::default(),
@@ -114,7 +114,8 @@ impl Guest {
     /// world, and are not shown until they are.
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
-        (self.is_started, self.edits_taken, self.parked) = (false, 0, None);
+        (self.is_started, self.edits_taken) = (false, 0);
+        self.parked.clear();
         (self.info, self.watched) = (None, None);
         self.events.retain(|event| !matches!(event, GuestEvent::Welcome { .. }));
         let gone = self.bodies.clear().into_iter();
@@ -324,12 +325,22 @@ impl Guest {
     /// blocks as the generator of the world makes them.
     ///
     /// # Errors
-    /// Why the host ended the connection, or how it broke the protocol, for a person to read: give
-    /// the link up.
-    pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), String> {
+    /// Why the host ended the link, or how it broke the protocol: give the link up.
+    pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), LinkEnd> {
         let generate: Generate<'_> = &generate;
         let refined = self.replica.as_ref().map_or(0, |replica| replica.refined);
         self.refined_end = refined + MAX_REFINED_PER_UPDATE;
+        self.take_all(generate).map_err(LinkEnd::protocol)?;
+        self.refresh();
+        self.ask_again();
+        match self.pipe.closed() {
+            Some(end) => Err(end.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes cells, and operations as far as their time goes.
+    fn take_all(&mut self, generate: Generate<'_>) -> Result<(), String> {
         self.take_bulk(generate)?;
         let cells = |guest: &Guest| guest.replica.as_ref().map_or(0, |replica| replica.cells_read);
         let end = cells(self) + MAX_CELLS_PER_UPDATE;
@@ -340,12 +351,7 @@ impl Guest {
             self.take(message, generate)?;
             self.take_bulk(generate)?;
         }
-        self.refresh();
-        self.ask_again();
-        match self.pipe.closed() {
-            Some(reason) => Err(reason.to_owned()),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn next(&mut self, stream: usize) -> Result<Option<ToGuest>, String> {
@@ -364,7 +370,7 @@ impl Guest {
             if self.replica.as_ref().is_some_and(|replica| replica.refined >= self.refined_end) {
                 return Ok(());
             }
-            let message = match self.parked.take() {
+            let message = match self.parked.pop_front() {
                 Some(message) => message,
                 None => match self.next(BULK)? {
                     Some(message) => message,
@@ -373,7 +379,7 @@ impl Guest {
             };
             let after = match &message {
                 ToGuest::Cells { after, .. }
-                | ToGuest::Ground { after, .. }
+                | ToGuest::Family { after, .. }
                 | ToGuest::Unchanged { after, .. }
                 | ToGuest::BodyGone { after, .. }
                 | ToGuest::Body(BodyMessage { after, .. })
@@ -381,9 +387,20 @@ impl Guest {
                 _ => return Err("a message came in the wrong stream".to_owned()),
             };
             if after > self.edits_taken {
-                self.parked = Some(message);
+                self.parked.push_front(message);
                 return Ok(());
             }
+            let message = match message {
+                // Each of its blocks may take a millisecond.
+                ToGuest::Family { after, family } if !family.is_one() => {
+                    let parts = family.split();
+                    let parts =
+                        parts.map(|family| ToGuest::Family { after, family: family.into() });
+                    self.parked.extend(parts);
+                    continue;
+                }
+                message => message,
+            };
             let written = message.written();
             self.take(message, generate)?;
             if let Some(replica) = &mut self.replica {
@@ -418,18 +435,18 @@ impl Guest {
                     self.events.push_back(GuestEvent::Confirmed { number, has_changed });
                 }
             }
-            ToGuest::Refuse { number, reason } => {
+            ToGuest::Refuse { number, refusal: Refusal { code, reason } } => {
                 if self.end_prediction(number).is_some() {
-                    self.events.push_back(GuestEvent::Refused { number, reason });
+                    self.events.push_back(GuestEvent::Refused { number, code, reason });
                 }
             }
-            ToGuest::Cells { block, under, region, code, .. } => {
-                let region = replica.take_cells(block, under, region, &code, generate)?;
+            ToGuest::Cells { block, region, code, .. } => {
+                let region = replica.take_cells(block, region, &code, generate)?;
                 if !region.is_empty() {
                     self.events.push_back(GuestEvent::CellsChanged { region });
                 }
             }
-            ToGuest::Ground { blocks, .. } => replica.take_ground(&blocks),
+            ToGuest::Family { family, .. } => replica.take_family(&family, generate)?,
             ToGuest::Unchanged { blocks, .. } => replica.take_unchanged(&blocks),
             ToGuest::Body(message) => self.take_body(message)?,
             ToGuest::BodyGone { number, .. } => self.lose_body(number),

@@ -4,9 +4,9 @@
 //! damaged or of another world costs what would have been sent anyway, and no more.
 
 use super::guest::Guest;
-use super::message::{put_info, take_info};
 use super::replica::{BlockState, GroundMaker, Replica};
 use super::wire::{Input, MessageError, put_block, put_bytes, put_varint};
+use super::world_info::{put_info, take_info};
 use crate::codec::BitRle;
 use crate::terrain::Placement;
 use crate::voxel::{DenseBox, MipBlock};

@@ -1,6 +1,7 @@
 //! What happens to a guest, for its game.
 
 use super::generator_id::GeneratorId;
+use super::reasons::RefusalCode;
 use crate::voxel::Region;
 
 /// What happened in an update, for the game.
@@ -31,6 +32,8 @@ pub enum GuestEvent {
     Refused {
         /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
+        /// Why, for a program.
+        code: RefusalCode,
         /// Why, for a person to read.
         reason: String,
     },

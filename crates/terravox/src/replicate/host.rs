@@ -1,19 +1,17 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
-use super::body_budget::BULK_BACKLOG;
 use super::body_table::BodyTable;
-use super::delta::part_of;
-use super::encoded::{EncodedBlock, EncodedBlocks, EncodedCells};
+use super::encoded::EncodedBlocks;
 use super::host_event::HostEvent;
 use super::hosted::{HostedGuest, Request};
-use super::message::{ToGuest, ToHost, Under, WorldInfo};
+use super::message::{ToGuest, ToHost};
 use super::options::HostOptions;
 use super::persons::{Person, Persons};
-use super::pipe::{BULK, EDITS};
-use super::subscription::NextBlock;
+use super::pipe::EDITS;
+use super::reasons::{LinkEnd, Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth, digest_of};
+use super::world_info::WorldInfo;
 use super::{LinkKind, PipeError, Verdict};
-use crate::codec::BitRle;
 use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
@@ -29,14 +27,8 @@ const MAX_OP_BYTES: usize = 600;
 pub(super) const MAX_OP_CELLS: u64 = 1 << 21;
 pub(super) const MAX_OP_CHUNKS: u64 = 512;
 
-/// Most blocks of one guest that are read in a tick.
-const MAX_READS: u32 = 32;
-
 /// Work that is charged for each cell that is undone.
 const WORK_PER_UNDONE_CELL: u64 = 20;
-
-/// As how many blocks one counts that is refined, which takes about a millisecond.
-const READS_PER_REFINEMENT: u32 = 4;
 
 /// Bytes that a guest may send before it is let in: more than a token has.
 const MAX_GREETING: u64 = 4 << 10;
@@ -49,7 +41,7 @@ const MAX_LEAVING: usize = 1024;
 pub struct Host {
     pub(super) options: HostOptions,
     pub(super) truth: Truth,
-    encoded: EncodedBlocks,
+    pub(super) encoded: EncodedBlocks,
     pub(super) editor: Editor,
     pub(super) bodies: BodyTable,
     pub(super) guests: FxHashMap<u64, HostedGuest>,
@@ -62,9 +54,9 @@ pub struct Host {
     /// Which guest is first to be sent cells.
     turn: usize,
     pub(super) events: VecDeque<HostEvent>,
-    cells: DenseBox,
-    coarser: DenseBox,
-    under: DenseBox,
+    pub(super) cells: DenseBox,
+    pub(super) coarser: DenseBox,
+    pub(super) under: DenseBox,
     message: Vec<u8>,
     /// Work that the operations of guests may still take in this tick.
     pub(super) work_left: u64,
@@ -129,7 +121,7 @@ impl Host {
             taken = Err(PipeError::Flooded);
         }
         if let Err(error) = &taken {
-            self.disconnect(guest, &error.to_string());
+            self.end_link(guest, (*error).into());
         }
         taken
     }
@@ -152,8 +144,13 @@ impl Host {
         }
     }
 
-    /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason.
-    pub fn disconnect(&mut self, guest: u64, reason: &str) {
+    /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason: a text, or
+    /// [with a number](LinkEnd::by_game).
+    pub fn disconnect(&mut self, guest: u64, end: impl Into<LinkEnd>) {
+        self.end_link(guest, end.into());
+    }
+
+    fn end_link(&mut self, guest: u64, end: LinkEnd) {
         if let Some(entry) = self.guests.remove(&guest) {
             if let Some(number) = entry.figure {
                 self.bodies.remove(number);
@@ -162,8 +159,9 @@ impl Host {
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
             }
-            self.leaving.push_back((guest, entry.pipe.closing_unit(reason)));
-            self.events.push_back(HostEvent::Left { guest, reason: reason.to_owned() });
+            self.leaving.push_back((guest, entry.pipe.closing_unit(&end)));
+            let LinkEnd { code, reason } = end;
+            self.events.push_back(HostEvent::Left { guest, code, reason });
         }
     }
 
@@ -217,8 +215,8 @@ impl Host {
             self.guests.get(guest).map(|entry| self.persons.spent_work(&entry.person))
         });
         for guest in order {
-            if let Err(reason) = self.serve(guest, world) {
-                self.disconnect(guest, &reason);
+            if let Err(end) = self.serve(guest, world) {
+                self.end_link(guest, end);
             }
         }
         self.follow_figures();
@@ -267,8 +265,8 @@ impl Host {
     /// [`HostOptions::edit_limits`], too. [`HostEvent::Edited`] has it as of guest 0.
     ///
     /// # Errors
-    /// Why it was refused, for a person to read; nothing is then changed.
-    pub fn edit(&mut self, world: &mut HostWorld<'_>, op: &EditOp) -> Result<EditSummary, String> {
+    /// Why it was refused; nothing is then changed.
+    pub fn edit(&mut self, world: &mut HostWorld<'_>, op: &EditOp) -> Result<EditSummary, Refusal> {
         let mut history = History::new(0);
         let (summary, read) = self.apply(world, op, Some(&mut history))?;
         self.announce(world, Author { guest: 0, has_op: false }, op, &summary, read);
@@ -284,7 +282,7 @@ impl Host {
     }
 
     /// Handles what a guest sent. An error ends the connection.
-    fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<(), String> {
+    fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<(), LinkEnd> {
         loop {
             let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
             // What it sent stays where it is.
@@ -298,8 +296,8 @@ impl Host {
                 Some(Request::Joining(token)) => {
                     self.events.push_back(HostEvent::Joining { guest, token });
                 }
-                Some(Request::Refused { number, reason }) => {
-                    self.refuse(guest, world, number, reason);
+                Some(Request::Refused { number, refusal }) => {
+                    self.refuse(guest, world, number, refusal);
                 }
                 Some(Request::Message(ToHost::Edit { number, op })) => {
                     self.guest_edit(guest, world, number, &op);
@@ -312,9 +310,9 @@ impl Host {
         }
     }
 
-    fn refuse(&mut self, guest: u64, world: &HostWorld<'_>, number: u64, reason: String) {
+    fn refuse(&mut self, guest: u64, world: &HostWorld<'_>, number: u64, refusal: Refusal) {
         if let Some(entry) = self.guests.get_mut(&guest) {
-            let refused = ToGuest::Refuse { number, reason };
+            let refused = ToGuest::Refuse { number, refusal };
             entry.send(EDITS, &refused, world.grid.materials().kinds());
         }
     }
@@ -322,12 +320,12 @@ impl Host {
     fn guest_edit(&mut self, guest: u64, world: &mut HostWorld<'_>, number: u64, op: &EditOp) {
         // The game is asked only about what is valid.
         if let Err(error) = self.editor.reach(world.grid, op) {
-            return self.refuse(guest, world, number, error.to_string());
+            return self.refuse(guest, world, number, error.into());
         }
         let (op, is_changed) = match (world.decide)(guest, op) {
             Verdict::Accept => (op.clone(), false),
             Verdict::Replace(other) => (*other, true),
-            Verdict::Refuse(reason) => return self.refuse(guest, world, number, reason),
+            Verdict::Refuse(refusal) => return self.refuse(guest, world, number, refusal),
         };
         let mut history = self.guests.get_mut(&guest).map(|entry| entry.take_history());
         let paid = self.pay(guest, world, &op);
@@ -337,7 +335,7 @@ impl Host {
             entry.history = history;
         }
         match applied {
-            Err(reason) => self.refuse(guest, world, number, reason),
+            Err(refusal) => self.refuse(guest, world, number, refusal),
             Ok((summary, read)) => {
                 let author = Author { guest, has_op: !is_changed };
                 self.announce(world, author, &op, &summary, read);
@@ -362,10 +360,12 @@ impl Host {
             entry.history = history;
         }
         match swapped {
-            Err(reason) => self.refuse(guest, world, number, reason),
+            Err(refusal) => self.refuse(guest, world, number, refusal),
             Ok(None) => {
                 let what = if is_redo { "redo" } else { "undo" };
-                self.refuse(guest, world, number, format!("there is nothing to {what}"));
+                let reason = format!("there is nothing to {what}");
+                let refusal = Refusal::new(RefusalCode::NothingToUndo, reason);
+                self.refuse(guest, world, number, refusal);
             }
             Ok(Some(region)) => {
                 self.changed(world, region);
@@ -387,7 +387,7 @@ impl Host {
         world: &mut HostWorld<'_>,
         history: &mut History,
         is_redo: bool,
-    ) -> Result<Option<Region>, String> {
+    ) -> Result<Option<Region>, Refusal> {
         loop {
             let swapped = match is_redo {
                 false => history.undo(world.grid),
@@ -398,7 +398,7 @@ impl Host {
                 Err(EditError::NotHeld(missing)) => {
                     self.truth.load(world, missing.chunk.region()).map_err(unavailable)?;
                 }
-                swapped => return swapped.map_err(|error| error.to_string()),
+                swapped => return Ok(swapped?),
             }
         }
     }
@@ -409,12 +409,12 @@ impl Host {
         world: &mut HostWorld<'_>,
         op: &EditOp,
         history: Option<&mut History>,
-    ) -> Result<(EditSummary, Region), String> {
-        let reach = self.editor.reach(world.grid, op).map_err(|error| error.to_string())?;
+    ) -> Result<(EditSummary, Region), Refusal> {
+        let reach = self.editor.reach(world.grid, op)?;
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
         }
-        let summary = self.editor.apply(world.grid, op, history).map_err(|e| e.to_string())?;
+        let summary = self.editor.apply(world.grid, op, history)?;
         self.follow(world, summary.region);
         Ok((summary, reach.read))
     }
@@ -471,107 +471,11 @@ impl Host {
         message.encode(world.grid.materials().kinds(), &mut self.message);
         (self.message.len() <= MAX_OP_BYTES).then_some(digest)
     }
-
-    /// Queues cells for a guest, as far as its link keeps up.
-    fn send_cells(&mut self, guest: u64, world: &HostWorld<'_>, reads: &mut u32) {
-        let Some(mut entry) = self.guests.remove(&guest) else { return };
-        let kinds = world.grid.materials().kinds();
-        let mut own_reads = (*reads).min(MAX_READS);
-        *reads -= own_reads;
-        while entry.pipe.unsent(BULK) < BULK_BACKLOG && own_reads > 0 {
-            entry.send_done(kinds);
-            let Some(next) = entry.blocks.next() else { break };
-            if let NextBlock::Whole(block, None) = next
-                && self.is_ground(&entry, block)
-            {
-                entry.note_ground(block, kinds);
-                continue;
-            }
-            if !self.is_encoded(&entry, next) {
-                let reads = if entry.makes_ground { 1 } else { READS_PER_REFINEMENT };
-                own_reads = own_reads.saturating_sub(reads);
-            }
-            if !self.send_next(&mut entry, world, next) {
-                // Those after it may lie beneath it.
-                entry.blocks.put_back(next);
-                break;
-            }
-        }
-        *reads += own_reads;
-        entry.send_done(kinds);
-        entry.flush_ground(kinds);
-        self.guests.insert(guest, entry);
-    }
-
-    /// Whether the guest makes a block itself.
-    fn is_ground(&self, entry: &HostedGuest, block: MipBlock) -> bool {
-        entry.makes_ground && !self.truth.is_edited(block)
-    }
-
-    /// Whether a block need not be read.
-    fn is_encoded(&self, entry: &HostedGuest, next: NextBlock) -> bool {
-        matches!(next, NextBlock::Whole(block, _)
-            if self.encoded.get((block, entry.makes_ground)).is_some())
-    }
-
-    /// Queues what the guest needs of a block; false if its cells are not available now.
-    fn send_next(
-        &mut self,
-        entry: &mut HostedGuest,
-        world: &HostWorld<'_>,
-        next: NextBlock,
-    ) -> bool {
-        match next {
-            NextBlock::Part(block, region) => {
-                let is_read = self.truth.read(world, block, &mut self.cells);
-                if is_read {
-                    let mut code = Vec::new();
-                    let kinds = world.grid.materials().kinds();
-                    BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
-                    let cells = EncodedCells { under: Under::Held, region, code };
-                    entry.queue_cells(block, &cells, kinds);
-                }
-                is_read
-            }
-            NextBlock::Whole(block, known) => self.send_whole(entry, world, block, known),
-        }
-    }
-
-    /// Queues all cells of a block; false if they are not available now.
-    fn send_whole(
-        &mut self,
-        entry: &mut HostedGuest,
-        world: &HostWorld<'_>,
-        block: MipBlock,
-        known: Option<u64>,
-    ) -> bool {
-        let key = (block, entry.makes_ground);
-        if self.encoded.get(key).is_none() {
-            if !self.truth.read(world, block, &mut self.cells) {
-                return false;
-            }
-            // Guests that make the ground are sent little besides what was edited.
-            let has_coarser = !entry.makes_ground
-                && block.mip < self.options.max_mip
-                && self.truth.read(world, block.parent(), &mut self.coarser);
-            let coarser = has_coarser.then_some(&self.coarser);
-            let (cells, under) = (&mut self.cells, &mut self.under);
-            let encoded = EncodedBlock::new(world, key, cells, coarser, under);
-            self.encoded.insert(key, encoded);
-        }
-        let kinds = world.grid.materials().kinds();
-        let Some(encoded) = self.encoded.get(key) else { return false };
-        match &encoded.cells {
-            _ if known == Some(encoded.digest) => entry.note_unchanged(block, kinds),
-            None => entry.note_ground(block, kinds),
-            Some(cells) => entry.queue_cells(block, cells, kinds),
-        }
-        true
-    }
 }
 
-pub(super) fn unavailable(chunk: ChunkPos) -> String {
-    format!("chunk {chunk} is not available now; try again")
+pub(super) fn unavailable(chunk: ChunkPos) -> Refusal {
+    let reason = format!("chunk {chunk} is not available now; try again");
+    Refusal::new(RefusalCode::NotAvailable, reason)
 }
 
 /// Who made an operation.

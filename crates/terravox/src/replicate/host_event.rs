@@ -1,5 +1,6 @@
 //! What happens at a host, for its game.
 
+use super::reasons::LinkEndCode;
 use crate::edit::{ChangedCells, EditOp};
 use crate::voxel::Region;
 
@@ -38,7 +39,9 @@ pub enum HostEvent {
     Left {
         /// Its number.
         guest: u64,
-        /// Why.
+        /// Why, for a program.
+        code: LinkEndCode,
+        /// Why, for a person to read.
         reason: String,
     },
 }

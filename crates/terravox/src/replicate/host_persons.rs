@@ -2,6 +2,7 @@
 
 use super::host::{Host, unavailable};
 use super::persons::Person;
+use super::reasons::Refusal;
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
 use crate::voxel::Region;
@@ -33,10 +34,10 @@ impl Host {
         guest: u64,
         world: &mut HostWorld<'_>,
         op: &EditOp,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let Some(entry) = self.guests.get(&guest) else { return Ok(()) };
         let budget = self.persons.budget(&entry.person, &self.options);
-        let reach = self.editor.reach(world.grid, op).map_err(|error| error.to_string())?;
+        let reach = self.editor.reach(world.grid, op)?;
         let missing: u64 = reach.regions().map(|region| Truth::missing(world, region)).sum();
         let loading = missing * WORK_PER_CHUNK;
         budget.spend_work(loading)?;
@@ -44,10 +45,7 @@ impl Host {
             self.truth.load(world, region).map_err(unavailable)?;
         }
         let cost = self.editor.price(world.grid, op, ROUGH_WORK);
-        let cost = cost.map_err(|error| {
-            budget.owe_work(ESTIMATE_WORK);
-            error.to_string()
-        })?;
+        let cost = cost.inspect_err(|_| budget.owe_work(ESTIMATE_WORK))?;
         self.work_left = self.work_left.saturating_sub(loading.saturating_add(cost.work));
         budget.spend_work(cost.work)
     }
@@ -56,13 +54,13 @@ impl Host {
     /// guest, whose budget of work pays for those that are missing.
     ///
     /// # Errors
-    /// Why not, for a person to read; nothing is then loaded, or a part.
+    /// Why not; nothing is then loaded, or a part.
     pub fn load_for(
         &mut self,
         world: &mut HostWorld<'_>,
         guest: u64,
         region: Region,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let loading = Truth::missing(world, region) * WORK_PER_CHUNK;
         if loading > 0
             && let Some(entry) = self.guests.get(&guest)

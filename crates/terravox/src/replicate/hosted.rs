@@ -3,16 +3,16 @@
 use super::LinkKind;
 use super::body_budget::BodyBudget;
 use super::body_table::Figure;
-use super::encoded::EncodedCells;
+use super::family::Family;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
 use super::persons::{Person, PersonBudget};
 use super::pipe::{BULK, EDITS, Pipe, STREAMS};
+use super::reasons::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 use super::seen_bodies::SeenBodies;
 use super::subscription::Subscriptions;
-use super::wire::MessageError;
 use crate::edit::History;
-use crate::voxel::{Kind, MipBlock};
+use crate::voxel::{Kind, MipBlock, Region};
 use std::collections::VecDeque;
 
 /// Messages of a guest that are handled in a tick: others get their turn.
@@ -60,8 +60,7 @@ pub(super) struct HostedGuest {
     /// Whose budget it spends.
     pub person: Person,
     messages: u32,
-    /// Blocks that were found to be as generated, and as the guest has them.
-    ground: Vec<MipBlock>,
+    /// Blocks that were found to be as the guest has them.
     unchanged: Vec<MipBlock>,
 }
 
@@ -76,7 +75,7 @@ struct AppliedEdit {
 /// What is left to do of a message.
 pub(super) enum Request {
     Joining(Vec<u8>),
-    Refused { number: u64, reason: String },
+    Refused { number: u64, refusal: Refusal },
     Message(ToHost),
 }
 
@@ -103,19 +102,17 @@ impl HostedGuest {
             saved_number: 0,
             person,
             messages: 0,
-            ground: Vec::new(),
             unchanged: Vec::new(),
         }
     }
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        let lists = self.ground.capacity() + self.unchanged.capacity();
         self.pipe.memory()
             + self.blocks.memory()
             + self.seen_bodies.memory()
             + self.history.stats().bytes
-            + lists * size_of::<MipBlock>()
+            + self.unchanged.capacity() * size_of::<MipBlock>()
             + size_of::<HostedGuest>()
     }
 
@@ -146,22 +143,21 @@ impl HostedGuest {
         kinds: &[Kind; 256],
         budget: &mut PersonBudget,
         options: &HostOptions,
-    ) -> Result<Option<Request>, String> {
+    ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
             let Some(bytes) = self.next_message()? else { break };
             self.messages += 1;
-            let text = |error: MessageError| error.to_string();
             if self.has_started
-                && let Some(number) = ToHost::operation_number(&bytes).map_err(text)?
+                && let Some(number) = ToHost::operation_number(&bytes)?
             {
                 // Before it is decoded, which takes time.
                 self.check_number(number)?;
                 if !budget.spend_operation() {
-                    let reason = "too many operations".to_owned();
-                    return Ok(Some(Request::Refused { number, reason }));
+                    let refusal = Refusal::new(RefusalCode::TooMany, "too many operations");
+                    return Ok(Some(Request::Refused { number, refusal }));
                 }
             }
-            let message = ToHost::decode(&bytes, kinds).map_err(text)?;
+            let message = ToHost::decode(&bytes, kinds)?;
             if let Some(request) = self.take(message, options)? {
                 return Ok(Some(request));
             }
@@ -170,23 +166,23 @@ impl HostedGuest {
         Ok(None)
     }
 
-    fn check_number(&mut self, number: u64) -> Result<(), String> {
+    fn check_number(&mut self, number: u64) -> Result<(), LinkEnd> {
         if number <= self.last_number {
-            return Err(format!("operation {number} was sent before"));
+            return Err(LinkEnd::protocol(format_args!("operation {number} was sent before")));
         }
         self.last_number = number;
         Ok(())
     }
 
     /// Takes the next message, if the guest reads what it is sent.
-    fn next_message(&mut self) -> Result<Option<Vec<u8>>, String> {
+    fn next_message(&mut self) -> Result<Option<Vec<u8>>, LinkEnd> {
         if self.pipe.backlog(EDITS) > MAX_OWED || self.pipe.unsent(BULK) > MAX_UNSENT {
             return Ok(None);
         }
         // What is wanted is known only after the start.
         let streams = if self.has_started { STREAMS } else { 1 };
         for stream in 0..streams {
-            let message = self.pipe.receive(stream).map_err(|error| error.to_string())?;
+            let message = self.pipe.receive(stream)?;
             if message.is_some() {
                 return Ok(message);
             }
@@ -194,7 +190,7 @@ impl HostedGuest {
         Ok(None)
     }
 
-    fn take(&mut self, message: ToHost, options: &HostOptions) -> Result<Option<Request>, String> {
+    fn take(&mut self, message: ToHost, options: &HostOptions) -> Result<Option<Request>, LinkEnd> {
         match message {
             ToHost::Hello { version, token } if !self.has_hello => {
                 check_version(version)?;
@@ -202,22 +198,25 @@ impl HostedGuest {
                 self.token = Some(token.clone());
                 return Ok(Some(Request::Joining(token)));
             }
-            _ if !self.is_admitted => return Err("a message before the welcome".to_owned()),
+            _ if !self.is_admitted => {
+                return Err(LinkEnd::protocol("a message before the welcome"));
+            }
             ToHost::Start { makes_ground } if !self.has_started => {
                 self.has_started = true;
                 self.makes_ground = makes_ground && options.generator.is_some();
             }
             ToHost::Hello { .. } | ToHost::Start { .. } => {
-                return Err("a greeting came twice".to_owned());
+                return Err(LinkEnd::protocol("a greeting came twice"));
             }
-            _ if !self.has_started => return Err("a message before the start".to_owned()),
+            _ if !self.has_started => return Err(LinkEnd::protocol("a message before the start")),
             ToHost::Subscribe(blocks) => {
                 for (block, known) in blocks {
                     if self.blocks.len() >= options.max_blocks {
-                        return Err(format!(
+                        let reason = format!(
                             "more than {} blocks wanted; lower the view distance or the detail",
                             options.max_blocks
-                        ));
+                        );
+                        return Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason));
                     }
                     // A block whose parent was just dropped is wanted no more.
                     self.blocks.add(block, options.max_mip, known);
@@ -227,7 +226,7 @@ impl HostedGuest {
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
             }
             ToHost::Refresh(blocks) => {
-                blocks.into_iter().for_each(|block| self.blocks.refresh(block));
+                blocks.into_iter().for_each(|block| self.blocks.refresh(block, options.max_mip));
             }
             ToHost::Figure { pose, bytes } => self.new_figure = Some(Figure { pose, bytes }),
             ToHost::Game(bytes) => self.game_messages.push(bytes),
@@ -258,53 +257,60 @@ impl HostedGuest {
         }
     }
 
-    pub fn note_ground(&mut self, block: MipBlock, kinds: &[Kind; 256]) {
-        self.ground.push(block);
-        if self.ground.len() >= MAX_LIST {
-            self.flush_ground(kinds);
-        }
-    }
-
+    /// Notes that the guest has the cells of a block.
     pub fn note_unchanged(&mut self, block: MipBlock, kinds: &[Kind; 256]) {
         self.unchanged.push(block);
         if self.unchanged.len() >= MAX_LIST {
-            self.flush_ground(kinds);
+            self.flush_unchanged(kinds);
         }
     }
 
-    /// Queues cells of a block.
-    pub fn queue_cells(&mut self, block: MipBlock, cells: &EncodedCells, kinds: &[Kind; 256]) {
-        self.flush_ground(kinds);
-        let EncodedCells { under, region, code } = cells;
-        let (after, under, region, code) = (self.edits_sent, *under, *region, code.clone());
-        self.send(BULK, &ToGuest::Cells { after, block, under, region, code }, kinds);
+    /// Queues cells of a block that changed.
+    pub fn queue_cells(
+        &mut self,
+        block: MipBlock,
+        region: Region,
+        code: Vec<u8>,
+        kinds: &[Kind; 256],
+    ) {
+        self.flush_unchanged(kinds);
+        let after = self.edits_sent;
+        self.send(BULK, &ToGuest::Cells { after, block, region, code }, kinds);
         let end = self.pipe.end(BULK);
         self.blocks.note_sent(block, end);
     }
 
-    /// Sends the lists of blocks that need no cells.
-    pub fn flush_ground(&mut self, kinds: &[Kind; 256]) {
-        let after = self.edits_sent;
-        let [ground, unchanged] = [&mut self.ground, &mut self.unchanged].map(std::mem::take);
-        if !ground.is_empty() {
-            self.send(BULK, &ToGuest::Ground { after, blocks: ground.clone() }, kinds);
-        }
-        if !unchanged.is_empty() {
-            self.send(BULK, &ToGuest::Unchanged { after, blocks: unchanged.clone() }, kinds);
-        }
-        // A block is there only with those over it, which may be in the other list.
+    /// Queues blocks that were never sent.
+    pub fn queue_family(&mut self, family: Family, kinds: &[Kind; 256]) {
+        // A block is there only with those over it.
+        self.flush_unchanged(kinds);
+        let (after, blocks) = (self.edits_sent, family.blocks());
+        self.send(BULK, &ToGuest::Family { after, family: family.into() }, kinds);
         let end = self.pipe.end(BULK);
-        ground.into_iter().chain(unchanged).for_each(|block| self.blocks.note_sent(block, end));
+        blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
+    }
+
+    /// Sends the list of blocks that need no cells.
+    pub fn flush_unchanged(&mut self, kinds: &[Kind; 256]) {
+        let (after, blocks) = (self.edits_sent, std::mem::take(&mut self.unchanged));
+        if !blocks.is_empty() {
+            self.send(BULK, &ToGuest::Unchanged { after, blocks: blocks.clone() }, kinds);
+            let end = self.pipe.end(BULK);
+            blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
+        }
     }
 }
 
 /// Whether both sides speak the same version.
-fn check_version(version: u8) -> Result<(), String> {
+fn check_version(version: u8) -> Result<(), LinkEnd> {
     match version == PROTOCOL_VERSION {
         true => Ok(()),
-        false => Err(format!(
-            "protocol version {version} is not supported; this side speaks {PROTOCOL_VERSION}: \
-             update the older one"
-        )),
+        false => {
+            let reason = format!(
+                "protocol version {version} is not supported; this side speaks {PROTOCOL_VERSION}: \
+                 update the older one"
+            );
+            Err(LinkEnd::new(LinkEndCode::OtherVersion, reason))
+        }
     }
 }

@@ -4,19 +4,24 @@
 //! proportion to their number, a paste aside, which may be a box of 2²¹ cells. Each message has one
 //! code.
 
-use super::generator_id::GeneratorId;
+use super::family::Family;
 use super::op_wire::{put_op, take_op};
 use super::pose_wire::WirePose;
+use super::reasons::{Refusal, RefusalCode};
 use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
 use super::wire::{
-    Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_varint,
+    Input, MessageError, put_block, put_bytes, put_region_in, put_signed, put_text, put_varint,
+    take_line,
+};
+use super::world_info::{
+    WorldInfo, put_changed_materials, put_place, take_changed_materials, take_place,
 };
 use crate::edit::EditOp;
-use crate::voxel::{Kind, Material, MaterialTable, MipBlock, Region, SurfaceShape};
+use crate::voxel::{Kind, MipBlock, Region};
 use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
-pub const PROTOCOL_VERSION: u8 = 4;
+pub const PROTOCOL_VERSION: u8 = 5;
 
 /// Most bytes of a message: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
@@ -24,17 +29,11 @@ pub(super) const MAX_MESSAGE: usize = 1 << 17;
 /// Most bytes of an access token.
 pub(super) const MAX_TOKEN: usize = 256;
 
-/// Most bytes of a text.
-pub(super) const MAX_TEXT: usize = 200;
-
 /// Most bytes of the figure of a guest.
 pub(super) const MAX_FIGURE: usize = 256;
 
 /// Most bytes of a message to the game.
 pub(super) const MAX_GAME_MESSAGE: usize = 1024;
-
-/// Most bytes of the parameters of a generator.
-const MAX_PARAMETERS: usize = 4096;
 
 /// From a guest to its host.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,62 +69,6 @@ pub(super) enum ToHost {
     Game(Vec<u8>),
 }
 
-/// What a guest needs to know of a world to begin.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct WorldInfo {
-    /// Number of the guest: the author of its edits.
-    pub author: u64,
-    /// The coarsest mip.
-    pub max_mip: u8,
-    pub voxel_size_m: f64,
-    pub origin_m: [f64; 3],
-    pub generator: Option<GeneratorId>,
-    pub materials: MaterialTable,
-}
-
-/// What lies beneath the cells that a message carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Under {
-    /// What the guest holds.
-    Held,
-    /// What the guest's generator makes, or air without one. Cells of material `marker`, if that is
-    /// not air, are left as they are made.
-    Made { marker: u8 },
-    /// The cells of the block over it that the guest holds, in the code of
-    /// [`Refinement`](crate::codec::Refinement). `check`: the lowest bits of the block's digest.
-    Refined { check: u16 },
-}
-
-impl Under {
-    /// Appends it, and the box of cells, unless that is the whole block.
-    fn put(self, block: MipBlock, region: Region, out: &mut Vec<u8>) {
-        match self {
-            Under::Held => out.push(0),
-            Under::Made { marker } => out.extend([1, marker]),
-            Under::Refined { check } => {
-                out.push(2);
-                return out.extend(check.to_le_bytes());
-            }
-        }
-        put_region_in(block, region, out);
-    }
-
-    fn take(block: MipBlock, input: &mut Input<'_>) -> Result<(Under, Region), MessageError> {
-        let under = match input.byte()? {
-            0 => Under::Held,
-            1 => Under::Made { marker: input.byte()? },
-            2 => {
-                return Ok((
-                    Under::Refined { check: u16::from_le_bytes(input.array()?) },
-                    block.cells(),
-                ));
-            }
-            _ => return input.wrong("an unknown kind of ground"),
-        };
-        Ok((under, input.region_in(block)?))
-    }
-}
-
 /// From a host to a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ToGuest {
@@ -149,20 +92,19 @@ pub(super) enum ToGuest {
     },
     Refuse {
         number: u64,
-        reason: String,
+        refusal: Refusal,
     },
-    /// Cells of a block, by [`BitRle`](crate::codec::BitRle), unless they are refined.
+    /// Cells of a block that the guest holds, by [`BitRle`](crate::codec::BitRle).
     Cells {
         after: u64,
         block: MipBlock,
-        under: Under,
         region: Region,
         code: Vec<u8>,
     },
-    /// These blocks are as the guest's generator makes them, or air without one.
-    Ground {
+    /// Blocks that the guest does not hold yet.
+    Family {
         after: u64,
-        blocks: Vec<MipBlock>,
+        family: Box<Family>,
     },
     /// The cells that the guest has of these blocks are right.
     Unchanged {
@@ -211,6 +153,11 @@ impl BodyMessage {
             bytes: input.bytes(SharedBody::MAX_BYTES)?.into(),
         })
     }
+}
+
+fn put_pose(number: u64, pose: WirePose, out: &mut Vec<u8>) {
+    put_varint(number, out);
+    pose.put(out);
 }
 
 fn put_blocks(blocks: &[MipBlock], out: &mut Vec<u8>) {
@@ -350,7 +297,7 @@ impl ToGuest {
     pub fn written(&self) -> Vec<MipBlock> {
         match self {
             ToGuest::Cells { block, .. } => vec![*block],
-            ToGuest::Ground { blocks, .. } => blocks.clone(),
+            ToGuest::Family { family, .. } => family.blocks(),
             _ => Vec::new(),
         }
     }
@@ -363,7 +310,8 @@ impl ToGuest {
         match self {
             ToGuest::Welcome(info) => {
                 out.push(0);
-                put_info(info, out);
+                put_place(info, out);
+                put_changed_materials(&info.materials, out);
             }
             ToGuest::Op { author, op, digest } => {
                 numbered(1, *author, out);
@@ -379,19 +327,20 @@ impl ToGuest {
                 put_varint(*number, out);
                 out.push(u8::from(*has_changed));
             }
-            ToGuest::Refuse { number, reason } => {
+            ToGuest::Refuse { number, refusal } => {
                 numbered(4, *number, out);
-                put_text(reason, out);
+                refusal.code.put(out);
+                put_text(&refusal.reason, out);
             }
-            ToGuest::Cells { after, block, under, region, code } => {
+            ToGuest::Cells { after, block, region, code } => {
                 numbered(5, *after, out);
                 put_block(*block, out);
-                under.put(*block, *region, out);
+                put_region_in(*block, *region, out);
                 out.extend_from_slice(code);
             }
-            ToGuest::Ground { after, blocks } => {
+            ToGuest::Family { after, family } => {
                 numbered(6, *after, out);
-                put_blocks(blocks, out);
+                family.put_bytes(out);
             }
             ToGuest::Unchanged { after, blocks } => {
                 numbered(7, *after, out);
@@ -407,10 +356,7 @@ impl ToGuest {
             }
             ToGuest::Poses(poses) => {
                 numbered(10, poses.len() as u64, out);
-                for (number, pose) in poses {
-                    put_varint(*number, out);
-                    pose.put(out);
-                }
+                poses.iter().for_each(|(number, pose)| put_pose(*number, *pose, out));
             }
             ToGuest::Saved { number } => numbered(11, *number, out),
         }
@@ -418,9 +364,12 @@ impl ToGuest {
 
     pub fn decode(bytes: &[u8], kinds: &[Kind; 256]) -> Result<ToGuest, MessageError> {
         let mut input = Input::new(bytes);
-        let code = input.byte()?;
-        let message = match code {
-            0 => ToGuest::Welcome(Box::new(take_info(&mut input)?)),
+        let message = match input.byte()? {
+            0 => {
+                let mut info = take_place(&mut input)?;
+                info.materials = take_changed_materials(&mut input)?;
+                ToGuest::Welcome(Box::new(info))
+            }
             1 => {
                 let (author, digest) = (input.varint()?, u32::from_le_bytes(input.array()?));
                 ToGuest::Op { author, digest, op: take_op(&mut input, kinds)? }
@@ -435,21 +384,20 @@ impl ToGuest {
                 has_changed: input.flag()?,
             },
             4 => {
-                let number = input.varint()?;
-                ToGuest::Refuse { number, reason: take_line(&mut input)? }
+                let (number, code) = (input.varint()?, RefusalCode::take(&mut input)?);
+                let refusal = Refusal { code, reason: take_line(&mut input)? };
+                ToGuest::Refuse { number, refusal }
             }
             5 => {
                 let (after, block) = (input.varint()?, input.block()?);
-                let (under, region) = Under::take(block, &mut input)?;
-                ToGuest::Cells { after, block, under, region, code: input.rest().to_vec() }
+                let region = input.region_in(block)?;
+                ToGuest::Cells { after, block, region, code: input.rest().to_vec() }
             }
-            6 | 7 => {
-                let (after, blocks) = (input.varint()?, take_blocks(&mut input)?);
-                match code {
-                    6 => ToGuest::Ground { after, blocks },
-                    _ => ToGuest::Unchanged { after, blocks },
-                }
-            }
+            6 => ToGuest::Family {
+                after: input.varint()?,
+                family: Box::new(Family::take(&mut input)?),
+            },
+            7 => ToGuest::Unchanged { after: input.varint()?, blocks: take_blocks(&mut input)? },
             8 => ToGuest::Body(BodyMessage::take(&mut input)?),
             9 => ToGuest::BodyGone { after: input.varint()?, number: input.varint()? },
             10 => {
@@ -463,115 +411,4 @@ impl ToGuest {
         input.finish()?;
         Ok(message)
     }
-}
-
-pub(super) fn put_text(text: &str, out: &mut Vec<u8>) {
-    let mut end = text.len().min(MAX_TEXT);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    put_bytes(&text.as_bytes()[..end], out);
-}
-
-pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
-    let bytes = input.bytes(MAX_TEXT)?;
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(_) => input.wrong("a text is not UTF-8"),
-    }
-}
-
-/// A text for people, in one line: control characters, which could end it or change a terminal, become
-/// spaces.
-pub(super) fn take_line(input: &mut Input<'_>) -> Result<String, MessageError> {
-    let text = take_text(input)?;
-    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
-}
-
-pub(super) fn put_info(info: &WorldInfo, out: &mut Vec<u8>) {
-    put_varint(info.author, out);
-    out.push(info.max_mip);
-    [info.voxel_size_m, info.origin_m[0], info.origin_m[1], info.origin_m[2]]
-        .iter()
-        .for_each(|v| out.extend(v.to_le_bytes()));
-    out.push(u8::from(info.generator.is_some()));
-    if let Some(generator) = &info.generator {
-        put_text(&generator.name, out);
-        put_varint(u64::from(generator.version), out);
-        put_bytes(&generator.parameters[..generator.parameters.len().min(MAX_PARAMETERS)], out);
-    }
-    put_varint(info.materials.materials().len() as u64, out);
-    for material in info.materials.materials() {
-        put_text(&material.name, out);
-        let kind = match material.kind {
-            Kind::Air => 0,
-            Kind::Liquid => 1,
-            Kind::Solid => 2,
-        };
-        let shape = match material.shape {
-            SurfaceShape::Default => 0,
-            SurfaceShape::Smooth => 1,
-            SurfaceShape::Sharp => 2,
-            SurfaceShape::Blocky => 3,
-            SurfaceShape::Rubble => 4,
-        };
-        out.extend([kind, shape]);
-        out.extend(material.colour);
-        let Material { friction, restitution, density, hardness, .. } = material;
-        [friction, restitution, density, hardness].iter().for_each(|v| out.extend(v.to_le_bytes()));
-    }
-}
-
-pub(super) fn take_info(input: &mut Input<'_>) -> Result<WorldInfo, MessageError> {
-    let (author, max_mip) = (input.varint()?, input.byte()?);
-    if max_mip > crate::voxel::MAX_FAR_MIP {
-        return input.wrong("the coarsest mip is above 12");
-    }
-    let mut placement = [0.0; 4];
-    for value in &mut placement {
-        *value = f64::from_le_bytes(input.array()?);
-    }
-    let generator = match input.flag()? {
-        false => None,
-        true => {
-            let (name, version) = (take_text(input)?, input.varint()?);
-            let Ok(version) = u32::try_from(version) else {
-                return input.wrong("a number has more than 32 bits");
-            };
-            let parameters = input.bytes(MAX_PARAMETERS)?.to_vec();
-            Some(GeneratorId { name, version, parameters })
-        }
-    };
-    let count = input.count(22)?;
-    let materials = (0..count).map(|_| take_material(input)).collect::<Result<Vec<_>, _>>()?;
-    let Ok(materials) = MaterialTable::try_from(materials) else {
-        return input.wrong("the materials are invalid");
-    };
-    let [voxel_size_m, x, y, z] = placement;
-    Ok(WorldInfo { author, max_mip, voxel_size_m, origin_m: [x, y, z], generator, materials })
-}
-
-fn take_material(input: &mut Input<'_>) -> Result<Material, MessageError> {
-    let name = take_text(input)?;
-    let kind = match input.byte()? {
-        0 => Kind::Air,
-        1 => Kind::Liquid,
-        2 => Kind::Solid,
-        _ => return input.wrong("an unknown kind of material"),
-    };
-    let shape = match input.byte()? {
-        0 => SurfaceShape::Default,
-        1 => SurfaceShape::Smooth,
-        2 => SurfaceShape::Sharp,
-        3 => SurfaceShape::Blocky,
-        4 => SurfaceShape::Rubble,
-        _ => return input.wrong("an unknown shape of a surface"),
-    };
-    let colour = input.array()?;
-    let mut values = [0.0; 4];
-    for value in &mut values {
-        *value = f32::from_le_bytes(input.array()?);
-    }
-    let [friction, restitution, density, hardness] = values;
-    Ok(Material { name, kind, shape, colour, friction, restitution, density, hardness })
 }

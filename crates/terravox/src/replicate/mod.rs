@@ -17,6 +17,7 @@ mod body_budget;
 mod body_table;
 mod delta;
 mod encoded;
+mod family;
 mod generator_id;
 mod guest;
 mod guest_bodies;
@@ -25,6 +26,7 @@ mod guest_event;
 mod held_bodies;
 mod host;
 mod host_bodies;
+mod host_cells;
 mod host_event;
 mod host_persons;
 mod host_saves;
@@ -37,6 +39,7 @@ mod options;
 mod persons;
 mod pipe;
 mod pose_wire;
+mod reasons;
 mod receiving;
 mod replica;
 mod seen_bodies;
@@ -47,6 +50,7 @@ mod subscription;
 mod tests;
 mod truth;
 mod wire;
+mod world_info;
 
 pub use generator_id::GeneratorId;
 pub use guest::Guest;
@@ -59,6 +63,7 @@ pub use link::{LinkOptions, VirtualLink};
 pub use message::PROTOCOL_VERSION;
 pub use options::HostOptions;
 pub use pipe::LinkKind;
+pub use reasons::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 pub use shared_body::{SharedBody, SharedBodyKind};
 pub use truth::HostWorld;
 pub use wire::MessageError;
@@ -74,8 +79,8 @@ pub enum Verdict {
     Accept,
     /// Another one is applied in its place.
     Replace(Box<EditOp>),
-    /// Nothing is applied; the guest is told why.
-    Refuse(String),
+    /// Nothing is applied; the guest is told why. A text is enough: `Verdict::Refuse("too deep".into())`.
+    Refuse(Refusal),
 }
 
 /// How a peer broke the protocol of units.

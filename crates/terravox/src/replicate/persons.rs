@@ -2,6 +2,7 @@
 //! a second connection gives no more.
 
 use super::options::HostOptions;
+use super::reasons::{Refusal, RefusalCode};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -81,9 +82,10 @@ impl PersonBudget {
     }
 
     /// Spends work on an operation, or returns why that is too much for now.
-    pub fn spend_work(&mut self, units: u64) -> Result<(), String> {
+    pub fn spend_work(&mut self, units: u64) -> Result<(), Refusal> {
         if !self.work.has(units) {
-            return Err("the operations take too much work: wait, or do less at once".to_owned());
+            let reason = "the operations take too much work: wait, or do less at once";
+            return Err(Refusal::new(RefusalCode::TooMuchWork, reason));
         }
         self.work.spend(units);
         Ok(())

@@ -8,9 +8,10 @@
 //! window here shrinks only where more than a tenth is lost, since links without wires lose some.
 
 use super::PipeError;
-use super::message::{MAX_MESSAGE, put_text, take_line};
+use super::message::MAX_MESSAGE;
+use super::reasons::{LinkEnd, LinkEndCode};
 use super::receiving::{Receiving, WINDOW};
-use super::wire::{Input, put_varint};
+use super::wire::{Input, put_text, put_varint, take_line};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -22,7 +23,7 @@ pub(super) const EDITS: usize = 0;
 pub(super) const BULK: usize = 1;
 pub(super) const STREAMS: usize = 2;
 
-/// Instead of a stream: a text follows, why the peer ended the link.
+/// Instead of a stream: a text and a code follow, why the peer ended the link.
 const CLOSED: u8 = 2;
 
 /// Units that arrived this much later than one without a sign of it make that one lost.
@@ -74,7 +75,7 @@ pub(super) struct Pipe {
     /// Units sent and lost since the window was last set, and the number from which on they count.
     sample: LossSample,
     /// Why the peer ended the link.
-    closed: Option<String>,
+    closed: Option<LinkEnd>,
 }
 
 #[derive(Default)]
@@ -215,17 +216,18 @@ impl Pipe {
     }
 
     /// A unit that ends the link, the last of this side.
-    pub fn closing_unit(&self, reason: &str) -> Vec<u8> {
+    pub fn closing_unit(&self, end: &LinkEnd) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(self.next_number, &mut out);
         out.extend([0, CLOSED]);
-        put_text(reason, &mut out);
+        put_text(&end.reason, &mut out);
+        end.code.put(&mut out);
         out
     }
 
     /// Why the peer ended the link, if it did.
-    pub fn closed(&self) -> Option<&str> {
-        self.closed.as_deref()
+    pub fn closed(&self) -> Option<&LinkEnd> {
+        self.closed.as_ref()
     }
 
     /// Queues a message.
@@ -309,7 +311,9 @@ impl Pipe {
         while !input.is_empty() {
             let stream = input.byte().map_err(invalid)?;
             if stream == CLOSED {
-                self.closed = Some(take_line(&mut input).map_err(invalid)?);
+                let reason = take_line(&mut input).map_err(invalid)?;
+                let code = LinkEndCode::take(&mut input).map_err(invalid)?;
+                self.closed = Some(LinkEnd { code, reason });
                 continue;
             }
             let offset = input.varint().map_err(invalid)?;

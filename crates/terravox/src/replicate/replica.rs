@@ -1,9 +1,10 @@
 //! The part of a world that a guest holds, exactly as its host has it.
 
 use super::delta::{block_digest, merge_marked};
+use super::family::{Children, Family, FamilyChild};
 use super::host::{MAX_OP_CELLS, MAX_OP_CHUNKS};
-use super::message::{Under, WorldInfo};
 use super::truth::digest_of;
+use super::world_info::WorldInfo;
 use crate::codec::{BitRle, Refinement};
 use crate::edit::{EditLimits, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement};
@@ -274,42 +275,79 @@ impl Replica {
         }
     }
 
-    /// Takes cells that the host sent. Returns the region, in voxels, where what was here changed; it is
-    /// empty if a block came for the first time. An error ends the connection.
+    /// Takes cells that changed. Returns the region, in voxels, where what was here changed. An error ends
+    /// the connection.
     pub fn take_cells(
         &mut self,
         block: MipBlock,
-        under: Under,
         region: Region,
         code: &[u8],
         generate: Generate<'_>,
     ) -> Result<Region, String> {
-        if let Under::Refined { check } = under {
-            return self.take_refined(block, check, code, generate);
-        }
-        let kinds = self.kinds();
-        let mut part = DenseBox::new(region);
+        let part = self.decode(region, code)?;
+        self.patch(block, &part, generate)
+    }
+
+    fn decode(&self, region: Region, code: &[u8]) -> Result<DenseBox, String> {
+        let (kinds, mut part) = (self.kinds(), DenseBox::new(region));
         match (BitRle { kinds: &kinds }).decode_box(code, &mut part) {
-            Ok(read) if read == code.len() => {}
-            Ok(_) => return Err("bytes follow the cells of a block".to_owned()),
-            Err(error) => return Err(format!("the cells of a block are invalid: {error}")),
+            Ok(read) if read == code.len() => Ok(part),
+            Ok(_) => Err("bytes follow the cells of a block".to_owned()),
+            Err(error) => Err(format!("the cells of a block are invalid: {error}")),
         }
-        match under {
-            Under::Held => self.patch(block, &part, generate),
-            // Dropped while they were on their way.
-            _ if !self.blocks.contains_key(&block) => Ok(Region::default()),
-            Under::Made { marker } => {
-                let mut cells = DenseBox::new(block.cells());
-                if !self.generate(block, generate, &mut cells) {
-                    return Err(NO_GROUND.to_owned());
+    }
+
+    /// Takes blocks that come for the first time. An error ends the connection.
+    pub fn take_family(&mut self, family: &Family, generate: Generate<'_>) -> Result<(), String> {
+        self.take_children(family.parent, &family.children, generate)
+    }
+
+    fn take_children(
+        &mut self,
+        parent: MipBlock,
+        children: &Children,
+        generate: Generate<'_>,
+    ) -> Result<(), String> {
+        for (block, child) in parent.children().into_iter().zip(children) {
+            match child {
+                FamilyChild::Untold => {}
+                FamilyChild::Ground => self.take_ground(block),
+                FamilyChild::GroundOver(below) => {
+                    self.take_ground(block);
+                    self.take_children(block, below, generate)?;
                 }
-                merge_marked(&mut cells, &part, marker);
-                self.put(block, &cells);
-                self.changed.add(block, block.cells());
-                Ok(Region::default())
+                FamilyChild::Refined { check, code } => {
+                    self.take_refined(block, *check, code, generate)?;
+                }
+                FamilyChild::Made { marker, region, code } => {
+                    let part = self.decode(*region, code)?;
+                    self.take_made(block, *marker, &part, generate)?;
+                }
             }
-            Under::Refined { .. } => Ok(Region::default()),
         }
+        Ok(())
+    }
+
+    /// Takes a block that was sent as cells over what is made there.
+    fn take_made(
+        &mut self,
+        block: MipBlock,
+        marker: u8,
+        part: &DenseBox,
+        generate: Generate<'_>,
+    ) -> Result<(), String> {
+        // Dropped while they were on their way.
+        if !self.blocks.contains_key(&block) {
+            return Ok(());
+        }
+        let mut cells = DenseBox::new(block.cells());
+        if !self.generate(block, generate, &mut cells) {
+            return Err(NO_GROUND.to_owned());
+        }
+        merge_marked(&mut cells, part, marker);
+        self.put(block, &cells);
+        self.changed.add(block, block.cells());
+        Ok(())
     }
 
     /// Takes a block that was sent as what the block over it does not tell.
@@ -319,7 +357,7 @@ impl Replica {
         check: u16,
         code: &[u8],
         generate: Generate<'_>,
-    ) -> Result<Region, String> {
+    ) -> Result<(), String> {
         if block.mip >= self.max_mip {
             return Err("a block refines none".to_owned());
         }
@@ -327,7 +365,7 @@ impl Replica {
         let mut coarser = DenseBox::default();
         // Dropped while they were on their way.
         if !self.blocks.contains_key(&block) || !self.read(block.parent(), generate, &mut coarser) {
-            return Ok(Region::default());
+            return Ok(());
         }
         let kinds = self.kinds();
         let mut cells = DenseBox::new(block.cells());
@@ -337,7 +375,7 @@ impl Replica {
         }
         self.put(block, &cells);
         self.changed.add(block, block.cells());
-        Ok(Region::default())
+        Ok(())
     }
 
     fn patch(
@@ -449,14 +487,12 @@ impl Replica {
         Applied::Differs
     }
 
-    /// Notes that blocks are as the generator makes them.
-    pub fn take_ground(&mut self, blocks: &[MipBlock]) {
-        for &block in blocks {
-            if self.blocks.contains_key(&block) {
-                self.drop_cells(block);
-                self.blocks.insert(block, BlockState::Ground);
-                self.changed.add(block, block.cells());
-            }
+    /// Notes that a block is as the generator makes it.
+    fn take_ground(&mut self, block: MipBlock) {
+        if self.blocks.contains_key(&block) {
+            self.drop_cells(block);
+            self.blocks.insert(block, BlockState::Ground);
+            self.changed.add(block, block.cells());
         }
     }
 

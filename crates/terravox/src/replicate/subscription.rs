@@ -1,5 +1,6 @@
 //! The blocks of one guest, as its host sees them.
 
+use super::family::{Children, FamilyChild};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -117,8 +118,12 @@ impl Subscriptions {
         }
     }
 
-    /// Sends a block again, if it was sent.
-    pub fn refresh(&mut self, block: MipBlock) {
+    /// Sends a block again, if it was sent, and the coarse cells over a chunk: a guest that is sent a
+    /// chunk again computes them from it, which the host does only where it was edited.
+    pub fn refresh(&mut self, block: MipBlock, max_mip: u8) {
+        if block.mip == 0 && self.is_sent(block) {
+            self.mark_coarse(block, max_mip);
+        }
         self.mark_cells(block, block.cells());
     }
 
@@ -126,6 +131,29 @@ impl Subscriptions {
     pub fn is_current(&self, block: MipBlock, acked: u64) -> bool {
         let entry = self.blocks.get(&block);
         entry.is_some_and(|entry| entry.sent > 0 && entry.sent <= acked && !entry.is_dirty())
+    }
+
+    /// Whether a block was never sent, and the guest has no cells of it.
+    pub fn is_untold(&self, block: MipBlock) -> bool {
+        self.blocks.get(&block).is_some_and(|entry| entry.sent == 0 && entry.known.is_none())
+    }
+
+    /// What is told of a block that is as the guest makes it, as all below it are: with it those below
+    /// that were never sent, at most so many.
+    pub fn ground_over(&self, block: MipBlock, room: &mut usize) -> FamilyChild {
+        let mut below = Children::default();
+        if block.mip > 0 {
+            for (child, told) in block.children().into_iter().zip(&mut below) {
+                if *room > 0 && self.is_untold(child) {
+                    *room -= 1;
+                    *told = self.ground_over(child, room);
+                }
+            }
+        }
+        match below == Children::default() {
+            true => FamilyChild::Ground,
+            false => FamilyChild::GroundOver(Box::new(below)),
+        }
     }
 
     fn is_sent(&self, block: MipBlock) -> bool {

@@ -6,4 +6,5 @@ mod converge;
 mod hostile;
 mod journaling;
 mod messages;
+mod reasons;
 mod simulation;

@@ -32,7 +32,8 @@ pub struct HostWorld<'a> {
 }
 
 impl HostWorld<'_> {
-    fn is_known(&self) -> bool {
+    /// Whether all of the world is in the grid, so that coarse cells follow from the finer ones.
+    pub(super) fn is_known(&self) -> bool {
         self.grid.unlisted() == UnlistedChunks::Air
     }
 }

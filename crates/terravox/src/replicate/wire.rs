@@ -80,6 +80,32 @@ pub(super) fn put_block(block: MipBlock, out: &mut Vec<u8>) {
     block.pos.to_array().iter().for_each(|&v| put_signed(i64::from(v), out));
 }
 
+/// Most bytes of a text.
+pub(super) const MAX_TEXT: usize = 200;
+
+pub(super) fn put_text(text: &str, out: &mut Vec<u8>) {
+    let mut end = text.len().min(MAX_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    put_bytes(&text.as_bytes()[..end], out);
+}
+
+pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
+    let bytes = input.bytes(MAX_TEXT)?;
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(_) => input.wrong("a text is not UTF-8"),
+    }
+}
+
+/// A text for people, in one line: control characters, which could end it or change a terminal, become
+/// spaces.
+pub(super) fn take_line(input: &mut Input<'_>) -> Result<String, MessageError> {
+    let text = take_text(input)?;
+    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+}
+
 /// Bytes that are read from the start.
 pub(super) struct Input<'a> {
     bytes: &'a [u8],
@@ -97,6 +123,16 @@ impl<'a> Input<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.offset == self.bytes.len()
+    }
+
+    /// How many bytes were read.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What was read since an offset.
+    pub fn since(&self, offset: usize) -> &'a [u8] {
+        &self.bytes[offset..self.offset]
     }
 
     /// How many bytes are left.

@@ -103,6 +103,29 @@ proptest! {
     }
 
     #[test]
+    fn cells_are_those_of_the_slow_twin(
+        cells in ground(), wrong: u8, given in 0..3i32, noise in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let materials = MaterialTable::default();
+        let coder = Refinement { kinds: materials.kinds() };
+        // Coarser cells are given around the box on some sides.
+        let mut coarser = DenseBox::new(Region {
+            min: cells.region().coarser(1).min - VoxelPos::new(given, 0, 2 * given),
+            max: cells.region().coarser(1).max + VoxelPos::new(0, given, 1),
+        });
+        coarser.fill(wrong);
+        coarser.copy_from(&over(&cells, wrong));
+        let mut code = Vec::new();
+        coder.encode_box(&cells, &coarser, &mut code);
+        for code in [code, noise] {
+            let mut read = DenseBox::new(cells.region());
+            coder.decode_box(&code, &coarser, &mut read);
+            let slow = naive::decode(materials.kinds(), &code, &coarser, cells.region());
+            prop_assert!(read == slow);
+        }
+    }
+
+    #[test]
     fn planes_are_those_of_the_slow_twin(
         slope in prop::array::uniform3(-256..=256i32), next in 0..8u32, units_left in -300..2300i32,
     ) {

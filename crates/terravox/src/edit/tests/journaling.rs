@@ -5,11 +5,11 @@ use crate::voxel::ChunkPos;
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-const AUTHORS: [&str; 3] = ["ada", "bob", "çelik"];
+pub(super) const AUTHORS: [&str; 3] = ["ada", "bob", "çelik"];
 
 /// What an author does.
 #[derive(Clone, Debug)]
-enum Deed {
+pub(super) enum Deed {
     /// One or two operations, as one stroke.
     Stroke(Vec<BrushOp>),
     Undo,
@@ -24,7 +24,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-fn deeds() -> impl Strategy<Value = Vec<(usize, Deed)>> {
+pub(super) fn deeds() -> impl Strategy<Value = Vec<(usize, Deed)>> {
     proptest::collection::vec((0..3usize, deed()), 1..9)
 }
 
@@ -32,7 +32,7 @@ fn corner() -> impl Strategy<Value = [i32; 3]> {
     proptest::array::uniform3(-12..8i32)
 }
 
-fn filter() -> impl Strategy<Value = JournalFilter> {
+pub(super) fn filter() -> impl Strategy<Value = JournalFilter> {
     let authors = proptest::collection::vec(0..3usize, 0..3);
     let time = || proptest::option::of(90..140u64);
     let region = proptest::option::of((corner(), proptest::array::uniform3(1..20i32)));
@@ -63,14 +63,14 @@ fn filter_or_keeper() -> impl Strategy<Value = JournalFilter> {
     ]
 }
 
-type Touched = BTreeSet<[i32; 3]>;
+pub(super) type Touched = BTreeSet<[i32; 3]>;
 
 /// An edit, with all cells before it.
-struct CopiedEdit {
-    author: usize,
-    time: u64,
+pub(super) struct CopiedEdit {
+    pub author: usize,
+    pub time: u64,
     after: DenseBox,
-    touched: Touched,
+    pub touched: Touched,
 }
 
 /// A rollback, as the twin knows it.
@@ -83,13 +83,13 @@ struct CopiedRollback {
 }
 
 /// A world with its journal, and the slow twin of that.
-struct JournaledWorld {
-    grid: VoxelGrid,
+pub(super) struct JournaledWorld {
+    pub grid: VoxelGrid,
     /// All cells before the first edit.
     first: DenseBox,
-    journal: Journal,
+    pub journal: Journal,
     histories: [History; 3],
-    edits: Vec<CopiedEdit>,
+    pub edits: Vec<CopiedEdit>,
     rollbacks: Vec<CopiedRollback>,
     /// Cells that the strokes of each author changed, for undo and redo.
     done: [Vec<Touched>; 3],
@@ -102,13 +102,13 @@ fn state(cells: &DenseBox, pos: VoxelPos) -> State {
     (cells.cell(pos), cells.water_at(pos))
 }
 
-fn differing(a: &DenseBox, b: &DenseBox) -> Touched {
+pub(super) fn differing(a: &DenseBox, b: &DenseBox) -> Touched {
     let differs = |pos: &VoxelPos| state(a, *pos) != state(b, *pos);
     a.region().voxels().filter(differs).map(|pos| pos.to_array()).collect()
 }
 
 impl JournaledWorld {
-    fn new(wet: bool) -> JournaledWorld {
+    pub fn new(wet: bool) -> JournaledWorld {
         JournaledWorld {
             grid: ground(5, wet),
             first: reachable(&ground(5, wet)),
@@ -138,7 +138,7 @@ impl JournaledWorld {
         }
     }
 
-    fn act(&mut self, author: usize, deed: &Deed) {
+    pub fn act(&mut self, author: usize, deed: &Deed) {
         match deed {
             Deed::Stroke(ops) => self.draw(author, ops),
             Deed::Undo => self.swap(author, false),
@@ -189,7 +189,7 @@ impl JournaledWorld {
         }
     }
 
-    fn matches(author: &str, time: u64, filter: &JournalFilter) -> bool {
+    pub fn matches(author: &str, time: u64, filter: &JournalFilter) -> bool {
         (filter.authors.is_empty() || filter.authors.iter().any(|name| name == author))
             && filter.since.is_none_or(|since| time >= since)
             && filter.until.is_none_or(|until| time < until)
@@ -234,7 +234,7 @@ impl JournaledWorld {
     }
 
     /// Adds a rollback to the twin, and returns all cells after it.
-    fn rolled_back(&mut self, filter: &JournalFilter) -> DenseBox {
+    pub fn rolled_back(&mut self, filter: &JournalFilter) -> DenseBox {
         let (edits, rollbacks) = (self.edits.len(), self.rollbacks.len());
         let (filter, time) = (filter.clone(), 1000 + rollbacks as u64);
         self.rollbacks.push(CopiedRollback { filter, time, edits, rollbacks });
@@ -242,7 +242,7 @@ impl JournaledWorld {
     }
 
     /// Rolls back; `meanwhile` is called before each step. Returns how many edits matched.
-    fn roll_back(
+    pub fn roll_back(
         &mut self,
         filter: &JournalFilter,
         mut meanwhile: impl FnMut(&mut JournaledWorld, usize),
@@ -267,7 +267,7 @@ impl JournaledWorld {
     }
 }
 
-fn first_difference(a: &DenseBox, b: &DenseBox) -> Option<String> {
+pub(super) fn first_difference(a: &DenseBox, b: &DenseBox) -> Option<String> {
     let pos = VoxelPos::from(differing(a, b).first().copied()?);
     Some(format!("{pos}: {:?}, twin {:?}", state(a, pos), state(b, pos)))
 }
@@ -441,7 +441,7 @@ fn entries_are_written_as_the_documentation_of_the_format_says() {
     assert_eq!(hex(&Journal::encode(journal.entries(..))), GOLDEN);
 }
 
-const GOLDEN: &str = "0288215e8e81ebb7870201808292c90603616461000101010102020204797777770300800701bc8292c906033a3a31\
+const GOLDEN: &str = "0388215e8e81ebb7870201808292c90603616461000101010102020204797777770300800701bc8292c906033a3a31\
     000100000001010101780401884800";
 
 #[test]
@@ -468,18 +468,18 @@ fn a_rollback_is_written_as_the_documentation_of_the_format_says() {
 }
 
 const GOLDEN_ROLLBACK: &str =
-    "027c888a61d984d8a6010d0703616461031d0c0103626f62c80109090100040405aa0200";
+    "037c888a61d984d8a6010d0703616461031d0c0103626f62c80109090100040405aa0200";
 
 #[test]
-fn entries_of_the_version_before_are_read() {
+fn entries_of_the_versions_before_are_read() {
     let (_, journal) = small_journal();
-    let bytes = Vec::from_iter(
-        (0..GOLDEN_1.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&GOLDEN_1[at..at + 2], 16).expect("two digits")),
-    );
-    let entries = Journal::decode(&bytes).expect("bytes of version 1");
-    assert!(entries.iter().eq(journal.entries(..)));
+    let version_2 = format!("02{}", &GOLDEN[2..]);
+    for golden in [GOLDEN_1, &version_2] {
+        let digits = (0..golden.len()).step_by(2).map(|at| &golden[at..at + 2]);
+        let bytes = digits.map(|two| u8::from_str_radix(two, 16).expect("two digits"));
+        let entries = Journal::decode(&Vec::from_iter(bytes)).expect("bytes of an old version");
+        assert!(entries.iter().eq(journal.entries(..)));
+    }
 }
 
 const GOLDEN_1: &str = "017484eeb491ee68480201808292c906036164610101010102020204797777770300800701bc8292c906033a3a3101000000\

@@ -4,7 +4,7 @@ use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::EditOp;
 use crate::replicate::{HostEvent, Interest, LinkKind, LinkOptions, Verdict};
 use crate::terrain::{Budget, LodOptions, Terrain, TerrainOptions, Viewer};
-use crate::voxel::{ChunkState, DenseBox, MipBlock, Region};
+use crate::voxel::{Cell, ChunkState, DenseBox, MipBlock, Region};
 
 fn bad_link(random: &mut Random) -> LinkOptions {
     LinkOptions {
@@ -215,6 +215,37 @@ fn a_guest_that_comes_back_is_sent_only_what_changed() {
     game.settle(2000);
     let again = game.players[1].down.bytes();
     assert!(again * 2 < whole, "{again} bytes after {whole}");
+}
+
+#[test]
+fn a_guest_that_asks_for_blocks_again_gets_the_hosts_slow() {
+    // Ground that the host makes alone: its coarse cells are not computed from finer ones.
+    let mut game = Simulation::new(true, 4);
+    game.makes_ground = false;
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(2000);
+    for mip in 0..=4 {
+        let replica = game.players[0].guest.replica.as_mut().expect("it has started");
+        replica.outdated.extend(replica.blocks.keys().filter(|block| block.mip == mip));
+        (0..30).for_each(|_| game.step());
+        game.settle(2000);
+    }
+}
+
+#[test]
+fn blocks_that_do_not_compress_fit_their_messages_slow() {
+    let mut game = Simulation::new(false, 4);
+    let (mut random, mut noise) = (Random(8), DenseBox::new(Region::new([-32; 3], [32; 3])));
+    for pos in noise.region().voxels() {
+        let bits = random.next();
+        let material = 2 + (bits % 40) as u8;
+        noise.set(pos, Cell { material, occupancy: (bits >> 8) as u8 });
+        noise.set_water(pos, (bits >> 16 & 1 == 1).then_some((bits >> 24) as u8));
+    }
+    game.grid.write(&noise).expect("unlisted chunks are air");
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(2000);
+    assert!(game.players[0].down.bytes() > 600_000, "{}", game.players[0].down.bytes());
 }
 
 #[test]

@@ -3,11 +3,13 @@
 use super::simulation::{Random, Simulation, TICK_US, hills, random_op};
 use crate::bodies::BodyPose;
 use crate::edit::{Clip, EditOp, PasteOp, PastePose};
-use crate::replicate::message::{BodyMessage, PROTOCOL_VERSION, ToGuest, ToHost, Under, WorldInfo};
+use crate::replicate::family::{Children, Family, FamilyChild};
+use crate::replicate::message::{BodyMessage, PROTOCOL_VERSION, ToGuest, ToHost};
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
 use crate::replicate::pose_wire::WirePose;
+use crate::replicate::world_info::WorldInfo;
 use crate::replicate::{
-    Guest, GuestEvent, HostEvent, Interest, LinkKind, LinkOptions, SharedBodyKind,
+    Guest, GuestEvent, HostEvent, Interest, LinkEndCode, LinkKind, LinkOptions, SharedBodyKind,
 };
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
@@ -17,12 +19,13 @@ struct Liar {
     pipe: Pipe,
     number: u64,
     reason: Option<String>,
+    code: Option<LinkEndCode>,
 }
 
 impl Liar {
     fn new(game: &mut Simulation) -> Liar {
         let number = game.host.connect(LinkKind::Reliable);
-        Liar { pipe: Pipe::new(LinkKind::Reliable), number, reason: None }
+        Liar { pipe: Pipe::new(LinkKind::Reliable), number, reason: None, code: None }
     }
 
     fn say(&mut self, message: &ToHost) {
@@ -48,7 +51,9 @@ impl Liar {
             for event in host.events() {
                 match event {
                     HostEvent::Joining { guest, .. } => host.admit(guest, world),
-                    HostEvent::Left { guest, reason } if guest == own => self.reason = Some(reason),
+                    HostEvent::Left { guest, code, reason } if guest == own => {
+                        (self.code, self.reason) = (Some(code), Some(reason));
+                    }
                     HostEvent::Left { reason, .. } => panic!("another guest left: {reason}"),
                     HostEvent::Edited { .. } | HostEvent::Message { .. } => {}
                 }
@@ -98,6 +103,7 @@ fn a_message_before_the_welcome_ends_the_link() {
     liar.say(&ToHost::Start { makes_ground: true });
     liar.step(&mut game, true);
     assert_eq!(liar.reason.as_deref(), Some("a message before the welcome"));
+    assert_eq!(liar.code, Some(LinkEndCode::Protocol));
 }
 
 #[test]
@@ -107,6 +113,7 @@ fn another_version_is_refused_by_name() {
     liar.say(&ToHost::Hello { version: 99, token: vec![] });
     liar.step(&mut game, true);
     assert!(liar.reason.expect("it left").contains("protocol version 99"));
+    assert_eq!(liar.code, Some(LinkEndCode::OtherVersion));
 }
 
 #[test]
@@ -132,6 +139,7 @@ fn a_guest_that_wants_the_whole_world_is_dropped() {
         liar.reason.as_deref(),
         Some("more than 65536 blocks wanted; lower the view distance or the detail")
     );
+    assert_eq!(liar.code, Some(LinkEndCode::TooManyBlocks));
 }
 
 #[test]
@@ -177,7 +185,7 @@ fn a_guest_is_told_why_it_was_disconnected() {
     assert!(game.host.transmit(number, game.now_us, &mut unit));
     let guest = &mut game.players[0].guest;
     guest.receive(&unit, game.now_us).expect("the host is honest");
-    assert_eq!(guest.update(hills), Err("the match is over".to_owned()));
+    assert_eq!(guest.update(hills), Err("the match is over".into()));
     assert!(!game.host.transmit(number, game.now_us, &mut unit));
 }
 
@@ -324,18 +332,24 @@ fn forged(random: &mut Random) -> (usize, ToGuest) {
     let pose = BodyPose { position_voxels: [1.0, 2.0, 3.0], rotation: [0.0, 0.0, 0.0, 1.0] };
     let pose = WirePose::of(&pose).expect("it is valid");
     let op = random_op(random, [0.0; 3]);
-    let cells = |under, code| ToGuest::Cells { after, block, under, region, code };
+    let family = |child| ToGuest::Family { after, family: Family::of_one(block, child).into() };
     match random.below(12) {
         0 => (EDITS, ToGuest::Op { author: 9, op, digest: random.next() as u32 }),
-        1 => (EDITS, ToGuest::Refuse { number, reason: "no\nno".into() }),
+        1 => (EDITS, ToGuest::Refuse { number, refusal: "no\nno".into() }),
         2 => (BULK, ToGuest::Done { after, number, has_changed: true }),
-        3 => (BULK, cells(Under::Held, vec![0b01, 0])),
-        4 => (BULK, cells(Under::Made { marker: bytes.len() as u8 }, vec![0b01, 0])),
-        5..8 => {
-            let (under, region) = (Under::Refined { check: 7 }, block.cells());
-            (BULK, ToGuest::Cells { after, block, under, region, code: bytes })
+        3 => (BULK, ToGuest::Cells { after, block, region, code: vec![0b01, 0] }),
+        4 => {
+            let marker = bytes.len() as u8;
+            (BULK, family(FamilyChild::Made { marker, region, code: vec![0b01, 0] }))
         }
-        8 => (BULK, ToGuest::Ground { after, blocks }),
+        5..7 => (BULK, family(FamilyChild::Refined { check: 7, code: bytes })),
+        7 => {
+            let code = |random: &mut Random| vec![random.next() as u8; 40];
+            let child = |_| FamilyChild::Refined { check: 7, code: code(random) };
+            let family = Family { parent: block.parent(), children: [0; 8].map(child) };
+            (BULK, ToGuest::Family { after, family: family.into() })
+        }
+        8 => (BULK, family(ground_over(block.mip))),
         9 => (BULK, ToGuest::Unchanged { after, blocks }),
         10 => {
             bytes.resize(random.below(60_000) as usize, 7);
@@ -343,6 +357,18 @@ fn forged(random: &mut Random) -> (usize, ToGuest) {
             (BULK, ToGuest::Body(BodyMessage { after, number, kind, pose, bytes: bytes.into() }))
         }
         _ => (EDITS, ToGuest::Poses(vec![(random.next(), pose); 40])),
+    }
+}
+
+/// Ground over one block of each finer mip.
+fn ground_over(mip: u8) -> FamilyChild {
+    let mut below = Children::default();
+    match mip {
+        0 => FamilyChild::Ground,
+        _ => {
+            below[usize::from(mip) % 8] = ground_over(mip - 1);
+            FamilyChild::GroundOver(Box::new(below))
+        }
     }
 }
 

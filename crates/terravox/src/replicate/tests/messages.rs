@@ -6,10 +6,12 @@ use crate::edit::{
     Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,
 };
 use crate::replicate::GeneratorId;
-use crate::replicate::SharedBodyKind;
-use crate::replicate::message::{BodyMessage, ToGuest, ToHost, Under, WorldInfo};
+use crate::replicate::family::{Children, Family, FamilyChild, MAX_TOLD};
+use crate::replicate::message::{BodyMessage, ToGuest, ToHost};
 use crate::replicate::op_wire::{put_op, rounded_op};
 use crate::replicate::pose_wire::WirePose;
+use crate::replicate::world_info::{WorldInfo, materials_digest};
+use crate::replicate::{Refusal, RefusalCode, SharedBodyKind};
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
 
@@ -69,6 +71,36 @@ fn ops() -> Vec<EditOp> {
     ops
 }
 
+fn refusals() -> impl Iterator<Item = ToGuest> {
+    let codes = [
+        RefusalCode::Game(0),
+        RefusalCode::Invalid,
+        RefusalCode::TooLarge,
+        RefusalCode::TooMany,
+        RefusalCode::TooMuchWork,
+        RefusalCode::NotAvailable,
+        RefusalCode::NothingToUndo,
+    ];
+    codes.into_iter().map(|code| {
+        let refusal = Refusal { code, reason: String::new() };
+        ToGuest::Refuse { number: 2, refusal }
+    })
+}
+
+#[test]
+fn golden_bytes_of_refusals() {
+    let materials = MaterialTable::default();
+    let codes = refusals().map(|message| {
+        let mut bytes = Vec::new();
+        message.encode(materials.kinds(), &mut bytes);
+        assert_eq!(bytes[..2], [4, 2]);
+        bytes[2..].to_vec()
+    });
+    let codes = Vec::from_iter(codes);
+    assert_eq!(codes[0], [0, 0, 0]);
+    assert_eq!(codes[1..], [[1, 0], [2, 0], [3, 0], [4, 0], [5, 0], [6, 0]]);
+}
+
 fn pose() -> WirePose {
     let pose = BodyPose { position_voxels: [-1.5, 9e8, 0.25], rotation: [0.1, -0.9, 0.2, 0.4] };
     WirePose::of(&pose).expect("it is valid")
@@ -81,6 +113,62 @@ fn bodies() -> impl Iterator<Item = ToGuest> {
         let bytes = vec![1, 2, 3].into();
         ToGuest::Body(BodyMessage { after: 4, number: 300, kind, pose: pose(), bytes })
     })
+}
+
+/// A family of every kind of block.
+fn family() -> Family {
+    let mut family = Family::new(MipBlock::new(3, [-4, 0, 7]));
+    let [.., refined, empty, made] = family.parent.children();
+    let Region { min, .. } = made.cells();
+    let region = Region { min: min + [1, 2, 3].into(), max: min + [4, 32, 5].into() };
+    family.put(refined, FamilyChild::Refined { check: 513, code: vec![7; 200] });
+    family.put(empty, FamilyChild::Refined { check: 0, code: vec![] });
+    family.put(made, FamilyChild::Made { marker: 9, region, code: vec![2, 3] });
+    let mut below = Children::default();
+    below[3] = FamilyChild::Ground;
+    let mut over = Children::default();
+    over[7] = FamilyChild::GroundOver(Box::new(below));
+    family.children[0] = FamilyChild::GroundOver(Box::new(over));
+    family.children[2] = FamilyChild::Ground;
+    family
+}
+
+/// Tables of materials, some of them like the default ones.
+fn tables() -> Vec<MaterialTable> {
+    let default = MaterialTable::default().materials().to_vec();
+    let (mut changed, mut longer, shorter) = (default.clone(), default.clone(), &default[..3]);
+    changed[3].friction = 0.25;
+    changed[4].name = "clay".into();
+    changed[7].colour = [1, 2, 3];
+    longer.extend_from_slice(&changed[3..5]);
+    let tables =
+        [changed.clone(), longer, shorter.to_vec(), [&default[..1], &default[2..]].concat()];
+    tables.into_iter().map(|table| MaterialTable::try_from(table).expect("valid")).collect()
+}
+
+#[test]
+fn default_materials_take_a_few_bytes_and_stay_as_they_are_in_a_version_of_the_protocol() {
+    // If this changes, so must the version of the protocol.
+    assert_eq!(format!("{:08x}", materials_digest(&MaterialTable::default())), "863e25e5");
+    let mut bytes = Vec::new();
+    let info = WorldInfo { author: 1, max_mip: 8, voxel_size_m: 1.0, ..WorldInfo::default() };
+    let materials = MaterialTable::default();
+    ToGuest::Welcome(Box::new(info)).encode(materials.kinds(), &mut bytes);
+    assert!(bytes.len() < 45, "{} bytes", bytes.len());
+    // Another digest; materials that equal the default ones written out.
+    let at = bytes.len() - 6;
+    bytes[at] ^= 1;
+    let error = ToGuest::decode(&bytes, materials.kinds()).expect_err("other materials");
+    assert!(error.what.contains("update the older one"), "{error}");
+    bytes[at] ^= 1;
+    assert!(ToGuest::decode(&bytes, materials.kinds()).is_ok());
+    let last = bytes.len() - 1;
+    for (same, what) in [(bytes[last] - 1, "ends early"), (bytes[last] + 1, "not so many")] {
+        bytes[last] = same;
+        let error = ToGuest::decode(&bytes, materials.kinds()).expect_err(what);
+        assert!(error.what.contains(what), "{error}");
+        bytes[last] = materials.materials().len() as u8;
+    }
 }
 
 fn to_guest() -> Vec<ToGuest> {
@@ -99,26 +187,28 @@ fn to_guest() -> Vec<ToGuest> {
     let blocks = vec![block, MipBlock::new(0, [1 << 24, -(1 << 25), 0]), block];
     let mut messages = vec![
         ToGuest::Welcome(Box::new(info.clone())),
-        ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info })),
-        ToGuest::Refuse { number: 1, reason: "the server stops — später".into() },
+        ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info.clone() })),
+        ToGuest::Refuse { number: 1, refusal: Refusal::by_game(300, "too deep — später") },
         ToGuest::Confirm { number: 1 << 40, digest: 5 },
         ToGuest::Done { after: 0, number: 300, has_changed: true },
-        ToGuest::Refuse { number: 2, reason: String::new() },
-        ToGuest::Cells { after: 3, block, under: Under::Held, region, code: vec![2, 3] },
-        ToGuest::Cells { after: 0, block, under: Under::Made { marker: 9 }, region, code: vec![] },
-        ToGuest::Cells {
+        ToGuest::Cells { after: 3, block, region, code: vec![2, 3] },
+        ToGuest::Family { after: u64::MAX, family: family().into() },
+        ToGuest::Family { after: 0, family: Family::of_one(block, FamilyChild::Ground).into() },
+        ToGuest::Family {
             after: 0,
-            block,
-            under: Under::Refined { check: 513 },
-            region,
-            code: vec![7],
+            family: Family::of_one(MipBlock::new(12, [-1, 0, 0]), FamilyChild::Ground).into(),
         },
-        ToGuest::Ground { after: u64::MAX, blocks: blocks.clone() },
         ToGuest::Unchanged { after: 1, blocks },
         ToGuest::BodyGone { after: 2, number: u64::MAX },
         ToGuest::Poses(vec![(1, pose()), (300, pose())]),
         ToGuest::Saved { number: 1 << 20 },
     ];
+    messages.extend(
+        tables()
+            .into_iter()
+            .map(|materials| ToGuest::Welcome(Box::new(WorldInfo { materials, ..info.clone() }))),
+    );
+    messages.extend(refusals());
     messages.extend(bodies());
     messages.extend(ops().into_iter().map(|op| ToGuest::Op { author: 4, op, digest: 77 }));
     messages
@@ -194,6 +284,54 @@ fn golden_bytes_of_a_dig() {
     assert_eq!(bytes, [4, 5, 0, 128, 12, 254, 15, 128, 192, 62, 128, 32, 1]);
 }
 
+#[test]
+fn golden_bytes_of_a_family() {
+    let materials = MaterialTable::default();
+    let (mut bytes, mut family) = (Vec::new(), family());
+    family.children[5] = FamilyChild::Refined { check: 513, code: vec![7, 8] };
+    ToGuest::Family { after: 300, family: family.into() }.encode(materials.kinds(), &mut bytes);
+    let blocks = [6, 0xAC, 2, 2, 7, 0, 14, 0b0100_0010, 0b1000_0000, 0b1000_1101];
+    let below = [0, 0, 0b0100_0000, 0, 2, 0];
+    let cells = [1, 2, 2, 7, 8, 0, 0, 0, 9, 1, 2, 3, 3, 30, 2, 2, 2, 3];
+    assert_eq!(bytes, [&blocks[..], &below, &cells].concat());
+}
+
+/// A message about blocks below one of mip 9, in which all eight blocks of each are told.
+fn wide_family(levels: u32) -> Vec<u8> {
+    fn put(levels: u32, out: &mut Vec<u8>) {
+        let kind = if levels > 1 { 2 } else { 1 };
+        let kinds = (0..8).fold(0, |all, at| all | kind << (3 * at));
+        out.extend(&u32::to_le_bytes(kinds)[..3]);
+        (0..8).filter(|_| levels > 1).for_each(|_| put(levels - 1, out));
+    }
+    let mut bytes = vec![6, 0, 8, 0, 0, 0];
+    put(levels, &mut bytes);
+    bytes
+}
+
+#[test]
+fn a_family_brings_a_bounded_number_of_blocks_and_no_cells_below_ground() {
+    let materials = MaterialTable::default();
+    let decode = |bytes: &[u8]| ToGuest::decode(bytes, materials.kinds());
+    let Ok(ToGuest::Family { family, .. }) = decode(&wide_family(3)) else { panic!("it is valid") };
+    assert_eq!(family.blocks().len(), 8 + 64 + 512);
+    let error = decode(&wide_family(4)).expect_err("4,680 blocks");
+    assert!(error.what.contains("4096") && 4680 > MAX_TOLD, "{error}");
+    for (bytes, what) in [
+        // Nothing is told; nothing below one block; blocks below mip 0; refined cells below ground.
+        (&[6, 0, 8, 0, 0, 0, 0, 0, 0][..], "empty"),
+        (&[6, 0, 8, 0, 0, 0, 2, 0, 0, 0, 0, 0], "empty"),
+        (&[6, 0, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0], "unknown kind of block"),
+        (&[6, 0, 8, 0, 0, 0, 2, 0, 0, 3, 0, 0, 0, 0, 0], "below a block"),
+        (&[6, 0, 8, 0, 0, 0, 5, 0, 0], "unknown kind of block"),
+        (&[6, 0, 13, 0, 0, 0, 1, 0, 0], "limits"),
+        (&[6, 0, 12, 0x80, 0x80, 0x80, 0x80, 1, 0, 0, 1, 0, 0], "limits"),
+    ] {
+        let error = decode(bytes).expect_err(what);
+        assert!(error.what.contains(what), "{bytes:?}: {error}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -240,6 +378,10 @@ fn check(bytes: &[u8]) {
     again.clear();
     if let Ok(message) = ToGuest::decode(bytes, kinds) {
         message.encode(kinds, &mut again);
-        assert_eq!(again, bytes);
+        match &message {
+            // Control characters became spaces.
+            ToGuest::Refuse { .. } => assert_eq!(ToGuest::decode(&again, kinds), Ok(message)),
+            _ => assert_eq!(again, bytes),
+        }
     }
 }

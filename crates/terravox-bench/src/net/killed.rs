@@ -1,0 +1,180 @@
+//! A server that is killed while guests build: what it said was saved has to be there.
+
+use crate::report::AreaReport;
+use crate::trust::child;
+use crate::trust::folder::BenchFolder;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+use terravox::edit::EditOp;
+use terravox::generate::Hills;
+use terravox::replicate::{GuestEvent, Interest};
+use terravox::terrain::{FillRequest, Placement};
+use terravox::voxel::{DenseBox, VoxelPos};
+use terravox_server::{Client, ClientOptions, ServedWorld, Server, ServerOptions, WorldAddress};
+use terravox_store::{Generator, Overwrite, Store, WorldInfo};
+
+/// Kills, and of a full run.
+const KILLS: [u64; 2] = [10, 50];
+
+/// Guests, and balls that each builds a second.
+const GUESTS: u64 = 4;
+const BALLS_A_SECOND: f64 = 10.0;
+
+/// The file of the world.
+const WORLD: &str = "killed.tvx";
+
+/// What balls are of.
+const MATERIAL: u8 = 5;
+
+fn air(request: &mut FillRequest<'_>) {
+    let region = request.cells().region();
+    request.cells().reset(region);
+}
+
+/// Serves the world of a folder, and prints where, until it is killed.
+pub fn serve(folder: &Path) {
+    let path = folder.join(WORLD);
+    let store = match path.exists() {
+        true => Store::open(&path),
+        false => {
+            let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
+            let generator = Generator { name, version, seed: 1, ..Generator::default() };
+            let info = WorldInfo::growing(Placement::default(), generator);
+            Store::create(&path, &info, Overwrite::No).and_then(|writer| writer.finish())
+        }
+    };
+    let store = store.unwrap_or_else(|error| panic!("{error}"));
+    let generate = Some(std::sync::Arc::new(air) as terravox_server::Generate);
+    let (name, protected) = ("killed".into(), Vec::new());
+    let world = ServedWorld { name, store, generate, protected, decide: None };
+    let options = ServerOptions {
+        port: 0,
+        certificate_folder: folder.to_owned(),
+        pieces_fall: false,
+        ..ServerOptions::default()
+    };
+    let server = Server::start(vec![world], options).unwrap_or_else(|error| panic!("{error}"));
+    println!("ws://{}", server.http_address());
+    loop {
+        thread::park();
+    }
+}
+
+/// Where the ball of a number is, by guest.
+fn place(guest: u64, number: u64) -> [f64; 3] {
+    let (x, y, z) = (number % 16, number / 256, number / 16 % 16);
+    [(8 * x + 200 * guest) as f64, 8.0 * y as f64, 8.0 * z as f64]
+}
+
+/// A guest that builds balls.
+struct Builder {
+    client: Client,
+    guest: u64,
+    /// The first ball, and how many were begun since.
+    first: u64,
+    begun: u64,
+    /// How many the server said are saved, of those that were begun.
+    saved: u64,
+    next: Instant,
+}
+
+impl Builder {
+    /// Builds on; false once the server is gone.
+    fn go_on(&mut self) -> bool {
+        if self.client.poll(air).is_err() {
+            return false;
+        }
+        let guest = self.client.guest();
+        for event in guest.events() {
+            match event {
+                GuestEvent::Welcome { .. } => guest.start(true),
+                GuestEvent::Saved { number } => self.saved = self.saved.max(number),
+                GuestEvent::Refused { reason, .. } => panic!("refused: {reason}"),
+                _ => {}
+            }
+        }
+        let at = place(self.guest, self.first + self.begun);
+        let interest = Interest { view_voxels: 60.0, near_voxels: 30.0, ..Interest::default() };
+        guest.watch(&[at], &interest);
+        if Instant::now() >= self.next && guest.edit(&EditOp::fill_ball(MATERIAL, at, 2.5)).is_ok()
+        {
+            self.begun += 1;
+            self.next += Duration::from_secs_f64(1.0 / BALLS_A_SECOND);
+        }
+        true
+    }
+}
+
+/// How many of the saved balls are not in the file.
+fn lost(folder: &BenchFolder, saved: &[(u64, u64)]) -> u64 {
+    let store = Store::open(folder.file(WORLD)).unwrap_or_else(|error| panic!("{error}"));
+    let (mut cells, mut lost) = (DenseBox::default(), 0);
+    for &(guest, number) in saved {
+        let voxel = VoxelPos::from(place(guest, number).map(|v| v as i32));
+        let is_there = store.block(voxel.chunk().into(), &mut cells);
+        let is_there = is_there.is_ok_and(|is_there| is_there);
+        lost += u64::from(!is_there || cells.cell(voxel).material != MATERIAL);
+    }
+    lost
+}
+
+/// Starts the server, lets guests build for a while, and kills it.
+fn kill_one(folder: &BenchFolder, kill: u64, saved: &mut Vec<(u64, u64)>, begun: &mut [u64]) {
+    let path = folder.file("");
+    let started = child::start(&["serve", &path.to_string_lossy()]);
+    let mut served = started.unwrap_or_else(|error| panic!("the server does not start: {error}"));
+    let mut line = String::new();
+    let stdout = served.stdout.take().unwrap_or_else(|| unreachable!("it is piped"));
+    let read = BufReader::new(stdout).read_line(&mut line);
+    let address = line.trim().parse::<WorldAddress>();
+    let (Ok(_), Ok(address)) = (read, address) else { panic!("the server says: {line}") };
+    let builder = |guest: u64| Builder {
+        client: Client::connect(&address, ClientOptions::default())
+            .unwrap_or_else(|error| panic!("{error}")),
+        guest,
+        first: begun[guest as usize],
+        begun: 0,
+        saved: 0,
+        next: Instant::now(),
+    };
+    let mut builders = Vec::from_iter((0..GUESTS).map(builder));
+    // Just before, during and after saves.
+    let (start, most) = (Instant::now(), Duration::from_millis(2100 + kill * 137 % 1900));
+    while builders.iter_mut().all(Builder::go_on) && start.elapsed() < most {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let _ = served.kill();
+    let _ = served.wait();
+    // What it said before.
+    for builder in &mut builders {
+        builder.go_on();
+    }
+    for builder in &builders {
+        // Numbers of edits begin at 1.
+        let numbers = builder.first..builder.first + builder.saved;
+        saved.extend(numbers.map(|number| (builder.guest, number)));
+        begun[builder.guest as usize] += builder.begun + 1;
+    }
+}
+
+/// Measures `killed_lost_edits`.
+pub fn run(report: &mut AreaReport) {
+    let Ok(folder) = BenchFolder::on_disk("killed") else {
+        return report.not_measured("killed_lost_edits", "no folder for files");
+    };
+    let kills = KILLS[usize::from(report.is_full)];
+    let (mut saved, mut begun, mut most) = (Vec::new(), [0; GUESTS as usize], 0);
+    for kill in 0..kills {
+        kill_one(&folder, kill, &mut saved, &mut begun);
+        most = most.max(lost(&folder, &saved));
+    }
+    assert!(!saved.is_empty(), "something is saved");
+    let all: u64 = begun.iter().sum::<u64>() - kills * GUESTS;
+    let note = format!(
+        "{kills} kills, {} of {all} edits were said to be saved; 50 kills with --full",
+        saved.len()
+    );
+    report.set("killed_lost_edits", most as f64, note);
+}

@@ -1,0 +1,79 @@
+//! Why a server ends links and refuses operations: the numbers in its reasons.
+
+use terravox::replicate::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
+
+/// Why a server ended a link or refused an operation, as
+/// [`LinkEndCode::Game`](terravox::replicate::LinkEndCode::Game) and
+/// [`RefusalCode::Game`](terravox::replicate::RefusalCode::Game) have it. Numbers below 256 are the
+/// server's; the rules of a game, [`ServedWorld::decide`](crate::ServedWorld::decide), take others.
+///
+/// ```
+/// use terravox::replicate::RefusalCode;
+/// use terravox_server::ServerReason;
+///
+/// let refused = RefusalCode::Game(17); // of a `GuestEvent::Refused`
+/// assert_eq!(ServerReason::of_refusal(refused), Some(ServerReason::Protected));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ServerReason {
+    /// 1: the server ends. It may start again.
+    ServerEnds = 1,
+    /// 2: this world has stopped by a fault.
+    WorldStopped = 2,
+    /// 3: nothing that was sent was taken in time. Connect again.
+    TooSlow = 3,
+    /// 4: a token is needed, or this one is not known.
+    UnknownToken = 4,
+    /// 5: no greeting came in time.
+    NoGreeting = 5,
+    /// 16: the token is for looking only.
+    LookOnly = 16,
+    /// 17: only administrators may change this part of the world.
+    Protected = 17,
+}
+
+const ALL: [ServerReason; 7] = [
+    ServerReason::ServerEnds,
+    ServerReason::WorldStopped,
+    ServerReason::TooSlow,
+    ServerReason::UnknownToken,
+    ServerReason::NoGreeting,
+    ServerReason::LookOnly,
+    ServerReason::Protected,
+];
+
+impl ServerReason {
+    fn of(number: u16) -> Option<ServerReason> {
+        ALL.into_iter().find(|&reason| reason as u16 == number)
+    }
+
+    /// Why the server refused an operation; `None` if it was not the server's own rules.
+    pub fn of_refusal(code: RefusalCode) -> Option<ServerReason> {
+        match code {
+            RefusalCode::Game(number) => ServerReason::of(number),
+            _ => None,
+        }
+    }
+
+    /// Why the server ended a link; `None` if the host did, by the protocol.
+    pub fn of_link_end(code: LinkEndCode) -> Option<ServerReason> {
+        match code {
+            LinkEndCode::Game(number) => ServerReason::of(number),
+            _ => None,
+        }
+    }
+
+    /// Whether the server may take the same client again later.
+    pub(crate) fn is_temporary(self) -> bool {
+        matches!(self, ServerReason::ServerEnds | ServerReason::TooSlow)
+    }
+
+    pub(crate) fn end(self, text: &str) -> LinkEnd {
+        LinkEnd::by_game(self as u16, text)
+    }
+
+    pub(crate) fn refusal(self, text: &str) -> Refusal {
+        Refusal::by_game(self as u16, text)
+    }
+}

@@ -1,0 +1,114 @@
+//! What a journal forgets beyond its budget: each author has a share, so that one who edits much does not
+//! make it lose what others did.
+//!
+//! Entries in the middle are never dropped whole. A rollback of an older entry would take what a dropped one
+//! wrote for its own, and overwrite it. So an entry that is forgotten keeps which cells it changed, which is
+//! little where the cells were noise.
+
+use super::journal::{Journal, JournalEntry, JournalKind};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What is freed at once, as a part of the budget: all entries are looked at each time.
+const FREED_PART: usize = 16;
+
+/// How often what is still too much is looked for: each time a part of it is freed.
+const MAX_PASSES: u32 = 4;
+
+/// Most bytes that each author may keep, so that all lose `needed` bytes together; 0 if they have no more.
+/// The sizes are sorted, the largest first.
+fn largest_share(sizes: &[usize], needed: usize) -> usize {
+    let mut sum = 0_usize;
+    for (count, &size) in (1..).zip(sizes) {
+        sum = sum.saturating_add(size);
+        let next = sizes.get(count).copied().unwrap_or(0);
+        // All of these go down to the same size, which is at least that of the next one.
+        let share = sum.saturating_sub(needed) / count;
+        if share >= next {
+            return share;
+        }
+    }
+    0
+}
+
+/// Whether what the cells of an entry were can be forgotten. What rollbacks wrote is needed to know which
+/// of them are in force.
+fn can_be_forgotten(entry: &JournalEntry) -> bool {
+    !matches!(entry.kind, JournalKind::Rollback(_)) && !entry.is_forgotten()
+}
+
+impl Journal {
+    /// Makes the journal smaller than its budget.
+    pub(super) fn trim(&mut self) {
+        let most = self.budget_bytes - self.budget_bytes / FREED_PART;
+        for _ in 0..MAX_PASSES {
+            if self.bytes > most && !self.forget(self.bytes - most) {
+                break;
+            }
+        }
+        while self.bytes > self.budget_bytes && self.drop_oldest() {}
+        let oldest = self.entries.front().map_or(u64::MAX, |entry| entry.number);
+        self.forgotten.retain(|&number| number >= oldest);
+    }
+
+    /// Forgets the oldest entries of the authors who have most, so many bytes of them: less is freed, since which
+    /// cells they changed is kept. Returns false if there are none.
+    fn forget(&mut self, needed: usize) -> bool {
+        let mut sizes = FxHashMap::<Arc<str>, usize>::default();
+        for entry in self.entries.iter().filter(|entry| can_be_forgotten(entry)) {
+            *sizes.entry(entry.author.clone()).or_default() += entry.bytes();
+        }
+        let mut sorted = Vec::from_iter(sizes.values().copied());
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let (share, before) = (largest_share(&sorted, needed), self.forgotten.len());
+        for entry in self.entries.iter_mut().filter(|entry| can_be_forgotten(entry)) {
+            if let Some(size) = sizes.get_mut(&entry.author).filter(|size| **size > share) {
+                let bytes = entry.bytes();
+                *size = size.saturating_sub(bytes);
+                entry.before.forget();
+                self.bytes -= bytes - entry.bytes();
+                self.forgotten.push(entry.number);
+            }
+        }
+        // Nothing older is left that they would tell of.
+        while self.entries.front().is_some_and(JournalEntry::is_forgotten) {
+            self.drop_oldest();
+        }
+        self.forgotten.len() > before
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let oldest = self.entries.pop_front();
+        self.bytes -= oldest.as_ref().map_or(0, JournalEntry::bytes);
+        oldest.is_some()
+    }
+
+    /// Takes the numbers of the entries that were [forgotten](JournalEntry::is_forgotten) since the last
+    /// call, in no order: what was stored of them can be replaced.
+    pub fn take_forgotten(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.forgotten)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn all_above_the_share_lose_enough_together_and_no_more_than_that(
+            mut sizes in prop::collection::vec(0..1000usize, 0..8), needed in 0..5000usize,
+        ) {
+            sizes.sort_unstable_by(|a, b| b.cmp(a));
+            let lost = |share: usize| {
+                sizes.iter().map(|size| size.saturating_sub(share)).sum::<usize>()
+            };
+            let share = largest_share(&sizes, needed);
+            prop_assert!(lost(share) >= needed.min(lost(0)), "{}", share);
+            if needed > 0 {
+                prop_assert!(share == 0 || lost(share + 1) < needed, "{}", share);
+            }
+        }
+    }
+}

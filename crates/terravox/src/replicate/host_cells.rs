@@ -1,0 +1,248 @@
+//! Which cells a host sends: first the changes of blocks that a guest holds, then blocks that it does not
+//! hold yet, coarse ones first, with those beside them that lie below the same one.
+
+use super::body_budget::BULK_BACKLOG;
+use super::delta::part_of;
+use super::encoded::{EncodedBlock, is_air_in};
+use super::family::{Family, FamilyChild, MAX_TOLD};
+use super::host::Host;
+use super::hosted::HostedGuest;
+use super::pipe::BULK;
+use super::subscription::NextBlock;
+use super::truth::HostWorld;
+use crate::codec::BitRle;
+use crate::voxel::{MipBlock, Region};
+
+/// Most blocks of one guest that are read in a tick.
+const MAX_READS: u32 = 32;
+
+/// As how many blocks one counts that is refined, which takes about a millisecond.
+const READS_PER_REFINEMENT: u32 = 4;
+
+/// A message with more bytes of cells gets no further block.
+const FULL_FAMILY: usize = 8 << 10;
+
+/// No block is added that would make more bytes of cells than this.
+const MOST_FAMILY: usize = 32 << 10;
+
+/// One message of blocks, while it is put together.
+struct Gathering {
+    family: Family,
+    /// Whether `Host::coarser` has the cells of the block over them; `None` if it was not read.
+    has_coarser: Option<bool>,
+    /// How many blocks below those that are ground may be told.
+    room: usize,
+    bytes: usize,
+}
+
+impl Host {
+    /// Queues cells for a guest, as far as its link keeps up.
+    pub(super) fn send_cells(&mut self, guest: u64, world: &HostWorld<'_>, reads: &mut u32) {
+        let Some(mut entry) = self.guests.remove(&guest) else { return };
+        let kinds = world.grid.materials().kinds();
+        let mut own_reads = (*reads).min(MAX_READS);
+        *reads -= own_reads;
+        while entry.pipe.unsent(BULK) < BULK_BACKLOG && own_reads > 0 {
+            entry.send_done(kinds);
+            let Some(next) = entry.blocks.next() else { break };
+            let is_sent = match next {
+                NextBlock::Part(block, region) => {
+                    own_reads = own_reads.saturating_sub(reads_of(&entry));
+                    self.send_part(&mut entry, world, block, region)
+                }
+                NextBlock::Whole(block, None) => {
+                    self.send_family(&mut entry, world, block, &mut own_reads)
+                }
+                NextBlock::Whole(block, Some(known)) => {
+                    self.send_known(&mut entry, world, (block, known), &mut own_reads)
+                }
+            };
+            if !is_sent {
+                // Those after it may lie beneath it.
+                entry.blocks.put_back(next);
+                break;
+            }
+        }
+        *reads += own_reads;
+        entry.send_done(kinds);
+        entry.flush_unchanged(kinds);
+        self.guests.insert(guest, entry);
+    }
+
+    /// Queues cells that changed; false if they are not available now.
+    fn send_part(
+        &mut self,
+        entry: &mut HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        region: Region,
+    ) -> bool {
+        let is_read = self.truth.read(world, block, &mut self.cells);
+        if is_read {
+            let (mut code, kinds) = (Vec::new(), world.grid.materials().kinds());
+            BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
+            entry.queue_cells(block, region, code, kinds);
+        }
+        is_read
+    }
+
+    /// Queues what a guest needs of a block of which it has cells, given their digest; false if its cells
+    /// are not available now.
+    fn send_known(
+        &mut self,
+        entry: &mut HostedGuest,
+        world: &HostWorld<'_>,
+        (block, known): (MipBlock, u64),
+        reads: &mut u32,
+    ) -> bool {
+        let mut gathering = Gathering::over(block);
+        let Some(encoded) = self.encoded(entry, world, block, &mut gathering, reads) else {
+            return false;
+        };
+        let kinds = world.grid.materials().kinds();
+        match encoded.digest == known {
+            true => entry.note_unchanged(block, kinds),
+            false => {
+                let family = Family::of_one(block, encoded.child.clone());
+                entry.queue_family(family, kinds);
+            }
+        }
+        true
+    }
+
+    /// Queues a block that a guest does not have, and others below the same one; false if its cells are
+    /// not available now.
+    fn send_family(
+        &mut self,
+        entry: &mut HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        reads: &mut u32,
+    ) -> bool {
+        let mut gathering = Gathering::over(block);
+        if !self.gather(entry, world, block, &mut gathering, reads) {
+            return false;
+        }
+        for other in block.parent().children() {
+            if *reads == 0 || gathering.bytes >= FULL_FAMILY {
+                break;
+            }
+            if other != block && entry.blocks.is_untold(other) {
+                // One that is not available is tried again when it is its turn.
+                self.gather(entry, world, other, &mut gathering, reads);
+            }
+        }
+        entry.queue_family(gathering.family, world.grid.materials().kinds());
+        true
+    }
+
+    /// Adds a block to a message; false if its cells are not available now, or too many for it.
+    fn gather(
+        &mut self,
+        entry: &HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        gathering: &mut Gathering,
+        reads: &mut u32,
+    ) -> bool {
+        let child = if self.is_ground(entry, world, block, gathering, reads) {
+            // So is all below it.
+            entry.blocks.ground_over(block, &mut gathering.room)
+        } else {
+            let Some(encoded) = self.encoded(entry, world, block, gathering, reads) else {
+                return false;
+            };
+            match &encoded.child {
+                // Coarse air lies over nothing but air where coarse cells are computed from finer ones.
+                FamilyChild::Ground if !entry.makes_ground && world.is_known() => {
+                    entry.blocks.ground_over(block, &mut gathering.room)
+                }
+                child => child.clone(),
+            }
+        };
+        // A message of several blocks is far below the limit, one of a single block always fits.
+        let is_first = gathering.bytes == 0;
+        gathering.bytes += child.code_bytes();
+        if !is_first && gathering.bytes > MOST_FAMILY {
+            return false;
+        }
+        gathering.family.put(block, child);
+        true
+    }
+
+    /// Whether a guest makes a block and all below it itself, as far as that is known without reading it.
+    fn is_ground(
+        &mut self,
+        entry: &HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        gathering: &mut Gathering,
+        reads: &mut u32,
+    ) -> bool {
+        if entry.makes_ground {
+            return !self.truth.is_edited(block);
+        }
+        let is_air = world.is_known()
+            && self.encoded.get((block, false)).is_none()
+            && self.has_coarser(world, block, gathering, reads)
+            && is_air_in(&self.coarser, block.cells().coarser(1));
+        if is_air {
+            self.encoded.insert((block, false), EncodedBlock::air(world, block));
+        }
+        is_air
+    }
+
+    /// Reads the cells over the blocks of a message, once. There are none over the coarsest blocks.
+    fn has_coarser(
+        &mut self,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        gathering: &mut Gathering,
+        reads: &mut u32,
+    ) -> bool {
+        *gathering.has_coarser.get_or_insert_with(|| {
+            let is_below = block.mip < self.options.max_mip;
+            *reads = reads.saturating_sub(u32::from(is_below));
+            is_below && self.truth.read(world, block.parent(), &mut self.coarser)
+        })
+    }
+
+    /// What guests like this one are sent of a block; `None` if its cells are not available now.
+    fn encoded(
+        &mut self,
+        entry: &HostedGuest,
+        world: &HostWorld<'_>,
+        block: MipBlock,
+        gathering: &mut Gathering,
+        reads: &mut u32,
+    ) -> Option<&EncodedBlock> {
+        let key = (block, entry.makes_ground);
+        if self.encoded.get(key).is_none() {
+            if !self.truth.read(world, block, &mut self.cells) {
+                return None;
+            }
+            *reads = reads.saturating_sub(reads_of(entry));
+            // Guests that make the ground are sent little besides what was edited.
+            let has_coarser =
+                !entry.makes_ground && self.has_coarser(world, block, gathering, reads);
+            let coarser = has_coarser.then_some(&self.coarser);
+            let (cells, under) = (&mut self.cells, &mut self.under);
+            let encoded = EncodedBlock::new(world, key, cells, coarser, under);
+            self.encoded.insert(key, encoded);
+        }
+        self.encoded.get(key)
+    }
+}
+
+/// As how many reads a block counts that is encoded for a guest.
+fn reads_of(entry: &HostedGuest) -> u32 {
+    if entry.makes_ground { 1 } else { READS_PER_REFINEMENT }
+}
+
+impl Gathering {
+    /// A message about the blocks beside one.
+    fn over(block: MipBlock) -> Gathering {
+        let family = Family::new(block.parent());
+        Gathering { family, has_coarser: None, room: MAX_TOLD - 8, bytes: 0 }
+    }
+}
