@@ -4,8 +4,9 @@ use crate::database::{CELLS, block_of, cell_key, lost_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::{BlockKey, KeyBytes, ranges};
 use crate::listing::{Listing, page_of};
+use crate::reader::StoreReader;
 use crate::store::{ReadView, Store, StoredListing};
-use crate::tree::{ReadTree, TreeReader};
+use crate::tree::ReadTree;
 use crate::value::{ValueCoder, ValueError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
@@ -154,7 +155,7 @@ impl Store {
     }
 
     /// Checks that every chunk under `region`, in cells of `mip`, is stored.
-    fn check_listed(&self, tree: &TreeReader, region: Region, mip: u8) -> Result<(), StoreError> {
+    fn check_listed(&self, tree: &StoreReader, region: Region, mip: u8) -> Result<(), StoreError> {
         if region.is_empty() {
             return Ok(());
         }
@@ -236,6 +237,9 @@ impl Store {
         if let Some(error) = error {
             return Err(error);
         }
+        if let Some(error) = view.tree.failure() {
+            return Err(self.read_error(error));
+        }
         add_missing(&listed, &seen, &mut bad);
         progress(all, all);
         Ok(LoadedWorld { grid, bad })
@@ -252,7 +256,7 @@ impl Store {
     /// listing is damaged. Adds damaged parts to `bad`.
     pub(crate) fn listed_chunks(
         &self,
-        tree: &TreeReader,
+        tree: &StoreReader,
         bad: &mut Vec<BadPart>,
     ) -> BTreeMap<PagePos, Listing> {
         let (stored, lost) = self.listings_as_stored(tree);
@@ -287,7 +291,7 @@ impl Store {
 /// Calls `visit` with every stored chunk in key order, and reports what it returns and what cannot
 /// be read. Returns all chunks that are there, whole or not.
 pub(crate) fn walk_chunks(
-    tree: &TreeReader,
+    tree: &StoreReader,
     bad: &mut Vec<BadPart>,
     mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,
 ) -> BTreeMap<PagePos, Listing> {
@@ -302,7 +306,7 @@ pub(crate) fn walk_chunks(
 
 /// The same for the blocks of a mip.
 pub(crate) fn walk_blocks(
-    tree: &TreeReader,
+    tree: &StoreReader,
     mip: u8,
     bad: &mut Vec<BadPart>,
     mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,

@@ -1,7 +1,7 @@
 //! Repairing a damaged world: a new file of everything that is whole, beside the damaged one.
 
 use crate::copy::copy_whole;
-use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error};
+use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key};
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{MAX_BACKUPS, backup_of};
@@ -176,8 +176,7 @@ impl Store {
             _ => false,
         };
         // What cannot be read is among the losses already.
-        let copied = copy_whole(&self.begin_read().tree, repaired.db().tree(), is_wanted, |_| {});
-        copied.map_err(|error| store_error(error, self.path(), "write the repaired world"))
+        copy_whole(&self.begin_read().tree, repaired.db(), self.path(), is_wanted, |_| {})
     }
 
     /// Lists all stored chunks and returns them.

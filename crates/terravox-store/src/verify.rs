@@ -7,8 +7,9 @@ use crate::listing::{Listing, page_of};
 use crate::makeup::{KnownCells, Makeup, StoredCells};
 use crate::pyramid::{BlockPatch, CHUNK_MIP, empty_grid, rebuild, source_mip};
 use crate::read::{add_missing, walk_blocks, walk_chunks};
+use crate::reader::StoreReader;
 use crate::store::{ReadView, Store, read_info_at};
-use crate::tree::{KeySpan, ReadTree, TreeDamage, TreeReader};
+use crate::tree::{KeySpan, ReadTree, TreeDamage};
 use crate::value::{ValueCoder, ValueError, uniform_material};
 use crate::work::PassBudget;
 use std::collections::BTreeMap;
@@ -131,9 +132,9 @@ pub(crate) struct StoredBlocks {
 }
 
 impl StoredBlocks {
-    pub fn of(tree: &TreeReader, mip: u8) -> StoredBlocks {
+    pub fn of(tree: &StoreReader, mip: u8) -> StoredBlocks {
         let mut stored = StoredBlocks { keys: Vec::new(), lost: Vec::new() };
-        for entry in tree.scan(&[CELLS, mip], Some(&[CELLS, mip + 1])) {
+        for entry in tree.scan_keys(&[CELLS, mip], Some(&[CELLS, mip + 1])) {
             match entry {
                 Ok(entry) => stored.keys.extend(block_of(&entry.key).map(BlockKey::bytes)),
                 Err(lost) => stored.lost.push(lost.span),

@@ -1,0 +1,103 @@
+//! The records of a world at one moment: a transaction that reads.
+
+use crate::connection::{Connection, Pool};
+use crate::failure::Failure;
+use crate::postgres::Shared;
+use std::io;
+use std::sync::Arc;
+use terravox_store::{Record, RecordTotals, RecordsView};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+const GET: &str = "select key, hash, value from terravox_records where world = $1 and key = $2";
+
+const GET_MANY: &str =
+    "select key, hash, value from terravox_records where world = $1 and key = any($2::bytea[])";
+
+const SCAN: &str = "
+    select key, hash, value from terravox_records
+    where world = $1 and key >= $2 and key < $3 order by key limit $4";
+
+const SCAN_KEYS: &str = "
+    select key, hash, ''::bytea from terravox_records
+    where world = $1 and key >= $2 and key < $3 order by key limit $4";
+
+const TOTALS: &str = "
+    select count(*), coalesce(sum(length(key) + length(value)), 0)::bigint
+    from terravox_records where world = $1";
+
+/// After all keys.
+const END: &[u8] = &[255, 255];
+
+/// A parameter that a query on the other thread owns.
+pub(crate) type Parameter = Box<dyn ToSql + Sync + Send>;
+
+/// A transaction that reads. Its connection goes back to the pool.
+pub(crate) struct View {
+    shared: Arc<Shared>,
+    connection: Arc<Connection>,
+}
+
+impl View {
+    pub fn begin(shared: Arc<Shared>) -> io::Result<View> {
+        let pool = shared.pool.clone();
+        let begun = shared.background.wait(async move { pool.begin_view().await })?;
+        Ok(View { connection: begun.map_err(Failure::into_io)?, shared })
+    }
+
+    /// Runs a query; the first parameter is the world.
+    pub fn query(&self, sql: &'static str, parameters: Vec<Parameter>) -> io::Result<Vec<Row>> {
+        let (connection, world) = (self.connection.clone(), self.shared.world);
+        let answer = self.shared.background.wait(async move {
+            let mut all: Vec<&(dyn ToSql + Sync)> = vec![&world];
+            all.extend(parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync)));
+            connection.query(sql, &all).await
+        })?;
+        answer.map_err(Failure::into_io)
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let (pool, connection) = (self.shared.pool.clone(), self.connection.clone());
+        self.shared.background.spawn(async move { Pool::end_view(&pool, connection).await });
+    }
+}
+
+fn record(row: &Row) -> Record {
+    Record { key: row.get(0), hash: row.get::<_, i64>(1) as u64, value: row.get(2) }
+}
+
+impl RecordsView for View {
+    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<Record>> {
+        let rows = match keys {
+            [] => return Ok(Vec::new()),
+            [key] => self.query(GET, vec![Box::new(key.to_vec())])?,
+            keys => {
+                let keys: Vec<Vec<u8>> = keys.iter().map(|key| key.to_vec()).collect();
+                self.query(GET_MANY, vec![Box::new(keys)])?
+            }
+        };
+        Ok(rows.iter().map(record).collect())
+    }
+
+    fn scan(
+        &self,
+        low: &[u8],
+        high: Option<&[u8]>,
+        limit: usize,
+        with_values: bool,
+    ) -> io::Result<Vec<Record>> {
+        let (low, high) = (low.to_vec(), high.unwrap_or(END).to_vec());
+        let sql = if with_values { SCAN } else { SCAN_KEYS };
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = self.query(sql, vec![Box::new(low), Box::new(high), Box::new(limit)])?;
+        Ok(rows.iter().map(record).collect())
+    }
+
+    fn totals(&self) -> io::Result<RecordTotals> {
+        let rows = self.query(TOTALS, Vec::new())?;
+        let count = |column| rows.first().map_or(0, |row| row.get::<_, i64>(column) as u64);
+        Ok(RecordTotals { records: count(0), payload_bytes: count(1) })
+    }
+}

@@ -1,0 +1,11 @@
+//! Worlds in a real PostgreSQL.
+
+#![cfg(unix)]
+
+#[path = "../../../terravox-store/tests/it/suite/mod.rs"]
+mod all_stores;
+mod errors;
+mod fencing;
+mod kills;
+mod server;
+mod suite;
