@@ -18,19 +18,19 @@ const ROOT_CERTIFICATE: &str = "sslrootcert";
 
 /// The address of a world in a database.
 #[derive(Clone, Debug)]
-pub struct Address {
-    pub(crate) config: Config,
+pub(crate) struct Address {
+    pub config: Config,
     /// The name of the world.
-    pub(crate) world: String,
+    pub world: String,
     /// Without the password; the path in errors.
-    pub(crate) shown: PathBuf,
-    pub(crate) uses_tls: bool,
+    pub shown: PathBuf,
+    pub uses_tls: bool,
     /// A file of certificates to trust instead of those of the system.
-    pub(crate) root_certificates: Option<PathBuf>,
+    pub root_certificates: Option<PathBuf>,
 }
 
 impl Address {
-    /// Whether a text is meant as an address of a world in a database, and not as the name of a file.
+    /// Whether a text is meant as an address.
     pub fn is_one(text: &str) -> bool {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
@@ -54,7 +54,8 @@ impl Address {
         }
         let (database, root_certificates) = without_root(database);
         let config = Config::from_str(&database).map_err(|error| {
-            let why = std::error::Error::source(&error).map_or(error.to_string(), |e| e.to_string());
+            let why =
+                std::error::Error::source(&error).map_or(error.to_string(), |e| e.to_string());
             wrong(format!("the address is invalid: {why}"))
         })?;
         if config.get_hosts().is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use terravox_store::{Record, RecordChanges, Zone};
+use terravox_store::{RecordChanges, WorldRecord, Zone};
 
 /// Changed records and the zones that they are in.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Batch {
             log.extend_from_slice(&key);
             match value {
                 Some(value) => {
-                    batch.put_hashes.push(Record::hash_of(&key, &value) as i64);
+                    batch.put_hashes.push(WorldRecord::hash_of(&key, &value) as i64);
                     batch.put_keys.push(key);
                     batch.put_values.push(value);
                 }

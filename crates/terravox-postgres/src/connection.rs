@@ -1,7 +1,7 @@
 //! Connections, with the statements that were prepared on each.
 
 use crate::address::Address;
-use crate::failure::{Failure, open_error, refused};
+use crate::failure::{RequestFailure, open_error, refused};
 use crate::retry::pause;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -54,17 +54,17 @@ impl Connector {
         Ok(Connector { config, tls, answer_time, retry_time })
     }
 
-    pub async fn connect(&self) -> Result<Connection, Failure> {
+    pub async fn connect(&self) -> Result<Connection, RequestFailure> {
         let client = match &self.tls {
             None => {
                 let connecting = timeout(self.answer_time, self.config.connect(NoTls)).await;
-                let (client, connection) = connecting.map_err(|_| Failure::silence())??;
+                let (client, connection) = connecting.map_err(|_| RequestFailure::silence())??;
                 tokio::spawn(async move { drop(connection.await) });
                 client
             }
             Some(tls) => {
                 let connecting = timeout(self.answer_time, self.config.connect(tls.clone())).await;
-                let (client, connection) = connecting.map_err(|_| Failure::silence())??;
+                let (client, connection) = connecting.map_err(|_| RequestFailure::silence())??;
                 tokio::spawn(async move { drop(connection.await) });
                 client
             }
@@ -102,9 +102,10 @@ fn tls_config(address: &Address) -> Result<ClientConfig, StoreError> {
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| {
-        open_error(&address.shown, Failure::lasting(io::ErrorKind::Other, error.to_string()))
+        open_error(&address.shown, RequestFailure::lasting(io::ErrorKind::Other, error.to_string()))
     })?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
@@ -131,18 +132,18 @@ impl Connection {
     async fn answer<T>(
         &self,
         request: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, RequestFailure> {
         match timeout(self.answer_time, request).await {
             Ok(answer) => Ok(answer?),
             Err(_) => {
                 self.is_silent.store(true, Ordering::Relaxed);
-                Err(Failure::silence())
+                Err(RequestFailure::silence())
             }
         }
     }
 
     /// A prepared statement. Prepared again only on a new connection.
-    pub async fn statement(&self, sql: &'static str) -> Result<Statement, Failure> {
+    pub async fn statement(&self, sql: &'static str) -> Result<Statement, RequestFailure> {
         let known = self.statements().get(sql).cloned();
         if let Some(statement) = known {
             return Ok(statement);
@@ -156,7 +157,7 @@ impl Connection {
         &self,
         sql: &'static str,
         parameters: Parameters<'_>,
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, RequestFailure> {
         let statement = self.statement(sql).await?;
         self.answer(self.client.query(&statement, parameters)).await
     }
@@ -165,19 +166,19 @@ impl Connection {
         &self,
         sql: &'static str,
         parameters: Parameters<'_>,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64, RequestFailure> {
         let statement = self.statement(sql).await?;
         self.answer(self.client.execute(&statement, parameters)).await
     }
 
     /// Runs statements without parameters.
-    pub async fn run(&self, sql: &str) -> Result<(), Failure> {
+    pub async fn run(&self, sql: &str) -> Result<(), RequestFailure> {
         self.answer(self.client.batch_execute(sql)).await
     }
 }
 
 /// Connections for reading.
-pub(crate) struct Pool {
+pub(crate) struct ViewPool {
     pub connector: Arc<Connector>,
     idle: Mutex<Vec<Arc<Connection>>>,
 }
@@ -186,9 +187,9 @@ pub(crate) struct Pool {
 const BEGIN_VIEW: &str = "begin isolation level repeatable read, read only; \
                           select version from terravox_schema";
 
-impl Pool {
-    pub fn new(connector: Arc<Connector>) -> Pool {
-        Pool { connector, idle: Mutex::default() }
+impl ViewPool {
+    pub fn new(connector: Arc<Connector>) -> ViewPool {
+        ViewPool { connector, idle: Mutex::default() }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Arc<Connection>>> {
@@ -196,7 +197,7 @@ impl Pool {
     }
 
     /// A connection in a transaction that sees this moment.
-    pub async fn begin_view(&self) -> Result<Arc<Connection>, Failure> {
+    pub async fn begin_view(&self) -> Result<Arc<Connection>, RequestFailure> {
         let end = self.connector.retry_end();
         for attempt in 0.. {
             let idle = self.idle().pop();
@@ -215,7 +216,10 @@ impl Pool {
         unreachable!("the time ends")
     }
 
-    async fn begin_on(&self, idle: Option<Arc<Connection>>) -> Result<Arc<Connection>, Failure> {
+    async fn begin_on(
+        &self,
+        idle: Option<Arc<Connection>>,
+    ) -> Result<Arc<Connection>, RequestFailure> {
         let connection = match idle {
             Some(connection) => connection,
             None => Arc::new(self.connector.connect().await?),

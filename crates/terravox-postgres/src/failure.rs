@@ -8,7 +8,7 @@ use tokio_postgres::error::{DbError, SqlState};
 
 /// Why a request failed.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct RequestFailure {
     pub kind: io::ErrorKind,
     /// One line.
     pub what: String,
@@ -21,29 +21,29 @@ pub(crate) struct Failure {
     pub is_no_table: bool,
 }
 
-impl Failure {
+impl RequestFailure {
     pub fn into_io(self) -> io::Error {
         io::Error::new(self.kind, self.what)
     }
 
     /// No answer in time.
-    pub fn silence() -> Failure {
-        Failure::lost(io::ErrorKind::TimedOut, "the server does not answer".to_owned())
+    pub fn silence() -> RequestFailure {
+        RequestFailure::lost(io::ErrorKind::TimedOut, "the server does not answer".to_owned())
     }
 
     /// The connection is lost.
-    pub fn lost(kind: io::ErrorKind, what: String) -> Failure {
-        Failure { kind, what, is_passing: true, is_answer: false, is_no_table: false }
+    pub fn lost(kind: io::ErrorKind, what: String) -> RequestFailure {
+        RequestFailure { kind, what, is_passing: true, is_answer: false, is_no_table: false }
     }
 
     /// What no second try changes.
-    pub fn lasting(kind: io::ErrorKind, what: String) -> Failure {
-        Failure { kind, what, is_passing: false, is_answer: true, is_no_table: false }
+    pub fn lasting(kind: io::ErrorKind, what: String) -> RequestFailure {
+        RequestFailure { kind, what, is_passing: false, is_answer: true, is_no_table: false }
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
+impl From<Error> for RequestFailure {
+    fn from(error: Error) -> RequestFailure {
         if let Some(answer) = error.as_db_error() {
             return of_answer(answer);
         }
@@ -51,20 +51,24 @@ impl From<Error> for Failure {
         let io_kind = source.and_then(|e| e.downcast_ref::<io::Error>()).map(io::Error::kind);
         let what = source.map_or(error.to_string(), |source| format!("{error}: {source}"));
         match io_kind {
-            Some(kind) => Failure::lost(kind, what),
-            None if error.is_closed() => {
-                Failure::lost(io::ErrorKind::ConnectionAborted, "the connection is lost".to_owned())
-            }
+            Some(kind) => RequestFailure::lost(kind, what),
+            None if error.is_closed() => RequestFailure::lost(
+                io::ErrorKind::ConnectionAborted,
+                "the connection is lost".to_owned(),
+            ),
             // Such as a handshake of TLS that fails, or a server that speaks another protocol.
-            None => Failure { is_answer: false, ..Failure::lasting(io::ErrorKind::Other, what) },
+            None => RequestFailure {
+                is_answer: false,
+                ..RequestFailure::lasting(io::ErrorKind::Other, what)
+            },
         }
     }
 }
 
-fn of_answer(answer: &DbError) -> Failure {
+fn of_answer(answer: &DbError) -> RequestFailure {
     let code = answer.code();
     let message = answer.message();
-    let lasting = |kind, what: String| Failure::lasting(kind, what);
+    let lasting = |kind, what: String| RequestFailure::lasting(kind, what);
     if [&SqlState::INVALID_PASSWORD, &SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(&code)
     {
         let what = format!("{message}; check user and password in the address");
@@ -77,11 +81,14 @@ fn of_answer(answer: &DbError) -> Failure {
         return lasting(io::ErrorKind::NotFound, format!("{message}; create it with createdb"));
     }
     if *code == SqlState::DISK_FULL {
-        return lasting(io::ErrorKind::StorageFull, format!("the server's disk is full: {message}"));
+        return lasting(
+            io::ErrorKind::StorageFull,
+            format!("the server's disk is full: {message}"),
+        );
     }
     if *code == SqlState::UNDEFINED_TABLE {
         let failure = lasting(io::ErrorKind::NotFound, message.to_owned());
-        return Failure { is_no_table: true, ..failure };
+        return RequestFailure { is_no_table: true, ..failure };
     }
     let passing = [
         &SqlState::T_R_SERIALIZATION_FAILURE,
@@ -99,10 +106,10 @@ fn of_answer(answer: &DbError) -> Failure {
     ];
     let what = message.to_owned();
     if ends.contains(&code) || code.code().starts_with("08") {
-        return Failure::lost(io::ErrorKind::ConnectionAborted, what);
+        return RequestFailure::lost(io::ErrorKind::ConnectionAborted, what);
     }
     let is_passing = passing.contains(&code);
-    Failure { is_passing, ..lasting(io::ErrorKind::Other, what) }
+    RequestFailure { is_passing, ..lasting(io::ErrorKind::Other, what) }
 }
 
 /// The error that a world at `path` is refused.
@@ -111,6 +118,6 @@ pub(crate) fn refused(path: &Path, what: String) -> StoreError {
 }
 
 /// The error that a world cannot be opened.
-pub(crate) fn open_error(path: &Path, failure: Failure) -> StoreError {
+pub(crate) fn open_error(path: &Path, failure: RequestFailure) -> StoreError {
     StoreError::Io { path: path.to_owned(), doing: "open", source: failure.into_io() }
 }

@@ -5,7 +5,7 @@
 //! be taken; it is the server's time, so that no other clock matters.
 
 use crate::connection::Connection;
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -21,12 +21,15 @@ pub(crate) struct HeldZone {
 #[derive(Debug)]
 pub(crate) enum LeaseFailure {
     /// Another writer has it, and is alive.
-    Held { zone: i64, owner: String },
-    Failed(Failure),
+    Held {
+        zone: i64,
+        owner: String,
+    },
+    Failed(RequestFailure),
 }
 
-impl From<Failure> for LeaseFailure {
-    fn from(failure: Failure) -> LeaseFailure {
+impl From<RequestFailure> for LeaseFailure {
+    fn from(failure: RequestFailure) -> LeaseFailure {
         LeaseFailure::Failed(failure)
     }
 }
@@ -63,7 +66,7 @@ pub(crate) async fn look(
     connection: &Connection,
     world: i64,
     zones: &[i64],
-) -> Result<Vec<ZoneRow>, Failure> {
+) -> Result<Vec<ZoneRow>, RequestFailure> {
     let rows = connection.query(LOOK, &[&world, &zones]).await?;
     let zone_row = |row: &tokio_postgres::Row| ZoneRow {
         zone: row.get(0),
@@ -133,6 +136,6 @@ pub(crate) async fn renew(
     world: i64,
     owner: &str,
     lease_seconds: f64,
-) -> Result<(), Failure> {
+) -> Result<(), RequestFailure> {
     connection.execute(RENEW, &[&world, &owner, &lease_seconds]).await.map(drop)
 }

@@ -34,5 +34,4 @@ mod schema;
 mod view;
 mod writer;
 
-pub use address::Address;
 pub use postgres::{LogEntry, Postgres, PostgresOptions};

@@ -3,8 +3,8 @@
 use crate::address::Address;
 use crate::background::Background;
 use crate::batch::logged_keys;
-use crate::connection::{Connector, Pool};
-use crate::failure::{Failure, open_error};
+use crate::connection::{Connector, ViewPool};
+use crate::failure::{RequestFailure, open_error};
 use crate::lease::LeaseFailure;
 use crate::schema;
 use crate::view::View;
@@ -66,15 +66,15 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// The records of a world in PostgreSQL.
 pub struct Postgres {
-    shared: Arc<Shared>,
+    shared: Arc<WorldAccess>,
     writer: Option<Arc<Writer>>,
     address: Address,
 }
 
 /// What views share with their records.
-pub(crate) struct Shared {
+pub(crate) struct WorldAccess {
     pub world: i64,
-    pub pool: Arc<Pool>,
+    pub pool: Arc<ViewPool>,
     pub background: Background,
 }
 
@@ -153,11 +153,8 @@ impl Postgres {
         purpose: Purpose,
     ) -> Result<Postgres, StoreError> {
         let address = Address::parse(address)?;
-        let io_error = |source| StoreError::Io {
-            path: address.shown.clone(),
-            doing: "open",
-            source,
-        };
+        let io_error =
+            |source| StoreError::Io { path: address.shown.clone(), doing: "open", source };
         let connector =
             Arc::new(Connector::new(&address, options.answer_time, options.retry_time)?);
         let background = Background::start().map_err(io_error)?;
@@ -166,8 +163,8 @@ impl Postgres {
             let found = background.wait(async move { find(&connector, &address, purpose).await });
             found.map_err(io_error)??
         };
-        let pool = Arc::new(Pool::new(connector.clone()));
-        let shared = Arc::new(Shared { world, pool, background });
+        let pool = Arc::new(ViewPool::new(connector.clone()));
+        let shared = Arc::new(WorldAccess { world, pool, background });
         let mut records = Postgres { shared, writer: None, address };
         if purpose != Purpose::Read {
             records.take_world(connector, options)?;
@@ -184,17 +181,13 @@ impl Postgres {
         let path = &self.address.shown;
         let owner = owner_name();
         let (lease, takes_over) = (options.lease, options.takes_over);
-        let writer =
-            Arc::new(Writer::new(connector, self.shared.world, owner, lease, takes_over));
+        let writer = Arc::new(Writer::new(connector, self.shared.world, owner, lease, takes_over));
         let taken = {
             let writer = writer.clone();
             self.shared.background.wait(async move { writer.open().await })
         };
-        let taken = taken.map_err(|source| StoreError::Io {
-            path: path.clone(),
-            doing: "open",
-            source,
-        })?;
+        let taken =
+            taken.map_err(|source| StoreError::Io { path: path.clone(), doing: "open", source })?;
         taken.map_err(|failure| match failure {
             LeaseFailure::Held { owner, .. } => {
                 let held = format!("{} (written by {owner})", path.display());
@@ -221,8 +214,8 @@ impl Postgres {
     pub fn log_after(&self, zone: Zone, seq: u64) -> io::Result<Vec<LogEntry>> {
         let view = View::begin(self.shared.clone())?;
         let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-        let rows =
-            view.query(LOG_AFTER, vec![Box::new(zone.0), Box::new(seq), Box::new(MAX_LOG_ENTRIES)])?;
+        let rows = view
+            .query(LOG_AFTER, vec![Box::new(zone.0), Box::new(seq), Box::new(MAX_LOG_ENTRIES)])?;
         let entry = |row: &tokio_postgres::Row| {
             let keys = logged_keys(row.get(2))?;
             let [seq, epoch] = [0, 1].map(|column| row.get::<_, i64>(column) as u64);
@@ -246,7 +239,7 @@ async fn find(
     address: &Address,
     purpose: Purpose,
 ) -> Result<i64, StoreError> {
-    let failed = |failure: Failure| open_error(&address.shown, failure);
+    let failed = |failure: RequestFailure| open_error(&address.shown, failure);
     let connection = connector.connect().await.map_err(failed)?;
     schema::check(&connection, purpose == Purpose::Create, &address.shown).await?;
     if purpose == Purpose::Create {
@@ -280,8 +273,9 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             // If it fails, the leases end by themselves.
-            let close = tokio::time::timeout(CLOSE_TIME, async move { writer.close().await });
-            let _ = self.shared.background.wait(async move { drop(close.await) });
+            let _ = self.shared.background.wait(async move {
+                drop(tokio::time::timeout(CLOSE_TIME, writer.close()).await);
+            });
         }
     }
 }

@@ -22,7 +22,11 @@ mod tests {
         for attempt in 0..40 {
             let mean = LONGEST_PAUSE_MS.min(FIRST_PAUSE_MS << attempt.min(16));
             let pauses: Vec<u128> = (0..20).map(|_| pause(attempt).as_millis()).collect();
-            assert!(pauses.iter().all(|ms| (u128::from(mean) / 2..u128::from(mean) * 3 / 2).contains(ms)));
+            assert!(
+                pauses
+                    .iter()
+                    .all(|ms| (u128::from(mean) / 2..u128::from(mean) * 3 / 2).contains(ms))
+            );
             assert!(pauses.iter().any(|&ms| ms != pauses[0]), "attempt {attempt}: {pauses:?}");
         }
     }

@@ -4,7 +4,7 @@
 //! locks, no notifications.
 
 use crate::connection::Connection;
-use crate::failure::{Failure, refused};
+use crate::failure::{RequestFailure, refused};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
@@ -41,8 +41,8 @@ const ATTEMPTS: u32 = 5;
 /// Checks that a database has our tables in our version.
 ///
 /// # Errors
-/// If it has not; [`Failure::is_no_table`] if it has none.
-async fn version(connection: &Connection) -> Result<Option<i32>, Failure> {
+/// If it has not; [`RequestFailure::is_no_table`] if it has none.
+async fn version(connection: &Connection) -> Result<Option<i32>, RequestFailure> {
     match connection.query("select max(version) from terravox_schema", &[]).await {
         Ok(rows) => Ok(rows.first().and_then(|row| row.get::<_, Option<i32>>(0))),
         Err(failure) if failure.is_no_table => Ok(None),
@@ -96,7 +96,7 @@ pub(crate) async fn check(
 
 const PERMISSION: std::io::ErrorKind = std::io::ErrorKind::PermissionDenied;
 
-async fn make(connection: &Connection) -> Result<(), Failure> {
+async fn make(connection: &Connection) -> Result<(), RequestFailure> {
     for table in TABLES {
         connection.execute(table, &[]).await?;
     }
@@ -108,19 +108,21 @@ async fn make(connection: &Connection) -> Result<(), Failure> {
 pub(crate) async fn find_world(
     connection: &Connection,
     name: &str,
-) -> Result<Option<i64>, Failure> {
+) -> Result<Option<i64>, RequestFailure> {
     let query = "select id from terravox_worlds where name = $1";
     let rows = connection.query(query, &[&name]).await?;
     Ok(rows.first().map(|row| row.get(0)))
 }
 
 /// The number of a world, which is made if there is none of this name.
-pub(crate) async fn make_world(connection: &Connection, name: &str) -> Result<i64, Failure> {
+pub(crate) async fn make_world(connection: &Connection, name: &str) -> Result<i64, RequestFailure> {
     let id = (random_number() >> 1) as i64;
     let insert = "insert into terravox_worlds (id, name) values ($1, $2) on conflict do nothing";
     connection.execute(insert, &[&id, &name]).await?;
     let found = find_world(connection, name).await?;
-    let gone = || Failure::lasting(std::io::ErrorKind::NotFound, "the world was removed".to_owned());
+    let gone = || {
+        RequestFailure::lasting(std::io::ErrorKind::NotFound, "the world was removed".to_owned())
+    };
     found.ok_or_else(gone)
 }
 

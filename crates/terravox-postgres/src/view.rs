@@ -1,11 +1,11 @@
 //! The records of a world at one moment: a transaction that reads.
 
-use crate::connection::{Connection, Pool};
-use crate::failure::Failure;
-use crate::postgres::Shared;
+use crate::connection::{Connection, ViewPool};
+use crate::failure::RequestFailure;
+use crate::postgres::WorldAccess;
 use std::io;
 use std::sync::Arc;
-use terravox_store::{Record, RecordTotals, RecordsView};
+use terravox_store::{RecordTotals, RecordsView, WorldRecord};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -34,15 +34,15 @@ pub(crate) type Parameter = Box<dyn ToSql + Sync + Send>;
 
 /// A transaction that reads. Its connection goes back to the pool.
 pub(crate) struct View {
-    shared: Arc<Shared>,
+    shared: Arc<WorldAccess>,
     connection: Arc<Connection>,
 }
 
 impl View {
-    pub fn begin(shared: Arc<Shared>) -> io::Result<View> {
+    pub fn begin(shared: Arc<WorldAccess>) -> io::Result<View> {
         let pool = shared.pool.clone();
         let begun = shared.background.wait(async move { pool.begin_view().await })?;
-        Ok(View { connection: begun.map_err(Failure::into_io)?, shared })
+        Ok(View { connection: begun.map_err(RequestFailure::into_io)?, shared })
     }
 
     /// Runs a query; the first parameter is the world.
@@ -53,23 +53,23 @@ impl View {
             all.extend(parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync)));
             connection.query(sql, &all).await
         })?;
-        answer.map_err(Failure::into_io)
+        answer.map_err(RequestFailure::into_io)
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
         let (pool, connection) = (self.shared.pool.clone(), self.connection.clone());
-        self.shared.background.spawn(async move { Pool::end_view(&pool, connection).await });
+        self.shared.background.spawn(async move { ViewPool::end_view(&pool, connection).await });
     }
 }
 
-fn record(row: &Row) -> Record {
-    Record { key: row.get(0), hash: row.get::<_, i64>(1) as u64, value: row.get(2) }
+fn record(row: &Row) -> WorldRecord {
+    WorldRecord { key: row.get(0), hash: row.get::<_, i64>(1) as u64, value: row.get(2) }
 }
 
 impl RecordsView for View {
-    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<Record>> {
+    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>> {
         let rows = match keys {
             [] => return Ok(Vec::new()),
             [key] => self.query(GET, vec![Box::new(key.to_vec())])?,
@@ -87,7 +87,7 @@ impl RecordsView for View {
         high: Option<&[u8]>,
         limit: usize,
         with_values: bool,
-    ) -> io::Result<Vec<Record>> {
+    ) -> io::Result<Vec<WorldRecord>> {
         let (low, high) = (low.to_vec(), high.unwrap_or(END).to_vec());
         let sql = if with_values { SCAN } else { SCAN_KEYS };
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);

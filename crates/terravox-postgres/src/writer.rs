@@ -7,7 +7,7 @@
 
 use crate::batch::Batch;
 use crate::connection::{Connection, Connector};
-use crate::failure::Failure;
+use crate::failure::RequestFailure;
 use crate::lease::{self, HeldZone, LeaseFailure, Tenant};
 use crate::retry::pause;
 use std::collections::BTreeMap;
@@ -36,8 +36,7 @@ const PUT: &str = "
     from unnest($2::bytea[], $3::bigint[], $4::bytea[]) as new(key, hash, value)
     on conflict (world, key) do update set hash = excluded.hash, value = excluded.value";
 
-const REMOVE: &str =
-    "delete from terravox_records where world = $1 and key = any($2::bytea[])";
+const REMOVE: &str = "delete from terravox_records where world = $1 and key = any($2::bytea[])";
 
 const LOG: &str = "
     insert into terravox_log (world, zone, seq, epoch, keys)
@@ -55,11 +54,11 @@ pub(crate) struct Writer {
     owner: String,
     lease: Duration,
     takes_over: bool,
-    state: Mutex<WriterState>,
+    state: Mutex<Holdings>,
 }
 
 #[derive(Default)]
-struct WriterState {
+struct Holdings {
     connection: Option<Arc<Connection>>,
     held: BTreeMap<i64, HeldZone>,
 }
@@ -73,7 +72,7 @@ enum Attempt {
 
 /// How an attempt failed.
 struct AttemptFailure {
-    failure: Failure,
+    failure: RequestFailure,
     /// Whether the zones were as they should: then no earlier attempt was made.
     was_held: bool,
     /// Whether the commit was sent, so that it may be done.
@@ -94,8 +93,8 @@ impl Writer {
     /// The connection, or a new one if it is lost.
     async fn connection(
         &self,
-        state: &mut MutexGuard<'_, WriterState>,
-    ) -> Result<Arc<Connection>, Failure> {
+        state: &mut MutexGuard<'_, Holdings>,
+    ) -> Result<Arc<Connection>, RequestFailure> {
         if let Some(connection) = state.connection.as_ref().filter(|c| c.is_usable()) {
             return Ok(connection.clone());
         }
@@ -113,7 +112,7 @@ impl Writer {
     /// Takes those of `zones` that are not held.
     async fn take(
         &self,
-        state: &mut MutexGuard<'_, WriterState>,
+        state: &mut MutexGuard<'_, Holdings>,
         zones: &[i64],
     ) -> Result<(), LeaseFailure> {
         let is_missing = |zone: &&i64| !state.held.contains_key(zone);
@@ -132,7 +131,7 @@ impl Writer {
     /// Takes zones, and tries again if that fails in passing.
     async fn take_patiently(
         &self,
-        state: &mut MutexGuard<'_, WriterState>,
+        state: &mut MutexGuard<'_, Holdings>,
         zones: &[i64],
     ) -> Result<(), CommitFailure> {
         let end = self.connector.retry_end();
@@ -193,7 +192,7 @@ impl Writer {
     }
 
     /// Notes that a commit is done.
-    fn advance(&self, state: &mut MutexGuard<'_, WriterState>, zones: &[i64]) {
+    fn advance(&self, state: &mut MutexGuard<'_, Holdings>, zones: &[i64]) {
         for zone in zones {
             if let Some(held) = state.held.get_mut(zone) {
                 held.head += 1;
@@ -204,7 +203,7 @@ impl Writer {
     /// Runs the transaction once.
     async fn attempt(
         &self,
-        state: &mut MutexGuard<'_, WriterState>,
+        state: &mut MutexGuard<'_, Holdings>,
         zones: &[i64],
         batch: &Batch,
     ) -> Result<Attempt, AttemptFailure> {
@@ -248,14 +247,13 @@ impl Writer {
         zones: &[i64],
         held: &[HeldZone],
         batch: &Batch,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, RequestFailure> {
         let epochs: Vec<i64> = held.iter().map(|held| held.epoch).collect();
         let heads: Vec<i64> = held.iter().map(|held| held.head).collect();
         let log_keys: Vec<&[u8]> = batch.log_keys.values().map(Vec::as_slice).collect();
         let (world, lease) = (self.world, self.lease.as_secs_f64());
-        let fence = async {
-            connection.execute(FENCE, &[&world, &zones, &epochs, &heads, &lease]).await
-        };
+        let fence =
+            async { connection.execute(FENCE, &[&world, &zones, &epochs, &heads, &lease]).await };
         let put = async {
             let Batch { put_keys, put_hashes, put_values, .. } = batch;
             match put_keys.is_empty() {
@@ -269,9 +267,8 @@ impl Writer {
                 false => connection.execute(REMOVE, &[&world, &batch.removed_keys]).await,
             }
         };
-        let log = async {
-            connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await
-        };
+        let log =
+            async { connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await };
         // In this order, without waiting for each answer. Deleting needs no order beside the others.
         let (begun, fenced, put, removed, logged) =
             tokio::join!(biased; connection.run("begin"), fence, put, remove, log);
@@ -292,7 +289,7 @@ impl Writer {
         connection: &Connection,
         zones: &[i64],
         held: &[HeldZone],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         for (zone, held) in zones.iter().zip(held) {
             if held.head % TRIM_INTERVAL == 0 && held.head > KEPT_LOG {
                 let last = held.head - KEPT_LOG;
@@ -306,10 +303,10 @@ impl Writer {
     /// them. `None` if they are as they should now.
     async fn verdict(
         &self,
-        state: &mut MutexGuard<'_, WriterState>,
+        state: &mut MutexGuard<'_, Holdings>,
         zones: &[i64],
         is_unsure: bool,
-    ) -> Result<Option<Result<(), CommitFailure>>, Failure> {
+    ) -> Result<Option<Result<(), CommitFailure>>, RequestFailure> {
         let connection = self.connection(state).await?;
         let rows = lease::look(&connection, self.world, zones).await?;
         let mut is_done = is_unsure && rows.len() == zones.len();

@@ -163,9 +163,7 @@ impl Db {
             Backing::Records { records, stop } => {
                 match stop.lock().unwrap_or_else(PoisonError::into_inner).clone() {
                     None => Ok(StoreTransaction::Records(RecordsTransaction::new(records))),
-                    Some(WriteStop::Unsure) => {
-                        Err(store_error(TreeError::Poisoned, path, "write"))
-                    }
+                    Some(WriteStop::Unsure) => Err(store_error(TreeError::Poisoned, path, "write")),
                     Some(WriteStop::Fenced(what)) => {
                         Err(StoreError::Fenced { path: path.to_owned(), what })
                     }
@@ -247,10 +245,8 @@ pub(crate) fn damaged_part(damage: &TreeDamage) -> BadPart {
 /// A new world on a disk, which nothing else uses.
 pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError> {
     let made = Tree::create(disk);
-    made.map(|tree| Db { backing: Backing::File(tree), is_writable: true }).map_err(|source| StoreError::Io {
-        path: path.to_owned(),
-        doing: "create the world",
-        source,
+    made.map(|tree| Db { backing: Backing::File(tree), is_writable: true }).map_err(|source| {
+        StoreError::Io { path: path.to_owned(), doing: "create the world", source }
     })
 }
 

@@ -1,6 +1,6 @@
 //! Reading and changing what a store holds, alike for the tree of a file and the records of a database.
 
-use crate::records::{Record, RecordChanges, RecordTotals, Records, RecordsView};
+use crate::records::{RecordChanges, RecordTotals, Records, RecordsView, WorldRecord};
 use crate::tree::{
     KeySpan, LostSpan, NodeContent, ReadTree, Scan, Transaction, TreeDamage, TreeError,
     TreeSnapshot,
@@ -38,7 +38,7 @@ pub(crate) struct StoreEntry {
 enum EntryContent {
     Node(NodeContent<'static>),
     /// A record, and whether its value was read.
-    Record(Record),
+    Record(WorldRecord),
 }
 
 /// The entries of a span in order.
@@ -51,7 +51,7 @@ pub(crate) struct RecordsScan<'a> {
     reader: &'a RecordsReader,
     with_values: bool,
     /// Entries that were read.
-    read: std::vec::IntoIter<Record>,
+    read: std::vec::IntoIter<WorldRecord>,
     /// What comes after them; `None` at the end.
     rest: Option<KeySpan>,
 }
@@ -244,7 +244,7 @@ impl RecordsScan<'_> {
 }
 
 impl Iterator for RecordsScan<'_> {
-    type Item = Result<Record, LostSpan>;
+    type Item = Result<WorldRecord, LostSpan>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(record) = self.read.next() {
@@ -277,7 +277,7 @@ pub(crate) struct RecordsTransaction {
     reader: RecordsReader,
     pub changes: RecordChanges,
     /// What was read before it was needed; `None` if it is not there.
-    known: RefCell<HashMap<Vec<u8>, Option<Record>>>,
+    known: RefCell<HashMap<Vec<u8>, Option<WorldRecord>>>,
 }
 
 impl RecordsTransaction {

@@ -12,20 +12,20 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// A key of a world with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct WorldRecord {
     /// The key; keys are ordered by their bytes.
     pub key: Vec<u8>,
     /// The value; empty if only keys were asked for.
     pub value: Vec<u8>,
-    /// [`Record::hash_of`] as it was when the record was written.
+    /// [`WorldRecord::hash_of`] as it was when the record was written.
     pub hash: u64,
 }
 
-impl Record {
+impl WorldRecord {
     /// A record with its hash.
-    pub fn new(key: Vec<u8>, value: Vec<u8>) -> Record {
-        let hash = Record::hash_of(&key, &value);
-        Record { key, value, hash }
+    pub fn new(key: Vec<u8>, value: Vec<u8>) -> WorldRecord {
+        let hash = WorldRecord::hash_of(&key, &value);
+        WorldRecord { key, value, hash }
     }
 
     /// XXH3-64 of key and value. It shows what changed in a database by itself, and what two stores
@@ -39,7 +39,7 @@ impl Record {
 
     /// Whether the value is the one that was written.
     pub fn is_whole(&self) -> bool {
-        self.hash == Record::hash_of(&self.key, &self.value)
+        self.hash == WorldRecord::hash_of(&self.key, &self.value)
     }
 }
 
@@ -99,7 +99,7 @@ pub trait RecordsView: Send + Sync {
     ///
     /// # Errors
     /// If they cannot be read.
-    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<Record>>;
+    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>>;
 
     /// Returns the records from `low` up to `high`, which is outside, or to the last, in order of their
     /// keys: at least one if there is any, and at most `limit`. Fewer than `limit` does not mean that
@@ -113,7 +113,7 @@ pub trait RecordsView: Send + Sync {
         high: Option<&[u8]>,
         limit: usize,
         with_values: bool,
-    ) -> io::Result<Vec<Record>>;
+    ) -> io::Result<Vec<WorldRecord>>;
 
     /// How many records there are.
     ///
@@ -125,11 +125,11 @@ pub trait RecordsView: Send + Sync {
 /// Records in memory: what all databases are compared with in tests.
 #[derive(Debug, Default)]
 pub struct MemoryRecords {
-    by_key: Mutex<Arc<BTreeMap<Vec<u8>, Record>>>,
+    by_key: Mutex<Arc<BTreeMap<Vec<u8>, WorldRecord>>>,
 }
 
 impl MemoryRecords {
-    fn lock(&self) -> MutexGuard<'_, Arc<BTreeMap<Vec<u8>, Record>>> {
+    fn lock(&self) -> MutexGuard<'_, Arc<BTreeMap<Vec<u8>, WorldRecord>>> {
         // A panic leaves whole records.
         self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,7 +152,7 @@ impl Records for MemoryRecords {
         for (key, value) in changes {
             match value {
                 Some(value) => {
-                    records.insert(key.clone(), Record::new(key, value));
+                    records.insert(key.clone(), WorldRecord::new(key, value));
                 }
                 None => drop(records.remove(&key)),
             }
@@ -161,8 +161,8 @@ impl Records for MemoryRecords {
     }
 }
 
-impl RecordsView for Arc<BTreeMap<Vec<u8>, Record>> {
-    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<Record>> {
+impl RecordsView for Arc<BTreeMap<Vec<u8>, WorldRecord>> {
+    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>> {
         Ok(keys.iter().filter_map(|&key| BTreeMap::get(self, key)).cloned().collect())
     }
 
@@ -172,14 +172,14 @@ impl RecordsView for Arc<BTreeMap<Vec<u8>, Record>> {
         high: Option<&[u8]>,
         limit: usize,
         _with_values: bool,
-    ) -> io::Result<Vec<Record>> {
+    ) -> io::Result<Vec<WorldRecord>> {
         let from = self.range(low.to_vec()..).map(|(_, record)| record);
         let inside = from.take_while(|record| high.is_none_or(|high| &*record.key < high));
         Ok(inside.take(limit).cloned().collect())
     }
 
     fn totals(&self) -> io::Result<RecordTotals> {
-        let bytes = |record: &Record| (record.key.len() + record.value.len()) as u64;
+        let bytes = |record: &WorldRecord| (record.key.len() + record.value.len()) as u64;
         let payload_bytes = self.values().map(bytes).sum();
         Ok(RecordTotals { records: self.len() as u64, payload_bytes })
     }

@@ -188,12 +188,7 @@ impl<P: FnMut(u64, u64)> Merge<'_, P> {
     }
 
     /// Makes what the target has from `low` up to `high` the same as `batch`.
-    fn write(
-        &mut self,
-        batch: &[SourceRecord],
-        low: &[u8],
-        high: &[u8],
-    ) -> Result<(), StoreError> {
+    fn write(&mut self, batch: &[SourceRecord], low: &[u8], high: &[u8]) -> Result<(), StoreError> {
         let failed = |error| store_error(error, self.path, "copy the world");
         let mut change = self.to.begin(self.path)?;
         let reader = self.to.snapshot();

@@ -82,11 +82,7 @@ struct Stores {
 }
 
 /// Copies the encoded world into both.
-fn copies(
-    report: &mut AreaReport,
-    server: &Server,
-    source: &Store,
-) -> Result<Stores, StoreError> {
+fn copies(report: &mut AreaReport, server: &Server, source: &Store) -> Result<Stores, StoreError> {
     let stats = source.stats()?;
     let (mut database_s, mut file_s) = (Vec::new(), Vec::new());
     let mut last = None;

@@ -41,8 +41,7 @@ fn a_writer_whose_world_was_taken_writes_nothing_slow() {
     let Some(server) = Server::start("fencing") else { return };
     let server = server.run();
     let address = server.address("taken");
-    let mut store =
-        Postgres::create(&address, &WorldInfo::default(), &takes_over()).unwrap();
+    let mut store = Postgres::create(&address, &WorldInfo::default(), &takes_over()).unwrap();
     let mut numbers = Numbers(7);
     let (mut stale_writes, mut acknowledged_total) = (0, 0);
     for round in 0..TAKEOVERS {

@@ -4,7 +4,7 @@ use crate::scratch::Folder;
 use crate::suite::{self, Place};
 use std::sync::Arc;
 use terravox_store::{
-    CopyStats, MemoryRecords, Overwrite, Record, Store, StoreError, StoredPart, WorldInfo,
+    CopyStats, MemoryRecords, Overwrite, Store, StoreError, StoredPart, WorldInfo, WorldRecord,
 };
 
 /// A file in a folder of its own.
@@ -149,5 +149,5 @@ fn a_record_that_changes_by_itself_costs_that_record() {
     assert!(Store::open_records(records.clone(), "damaged").is_ok());
     assert!(records.damage(&[255], flip));
     assert!(Store::open_records(records, "damaged").is_err());
-    assert!(all.iter().all(Record::is_whole));
+    assert!(all.iter().all(WorldRecord::is_whole));
 }
