@@ -132,10 +132,8 @@ fn fill_the_disk(place: &Path) {
     assert!(error.contains("disk is full") && error.lines().count() == 1, "{error}");
     assert_eq!(store.extra_names().unwrap().len(), written);
     // With space again, the world goes on.
-    for number in 0..written {
-        store.set_extra(&format!("block {number}"), None).unwrap();
-    }
-    server.sql_in("small", "vacuum terravox_records");
+    let grown = Command::new("mount").args(["-o", "remount,size=48m"]).arg(place).status();
+    assert!(grown.unwrap().success());
     store.set_extra("small", Some(b"fits")).unwrap();
     assert_eq!(store.verify().unwrap().bad, []);
 }

@@ -83,6 +83,8 @@ impl Server {
             "listen_addresses=127.0.0.1".to_owned(),
             "unix_socket_directories=".to_owned(),
             "shared_buffers=32MB".to_owned(),
+            // In the folder, so that a kill leaves nothing elsewhere.
+            "dynamic_shared_memory_type=mmap".to_owned(),
         ];
         let shown = folder.display().to_string();
         all.extend(settings.iter().map(|setting| setting.replace("FOLDER", &shown)));
@@ -139,7 +141,9 @@ impl Server {
         for _ in 0..STARTS {
             let mut command = ordinary(&self.programs.join("postgres"));
             command.arg("-D").arg(self.data()).arg("-p").arg(self.port.to_string());
-            self.settings.iter().for_each(|setting| drop(command.arg("-c").arg(setting)));
+            for setting in &self.settings {
+                command.arg("-c").arg(setting);
+            }
             let log = fs::File::create(self.folder.join("log")).unwrap();
             let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
             if self.is_up(child) {
@@ -175,6 +179,19 @@ impl Server {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    /// Ends the server in order, or without if that takes long.
+    fn stop(&mut self) {
+        let Some(child) = &mut self.child else { return };
+        let _ = Command::new("kill").arg("-INT").arg(child.id().to_string()).status();
+        for _ in 0..STARTS {
+            if matches!(child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.kill();
     }
 
     /// The processes of its connections.
@@ -233,8 +250,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.kill();
-        // Its other processes notice, and may write until then.
+        self.stop();
+        // Its other processes may write until they have ended.
         for _ in 0..STARTS {
             if fs::remove_dir_all(&self.folder).is_ok() {
                 return;
