@@ -1,15 +1,13 @@
 //! The server is killed while a world is saved: what was acknowledged is there, and what failed is
 //! there whole or not at all.
 
-use crate::all_stores::{Numbers, empty_grid, random_edit};
+use crate::all_stores::Numbers;
+use crate::game::Game;
 use crate::server::Server;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use terravox::terrain::UnsavedChanges;
-use terravox::voxel::VoxelGrid;
 use terravox_postgres::{Postgres, PostgresOptions};
-use terravox_store::{Store, StoreError, WorldInfo};
+use terravox_store::{StoreError, WorldInfo};
 
 /// Kills of each kind; `TERRAVOX_KILLS` asks for more.
 fn kills() -> u64 {
@@ -19,46 +17,6 @@ fn kills() -> u64 {
 /// Options that take the world at once and do not try again.
 fn impatient() -> PostgresOptions {
     PostgresOptions { retry_time: Duration::ZERO, takes_over: true, ..PostgresOptions::default() }
-}
-
-/// A world that is edited, and all states that may be stored.
-struct Game {
-    grid: VoxelGrid,
-    numbers: Numbers,
-    number: u64,
-    digests: BTreeMap<u64, u128>,
-}
-
-impl Game {
-    fn new(seed: u64) -> Game {
-        let grid = empty_grid(&WorldInfo::default());
-        let digests = BTreeMap::from([(0, grid.digest().unwrap())]);
-        Game { grid, numbers: Numbers(seed), number: 0, digests }
-    }
-
-    /// Edits and saves once.
-    fn go_on(&mut self, store: &Store) -> Result<(), StoreError> {
-        self.number += 1;
-        for _ in 0..3 {
-            random_edit(&mut self.grid, &mut self.numbers);
-        }
-        self.digests.insert(self.number, self.grid.digest().unwrap());
-        let unsaved =
-            UnsavedChanges::from(self.grid.unsaved()).with_data("state", self.number.to_le_bytes());
-        store.save(&unsaved, |_| {})?;
-        self.grid.mark_saved(&unsaved.chunks);
-        Ok(())
-    }
-
-    /// The number of the state that is stored, whose cells must be those of that state.
-    fn check(&self, store: &Store) -> u64 {
-        let state = store.extra("state").unwrap();
-        let state = state.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
-        let loaded = store.load().unwrap();
-        assert_eq!(loaded.bad, []);
-        assert_eq!(loaded.grid.digest().unwrap(), self.digests[&state], "state {state}");
-        state
-    }
 }
 
 #[test]

@@ -6,6 +6,9 @@
 mod all_stores;
 mod errors;
 mod fencing;
+mod game;
 mod kills;
+mod lost_answers;
+mod proxy;
 mod server;
 mod suite;

@@ -221,6 +221,15 @@ impl Server {
         self.address_in("postgres", world)
     }
 
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address of a world behind another port.
+    pub fn address_at(&self, port: u16, world: &str) -> String {
+        self.address(world).replace(&format!(":{}/", self.port), &format!(":{port}/"))
+    }
+
     pub fn address_in(&self, database: &str, world: &str) -> String {
         self.address_with(database, world, USER, QUOTED_PASSWORD)
     }
