@@ -44,7 +44,7 @@ impl Background {
         result.recv().map_err(|_| io::Error::other("the thread of the database has failed"))
     }
 
-    /// Runs a task that nobody waits for.
+    /// Runs a task without waiting for it.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         drop(self.handle.spawn(task));
     }

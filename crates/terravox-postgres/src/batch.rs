@@ -74,6 +74,8 @@ mod tests {
         assert_eq!(batch.removed_keys, [b"\x01bodies".to_vec()]);
         let logged = logged_keys(&batch.log_keys[&Zone::WORLD]).unwrap();
         assert_eq!(logged, [vec![0], b"\x01bodies".to_vec(), b"\x01undo".to_vec()]);
+        let bytes = b"\x01\x00\x00\x07\x00\x01bodies\x05\x00\x01undo";
+        assert_eq!(batch.log_keys[&Zone::WORLD], bytes, "the bytes of the log are fixed");
         assert_eq!((logged_keys(&[1]), logged_keys(&[9, 0, 1])), (None, None));
         assert!(Batch::of(RecordChanges::from([(vec![9], None)])).is_err());
     }

@@ -1,4 +1,4 @@
-//! The right to write a zone: a row with an epoch, which whoever takes the zone over raises.
+//! The right to write a zone: a row with an epoch, which is raised when the zone is taken over.
 //!
 //! A writer says with every commit in which epoch it writes ([`crate::writer`]), so nothing that an
 //! earlier one sends, however late, changes anything. The time of the lease only says when a zone may
@@ -83,7 +83,7 @@ pub(crate) struct Tenant<'a> {
     pub world: i64,
     pub owner: &'a str,
     pub lease: Duration,
-    /// Whether to take zones from whoever has them.
+    /// Whether to take zones from other writers.
     pub takes_over: bool,
 }
 

@@ -29,6 +29,7 @@ mod connection;
 mod failure;
 mod lease;
 mod postgres;
+mod random;
 mod retry;
 mod schema;
 mod view;

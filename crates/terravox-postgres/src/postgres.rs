@@ -6,8 +6,9 @@ use crate::batch::logged_keys;
 use crate::connection::{Connector, ViewPool};
 use crate::failure::{RequestFailure, open_error};
 use crate::lease::LeaseFailure;
+use crate::random::random_number;
 use crate::schema;
-use crate::view::View;
+use crate::view::{View, WorldAccess};
 use crate::writer::Writer;
 use std::io;
 use std::path::Path;
@@ -28,7 +29,7 @@ pub struct PostgresOptions {
     pub retry_time: Duration,
     /// How long an answer may take before the connection counts as lost.
     pub answer_time: Duration,
-    /// Whether to take the world from whoever writes it, who then writes nothing any more.
+    /// Whether to take the world from the program that writes it, which then writes nothing any more.
     pub takes_over: bool,
 }
 
@@ -69,13 +70,6 @@ pub struct Postgres {
     shared: Arc<WorldAccess>,
     writer: Option<Arc<Writer>>,
     address: Address,
-}
-
-/// What views share with their records.
-pub(crate) struct WorldAccess {
-    pub world: i64,
-    pub pool: Arc<ViewPool>,
-    pub background: Background,
 }
 
 /// What is to be done with a world.
@@ -230,7 +224,7 @@ impl Postgres {
 fn owner_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "a machine" } else { host.trim() };
-    format!("{host}, process {} ({:08x})", std::process::id(), schema::random_number() as u32)
+    format!("{host}, process {} ({:08x})", std::process::id(), random_number() as u32)
 }
 
 /// The number of the world at an address.

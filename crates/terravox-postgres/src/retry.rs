@@ -1,6 +1,6 @@
 //! Pauses before a request is tried again.
 
-use crate::schema::random_number;
+use crate::random::random_number;
 use std::time::Duration;
 
 const FIRST_PAUSE_MS: u64 = 20;

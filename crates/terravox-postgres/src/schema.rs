@@ -5,8 +5,7 @@
 
 use crate::connection::Connection;
 use crate::failure::{RequestFailure, refused};
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use crate::random::random_number;
 use std::path::Path;
 use terravox_store::StoreError;
 
@@ -124,14 +123,4 @@ pub(crate) async fn make_world(connection: &Connection, name: &str) -> Result<i6
         RequestFailure::lasting(std::io::ErrorKind::NotFound, "the world was removed".to_owned())
     };
     found.ok_or_else(gone)
-}
-
-/// A number that no other process has.
-pub(crate) fn random_number() -> u64 {
-    // Its keys are random in every process.
-    let mut hash = RandomState::new().build_hasher();
-    hash.write_u32(std::process::id());
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    hash.write_u128(now.unwrap_or_default().as_nanos());
-    hash.finish()
 }

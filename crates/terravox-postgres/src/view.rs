@@ -1,8 +1,8 @@
 //! The records of a world at one moment: a transaction that reads.
 
+use crate::background::Background;
 use crate::connection::{Connection, ViewPool};
 use crate::failure::RequestFailure;
-use crate::postgres::WorldAccess;
 use std::io;
 use std::sync::Arc;
 use terravox_store::{RecordTotals, RecordsView, WorldRecord};
@@ -31,6 +31,14 @@ const END: &[u8] = &[255, 255];
 
 /// A parameter that a query on the other thread owns.
 pub(crate) type Parameter = Box<dyn ToSql + Sync + Send>;
+
+/// What views share with their records.
+pub(crate) struct WorldAccess {
+    /// The number of the world.
+    pub world: i64,
+    pub pool: Arc<ViewPool>,
+    pub background: Background,
+}
 
 /// A transaction that reads. Its connection goes back to the pool.
 pub(crate) struct View {

@@ -4,8 +4,8 @@ use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{followed, remove_unfinished_backups};
 use crate::info::FORMAT_VERSION;
-pub(crate) use crate::key::CELLS;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
+pub(crate) use crate::key::{CELLS, EXTRA};
 use crate::reader::{RecordsReader, RecordsTransaction, StoreReader, StoreTransaction};
 use crate::records::{CommitFailure, Records};
 use crate::tree::{CommitError, HeaderFault, LostSpan, Tree, TreeDamage, TreeError};
@@ -20,9 +20,6 @@ use terravox::voxel::PagePos;
 /// Both keys of the description, in different parts of the tree and with values of their own: one
 /// flipped byte does not cost the world.
 pub(crate) const INFO_KEYS: [&[u8]; 2] = [&[0], &[255]];
-
-/// Table of extra data: keys are this byte and a name.
-pub(crate) const EXTRA: u8 = 1;
 
 /// Table of listings: keys are this byte and the Morton number of a page.
 pub(crate) const LISTED: u8 = 3;

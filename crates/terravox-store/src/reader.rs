@@ -1,5 +1,6 @@
 //! Reading and changing what a store holds, alike for the tree of a file and the records of a database.
 
+use crate::key::EXTRA;
 use crate::records::{RecordChanges, RecordTotals, Records, RecordsView, WorldRecord};
 use crate::tree::{
     KeySpan, LostSpan, NodeContent, ReadTree, Scan, Transaction, TreeDamage, TreeError,
@@ -99,8 +100,7 @@ impl StoreReader {
             return tree.check(report);
         }
         let mut value = Vec::new();
-        let extra = crate::database::EXTRA;
-        let mut scan = self.scan(&[extra], Some(&[extra + 1]));
+        let mut scan = self.scan(&[EXTRA], Some(&[EXTRA + 1]));
         while let Some(entry) = scan.next() {
             match entry {
                 Err(lost) => report(TreeDamage::Node(lost)),

@@ -184,3 +184,37 @@ impl RecordsView for Arc<BTreeMap<Vec<u8>, WorldRecord>> {
         Ok(RecordTotals { records: self.len() as u64, payload_bytes })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_of_a_record_is_fixed() {
+        // As published for no bytes.
+        assert_eq!(WorldRecord::hash_of(b"", b""), 0x2D06_8005_38D3_94C2);
+        assert_eq!(WorldRecord::hash_of(b"ab", b"c"), WorldRecord::hash_of(b"a", b"bc"));
+        assert!(WorldRecord::new(b"a".to_vec(), b"b".to_vec()).is_whole());
+    }
+
+    #[test]
+    fn a_scan_ends_at_its_limits_and_a_view_stays_as_it_was() {
+        let records = MemoryRecords::default();
+        let all: RecordChanges = (0..9u8).map(|key| (vec![key], Some(vec![key; 3]))).collect();
+        records.commit(all).unwrap();
+        let view = records.view().unwrap();
+        records.commit(RecordChanges::from([(vec![4], None)])).unwrap();
+        let keys = |low: u8, high: Option<u8>, limit| -> Vec<u8> {
+            let high = high.map(|high| [high]);
+            let high = high.as_ref().map(|high| &high[..]);
+            let found = view.scan(&[low], high, limit, true).unwrap();
+            found.iter().map(|record| record.key[0]).collect()
+        };
+        assert_eq!(keys(2, Some(6), 9), [2, 3, 4, 5]);
+        assert_eq!((keys(7, None, 9), keys(2, None, 1)), (vec![7, 8], vec![2]));
+        assert_eq!(keys(6, Some(2), 9), []);
+        assert_eq!(view.totals().unwrap(), RecordTotals { records: 9, payload_bytes: 36 });
+        let now = records.view().unwrap();
+        assert_eq!(now.get(&[&[4], &[5], &[77]]).unwrap().len(), 1);
+    }
+}

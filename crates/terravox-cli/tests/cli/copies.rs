@@ -73,7 +73,7 @@ fn a_copy_that_was_killed_goes_on() {
             break;
         }
         was_killed += 1;
-        assert!(!folder.path("c.tvx").exists(), "half a world is none");
+        assert!(!folder.path("c.tvx").exists(), "half a world is not in place");
     }
     assert!(was_killed > 0);
     if !folder.path("c.tvx").exists() {

@@ -1,4 +1,4 @@
-//! What goes wrong with a server is one line that says what and where, without the password.
+//! Errors of a server are one line that says what failed and where, without the password.
 
 use crate::all_stores::{many_chunks, records_of, twin};
 use crate::server::{PASSWORD, Server, USER};

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The user and group `nobody`: PostgreSQL refuses to run as root.
-const NOBODY: u32 = 65534;
+/// User and group without rights of their own: PostgreSQL refuses to run as root.
+const ORDINARY_ID: u32 = 65534;
 
 pub const USER: &str = "terravox";
 pub const PASSWORD: &str = "p@ss:word";
@@ -51,7 +51,7 @@ fn is_root() -> bool {
 fn ordinary(program: &Path) -> Command {
     let mut command = Command::new(program);
     if is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(ORDINARY_ID).gid(ORDINARY_ID);
     }
     command.current_dir("/").env("LC_ALL", "C").stdin(Stdio::null());
     command
@@ -98,7 +98,7 @@ impl Server {
         fs::write(&word, PASSWORD).unwrap();
         if is_root() {
             for path in [&self.folder, &word] {
-                chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+                chown(path, Some(ORDINARY_ID), Some(ORDINARY_ID)).unwrap();
             }
         }
         let made = ordinary(&self.programs.join("initdb"))
@@ -117,7 +117,7 @@ impl Server {
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         if is_root() {
-            chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(&path, Some(ORDINARY_ID), Some(ORDINARY_ID)).unwrap();
         }
     }
 

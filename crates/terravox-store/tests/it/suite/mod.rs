@@ -248,7 +248,7 @@ pub fn a_game_goes_on(place: &impl Place) {
     assert_eq!(*place.open().unwrap().info(), changed);
 }
 
-/// Whoever reads while another thread saves sees the state before or after, whole.
+/// Readers beside a thread that saves see the state before or after, whole.
 pub fn readers_see_one_state(place: &impl Place) {
     let info = WorldInfo::complete(Placement::default());
     let store = place.create(&info).unwrap();
