@@ -196,45 +196,88 @@ impl ViewPool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A connection that is idle, or a new one; and whether it was idle.
+    async fn take(&self) -> (Result<Arc<Connection>, RequestFailure>, bool) {
+        let idle = self.idle().pop();
+        match idle {
+            Some(connection) => (Ok(connection), true),
+            None => (self.connector.connect().await.map(Arc::new), false),
+        }
+    }
+
+    fn keep(&self, connection: Arc<Connection>) {
+        let mut idle = self.idle();
+        if connection.is_usable() && idle.len() < MAX_IDLE {
+            idle.push(connection);
+        }
+    }
+
     /// A connection in a transaction that sees this moment.
     pub async fn begin_view(&self) -> Result<Arc<Connection>, RequestFailure> {
         let end = self.connector.retry_end();
         for attempt in 0.. {
-            let idle = self.idle().pop();
-            let failure = match self.begin_on(idle.clone()).await {
-                Ok(connection) => return Ok(connection),
-                Err(failure) => failure,
+            let (taken, was_idle) = self.take().await;
+            let begun = match taken {
+                Ok(connection) => connection.run(BEGIN_VIEW).await.map(|()| connection),
+                Err(failure) => Err(failure),
             };
-            if !failure.is_passing || Instant::now() > end {
-                return Err(failure);
-            }
-            // That of an idle connection may be old news.
-            if idle.is_none() {
-                tokio::time::sleep(pause(attempt)).await;
+            match begun {
+                Ok(connection) => return Ok(connection),
+                Err(failure) => wait_or_fail(failure, was_idle, attempt, end).await?,
             }
         }
         unreachable!("the time ends")
     }
 
-    async fn begin_on(
+    /// Runs one query by itself, again if it fails in passing.
+    pub async fn query(
         &self,
-        idle: Option<Arc<Connection>>,
-    ) -> Result<Arc<Connection>, RequestFailure> {
-        let connection = match idle {
-            Some(connection) => connection,
-            None => Arc::new(self.connector.connect().await?),
-        };
-        connection.run(BEGIN_VIEW).await?;
-        Ok(connection)
+        sql: &'static str,
+        parameters: Parameters<'_>,
+    ) -> Result<Vec<Row>, RequestFailure> {
+        let end = self.connector.retry_end();
+        for attempt in 0.. {
+            let (taken, was_idle) = self.take().await;
+            let answer = match &taken {
+                Ok(connection) => connection.query(sql, parameters).await,
+                Err(failure) => Err(failure.clone()),
+            };
+            match answer {
+                Ok(rows) => {
+                    taken.into_iter().for_each(|connection| self.keep(connection));
+                    return Ok(rows);
+                }
+                Err(failure) => wait_or_fail(failure, was_idle, attempt, end).await?,
+            }
+        }
+        unreachable!("the time ends")
     }
 
     /// Ends a view and keeps its connection.
     pub async fn end_view(&self, connection: Arc<Connection>) {
-        if connection.run("commit").await.is_ok() && connection.is_usable() {
-            let mut idle = self.idle();
-            if idle.len() < MAX_IDLE {
-                idle.push(connection);
-            }
+        if connection.run("commit").await.is_ok() {
+            self.keep(connection);
         }
     }
+}
+
+/// Waits before a request is tried again.
+///
+/// # Errors
+/// The failure, if it lasts or the time is over.
+async fn wait_or_fail(
+    failure: RequestFailure,
+    was_idle: bool,
+    attempt: u32,
+    end: Instant,
+) -> Result<(), RequestFailure> {
+    // What an idle connection says may be old news: another one is tried at once.
+    if was_idle && failure.is_passing {
+        return Ok(());
+    }
+    if !failure.is_passing || Instant::now() > end {
+        return Err(failure);
+    }
+    tokio::time::sleep(pause(attempt)).await;
+    Ok(())
 }

@@ -67,7 +67,7 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// The records of a world in PostgreSQL.
 pub struct Postgres {
-    shared: Arc<WorldAccess>,
+    access: Arc<WorldAccess>,
     writer: Option<Arc<Writer>>,
     address: Address,
 }
@@ -158,8 +158,8 @@ impl Postgres {
             found.map_err(io_error)??
         };
         let pool = Arc::new(ViewPool::new(connector.clone()));
-        let shared = Arc::new(WorldAccess { world, pool, background });
-        let mut records = Postgres { shared, writer: None, address };
+        let access = Arc::new(WorldAccess { world, pool, background });
+        let mut records = Postgres { access, writer: None, address };
         if purpose != Purpose::Read {
             records.take_world(connector, options)?;
         }
@@ -175,10 +175,10 @@ impl Postgres {
         let path = &self.address.shown;
         let owner = owner_name();
         let (lease, takes_over) = (options.lease, options.takes_over);
-        let writer = Arc::new(Writer::new(connector, self.shared.world, owner, lease, takes_over));
+        let writer = Arc::new(Writer::new(connector, self.access.world, owner, lease, takes_over));
         let taken = {
             let writer = writer.clone();
-            self.shared.background.wait(async move { writer.open().await })
+            self.access.background.wait(async move { writer.open().await })
         };
         let taken =
             taken.map_err(|source| StoreError::Io { path: path.clone(), doing: "open", source })?;
@@ -189,7 +189,7 @@ impl Postgres {
             }
             LeaseFailure::Failed(failure) => open_error(path, failure),
         })?;
-        self.shared.background.spawn(writer.clone().keep());
+        self.access.background.spawn(writer.clone().keep());
         self.writer = Some(writer);
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Postgres {
     /// # Errors
     /// If the log cannot be read.
     pub fn log_after(&self, zone: Zone, seq: u64) -> io::Result<Vec<LogEntry>> {
-        let view = View::begin(self.shared.clone())?;
+        let view = View::begin(self.access.clone())?;
         let seq = i64::try_from(seq).unwrap_or(i64::MAX);
         let rows = view
             .query(LOG_AFTER, vec![Box::new(zone.0), Box::new(seq), Box::new(MAX_LOG_ENTRIES)])?;
@@ -248,7 +248,11 @@ async fn find(
 
 impl Records for Postgres {
     fn view(&self) -> io::Result<Box<dyn RecordsView>> {
-        Ok(Box::new(View::begin(self.shared.clone())?))
+        Ok(Box::new(View::begin(self.access.clone())?))
+    }
+
+    fn latest(&self) -> io::Result<Box<dyn RecordsView>> {
+        Ok(Box::new(View::latest(self.access.clone())))
     }
 
     fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
@@ -257,7 +261,7 @@ impl Records for Postgres {
             let error = io::Error::new(io::ErrorKind::PermissionDenied, what);
             return Err(CommitFailure::Unchanged(error));
         };
-        let done = self.shared.background.wait(async move { writer.commit(changes).await });
+        let done = self.access.background.wait(async move { writer.commit(changes).await });
         // The thread is gone with an answer that may have been a success.
         done.unwrap_or_else(|error| Err(CommitFailure::Unsure(error)))
     }
@@ -267,7 +271,7 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             // If it fails, the leases end by themselves.
-            let _ = self.shared.background.wait(async move {
+            let _ = self.access.background.wait(async move {
                 drop(tokio::time::timeout(CLOSE_TIME, writer.close()).await);
             });
         }

@@ -40,26 +40,39 @@ pub(crate) struct WorldAccess {
     pub background: Background,
 }
 
-/// A transaction that reads. Its connection goes back to the pool.
+/// Reads records: in a transaction of its own, or, for a writer, in one for each query.
 pub(crate) struct View {
-    shared: Arc<WorldAccess>,
-    connection: Arc<Connection>,
+    access: Arc<WorldAccess>,
+    /// The transaction of a view that sees one moment. Its connection goes back to the pool.
+    transaction: Option<Arc<Connection>>,
 }
 
 impl View {
-    pub fn begin(shared: Arc<WorldAccess>) -> io::Result<View> {
-        let pool = shared.pool.clone();
-        let begun = shared.background.wait(async move { pool.begin_view().await })?;
-        Ok(View { connection: begun.map_err(RequestFailure::into_io)?, shared })
+    /// Begins a view that sees this moment.
+    pub fn begin(access: Arc<WorldAccess>) -> io::Result<View> {
+        let pool = access.pool.clone();
+        let begun = access.background.wait(async move { pool.begin_view().await })?;
+        let transaction = Some(begun.map_err(RequestFailure::into_io)?);
+        Ok(View { access, transaction })
+    }
+
+    /// A view for a writer, beside which nothing else writes. It costs no transaction, and lasts
+    /// longer than a connection.
+    pub fn latest(access: Arc<WorldAccess>) -> View {
+        View { access, transaction: None }
     }
 
     /// Runs a query; the first parameter is the world.
     pub fn query(&self, sql: &'static str, parameters: Vec<Parameter>) -> io::Result<Vec<Row>> {
-        let (connection, world) = (self.connection.clone(), self.shared.world);
-        let answer = self.shared.background.wait(async move {
+        let (transaction, pool) = (self.transaction.clone(), self.access.pool.clone());
+        let world = self.access.world;
+        let answer = self.access.background.wait(async move {
             let mut all: Vec<&(dyn ToSql + Sync)> = vec![&world];
             all.extend(parameters.iter().map(|parameter| &**parameter as &(dyn ToSql + Sync)));
-            connection.query(sql, &all).await
+            match transaction {
+                Some(connection) => connection.query(sql, &all).await,
+                None => pool.query(sql, &all).await,
+            }
         })?;
         answer.map_err(RequestFailure::into_io)
     }
@@ -67,8 +80,10 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        let (pool, connection) = (self.shared.pool.clone(), self.connection.clone());
-        self.shared.background.spawn(async move { ViewPool::end_view(&pool, connection).await });
+        if let Some(connection) = self.transaction.take() {
+            let pool = self.access.pool.clone();
+            self.access.background.spawn(async move { pool.end_view(connection).await });
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Db {
         Box::new(match &self.backing {
             Backing::File(tree) => StoreReader::File(tree.snapshot()),
             Backing::Records { records, .. } => {
-                StoreReader::Records(RecordsReader::new(&**records))
+                StoreReader::Records(RecordsReader::new(records.view()))
             }
         })
     }
@@ -159,7 +159,7 @@ impl Db {
             }
             Backing::Records { records, stop } => {
                 match stop.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-                    None => Ok(StoreTransaction::Records(RecordsTransaction::new(records))),
+                    None => Ok(StoreTransaction::Records(RecordsTransaction::new(&**records))),
                     Some(WriteStop::Unsure) => Err(store_error(TreeError::Poisoned, path, "write")),
                     Some(WriteStop::Fenced(what)) => {
                         Err(StoreError::Fenced { path: path.to_owned(), what })

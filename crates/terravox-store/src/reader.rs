@@ -9,7 +9,7 @@ use crate::tree::{
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Records that a scan asks a database for at once.
 const SCAN_RECORDS: usize = 1024;
@@ -139,8 +139,8 @@ impl ReadTree for StoreReader {
 }
 
 impl RecordsReader {
-    pub fn new(records: &dyn Records) -> RecordsReader {
-        RecordsReader { view: records.view(), failure: OnceLock::new() }
+    pub fn new(view: io::Result<Box<dyn RecordsView>>) -> RecordsReader {
+        RecordsReader { view, failure: OnceLock::new() }
     }
 
     fn noted_failure(&self) -> Option<TreeError> {
@@ -281,8 +281,8 @@ pub(crate) struct RecordsTransaction {
 }
 
 impl RecordsTransaction {
-    pub fn new(records: &Arc<dyn Records>) -> RecordsTransaction {
-        let reader = RecordsReader::new(&**records);
+    pub fn new(records: &dyn Records) -> RecordsTransaction {
+        let reader = RecordsReader::new(records.latest());
         RecordsTransaction { reader, changes: RecordChanges::new(), known: RefCell::default() }
     }
 }

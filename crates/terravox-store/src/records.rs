@@ -86,6 +86,15 @@ pub trait Records: Send + Sync {
     /// If the database cannot be read.
     fn view(&self) -> io::Result<Box<dyn RecordsView>>;
 
+    /// What a writer reads before it commits. It may follow commits: between those of the only writer
+    /// nothing changes, and if there is another one, the next commit is fenced.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    fn latest(&self) -> io::Result<Box<dyn RecordsView>> {
+        self.view()
+    }
+
     /// Makes all changes, durably.
     ///
     /// # Errors
