@@ -40,7 +40,8 @@ const TAKE: &str = "
     from unnest($2::bigint[]) as taken(zone)
     on conflict (world, zone) do update set epoch = terravox_zones.epoch + 1,
         owner = excluded.owner, until = excluded.until
-        where $5::boolean or terravox_zones.until < now()
+        where $5::boolean or terravox_zones.owner = excluded.owner
+            or terravox_zones.until < now()
     returning zone, epoch, head";
 
 const LOOK: &str = "
@@ -91,7 +92,7 @@ pub(crate) struct Tenant<'a> {
 const PATIENCE: u32 = 3;
 
 /// Takes zones. Those that another writer holds are taken when its lease ends; if it renews one
-/// meanwhile, it is alive.
+/// meanwhile, it is alive. One that the same writer has is taken again: the answer was lost.
 pub(crate) async fn take(
     connection: &Connection,
     tenant: Tenant<'_>,

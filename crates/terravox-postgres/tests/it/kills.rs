@@ -70,6 +70,7 @@ fn saves_go_on_over_restarts_of_the_server_slow() {
     let store = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
     let mut game = Game::new(3);
     let (is_done, saves) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut failure = None;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut numbers = Numbers(4);
@@ -79,17 +80,20 @@ fn saves_go_on_over_restarts_of_the_server_slow() {
                 server.kill();
                 server.restart();
                 // One save at least, so that every kill meets a world that is being saved.
-                while saves.load(Ordering::Relaxed) == before {
+                let is_waiting = || saves.load(Ordering::Relaxed) == before;
+                while is_waiting() && !is_done.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }
             is_done.store(true, Ordering::Relaxed);
         });
-        while !is_done.load(Ordering::Relaxed) {
-            game.go_on(&store).unwrap();
+        while !is_done.load(Ordering::Relaxed) && failure.is_none() {
+            failure = game.go_on(&store).err();
             saves.fetch_add(1, Ordering::Relaxed);
         }
+        is_done.store(true, Ordering::Relaxed);
     });
+    assert!(failure.is_none(), "{failure:?}");
     assert_eq!(game.check(&store), game.number);
     let again = Postgres::open_read_only(&address, &options).unwrap();
     assert_eq!(game.check(&again), game.number);
