@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 /// The thread. Dropping it ends it, with everything that runs there.
 #[derive(Debug)]
@@ -45,8 +46,8 @@ impl Background {
     }
 
     /// Runs a task without waiting for it.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.handle.spawn(task));
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.handle.spawn(task).abort_handle()
     }
 }
 

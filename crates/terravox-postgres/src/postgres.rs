@@ -18,6 +18,7 @@ use terravox_store::{
     CommitFailure, CopyStats, RecordChanges, Records, RecordsView, Store, StoreError, WorldInfo,
     Zone,
 };
+use tokio::task::AbortHandle;
 
 /// How a world in a database is written.
 #[derive(Clone, Debug)]
@@ -69,6 +70,8 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 pub struct Postgres {
     access: Arc<WorldAccess>,
     writer: Option<Arc<Writer>>,
+    /// The task that renews leases.
+    keeper: Option<AbortHandle>,
     address: Address,
 }
 
@@ -159,7 +162,7 @@ impl Postgres {
         };
         let pool = Arc::new(ViewPool::new(connector.clone()));
         let access = Arc::new(WorldAccess { world, pool, background });
-        let mut records = Postgres { access, writer: None, address };
+        let mut records = Postgres { access, writer: None, keeper: None, address };
         if purpose != Purpose::Read {
             records.take_world(connector, options)?;
         }
@@ -189,7 +192,7 @@ impl Postgres {
             }
             LeaseFailure::Failed(failure) => open_error(path, failure),
         })?;
-        self.access.background.spawn(writer.clone().keep());
+        self.keeper = Some(self.access.background.spawn(writer.clone().keep()));
         self.writer = Some(writer);
         Ok(())
     }
@@ -269,6 +272,9 @@ impl Records for Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.abort();
+        }
         if let Some(writer) = self.writer.take() {
             // If it fails, the leases end by themselves.
             let _ = self.access.background.wait(async move {
