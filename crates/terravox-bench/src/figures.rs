@@ -46,6 +46,8 @@ pub enum Area {
     Trust,
     /// Replication.
     Net,
+    /// Worlds in a database: with the feature `cluster`, and not among all.
+    Cluster,
     /// The page in a browser: measured by `scripts/web-figures`, reported here.
     Page,
 }
@@ -82,6 +84,7 @@ impl Area {
             Area::Front => "front",
             Area::Trust => "trust",
             Area::Net => "net",
+            Area::Cluster => "cluster",
             Area::Page => "page",
         }
     }
@@ -115,8 +118,8 @@ const fn figure(
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
     use Area::{
-        Bodies, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Page, Particles, Storage,
-        Trust,
+        Bodies, Cluster, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Page, Particles,
+        Storage, Trust,
     };
     use Bound::{AtLeast, AtMost};
     &[
@@ -251,6 +254,9 @@ pub const FIGURES: &[Figure] = {
         figure(Net, "edit_to_other_guest_ms", "ms", AtMost(50.0), Some(10.0)),
         figure(Net, "idle_tick_us", "µs", AtMost(500.0), Some(50.0)),
         figure(Net, "host_kib_per_guest", "KiB", AtMost(512.0), Some(64.0)),
+        figure(Cluster, "pg_chunks_per_s", "chunks/s", AtLeast(10_000.0), Some(25_000.0)),
+        figure(Cluster, "pg_commit_ms", "ms", AtMost(15.0), Some(5.0)),
+        figure(Cluster, "pg_load_region_ms", "ms", AtMost(60.0), Some(15.0)),
         figure(Page, "page_kib", "KiB", AtMost(1024.0), Some(640.0)),
         figure(Page, "page_first_picture_s", "s", AtMost(4.0), Some(1.5)),
         figure(Page, "page_frame_js_ms", "ms", AtMost(6.0), Some(2.0)),

@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 mod bodies;
+mod cluster;
 mod collide;
 mod contacts;
 mod edit;
@@ -33,6 +34,7 @@ const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench lod|octree|front|trust|net --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench trust|net --full
+       terravox-bench cluster [--json FILE] [--update DOCUMENT]
        terravox-bench page --values FILE [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
@@ -50,6 +52,7 @@ Prints all tables.
   --full             as many damaged worlds, kills and links as were asked for once, in an hour or so
   --details FILE     write the tables behind the figures as Markdown
   --values FILE      the figures of the page as scripts/web-figures measured them; not in all
+cluster measures a PostgreSQL that it starts, with --features cluster; it is not in all either.
 Real places are read from ../shared/data, or from TERRAVOX_REAL_DATA.
 soak runs bodies on terrain that is edited at random for N seconds of simulated time (default
 60) and exits with 1 if any body is lost or wakes late. A seed (default 9) repeats a run.
@@ -142,6 +145,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         match argument.as_str() {
             "all" => areas.extend(Area::MEASURED),
             "page" => areas.push(Area::Page),
+            "cluster" => areas.push(Area::Cluster),
             "--full" => is_full = true,
             "--json" | "--update" | "--details" | "--values" => {
                 let file = rest.next().ok_or(format!("{argument} needs a file name"))?;
@@ -203,6 +207,7 @@ fn run(request: &Request) -> Result<(), String> {
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
+            Area::Cluster => cluster::run(&mut report),
             Area::Page => report_page(request, &mut report)?,
         }
         print!("\n{}", report.text());
@@ -256,6 +261,7 @@ mod tests {
         assert_eq!((request.json, request.update), (None, Some("doc.md".into())));
         let request = parse(&words("edit --details tables.md")).unwrap();
         assert_eq!(request.details, Some("tables.md".into()));
+        assert_eq!(parse(&words("cluster")).unwrap().areas, [Area::Cluster]);
         assert_eq!(parse(&words("all")).unwrap().areas, Area::MEASURED);
         assert_eq!(parse(&words("page --values v")).unwrap().values, Some("v".into()));
     }

@@ -3,7 +3,7 @@
 use crate::StoredPart;
 use crate::copy::copy_whole;
 use crate::create::{Overwrite, check_place};
-use crate::database::{Db, damaged_part, part_of, store_error};
+use crate::database::{Db, damaged_part, part_of};
 use crate::error::{BadPart, StoreError};
 use crate::file_names::followed;
 use crate::partial::PartialFile;
@@ -56,14 +56,15 @@ impl Store {
         let mut damage = None;
         let copied = copy_whole(
             &self.db().snapshot(),
-            db.tree(),
+            &db,
+            path,
             // A valid file has no other keys.
             |key| part_of(key) != StoredPart::Index,
             |part| {
                 damage.get_or_insert(part);
             },
         );
-        copied.map_err(|error| store_error(error, path, "copy the world"))?;
+        copied?;
         match damage {
             None => Ok((partial, db)),
             Some(damage) => {

@@ -1,25 +1,31 @@
-//! Copying what is whole into another tree.
+//! Copying what is whole into another store.
 
-use crate::tree::{CommitError, Tree, TreeDamage, TreeError, TreeReader};
+use crate::database::{Db, store_error};
+use crate::error::StoreError;
+use crate::reader::StoreReader;
+use crate::tree::TreeDamage;
+use std::path::Path;
 
 /// Entries of one commit: bounds the memory for changes.
 const BATCH_ENTRIES: usize = 1 << 15;
 
-/// Copies every whole entry with a key that `is_wanted` into `to`, and reports the others.
+/// Copies every whole entry with a key that `is_wanted` into `to`, and reports the others. Errors name
+/// `path`.
 ///
 /// # Errors
 /// If `to` cannot be written.
 pub(crate) fn copy_whole(
-    from: &TreeReader,
-    to: &Tree,
+    from: &StoreReader,
+    to: &Db,
+    path: &Path,
     is_wanted: impl Fn(&[u8]) -> bool,
     mut report: impl FnMut(TreeDamage),
-) -> Result<(), TreeError> {
+) -> Result<(), StoreError> {
     let mut scan = from.scan(&[], None);
     let mut value = Vec::new();
     let mut is_done = false;
     while !is_done {
-        let mut transaction = to.begin()?;
+        let mut transaction = to.begin(path)?;
         for _ in 0..BATCH_ENTRIES {
             let Some(entry) = scan.next() else {
                 is_done = true;
@@ -29,14 +35,19 @@ pub(crate) fn copy_whole(
                 Err(lost) => report(TreeDamage::Node(lost)),
                 Ok(entry) if !is_wanted(&entry.key) => {}
                 Ok(entry) => match scan.value(&entry, &mut value) {
-                    Ok(()) => transaction.put(&entry.key, &value)?,
+                    Ok(()) => transaction
+                        .put(&entry.key, &value)
+                        .map_err(|error| store_error(error, path, "copy the world"))?,
                     Err(what) => report(TreeDamage::Value { key: entry.key, what }),
                 },
             }
         }
-        to.commit(transaction).map_err(|error| match error {
-            CommitError::Before(error) => error,
-            CommitError::Unsure(error) => error.into(),
+        to.commit(transaction, path).map_err(|error| match error {
+            // Nothing is in place yet.
+            StoreError::Unsure { path, source } => {
+                StoreError::Io { path, doing: "copy the world", source }
+            }
+            error => error,
         })?;
     }
     Ok(())

@@ -1,28 +1,25 @@
-//! Opening the file of a world, and the keys of its tables.
+//! Opening the file of a world, and the keys of its tables. What is beneath a store.
 
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{followed, remove_unfinished_backups};
 use crate::info::FORMAT_VERSION;
-pub(crate) use crate::key::CELLS;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
-use crate::tree::{
-    CommitError, HeaderFault, LostSpan, Transaction, Tree, TreeDamage, TreeError, TreeSnapshot,
-};
+pub(crate) use crate::key::{CELLS, EXTRA};
+use crate::reader::{RecordsReader, RecordsTransaction, StoreReader, StoreTransaction};
+use crate::records::{CommitFailure, Records};
+use crate::tree::{CommitError, HeaderFault, LostSpan, Tree, TreeDamage, TreeError};
 use crate::value::ValueError;
 use same_file::Handle;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use terravox::voxel::PagePos;
 
 /// Both keys of the description, in different parts of the tree and with values of their own: one
 /// flipped byte does not cost the world.
 pub(crate) const INFO_KEYS: [&[u8]; 2] = [&[0], &[255]];
-
-/// Table of extra data: keys are this byte and a name.
-pub(crate) const EXTRA: u8 = 1;
 
 /// Table of listings: keys are this byte and the Morton number of a page.
 pub(crate) const LISTED: u8 = 3;
@@ -74,30 +71,74 @@ pub(crate) fn part_of(key: &[u8]) -> StoredPart {
     }
 }
 
-/// An open file.
+/// What is beneath a store: an open file, or records elsewhere.
 pub(crate) struct Db {
-    tree: Tree,
+    backing: Backing,
     is_writable: bool,
 }
 
+enum Backing {
+    File(Tree),
+    Records {
+        records: Arc<dyn Records>,
+        /// Why nothing is written any more.
+        stop: Mutex<Option<WriteStop>>,
+    },
+}
+
+/// Why nothing is written to a database any more.
+#[derive(Clone)]
+enum WriteStop {
+    /// The outcome of a commit is unknown.
+    Unsure,
+    /// Another writer took the world over, and how.
+    Fenced(String),
+}
+
 impl Db {
-    /// The file as it is now.
-    pub fn snapshot(&self) -> TreeSnapshot {
-        self.tree.snapshot()
+    /// Records that are elsewhere.
+    pub fn of_records(records: Arc<dyn Records>, is_writable: bool) -> Db {
+        Db { backing: Backing::Records { records, stop: Mutex::default() }, is_writable }
     }
 
-    pub fn tree(&self) -> &Tree {
-        &self.tree
+    /// What it holds now.
+    pub fn snapshot(&self) -> Box<StoreReader> {
+        Box::new(match &self.backing {
+            Backing::File(tree) => StoreReader::File(tree.snapshot()),
+            Backing::Records { records, .. } => {
+                StoreReader::Records(RecordsReader::new(records.view()))
+            }
+        })
+    }
+
+    /// Bytes of the file, or of the records.
+    pub fn stored_bytes(&self) -> Result<u64, TreeError> {
+        match &self.backing {
+            Backing::File(tree) => Ok(tree.length()?),
+            Backing::Records { .. } => Ok(self.snapshot().totals()?.payload_bytes),
+        }
+    }
+
+    /// Bytes of a file up to the end of what is in use.
+    pub fn used_bytes(&self) -> u64 {
+        match &self.backing {
+            Backing::File(tree) => tree.snapshot().state.end,
+            Backing::Records { .. } => 0,
+        }
     }
 
     /// Bytes that are free, as far as that is known.
     pub fn spare_bytes(&self) -> u64 {
-        self.tree.spare_bytes()
+        match &self.backing {
+            Backing::File(tree) => tree.spare_bytes(),
+            Backing::Records { .. } => 0,
+        }
     }
 
     /// Makes what was written durable; commits do so themselves.
     pub fn sync(&self, path: &Path) -> Result<(), StoreError> {
-        let synced = self.tree.sync();
+        let Backing::File(tree) = &self.backing else { return Ok(()) };
+        let synced = tree.sync();
         synced.map_err(|source| StoreError::Io { path: path.to_owned(), doing: "save", source })
     }
 
@@ -109,17 +150,58 @@ impl Db {
     }
 
     /// Begins a change.
-    pub fn begin(&self, path: &Path) -> Result<Transaction<'_>, StoreError> {
+    pub fn begin(&self, path: &Path) -> Result<StoreTransaction<'_>, StoreError> {
         self.check_writable(path)?;
-        self.tree.begin().map_err(|error| store_error(error, path, "write"))
+        match &self.backing {
+            Backing::File(tree) => {
+                let begun = tree.begin().map_err(|error| store_error(error, path, "write"));
+                Ok(StoreTransaction::File(begun?))
+            }
+            Backing::Records { records, stop } => {
+                match stop.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+                    None => Ok(StoreTransaction::Records(RecordsTransaction::new(&**records))),
+                    Some(WriteStop::Unsure) => Err(store_error(TreeError::Poisoned, path, "write")),
+                    Some(WriteStop::Fenced(what)) => {
+                        Err(StoreError::Fenced { path: path.to_owned(), what })
+                    }
+                }
+            }
+        }
     }
 
     /// Makes a change durable.
-    pub fn commit(&self, transaction: Transaction<'_>, path: &Path) -> Result<(), StoreError> {
-        self.tree.commit(transaction).map_err(|error| match error {
-            CommitError::Before(error) => store_error(error, path, "write"),
-            CommitError::Unsure(source) => StoreError::Unsure { path: path.to_owned(), source },
-        })
+    pub fn commit(&self, change: StoreTransaction<'_>, path: &Path) -> Result<(), StoreError> {
+        match (&self.backing, change) {
+            (Backing::File(tree), StoreTransaction::File(transaction)) => {
+                tree.commit(transaction).map_err(|error| match error {
+                    CommitError::Before(error) => store_error(error, path, "write"),
+                    CommitError::Unsure(source) => {
+                        StoreError::Unsure { path: path.to_owned(), source }
+                    }
+                })
+            }
+            (Backing::Records { records, stop }, StoreTransaction::Records(change)) => {
+                if change.changes.is_empty() {
+                    return Ok(());
+                }
+                let set = |why| *stop.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                let path = path.to_owned();
+                records.commit(change.changes).map_err(|failure| match failure {
+                    CommitFailure::Unchanged(source) => {
+                        StoreError::Io { path, doing: "write", source }
+                    }
+                    CommitFailure::Fenced(what) => {
+                        set(WriteStop::Fenced(what.clone()));
+                        StoreError::Fenced { path, what }
+                    }
+                    CommitFailure::Unsure(source) => {
+                        set(WriteStop::Unsure);
+                        StoreError::Unsure { path, source }
+                    }
+                })
+            }
+            _ => unreachable!("a change is committed where it was begun"),
+        }
     }
 }
 
@@ -129,7 +211,8 @@ pub(crate) fn store_error(error: TreeError, path: &Path, doing: &'static str) ->
     match error {
         TreeError::Io(source) => StoreError::Io { path, doing, source },
         TreeError::Damaged(what) => {
-            let what = format!("{what}; `terravox repair` or Store::repair keeps all that is whole");
+            let what =
+                format!("{what}; `terravox repair` or Store::repair keeps all that is whole");
             StoreError::Index { path, doing, what }
         }
         error => StoreError::Index { path, doing, what: error.to_string() },
@@ -168,10 +251,8 @@ pub(crate) fn damaged_part(damage: &TreeDamage) -> BadPart {
 /// A new world on a disk, which nothing else uses.
 pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError> {
     let made = Tree::create(disk);
-    made.map(|tree| Db { tree, is_writable: true }).map_err(|source| StoreError::Io {
-        path: path.to_owned(),
-        doing: "create the world",
-        source,
+    made.map(|tree| Db { backing: Backing::File(tree), is_writable: true }).map_err(|source| {
+        StoreError::Io { path: path.to_owned(), doing: "create the world", source }
     })
 }
 
@@ -184,13 +265,14 @@ pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
 
 /// Opens the world on a disk, which nothing else uses, for reading and writing.
 pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError> {
-    Ok(Db { tree: open_tree(disk, path)?, is_writable: true })
+    Ok(Db { backing: Backing::File(open_tree(disk, path)?), is_writable: true })
 }
 
 /// Opens an existing world for reading. Does not change the file.
 pub(crate) fn open_read_only(path: &Path) -> Result<Db, StoreError> {
     let file = open_locked(path, false, File::try_lock_shared)?;
-    Ok(Db { tree: open_tree(Arc::new(file), path)?, is_writable: false })
+    let backing = Backing::File(open_tree(Arc::new(file), path)?);
+    Ok(Db { backing, is_writable: false })
 }
 
 /// Times that a file is opened again because another one took its place meanwhile.

@@ -92,6 +92,14 @@ pub enum StoreError {
         /// Why it failed.
         source: io::Error,
     },
+    /// Another writer took the world over, so this one writes nothing any more: only in databases.
+    #[error("{}: {what}; nothing more is written from here, open the world again", path.display())]
+    Fenced {
+        /// The world.
+        path: PathBuf,
+        /// Who has it now.
+        what: String,
+    },
     /// The file is of a format before version 3, which this program does not read.
     #[error(
         "{}: the world is of the format before 0.1, which is no longer read; export it with the \

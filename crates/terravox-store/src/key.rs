@@ -12,6 +12,9 @@ use terravox::voxel::{ChunkPos, MipBlock, PagePos, Region, VoxelPos};
 /// Table of blocks of 32³ cells: keys are this byte and a [`BlockKey`].
 pub(crate) const CELLS: u8 = 2;
 
+/// Table of extra data: keys are this byte and a name.
+pub(crate) const EXTRA: u8 = 1;
+
 /// Bytes of a [`BlockKey`].
 pub(crate) const KEY_BYTES: usize = 11;
 

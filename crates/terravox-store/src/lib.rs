@@ -50,6 +50,8 @@
 //!   chunks and goes on, [`Store::verify`] finds every changed byte that matters, and
 //!   [`Store::repair`] keeps all that is whole.
 //! - [`Store::create_on`] takes a [`Disk`] where there are no files, such as in a browser.
+//! - [`Store::create_records`] takes [`Records`]: a world in a database, such as PostgreSQL with
+//!   `terravox-postgres`. [`Store::copy_to_file`] and [`Store::copy_to_records`] copy between the two.
 //! - Any bytes are safe to open: reading ends, within memory bounded by the length of the file.
 
 mod backup;
@@ -61,6 +63,7 @@ mod disk;
 mod error;
 mod file_names;
 mod findings;
+mod in_records;
 mod info;
 mod key;
 mod listing;
@@ -70,14 +73,18 @@ mod open;
 mod partial;
 mod pyramid;
 mod read;
+mod reader;
+mod records;
 mod repair;
 mod save;
 mod store;
+mod transfer;
 mod tree;
 mod value;
 mod verify;
 mod work;
 mod write;
+mod zone;
 
 pub use bodies::MAX_BODIES;
 pub use create::{Draft, Overwrite};
@@ -86,11 +93,16 @@ pub use error::{BadPart, StoreError, StoredPart};
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
 pub use read::{LoadedWorld, MAX_LOADED_BYTES};
+pub use records::{
+    CommitFailure, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView, WorldRecord,
+};
 pub use repair::RepairReport;
 pub use store::{MAX_EXTRA_BYTES, Store, StoreStats};
+pub use transfer::CopyStats;
 pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;
 pub use write::SaveStats;
+pub use zone::Zone;
 
 // What unit tests and integration tests share names the crate.
 #[cfg(test)]

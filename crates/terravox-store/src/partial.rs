@@ -90,7 +90,7 @@ fn random_number() -> u32 {
 }
 
 /// Makes a rename durable.
-fn sync_folder(target: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(target: &Path) -> io::Result<()> {
     let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

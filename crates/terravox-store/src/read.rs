@@ -4,9 +4,10 @@ use crate::database::{CELLS, block_of, cell_key, lost_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
 use crate::key::{BlockKey, KeyBytes, ranges};
-use crate::listing::{Listing, page_of};
+use crate::listing::{Listing, MAX_MISSING_PARTS, page_of};
+use crate::reader::StoreReader;
 use crate::store::{ReadView, Store, StoredListing};
-use crate::tree::{ReadTree, TreeReader};
+use crate::tree::ReadTree;
 use crate::value::{ValueCoder, ValueError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
@@ -20,10 +21,6 @@ pub const MAX_LOADED_BYTES: u64 = 8 << 30;
 
 /// Chunks between two reports of progress.
 const PROGRESS_CHUNKS: usize = 256;
-
-/// Missing chunks that are reported one by one, or are in a list of chunks; a forged file may list
-/// billions.
-const MAX_MISSING_PARTS: usize = 1 << 16;
 
 /// A world in memory.
 pub struct LoadedWorld {
@@ -156,7 +153,7 @@ impl Store {
     }
 
     /// Checks that every chunk under `region`, in cells of `mip`, is stored.
-    fn check_listed(&self, tree: &TreeReader, region: Region, mip: u8) -> Result<(), StoreError> {
+    fn check_listed(&self, tree: &StoreReader, region: Region, mip: u8) -> Result<(), StoreError> {
         if region.is_empty() {
             return Ok(());
         }
@@ -238,6 +235,9 @@ impl Store {
         if let Some(error) = error {
             return Err(error);
         }
+        if let Some(error) = view.tree.failure() {
+            return Err(self.read_error(error));
+        }
         add_missing(&listed, &seen, &mut bad);
         progress(all, all);
         Ok(LoadedWorld { grid, bad: bad.into_parts() })
@@ -254,7 +254,7 @@ impl Store {
     /// listing is damaged. Adds damaged parts to `bad`.
     pub(crate) fn listed_chunks(
         &self,
-        tree: &TreeReader,
+        tree: &StoreReader,
         bad: &mut Findings,
     ) -> BTreeMap<PagePos, Listing> {
         let seen = || walk_chunks(tree, &mut Findings::default(), |_, _| Ok(()));
@@ -283,28 +283,10 @@ impl Store {
     }
 }
 
-/// Checks that listings do not name many more chunks than are there: 64 bytes can name 512.
-pub(crate) fn check_listed_count(
-    tree: &TreeReader,
-    listings: &[(PagePos, Listing)],
-) -> Result<(), ValueError> {
-    let listed: usize = listings.iter().map(|(_, listing)| listing.len()).sum();
-    if listed <= MAX_MISSING_PARTS {
-        return Ok(());
-    }
-    // Without memory for each; lost parts of the index count as empty.
-    let stored = tree.scan(&[CELLS, 0], Some(&[CELLS, 1])).filter(Result::is_ok).count();
-    if listed <= stored + MAX_MISSING_PARTS {
-        return Ok(());
-    }
-    let what = format!("it lists {listed} chunks, of which at most {stored} are stored");
-    Err(ValueError::Unreadable(what.into()))
-}
-
 /// Calls `visit` with every stored chunk in key order, and reports what it returns and what cannot
 /// be read. Returns all chunks that are there, whole or not.
 pub(crate) fn walk_chunks(
-    tree: &TreeReader,
+    tree: &StoreReader,
     bad: &mut Findings,
     mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,
 ) -> BTreeMap<PagePos, Listing> {
@@ -319,7 +301,7 @@ pub(crate) fn walk_chunks(
 
 /// The same for the blocks of a mip.
 pub(crate) fn walk_blocks(
-    tree: &TreeReader,
+    tree: &StoreReader,
     mip: u8,
     bad: &mut Findings,
     mut visit: impl FnMut(BlockKey, Result<&[u8], ValueError>) -> Result<(), ValueError>,

@@ -1,7 +1,7 @@
 //! Repairing a damaged world: a new file of everything that is whole, beside the damaged one.
 
 use crate::copy::copy_whole;
-use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key, store_error};
+use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key};
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{MAX_BACKUPS, backup_of};
@@ -11,8 +11,8 @@ use crate::makeup::{Makeup, StoredCells};
 use crate::partial::PartialFile;
 use crate::pyramid::source_mip;
 use crate::read::{walk_blocks, walk_chunks};
+use crate::reader::StoreReader;
 use crate::store::{ReadView, Store};
-use crate::tree::TreeReader;
 use crate::value::ValueError;
 use crate::verify::{
     BlockMaker, BlockOver, StoredBlocks, Verification, blocks_over, replace_listed, sort_blocks,
@@ -180,8 +180,7 @@ impl Store {
             _ => false,
         };
         // What cannot be read is among the losses already.
-        let copied = copy_whole(&self.begin_read().tree, repaired.db().tree(), is_wanted, |_| {});
-        copied.map_err(|error| store_error(error, self.path(), "write the repaired world"))
+        copy_whole(&self.begin_read().tree, repaired.db(), self.path(), is_wanted, |_| {})
     }
 
     /// Lists all stored chunks and returns them.
@@ -366,7 +365,7 @@ fn rebuild_block(
 /// Whether a block of a complete world is what the finer ones make it, by their values.
 fn is_as_made(
     maker: &mut BlockMaker,
-    tree: &TreeReader,
+    tree: &StoreReader,
     key: BlockKey,
     sources: &[BlockKey],
 ) -> bool {

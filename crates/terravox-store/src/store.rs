@@ -8,9 +8,9 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::followed;
 use crate::findings::Findings;
 use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
-use crate::listing::{Listing, page_of};
-use crate::read::check_listed_count;
-use crate::tree::{ReadTree, Transaction, TreeError, TreeReader, TreeSnapshot};
+use crate::listing::{Listing, check_listed_count, page_of};
+use crate::reader::{StoreReader, StoreTransaction};
+use crate::tree::{ReadTree, TreeError};
 use crate::value::ValueError;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -84,7 +84,7 @@ pub(crate) struct WriteLock<'a> {
 
 /// The file at one moment, and a description whose kinds are those of its cells.
 pub(crate) struct ReadView {
-    pub tree: TreeSnapshot,
+    pub tree: Box<StoreReader>,
     pub info: Arc<WorldInfo>,
 }
 
@@ -99,7 +99,7 @@ pub struct StoreStats {
     /// Bytes of all keys and values.
     pub payload_bytes: u64,
     /// Bytes of the file: payload, index, header, and space that is used again. [`Store::compact`]
-    /// returns what is free.
+    /// returns what is free. In a database, the payload.
     pub file_bytes: u64,
 }
 
@@ -247,7 +247,7 @@ impl Store {
 
     pub(crate) fn extra_in(
         &self,
-        tree: &TreeReader,
+        tree: &StoreReader,
         name: &str,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let mut value = Vec::new();
@@ -309,7 +309,7 @@ impl Store {
     /// Writes checked extra data in a transaction, or removes it.
     pub(crate) fn put_extra(
         &self,
-        transaction: &mut Transaction<'_>,
+        transaction: &mut StoreTransaction<'_>,
         name: &str,
         bytes: Option<&[u8]>,
     ) -> Result<(), StoreError> {
@@ -359,7 +359,7 @@ impl Store {
     }
 
     /// The listing of a page, empty if it has none.
-    pub(crate) fn listing(&self, tree: &TreeReader, page: PagePos) -> Result<Listing, StoreError> {
+    pub(crate) fn listing(&self, tree: &StoreReader, page: PagePos) -> Result<Listing, StoreError> {
         let damaged = |what| self.damaged_error(StoredPart::Listing(page), what);
         let mut value = Vec::new();
         match tree.get(&listing_key(page), &mut value) {
@@ -371,7 +371,7 @@ impl Store {
     }
 
     /// All listings, by page.
-    fn listings(&self, tree: &TreeReader) -> Result<Vec<(PagePos, Listing)>, StoreError> {
+    fn listings(&self, tree: &StoreReader) -> Result<Vec<(PagePos, Listing)>, StoreError> {
         let (stored, lost) = self.listings_as_stored(tree);
         if let Some(BadPart { part, what }) = lost.into_iter().next() {
             return Err(self.damaged_error(part, what));
@@ -390,7 +390,7 @@ impl Store {
     /// All listings, sorted by key, valid or damaged, and where some are lost.
     pub(crate) fn listings_as_stored(
         &self,
-        tree: &TreeReader,
+        tree: &StoreReader,
     ) -> (Vec<StoredListing>, Vec<BadPart>) {
         let (mut listings, mut lost) = (Vec::new(), Findings::default());
         let mut value = Vec::new();
@@ -411,9 +411,7 @@ impl Store {
 
     /// The length of the file.
     pub(crate) fn file_bytes(&self) -> Result<u64, StoreError> {
-        let path = || self.path.clone();
-        let length = self.db.tree().length();
-        length.map_err(|source| StoreError::Io { path: path(), doing: "read", source })
+        self.db.stored_bytes().map_err(|error| self.read_error(error))
     }
 
     /// What the file holds, and how many bytes that takes.
@@ -425,11 +423,12 @@ impl Store {
         let tree = self.db.snapshot();
         let chunks = self.listings(&tree)?.iter().map(|(_, listing)| listing.len() as u64).sum();
         let mut blocks = 0;
-        for entry in tree.scan(&[CELLS], Some(&[CELLS + 1])) {
+        for entry in tree.scan_keys(&[CELLS], Some(&[CELLS + 1])) {
             entry.map_err(|lost| self.read_error(lost.what))?;
             blocks += 1;
         }
-        Ok(StoreStats { chunks, blocks, payload_bytes: tree.state.payload_bytes, file_bytes })
+        let payload_bytes = tree.totals().map_err(|error| self.read_error(error))?.payload_bytes;
+        Ok(StoreStats { chunks, blocks, payload_bytes, file_bytes })
     }
 
     /// Compacts the file: writes a new one without free space beside it and renames that into its
@@ -454,8 +453,8 @@ impl Store {
 
     /// Compacts a new file if much of it is free.
     pub(crate) fn compact_if_worth_it(&mut self) -> Result<(), StoreError> {
-        let spare = self.db.spare_bytes();
-        let is_worth_it = spare.saturating_mul(WORTHWHILE_SPARE) > self.db.snapshot().state.end;
+        let is_worth_it =
+            self.db.spare_bytes().saturating_mul(WORTHWHILE_SPARE) > self.db.used_bytes();
         if is_worth_it { self.compact() } else { Ok(()) }
     }
 }
@@ -466,7 +465,7 @@ impl WriteLock<'_> {
     pub fn transact<T>(
         &self,
         new_info: Option<WorldInfo>,
-        write: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
+        write: impl FnOnce(&mut StoreTransaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let Store { db, path, info, .. } = self.store;
         let mut transaction = db.begin(path)?;
@@ -487,7 +486,7 @@ impl WriteLock<'_> {
 }
 
 /// Reads the description of a world, from the first of its places where it is whole.
-fn read_info(tree: &TreeReader, path: &Path) -> Result<WorldInfo, StoreError> {
+fn read_info(tree: &StoreReader, path: &Path) -> Result<WorldInfo, StoreError> {
     let mut first_error = None;
     for key in INFO_KEYS {
         match read_info_at(tree, key, path) {
@@ -502,7 +501,7 @@ fn read_info(tree: &TreeReader, path: &Path) -> Result<WorldInfo, StoreError> {
 
 /// Reads the description in one of its places; `None` if it is not there.
 pub(crate) fn read_info_at(
-    tree: &TreeReader,
+    tree: &StoreReader,
     key: &[u8],
     path: &Path,
 ) -> Result<Option<WorldInfo>, StoreError> {

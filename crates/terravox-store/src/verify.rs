@@ -8,8 +8,9 @@ use crate::listing::{Listing, page_of};
 use crate::makeup::{KnownCells, Makeup, StoredCells};
 use crate::pyramid::{BlockPatch, CHUNK_MIP, empty_grid, rebuild, source_mip};
 use crate::read::{add_missing, read_block_if, walk_blocks, walk_chunks};
+use crate::reader::StoreReader;
 use crate::store::{ReadView, Store, read_info_at};
-use crate::tree::{KeySpan, TreeDamage, TreeReader};
+use crate::tree::{KeySpan, TreeDamage};
 use crate::value::{ValueCoder, ValueError, uniform_material};
 use crate::work::PassBudget;
 use std::collections::BTreeMap;
@@ -132,9 +133,9 @@ pub(crate) struct StoredBlocks {
 const TELLING_KEY_BYTES: usize = KEY_BYTES + 2;
 
 impl StoredBlocks {
-    pub fn of(tree: &TreeReader, mip: u8) -> StoredBlocks {
+    pub fn of(tree: &StoreReader, mip: u8) -> StoredBlocks {
         let mut stored = StoredBlocks { keys: Vec::new(), lost: Vec::new() };
-        for entry in tree.scan(&[CELLS, mip], Some(&[CELLS, mip + 1])) {
+        for entry in tree.scan_keys(&[CELLS, mip], Some(&[CELLS, mip + 1])) {
             match entry {
                 Ok(entry) => stored.keys.extend(block_of(&entry.key).map(BlockKey::bytes)),
                 Err(lost) => stored.add_lost(lost.span),
@@ -198,7 +199,7 @@ impl BlockMaker {
     /// [`ValueError::TooMuchWork`] if the budget is spent.
     pub fn make(
         &mut self,
-        tree: &TreeReader,
+        tree: &StoreReader,
         key: BlockKey,
         sources: &[BlockKey],
         chunks: usize,
@@ -226,7 +227,7 @@ impl BlockMaker {
     /// [`read_block_if`] the budget allows it.
     pub fn read(
         &mut self,
-        tree: &TreeReader,
+        tree: &StoreReader,
         key: BlockKey,
         out: &mut DenseBox,
     ) -> Result<bool, ValueError> {
@@ -235,14 +236,14 @@ impl BlockMaker {
     }
 
     /// What the value of a block tells.
-    pub fn stored(&mut self, tree: &TreeReader, key: BlockKey) -> Result<StoredCells, ValueError> {
+    pub fn stored(&mut self, tree: &StoreReader, key: BlockKey) -> Result<StoredCells, ValueError> {
         self.known.read(&self.budget.over(tree), key)
     }
 
     /// What the values of the finer blocks tell: see [`KnownCells::makeup`].
     pub fn makeup(
         &mut self,
-        tree: &TreeReader,
+        tree: &StoreReader,
         key: BlockKey,
         sources: &[BlockKey],
     ) -> (Makeup, Option<Vec<u32>>) {

@@ -5,7 +5,8 @@
 //! file: it spends from a budget that is.
 
 use crate::key::BlockKey;
-use crate::tree::{ReadTree, TreeError, TreeReader};
+use crate::reader::StoreReader;
+use crate::tree::{ReadTree, TreeError};
 use crate::value::ValueCoder;
 use std::cell::Cell;
 
@@ -44,7 +45,7 @@ pub(crate) struct PassBudget {
 
 /// A tree whose reads spend from a budget; with nothing left, it reads no more.
 pub(crate) struct BudgetedTree<'a> {
-    tree: &'a TreeReader,
+    tree: &'a StoreReader,
     budget: &'a PassBudget,
 }
 
@@ -88,13 +89,13 @@ impl PassBudget {
     }
 
     /// The same tree, with reads that spend from this.
-    pub fn over<'a>(&'a self, tree: &'a TreeReader) -> BudgetedTree<'a> {
+    pub fn over<'a>(&'a self, tree: &'a StoreReader) -> BudgetedTree<'a> {
         BudgetedTree { tree, budget: self }
     }
 
     /// Takes the work of what was read from a tree since the last time: as much as is left. One read
     /// is bounded by the longest value, and one walk by the length of the file.
-    pub fn spend_reads(&self, tree: &TreeReader) {
+    pub fn spend_reads(&self, tree: &StoreReader) {
         let units = tree.take_read_work().min(self.left.get());
         self.spend(units);
     }

@@ -6,11 +6,14 @@ use crate::info::WorldInfo;
 use crate::key::{BlockKey, chunk_order};
 use crate::listing::{Listing, page_of};
 use crate::read::listing_from_keys;
+use crate::reader::StoreTransaction;
 use crate::store::{Store, WriteLock};
-use crate::tree::{ReadTree, Transaction};
+use crate::tree::ReadTree;
 use crate::value::ValueCoder;
 use std::borrow::Cow;
-use terravox::voxel::{AIR, ChunkPos, ChunkState, DenseBox, MipBlock, NotHeld, PagePos, Snapshot};
+use terravox::voxel::{
+    AIR, ChunkPos, ChunkState, DenseBox, MAX_MIP, MipBlock, NotHeld, PagePos, Snapshot,
+};
 
 /// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
 const BATCH_CHUNKS: usize = 2048;
@@ -175,13 +178,22 @@ pub(crate) struct ChunkWrite {
     pub is_stored: bool,
 }
 
+/// What writing chunks reads: the listings of their pages and the coarse blocks over them.
+fn keys_over(chunks: &[ChunkPos]) -> impl Iterator<Item = Vec<u8>> {
+    let listings = chunks.iter().map(|&chunk| listing_key(page_of(chunk)).to_vec());
+    let blocks = chunks.iter().flat_map(|&chunk| {
+        (1..=MAX_MIP).map(move |mip| cell_key(&BlockKey::over(chunk, mip).bytes()).to_vec())
+    });
+    listings.chain(blocks)
+}
+
 /// Generates the cells of a block; `None` if they are not available yet.
 pub(crate) type GenerateBlock<'a> = &'a dyn Fn(MipBlock) -> Option<DenseBox>;
 
 /// A transaction, and buffers.
 pub(crate) struct TableWriter<'a, 't> {
     pub store: &'a Store,
-    pub tree: &'a mut Transaction<'t>,
+    pub tree: &'a mut StoreTransaction<'t>,
     pub coder: ValueCoder,
     pub stats: SaveStats,
     /// Generates what is not stored, in a world that grows.
@@ -193,7 +205,7 @@ pub(crate) struct TableWriter<'a, 't> {
 impl<'a, 't> TableWriter<'a, 't> {
     pub fn new(
         store: &'a Store,
-        tree: &'a mut Transaction<'t>,
+        tree: &'a mut StoreTransaction<'t>,
         generate: Option<GenerateBlock<'a>>,
     ) -> TableWriter<'a, 't> {
         TableWriter {
@@ -209,6 +221,8 @@ impl<'a, 't> TableWriter<'a, 't> {
 
     /// Writes chunks that are sorted by key.
     fn write(mut self, snapshot: &Snapshot, chunks: &[ChunkPos]) -> Result<SaveStats, StoreError> {
+        let prefetched = self.tree.prefetch(keys_over(chunks));
+        prefetched.map_err(|error| self.store.write_error(error))?;
         let mut touched = Vec::with_capacity(chunks.len());
         for &chunk in chunks {
             let is_stored = match snapshot.held(chunk) {

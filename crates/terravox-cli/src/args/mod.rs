@@ -121,6 +121,9 @@ pub enum Command {
     /// Write a world anew without the free space that edits leave
     #[command(after_help = "Example:\n  terravox compact world.tvx")]
     Compact(WorldFileArgs),
+    /// Copy a world to a new file or a database, or from one; a copy that was interrupted goes on
+    #[command(after_help = COPY_HELP)]
+    Copy(CopyArgs),
     /// Let many people see and dig worlds over the network
     #[cfg(feature = "server")]
     #[command(after_help = online::SERVE_HELP)]
@@ -160,6 +163,7 @@ impl Command {
             Command::Verify(_) => "verify",
             Command::Repair(_) => "repair",
             Command::Compact(_) => "compact",
+            Command::Copy(_) => "copy",
             #[cfg(feature = "server")]
             Command::Serve(_) => "serve",
             #[cfg(feature = "server")]
@@ -345,6 +349,29 @@ pub struct CheckArgs {
 pub struct WorldFileArgs {
     /// The world (.tvx)
     pub world: PathBuf,
+}
+
+/// Help of `copy`.
+const COPY_HELP: &str = "\
+Example:
+  terravox copy world.tvx copy.tvx
+  terravox copy world.tvx postgres://me@db.example/worlds#caves
+  terravox copy postgres://me@db.example/worlds#caves caves.tvx
+
+The address of a world in PostgreSQL is that of the database, a # and the name of the world. A
+password that is not in it is taken from PGPASSWORD. Needs a terravox that was built with
+--features postgres.
+
+The world that is read may be in use if it is in a database. Nothing is overwritten. Until a copy
+is complete, no world is there: of a file, NAME.copying is. Run an interrupted copy again to go on.";
+
+/// Arguments of `copy`.
+#[derive(Debug, Args)]
+pub struct CopyArgs {
+    /// The world to read (.tvx), or its address in a database
+    pub from: PathBuf,
+    /// The world to write (.tvx), or its address in a database
+    pub to: PathBuf,
 }
 
 /// Arguments of `lod`.

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod copy;
 mod demo;
 mod edit;
 mod export;
@@ -43,6 +44,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Verify(args) => maintenance::verify(args, &console),
         Command::Repair(args) => maintenance::repair(args, &console),
         Command::Compact(args) => maintenance::compact(args, &console),
+        Command::Copy(args) => copy::run(args, &console),
         #[cfg(feature = "server")]
         Command::Serve(args) => serve::run(args, &console),
         #[cfg(feature = "server")]

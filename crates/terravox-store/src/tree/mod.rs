@@ -36,8 +36,8 @@ mod write;
 
 pub(crate) use fault::{CommitError, TreeError};
 pub(crate) use header::HeaderFault;
-pub(crate) use node::KeySpan;
-pub(crate) use walk::{LostSpan, ReadTree, TreeDamage, TreeReader};
+pub(crate) use node::{KeySpan, NodeContent};
+pub(crate) use walk::{LostSpan, ReadTree, Scan, TreeDamage, TreeReader};
 pub(crate) use write::Transaction;
 
 use crate::disk::Disk;

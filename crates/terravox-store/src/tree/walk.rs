@@ -407,10 +407,15 @@ impl ReadTree for TreeReader {
 
 impl Scan<'_> {
     /// Replaces `out` with the value of an entry.
-    pub fn value(&mut self, entry: &OwnedItem, out: &mut Vec<u8>) -> Result<(), TreeError> {
-        check_length(&entry.key, &entry.content)?;
-        self.reader.spend_value(&mut self.budget, &entry.content)?;
-        self.reader.value(&entry.content, out)
+    pub fn value(
+        &mut self,
+        key: &[u8],
+        content: &NodeContent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TreeError> {
+        check_length(key, content)?;
+        self.reader.spend_value(&mut self.budget, content)?;
+        self.reader.value(content, out)
     }
 
     fn push(&mut self, at: &NodeRef, level: Option<u8>, span: KeySpan) -> Result<(), LostSpan> {

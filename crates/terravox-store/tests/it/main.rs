@@ -12,6 +12,8 @@ mod replay;
 mod saving;
 mod scratch;
 mod session;
+mod stores;
+mod suite;
 mod tunnel;
 mod world;
 mod writers;

@@ -142,7 +142,7 @@ fn read_all(reader: &TreeReader) -> (Model, usize) {
     let mut scan = reader.scan(&[], None);
     while let Some(entry) = scan.next() {
         match entry {
-            Ok(entry) => match scan.value(&entry, &mut value) {
+            Ok(entry) => match scan.value(&entry.key, &entry.content, &mut value) {
                 Ok(()) => drop(model.insert(entry.key, value.clone())),
                 Err(_) => lost += 1,
             },

@@ -1,0 +1,82 @@
+//! The changes of a commit, as the statements take them.
+
+use std::collections::BTreeMap;
+use std::io;
+use terravox_store::{RecordChanges, WorldRecord, Zone};
+
+/// Changed records and the zones that they are in.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub put_keys: Vec<Vec<u8>>,
+    pub put_values: Vec<Vec<u8>>,
+    pub put_hashes: Vec<i64>,
+    pub removed_keys: Vec<Vec<u8>>,
+    /// What the log says of each zone: its changed keys, each after its length in two bytes.
+    pub log_keys: BTreeMap<Zone, Vec<u8>>,
+}
+
+impl Batch {
+    /// # Errors
+    /// If a key is not one of a world.
+    pub fn of(changes: RecordChanges) -> Result<Batch, io::Error> {
+        let mut batch = Batch::default();
+        for (key, value) in changes {
+            let zone = Zone::of_record(&key).ok_or_else(|| {
+                let what = format!("a key of no world: {key:02x?}");
+                io::Error::new(io::ErrorKind::InvalidInput, what)
+            })?;
+            let log = batch.log_keys.entry(zone).or_default();
+            log.extend((key.len() as u16).to_le_bytes());
+            log.extend_from_slice(&key);
+            match value {
+                Some(value) => {
+                    batch.put_hashes.push(WorldRecord::hash_of(&key, &value) as i64);
+                    batch.put_keys.push(key);
+                    batch.put_values.push(value);
+                }
+                None => batch.removed_keys.push(key),
+            }
+        }
+        Ok(batch)
+    }
+
+    /// The zones, sorted.
+    pub fn zones(&self) -> Vec<i64> {
+        self.log_keys.keys().map(|zone| zone.0).collect()
+    }
+}
+
+/// The keys of an entry of the log; `None` if it is damaged.
+pub(crate) fn logged_keys(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut keys = Vec::new();
+    while let Some((length, rest)) = bytes.split_first_chunk::<2>() {
+        let (key, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+        keys.push(key.to_vec());
+        bytes = rest;
+    }
+    bytes.is_empty().then_some(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_knows_its_zones_and_what_it_changed() {
+        let changes = RecordChanges::from([
+            (b"\x01undo".to_vec(), Some(b"history".to_vec())),
+            (b"\x01bodies".to_vec(), None),
+            (vec![0], Some(vec![7])),
+        ]);
+        let batch = Batch::of(changes).unwrap();
+        assert_eq!(batch.zones(), [Zone::WORLD.0]);
+        assert_eq!(batch.put_keys, [vec![0], b"\x01undo".to_vec()]);
+        assert_eq!(batch.removed_keys, [b"\x01bodies".to_vec()]);
+        let logged = logged_keys(&batch.log_keys[&Zone::WORLD]).unwrap();
+        assert_eq!(logged, [vec![0], b"\x01bodies".to_vec(), b"\x01undo".to_vec()]);
+        let bytes = b"\x01\x00\x00\x07\x00\x01bodies\x05\x00\x01undo";
+        assert_eq!(batch.log_keys[&Zone::WORLD], bytes, "the bytes of the log are fixed");
+        assert_eq!((logged_keys(&[1]), logged_keys(&[9, 0, 1])), (None, None));
+        assert!(Batch::of(RecordChanges::from([(vec![9], None)])).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! What went wrong with a server, and whether it may go right when tried again.
+
+use std::io;
+use std::path::Path;
+use terravox_store::StoreError;
+use tokio_postgres::Error;
+use tokio_postgres::error::{DbError, SqlState};
+
+/// Why a request failed.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestFailure {
+    pub kind: io::ErrorKind,
+    /// One line.
+    pub what: String,
+    /// Whether the same request may succeed later: the server restarts, another one takes over, or
+    /// two transactions were in each other's way.
+    pub is_passing: bool,
+    /// Whether it came from a server that still holds the connection: then nothing was committed.
+    pub is_answer: bool,
+    /// Whether a table does not exist.
+    pub is_no_table: bool,
+}
+
+impl RequestFailure {
+    pub fn into_io(self) -> io::Error {
+        io::Error::new(self.kind, self.what)
+    }
+
+    /// No answer in time.
+    pub fn silence() -> RequestFailure {
+        RequestFailure::lost(io::ErrorKind::TimedOut, "the server does not answer".to_owned())
+    }
+
+    /// The connection is lost.
+    pub fn lost(kind: io::ErrorKind, what: String) -> RequestFailure {
+        RequestFailure { kind, what, is_passing: true, is_answer: false, is_no_table: false }
+    }
+
+    /// What no second try changes.
+    pub fn lasting(kind: io::ErrorKind, what: String) -> RequestFailure {
+        RequestFailure { kind, what, is_passing: false, is_answer: true, is_no_table: false }
+    }
+}
+
+impl From<Error> for RequestFailure {
+    fn from(error: Error) -> RequestFailure {
+        if let Some(answer) = error.as_db_error() {
+            return of_answer(answer);
+        }
+        let source = std::error::Error::source(&error);
+        let io_kind = source.and_then(|e| e.downcast_ref::<io::Error>()).map(io::Error::kind);
+        let what = source.map_or(error.to_string(), |source| format!("{error}: {source}"));
+        match io_kind {
+            Some(kind) => RequestFailure::lost(kind, what),
+            None if error.is_closed() => RequestFailure::lost(
+                io::ErrorKind::ConnectionAborted,
+                "the connection is lost".to_owned(),
+            ),
+            // Such as a handshake of TLS that fails, or a server that speaks another protocol.
+            None => RequestFailure {
+                is_answer: false,
+                ..RequestFailure::lasting(io::ErrorKind::Other, what)
+            },
+        }
+    }
+}
+
+fn of_answer(answer: &DbError) -> RequestFailure {
+    let code = answer.code();
+    let message = answer.message();
+    let lasting = |kind, what: String| RequestFailure::lasting(kind, what);
+    if [&SqlState::INVALID_PASSWORD, &SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(&code)
+    {
+        let what = format!("{message}; check user and password in the address");
+        return lasting(io::ErrorKind::PermissionDenied, what);
+    }
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE {
+        return lasting(io::ErrorKind::PermissionDenied, message.to_owned());
+    }
+    if *code == SqlState::INVALID_CATALOG_NAME {
+        return lasting(io::ErrorKind::NotFound, format!("{message}; create it with createdb"));
+    }
+    if *code == SqlState::DISK_FULL {
+        return lasting(
+            io::ErrorKind::StorageFull,
+            format!("the server's disk is full: {message}"),
+        );
+    }
+    if *code == SqlState::UNDEFINED_TABLE {
+        let failure = lasting(io::ErrorKind::NotFound, message.to_owned());
+        return RequestFailure { is_no_table: true, ..failure };
+    }
+    let passing = [
+        &SqlState::T_R_SERIALIZATION_FAILURE,
+        &SqlState::T_R_DEADLOCK_DETECTED,
+        // A primary that became a standby.
+        &SqlState::READ_ONLY_SQL_TRANSACTION,
+        &SqlState::TOO_MANY_CONNECTIONS,
+    ];
+    // The server ends: what became of the transaction is unknown.
+    let ends = [
+        &SqlState::ADMIN_SHUTDOWN,
+        &SqlState::CRASH_SHUTDOWN,
+        &SqlState::CANNOT_CONNECT_NOW,
+        &SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN,
+    ];
+    let what = message.to_owned();
+    if ends.contains(&code) || code.code().starts_with("08") {
+        return RequestFailure::lost(io::ErrorKind::ConnectionAborted, what);
+    }
+    let is_passing = passing.contains(&code);
+    RequestFailure { is_passing, ..lasting(io::ErrorKind::Other, what) }
+}
+
+/// The error that a world at `path` is refused.
+pub(crate) fn refused(path: &Path, what: String) -> StoreError {
+    StoreError::Refused { path: path.to_owned(), what }
+}
+
+/// The error that a world cannot be opened.
+pub(crate) fn open_error(path: &Path, failure: RequestFailure) -> StoreError {
+    StoreError::Io { path: path.to_owned(), doing: "open", source: failure.into_io() }
+}

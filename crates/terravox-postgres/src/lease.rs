@@ -1,0 +1,142 @@
+//! The right to write a zone: a row with an epoch, which is raised when the zone is taken over.
+//!
+//! A writer says with every commit in which epoch it writes ([`crate::writer`]), so nothing that an
+//! earlier one sends, however late, changes anything. The time of the lease only says when a zone may
+//! be taken; it is the server's time, so that no other clock matters.
+
+use crate::connection::Connection;
+use crate::failure::RequestFailure;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What a writer knows of a zone that it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeldZone {
+    pub epoch: i64,
+    /// Number of the last entry of its log.
+    pub head: i64,
+}
+
+/// Why a zone was not taken.
+#[derive(Debug)]
+pub(crate) enum LeaseFailure {
+    /// Another writer has it, and is alive.
+    Held {
+        zone: i64,
+        owner: String,
+    },
+    Failed(RequestFailure),
+}
+
+impl From<RequestFailure> for LeaseFailure {
+    fn from(failure: RequestFailure) -> LeaseFailure {
+        LeaseFailure::Failed(failure)
+    }
+}
+
+const TAKE: &str = "
+    insert into terravox_zones (world, zone, epoch, head, owner, until)
+    select $1::bigint, taken.zone, 1, 0, $3::text, now() + $4::float8 * interval '1 second'
+    from unnest($2::bigint[]) as taken(zone)
+    on conflict (world, zone) do update set epoch = terravox_zones.epoch + 1,
+        owner = excluded.owner, until = excluded.until
+        where $5::boolean or terravox_zones.owner = excluded.owner
+            or terravox_zones.until < now()
+    returning zone, epoch, head";
+
+const LOOK: &str = "
+    select zone, epoch, head, owner, extract(epoch from until)::float8
+    from terravox_zones where world = $1 and zone = any($2::bigint[])";
+
+const RENEW: &str = "
+    update terravox_zones set until = now() + $3::float8 * interval '1 second'
+    where world = $1 and owner = $2";
+
+/// A zone as the database has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ZoneRow {
+    pub zone: i64,
+    pub held: HeldZone,
+    pub owner: String,
+    /// When its lease ends, in seconds.
+    until: f64,
+}
+
+/// Reads zones.
+pub(crate) async fn look(
+    connection: &Connection,
+    world: i64,
+    zones: &[i64],
+) -> Result<Vec<ZoneRow>, RequestFailure> {
+    let rows = connection.query(LOOK, &[&world, &zones]).await?;
+    let zone_row = |row: &tokio_postgres::Row| ZoneRow {
+        zone: row.get(0),
+        held: HeldZone { epoch: row.get(1), head: row.get(2) },
+        owner: row.get(3),
+        until: row.get(4),
+    };
+    Ok(rows.iter().map(zone_row).collect())
+}
+
+/// Who asks for zones, and how long a lease is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tenant<'a> {
+    pub world: i64,
+    pub owner: &'a str,
+    pub lease: Duration,
+    /// Whether to take zones from other writers.
+    pub takes_over: bool,
+}
+
+/// Times the length of a lease that is waited for one to end.
+const PATIENCE: u32 = 3;
+
+/// Takes zones. Those that another writer holds are taken when its lease ends; if it renews one
+/// meanwhile, it is alive. One that the same writer has is taken again: the answer was lost.
+pub(crate) async fn take(
+    connection: &Connection,
+    tenant: Tenant<'_>,
+    zones: &[i64],
+) -> Result<BTreeMap<i64, HeldZone>, LeaseFailure> {
+    let Tenant { world, owner, lease, takes_over } = tenant;
+    let end = Instant::now() + lease * PATIENCE;
+    let mut taken = BTreeMap::new();
+    let mut seen: Option<Vec<ZoneRow>> = None;
+    loop {
+        let missing: Vec<i64> =
+            zones.iter().copied().filter(|zone| !taken.contains_key(zone)).collect();
+        if missing.is_empty() {
+            return Ok(taken);
+        }
+        let seconds = lease.as_secs_f64();
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+            [&world, &missing, &owner, &seconds, &takes_over];
+        for row in connection.query(TAKE, &parameters).await? {
+            taken.insert(row.get(0), HeldZone { epoch: row.get(1), head: row.get(2) });
+        }
+        let mut others = look(connection, world, &missing).await?;
+        others.retain(|row| !taken.contains_key(&row.zone));
+        let before = seen.get_or_insert_with(|| others.clone());
+        let is_renewed = |row: &&ZoneRow| {
+            before.iter().any(|old| old.zone == row.zone && old.until != row.until)
+        };
+        let is_late = Instant::now() > end;
+        if let Some(row) = others.iter().find(|row| is_late || is_renewed(row)) {
+            let (zone, owner) = (row.zone, row.owner.clone());
+            return Err(LeaseFailure::Held { zone, owner });
+        }
+        if !others.is_empty() {
+            tokio::time::sleep(lease / 20).await;
+        }
+    }
+}
+
+/// Holds all zones of a writer for `lease` from now on; a time below 0 gives them up.
+pub(crate) async fn renew(
+    connection: &Connection,
+    world: i64,
+    owner: &str,
+    lease_seconds: f64,
+) -> Result<(), RequestFailure> {
+    connection.execute(RENEW, &[&world, &owner, &lease_seconds]).await.map(drop)
+}

@@ -1,0 +1,38 @@
+//! Worlds of [terravox](terravox_store) in PostgreSQL.
+//!
+//! [`Postgres`] opens or makes a world in a database and returns a [`Store`](terravox_store::Store),
+//! which is used like that of a file. Nothing here is asynchronous for the caller: a store has a
+//! thread of its own for its connections, and may be used from any thread, also of a runtime.
+//!
+//! ```no_run
+//! use terravox_postgres::{Postgres, PostgresOptions};
+//!
+//! let options = PostgresOptions::default();
+//! let store = Postgres::open("postgres://me@localhost/worlds#caves", &options)?;
+//! println!("{} chunks", store.stats()?.chunks);
+//! # Ok::<(), terravox_store::StoreError>(())
+//! ```
+//!
+//! - A save is on the server's disk when it returns. What fails in passing (a restart, a failover, two
+//!   transactions in each other's way) is tried again; an answer that was lost is found.
+//! - One program writes a world at a time. Each zone of 8,192 voxels along each axis has a row with an
+//!   epoch, and every transaction says in which epoch it writes: a program that was cut off or
+//!   stopped, and whose world another one took, writes nothing any more
+//!   ([`StoreError::Fenced`](terravox_store::StoreError::Fenced)).
+//! - Every record has a hash: what changed in the database by itself is found, and costs at most one
+//!   chunk.
+
+mod address;
+mod background;
+mod batch;
+mod connection;
+mod failure;
+mod lease;
+mod postgres;
+mod random;
+mod retry;
+mod schema;
+mod view;
+mod writer;
+
+pub use postgres::{LogEntry, Postgres, PostgresOptions};

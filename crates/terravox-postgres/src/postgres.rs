@@ -1,0 +1,285 @@
+//! The records of a world in PostgreSQL, for a [`Store`].
+
+use crate::address::Address;
+use crate::background::Background;
+use crate::batch::logged_keys;
+use crate::connection::{Connector, ViewPool};
+use crate::failure::{RequestFailure, open_error};
+use crate::lease::LeaseFailure;
+use crate::random::random_number;
+use crate::schema;
+use crate::view::{View, WorldAccess};
+use crate::writer::Writer;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use terravox_store::{
+    CommitFailure, CopyStats, RecordChanges, Records, RecordsView, Store, StoreError, WorldInfo,
+    Zone,
+};
+use tokio::task::AbortHandle;
+
+/// How a world in a database is written.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// How long the right to write lasts without renewal: after that another program may take a
+    /// world from one that is dead or cut off.
+    pub lease: Duration,
+    /// How long what fails in passing is tried again, such as while a server restarts.
+    pub retry_time: Duration,
+    /// How long an answer may take before the connection counts as lost.
+    pub answer_time: Duration,
+    /// Whether to take the world from the program that writes it, which then writes nothing any more.
+    pub takes_over: bool,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> PostgresOptions {
+        PostgresOptions {
+            lease: Duration::from_secs(3),
+            retry_time: Duration::from_secs(20),
+            answer_time: Duration::from_secs(30),
+            takes_over: false,
+        }
+    }
+}
+
+/// An entry of the log of a zone: what one commit changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Its number; they count up by one.
+    pub seq: u64,
+    /// The epoch of the writer.
+    pub epoch: u64,
+    /// Keys of the records that it changed or removed.
+    pub keys: Vec<Vec<u8>>,
+}
+
+/// Entries of the log that one call returns, at most.
+const MAX_LOG_ENTRIES: i64 = 1000;
+
+const LOG_AFTER: &str = "
+    select seq, epoch, keys from terravox_log
+    where world = $1 and zone = $2 and seq > $3 order by seq limit $4";
+
+/// How long giving up a world may take at the end.
+const CLOSE_TIME: Duration = Duration::from_secs(1);
+
+/// The records of a world in PostgreSQL.
+pub struct Postgres {
+    access: Arc<WorldAccess>,
+    writer: Option<Arc<Writer>>,
+    /// The task that renews leases.
+    keeper: Option<AbortHandle>,
+    address: Address,
+}
+
+/// What is to be done with a world.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Read,
+    Write,
+    /// Write a new one, and make the tables if there are none.
+    Create,
+}
+
+impl Postgres {
+    /// Opens a world for reading and writing.
+    ///
+    /// # Errors
+    /// If the server cannot be reached or refuses, the database is not of terravox or of another
+    /// version, there is no such world, or another program writes it ([`StoreError::InUse`]).
+    pub fn open(address: &str, options: &PostgresOptions) -> Result<Store, StoreError> {
+        let records = Postgres::connect(address, options, Purpose::Write)?;
+        let shown = records.address.shown.clone();
+        Store::open_records(Arc::new(records), shown)
+    }
+
+    /// Opens a world for reading, also while another program writes it.
+    ///
+    /// # Errors
+    /// As [`Postgres::open`].
+    pub fn open_read_only(address: &str, options: &PostgresOptions) -> Result<Store, StoreError> {
+        let records = Postgres::connect(address, options, Purpose::Read)?;
+        let shown = records.address.shown.clone();
+        Store::open_records_read_only(Arc::new(records), shown)
+    }
+
+    /// Makes a new world, and the tables if the database has none.
+    ///
+    /// # Errors
+    /// As [`Postgres::open`], and if there is a world of this name.
+    pub fn create(
+        address: &str,
+        info: &WorldInfo,
+        options: &PostgresOptions,
+    ) -> Result<Store, StoreError> {
+        let records = Postgres::connect(address, options, Purpose::Create)?;
+        let shown = records.address.shown.clone();
+        Store::create_records(Arc::new(records), shown, info)
+    }
+
+    /// Copies a world to a new one in a database, as [`Store::copy_to_records`] does; makes the
+    /// tables if there are none.
+    ///
+    /// # Errors
+    /// As [`Postgres::create`] and [`Store::copy_to_records`].
+    pub fn copy(
+        from: &Store,
+        address: &str,
+        options: &PostgresOptions,
+        progress: impl FnMut(u64, u64),
+    ) -> Result<(Store, CopyStats), StoreError> {
+        let records = Postgres::connect(address, options, Purpose::Create)?;
+        let shown = records.address.shown.clone();
+        from.copy_to_records(Arc::new(records), shown, progress)
+    }
+
+    /// The records of an existing world, for reading its log while another program writes it.
+    ///
+    /// # Errors
+    /// As [`Postgres::open`].
+    pub fn follow(address: &str, options: &PostgresOptions) -> Result<Postgres, StoreError> {
+        Postgres::connect(address, options, Purpose::Read)
+    }
+
+    fn connect(
+        address: &str,
+        options: &PostgresOptions,
+        purpose: Purpose,
+    ) -> Result<Postgres, StoreError> {
+        let address = Address::parse(address)?;
+        let io_error =
+            |source| StoreError::Io { path: address.shown.clone(), doing: "open", source };
+        let connector =
+            Arc::new(Connector::new(&address, options.answer_time, options.retry_time)?);
+        let background = Background::start().map_err(io_error)?;
+        let world = {
+            let (connector, address) = (connector.clone(), address.clone());
+            let found = background.wait(async move { find(&connector, &address, purpose).await });
+            found.map_err(io_error)??
+        };
+        let pool = Arc::new(ViewPool::new(connector.clone()));
+        let access = Arc::new(WorldAccess { world, pool, background });
+        let mut records = Postgres { access, writer: None, keeper: None, address };
+        if purpose != Purpose::Read {
+            records.take_world(connector, options)?;
+        }
+        Ok(records)
+    }
+
+    /// Takes the right to write.
+    fn take_world(
+        &mut self,
+        connector: Arc<Connector>,
+        options: &PostgresOptions,
+    ) -> Result<(), StoreError> {
+        let path = &self.address.shown;
+        let owner = owner_name();
+        let (lease, takes_over) = (options.lease, options.takes_over);
+        let writer = Arc::new(Writer::new(connector, self.access.world, owner, lease, takes_over));
+        let taken = {
+            let writer = writer.clone();
+            self.access.background.wait(async move { writer.open().await })
+        };
+        let taken =
+            taken.map_err(|source| StoreError::Io { path: path.clone(), doing: "open", source })?;
+        taken.map_err(|failure| match failure {
+            LeaseFailure::Held { owner, .. } => {
+                let held = format!("{} (written by {owner})", path.display());
+                StoreError::InUse { path: held.into() }
+            }
+            LeaseFailure::Failed(failure) => open_error(path, failure),
+        })?;
+        self.keeper = Some(self.access.background.spawn(writer.clone().keep()));
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// The address without its password.
+    pub fn path(&self) -> &Path {
+        &self.address.shown
+    }
+
+    /// What commits changed in a zone after the one of number `seq`, in order; at most a thousand of
+    /// them. The last thousand of a zone, at least, are kept: if the first that is returned is
+    /// not `seq + 1`, what lay between is gone, and the zone is to be read anew.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn log_after(&self, zone: Zone, seq: u64) -> io::Result<Vec<LogEntry>> {
+        let view = View::begin(self.access.clone())?;
+        let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+        let rows = view
+            .query(LOG_AFTER, vec![Box::new(zone.0), Box::new(seq), Box::new(MAX_LOG_ENTRIES)])?;
+        let entry = |row: &tokio_postgres::Row| {
+            let keys = logged_keys(row.get(2))?;
+            let [seq, epoch] = [0, 1].map(|column| row.get::<_, i64>(column) as u64);
+            Some(LogEntry { seq, epoch, keys })
+        };
+        let entries: Option<Vec<LogEntry>> = rows.iter().map(entry).collect();
+        entries.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the log is damaged"))
+    }
+}
+
+/// A name that no other writer has, and that tells people where it runs.
+fn owner_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = if host.trim().is_empty() { "a machine" } else { host.trim() };
+    format!("{host}, process {} ({:08x})", std::process::id(), random_number() as u32)
+}
+
+/// The number of the world at an address.
+async fn find(
+    connector: &Connector,
+    address: &Address,
+    purpose: Purpose,
+) -> Result<i64, StoreError> {
+    let failed = |failure: RequestFailure| open_error(&address.shown, failure);
+    let connection = connector.connect().await.map_err(failed)?;
+    schema::check(&connection, purpose == Purpose::Create, &address.shown).await?;
+    if purpose == Purpose::Create {
+        return schema::make_world(&connection, &address.world).await.map_err(failed);
+    }
+    let found = schema::find_world(&connection, &address.world).await.map_err(failed)?;
+    found.ok_or_else(|| StoreError::NotAWorld {
+        path: address.shown.clone(),
+        why: "the database has no world of this name; copy one there with terravox copy".to_owned(),
+    })
+}
+
+impl Records for Postgres {
+    fn view(&self) -> io::Result<Box<dyn RecordsView>> {
+        Ok(Box::new(View::begin(self.access.clone())?))
+    }
+
+    fn latest(&self) -> io::Result<Box<dyn RecordsView>> {
+        Ok(Box::new(View::latest(self.access.clone())))
+    }
+
+    fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
+        let Some(writer) = self.writer.clone() else {
+            let what = "the world was opened for reading only";
+            let error = io::Error::new(io::ErrorKind::PermissionDenied, what);
+            return Err(CommitFailure::Unchanged(error));
+        };
+        let done = self.access.background.wait(async move { writer.commit(changes).await });
+        // The thread is gone with an answer that may have been a success.
+        done.unwrap_or_else(|error| Err(CommitFailure::Unsure(error)))
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if let Some(keeper) = self.keeper.take() {
+            keeper.abort();
+        }
+        if let Some(writer) = self.writer.take() {
+            // If it fails, the leases end by themselves.
+            let _ = self.access.background.wait(async move {
+                drop(tokio::time::timeout(CLOSE_TIME, writer.close()).await);
+            });
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The tables, their version, and the worlds in them.
+//!
+//! Only SQL that PostgreSQL, YugabyteDB and CockroachDB share: no sequences, no extensions, no advisory
+//! locks, no notifications.
+
+use crate::connection::Connection;
+use crate::failure::{RequestFailure, refused};
+use crate::random::random_number;
+use std::path::Path;
+use terravox_store::StoreError;
+
+/// Version of the tables that this program makes, and the only one that it uses.
+pub(crate) const SCHEMA_VERSION: i32 = 1;
+
+/// The tables of version 1.
+const TABLES: [&str; 5] = [
+    "create table if not exists terravox_worlds (
+        id bigint primary key,
+        name text not null unique)",
+    "create table if not exists terravox_zones (
+        world bigint not null, zone bigint not null,
+        epoch bigint not null, head bigint not null,
+        owner text not null, until timestamptz not null,
+        primary key (world, zone))",
+    "create table if not exists terravox_records (
+        world bigint not null, key bytea not null,
+        hash bigint not null, value bytea not null,
+        primary key (world, key))",
+    "create table if not exists terravox_log (
+        world bigint not null, zone bigint not null, seq bigint not null,
+        epoch bigint not null, keys bytea not null,
+        primary key (world, zone, seq))",
+    // The last one: a database that has it has all.
+    "create table if not exists terravox_schema (version int primary key)",
+];
+
+/// Times that making the tables is tried, since another program may make them as well.
+const ATTEMPTS: u32 = 5;
+
+/// Checks that a database has our tables in our version.
+///
+/// # Errors
+/// If it has not; [`RequestFailure::is_no_table`] if it has none.
+async fn version(connection: &Connection) -> Result<Option<i32>, RequestFailure> {
+    match connection.query("select max(version) from terravox_schema", &[]).await {
+        Ok(rows) => Ok(rows.first().and_then(|row| row.get::<_, Option<i32>>(0))),
+        Err(failure) if failure.is_no_table => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Checks the version of the tables, and makes them if there are none and `may_make`.
+///
+/// # Errors
+/// If there are none, or they are of another version.
+pub(crate) async fn check(
+    connection: &Connection,
+    may_make: bool,
+    path: &Path,
+) -> Result<(), StoreError> {
+    let open_error = |failure| crate::failure::open_error(path, failure);
+    for attempt in 1.. {
+        match version(connection).await.map_err(open_error)? {
+            Some(SCHEMA_VERSION) => return Ok(()),
+            Some(other) => {
+                let (age, what) = match other > SCHEMA_VERSION {
+                    true => ("newer", "use a newer terravox"),
+                    false => ("older", "use an older terravox"),
+                };
+                return Err(refused(
+                    path,
+                    format!(
+                        "the tables are of schema version {other}, {age} than the one of this \
+                         program ({SCHEMA_VERSION}); {what}"
+                    ),
+                ));
+            }
+            None if may_make => match make(connection).await {
+                Ok(()) => {}
+                Err(failure) if attempt == ATTEMPTS || failure.kind == PERMISSION => {
+                    return Err(open_error(failure));
+                }
+                // Another program makes them at the same time.
+                Err(_) => tokio::time::sleep(crate::retry::pause(attempt)).await,
+            },
+            None => {
+                let why = "the database has no tables of terravox; terravox copy makes them";
+                let path = path.to_owned();
+                return Err(StoreError::NotAWorld { path, why: why.to_owned() });
+            }
+        }
+    }
+    unreachable!("the last attempt returns")
+}
+
+const PERMISSION: std::io::ErrorKind = std::io::ErrorKind::PermissionDenied;
+
+async fn make(connection: &Connection) -> Result<(), RequestFailure> {
+    for table in TABLES {
+        connection.execute(table, &[]).await?;
+    }
+    let version = "insert into terravox_schema (version) values ($1) on conflict do nothing";
+    connection.execute(version, &[&SCHEMA_VERSION]).await.map(drop)
+}
+
+/// The number of a world; `None` if there is none of this name.
+pub(crate) async fn find_world(
+    connection: &Connection,
+    name: &str,
+) -> Result<Option<i64>, RequestFailure> {
+    let query = "select id from terravox_worlds where name = $1";
+    let rows = connection.query(query, &[&name]).await?;
+    Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// The number of a world, which is made if there is none of this name.
+pub(crate) async fn make_world(connection: &Connection, name: &str) -> Result<i64, RequestFailure> {
+    let id = (random_number() >> 1) as i64;
+    let insert = "insert into terravox_worlds (id, name) values ($1, $2) on conflict do nothing";
+    connection.execute(insert, &[&id, &name]).await?;
+    let found = find_world(connection, name).await?;
+    let gone = || {
+        RequestFailure::lasting(std::io::ErrorKind::NotFound, "the world was removed".to_owned())
+    };
+    found.ok_or_else(gone)
+}

@@ -1,0 +1,386 @@
+//! Committing changes: fenced, numbered, and once even if an answer is lost.
+//!
+//! A commit raises the head of each zone that it changes, under the condition that epoch and head are
+//! what the writer knows. If no row fits, another writer has the zone, or an earlier attempt of this
+//! very commit was made after all: the log tells which. That condition is checked before the commit
+//! is sent, and holds until then, since the row is locked.
+
+use crate::batch::Batch;
+use crate::connection::{Connection, Connector};
+use crate::failure::RequestFailure;
+use crate::lease::{self, HeldZone, LeaseFailure, Tenant};
+use crate::retry::pause;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use terravox_store::{CommitFailure, RecordChanges, Zone};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// Entries of the log of a zone that are kept, at least.
+const KEPT_LOG: i64 = 1024;
+
+/// Commits between two removals of old entries.
+const TRIM_INTERVAL: i64 = 64;
+
+const FENCE: &str = "
+    update terravox_zones set head = terravox_zones.head + 1,
+        until = now() + $5::float8 * interval '1 second'
+    from unnest($2::bigint[], $3::bigint[], $4::bigint[]) as held(zone, epoch, head)
+    where terravox_zones.world = $1 and terravox_zones.zone = held.zone
+        and terravox_zones.epoch = held.epoch and terravox_zones.head = held.head";
+
+const PUT: &str = "
+    insert into terravox_records (world, key, hash, value)
+    select $1::bigint, new.key, new.hash, new.value
+    from unnest($2::bytea[], $3::bigint[], $4::bytea[]) as new(key, hash, value)
+    on conflict (world, key) do update set hash = excluded.hash, value = excluded.value";
+
+const REMOVE: &str = "delete from terravox_records where world = $1 and key = any($2::bytea[])";
+
+const LOG: &str = "
+    insert into terravox_log (world, zone, seq, epoch, keys)
+    select $1::bigint, new.zone, new.head + 1, new.epoch, new.keys
+    from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[])
+        as new(zone, epoch, head, keys)";
+
+const LOGGED: &str = "
+    select seq from terravox_log
+    where world = $1 and zone = $2 and seq = $3 and epoch = $4";
+
+const TRIM: &str = "delete from terravox_log where world = $1 and zone = $2 and seq <= $3";
+
+/// What writes to a world.
+pub(crate) struct Writer {
+    connector: Arc<Connector>,
+    world: i64,
+    /// A name that no other writer has.
+    owner: String,
+    lease: Duration,
+    takes_over: bool,
+    state: Mutex<Holdings>,
+}
+
+#[derive(Default)]
+struct Holdings {
+    connection: Option<Arc<Connection>>,
+    held: BTreeMap<i64, HeldZone>,
+}
+
+/// How an attempt ended that did not fail.
+enum Attempt {
+    Done,
+    /// Epoch or head of a zone are not what they were.
+    NotHeld,
+}
+
+/// How an attempt failed.
+struct AttemptFailure {
+    failure: RequestFailure,
+    /// Whether the zones were as they should: then no earlier attempt was made.
+    was_held: bool,
+    /// Whether the commit was sent, so that it may be done.
+    is_unsure: bool,
+}
+
+impl Writer {
+    pub fn new(
+        connector: Arc<Connector>,
+        world: i64,
+        owner: String,
+        lease: Duration,
+        takes_over: bool,
+    ) -> Writer {
+        Writer { connector, world, owner, lease, takes_over, state: Mutex::default() }
+    }
+
+    /// The connection, or a new one if it is lost.
+    async fn connection(
+        &self,
+        state: &mut MutexGuard<'_, Holdings>,
+    ) -> Result<Arc<Connection>, RequestFailure> {
+        if let Some(connection) = state.connection.as_ref().filter(|c| c.is_usable()) {
+            return Ok(connection.clone());
+        }
+        let connection = Arc::new(self.connector.connect().await?);
+        state.connection = Some(connection.clone());
+        Ok(connection)
+    }
+
+    /// Takes the zone of the world itself.
+    pub async fn open(&self) -> Result<(), LeaseFailure> {
+        let mut state = self.state.lock().await;
+        self.take(&mut state, &[Zone::WORLD.0]).await
+    }
+
+    /// Takes those of `zones` that are not held.
+    async fn take(
+        &self,
+        state: &mut MutexGuard<'_, Holdings>,
+        zones: &[i64],
+    ) -> Result<(), LeaseFailure> {
+        let is_missing = |zone: &&i64| !state.held.contains_key(zone);
+        let missing: Vec<i64> = zones.iter().filter(is_missing).copied().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let connection = self.connection(state).await?;
+        let Writer { world, lease, takes_over, .. } = *self;
+        let tenant = Tenant { world, owner: &self.owner, lease, takes_over };
+        let taken = lease::take(&connection, tenant, &missing).await?;
+        state.held.extend(taken);
+        Ok(())
+    }
+
+    /// Takes zones, and tries again if that fails in passing.
+    async fn take_patiently(
+        &self,
+        state: &mut MutexGuard<'_, Holdings>,
+        zones: &[i64],
+    ) -> Result<(), CommitFailure> {
+        let end = self.connector.retry_end();
+        for attempt in 0.. {
+            match self.take(state, zones).await {
+                Ok(()) => return Ok(()),
+                Err(LeaseFailure::Held { zone, owner }) => {
+                    let what = format!("{} is written by {owner}", Zone(zone));
+                    let error = io::Error::new(io::ErrorKind::WouldBlock, what);
+                    return Err(CommitFailure::Unchanged(error));
+                }
+                Err(LeaseFailure::Failed(failure)) => {
+                    if !failure.is_passing || Instant::now() > end {
+                        return Err(CommitFailure::Unchanged(failure.into_io()));
+                    }
+                }
+            }
+            tokio::time::sleep(pause(attempt)).await;
+        }
+        unreachable!("the time ends")
+    }
+
+    /// Makes all changes, or none.
+    pub async fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
+        let batch = Batch::of(changes).map_err(CommitFailure::Unchanged)?;
+        let zones = batch.zones();
+        let mut state = self.state.lock().await;
+        self.take_patiently(&mut state, &zones).await?;
+        let end = self.connector.retry_end();
+        // Whether an earlier attempt may be done.
+        let mut is_unsure = false;
+        for attempt in 0.. {
+            let failure = match self.attempt(&mut state, &zones, &batch).await {
+                Ok(Attempt::Done) => {
+                    self.advance(&mut state, &zones);
+                    return Ok(());
+                }
+                Ok(Attempt::NotHeld) => match self.verdict(&mut state, &zones, is_unsure).await {
+                    Ok(Some(verdict)) => return verdict,
+                    Ok(None) => None,
+                    Err(failure) => Some(failure),
+                },
+                Err(failed) => {
+                    is_unsure = (is_unsure && !failed.was_held) || failed.is_unsure;
+                    Some(failed.failure)
+                }
+            };
+            let is_over = Instant::now() > end;
+            // In each other's way for so long.
+            let failure = failure.or_else(|| is_over.then(RequestFailure::silence));
+            if let Some(failure) = failure.filter(|failure| is_over || !failure.is_passing) {
+                return Err(match is_unsure {
+                    true => CommitFailure::Unsure(failure.into_io()),
+                    false => CommitFailure::Unchanged(failure.into_io()),
+                });
+            }
+            tokio::time::sleep(pause(attempt)).await;
+        }
+        unreachable!("the time ends")
+    }
+
+    /// Notes that a commit is done.
+    fn advance(&self, state: &mut MutexGuard<'_, Holdings>, zones: &[i64]) {
+        for zone in zones {
+            if let Some(held) = state.held.get_mut(zone) {
+                held.head += 1;
+            }
+        }
+    }
+
+    /// Runs the transaction once.
+    async fn attempt(
+        &self,
+        state: &mut MutexGuard<'_, Holdings>,
+        zones: &[i64],
+        batch: &Batch,
+    ) -> Result<Attempt, AttemptFailure> {
+        let before = |failure| AttemptFailure { failure, was_held: false, is_unsure: false };
+        let connection = self.connection(state).await.map_err(before)?;
+        for sql in [FENCE, PUT, REMOVE, LOG] {
+            connection.statement(sql).await.map_err(before)?;
+        }
+        let held: Vec<HeldZone> =
+            zones.iter().filter_map(|zone| state.held.get(zone)).copied().collect();
+        let is_held = match self.send(&connection, zones, &held, batch).await {
+            Ok(is_held) => is_held,
+            Err(failure) => {
+                // The next attempt needs the connection without a transaction.
+                if !failure.is_answer || connection.run("rollback").await.is_err() {
+                    state.connection = None;
+                }
+                return Err(before(failure));
+            }
+        };
+        if !is_held {
+            if connection.run("rollback").await.is_err() {
+                state.connection = None;
+            }
+            return Ok(Attempt::NotHeld);
+        }
+        match connection.run("commit").await {
+            Ok(()) => Ok(Attempt::Done),
+            Err(failure) => {
+                let is_unsure = !failure.is_answer;
+                state.connection = None;
+                Err(AttemptFailure { failure, was_held: true, is_unsure })
+            }
+        }
+    }
+
+    /// Sends all of a transaction but its end, at once; returns whether its zones are held.
+    async fn send(
+        &self,
+        connection: &Connection,
+        zones: &[i64],
+        held: &[HeldZone],
+        batch: &Batch,
+    ) -> Result<bool, RequestFailure> {
+        let epochs: Vec<i64> = held.iter().map(|held| held.epoch).collect();
+        let heads: Vec<i64> = held.iter().map(|held| held.head).collect();
+        let log_keys: Vec<&[u8]> = batch.log_keys.values().map(Vec::as_slice).collect();
+        let (world, lease) = (self.world, self.lease.as_secs_f64());
+        let fence =
+            async { connection.execute(FENCE, &[&world, &zones, &epochs, &heads, &lease]).await };
+        let put = async {
+            let Batch { put_keys, put_hashes, put_values, .. } = batch;
+            match put_keys.is_empty() {
+                true => Ok(0),
+                false => connection.execute(PUT, &[&world, put_keys, put_hashes, put_values]).await,
+            }
+        };
+        let remove = async {
+            match batch.removed_keys.is_empty() {
+                true => Ok(0),
+                false => connection.execute(REMOVE, &[&world, &batch.removed_keys]).await,
+            }
+        };
+        let log =
+            async { connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await };
+        // In this order, without waiting for each answer. Deleting needs no order beside the others.
+        let (begun, fenced, put, removed, logged) =
+            tokio::join!(biased; connection.run("begin"), fence, put, remove, log);
+        begun?;
+        let is_held = fenced? == zones.len() as u64;
+        if is_held {
+            put?;
+            removed?;
+            logged?;
+            self.trim(connection, zones, held).await?;
+        }
+        Ok(is_held)
+    }
+
+    /// Removes old entries of the log, now and then.
+    async fn trim(
+        &self,
+        connection: &Connection,
+        zones: &[i64],
+        held: &[HeldZone],
+    ) -> Result<(), RequestFailure> {
+        for (zone, held) in zones.iter().zip(held) {
+            if held.head % TRIM_INTERVAL == 0 && held.head > KEPT_LOG {
+                let last = held.head - KEPT_LOG;
+                connection.execute(TRIM, &[&self.world, zone, &last]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why zones were not as they should: an earlier attempt is done after all, or another writer has
+    /// them. `None` if they are as they should now.
+    async fn verdict(
+        &self,
+        state: &mut MutexGuard<'_, Holdings>,
+        zones: &[i64],
+        is_unsure: bool,
+    ) -> Result<Option<Result<(), CommitFailure>>, RequestFailure> {
+        let connection = self.connection(state).await?;
+        if is_unsure && self.is_logged(&connection, state, zones).await? {
+            self.advance(state, zones);
+            return Ok(Some(Ok(())));
+        }
+        let rows = lease::look(&connection, self.world, zones).await?;
+        for row in &rows {
+            if state.held.get(&row.zone).is_some_and(|ours| ours.epoch != row.held.epoch) {
+                let what = format!("{} took {} over", row.owner, Zone(row.zone));
+                return Ok(Some(Err(CommitFailure::Fenced(what))));
+            }
+        }
+        let is_ours = |zone: &i64| {
+            let row = rows.iter().find(|row| row.zone == *zone);
+            row.is_some_and(|row| state.held.get(zone) == Some(&row.held))
+        };
+        if zones.iter().all(is_ours) {
+            return Ok(None);
+        }
+        let what = "the zones of the world were changed by another program".to_owned();
+        Ok(Some(Err(CommitFailure::Fenced(what))))
+    }
+
+    /// Whether the log has the next entry of this writer: also if another one wrote after it.
+    async fn is_logged(
+        &self,
+        connection: &Connection,
+        state: &MutexGuard<'_, Holdings>,
+        zones: &[i64],
+    ) -> Result<bool, RequestFailure> {
+        // All zones of a commit have it, or none.
+        let Some((zone, held)) = zones.first().and_then(|zone| state.held.get_key_value(zone))
+        else {
+            return Ok(false);
+        };
+        let next = held.head + 1;
+        let rows = connection.query(LOGGED, &[&self.world, zone, &next, &held.epoch]).await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// Renews the lease of all zones for ever.
+    pub async fn keep(self: Arc<Writer>) {
+        let mut connection: Option<Connection> = None;
+        let mut failures = 0;
+        loop {
+            let wait = if failures == 0 { self.lease / 3 } else { pause(failures) };
+            tokio::time::sleep(wait).await;
+            if connection.as_ref().is_none_or(|connection| !connection.is_usable()) {
+                connection = self.connector.connect().await.ok();
+            }
+            let Some(open) = &connection else {
+                failures += 1;
+                continue;
+            };
+            let seconds = self.lease.as_secs_f64();
+            match lease::renew(open, self.world, &self.owner, seconds).await {
+                Ok(()) => failures = 0,
+                Err(_) => (failures, connection) = (failures + 1, None),
+            }
+        }
+    }
+
+    /// Gives all zones up.
+    pub async fn close(self: Arc<Writer>) {
+        let mut state = self.state.lock().await;
+        if let Ok(connection) = self.connection(&mut state).await {
+            // Otherwise the leases end by themselves.
+            let _ = lease::renew(&connection, self.world, &self.owner, -1.0).await;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One writer at a time: leases, and what a writer does whose world another one took.
+
+use crate::all_stores::{Numbers, empty_grid, random_edit, records_of};
+use crate::server::Server;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use terravox::terrain::UnsavedChanges;
+use terravox_postgres::{Postgres, PostgresOptions};
+use terravox_store::{Store, StoreError, WorldInfo, Zone};
+
+/// Times that a world is taken from a writer that is writing.
+const TAKEOVERS: u64 = 200;
+
+fn takes_over() -> PostgresOptions {
+    PostgresOptions { takes_over: true, ..PostgresOptions::default() }
+}
+
+fn state_of(store: &Store) -> Option<u64> {
+    let bytes = store.extra("state").unwrap()?;
+    Some(u64::from_le_bytes(bytes.try_into().unwrap()))
+}
+
+/// Saves edits until that fails, and sends the number of each state that was acknowledged.
+fn write_on(store: &Store, seed: u64, acknowledged: &mpsc::Sender<u64>) -> StoreError {
+    let mut grid = empty_grid(&store.info());
+    let mut numbers = Numbers(seed);
+    for number in seed.. {
+        random_edit(&mut grid, &mut numbers);
+        let state = UnsavedChanges::from(grid.unsaved()).with_data("state", number.to_le_bytes());
+        match store.save(&state, |_| {}) {
+            Ok(_) => acknowledged.send(number).unwrap(),
+            Err(error) => return error,
+        }
+        grid.mark_saved(&state.chunks);
+    }
+    unreachable!("the numbers do not end")
+}
+
+#[test]
+fn a_writer_whose_world_was_taken_writes_nothing_slow() {
+    let Some(server) = Server::start("fencing") else { return };
+    let server = server.run();
+    let address = server.address("taken");
+    let mut store = Postgres::create(&address, &WorldInfo::default(), &takes_over()).unwrap();
+    let mut numbers = Numbers(7);
+    let (mut stale_writes, mut acknowledged_total) = (0, 0);
+    for round in 0..TAKEOVERS {
+        let (sender, acknowledged) = mpsc::channel();
+        let seed = (round + 1) << 32;
+        let old = std::thread::spawn(move || {
+            let error = write_on(&store, seed, &sender);
+            // It never comes back.
+            let again = store.set_extra("late", Some(b"write"));
+            assert!(matches!(again, Err(StoreError::Fenced { .. })), "{again:?}");
+            error
+        });
+        std::thread::sleep(Duration::from_micros(numbers.below(12_000)));
+        let new = Postgres::open(&address, &takes_over()).unwrap();
+        // From now on the old one must change nothing, whatever it has sent.
+        new.set_extra("round", Some(&round.to_le_bytes())).unwrap();
+        let state = state_of(&new);
+        let error = old.join().unwrap();
+        assert!(matches!(error, StoreError::Fenced { .. }), "{error}");
+        assert!(error.to_string().contains("took"), "{error}");
+        let last = acknowledged.iter().last();
+        acknowledged_total += u64::from(last.is_some());
+        if let Some(last) = last {
+            assert!(state >= Some(last), "{state:?} is older than {last}, which was acknowledged");
+        }
+        stale_writes += u64::from(state_of(&new) != state);
+        assert_eq!(new.extra("late").unwrap(), None);
+        store = new;
+    }
+    assert_eq!(stale_writes, 0);
+    assert!(acknowledged_total > TAKEOVERS / 4, "they do write: {acknowledged_total}");
+    eprintln!("{TAKEOVERS} takeovers, {stale_writes} stale writes");
+}
+
+#[test]
+fn a_second_writer_is_refused_while_the_first_lives_and_takes_over_when_it_is_dead() {
+    let Some(server) = Server::start("lease") else { return };
+    let server = server.run();
+    let address = server.address("leased");
+    let options =
+        PostgresOptions { lease: Duration::from_millis(900), ..PostgresOptions::default() };
+    let first = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
+    let second = Postgres::open(&address, &options);
+    let error = second.err().expect("the first one lives").to_string();
+    assert!(error.contains("written by") && error.contains("process"), "{error}");
+    // Readers do not mind.
+    assert!(Postgres::open_read_only(&address, &options).is_ok());
+    // One that is closed is followed at once.
+    drop(first);
+    let begin = Instant::now();
+    let third = Postgres::open(&address, &options).unwrap();
+    assert!(begin.elapsed() < options.lease);
+    third.set_extra("a", Some(b"1")).unwrap();
+    drop(third);
+    // One that died held the lease, and does not renew it.
+    server.sql("update terravox_zones set owner = 'dead', until = now() + interval '1 second'");
+    let fourth = Postgres::open(&address, &options).unwrap();
+    assert_eq!(fourth.extra("a").unwrap().as_deref(), Some(&b"1"[..]));
+    // The clock of the server jumped back an hour after the lease was written.
+    drop(fourth);
+    server.sql("update terravox_zones set owner = 'dead', until = now() + interval '1 hour'");
+    let error = Postgres::open(&address, &options).err().expect("an hour is too long to wait");
+    assert!(matches!(error, StoreError::InUse { .. }), "{error}");
+    assert!(Postgres::open(&address, &takes_over()).is_ok());
+}
+
+#[test]
+fn the_log_of_a_zone_has_every_commit_in_order() {
+    let Some(server) = Server::start("log") else { return };
+    let server = server.run();
+    let address = server.address("logged");
+    let options = takes_over();
+    let mut store = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
+    let follower = Postgres::follow(&address, &options).unwrap();
+    let mut grid = empty_grid(&store.info());
+    let mut numbers = Numbers(3);
+    for round in 0..12 {
+        random_edit(&mut grid, &mut numbers);
+        let unsaved = UnsavedChanges::from(grid.unsaved());
+        store.save(&unsaved, |_| {}).unwrap();
+        grid.mark_saved(&unsaved.chunks);
+        if round % 4 == 3 {
+            store = Postgres::open(&address, &options).unwrap();
+        }
+    }
+    let records = records_of(&store);
+    let blocks = records.iter().filter(|record| record.key[0] >= 2 && record.key[0] < 255);
+    let mut logged = std::collections::BTreeSet::new();
+    let mut zones: Vec<Zone> = blocks.clone().filter_map(|r| Zone::of_record(&r.key)).collect();
+    zones.dedup();
+    zones.sort_unstable();
+    zones.dedup();
+    assert!(zones.len() >= 8, "{zones:?}");
+    for zone in zones {
+        let entries = follower.log_after(zone, 0).unwrap();
+        assert!(!entries.is_empty());
+        for (i, entry) in entries.iter().enumerate() {
+            assert_eq!(entry.seq, i as u64 + 1);
+            assert!(entry.keys.iter().all(|key| Zone::of_record(key) == Some(zone)));
+        }
+        assert!(entries.windows(2).all(|pair| pair[0].epoch <= pair[1].epoch));
+        let last = entries.last().unwrap().seq;
+        assert_eq!(follower.log_after(zone, last - 1).unwrap(), entries[entries.len() - 1..]);
+        assert_eq!(follower.log_after(zone, last).unwrap(), []);
+        logged.extend(entries.into_iter().flat_map(|entry| entry.keys));
+    }
+    assert!(blocks.into_iter().all(|record| logged.contains(&record.key)));
+}

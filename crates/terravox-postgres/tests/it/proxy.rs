@@ -1,0 +1,102 @@
+//! A network that fails when it hurts most: while a writer's commit is under way.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// What happens to the next commit of a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accident {
+    /// The connection breaks before the server has it.
+    CutBefore,
+    /// The connection breaks when the server has done it, before the answer.
+    CutAfter,
+    /// It arrives late.
+    Delay(Duration),
+}
+
+/// Time for the server to commit.
+const COMMIT_TIME: Duration = Duration::from_millis(40);
+
+/// Passes connections on to a server. It ends with the process.
+pub struct Proxy {
+    pub port: u16,
+    next: Arc<Mutex<Option<Accident>>>,
+}
+
+impl Proxy {
+    pub fn start(server_port: u16) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let next = Arc::new(Mutex::new(None));
+        let shared = next.clone();
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                // Without a server the client sees a connection that closes.
+                let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)) else { continue };
+                let (back_from, back_to) =
+                    (server.try_clone().unwrap(), client.try_clone().unwrap());
+                thread::spawn(move || pass(back_from, back_to));
+                let next = shared.clone();
+                thread::spawn(move || pass_requests(client, server, &next));
+            }
+        });
+        Proxy { port, next }
+    }
+
+    /// Arranges an accident for the next commit of a writer.
+    pub fn arrange(&self, accident: Accident) {
+        *self.next.lock().unwrap() = Some(accident);
+    }
+
+    /// Whether the accident has not happened yet.
+    pub fn is_armed(&self) -> bool {
+        self.next.lock().unwrap().is_some()
+    }
+}
+
+/// Passes bytes on until one side is closed.
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    let mut bytes = [0; 1 << 16];
+    while let Ok(length @ 1..) = from.read(&mut bytes) {
+        if to.write_all(&bytes[..length]).is_err() {
+            break;
+        }
+    }
+    close(&from, &to);
+}
+
+fn close(a: &TcpStream, b: &TcpStream) {
+    for stream in [a, b] {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+fn pass_requests(mut client: TcpStream, mut server: TcpStream, next: &Mutex<Option<Accident>>) {
+    let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+    let (mut bytes, mut is_writer) = ([0; 1 << 16], false);
+    while let Ok(length @ 1..) = client.read(&mut bytes) {
+        let sent = &bytes[..length];
+        is_writer |= has(sent, b"insert into terravox_log");
+        let is_commit = is_writer && has(sent, b"commit\0");
+        let accident = if is_commit { next.lock().unwrap().take() } else { None };
+        match accident {
+            Some(Accident::CutBefore) => break,
+            Some(Accident::CutAfter) => {
+                // The answer is read by the other thread, which finds the client gone.
+                let _ = client.shutdown(Shutdown::Both);
+                let _ = server.write_all(sent);
+                thread::sleep(COMMIT_TIME);
+                break;
+            }
+            Some(Accident::Delay(time)) => thread::sleep(time),
+            None => {}
+        }
+        if server.write_all(sent).is_err() {
+            break;
+        }
+    }
+    close(&client, &server);
+}
