@@ -129,7 +129,8 @@ pub(crate) fn store_error(error: TreeError, path: &Path, doing: &'static str) ->
     match error {
         TreeError::Io(source) => StoreError::Io { path, doing, source },
         TreeError::Damaged(what) => {
-            let what = format!("{what}; `terravox repair` or Store::repair keeps all that is whole");
+            let what =
+                format!("{what}; `terravox repair` or Store::repair keeps all that is whole");
             StoreError::Index { path, doing, what }
         }
         error => StoreError::Index { path, doing, what: error.to_string() },

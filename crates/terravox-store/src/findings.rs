@@ -62,7 +62,10 @@ impl Findings {
         let unnamed = self.unnamed + self.unnamed_of_index;
         if unnamed > 0 {
             let what = format!("{unnamed} more parts are damaged or lost, too many to name");
-            parts.push(BadPart { part: StoredPart::Index, what: ValueError::Unreadable(what.into()) });
+            parts.push(BadPart {
+                part: StoredPart::Index,
+                what: ValueError::Unreadable(what.into()),
+            });
         }
         parts
     }

@@ -84,8 +84,7 @@ fn page_of_chunk(number: u128) -> Vec<u8> {
 /// Chunks far apart, over which all coarse blocks are in one node that is malformed, and long.
 fn chunks_under_damaged_index(n: usize) -> Vec<u8> {
     let mut file = ForgedFile::new(false);
-    let outside: Vec<ForgedItem> =
-        (0..160).map(|i| (short(254, i).0, inline(&[7; 90]))).collect();
+    let outside: Vec<ForgedItem> = (0..160).map(|i| (short(254, i).0, inline(&[7; 90]))).collect();
     let broken = file.node(0, &outside).1;
     let (mut first, mut last) = (vec![(vec![0], inline(&description(false)))], Vec::new());
     for i in 0..n {
