@@ -375,9 +375,10 @@ mod tests {
             read_within(blob, &mut ImportBudget::new(limits)).unwrap_err().to_string()
         };
         let far = write_all(&[air_chunk(0, 0, 0), air_chunk(0, 0, 1), air_chunk(0, 0, 8)]);
-        let one_page = PAGE_BYTES + 2 * LISTED_CHUNK_BYTES;
+        let over_one = 8 * cell_cost::COARSE_BLOCK_BYTES;
+        let one_page = PAGE_BYTES + 2 * LISTED_CHUNK_BYTES + over_one;
         let words = error(&far, limits(one_page, u64::MAX));
-        assert!(words.starts_with("SmoothGrid, byte 538: its chunks: 4.5 kB of memory"), "{words}");
+        assert!(words.starts_with("SmoothGrid, byte 538: its chunks: 5.5 kB of memory"), "{words}");
         assert!(read_within(&far, &mut ImportBudget::new(limits(6000, u64::MAX))).is_ok());
         let words = error(&far, limits(6000, 2 * cell_cost::CHUNK_WORK));
         assert!(words.contains("million units of work"), "{words}");

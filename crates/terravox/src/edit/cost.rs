@@ -2,23 +2,20 @@
 //!
 //! The price is a sum of amounts (rows to read, cells to evaluate, chunks to write), each times a
 //! constant that was fitted to measured times. How many cells change depends on what is there, so
-//! the coarse cells of a mip are sampled, at most [`MAX_SAMPLES`] of them unless more chunks are
-//! touched. All amounts are sums and products in a fixed order: the same on every machine.
+//! the coarse cells of a mip are sampled ([`super::samples`]), down to single voxels for small
+//! operations. All amounts are sums and products in a fixed order: the same on every machine.
 
-use super::cellwise::{FACES, padding};
+use super::cellwise::padding;
 use super::op::ONE_BOX;
 use super::prices::{EditWork, WORKS, WorkAmounts};
+use super::samples::{
+    ClipContent, CoarseSample, EditTarget, MAX_SAMPLED_CHUNKS, SampleSums, row_parts,
+};
 use super::shape::{bounds, region_of};
 use super::stamp::Stamp;
-use super::{Action, Blend, Brush, BrushOp, CopyOp, EditCost, EditError, EditOp, PastePose};
+use super::{Action, Brush, BrushOp, CopyOp, EditCost, EditError, EditOp, PastePose};
 use crate::math::{cross, dot, sub};
-use crate::voxel::{AIR, Cell, ChunkView, DenseBox, Kind, Region, Snapshot, VoxelPos};
-
-/// Coarse cells that are looked at, unless more chunks are touched.
-const MAX_SAMPLES: u64 = 512;
-
-/// Chunks that are looked at. Where an operation touches more, all are taken as full of ground.
-const MAX_SAMPLED_CHUNKS: u64 = 1 << 16;
+use crate::voxel::{Kind, Region, Snapshot};
 
 /// Returns the cost of an operation in voxels, or why [`super::Editor::apply`] refuses it.
 pub(super) fn estimate(op: &EditOp, grid: &Snapshot) -> Result<EditCost, EditError> {
@@ -56,10 +53,14 @@ pub(super) fn estimate(op: &EditOp, grid: &Snapshot) -> Result<EditCost, EditErr
     match op {
         EditOp::Brush(op) => BrushEstimate::new(op, &target)?.add_to(&mut work)?,
         EditOp::Copy(CopyOp { from, to, pose }) => {
-            target.add_paste(Region::new(*from, *to).size(), pose, &mut work)?;
+            let source = Region::new(*from, *to);
+            let clip = ClipContent::of_region(source, grid)?;
+            target.add_paste(source.size(), clip, pose, &mut work)?;
         }
         EditOp::Paste(op) => {
-            target.add_paste(op.clip.cells().region().size(), &op.pose, &mut work)?;
+            let cells = op.clip.cells();
+            let clip = ClipContent::of_cells(cells);
+            target.add_paste(cells.region().size(), clip, &op.pose, &mut work)?;
         }
     }
     Ok(EditCost { cells, chunks, work: work.units() })
@@ -79,132 +80,18 @@ pub(super) fn upper_bound(op: &EditOp) -> Option<EditCost> {
         return None;
     }
     let chunks = needed.coarser(5).volume();
-    let work = 10_000 + 10_000 * chunks + 1_000 * needed.volume();
+    let work = 10_000 + 25_000 * chunks + 1_000 * needed.volume();
     Some(EditCost { cells: region.volume(), chunks, work })
 }
 
-/// Parts of rows in a region, each of one chunk.
-fn row_parts(region: Region) -> f64 {
-    let [_, high, deep] = region.size();
-    (high * deep) as f64 * region.coarser(5).size()[0] as f64
-}
-
-/// What an operation changes at most, and how.
-struct EditTarget<'a> {
-    region: Region,
-    padding: i32,
-    grid: &'a Snapshot,
-    /// Whether it is read whole, not chunk by chunk.
-    is_one_box: bool,
-}
-
-/// A coarse cell, and the part of the region in it.
-struct CoarseSample {
-    part: Region,
-    /// Share of it that is solid.
-    solid: f64,
-    /// Share of it that is liquid.
-    liquid: f64,
-    cell: Cell,
-    /// Whether a surface is in it, or beside it.
-    is_surface: bool,
-}
-
-impl CoarseSample {
-    fn cells(&self) -> f64 {
-        self.part.volume() as f64
-    }
-
-    fn centre(&self) -> [f64; 3] {
-        let [min, max] = [self.part.min, self.part.max].map(VoxelPos::to_array);
-        [0, 1, 2].map(|i| (f64::from(min[i]) + f64::from(max[i])) * 0.5)
-    }
-
-    /// Mean length of its edges.
-    fn edge(&self) -> f64 {
-        self.part.size().iter().sum::<usize>() as f64 / 3.0
-    }
-
-    /// Share of its cells at a surface.
-    fn surface(&self) -> f64 {
-        match self.is_surface {
-            true => (3.0 / self.edge()).min(1.0),
-            false => 0.0,
-        }
-    }
-}
+/// Cells of a chunk that hold water, as far as they are priced: more cost little more.
+const MAX_PRICED_WATER: usize = 2048;
 
 /// Nodes and segments that a cell looks at for each level of the tree of a path that leads
 /// somewhere: with this, one that does costs what it was measured to.
 const VISITS_PER_LEVEL: f64 = 8.0;
 
-/// What is summed over the samples, in cells.
-#[derive(Default)]
-struct SampleSums {
-    inside: f64,
-    band: f64,
-    changed: f64,
-    surface: f64,
-    liquid: f64,
-    /// Nodes and segments of a path that cells of the band look at.
-    path_visits: f64,
-    /// The box about all samples that change.
-    written: Region,
-    /// Chunks that are neither passed over nor replaced, the cells of them that are read, and
-    /// the parts of rows.
-    chunks: f64,
-    cells: f64,
-    row_parts: f64,
-    replaced: f64,
-    skipped: f64,
-}
-
 impl EditTarget<'_> {
-    /// A solid material.
-    fn ground(&self) -> u8 {
-        let solid = |id: &u8| self.grid.materials().kind(*id) == Kind::Solid;
-        (0..=255).find(solid).unwrap_or(AIR)
-    }
-
-    fn needed(&self) -> Region {
-        self.region.grow(self.padding)
-    }
-
-    /// Calls `each` with the coarse cells of the region.
-    fn sample(&self, mut each: impl FnMut(&CoarseSample)) -> Result<(), EditError> {
-        let kinds = self.grid.materials().kinds();
-        let units = |cell: Cell, kind: Kind| match kinds[usize::from(cell.material)] == kind {
-            true => f64::from(cell.units()) / 256.0,
-            false => 0.0,
-        };
-        let mut look = |part: Region, cell: Cell, is_surface: bool| {
-            let [solid, liquid] = [Kind::Solid, Kind::Liquid].map(|kind| units(cell, kind));
-            each(&CoarseSample { part, solid, liquid, cell, is_surface });
-        };
-        if self.needed().coarser(5).volume() > MAX_SAMPLED_CHUNKS {
-            look(self.region, Cell::full(self.ground()), true);
-            return Ok(());
-        }
-        self.grid.check_held(self.needed())?;
-        let count = |mip: u32| self.region.coarser(mip).volume();
-        let fine = (0..5).find(|&mip| self.is_one_box && count(mip) <= MAX_SAMPLES);
-        let mip = fine.unwrap_or(5);
-        let mut cells = DenseBox::default();
-        self.grid.read(self.needed().coarser(mip), mip as u8, &mut cells)?;
-        let is_solid = |cell: Cell| units(cell, Kind::Solid) > 0.5;
-        for pos in self.region.coarser(mip).voxels() {
-            let cell = cells.cell(pos);
-            let differs = |side: [i32; 3]| {
-                let beside = pos + side.into();
-                cells.region().contains(beside) && is_solid(cells.cell(beside)) != is_solid(cell)
-            };
-            let solid = units(cell, Kind::Solid);
-            let is_surface = solid > 0.0 && solid < 1.0 || FACES.into_iter().any(differs);
-            look(Region::one(pos).finer(mip).intersect(self.region), cell, is_surface);
-        }
-        Ok(())
-    }
-
     /// Adds reading and comparing.
     fn add_reads(&self, sums: &SampleSums, work: &mut WorkAmounts) {
         let needed = self.needed();
@@ -224,14 +111,19 @@ impl EditTarget<'_> {
         let written = sums.written;
         work.add(EditWork::LiquidCells, sums.liquid);
         work.add(EditWork::ChangedCells, sums.changed);
+        // How likely it is that anything changes.
+        let likely = sums.changed.min(1.0);
         if !written.is_empty() {
-            work.add(EditWork::WrittenChunks, written.coarser(5).volume() as f64);
-            work.add(EditWork::WrittenRows, row_parts(written));
-            work.add(EditWork::WrittenCells, written.volume() as f64);
+            work.add(EditWork::Changes, likely);
+            work.add(EditWork::WrittenChunks, likely * written.coarser(5).volume() as f64);
+            work.add(EditWork::WrittenRows, likely * row_parts(written));
+            work.add(EditWork::WrittenCells, likely * written.volume() as f64);
             if written.coarser(5).volume() <= MAX_SAMPLED_CHUNKS {
-                let stored = |chunk| self.grid.chunk(chunk).map_or(0, ChunkView::mixed_rows);
-                let rows: usize = written.blocks::<5>().map(stored).sum();
-                work.add(EditWork::StoredRows, rows as f64);
+                for chunk in written.blocks::<5>().filter_map(|chunk| self.grid.chunk(chunk).ok()) {
+                    work.add(EditWork::StoredRows, likely * chunk.mixed_rows() as f64);
+                    let water = chunk.water().len().min(MAX_PRICED_WATER);
+                    work.add(EditWork::StoredWater, likely * water as f64);
+                }
             }
         }
     }
@@ -240,12 +132,15 @@ impl EditTarget<'_> {
     fn add_paste(
         &self,
         size: [usize; 3],
+        clip: ClipContent,
         pose: &PastePose,
         work: &mut WorkAmounts,
     ) -> Result<(), EditError> {
         let [source, target] = [size.iter().product::<usize>() as f64, self.region.volume() as f64];
         let mirrors = pose.mirror.iter().filter(|mirror| **mirror).count();
         let turns: usize = pose.quarter_turns.iter().map(|turns| usize::from(turns % 4)).sum();
+        work.add(EditWork::Pastes, 1.0);
+        work.add(EditWork::Moves, (mirrors + turns) as f64);
         work.add(EditWork::MovedCells, source * (mirrors + turns) as f64);
         match pose.scale {
             2.. => work.add(EditWork::LargerCells, target),
@@ -254,29 +149,18 @@ impl EditTarget<'_> {
         }
         let mut sums = SampleSums::default();
         self.sample(|sample| {
-            let changed = match pose.blend {
-                Blend::Replace => 1.0,
-                Blend::Over | Blend::Add => 0.5,
-            };
-            sums.changed += sample.cells() * changed;
+            let changed = sample.cells() * clip.changed(pose.blend, sample);
+            sums.changed += changed;
             sums.liquid += sample.cells() * sample.liquid;
-            sums.written = sums.written.union(sample.part);
+            if changed > 0.0 {
+                sums.written = sums.written.union(sample.part);
+            }
             sums.read(sample, self.padding);
         })?;
         work.add(EditWork::PastedCells, target);
         self.add_reads(&sums, work);
         self.add_writes(&sums, work);
         Ok(())
-    }
-}
-
-impl SampleSums {
-    /// Counts a chunk that is read.
-    fn read(&mut self, sample: &CoarseSample, padding: i32) {
-        let padded = sample.part.grow(padding);
-        self.chunks += padded.coarser(5).volume() as f64;
-        self.cells += padded.volume() as f64;
-        self.row_parts += row_parts(padded);
     }
 }
 
@@ -294,7 +178,6 @@ impl<'a> BrushEstimate<'a> {
     fn new(op: &'a BrushOp, target: &'a EditTarget<'a>) -> Result<BrushEstimate<'a>, EditError> {
         let cells = target.region.volume() as f64;
         let (stamp, volume) = match &op.brush {
-            Brush::Wedge { half, .. } => (None, half.iter().product::<f64>() * 4.0),
             Brush::Mesh { vertices, triangles } => {
                 super::shape::check_field(target.region, op.falloff)?;
                 (None, mesh_volume(vertices, triangles))
@@ -358,6 +241,29 @@ impl<'a> BrushEstimate<'a> {
         }
     }
 
+    /// Whether a sample may change that the brush covers by a share; exact for single voxels.
+    fn may_change(&self, sample: &CoarseSample, covered: f64) -> bool {
+        // Of other shapes, only a mean share is known.
+        if self.stamp.is_none() || !sample.is_voxel {
+            return true;
+        }
+        let whole = matches!(self.op.action, Action::Paint { .. } | Action::Replace { .. });
+        let covered = if whole { covered } else { covered * self.op.strength };
+        let rest = 1.0 - covered;
+        match self.op.action {
+            Action::Fill { material } if self.target.is_solid(material) => covered > sample.solid,
+            Action::Fill { .. } | Action::Flood { .. } => {
+                sample.solid < 1.0 && covered > sample.liquid
+            }
+            Action::Dig => sample.solid > rest,
+            Action::Drain => sample.liquid > rest,
+            Action::Paint { .. } | Action::Replace { .. } => covered >= 0.5,
+            Action::Grow { .. } => covered > 0.0 && sample.solid < 1.0,
+            Action::Erode { .. } => covered > 0.0 && sample.solid > 0.0,
+            Action::Flatten { .. } | Action::Smooth | Action::Roughen { .. } => covered > 0.0,
+        }
+    }
+
     /// Share of the covered cells of a sample that the mask accepts.
     fn accepted(&self, sample: &CoarseSample) -> f64 {
         let mask = &self.op.mask;
@@ -366,7 +272,11 @@ impl<'a> BrushEstimate<'a> {
             return 0.0;
         }
         let material = mask.materials.is_empty() || mask.materials.contains(&sample.cell.material);
-        let material = if material { 1.0 } else { 0.1 };
+        let material = match material {
+            true => 1.0,
+            false if sample.is_voxel => 0.0,
+            false => 0.1,
+        };
         match mask.slope {
             Some(_) => material * sample.surface(),
             None => material,
@@ -379,7 +289,10 @@ impl<'a> BrushEstimate<'a> {
             let (covered, visits) = self.covered(sample);
             let cells = sample.cells() * covered;
             let accepted = cells * self.accepted(sample);
-            let changed = accepted * self.changed(sample);
+            let changed = match self.may_change(sample, covered) {
+                true => accepted * self.changed(sample),
+                false => 0.0,
+            };
             if !self.target.is_one_box && covered == 0.0 {
                 sums.skipped += 1.0;
                 return;
@@ -440,12 +353,24 @@ impl<'a> BrushEstimate<'a> {
             if Stamp::is_weighed(&self.op.brush, region, self.op.falloff) { 2.0 } else { 1.0 };
         let rows = (high * deep) as f64 * part * times;
         let cells = region.volume() as f64 * part * times;
-        work.add(EditWork::BrushRows, rows);
+        work.add(EditWork::BrushRows, rows / times);
         match &self.op.brush {
-            Brush::Ball { .. } => work.add(EditWork::BallCells, sums.inside * times),
-            Brush::Box { .. } => work.add(EditWork::BoxCells, cells),
-            Brush::Cylinder { .. } => work.add(EditWork::CylinderCells, cells),
-            Brush::Wedge { .. } => work.add(EditWork::WedgeCells, cells),
+            Brush::Ball { .. } => {
+                work.add(EditWork::BallRows, rows);
+                work.add(EditWork::BallCells, sums.inside * times);
+            }
+            Brush::Box { .. } => {
+                work.add(EditWork::BoxRows, rows);
+                work.add(EditWork::BoxCells, cells);
+            }
+            Brush::Cylinder { .. } => {
+                work.add(EditWork::CylinderRows, rows);
+                work.add(EditWork::CylinderCells, cells);
+            }
+            Brush::Wedge { .. } => {
+                work.add(EditWork::WedgeRows, rows);
+                work.add(EditWork::WedgeCells, cells);
+            }
             Brush::Path { points, .. } => {
                 // As many as a path takes that leads somewhere, or more for one that stays in a place.
                 let usual = f64::from(points.len().ilog2() + 1);
@@ -458,22 +383,30 @@ impl<'a> BrushEstimate<'a> {
             Brush::Convex { planes } => {
                 let planes = planes.len() as f64;
                 work.add(EditWork::ConvexCorners, planes * planes * planes);
+                work.add(EditWork::ConvexRows, rows);
                 work.add(EditWork::ConvexPlanes, cells * planes);
             }
             Brush::Mesh { vertices, triangles } => {
-                let reach = 1.0 + self.op.falloff;
-                for triangle in triangles {
-                    let corners = triangle.map(|v| vertices[v as usize]);
-                    add_triangle(corners, reach, region.size(), work);
-                }
-                work.add(EditWork::MeshTriangles, triangles.len() as f64);
-                work.add(EditWork::MeshCells, region.volume() as f64);
+                work.add(EditWork::MeshBrushRows, rows);
+                self.add_mesh(vertices, triangles, work);
             }
             Brush::Heights { heights, .. } => {
                 work.add(EditWork::HeightSamples, heights.len() as f64);
+                work.add(EditWork::HeightsRows, rows);
                 work.add(EditWork::HeightsCells, cells);
             }
         }
+    }
+
+    /// Adds computing the distances of all cells to a mesh.
+    fn add_mesh(&self, vertices: &[[f64; 3]], triangles: &[[u32; 3]], work: &mut WorkAmounts) {
+        let (region, reach) = (self.target.region, 1.0 + self.op.falloff);
+        for triangle in triangles {
+            let corners = triangle.map(|v| vertices[v as usize]);
+            add_triangle(corners, reach, region.size(), work);
+        }
+        work.add(EditWork::MeshTriangles, triangles.len() as f64);
+        work.add(EditWork::MeshCells, region.volume() as f64);
     }
 
     /// Adds what the action does to the cells of the brush.

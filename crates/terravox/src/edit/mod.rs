@@ -41,6 +41,7 @@ mod rollback;
 mod rollback_cells;
 mod rollback_records;
 mod rows;
+mod samples;
 mod saved;
 mod saved_journal;
 mod shape;

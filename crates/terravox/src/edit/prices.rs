@@ -24,8 +24,16 @@ pub(super) enum EditWork {
     /// Rows and cells whose distance to a path is computed, by levels of the path's tree.
     PathRows,
     PathCells,
-    /// Rows of a brush.
+    /// Rows of a brush: those that are changed, and those that its shape is evaluated in, twice for
+    /// small shapes whose volume is corrected.
     BrushRows,
+    BallRows,
+    BoxRows,
+    CylinderRows,
+    WedgeRows,
+    ConvexRows,
+    MeshBrushRows,
+    HeightsRows,
     /// Points, half-spaces cubed, samples and triangles that a brush is made of.
     PathPoints,
     ConvexCorners,
@@ -56,12 +64,17 @@ pub(super) enum EditWork {
     LiquidCells,
     /// Cells that become others.
     ChangedCells,
-    /// Of the box about those: chunks, parts of rows, cells.
+    /// Operations that change something; of the box about that: chunks, parts of rows, cells.
+    Changes,
     WrittenChunks,
     WrittenRows,
     WrittenCells,
-    /// Rows that are stored of those chunks.
+    /// Rows that are stored of those chunks, and cells of them that hold water.
     StoredRows,
+    StoredWater,
+    /// Copies and pastes; how often a copy is mirrored or turned.
+    Pastes,
+    Moves,
     /// Cells of a copy: read, mirrored or turned, enlarged, shrunk, pasted.
     CopiedCells,
     MovedCells,
@@ -79,52 +92,63 @@ pub(super) const WORKS: usize = EditWork::SkippedChunks as usize + 1;
 /// Units of each kind of work, in the order of [`EditWork`]: see `edit_estimate_error` in
 /// `docs/benchmarks.md`.
 const PRICES: [f64; WORKS] = [
-    500.0,  // Once
-    1800.0, // Brushes
-    100.0,  // Splits
-    100.0,  // Chunks
-    21.0,   // RowParts
-    1.0,    // Cells
-    0.5,    // BallCells
-    2.0,    // BoxCells
-    2.0,    // CylinderCells
-    2.0,    // WedgeCells
-    1.9,    // ConvexPlanes
-    6.7,    // MeshCells
-    25.0,   // HeightsCells
-    140.0,  // PathRows
-    170.0,  // PathCells
-    180.0,  // BrushRows
-    1100.0, // PathPoints
-    12.0,   // ConvexCorners
-    5.0,    // HeightSamples
-    30.0,   // MeshTriangles
-    92.0,   // MeshSlices
-    75.0,   // MeshRows
-    18.0,   // MeshNearCells
-    120.0,  // MeshCrossings
-    0.5,    // RowCells
-    1.3,    // FilmCells
-    12.0,   // SplitCells
-    4.9,    // PlainCells
-    14.0,   // SmoothCells
-    44.0,   // OffsetCells
-    100.0,  // RoughenCells
-    55.0,   // FlattenCells
-    4.2,    // SurfaceCells
-    1.0,    // MaskedCells
-    8.5,    // SlopeCells
-    100.0,  // LiquidCells
-    1.0,    // ChangedCells
-    3000.0, // WrittenChunks
-    87.0,   // WrittenRows
-    0.3,    // WrittenCells
-    1.3,    // StoredRows
-    17.0,   // CopiedCells
-    20.0,   // MovedCells
-    230.0,  // LargerCells
-    150.0,  // SmallerCells
-    4.0,    // PastedCells
+    1300.0, // Once
+    1300.0, // Brushes
+    180.0,  // Splits
+    210.0,  // Chunks
+    5.8,    // RowParts
+    0.15,   // Cells
+    0.37,   // BallCells
+    1.7,    // BoxCells
+    2.8,    // CylinderCells
+    0.2,    // WedgeCells
+    0.88,   // ConvexPlanes
+    9.1,    // MeshCells
+    21.0,   // HeightsCells
+    440.0,  // PathRows
+    130.0,  // PathCells
+    6.0,    // BrushRows
+    68.0,   // BallRows
+    33.0,   // BoxRows
+    29.0,   // CylinderRows
+    340.0,  // WedgeRows
+    400.0,  // ConvexRows
+    67.0,   // MeshBrushRows
+    240.0,  // HeightsRows
+    1300.0, // PathPoints
+    10.0,   // ConvexCorners
+    6.5,    // HeightSamples
+    33.0,   // MeshTriangles
+    240.0,  // MeshSlices
+    49.0,   // MeshRows
+    33.0,   // MeshNearCells
+    160.0,  // MeshCrossings
+    0.16,   // RowCells
+    2.8,    // FilmCells
+    9.9,    // SplitCells
+    10.0,   // PlainCells
+    11.0,   // SmoothCells
+    34.0,   // OffsetCells
+    94.0,   // RoughenCells
+    41.0,   // FlattenCells
+    15.0,   // SurfaceCells
+    0.86,   // MaskedCells
+    33.0,   // SlopeCells
+    17.0,   // LiquidCells
+    8.9,    // ChangedCells
+    1700.0, // Changes
+    220.0,  // WrittenChunks
+    98.0,   // WrittenRows
+    0.18,   // WrittenCells
+    12.0,   // StoredRows
+    4.7,    // StoredWater
+    1900.0, // Pastes
+    100.0,  // Moves
+    12.0,   // CopiedCells
+    35.0,   // MovedCells
+    300.0,  // LargerCells
+    370.0,  // SmallerCells
+    26.0,   // PastedCells
     5000.0, // ReplacedChunks
     150.0,  // SkippedChunks
 ];

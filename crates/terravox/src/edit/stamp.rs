@@ -357,10 +357,14 @@ impl StampShape {
                 let (distance, visits) = tree.distance_and_visits(p);
                 return Some((radius - distance, visits));
             }
-            StampShape::Convex(planes) => convex_depth(p, planes),
-            StampShape::Wedge { .. } | StampShape::Field(_) | StampShape::Heights { .. } => {
-                return None;
+            StampShape::Wedge { frame, half, up } => {
+                let off = frame.local(p);
+                let [a, b, c] = [0, 1, 2].map(|i| half[i] - off[i].abs());
+                let below = up[0] * off[2] - up[1] * off[1];
+                least(least(a, b), least(c, below))
             }
+            StampShape::Convex(planes) => convex_depth(p, planes),
+            StampShape::Field(_) | StampShape::Heights { .. } => return None,
         };
         Some((depth, 0))
     }
