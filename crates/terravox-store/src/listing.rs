@@ -3,11 +3,17 @@
 //! It tells which chunks exist without reading cells, for all mips, and which are missing when a
 //! part of the file is damaged. It can be rebuilt from the keys.
 
+use crate::key::CELLS;
+use crate::tree::TreeReader;
 use crate::value::ValueError;
 use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
 
 /// 512 bits.
 const LISTING_BYTES: usize = 64;
+
+/// Missing chunks that are reported one by one, or are in a list of chunks; a forged file may list
+/// billions.
+pub(crate) const MAX_MISSING_PARTS: usize = 1 << 16;
 
 /// Chunks of one page, one bit each: x + 8 (z + 8 y), so that a layer is one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +82,24 @@ impl Listing {
         }
         Ok(listing)
     }
+}
+
+/// Checks that listings do not name many more chunks than are there: 64 bytes can name 512.
+pub(crate) fn check_listed_count(
+    tree: &TreeReader,
+    listings: &[(PagePos, Listing)],
+) -> Result<(), ValueError> {
+    let listed: usize = listings.iter().map(|(_, listing)| listing.len()).sum();
+    if listed <= MAX_MISSING_PARTS {
+        return Ok(());
+    }
+    // Without memory for each; lost parts of the index count as empty.
+    let stored = tree.scan(&[CELLS, 0], Some(&[CELLS, 1])).filter(Result::is_ok).count();
+    if listed <= stored + MAX_MISSING_PARTS {
+        return Ok(());
+    }
+    let what = format!("it lists {listed} chunks, of which at most {stored} are stored");
+    Err(ValueError::Unreadable(what.into()))
 }
 
 /// The page that holds a chunk.

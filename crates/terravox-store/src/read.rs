@@ -4,7 +4,7 @@ use crate::database::{CELLS, block_of, cell_key, lost_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
 use crate::key::{BlockKey, KeyBytes, ranges};
-use crate::listing::{Listing, page_of};
+use crate::listing::{Listing, MAX_MISSING_PARTS, page_of};
 use crate::store::{ReadView, Store, StoredListing};
 use crate::tree::{ReadTree, TreeReader};
 use crate::value::{ValueCoder, ValueError};
@@ -20,10 +20,6 @@ pub const MAX_LOADED_BYTES: u64 = 8 << 30;
 
 /// Chunks between two reports of progress.
 const PROGRESS_CHUNKS: usize = 256;
-
-/// Missing chunks that are reported one by one, or are in a list of chunks; a forged file may list
-/// billions.
-const MAX_MISSING_PARTS: usize = 1 << 16;
 
 /// A world in memory.
 pub struct LoadedWorld {
@@ -281,24 +277,6 @@ impl Store {
         }
         listed
     }
-}
-
-/// Checks that listings do not name many more chunks than are there: 64 bytes can name 512.
-pub(crate) fn check_listed_count(
-    tree: &TreeReader,
-    listings: &[(PagePos, Listing)],
-) -> Result<(), ValueError> {
-    let listed: usize = listings.iter().map(|(_, listing)| listing.len()).sum();
-    if listed <= MAX_MISSING_PARTS {
-        return Ok(());
-    }
-    // Without memory for each; lost parts of the index count as empty.
-    let stored = tree.scan(&[CELLS, 0], Some(&[CELLS, 1])).filter(Result::is_ok).count();
-    if listed <= stored + MAX_MISSING_PARTS {
-        return Ok(());
-    }
-    let what = format!("it lists {listed} chunks, of which at most {stored} are stored");
-    Err(ValueError::Unreadable(what.into()))
 }
 
 /// Calls `visit` with every stored chunk in key order, and reports what it returns and what cannot

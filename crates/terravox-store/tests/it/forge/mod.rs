@@ -137,7 +137,7 @@ pub fn beyond(i: usize) -> ForgedContent {
     ForgedContent::Reference(reference)
 }
 
-/// The description of a world that grows from a generator that nobody has.
+/// The description of a world that grows from a generator that no program has.
 pub fn generated_description() -> Vec<u8> {
     let mut out = 1f64.to_le_bytes().to_vec();
     out.extend([0; 24]);
