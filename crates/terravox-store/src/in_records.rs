@@ -53,7 +53,7 @@ impl Store {
         records: Arc<dyn Records>,
         name: impl AsRef<Path>,
     ) -> Result<Store, StoreError> {
-        Store::from_db(Db::of_records(records, true), name.as_ref(), None)
+        open(Db::of_records(records, true), name.as_ref())
     }
 
     /// Opens a world of records for reading.
@@ -64,8 +64,19 @@ impl Store {
         records: Arc<dyn Records>,
         name: impl AsRef<Path>,
     ) -> Result<Store, StoreError> {
-        Store::from_db(Db::of_records(records, false), name.as_ref(), None)
+        open(Db::of_records(records, false), name.as_ref())
     }
+}
+
+/// Opens records, or says that a copy to them may have been interrupted.
+fn open(db: Db, name: &Path) -> Result<Store, StoreError> {
+    Store::from_db(db, name, None).map_err(|error| match error {
+        StoreError::NotAWorld { path, .. } => {
+            let why = "it has no description; if a copy to it was interrupted, start that again";
+            StoreError::NotAWorld { path, why: why.to_owned() }
+        }
+        error => error,
+    })
 }
 
 /// Refuses to write a new world where one is.

@@ -348,6 +348,7 @@ pub fn a_copy_goes_on_where_it_stopped(place: &impl Place) {
     };
     stop_at(1);
     assert!(place.open().is_err(), "half a world cannot be opened");
+    assert!(place.open_read_only().is_err());
     // Other cells and less bytes since.
     let mut grid = source.load().unwrap().grid;
     random_edit(&mut grid, &mut Numbers(5));
