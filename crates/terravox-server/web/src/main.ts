@@ -224,7 +224,7 @@ function nextOverlay() {
 function command(name: string, by: number) {
   const count = tools().length;
   if (name === "undo" || name === "redo") tell({ type: name });
-  // The key of a tool that there is not does nothing.
+  // Keys of tools that are missing here do nothing.
   if (name === "tool" && by < count) tool = by >= 0 ? by : (tool + (by === -1 ? count - 1 : 1)) % count;
   if (name === "turn") turns = (turns + by) % 4;
   if (name === "size") radius = Math.max(1, Math.min(12, radius + by * (radius < 4 ? 0.5 : 1)));
@@ -256,7 +256,7 @@ function notePlace() {
 
 function copyLink() {
   notePlace();
-  // A token is for its bearer.
+  // The token of an invitation is not passed on.
   const link = new URL(location.href);
   link.searchParams.delete("token");
   void navigator.clipboard?.writeText(link.href).then(() => say("The link to this place is copied."));
@@ -412,7 +412,7 @@ function frame(now: number) {
   messageTime = 0;
 }
 
-/** A whole number that a double holds, whatever was typed. */
+/** Returns the seed that was typed, or 7 if that is not a safe integer. */
 function seedOf(text: string): number {
   const seed = Math.trunc(Math.abs(Number(text)));
   return Number.isSafeInteger(seed) ? seed : 7;

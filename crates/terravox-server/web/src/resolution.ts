@@ -1,52 +1,57 @@
-// How many pixels are drawn for each of the screen's, by how long frames take.
+// The resolution of the picture, by how long frames take.
 
-/** Seconds a frame, in the mean: above the first, fewer pixels are drawn; below the second, more. */
-const [SLOW, FAST] = [1 / 25, 1 / 50];
-/** At least so many frames and seconds are looked at. */
-const [FRAMES, SECONDS] = [8, 0.4];
-/** Smallest scale, and that of a picture which the processor draws, at first. */
-const [LEAST, SOFTWARE] = [0.4, 0.5];
-/** Seconds of fast frames before more pixels are tried: at first, and at most. */
-const [PATIENCE, MOST_PATIENCE] = [2, 60];
+/** Mean seconds of a frame: above the first, the resolution falls; below the second, it rises. */
+const SLOW_FRAME_S = 1 / 25;
+const FAST_FRAME_S = 1 / 50;
+/** A mean is of at least so many frames and seconds, so that one slow frame changes nothing. */
+const MIN_FRAMES = 8;
+const MIN_WINDOW_S = 0.4;
+/** The lowest scale, and that of the first frames where the processor draws. */
+const MIN_SCALE = 0.4;
+const SOFTWARE_SCALE = 0.5;
+/** Seconds of fast frames before a higher resolution is tried: at first, and at most. */
+const FIRST_PATIENCE_S = 2;
+const MAX_PATIENCE_S = 60;
 
 export class Resolution {
-  /** Pixels of the picture for each pixel of the page. */
+  /** Render scale along each axis, relative to the pixels of the device. */
   scale: number;
   private frames = 0;
   private seconds = 0;
-  private calm = 0;
-  private patience = PATIENCE;
+  private fastSeconds = 0;
+  private patience = FIRST_PATIENCE_S;
 
-  /** Keeps to a scale; 0 for one that frames have time for. */
+  /** A fixed scale, or 0 to adapt it to frame times; `renderer` is the name of what draws. */
   constructor(
     private fixed: number,
     renderer: string,
   ) {
-    this.scale = fixed || (/swiftshader|llvmpipe|softpipe|software/i.test(renderer) ? SOFTWARE : 1);
+    const isSoftware = /swiftshader|llvmpipe|softpipe|software/i.test(renderer);
+    this.scale = fixed || (isSoftware ? SOFTWARE_SCALE : 1);
   }
 
   /** Takes the seconds of a frame; returns whether the scale has changed. */
   note(seconds: number): boolean {
     this.seconds += seconds;
     this.frames++;
-    if (this.fixed || this.frames < FRAMES || this.seconds < SECONDS) return false;
+    if (this.fixed || this.frames < MIN_FRAMES || this.seconds < MIN_WINDOW_S) return false;
     const mean = this.seconds / this.frames;
     const before = this.scale;
-    this.calm = mean < FAST ? this.calm + this.seconds : 0;
+    this.fastSeconds = mean < FAST_FRAME_S ? this.fastSeconds + this.seconds : 0;
     this.frames = this.seconds = 0;
-    if (mean > SLOW) {
-      this.scale = Math.max(LEAST, before * (mean > 2 * SLOW ? 0.5 : 0.75));
-      // What was too slow is not tried again soon.
-      this.patience = Math.min(MOST_PATIENCE, 2 * this.patience);
-    } else if (this.calm >= this.patience) {
+    if (mean > SLOW_FRAME_S) {
+      this.scale = Math.max(MIN_SCALE, before * (mean > 2 * SLOW_FRAME_S ? 0.5 : 0.75));
+      // Each fall doubles the wait, so that the resolution does not go up and down.
+      this.patience = Math.min(MAX_PATIENCE_S, 2 * this.patience);
+    } else if (this.fastSeconds >= this.patience) {
       this.scale = Math.min(1, before / 0.75);
-      this.calm = 0;
+      this.fastSeconds = 0;
     }
     return this.scale !== before;
   }
 }
 
-/** The name of what draws, where the browser tells. */
+/** Returns the name of what draws, or nothing where the browser does not tell. */
 export function rendererOf(context: WebGLRenderingContext | WebGL2RenderingContext): string {
   const names = context.getExtension("WEBGL_debug_renderer_info");
   return names ? String(context.getParameter(names.UNMASKED_RENDERER_WEBGL)) : "";

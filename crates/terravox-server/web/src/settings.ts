@@ -3,7 +3,7 @@
 export interface Settings {
   name: string;
   view: number;
-  /** Pixels of the picture for each pixel of the page; 0 for as many as frames have time for. */
+  /** Render scale along each axis, 1 for the pixels of the device; 0 to adapt it to frame times. */
   scale: number;
   shadows: boolean;
 }

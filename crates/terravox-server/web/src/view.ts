@@ -19,7 +19,7 @@ const FIGURE_NEAR = 2;
 
 export interface ViewOptions {
   shadows: boolean;
-  /** Pixels of the picture for each pixel of the page; 0 for as many as frames have time for. */
+  /** Render scale along each axis, 1 for the pixels of the device; 0 to adapt it to frame times. */
   scale: number;
   /** How far is seen, metres. */
   view: number;
@@ -148,7 +148,7 @@ export class View {
   }
 
   private newTarget(width: number, height: number): THREE.WebGLRenderTarget {
-    // Who lowers the resolution has no time for smooth edges.
+    // Below the full resolution, the device is too slow for smooth edges.
     const target = new THREE.WebGLRenderTarget(width, height, { samples: this.resolution.scale < 1 ? 0 : 4 });
     target.depthTexture = new THREE.DepthTexture(width, height, THREE.UnsignedIntType);
     return target;
@@ -211,7 +211,7 @@ export class View {
     // In units of three.js a white surface that faces a light of intensity π is white.
     this.sunlight.intensity = 0.35 * Math.PI;
     const ambient = vector("ambient");
-    // These shaders write what is shown, without the curve of the others.
+    // Materials of three.js have no tone curve; this comes close to that of our shaders.
     this.skylight.color.setRGB(ambient.x ** 0.45, ambient.y ** 0.45, ambient.z ** 0.45);
     this.skylight.groundColor.copy(this.skylight.color).multiplyScalar(0.5);
     this.skylight.intensity = 0.8 * Math.PI;
@@ -444,7 +444,6 @@ export class View {
     (uniforms["shadowMatrix"]!.value as THREE.Matrix4)
       .copy(camera.projectionMatrix)
       .multiply(camera.matrixWorldInverse);
-    uniforms["hasShadows"]!.value = true;
     this.scene.overrideMaterial = this.depthMaterial;
     renderer.setRenderTarget(this.shadowTarget);
     renderer.clear();
