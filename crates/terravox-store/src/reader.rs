@@ -11,8 +11,10 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::OnceLock;
 
-/// Records that a scan asks a database for at once.
-const SCAN_RECORDS: usize = 1024;
+/// Records that a scan asks a database for at once: of blocks and listings, whose values are at most
+/// 160 KiB long, and of extra data, of which one may be 64 MiB long.
+const SCAN_RECORDS: usize = 256;
+const SCAN_EXTRA: usize = 1;
 
 /// The same for keys without values.
 const SCAN_KEYS: usize = 1 << 14;
@@ -260,7 +262,11 @@ impl Iterator for RecordsScan<'_> {
             return Some(Ok(record));
         }
         let span = self.rest.take()?;
-        let limit = if self.with_values { SCAN_RECORDS } else { SCAN_KEYS };
+        let limit = match self.with_values {
+            true if span.low.first() == Some(&EXTRA) => SCAN_EXTRA,
+            true => SCAN_RECORDS,
+            false => SCAN_KEYS,
+        };
         let (low, high) = (&span.low, span.high.as_deref());
         match self.reader.read(|view| view.scan(low, high, limit, self.with_values)) {
             Err(what) => Some(Err(LostSpan { span, what })),

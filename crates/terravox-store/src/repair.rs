@@ -86,7 +86,7 @@ impl Store {
     ) -> Result<RepairReport, StoreError> {
         let path = path.as_ref();
         let damaged = Store::open(path)?;
-        let (found, left) = damaged.verify_spending(damaged.pass_budget(limit_factor)?);
+        let (found, left) = damaged.verify_spending(damaged.pass_budget(limit_factor)?)?;
         if found.bad.is_empty() {
             return Ok(RepairReport { chunks: found.chunks, ..RepairReport::default() });
         }
@@ -122,7 +122,7 @@ impl Store {
         limit_factor: u32,
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<RepairReport, StoreError> {
-        let (found, left) = self.verify_spending(self.pass_budget(limit_factor)?);
+        let (found, left) = self.verify_spending(self.pass_budget(limit_factor)?)?;
         let repaired = Store::create_on(disk, self.path(), &self.info())?;
         self.copy_repaired(&repaired, &found, left.for_repair(limit_factor), fill)
     }

@@ -14,7 +14,7 @@ use crate::partial::{PartialFile, sync_folder};
 use crate::reader::{StoreReader, StoreScan};
 use crate::records::Records;
 use crate::store::Store;
-use crate::tree::TreeDamage;
+use crate::tree::{ReadTree, TreeDamage};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,6 +60,7 @@ impl Store {
         check_place(&target, Overwrite::No)?;
         let partial = copying_path(&target);
         let db = open_partial(&partial, self.file().unwrap_or(&target), path)?;
+        forget_description(&db, path)?;
         let stats = self.merge_into(&db, path, progress)?;
         db.sync(path)?;
         check_place(&target, Overwrite::No)?;
@@ -106,6 +107,20 @@ impl Store {
         to.commit(last, path)?;
         Ok(merge.stats)
     }
+}
+
+/// Makes a complete copy that did not get to its place an incomplete one, which the next one goes on from.
+fn forget_description(db: &Db, path: &Path) -> Result<(), StoreError> {
+    let is_there = |key: &&[u8]| !matches!(db.snapshot().get(key, &mut Vec::new()), Ok(false));
+    let there: Vec<&[u8]> = INFO_KEYS.into_iter().filter(is_there).collect();
+    if there.is_empty() {
+        return Ok(());
+    }
+    let mut changes = db.begin(path)?;
+    for key in there {
+        changes.remove(key).map_err(|error| store_error(error, path, "copy the world"))?;
+    }
+    db.commit(changes, path)
 }
 
 /// Where a copy is until it is complete.

@@ -50,11 +50,17 @@ impl Store {
     /// # Errors
     /// As [`Store::verify`].
     pub fn verify_within(&self, limit_factor: u32) -> Result<Verification, StoreError> {
-        Ok(self.verify_spending(self.pass_budget(limit_factor)?).0)
+        Ok(self.verify_spending(self.pass_budget(limit_factor)?)?.0)
     }
 
     /// Verifies within a budget; returns what is left of it, too.
-    pub(crate) fn verify_spending(&self, budget: PassBudget) -> (Verification, PassBudget) {
+    ///
+    /// # Errors
+    /// If a database fails meanwhile: what is missing then is not lost.
+    pub(crate) fn verify_spending(
+        &self,
+        budget: PassBudget,
+    ) -> Result<(Verification, PassBudget), StoreError> {
         let (mut report, mut bad) = (Verification::default(), Findings::default());
         let view = self.begin_read();
         view.tree.check(|damage| {
@@ -91,12 +97,15 @@ impl Store {
                 verifier.finer = StoredBlocks::of(&view.tree, mip);
             }
         }
+        if let Some(error) = view.tree.failure() {
+            return Err(self.read_error(error));
+        }
         report.bad = bad.into_parts();
         if verifier.unchecked > 0 {
             let what = ValueError::TooMuchWork { blocks: verifier.unchecked };
             report.bad.push(BadPart { part: StoredPart::Table("cells"), what });
         }
-        (report, verifier.maker.budget)
+        Ok((report, verifier.maker.budget))
     }
 
     /// What a pass over the file may spend.

@@ -30,7 +30,7 @@ fn open(file: Vec<u8>) -> Store {
 
 /// Verifies without a limit, and returns the units of work.
 fn work_of(store: &Store) -> (Verification, u64) {
-    let (found, left) = store.verify_spending(PassBudget::of(u64::MAX, 1));
+    let (found, left) = store.verify_spending(PassBudget::of(u64::MAX, 1)).unwrap();
     (found, left.spent())
 }
 

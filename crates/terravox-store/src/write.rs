@@ -8,7 +8,7 @@ use crate::listing::{Listing, page_of};
 use crate::read::listing_from_keys;
 use crate::reader::StoreTransaction;
 use crate::store::{Store, WriteLock};
-use crate::tree::ReadTree;
+use crate::tree::{ReadTree, TreeError};
 use crate::value::ValueCoder;
 use std::borrow::Cow;
 use terravox::voxel::{
@@ -308,8 +308,11 @@ impl<'a, 't> TableWriter<'a, 't> {
     fn listing(&mut self, page: PagePos) -> Result<Listing, StoreError> {
         let mut value = Vec::new();
         let read = self.tree.get(&listing_key(page), &mut value);
-        if matches!(read, Ok(false)) {
-            return Ok(Listing::default());
+        match read {
+            Ok(false) => return Ok(Listing::default()),
+            // What cannot be read now is not damaged.
+            Err(error @ TreeError::Io(_)) => return Err(self.store.read_error(error)),
+            _ => {}
         }
         if let (Ok(_), Ok(listing)) = (read, Listing::decode(&value)) {
             return Ok(listing);

@@ -41,7 +41,7 @@ let aim: Aim | null = null;
 let tool = 0;
 let material = 8;
 let radius = 3;
-let hour = Number(query.get("time") ?? 10);
+let hour = hourOf(query.get("time"));
 let lastStroke = 0;
 let lastFrame = performance.now();
 let stats: Stats | null = null;
@@ -71,6 +71,12 @@ const seenAfter: number[] = [];
 const frameTimes: number[] = [];
 /** Milliseconds of messages since the last frame. */
 let messageTime = 0;
+
+/** Returns the hour of the address, or 10 if it is none. */
+function hourOf(text: string | null): number {
+  const hour = Number(text ?? 10);
+  return Number.isFinite(hour) ? hour : 10;
+}
 
 function tell(message: ToWorker) {
   worker.postMessage(message);
@@ -450,7 +456,11 @@ function listen() {
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => void dropped(event));
   // The last moment that a page hears of for certain.
-  document.addEventListener("visibilitychange", () => document.hidden && tell({ type: "save" }));
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) tell({ type: "save" });
+    // While it was hidden, no frame was slow.
+    lastFrame = performance.now();
+  });
   addEventListener("pagehide", () => tell({ type: "save" }));
   byId("menu").onclick = openHelp;
   byId("export").onclick = () => tell({ type: "export" });

@@ -1,8 +1,10 @@
 // The resolution of the picture, by how long frames take.
 
-/** Mean seconds of a frame: above the first, the resolution falls; below the second, it rises. */
+/** Mean seconds of a frame above which the resolution falls. */
 const SLOW_FRAME_S = 1 / 25;
+/** It rises below the first, or where frames hardly take longer than the display needs: times the shortest. */
 const FAST_FRAME_S = 1 / 50;
+const FAST_FRAMES = 1.1;
 /** A mean is of at least so many frames and seconds, so that one slow frame changes nothing. */
 const MIN_FRAMES = 8;
 const MIN_WINDOW_S = 0.4;
@@ -19,6 +21,8 @@ export class Resolution {
   private frames = 0;
   private seconds = 0;
   private fastSeconds = 0;
+  /** Shortest mean so far. */
+  private shortest = Infinity;
   private patience = FIRST_PATIENCE_S;
 
   /** A fixed scale, or 0 to adapt it to frame times; `renderer` is the name of what draws. */
@@ -37,7 +41,9 @@ export class Resolution {
     if (this.fixed || this.frames < MIN_FRAMES || this.seconds < MIN_WINDOW_S) return false;
     const mean = this.seconds / this.frames;
     const before = this.scale;
-    this.fastSeconds = mean < FAST_FRAME_S ? this.fastSeconds + this.seconds : 0;
+    this.shortest = Math.min(this.shortest, mean);
+    const isFast = mean < Math.max(FAST_FRAME_S, Math.min(SLOW_FRAME_S, FAST_FRAMES * this.shortest));
+    this.fastSeconds = isFast ? this.fastSeconds + this.seconds : 0;
     this.frames = this.seconds = 0;
     if (mean > SLOW_FRAME_S) {
       this.scale = Math.max(MIN_SCALE, before * (mean > 2 * SLOW_FRAME_S ? 0.5 : 0.75));

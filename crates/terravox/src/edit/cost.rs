@@ -324,12 +324,16 @@ impl<'a> BrushEstimate<'a> {
 
     /// Whether a chunk of one material is not read.
     fn is_replaced(&self, sample: &CoarseSample, covered: f64) -> bool {
-        let uniform = matches!(sample.solid + sample.liquid, 0.0 | 1.0);
-        uniform
-            && covered == 1.0
+        // A full coarse cell may be of several materials.
+        let is_uniform = || {
+            let chunk = self.target.grid.chunk(sample.part.min.chunk());
+            chunk.is_ok_and(|chunk| chunk.uniform_material().is_some())
+        };
+        covered == 1.0
             && self.op.mask.accepts_all()
             && sample.part.volume() == 1 << 15
             && matches!(self.op.action, Action::Fill { .. } | Action::Dig)
+            && is_uniform()
     }
 
     fn add_to(&self, work: &mut WorkAmounts) -> Result<(), EditError> {
