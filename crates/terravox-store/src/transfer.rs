@@ -60,7 +60,7 @@ impl Store {
         check_place(&target, Overwrite::No)?;
         let partial = copying_path(&target);
         let db = open_partial(&partial, self.file().unwrap_or(&target), path)?;
-        forget_description(&db, path)?;
+        refuse_complete(&db, &partial, path)?;
         let stats = self.merge_into(&db, path, progress)?;
         db.sync(path)?;
         check_place(&target, Overwrite::No)?;
@@ -109,18 +109,16 @@ impl Store {
     }
 }
 
-/// Makes a complete copy that did not get to its place an incomplete one, which the next one goes on from.
-fn forget_description(db: &Db, path: &Path) -> Result<(), StoreError> {
-    let is_there = |key: &&[u8]| !matches!(db.snapshot().get(key, &mut Vec::new()), Ok(false));
-    let there: Vec<&[u8]> = INFO_KEYS.into_iter().filter(is_there).collect();
-    if there.is_empty() {
+/// Refuses a file that is a whole world: of a copy that was killed before it got its name, or of others.
+fn refuse_complete(db: &Db, partial: &Path, path: &Path) -> Result<(), StoreError> {
+    let is_there = |key: &[u8]| matches!(db.snapshot().get(key, &mut Vec::new()), Ok(true));
+    if !INFO_KEYS.into_iter().any(is_there) {
         return Ok(());
     }
-    let mut changes = db.begin(path)?;
-    for key in there {
-        changes.remove(key).map_err(|error| store_error(error, path, "copy the world"))?;
-    }
-    db.commit(changes, path)
+    let (path, name) = (partial.to_owned(), path.display());
+    let what =
+        format!("it is a complete world; rename it to {name} if it is the copy, or remove it");
+    Err(StoreError::Refused { path, what })
 }
 
 /// Where a copy is until it is complete.

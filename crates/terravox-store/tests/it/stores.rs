@@ -2,9 +2,12 @@
 
 use crate::scratch::Folder;
 use crate::suite::{self, Place};
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use terravox_store::{
-    CopyStats, MemoryRecords, Overwrite, Store, StoreError, StoredPart, WorldInfo, WorldRecord,
+    CommitFailure, CopyStats, MemoryRecords, Overwrite, RecordChanges, RecordTotals, Records,
+    RecordsView, Store, StoreError, StoredPart, WorldInfo, WorldRecord,
 };
 
 /// A file in a folder of its own.
@@ -118,6 +121,84 @@ fn two_copies_to_one_file_do_not_meet() {
     drop(Store::create(&world, &WorldInfo::default(), Overwrite::No).unwrap().finish().unwrap());
     assert!(source.copy_to_file(folder.file("c.tvx"), |_, _| {}).is_err());
     assert!(Store::open(&world).is_ok());
+    // Nor is a copy that was killed before it got its name; who copies again is told of it.
+    std::fs::rename(&path, folder.file("copy.tvx.copying")).unwrap();
+    let error = source.copy_to_file(&path, |_, _| {}).err().unwrap().to_string();
+    assert!(error.contains("copy.tvx.copying") && error.contains("rename it to"), "{error}");
+}
+
+/// Records of a database that is lost after some reads.
+struct LostRecords {
+    records: Arc<MemoryRecords>,
+    reads_left: Arc<AtomicI64>,
+}
+
+struct LostView {
+    view: Box<dyn RecordsView>,
+    reads_left: Arc<AtomicI64>,
+}
+
+impl LostView {
+    fn read(&self) -> io::Result<()> {
+        match self.reads_left.fetch_sub(1, Ordering::Relaxed) > 0 {
+            true => Ok(()),
+            false => {
+                Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the connection is lost"))
+            }
+        }
+    }
+}
+
+impl Records for LostRecords {
+    fn view(&self) -> io::Result<Box<dyn RecordsView>> {
+        let (view, reads_left) = (self.records.view()?, self.reads_left.clone());
+        Ok(Box::new(LostView { view, reads_left }))
+    }
+
+    fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
+        self.records.commit(changes)
+    }
+}
+
+impl RecordsView for LostView {
+    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>> {
+        self.read()?;
+        self.view.get(keys)
+    }
+
+    fn scan(
+        &self,
+        low: &[u8],
+        high: Option<&[u8]>,
+        limit: usize,
+        with_values: bool,
+    ) -> io::Result<Vec<WorldRecord>> {
+        self.read()?;
+        self.view.scan(low, high, limit, with_values)
+    }
+
+    fn totals(&self) -> io::Result<RecordTotals> {
+        self.view.totals()
+    }
+}
+
+#[test]
+fn a_database_that_is_lost_is_no_damage() {
+    let records = Arc::new(MemoryRecords::default());
+    let source = Store::create_records(records.clone(), "lost", &WorldInfo::default()).unwrap();
+    suite::many_chunks(&source, 3);
+    let reads_left = Arc::new(AtomicI64::new(i64::MAX));
+    let lost = LostRecords { records, reads_left: reads_left.clone() };
+    let store = Store::open_records_read_only(Arc::new(lost), "lost").unwrap();
+    let whole = i64::MAX - 1_000_000;
+    reads_left.store(whole, Ordering::Relaxed);
+    assert!(store.verify().unwrap().bad.is_empty());
+    let reads = whole - reads_left.load(Ordering::Relaxed);
+    for reads in [0, 1, 2, reads / 2, reads - 1] {
+        reads_left.store(reads, Ordering::Relaxed);
+        let error = store.verify().map(|found| found.bad).unwrap_err().to_string();
+        assert!(error.contains("the connection is lost"), "after {reads} reads: {error}");
+    }
 }
 
 #[test]
