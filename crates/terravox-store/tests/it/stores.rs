@@ -36,6 +36,10 @@ impl Place for FilePlace {
     ) -> Result<(Store, CopyStats), StoreError> {
         from.copy_to_file(self.file(), progress)
     }
+
+    fn copies_in_place(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Default)]
