@@ -214,8 +214,7 @@ impl Postgres {
             taken.map_err(|source| StoreError::Io { path: path.clone(), doing: "open", source })?;
         taken.map_err(|failure| match failure {
             LeaseFailure::Held { owner, .. } => {
-                let held = format!("{} (written by {owner})", path.display());
-                StoreError::InUse { path: held.into() }
+                StoreError::InUse { path: path.clone(), writer: Some(owner) }
             }
             LeaseFailure::Failed(failure) => open_error(path, failure),
         })?;

@@ -144,6 +144,7 @@ fn a_second_writer_is_refused_while_the_first_lives_and_takes_over_when_it_is_de
     let second = Postgres::open(&address, &options);
     let error = second.err().expect("the first one lives").to_string();
     assert!(error.contains("written by") && error.contains("process"), "{error}");
+    assert!(error.starts_with("postgres://") && error.contains("#leased: the world is written by"));
     // Readers do not mind.
     assert!(Postgres::open_read_only(&address, &options).is_ok());
     // One that is closed is followed at once.
