@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use terravox_store::StoreError;
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::Host;
 
 /// Longest name of a world, in bytes.
 const MAX_NAME_BYTES: usize = 255;
@@ -15,6 +15,12 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// The parameter that names a file of certificates, as that of libpq does.
 const ROOT_CERTIFICATE: &str = "sslrootcert";
+
+/// The parameter that says whether to use TLS.
+const TLS_MODE: &str = "sslmode";
+
+/// The values of it that ask for TLS. Certificates are always verified, with the name of the host.
+const STRICT_MODES: [&str; 4] = ["prefer", "require", "verify-ca", "verify-full"];
 
 /// The address of a world in a database.
 #[derive(Clone, Debug)]
@@ -42,18 +48,19 @@ impl Address {
     /// # Errors
     /// If it is not one.
     pub fn parse(text: &str) -> Result<Address, StoreError> {
-        let (database, world) = text.split_once('#').unwrap_or((text, ""));
-        let shown = shown(database, world);
+        let parts = Parts::of(text);
+        let shown = parts.shown();
         let wrong = |what: String| refused(&shown, what);
         if !Address::is_one(text) {
             return Err(wrong("an address of a database starts with postgres://".to_owned()));
         }
-        if world.is_empty() || world.len() > MAX_NAME_BYTES {
-            let what = "name the world after a #, such as postgres://localhost/terravox#caves";
+        if parts.world.is_empty() || parts.world.len() > MAX_NAME_BYTES {
+            let what = "name the world after a #, such as postgres://localhost/terravox#caves; \
+                        a name has no @";
             return Err(wrong(what.to_owned()));
         }
-        let (database, root_certificates) = without_root(database);
-        let config = Config::from_str(&database).map_err(|error| {
+        let parameters = Parameters::of(parts.parameters).map_err(wrong)?;
+        let config = Config::from_str(&parts.database(&parameters.others)).map_err(|error| {
             let why =
                 std::error::Error::source(&error).map_or(error.to_string(), |e| e.to_string());
             wrong(format!("the address is invalid: {why}"))
@@ -61,15 +68,112 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(wrong("the address has no host".to_owned()));
         }
-        let says_mode = database.contains("sslmode=");
-        let uses_tls = match config.get_ssl_mode() {
-            SslMode::Disable => false,
-            _ if says_mode => true,
-            _ => !config.get_hosts().iter().all(is_here),
-        };
-        let world = world.to_owned();
+        let uses_tls =
+            parameters.uses_tls.unwrap_or_else(|| !config.get_hosts().iter().all(is_here));
+        let world = parts.world.to_owned();
+        let root_certificates = parameters.root_certificates;
         Ok(Address { config, world, shown, uses_tls, root_certificates })
     }
+}
+
+/// The parts of an address, which is cut at its last `@` before anything else: what is before that
+/// may be a password with any characters, which no message shows.
+struct Parts<'a> {
+    scheme: &'a str,
+    /// User and password.
+    credentials: Option<&'a str>,
+    /// Host, port and database.
+    place: &'a str,
+    parameters: &'a str,
+    world: &'a str,
+}
+
+impl Parts<'_> {
+    fn of(text: &str) -> Parts<'_> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+        let (credentials, rest) = match rest.rsplit_once('@') {
+            Some((credentials, rest)) => (Some(credentials), rest),
+            None => (None, rest),
+        };
+        let (rest, world) = rest.rsplit_once('#').unwrap_or((rest, ""));
+        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        Parts { scheme, credentials, place, parameters, world }
+    }
+
+    /// The address of the database for the client, with other parameters.
+    fn database(&self, parameters: &str) -> String {
+        // The client takes the first @ for the end of the password.
+        let credentials = self.credentials.map(|text| text.replace('@', "%40") + "@");
+        let mark = if parameters.is_empty() { "" } else { "?" };
+        let credentials = credentials.unwrap_or_default();
+        format!("{}://{credentials}{}{mark}{parameters}", self.scheme, self.place)
+    }
+
+    /// The address as messages show it: without password and parameters.
+    fn shown(&self) -> PathBuf {
+        let scheme = if self.scheme.is_empty() { "" } else { "://" };
+        let user = self.credentials.map(|text| text.split(':').next().unwrap_or_default());
+        let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+        let world = if self.world.is_empty() { "" } else { "#" };
+        let Parts { place, .. } = self;
+        PathBuf::from(format!("{}{scheme}{user}{place}{world}{}", self.scheme, self.world))
+    }
+}
+
+/// What the parameters of an address say.
+#[derive(Default)]
+struct Parameters {
+    uses_tls: Option<bool>,
+    root_certificates: Option<PathBuf>,
+    /// Those that the client takes.
+    others: String,
+}
+
+impl Parameters {
+    /// # Errors
+    /// What is wrong with one.
+    fn of(text: &str) -> Result<Parameters, String> {
+        let mut parameters = Parameters::default();
+        let mut others = Vec::new();
+        for parameter in text.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter.split_once('=') {
+                Some((ROOT_CERTIFICATE, file)) => {
+                    parameters.root_certificates = Some(unescaped(file)?.into());
+                }
+                Some((TLS_MODE, "disable")) => parameters.uses_tls = Some(false),
+                Some((TLS_MODE, mode)) if STRICT_MODES.contains(&mode) => {
+                    parameters.uses_tls = Some(true);
+                }
+                Some((TLS_MODE, _)) => {
+                    let strict = STRICT_MODES.join(", ");
+                    return Err(format!("sslmode may be disable, or {strict}, which are the same"));
+                }
+                _ => others.push(parameter),
+            }
+        }
+        parameters.others = others.join("&");
+        Ok(parameters)
+    }
+}
+
+/// A text with its percent-encoded bytes as they are.
+///
+/// # Errors
+/// If it is invalid.
+fn unescaped(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        bytes.push(match byte {
+            b'%' => match (digit(rest.next()), digit(rest.next())) {
+                (Some(high), Some(low)) => (high * 16 + low) as u8,
+                _ => return Err(format!("write % in {ROOT_CERTIFICATE} as %25")),
+            },
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{ROOT_CERTIFICATE} is not UTF-8"))
 }
 
 /// Whether a host is this machine.
@@ -79,36 +183,6 @@ fn is_here(host: &Host) -> bool {
         #[cfg(unix)]
         Host::Unix(_) => true,
     }
-}
-
-/// The address without the parameter that names certificates, which the client does not know.
-fn without_root(database: &str) -> (String, Option<PathBuf>) {
-    let Some((before, parameters)) = database.split_once('?') else {
-        return (database.to_owned(), None);
-    };
-    let mut root = None;
-    let mut kept = Vec::new();
-    for parameter in parameters.split('&') {
-        match parameter.split_once('=') {
-            Some((ROOT_CERTIFICATE, file)) => root = Some(PathBuf::from(file)),
-            _ => kept.push(parameter),
-        }
-    }
-    let kept = kept.join("&");
-    (if kept.is_empty() { before.to_owned() } else { format!("{before}?{kept}") }, root)
-}
-
-/// The address as messages show it: without password and parameters.
-fn shown(database: &str, world: &str) -> PathBuf {
-    let database = database.split('?').next().unwrap_or_default();
-    let shown = match (database.split_once("://"), database.rsplit_once('@')) {
-        (Some((scheme, _)), Some((user, host))) => {
-            let user = user[scheme.len() + 3..].split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}@{host}")
-        }
-        _ => database.to_owned(),
-    };
-    PathBuf::from(if world.is_empty() { shown } else { format!("{shown}#{world}") })
 }
 
 #[cfg(test)]
@@ -124,6 +198,46 @@ mod tests {
         assert_eq!(shown("postgres://localhost/w#a"), "postgres://localhost/w#a");
         let wrong = Address::parse("postgres://me:secret@h:port/db#a").unwrap_err().to_string();
         assert!(wrong.starts_with("postgres://me@h:port/db#a: ") && !wrong.contains("secret"));
+    }
+
+    #[test]
+    fn a_password_with_any_character_is_not_shown_and_is_used() {
+        let places = ["h", "h:5433", "localhost"];
+        let words =
+            ["se#cret", "se?cret", "se@cret", "se/cret", "a#se@b?se:cret/#", "sslmode=disable?se"];
+        for (place, word) in places.iter().flat_map(|place| words.map(|word| (place, word))) {
+            let text = format!("postgres://me:{word}@{place}/w?sslmode=require#a");
+            let address = Address::parse(&text).unwrap();
+            assert_eq!(address.shown, PathBuf::from(format!("postgres://me@{place}/w#a")));
+            assert_eq!(address.config.get_password(), Some(word.as_bytes()));
+            assert_eq!((&*address.world, address.config.get_dbname()), ("a", Some("w")));
+            assert!(address.uses_tls);
+            // The same without a world, with a wrong port, and with a mode that there is not.
+            for wrong in ["/w", ":port/w#a", "/w?sslmode=se#a", "/w#a@b"] {
+                let error = Address::parse(&format!("postgres://me:{word}@{place}{wrong}"));
+                let error = error.unwrap_err().to_string();
+                assert!(!error.contains("se#") && !error.contains("cret"), "{error}");
+                assert!(!error.contains("se?") && !error.contains("se@"), "{error}");
+            }
+        }
+        let tls = |text: &str| Address::parse(text).unwrap().uses_tls;
+        assert!(tls("postgres://me:sslmode=disable@db.example/w#a"));
+        assert!(!tls("postgres://me:sslmode=require@localhost/w#a"));
+    }
+
+    #[test]
+    fn all_modes_but_disable_verify_the_server() {
+        let parsed = |mode: &str| Address::parse(&format!("postgres://localhost/w?{mode}#a"));
+        for mode in STRICT_MODES {
+            assert!(parsed(&format!("sslmode={mode}")).unwrap().uses_tls);
+        }
+        assert!(!parsed("sslmode=disable").unwrap().uses_tls);
+        let error = parsed("sslmode=allow").unwrap_err().to_string();
+        assert!(error.contains("sslmode may be disable") && error.contains("verify-full"));
+        let rooted = parsed("sslrootcert=/a%40b/%23.pem&connect_timeout=3").unwrap();
+        assert_eq!(rooted.root_certificates, Some("/a@b/#.pem".into()));
+        assert_eq!(rooted.config.get_connect_timeout(), Some(&std::time::Duration::from_secs(3)));
+        assert!(parsed("sslrootcert=/100%").unwrap_err().to_string().contains("%25"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(crate) struct Batch {
     pub put_values: Vec<Vec<u8>>,
     pub put_hashes: Vec<i64>,
     pub removed_keys: Vec<Vec<u8>>,
-    /// What the log says of each zone: its changed keys, each after its length in two bytes.
+    /// What the log says of each zone, and always of that of the world: its changed keys, each after its length in two bytes.
     pub log_keys: BTreeMap<Zone, Vec<u8>>,
 }
 
@@ -20,6 +20,9 @@ impl Batch {
     /// If a key is not one of a world.
     pub fn of(changes: RecordChanges) -> Result<Batch, io::Error> {
         let mut batch = Batch::default();
+        // Always, also if nothing in it changes: who opens a world takes this zone alone, and the writer
+        // before it must then write nothing in its other zones.
+        batch.log_keys.entry(Zone::WORLD).or_default();
         for (key, value) in changes {
             let zone = Zone::of_record(&key).ok_or_else(|| {
                 let what = format!("a key of no world: {key:02x?}");
@@ -78,5 +81,6 @@ mod tests {
         assert_eq!(batch.log_keys[&Zone::WORLD], bytes, "the bytes of the log are fixed");
         assert_eq!((logged_keys(&[1]), logged_keys(&[9, 0, 1])), (None, None));
         assert!(Batch::of(RecordChanges::from([(vec![9], None)])).is_err());
+        assert_eq!(Batch::of(RecordChanges::new()).unwrap().zones(), [Zone::WORLD.0]);
     }
 }

@@ -79,6 +79,7 @@ impl Connector {
 
     /// Until when something that fails now is tried again.
     pub fn retry_end(&self) -> Instant {
+        // The options bound it.
         Instant::now() + self.retry_time
     }
 }
@@ -223,7 +224,7 @@ impl ViewPool {
             };
             match begun {
                 Ok(connection) => return Ok(connection),
-                Err(failure) => wait_or_fail(failure, was_idle, attempt, end).await?,
+                Err(failure) => self.wait_or_fail(failure, was_idle, attempt, end).await?,
             }
         }
         unreachable!("the time ends")
@@ -247,7 +248,7 @@ impl ViewPool {
                     taken.into_iter().for_each(|connection| self.keep(connection));
                     return Ok(rows);
                 }
-                Err(failure) => wait_or_fail(failure, was_idle, attempt, end).await?,
+                Err(failure) => self.wait_or_fail(failure, was_idle, attempt, end).await?,
             }
         }
         unreachable!("the time ends")
@@ -259,25 +260,28 @@ impl ViewPool {
             self.keep(connection);
         }
     }
-}
 
-/// Waits before a request is tried again.
-///
-/// # Errors
-/// The failure, if it lasts or the time is over.
-async fn wait_or_fail(
-    failure: RequestFailure,
-    was_idle: bool,
-    attempt: u32,
-    end: Instant,
-) -> Result<(), RequestFailure> {
-    // What an idle connection says may be old news: another one is tried at once.
-    if was_idle && failure.is_passing {
-        return Ok(());
+    /// Waits before a request is tried again.
+    ///
+    /// # Errors
+    /// The failure, if it lasts or the time is over.
+    async fn wait_or_fail(
+        &self,
+        failure: RequestFailure,
+        was_idle: bool,
+        attempt: u32,
+        end: Instant,
+    ) -> Result<(), RequestFailure> {
+        if !failure.is_passing || Instant::now() > end {
+            return Err(failure);
+        }
+        if was_idle && !failure.is_answer {
+            // The others are of the same time, and would each be waited for: a new one says what is
+            // true now.
+            self.idle().clear();
+            return Ok(());
+        }
+        tokio::time::sleep(pause(attempt)).await;
+        Ok(())
     }
-    if !failure.is_passing || Instant::now() > end {
-        return Err(failure);
-    }
-    tokio::time::sleep(pause(attempt)).await;
-    Ok(())
 }

@@ -31,6 +31,12 @@ impl RequestFailure {
         RequestFailure::lost(io::ErrorKind::TimedOut, "the server does not answer".to_owned())
     }
 
+    /// Other transactions were in the way of this one until the time was over.
+    pub fn disturbed() -> RequestFailure {
+        let what = "other transactions change the same rows all the time";
+        RequestFailure::lost(io::ErrorKind::TimedOut, what.to_owned())
+    }
+
     /// The connection is lost.
     pub fn lost(kind: io::ErrorKind, what: String) -> RequestFailure {
         RequestFailure { kind, what, is_passing: true, is_answer: false, is_no_table: false }
@@ -48,7 +54,10 @@ impl From<Error> for RequestFailure {
             return of_answer(answer);
         }
         let source = std::error::Error::source(&error);
-        let io_kind = source.and_then(|e| e.downcast_ref::<io::Error>()).map(io::Error::kind);
+        let io_error = source.and_then(|e| e.downcast_ref::<io::Error>());
+        // Such as a certificate that is not trusted: it is the same the next time.
+        let is_tls = io_error.and_then(io::Error::get_ref).is_some_and(|e| e.is::<rustls::Error>());
+        let io_kind = io_error.map(io::Error::kind).filter(|_| !is_tls);
         let what = source.map_or(error.to_string(), |source| format!("{error}: {source}"));
         match io_kind {
             Some(kind) => RequestFailure::lost(kind, what),

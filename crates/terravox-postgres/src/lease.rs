@@ -131,12 +131,13 @@ pub(crate) async fn take(
     }
 }
 
-/// Holds all zones of a writer for `lease` from now on; a time below 0 gives them up.
+/// Holds all zones of a writer for `lease` from now on; a time below 0 gives them up. Returns how many
+/// there are.
 pub(crate) async fn renew(
     connection: &Connection,
     world: i64,
     owner: &str,
     lease_seconds: f64,
-) -> Result<(), RequestFailure> {
-    connection.execute(RENEW, &[&world, &owner, &lease_seconds]).await.map(drop)
+) -> Result<u64, RequestFailure> {
+    connection.execute(RENEW, &[&world, &owner, &lease_seconds]).await
 }

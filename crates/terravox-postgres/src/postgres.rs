@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::background::Background;
 use crate::batch::logged_keys;
 use crate::connection::{Connector, ViewPool};
-use crate::failure::{RequestFailure, open_error};
+use crate::failure::{RequestFailure, open_error, refused};
 use crate::lease::LeaseFailure;
 use crate::random::random_number;
 use crate::schema;
@@ -24,11 +24,11 @@ use tokio::task::AbortHandle;
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
     /// How long the right to write lasts without renewal: after that another program may take a
-    /// world from one that is dead or cut off.
+    /// world from one that is dead or cut off. From 0.1 seconds to an hour.
     pub lease: Duration,
-    /// How long what fails in passing is tried again, such as while a server restarts.
+    /// How long what fails in passing is tried again, such as while a server restarts. A day at most.
     pub retry_time: Duration,
-    /// How long an answer may take before the connection counts as lost.
+    /// How long an answer may take before the connection counts as lost. From 0.1 seconds to an hour.
     pub answer_time: Duration,
     /// Whether to take the world from the program that writes it, which then writes nothing any more.
     pub takes_over: bool,
@@ -39,9 +39,33 @@ impl Default for PostgresOptions {
         PostgresOptions {
             lease: Duration::from_secs(3),
             retry_time: Duration::from_secs(20),
-            answer_time: Duration::from_secs(30),
+            answer_time: Duration::from_secs(5),
             takes_over: false,
         }
+    }
+}
+
+/// The shortest lease and time for an answer: less is less than a busy server takes.
+const MIN_TIME: Duration = Duration::from_millis(100);
+
+/// The longest lease and time for an answer.
+const MAX_TIME: Duration = Duration::from_secs(3600);
+
+/// The longest time that something is tried again.
+const MAX_RETRY_TIME: Duration = Duration::from_secs(24 * 3600);
+
+impl PostgresOptions {
+    /// What is out of its range.
+    fn fault(&self) -> Option<String> {
+        let times = [
+            ("lease", self.lease, MIN_TIME, MAX_TIME),
+            ("answer_time", self.answer_time, MIN_TIME, MAX_TIME),
+            ("retry_time", self.retry_time, Duration::ZERO, MAX_RETRY_TIME),
+        ];
+        let wrong = times.into_iter().find(|(_, time, low, high)| !(low..=high).contains(&time));
+        wrong.map(|(name, time, low, high)| {
+            format!("{name} is {time:?}; it may be from {low:?} to {high:?}")
+        })
     }
 }
 
@@ -150,6 +174,9 @@ impl Postgres {
         purpose: Purpose,
     ) -> Result<Postgres, StoreError> {
         let address = Address::parse(address)?;
+        if let Some(what) = options.fault() {
+            return Err(refused(&address.shown, what));
+        }
         let io_error =
             |source| StoreError::Io { path: address.shown.clone(), doing: "open", source };
         let connector =
@@ -187,8 +214,7 @@ impl Postgres {
             taken.map_err(|source| StoreError::Io { path: path.clone(), doing: "open", source })?;
         taken.map_err(|failure| match failure {
             LeaseFailure::Held { owner, .. } => {
-                let held = format!("{} (written by {owner})", path.display());
-                StoreError::InUse { path: held.into() }
+                StoreError::InUse { path: path.clone(), writer: Some(owner) }
             }
             LeaseFailure::Failed(failure) => open_error(path, failure),
         })?;
@@ -227,7 +253,7 @@ impl Postgres {
 fn owner_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "a machine" } else { host.trim() };
-    format!("{host}, process {} ({:08x})", std::process::id(), random_number() as u32)
+    format!("{host}, process {} ({:016x})", std::process::id(), random_number())
 }
 
 /// The number of the world at an address.
@@ -281,5 +307,28 @@ impl Drop for Postgres {
                 drop(tokio::time::timeout(CLOSE_TIME, writer.close()).await);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_out_of_their_range_are_refused_by_name() {
+        let usual = PostgresOptions::default;
+        assert_eq!(usual().fault(), None);
+        let (none, all) = (Duration::ZERO, Duration::MAX);
+        for (name, options) in [
+            ("lease", PostgresOptions { lease: none, ..usual() }),
+            ("lease", PostgresOptions { lease: all, ..usual() }),
+            ("answer_time", PostgresOptions { answer_time: none, ..usual() }),
+            ("answer_time", PostgresOptions { answer_time: all, ..usual() }),
+            ("retry_time", PostgresOptions { retry_time: all, ..usual() }),
+        ] {
+            let error = Postgres::open("postgres://localhost:1/w#a", &options).err().unwrap();
+            assert!(error.to_string().contains(&format!("a: {name} is ")), "{error}");
+        }
+        assert_eq!(PostgresOptions { retry_time: none, ..usual() }.fault(), None);
     }
 }

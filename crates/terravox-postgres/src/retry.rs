@@ -3,13 +3,13 @@
 use crate::random::random_number;
 use std::time::Duration;
 
-const FIRST_PAUSE_MS: u64 = 20;
-const LONGEST_PAUSE_MS: u64 = 1000;
+const FIRST_MEAN_MS: u64 = 20;
+const LONGEST_MEAN_MS: u64 = 1000;
 
 /// How long to wait before attempt `attempt + 1`: twice as long each time, and at random between half
 /// and once and a half of that, so that many clients of a server that restarts do not come at once.
 pub(crate) fn pause(attempt: u32) -> Duration {
-    let mean = LONGEST_PAUSE_MS.min(FIRST_PAUSE_MS << attempt.min(16));
+    let mean = LONGEST_MEAN_MS.min(FIRST_MEAN_MS << attempt.min(16));
     Duration::from_millis(mean / 2 + random_number() % mean)
 }
 
@@ -20,7 +20,7 @@ mod tests {
     #[test]
     fn pauses_grow_to_a_limit_and_differ() {
         for attempt in 0..40 {
-            let mean = LONGEST_PAUSE_MS.min(FIRST_PAUSE_MS << attempt.min(16));
+            let mean = LONGEST_MEAN_MS.min(FIRST_MEAN_MS << attempt.min(16));
             let pauses: Vec<u128> = (0..20).map(|_| pause(attempt).as_millis()).collect();
             assert!(
                 pauses

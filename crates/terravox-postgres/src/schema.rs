@@ -37,10 +37,10 @@ const TABLES: [&str; 5] = [
 /// Times that making the tables is tried, since another program may make them as well.
 const ATTEMPTS: u32 = 5;
 
-/// Checks that a database has our tables in our version.
+/// The version of the tables; `None` if the database has none.
 ///
 /// # Errors
-/// If it has not; [`RequestFailure::is_no_table`] if it has none.
+/// If it cannot be read.
 async fn version(connection: &Connection) -> Result<Option<i32>, RequestFailure> {
     match connection.query("select max(version) from terravox_schema", &[]).await {
         Ok(rows) => Ok(rows.first().and_then(|row| row.get::<_, Option<i32>>(0))),

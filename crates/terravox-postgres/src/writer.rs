@@ -184,8 +184,7 @@ impl Writer {
                 }
             };
             let is_over = Instant::now() > end;
-            // In each other's way for so long.
-            let failure = failure.or_else(|| is_over.then(RequestFailure::silence));
+            let failure = failure.or_else(|| is_over.then(RequestFailure::disturbed));
             if let Some(failure) = failure.filter(|failure| is_over || !failure.is_passing) {
                 return Err(match is_unsure {
                     true => CommitFailure::Unsure(failure.into_io()),
@@ -353,26 +352,31 @@ impl Writer {
         Ok(!rows.is_empty())
     }
 
-    /// Renews the lease of all zones for ever.
+    /// Renews the lease of all zones until other writers have them all.
     pub async fn keep(self: Arc<Writer>) {
         let mut connection: Option<Connection> = None;
         let mut failures = 0;
+        let interval = self.lease / 3;
         loop {
-            let wait = if failures == 0 { self.lease / 3 } else { pause(failures) };
+            let wait = if failures == 0 { interval } else { interval.min(pause(failures)) };
             tokio::time::sleep(wait).await;
-            if connection.as_ref().is_none_or(|connection| !connection.is_usable()) {
-                connection = self.connector.connect().await.ok();
-            }
-            let Some(open) = &connection else {
-                failures += 1;
-                continue;
-            };
-            let seconds = self.lease.as_secs_f64();
-            match lease::renew(open, self.world, &self.owner, seconds).await {
-                Ok(()) => failures = 0,
-                Err(_) => (failures, connection) = (failures + 1, None),
+            // Within the lease there is time for a second try, on another connection.
+            match tokio::time::timeout(interval, self.renew_once(&mut connection)).await {
+                Ok(Ok(0)) => return,
+                Ok(Ok(_)) => failures = 0,
+                Ok(Err(_)) | Err(_) => (failures, connection) = (failures + 1, None),
             }
         }
+    }
+
+    /// Renews the lease of all zones; returns how many there are.
+    async fn renew_once(&self, connection: &mut Option<Connection>) -> Result<u64, RequestFailure> {
+        let open = match connection.take().filter(Connection::is_usable) {
+            Some(open) => open,
+            None => self.connector.connect().await?,
+        };
+        let seconds = self.lease.as_secs_f64();
+        lease::renew(connection.insert(open), self.world, &self.owner, seconds).await
     }
 
     /// Gives all zones up.

@@ -292,7 +292,7 @@ fn open_locked(
             return Ok(file);
         }
     }
-    Err(StoreError::InUse { path: path.to_owned() })
+    Err(StoreError::InUse { path: path.to_owned(), writer: None })
 }
 
 /// Whether `path` names this file.
@@ -308,7 +308,9 @@ pub(crate) fn lock(
     take: fn(&File) -> Result<(), TryLockError>,
 ) -> Result<(), StoreError> {
     match take(file) {
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.to_owned() }),
+        Err(TryLockError::WouldBlock) => {
+            Err(StoreError::InUse { path: path.to_owned(), writer: None })
+        }
         // A file system without locks: go on without.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }

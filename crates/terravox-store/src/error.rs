@@ -49,10 +49,18 @@ pub enum StoreError {
         version: u16,
     },
     /// Another program, or another handle of this one, has the file open.
-    #[error("{}: the world is open in another program or elsewhere in this one; close it there first", path.display())]
+    #[error(
+        "{}: the world is {}; close it there first", path.display(),
+        match writer {
+            Some(writer) => format!("written by {writer}"),
+            None => "open in another program or elsewhere in this one".to_owned(),
+        }
+    )]
     InUse {
         /// The file.
         path: PathBuf,
+        /// Who writes it; `None` if that is unknown, as with files.
+        writer: Option<String>,
     },
     /// A write to a world that was opened read-only.
     #[error("{}: the world was opened for reading only", path.display())]

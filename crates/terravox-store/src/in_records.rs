@@ -28,7 +28,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// If there is a world already, a value of `info` is invalid, or the records cannot be read or
+    /// If there is a world already, or half a copy of one, a value of `info` is invalid, or the records cannot be read or
     /// written.
     pub fn create_records(
         records: Arc<dyn Records>,
@@ -40,7 +40,10 @@ impl Store {
             return Err(StoreError::Refused { path: name.to_owned(), what });
         }
         let db = Db::of_records(records, true);
-        refuse_world(&db.snapshot(), name)?;
+        let reader = db.snapshot();
+        refuse_world(&reader, name)?;
+        refuse_half_copy(&reader, name)?;
+        drop(reader);
         Store::from_new_db(db, name, None, info)
     }
 
@@ -93,4 +96,17 @@ pub(crate) fn refuse_world(reader: &StoreReader, path: &Path) -> Result<(), Stor
         }
     }
     Ok(())
+}
+
+/// Refuses to make a new world of what an interrupted copy left.
+fn refuse_half_copy(reader: &StoreReader, path: &Path) -> Result<(), StoreError> {
+    match reader.scan_keys(&[], None).next() {
+        None => Ok(()),
+        Some(Err(lost)) => Err(crate::database::store_error(lost.what, path, "read")),
+        Some(Ok(_)) => {
+            let what = "the database holds an unfinished copy of this name: finish it with \
+                        terravox copy, or choose another name";
+            Err(StoreError::Refused { path: path.to_owned(), what: what.to_owned() })
+        }
+    }
 }

@@ -4,7 +4,7 @@ use crate::all_stores::{many_chunks, records_of, twin};
 use crate::server::{PASSWORD, Server, USER};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_store::{Store, StoreError, WorldInfo};
 
@@ -73,6 +73,41 @@ fn each_failure_has_a_name() {
     let store = Postgres::open(&address, &options()).unwrap();
     store.set_extra("a", Some(b"3")).unwrap();
     assert_eq!(store.extra("a").unwrap().as_deref(), Some(&b"3"[..]));
+}
+
+#[test]
+fn a_silent_server_blocks_a_call_no_longer_than_the_options_say() {
+    let Some(server) = Server::start("silent") else { return };
+    let server = server.run();
+    let address = server.address("silent");
+    let time = Duration::from_millis(500);
+    let options =
+        PostgresOptions { retry_time: time, answer_time: time, ..PostgresOptions::default() };
+    let source = twin(&WorldInfo::default());
+    many_chunks(&source, 9);
+    let (store, _) = Postgres::copy(&source, &address, &options, |_, _| {}).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| store.load().unwrap());
+        }
+    });
+    let connections = server.sql("select count(*) from pg_stat_activity where state = 'idle'");
+    assert!(connections.parse::<u32>().unwrap() >= 5, "many are idle: {connections}");
+    server.freeze();
+    let begin = Instant::now();
+    let read = store.extra("blob").unwrap_err().to_string();
+    let read_time = begin.elapsed();
+    let written = store.set_extra("blob", Some(b"2")).unwrap_err().to_string();
+    let write_time = begin.elapsed() - read_time;
+    server.resume();
+    for (error, took) in [(read, read_time), (written, write_time)] {
+        assert!(error.contains("the server does not answer"), "{error}");
+        // The last try, a connection, a statement, its result and a pause.
+        assert!(took < time + 3 * time + Duration::from_millis(1500), "{took:?}");
+    }
+    eprintln!("a read blocked for {read_time:?}, a write for {write_time:?}");
+    // What was sent may be done; then the world goes on, or another one has it.
+    assert_eq!(Postgres::open_read_only(&address, &options).unwrap().verify().unwrap().bad, []);
 }
 
 #[test]
@@ -153,18 +188,30 @@ fn a_connection_with_tls_trusts_only_the_certificates_it_is_told() {
     server.add_file("server.key", &made.signing_key.serialize_pem());
     let other = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     server.add_file("other.pem", &other.cert.pem());
-    let server = server.run();
+    let mut server = server.run();
     let address = |root: &str| {
         let file = server.file(root).display().to_string();
         let address = server.address("secure");
         address.replace("#", &format!("?sslmode=require&sslrootcert={file}#"))
     };
-    let store = Postgres::create(&address("server.pem"), &WorldInfo::default(), &options());
-    store.unwrap().set_extra("a", Some(b"1")).unwrap();
+    let patient = PostgresOptions::default();
+    let trusted = address("server.pem");
+    let store = Postgres::create(&trusted, &WorldInfo::default(), &patient).unwrap();
+    store.set_extra("a", Some(b"1")).unwrap();
     let wrong = message(Postgres::open(&address("other.pem"), &options()));
     assert!(wrong.contains("certificate"), "{wrong}");
     let missing = message(Postgres::open(&address("missing.pem"), &options()));
     assert!(missing.contains("missing.pem"), "{missing}");
     let lines = server.sql("select count(*) from pg_stat_ssl where ssl");
     assert!(lines.parse::<u32>().is_ok());
+    // Another server has its place: that does not pass, so nothing is tried again.
+    server.kill();
+    server.add_file("server.pem", &other.cert.pem());
+    server.add_file("server.key", &other.signing_key.serialize_pem());
+    server.restart();
+    let begin = Instant::now();
+    let read = store.extra("a").unwrap_err().to_string();
+    let written = store.set_extra("a", Some(b"2")).unwrap_err().to_string();
+    assert!(read.contains("certificate") && written.contains("certificate"), "{read}; {written}");
+    assert!(begin.elapsed() < patient.retry_time / 2, "{:?}", begin.elapsed());
 }

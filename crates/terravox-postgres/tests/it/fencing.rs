@@ -77,6 +77,63 @@ fn a_writer_whose_world_was_taken_writes_nothing_slow() {
 }
 
 #[test]
+fn a_stale_writer_writes_nothing_to_a_zone_that_only_it_has_written() {
+    let Some(server) = Server::start("stale") else { return };
+    let server = server.run();
+    let address = server.address("stale");
+    let old = Postgres::create(&address, &WorldInfo::default(), &takes_over()).unwrap();
+    let mut grid = empty_grid(&old.info());
+    let mut numbers = Numbers(11);
+    let mut save = || {
+        random_edit(&mut grid, &mut numbers);
+        let unsaved = UnsavedChanges::from(grid.unsaved());
+        let saved = old.save(&unsaved, |_| {});
+        if saved.is_ok() {
+            grid.mark_saved(&unsaved.chunks);
+        }
+        saved
+    };
+    save().unwrap();
+    // It writes no cells, so the zones of the cells are not its own yet.
+    let new = Postgres::open(&address, &takes_over()).unwrap();
+    let before = records_of(&new);
+    let mut fenced = 0;
+    for _ in 0..5 {
+        match save() {
+            Err(StoreError::Fenced { .. }) => fenced += 1,
+            // An edit may change nothing.
+            Ok(stats) => assert_eq!((stats.written, stats.uniform, stats.removed), (0, 0, 0)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(fenced >= 3, "{fenced}");
+    assert!(records_of(&new) == before);
+}
+
+#[test]
+fn a_writer_that_lost_everything_stops_asking() {
+    let Some(server) = Server::start("stops") else { return };
+    let server = server.run();
+    let address = server.address("stops");
+    let options =
+        PostgresOptions { lease: Duration::from_millis(300), ..PostgresOptions::default() };
+    let old = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
+    let renewals = || {
+        // The server counts what a connection has done with some delay.
+        let query = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and query like '%set until = now()%' \
+                     and now() - query_start < interval '250 milliseconds'";
+        server.sql(query).parse::<u32>().unwrap()
+    };
+    std::thread::sleep(options.lease * 2);
+    assert_eq!(renewals(), 1, "it renews");
+    server.sql("update terravox_zones set owner = 'other', epoch = epoch + 1");
+    std::thread::sleep(options.lease * 3);
+    assert_eq!(renewals(), 0, "it has stopped");
+    let late = old.set_extra("late", Some(b"write"));
+    assert!(matches!(late, Err(StoreError::Fenced { .. })), "{late:?}");
+}
+
+#[test]
 fn a_second_writer_is_refused_while_the_first_lives_and_takes_over_when_it_is_dead() {
     let Some(server) = Server::start("lease") else { return };
     let server = server.run();
@@ -87,6 +144,7 @@ fn a_second_writer_is_refused_while_the_first_lives_and_takes_over_when_it_is_de
     let second = Postgres::open(&address, &options);
     let error = second.err().expect("the first one lives").to_string();
     assert!(error.contains("written by") && error.contains("process"), "{error}");
+    assert!(error.starts_with("postgres://") && error.contains("#leased: the world is written by"));
     // Readers do not mind.
     assert!(Postgres::open_read_only(&address, &options).is_ok());
     // One that is closed is followed at once.

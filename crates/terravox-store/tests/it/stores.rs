@@ -39,6 +39,10 @@ impl Place for FilePlace {
     ) -> Result<(Store, CopyStats), StoreError> {
         from.copy_to_file(self.file(), progress)
     }
+
+    fn copies_in_place(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Default)]

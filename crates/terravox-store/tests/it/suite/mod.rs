@@ -36,6 +36,11 @@ pub trait Place {
         from: &Store,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(Store, CopyStats), StoreError>;
+
+    /// Whether half a copy is where the world will be, and not in a file beside it.
+    fn copies_in_place(&self) -> bool {
+        true
+    }
 }
 
 /// Runs everything; `place` gives an empty place for each part by its name.
@@ -356,6 +361,10 @@ pub fn a_copy_goes_on_where_it_stopped(place: &impl Place) {
     source.set_extra("blob", None).unwrap();
     source.set_extra("more", Some(b"bytes")).unwrap();
     stop_at(4096);
+    if place.copies_in_place() {
+        let error = place.create(&info).err().expect("what is there is part of no new world");
+        assert!(error.to_string().contains("finish it with terravox copy"), "{error}");
+    }
     let mut last = (0, 0);
     let mut note = |done, all| {
         assert!(done <= all && done >= last.0);
