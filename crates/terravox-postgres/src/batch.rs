@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use terravox_store::{RecordChanges, WorldRecord, Zone};
+
+/// Bytes of values in one statement. A message of the protocol has less than a gigabyte.
+const STATEMENT_BYTES: usize = 64 << 20;
 
 /// Changed records and the zones that they are in.
 #[derive(Debug, Default)]
@@ -11,7 +15,8 @@ pub(crate) struct Batch {
     pub put_values: Vec<Vec<u8>>,
     pub put_hashes: Vec<i64>,
     pub removed_keys: Vec<Vec<u8>>,
-    /// What the log says of each zone, and always of that of the world: its changed keys, each after its length in two bytes.
+    /// What the log says of each zone, and always of that of the world: its changed keys, each after its
+    /// length in two bytes.
     pub log_keys: BTreeMap<Zone, Vec<u8>>,
 }
 
@@ -41,6 +46,22 @@ impl Batch {
             }
         }
         Ok(batch)
+    }
+
+    /// Parts of what is put, each for one statement.
+    pub fn put_parts(&self) -> Vec<Range<usize>> {
+        let (mut parts, mut start, mut bytes) = (Vec::new(), 0, 0);
+        for (i, value) in self.put_values.iter().enumerate() {
+            if i > start && bytes + value.len() > STATEMENT_BYTES {
+                parts.push(start..i);
+                (start, bytes) = (i, 0);
+            }
+            bytes += value.len();
+        }
+        if start < self.put_values.len() {
+            parts.push(start..self.put_values.len());
+        }
+        parts
     }
 
     /// The zones, sorted.

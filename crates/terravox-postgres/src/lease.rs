@@ -34,14 +34,19 @@ impl From<RequestFailure> for LeaseFailure {
     }
 }
 
+// Who has the zone of the world, -1, has the right to all others: a writer before it can commit nothing in
+// them any more.
 const TAKE: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
-    select $1::bigint, taken.zone, 1, 0, $3::text, now() + $4::float8 * interval '1 second'
+    select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp() + $4::float8 * interval '1 second'
     from unnest($2::bigint[]) as taken(zone)
     on conflict (world, zone) do update set epoch = terravox_zones.epoch + 1,
         owner = excluded.owner, until = excluded.until
         where $5::boolean or terravox_zones.owner = excluded.owner
             or terravox_zones.until < now()
+            or terravox_zones.zone <> -1 and exists (
+                select 1 from terravox_zones as whole
+                where whole.world = $1 and whole.zone = -1 and whole.owner = $3)
     returning zone, epoch, head";
 
 const LOOK: &str = "
@@ -49,8 +54,10 @@ const LOOK: &str = "
     from terravox_zones where world = $1 and zone = any($2::bigint[])";
 
 const RENEW: &str = "
-    update terravox_zones set until = now() + $3::float8 * interval '1 second'
-    where world = $1 and owner = $2";
+    update terravox_zones set until = clock_timestamp() + $3::float8 * interval '1 second'
+    where world = $1 and owner = $2 and exists (
+        select 1 from terravox_zones as whole
+        where whole.world = $1 and whole.zone = -1 and whole.owner = $2)";
 
 /// A zone as the database has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,7 +139,7 @@ pub(crate) async fn take(
 }
 
 /// Holds all zones of a writer for `lease` from now on; a time below 0 gives them up. Returns how many
-/// there are.
+/// there are: none if another writer has the zone of the world.
 pub(crate) async fn renew(
     connection: &Connection,
     world: i64,

@@ -191,7 +191,9 @@ impl Postgres {
         let access = Arc::new(WorldAccess { world, pool, background });
         let mut records = Postgres { access, writer: None, keeper: None, address };
         if purpose != Purpose::Read {
-            records.take_world(connector, options)?;
+            // What is written by others is no place for a new world.
+            let takes_over = options.takes_over && purpose != Purpose::Create;
+            records.take_world(connector, options.lease, takes_over)?;
         }
         Ok(records)
     }
@@ -200,11 +202,11 @@ impl Postgres {
     fn take_world(
         &mut self,
         connector: Arc<Connector>,
-        options: &PostgresOptions,
+        lease: Duration,
+        takes_over: bool,
     ) -> Result<(), StoreError> {
         let path = &self.address.shown;
         let owner = owner_name();
-        let (lease, takes_over) = (options.lease, options.takes_over);
         let writer = Arc::new(Writer::new(connector, self.access.world, owner, lease, takes_over));
         let taken = {
             let writer = writer.clone();

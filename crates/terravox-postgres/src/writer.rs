@@ -25,10 +25,15 @@ const TRIM_INTERVAL: i64 = 64;
 
 const FENCE: &str = "
     update terravox_zones set head = terravox_zones.head + 1,
-        until = now() + $5::float8 * interval '1 second'
+        until = clock_timestamp() + $5::float8 * interval '1 second'
     from unnest($2::bigint[], $3::bigint[], $4::bigint[]) as held(zone, epoch, head)
     where terravox_zones.world = $1 and terravox_zones.zone = held.zone
         and terravox_zones.epoch = held.epoch and terravox_zones.head = held.head";
+
+/// After the changes, which may take longer than a lease. Others wait for the row until the commit.
+const EXTEND: &str = "
+    update terravox_zones set until = clock_timestamp() + $3::float8 * interval '1 second'
+    where world = $1 and zone = $2";
 
 const PUT: &str = "
     insert into terravox_records (world, key, hash, value)
@@ -125,7 +130,9 @@ impl Writer {
             return Ok(());
         }
         let connection = self.connection(state).await?;
-        let Writer { world, lease, takes_over, .. } = *self;
+        let Writer { world, lease, .. } = *self;
+        // With the world come all other zones.
+        let takes_over = self.takes_over && missing == [Zone::WORLD.0];
         let tenant = Tenant { world, owner: &self.owner, lease, takes_over };
         let taken = lease::take(&connection, tenant, &missing).await?;
         state.held.extend(taken);
@@ -214,7 +221,7 @@ impl Writer {
     ) -> Result<Attempt, AttemptFailure> {
         let before = |failure| AttemptFailure { failure, was_held: false, is_unsure: false };
         let connection = self.connection(state).await.map_err(before)?;
-        for sql in [FENCE, PUT, REMOVE, LOG] {
+        for sql in [FENCE, PUT, REMOVE, LOG, EXTEND] {
             connection.statement(sql).await.map_err(before)?;
         }
         let held: Vec<HeldZone> =
@@ -261,10 +268,12 @@ impl Writer {
             async { connection.execute(FENCE, &[&world, &zones, &epochs, &heads, &lease]).await };
         let put = async {
             let Batch { put_keys, put_hashes, put_values, .. } = batch;
-            match put_keys.is_empty() {
-                true => Ok(0),
-                false => connection.execute(PUT, &[&world, put_keys, put_hashes, put_values]).await,
+            for part in batch.put_parts() {
+                let keys = &put_keys[part.clone()];
+                let (hashes, values) = (&put_hashes[part.clone()], &put_values[part]);
+                connection.execute(PUT, &[&world, &keys, &hashes, &values]).await?;
             }
+            Ok::<(), RequestFailure>(())
         };
         let remove = async {
             match batch.removed_keys.is_empty() {
@@ -275,14 +284,16 @@ impl Writer {
         let log =
             async { connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await };
         // In this order, without waiting for each answer. Deleting needs no order beside the others.
-        let (begun, fenced, put, removed, logged) =
-            tokio::join!(biased; connection.run("begin"), fence, put, remove, log);
+        let extend = async { connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await };
+        let (begun, fenced, put, removed, logged, extended) =
+            tokio::join!(biased; connection.run("begin"), fence, put, remove, log, extend);
         begun?;
         let is_held = fenced? == zones.len() as u64;
         if is_held {
             put?;
             removed?;
             logged?;
+            extended?;
             self.trim(connection, zones, held).await?;
         }
         Ok(is_held)
