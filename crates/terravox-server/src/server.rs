@@ -179,6 +179,9 @@ async fn end_signal() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
+/// Most bytes of the name of a generator that guests can be sent: `GeneratorId::name`.
+const MAX_GENERATOR_NAME: usize = 200;
+
 fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerError> {
     let refused = |what: String| Err(ServerError::new(what));
     if served.is_empty() {
@@ -195,8 +198,16 @@ fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerEr
         if served[..at].iter().any(|other| other.name == *name) {
             return refused(format!("two worlds are called \"{name}\""));
         }
-        if world.store.info().grows() && world.generate.is_none() {
+        let info = world.store.info();
+        if info.grows() && world.generate.is_none() {
             return refused(format!("the world \"{name}\" grows, and its generator is missing"));
+        }
+        let bytes = info.generator.as_ref().map_or(0, |generator| generator.name.len());
+        if info.grows() && bytes > MAX_GENERATOR_NAME {
+            return refused(format!(
+                "the generator of the world \"{name}\" has a name of {bytes} bytes; guests can be sent at \
+                 most {MAX_GENERATOR_NAME}"
+            ));
         }
     }
     for world in served {

@@ -43,7 +43,7 @@ pub(crate) fn copy_whole(
             }
         }
         to.commit(transaction, path).map_err(|error| match error {
-            // Nothing is in place yet.
+            // The copy is not visible yet, so an unknown outcome changes nothing.
             StoreError::Unsure { path, source } => {
                 StoreError::Io { path, doing: "copy the world", source }
             }

@@ -1,4 +1,5 @@
-//! Errors of world files. Every message names the file and says what is wrong, in one line.
+//! Errors of stored worlds. Every message names the world, by the path of its file or its name in a
+//! database, and says what is wrong, in one line.
 
 use crate::value::ValueError;
 use crate::{BlockKey, FORMAT_VERSION};
@@ -8,15 +9,15 @@ use std::path::PathBuf;
 use terravox::voxel::{ChunkPos, MipBlock, NotHeld, PagePos};
 use thiserror::Error;
 
-/// An operation on a world file failed; the file is as it was before, except after
+/// An operation on a stored world failed; the world is as it was before, except after
 /// [`StoreError::Unsure`].
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The operating system refused.
+    /// The operating system or the database refused.
     #[error("{}: cannot {doing}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// The operation that failed.
         doing: &'static str,
@@ -32,7 +33,7 @@ pub enum StoreError {
     /// The file is not a world.
     #[error("{}: not a terravox world: {why}", path.display())]
     NotAWorld {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// The evidence.
         why: String,
@@ -65,13 +66,13 @@ pub enum StoreError {
     /// A write to a world that was opened read-only.
     #[error("{}: the world was opened for reading only", path.display())]
     ReadOnly {
-        /// The file.
+        /// The world.
         path: PathBuf,
     },
-    /// A part of the file is damaged.
+    /// A part of the world is damaged.
     #[error("{}: {part} is damaged: {what}", path.display())]
     Damaged {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// Which part.
         part: StoredPart,
@@ -88,14 +89,14 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         what: String,
     },
-    /// The last step of a write failed: the file holds the state before or the one after, whole.
-    /// Nothing more is written until it is opened again, which shows which.
+    /// The last step of a write failed: the world is the one before or the one after, whole. Nothing more
+    /// is written until it is opened again, which shows which.
     #[error(
         "{}: the world may or may not be changed, since the last step of writing failed: \
          {source}; open it again to see", path.display()
     )]
     Unsure {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
@@ -120,7 +121,7 @@ pub enum StoreError {
     /// A chunk is not held, or held at a coarser mip only.
     #[error("{}: {source}", path.display())]
     NotHeld {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// Which chunk.
         source: NotHeld,
@@ -131,7 +132,7 @@ pub enum StoreError {
          world that has data", path.display()
     )]
     KindsDiffer {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// The first such material.
         material: u8,
@@ -139,7 +140,7 @@ pub enum StoreError {
     /// The generator cannot make a coarse block over a chunk yet.
     #[error("{}: block {block} is not generated yet, which saving needs; save later", path.display())]
     NotGenerated {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// Which block.
         block: MipBlock,
@@ -147,13 +148,13 @@ pub enum StoreError {
     /// A newer state of the same grid is already stored.
     #[error("{}: a newer state of this world is already saved; call Terrain::unsaved again", path.display())]
     Outdated {
-        /// The file.
+        /// The world.
         path: PathBuf,
     },
     /// The world grows from another generator than the program has.
     #[error("{}: the world grows from {stored}, this program has {given}", path.display())]
     OtherGenerator {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// What the world says, or "no generator".
         stored: String,
@@ -173,14 +174,14 @@ pub enum StoreError {
     /// A value that is too large or invalid.
     #[error("{}: {what}", path.display())]
     Refused {
-        /// The file.
+        /// The world.
         path: PathBuf,
         /// What, and why.
         what: String,
     },
 }
 
-/// A part of a world file.
+/// A part of a stored world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoredPart {
@@ -224,7 +225,7 @@ impl fmt::Display for StoredPart {
 /// Most characters of a name that a message shows.
 const SHOWN_CHARS: usize = 64;
 
-/// A name of a file as a message shows it: in one line, and not too long.
+/// A stored name as a message shows it: in one line, and not too long.
 fn shown(name: &str) -> String {
     let mut shown: String = name.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
     if name.chars().nth(SHOWN_CHARS).is_some() {

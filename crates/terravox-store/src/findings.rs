@@ -1,7 +1,8 @@
-//! Damaged parts of a file, in bounded memory.
+//! Damaged parts of a world, in memory linear in the file, texts at most 1 MiB.
 //!
 //! Most take some dozens of bytes. Those with a text of their own, such as a name, take up to a
-//! kilobyte, and a forged file has one for each thirty bytes: beyond a limit they are counted only.
+//! kilobyte, and a forged file has one for each thirty bytes: once the texts fill 1 MiB, further ones are
+//! only counted.
 
 use crate::error::{BadPart, StoredPart};
 use crate::value::ValueError;
@@ -10,7 +11,7 @@ use std::borrow::Cow;
 /// Bytes of texts of all parts together.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// The damaged parts that a pass found.
+/// The damaged parts that a pass over a world found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     parts: Vec<BadPart>,
@@ -35,22 +36,22 @@ impl Findings {
         }
     }
 
-    /// Adds a part unless it is the last one already: any number of keys may be wrong.
-    pub fn push_once(&mut self, part: BadPart) {
+    /// Adds a part unless it equals the last one: any number of keys may be wrong.
+    pub fn push_unless_last(&mut self, part: BadPart) {
         if self.parts.last() != Some(&part) {
             self.push(part);
         }
     }
 
-    /// Adds a part unless it is there already.
-    pub fn push_new(&mut self, part: BadPart) {
+    /// Adds a part unless an equal one is present. Compares with all: for a few parts only.
+    pub fn push_unless_present(&mut self, part: BadPart) {
         if !self.parts.contains(&part) {
             self.push(part);
         }
     }
 
     /// Adds what another pass found, without lost parts of the index.
-    pub fn append_but_index(&mut self, other: Findings) {
+    pub fn append_without_index(&mut self, other: Findings) {
         let parts = other.parts.into_iter().filter(|bad| bad.part != StoredPart::Index);
         parts.for_each(|part| self.push(part));
         self.unnamed += other.unnamed;
@@ -119,9 +120,9 @@ mod tests {
         let (mut first, mut second) = (Findings::default(), Findings::default());
         let key = BadPart { part: StoredPart::Table("cells"), what: ValueError::Key };
         second.extend([lost("x".repeat(MAX_TEXT_BYTES)), lost("y".to_owned()), key.clone()]);
-        second.push_once(key.clone());
-        first.append_but_index(second);
-        first.push_new(key.clone());
+        second.push_unless_last(key.clone());
+        first.append_without_index(second);
+        first.push_unless_present(key.clone());
         assert_eq!(first.into_parts(), [key]);
     }
 }

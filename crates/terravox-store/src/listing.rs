@@ -8,12 +8,11 @@ use crate::reader::StoreReader;
 use crate::value::ValueError;
 use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
 
-/// 512 bits.
 const LISTING_BYTES: usize = 64;
 
-/// Missing chunks that are reported one by one, or are in a list of chunks; a forged file may list
-/// billions.
-pub(crate) const MAX_MISSING_PARTS: usize = 1 << 16;
+/// Most chunks that are listed but not stored: beyond it, they are not reported one by one, and a list of
+/// all chunks is refused. A forged file may list billions.
+pub(crate) const MAX_MISSING_CHUNKS: usize = 1 << 16;
 
 /// Chunks of one page, one bit each: x + 8 (z + 8 y), so that a layer is one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,18 +94,18 @@ fn layer_and_bit(chunk: ChunkPos) -> (usize, u64) {
     (local(chunk.y) as usize, 1 << (local(chunk.x) + 8 * local(chunk.z)))
 }
 
-/// Checks that listings do not name many more chunks than are there: 64 bytes can name 512.
+/// Fails if more than 65,536 listed chunks are not stored: 64 bytes can list 512.
 pub(crate) fn check_listed_count(
     tree: &StoreReader,
     listings: &[(PagePos, Listing)],
 ) -> Result<(), ValueError> {
     let listed: usize = listings.iter().map(|(_, listing)| listing.len()).sum();
-    if listed <= MAX_MISSING_PARTS {
+    if listed <= MAX_MISSING_CHUNKS {
         return Ok(());
     }
     // Without memory for each; lost parts of the index count as empty.
     let stored = tree.scan_keys(&[CELLS, 0], Some(&[CELLS, 1])).filter(Result::is_ok).count();
-    if listed <= stored + MAX_MISSING_PARTS {
+    if listed <= stored + MAX_MISSING_CHUNKS {
         return Ok(());
     }
     let what = format!("it lists {listed} chunks, of which at most {stored} are stored");

@@ -4,7 +4,7 @@ use crate::database::{CELLS, block_of, cell_key, lost_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
 use crate::key::{BlockKey, KeyBytes, ranges};
-use crate::listing::{Listing, MAX_MISSING_PARTS, page_of};
+use crate::listing::{Listing, MAX_MISSING_CHUNKS, page_of};
 use crate::reader::StoreReader;
 use crate::store::{ReadView, Store, StoredListing};
 use crate::tree::ReadTree;
@@ -268,7 +268,10 @@ impl Store {
         let mut from_keys = None;
         for StoredListing { page, listing } in stored {
             let Some(page) = page else {
-                bad.push_once(BadPart { part: StoredPart::Table("listed"), what: ValueError::Key });
+                bad.push_unless_last(BadPart {
+                    part: StoredPart::Table("listed"),
+                    what: ValueError::Key,
+                });
                 continue;
             };
             let listing = listing.unwrap_or_else(|what| {
@@ -317,7 +320,10 @@ pub(crate) fn walk_blocks(
             }
         };
         let Some(key) = block_of(&entry.key).filter(|key| key.within_limits()) else {
-            bad.push_once(BadPart { part: StoredPart::Table("cells"), what: ValueError::Key });
+            bad.push_unless_last(BadPart {
+                part: StoredPart::Table("cells"),
+                what: ValueError::Key,
+            });
             continue;
         };
         let read = scan.value(&entry, &mut value);
@@ -334,7 +340,7 @@ pub(crate) fn add_missing(
     seen: &BTreeMap<PagePos, Listing>,
     bad: &mut Findings,
 ) {
-    let mut left = MAX_MISSING_PARTS;
+    let mut left = MAX_MISSING_CHUNKS;
     for (&page, &listing) in listed {
         let missing = listing.without(seen.get(&page).copied().unwrap_or_default());
         if missing.is_empty() {

@@ -60,7 +60,7 @@ pub(crate) struct RecordsScan<'a> {
 }
 
 fn damaged_record() -> TreeError {
-    TreeError::Damaged("the hash does not match: the data changed after they were written")
+    TreeError::Damaged("the hash does not match: the record changed after it was written")
 }
 
 impl StoreReader {
@@ -104,8 +104,8 @@ impl StoreReader {
         }
     }
 
-    /// Reads everything and reports what is wrong, except within blocks and listings of a database,
-    /// which are read by themselves.
+    /// Reads everything and reports what is wrong. For a database only extra data; the caller reads blocks
+    /// and listings.
     pub fn check(&self, mut report: impl FnMut(TreeDamage)) {
         if let StoreReader::File(tree) = self {
             return tree.check(report);
@@ -230,7 +230,7 @@ impl Iterator for StoreScan<'_> {
             StoreScan::Records(scan) => {
                 let record = scan.next()?;
                 Some(record.map(|mut record| {
-                    // The key is in one place only, unless the hash needs it.
+                    // Without values the hash is not checked, so the key is moved instead of cloned.
                     let key = match scan.with_values {
                         true => record.key.clone(),
                         false => std::mem::take(&mut record.key),
@@ -291,7 +291,7 @@ pub(crate) enum StoreTransaction<'a> {
 pub(crate) struct RecordsTransaction {
     reader: RecordsReader,
     pub changes: RecordChanges,
-    /// What was read before it was needed; `None` if it is not there.
+    /// Prefetched records; `None` if there is none.
     known: RefCell<HashMap<Vec<u8>, Option<WorldRecord>>>,
 }
 

@@ -62,7 +62,7 @@ pub enum CommitFailure {
     Unchanged(io::Error),
     /// Nothing changed, and nothing ever will from here: this writer has lost the right to write.
     Fenced(String),
-    /// The changes are made, all or none, and it is unknown which.
+    /// Either all changes were made or none.
     Unsure(io::Error),
 }
 
@@ -98,7 +98,7 @@ pub trait Records: Send + Sync {
     /// Makes all changes, durably.
     ///
     /// # Errors
-    /// If none is made, or that is unknown.
+    /// See [`CommitFailure`].
     fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure>;
 }
 
@@ -112,7 +112,7 @@ pub trait RecordsView: Send + Sync {
 
     /// Returns the records from `low` up to `high`, which is outside, or to the last, in order of their
     /// keys: at least one if there is any, and at most `limit`. Fewer than `limit` does not mean that
-    /// there are no more.
+    /// there are no more. Unless `with_values`, values are empty, and only the keys and hashes are read.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -143,7 +143,7 @@ impl MemoryRecords {
         self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces a record without its hash, as a database does that is damaged.
+    /// Changes a value but not its hash. Returns whether the key exists. For tests.
     pub fn damage(&self, key: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> bool {
         let mut records = self.lock();
         Arc::make_mut(&mut records).get_mut(key).map(|record| change(&mut record.value)).is_some()
@@ -180,11 +180,15 @@ impl RecordsView for Arc<BTreeMap<Vec<u8>, WorldRecord>> {
         low: &[u8],
         high: Option<&[u8]>,
         limit: usize,
-        _with_values: bool,
+        with_values: bool,
     ) -> io::Result<Vec<WorldRecord>> {
         let from = self.range(low.to_vec()..).map(|(_, record)| record);
         let inside = from.take_while(|record| high.is_none_or(|high| &*record.key < high));
-        Ok(inside.take(limit).cloned().collect())
+        let found = inside.take(limit).map(|record| match with_values {
+            true => record.clone(),
+            false => WorldRecord { key: record.key.clone(), value: Vec::new(), hash: record.hash },
+        });
+        Ok(found.collect())
     }
 
     fn totals(&self) -> io::Result<RecordTotals> {
@@ -222,6 +226,9 @@ mod tests {
         assert_eq!(keys(2, Some(6), 9), [2, 3, 4, 5]);
         assert_eq!((keys(7, None, 9), keys(2, None, 1)), (vec![7, 8], vec![2]));
         assert_eq!(keys(6, Some(2), 9), []);
+        let record = &view.scan(&[2], None, 1, false).unwrap()[0];
+        let hash = WorldRecord::hash_of(&[2], &[2; 3]);
+        assert_eq!(*record, WorldRecord { key: vec![2], value: Vec::new(), hash });
         assert_eq!(view.totals().unwrap(), RecordTotals { records: 9, payload_bytes: 36 });
         let now = records.view().unwrap();
         assert_eq!(now.get(&[&[4], &[5], &[77]]).unwrap().len(), 1);

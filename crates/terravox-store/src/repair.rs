@@ -344,7 +344,7 @@ fn rebuild_block(
         must_store = !is_stored;
         let mut beside = stored.clone();
         if !is_stored || around.are_lost(key) || around.are_doubtful(key) {
-            if !maker.budget.may_generate() {
+            if !maker.budget.try_spend_generate() {
                 return Err(too_much());
             }
             match generate(key.into()) {

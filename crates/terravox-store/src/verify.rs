@@ -83,7 +83,7 @@ impl Store {
         let seen = verifier.check_chunks(&listed, &mut repeated, &mut report);
         add_missing(&listed, &seen, &mut repeated);
         // The walk over the tree has reported its lost parts.
-        bad.append_but_index(repeated);
+        bad.append_without_index(repeated);
         let mut chunks = Vec::new();
         for (&page, &listing) in &listed {
             let seen = seen.get(&page).copied().unwrap_or_default();
@@ -123,7 +123,7 @@ impl Store {
                 Err(StoreError::Damaged { what, .. }) => what,
                 Err(error) => ValueError::Unreadable(error.to_string().into()),
             };
-            bad.push_new(BadPart { part: StoredPart::Info, what });
+            bad.push_unless_present(BadPart { part: StoredPart::Info, what });
         }
     }
 }
@@ -216,7 +216,7 @@ impl BlockMaker {
     ) -> Result<bool, ValueError> {
         let BlockMaker { coder, budget, empty, .. } = self;
         let too_much = Err(ValueError::TooMuchWork { blocks: 1 });
-        if !budget.may_compare(key, chunks) {
+        if !budget.try_spend_compare(key, chunks) {
             return too_much;
         }
         let mut is_refused = false;
@@ -224,7 +224,7 @@ impl BlockMaker {
             if is_refused {
                 return Ok(false);
             }
-            let may_raise = |value: &[u8]| budget.may_raise(value);
+            let may_raise = |value: &[u8]| budget.try_spend_raise(value);
             let read = read_block_if(&budget.over(tree), coder, from, cells, may_raise);
             is_refused = matches!(read, Err(ValueError::TooMuchWork { .. }));
             read
@@ -241,7 +241,7 @@ impl BlockMaker {
         out: &mut DenseBox,
     ) -> Result<bool, ValueError> {
         let BlockMaker { coder, budget, .. } = self;
-        read_block_if(&budget.over(tree), coder, key, out, |value| budget.may_decode(value))
+        read_block_if(&budget.over(tree), coder, key, out, |value| budget.try_spend_decode(value))
     }
 
     /// What the value of a block tells.
@@ -286,7 +286,7 @@ impl Verifier<'_> {
             report.value_bytes += value.len() as u64;
             let stored = maker.known.of_value(key, value)?;
             if stored.uniform.is_none() && !maker.known.is_valid(stored.id) {
-                if maker.budget.may_decode(value) {
+                if maker.budget.try_spend_decode(value) {
                     maker.coder.decode(key, value, &mut cells)?;
                     maker.known.set_valid(stored.id);
                 } else {
@@ -320,7 +320,7 @@ impl Verifier<'_> {
             Ok(())
         });
         sort_blocks(&mut blocks);
-        bad.append_but_index(repeated);
+        bad.append_without_index(repeated);
         for (key, chunks) in blocks {
             let Some(key) = BlockKey::from_bytes(&key) else { continue };
             let fault = self.fault(key, chunks);

@@ -1,7 +1,7 @@
 //! What a pass over a whole file may cost.
 //!
-//! A block takes 40 bytes of a file or 40 kilobytes, and about the same time to decode and to compare
-//! with the finer ones. So the time of a pass that looks at cells is not bounded by the length of the
+//! A block takes 40 bytes to 40 kB in a file, but about the same time to decode and to compare with the
+//! finer ones either way. So the time of a pass that looks at cells is not bounded by the length of the
 //! file: it spends from a budget that is.
 
 use crate::key::BlockKey;
@@ -93,8 +93,8 @@ impl PassBudget {
         BudgetedTree { tree, budget: self }
     }
 
-    /// Takes the work of what was read from a tree since the last time: as much as is left. One read
-    /// is bounded by the longest value, and one walk by the length of the file.
+    /// Charges the reads since the last call, at most what is left. One read is bounded by the longest
+    /// value, and one walk by the length of the file.
     pub fn spend_reads(&self, tree: &StoreReader) {
         let units = tree.take_read_work().min(self.left.get());
         self.spend(units);
@@ -106,31 +106,32 @@ impl PassBudget {
         self.spent.get()
     }
 
-    /// Takes the work of decoding a value; `false` if that is more than is left.
-    pub fn may_decode(&self, value: &[u8]) -> bool {
+    /// Spends the work of decoding a value. Returns `false`, and spends nothing, if less is left.
+    pub fn try_spend_decode(&self, value: &[u8]) -> bool {
         self.spend(DECODE_UNITS + RUN_BYTE_UNITS * ValueCoder::run_bytes(value))
     }
 
-    /// Takes the work of making the block `key` again and of comparing it, without its sources;
-    /// so many `chunks` are replaced in it.
-    pub fn may_compare(&self, key: BlockKey, chunks: usize) -> bool {
+    /// Spends the work of making the block `key` again and of comparing it, without its sources, if
+    /// `chunks` chunks are replaced in it. Returns `false`, and spends nothing, if less is left.
+    pub fn try_spend_compare(&self, key: BlockKey, chunks: usize) -> bool {
         // Mips 6 to 8 are made of mip 5, in one to three steps.
         let steps_from_mip_5 = u64::from(key.mip.saturating_sub(5));
         self.spend(COMPARE_UNITS * (1 + steps_from_mip_5) + REPLACE_UNITS * chunks as u64)
     }
 
-    /// Takes the work of decoding a block and of making a part of a coarser one of it.
-    pub fn may_raise(&self, value: &[u8]) -> bool {
+    /// Spends the work of decoding a block and of making a part of a coarser one from it. Returns `false`
+    /// if less is left; the work of decoding may then be spent.
+    pub fn try_spend_raise(&self, value: &[u8]) -> bool {
         let is_uniform = ValueCoder::run_bytes(value) == 0;
-        self.may_decode(value) && (is_uniform || self.spend(SOURCE_UNITS))
+        self.try_spend_decode(value) && (is_uniform || self.spend(SOURCE_UNITS))
     }
 
-    /// Takes the work of generating a block.
-    pub fn may_generate(&self) -> bool {
+    /// Spends the work of generating a block. Returns `false`, and spends nothing, if less is left.
+    pub fn try_spend_generate(&self) -> bool {
         self.spend(GENERATE_UNITS)
     }
 
-    /// Takes units; `false`, and none are taken, if they are more than what is left.
+    /// Spends units. Returns `false`, and spends nothing, if less is left.
     pub fn spend(&self, units: u64) -> bool {
         let left = self.left.get().checked_sub(units);
         if let Some(left) = left {
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(PassBudget::of(u64::MAX, u32::MAX).left.get(), u64::MAX);
         assert_eq!(budget(7).for_repair(2).left.get(), 7 + 2 * BASE_UNITS);
         let budget = budget(DECODE_UNITS);
-        assert!(budget.may_decode(&[0; 11]) && !budget.may_decode(&[0; 11]));
+        assert!(budget.try_spend_decode(&[0; 11]) && !budget.try_spend_decode(&[0; 11]));
         assert_eq!((budget.left.get(), budget.spent()), (0, 9 + DECODE_UNITS));
     }
 }

@@ -15,9 +15,10 @@ Example:
   terravox log localhost/caves --author ada --since 2h
   terravox log localhost --in -20,0,-20,20,60,20 --since 2026-11-25T06:00:00Z --json
 
-A line for each edit, the newest first: time (UTC), number, author, what made it (edit, undo, piece or
-rollback), the box that it changed in metres, cells. The author is the name of the token, else the IP address. The command runs on the machine
-of the server. A server that has tokens wants one for administering.";
+A line for each edit, the newest first: time (UTC), number, author, what made it (edit, undo, piece,
+rollback, or forgotten: an edit that can no longer be rolled back), the box that it changed in metres,
+cells. The author is the name of the token, else the IP address. The command runs on the machine of the
+server. A server that has tokens wants one for administering.";
 
 /// Help of `rollback`.
 pub const ROLL_BACK_HELP: &str = "\

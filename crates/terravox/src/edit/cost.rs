@@ -66,9 +66,9 @@ pub(super) fn estimate(op: &EditOp, grid: &Snapshot) -> Result<EditCost, EditErr
     Ok(EditCost { cells, chunks, work: work.units() })
 }
 
-/// Returns a cost that is no less than that of an operation with a simple brush, without a look at
-/// the world: enough for the digs of a game, of which an estimate would take a sixth of the time.
-/// `None` for other operations.
+/// A cheap upper bound of the cost of an operation with a ball, box or cylinder, without reading the
+/// world: for the digs of a game, where an estimate would take a sixth of the time. `None` for other
+/// operations.
 pub(super) fn upper_bound(op: &EditOp) -> Option<EditCost> {
     let EditOp::Brush(op) = op else { return None };
     let (Brush::Ball { .. } | Brush::Box { .. } | Brush::Cylinder { .. }) = op.brush else {
@@ -87,8 +87,8 @@ pub(super) fn upper_bound(op: &EditOp) -> Option<EditCost> {
 /// Cells of a chunk that hold water, as far as they are priced: more cost little more.
 const MAX_PRICED_WATER: usize = 2048;
 
-/// Nodes and segments that a cell looks at for each level of the tree of a path that leads
-/// somewhere: with this, one that does costs what it was measured to.
+/// Nodes and segments that a cell visits for each level of the tree of a path that does not fold onto
+/// itself. Fitted: with it, the estimate of such paths is what was measured. Folded ones visit more.
 const VISITS_PER_LEVEL: f64 = 8.0;
 
 impl EditTarget<'_> {
@@ -168,9 +168,9 @@ impl EditTarget<'_> {
 struct BrushEstimate<'a> {
     op: &'a BrushOp,
     target: &'a EditTarget<'a>,
-    /// Distances, if they are cheap.
+    /// Exact coverage; `None` for meshes and height maps, where it is not cheap.
     stamp: Option<Stamp>,
-    /// Share of the region in the brush, where they are not.
+    /// Share of the region in the brush: used instead where there is no stamp.
     share: f64,
 }
 
@@ -241,7 +241,8 @@ impl<'a> BrushEstimate<'a> {
         }
     }
 
-    /// Whether a sample may change that the brush covers by a share; exact for single voxels.
+    /// Whether a sample may change, of which the brush covers the share `covered`. Exact for single
+    /// voxels; always `true` for coarse samples and where only a mean share is known.
     fn may_change(&self, sample: &CoarseSample, covered: f64) -> bool {
         // Of other shapes, only a mean share is known.
         if self.stamp.is_none() || !sample.is_voxel {
@@ -275,6 +276,7 @@ impl<'a> BrushEstimate<'a> {
         let material = match material {
             true => 1.0,
             false if sample.is_voxel => 0.0,
+            // A coarse sample has one material; some of its cells may have another. A guess.
             false => 0.1,
         };
         match mask.slope {

@@ -30,7 +30,7 @@ pub struct EditLimits {
 }
 
 impl Default for EditLimits {
-    /// For an editor on one's own machine: a box of 512³ cells, 16,384 chunks, some four seconds.
+    /// For an editor on one's own machine: a box of 512³ cells, 16,384 chunks, some two seconds.
     fn default() -> EditLimits {
         EditLimits { max_cells: 1 << 27, max_chunks: 1 << 14, max_work: 4_000_000_000 }
     }
@@ -62,7 +62,7 @@ pub struct EditCost {
     pub cells: u64,
     /// Chunks that it reads or writes, listed or not.
     pub chunks: u64,
-    /// Work in units of about a nanosecond on one core of the machine of `docs/benchmarks.md`; the
-    /// same number on every machine.
+    /// Work in units of about half a nanosecond on one core of the machine of `docs/benchmarks.md`
+    /// (`edit_estimate_error`: 2.1 units a nanosecond); the same number on every machine.
     pub work: u64,
 }

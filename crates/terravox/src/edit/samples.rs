@@ -57,6 +57,8 @@ impl CoarseSample {
     /// Share of its cells at a surface.
     pub fn surface(&self) -> f64 {
         match self.is_surface {
+            // A flat surface through a cube has the cells of three of its `edge` layers: those that it
+            // cuts and those on both sides.
             true => (3.0 / self.edge()).min(1.0),
             false => 0.0,
         }
@@ -66,21 +68,29 @@ impl CoarseSample {
 /// What is summed over the samples, in cells.
 #[derive(Default)]
 pub(super) struct SampleSums {
+    /// Cells in the brush.
     pub inside: f64,
+    /// Cells about the boundary of the brush, falloff included, of which distances are computed.
     pub band: f64,
+    /// Cells that change.
     pub changed: f64,
+    /// Cells in the brush at a surface of the ground that the mask accepts.
     pub surface: f64,
+    /// Cells of liquid.
     pub liquid: f64,
     /// Nodes and segments of a path that cells of the band look at.
     pub path_visits: f64,
     /// The box about all samples that change.
     pub written: Region,
-    /// Chunks that are neither passed over nor replaced, the cells of them that are read, and
-    /// the parts of rows.
+    /// Chunks that are read: neither skipped nor replaced.
     pub chunks: f64,
+    /// Cells of them that are read.
     pub cells: f64,
+    /// Rows of these cells, each within one chunk.
     pub row_parts: f64,
+    /// Chunks of one material that become another without being read.
     pub replaced: f64,
+    /// Chunks of a large operation that it does not change and does not read.
     pub skipped: f64,
 }
 
@@ -89,7 +99,8 @@ impl EditTarget<'_> {
         self.grid.materials().kind(material) == Kind::Solid
     }
 
-    /// A solid material.
+    /// The solid material of the lowest id, which stands for ground that is not sampled; air if none is
+    /// solid.
     pub fn ground(&self) -> u8 {
         let solid = |id: &u8| self.grid.materials().kind(*id) == Kind::Solid;
         (0..=255).find(solid).unwrap_or(AIR)
@@ -99,7 +110,11 @@ impl EditTarget<'_> {
         self.region.grow(self.padding)
     }
 
-    /// Calls `each` with the coarse cells of the region.
+    /// Calls `each` with the coarse cells of the region; with one that is full of ground if more than
+    /// [`MAX_SAMPLED_CHUNKS`] are touched.
+    ///
+    /// # Errors
+    /// If a chunk that it needs is not held.
     pub fn sample(&self, mut each: impl FnMut(&CoarseSample)) -> Result<(), EditError> {
         let kinds = self.grid.materials().kinds();
         let units = |cell: Cell, kind: Kind| match kinds[usize::from(cell.material)] == kind {

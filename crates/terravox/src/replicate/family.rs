@@ -1,37 +1,37 @@
-//! Blocks below one, which a guest gets for the first time: in one message, so that a block takes a few
-//! bytes besides its cells, and air below air next to none.
+//! The eight child blocks of a parent, which a guest gets for the first time: in one message, so that a
+//! block takes a few bytes besides its cells, and air below air next to none.
 
 use super::wire::{Input, MessageError, put_bytes, put_region_in, put_signed};
 use crate::voxel::{MAX_FAR_MIP, MipBlock, Region};
 
-/// Most blocks that one message brings.
-pub(super) const MAX_TOLD: usize = 4096;
+/// Most blocks in one message.
+pub(super) const MAX_SENT: usize = 4096;
 
-/// What a message brings of a block.
+/// What a message says of a block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum FamilyChild {
-    /// Nothing.
+    /// Not in this message.
     #[default]
-    Untold,
+    NotSent,
     /// It is as the guest's generator makes it, or air without one.
     Ground,
-    /// It is, and so are some of those below it: each of these is of the same two kinds.
+    /// As `Ground`, and so are some of its children: each is `NotSent`, `Ground` or `GroundOver`.
     GroundOver(Box<Children>),
-    /// Its cells, as what the cells of the block over it that the guest holds do not tell, in the code of
-    /// [`Refinement`](crate::codec::Refinement). `check`: the lowest bits of the block's digest.
+    /// Its cells, as the difference from what the parent's cells, which the guest holds, predict: in the
+    /// code of [`Refinement`](crate::codec::Refinement). `check` is the lowest bits of the block's digest.
     Refined { check: u16, code: Vec<u8> },
     /// Its cells in a region, by [`BitRle`](crate::codec::BitRle), over what the guest's generator makes,
     /// or air without one. Cells of material `marker`, if that is not air, are left as they are made.
     Made { marker: u8, region: Region, code: Vec<u8> },
 }
 
-/// The eight blocks below one, x fastest, then z, then y.
+/// The eight child blocks of a parent, x fastest, then z, then y.
 pub(super) type Children = [FamilyChild; 8];
 
-/// Some of the blocks below one.
+/// Some of the child blocks of a parent.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Family {
-    /// The block over them, beyond the coarsest mip of the world if they are the coarsest.
+    /// The parent. Its mip is above the coarsest one of the world if the children are of that.
     pub parent: MipBlock,
     pub children: Children,
 }
@@ -48,7 +48,7 @@ impl FamilyChild {
     /// Its kind in a message.
     fn kind(&self) -> u32 {
         match self {
-            FamilyChild::Untold => 0,
+            FamilyChild::NotSent => 0,
             FamilyChild::Ground => 1,
             FamilyChild::GroundOver(_) => 2,
             FamilyChild::Refined { .. } => 3,
@@ -86,14 +86,14 @@ impl Family {
 
     /// The same as families of one block and those below it each.
     pub fn split(self) -> impl Iterator<Item = Family> {
-        let told = self.parent.children().into_iter().zip(self.children);
-        told.filter(|(_, child)| *child != FamilyChild::Untold)
+        let sent = self.parent.children().into_iter().zip(self.children);
+        sent.filter(|(_, child)| *child != FamilyChild::NotSent)
             .map(|(block, child)| Family::of_one(block, child))
     }
 
     /// Whether it brings one block, and perhaps some below it.
     pub fn is_one(&self) -> bool {
-        self.children.iter().filter(|child| **child != FamilyChild::Untold).count() == 1
+        self.children.iter().filter(|child| **child != FamilyChild::NotSent).count() == 1
     }
 
     pub fn put_bytes(&self, out: &mut Vec<u8>) {
@@ -109,14 +109,14 @@ impl Family {
             return input.wrong("a block is beyond the limits of the grid");
         }
         let parent = MipBlock { mip: mip + 1, pos };
-        let mut told = 0;
-        Ok(Family { parent, children: take_children(parent, input, &mut told)? })
+        let mut sent = 0;
+        Ok(Family { parent, children: take_children(parent, input, &mut sent)? })
     }
 }
 
 fn add_blocks(parent: MipBlock, children: &Children, out: &mut Vec<MipBlock>) {
     for (block, child) in parent.children().into_iter().zip(children) {
-        if *child != FamilyChild::Untold {
+        if *child != FamilyChild::NotSent {
             out.push(block);
         }
         if let FamilyChild::GroundOver(below) = child {
@@ -125,13 +125,13 @@ fn add_blocks(parent: MipBlock, children: &Children, out: &mut Vec<MipBlock>) {
     }
 }
 
-/// Appends the kinds of eight blocks in three bits each, then what there is of each.
+/// Appends the kinds of eight blocks in three bits each, then the data of each.
 fn put_children(parent: MipBlock, children: &Children, out: &mut Vec<u8>) {
     let kinds = (0..).zip(children).fold(0, |all, (at, child)| all | child.kind() << (3 * at));
     out.extend_from_slice(&u32::to_le_bytes(kinds)[..3]);
     for (block, child) in parent.children().into_iter().zip(children) {
         match child {
-            FamilyChild::Untold | FamilyChild::Ground => {}
+            FamilyChild::NotSent | FamilyChild::Ground => {}
             FamilyChild::GroundOver(below) => put_children(block, below, out),
             FamilyChild::Refined { check, code } => {
                 out.extend(check.to_le_bytes());
@@ -146,11 +146,11 @@ fn put_children(parent: MipBlock, children: &Children, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads eight blocks, at least one of which is told; in all at most [`MAX_TOLD`] are.
+/// Reads eight blocks, at least one of which was sent; in all at most [`MAX_SENT`] may be.
 fn take_children(
     parent: MipBlock,
     input: &mut Input<'_>,
-    told: &mut usize,
+    sent: &mut usize,
 ) -> Result<Children, MessageError> {
     if !parent.within_limits() {
         return input.wrong("a block is beyond the limits of the grid");
@@ -162,7 +162,7 @@ fn take_children(
     }
     let mut children = Children::default();
     for (at, block) in parent.children().into_iter().enumerate() {
-        children[at] = take_child(block, kinds >> (3 * at) & 7, input, told)?;
+        children[at] = take_child(block, kinds >> (3 * at) & 7, input, sent)?;
     }
     Ok(children)
 }
@@ -171,18 +171,18 @@ fn take_child(
     block: MipBlock,
     kind: u32,
     input: &mut Input<'_>,
-    told: &mut usize,
+    sent: &mut usize,
 ) -> Result<FamilyChild, MessageError> {
-    *told += usize::from(kind != 0);
-    if *told > MAX_TOLD {
+    *sent += usize::from(kind != 0);
+    if *sent > MAX_SENT {
         return input.wrong("more than 4096 blocks in one message");
     }
     // No longer than the message, which is bounded.
     let code = |input: &mut Input<'_>| input.bytes(usize::MAX).map(<[u8]>::to_vec);
     Ok(match kind {
-        0 => FamilyChild::Untold,
+        0 => FamilyChild::NotSent,
         1 => FamilyChild::Ground,
-        2 if block.mip > 0 => FamilyChild::GroundOver(Box::new(take_ground(block, input, told)?)),
+        2 if block.mip > 0 => FamilyChild::GroundOver(Box::new(take_ground(block, input, sent)?)),
         3 => FamilyChild::Refined { check: u16::from_le_bytes(input.array()?), code: code(input)? },
         4 => {
             let (marker, region) = (input.byte()?, input.region_in(block)?);
@@ -192,13 +192,13 @@ fn take_child(
     })
 }
 
-/// Reads eight blocks that are as they are made, if they are told.
+/// Reads eight blocks that are as they are made, if they were sent.
 fn take_ground(
     block: MipBlock,
     input: &mut Input<'_>,
-    told: &mut usize,
+    sent: &mut usize,
 ) -> Result<Children, MessageError> {
-    let below = take_children(block, input, told)?;
+    let below = take_children(block, input, sent)?;
     match below.iter().all(|child| matches!(child.kind(), 0..=2)) {
         true => Ok(below),
         false => input.wrong("cells below a block that has none"),

@@ -10,7 +10,7 @@ use super::persons::{Person, Persons};
 use super::pipe::EDITS;
 use super::reasons::{LinkEnd, Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth, digest_of};
-use super::world_info::WorldInfo;
+use super::world_info::{WorldInfo, check_generator};
 use super::{LinkKind, PipeError, Verdict};
 use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
@@ -66,10 +66,12 @@ impl Host {
     /// A host without guests.
     ///
     /// # Panics
-    /// If the coarsest mip is above 12.
+    /// If the coarsest mip is above 12; if the name of the generator has more than 200 bytes, or its
+    /// parameters more than 4,096.
     pub fn new(options: HostOptions) -> Host {
         let max_mip = options.max_mip;
         assert!(max_mip <= MAX_FAR_MIP, "HostOptions::max_mip is {max_mip}; at most 12");
+        options.generator.iter().for_each(check_generator);
         Host {
             truth: Truth::new(max_mip),
             encoded: EncodedBlocks::default(),

@@ -4,7 +4,7 @@
 use super::body_budget::BULK_BACKLOG;
 use super::delta::part_of;
 use super::encoded::{EncodedBlock, is_air_in};
-use super::family::{Family, FamilyChild, MAX_TOLD};
+use super::family::{Family, FamilyChild, MAX_SENT};
 use super::host::Host;
 use super::hosted::HostedGuest;
 use super::pipe::BULK;
@@ -16,21 +16,21 @@ use crate::voxel::{MipBlock, Region};
 /// Most blocks of one guest that are read in a tick.
 const MAX_READS: u32 = 32;
 
-/// As how many blocks one counts that is refined, which takes about a millisecond.
+/// Reads that a refined block counts as: it takes about a millisecond.
 const READS_PER_REFINEMENT: u32 = 4;
 
-/// A message with more bytes of cells gets no further block.
+/// Bytes of cells from which on a message gets no further block.
 const FULL_FAMILY: usize = 8 << 10;
 
-/// No block is added that would make more bytes of cells than this.
+/// Most bytes of cells in a message of several blocks: one that would exceed it is not added.
 const MOST_FAMILY: usize = 32 << 10;
 
 /// One message of blocks, while it is put together.
 struct Gathering {
     family: Family,
-    /// Whether `Host::coarser` has the cells of the block over them; `None` if it was not read.
+    /// Whether `Host::coarser` has the cells of the parent; `None` before it was read.
     has_coarser: Option<bool>,
-    /// How many blocks below those that are ground may be told.
+    /// How many more blocks below those that are ground may be sent.
     room: usize,
     bytes: usize,
 }
@@ -127,7 +127,7 @@ impl Host {
             if *reads == 0 || gathering.bytes >= FULL_FAMILY {
                 break;
             }
-            if other != block && entry.blocks.is_untold(other) {
+            if other != block && entry.blocks.was_never_sent(other) {
                 // One that is not available is tried again when it is its turn.
                 self.gather(entry, world, other, &mut gathering, reads);
             }
@@ -145,7 +145,7 @@ impl Host {
         gathering: &mut Gathering,
         reads: &mut u32,
     ) -> bool {
-        let child = if self.is_ground(entry, world, block, gathering, reads) {
+        let child = if self.check_ground(entry, world, block, gathering, reads) {
             // So is all below it.
             entry.blocks.ground_over(block, &mut gathering.room)
         } else {
@@ -170,8 +170,9 @@ impl Host {
         true
     }
 
-    /// Whether a guest makes a block and all below it itself, as far as that is known without reading it.
-    fn is_ground(
+    /// Checks whether a guest makes a block and all below it itself, as far as that shows without reading
+    /// the block. May read its parent, which counts as one of `reads`.
+    fn check_ground(
         &mut self,
         entry: &HostedGuest,
         world: &HostWorld<'_>,
@@ -184,7 +185,7 @@ impl Host {
         }
         let is_air = world.is_known()
             && self.encoded.get((block, false)).is_none()
-            && self.has_coarser(world, block, gathering, reads)
+            && self.read_coarser(world, block, gathering, reads)
             && is_air_in(&self.coarser, block.cells().coarser(1));
         if is_air {
             self.encoded.insert((block, false), EncodedBlock::air(world, block));
@@ -192,8 +193,9 @@ impl Host {
         is_air
     }
 
-    /// Reads the cells over the blocks of a message, once. There are none over the coarsest blocks.
-    fn has_coarser(
+    /// Reads the cells of the parent of the blocks of a message, once, and returns whether they are there:
+    /// the coarsest blocks have no parent.
+    fn read_coarser(
         &mut self,
         world: &HostWorld<'_>,
         block: MipBlock,
@@ -224,7 +226,7 @@ impl Host {
             *reads = reads.saturating_sub(reads_of(entry));
             // Guests that make the ground are sent little besides what was edited.
             let has_coarser =
-                !entry.makes_ground && self.has_coarser(world, block, gathering, reads);
+                !entry.makes_ground && self.read_coarser(world, block, gathering, reads);
             let coarser = has_coarser.then_some(&self.coarser);
             let (cells, under) = (&mut self.cells, &mut self.under);
             let encoded = EncodedBlock::new(world, key, cells, coarser, under);
@@ -234,7 +236,7 @@ impl Host {
     }
 }
 
-/// As how many reads a block counts that is encoded for a guest.
+/// Reads that a block counts as that is encoded for a guest.
 fn reads_of(entry: &HostedGuest) -> u32 {
     if entry.makes_ground { 1 } else { READS_PER_REFINEMENT }
 }
@@ -243,6 +245,6 @@ impl Gathering {
     /// A message about the blocks beside one.
     fn over(block: MipBlock) -> Gathering {
         let family = Family::new(block.parent());
-        Gathering { family, has_coarser: None, room: MAX_TOLD - 8, bytes: 0 }
+        Gathering { family, has_coarser: None, room: MAX_SENT - 8, bytes: 0 }
     }
 }

@@ -11,8 +11,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalCode {
-    /// The rules of the game, [`Verdict::Refuse`](super::Verdict::Refuse), with a number that the game
-    /// chose, 0 if it chose none.
+    /// The rules of the game, [`Verdict::Refuse`](super::Verdict::Refuse), with a number from 1 on that
+    /// the game chose, or 0 if it chose none.
     Game(u16),
     /// The operation is invalid, such as a radius below 0.
     Invalid,
@@ -33,7 +33,8 @@ pub enum RefusalCode {
 pub struct Refusal {
     /// Why, for a program.
     pub code: RefusalCode,
-    /// Why, for a person: a line of up to 200 bytes.
+    /// Why, for a person, in one line. The other side gets at most 200 bytes, cut between characters, with
+    /// spaces for control characters such as newlines.
     pub reason: String,
 }
 
@@ -41,8 +42,8 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkEndCode {
-    /// The game ended it, [`Host::disconnect`](super::Host::disconnect), with a number that it chose, 0
-    /// if it chose none.
+    /// The game ended it, [`Host::disconnect`](super::Host::disconnect), with a number from 1 on that it
+    /// chose, or 0 if it chose none.
     Game(u16),
     /// Both sides speak different versions of the protocol: the older one needs an update.
     OtherVersion,
@@ -57,7 +58,8 @@ pub enum LinkEndCode {
 pub struct LinkEnd {
     /// Why, for a program.
     pub code: LinkEndCode,
-    /// Why, for a person: a line of up to 200 bytes.
+    /// Why, for a person, in one line. The other side gets at most 200 bytes, cut between characters, with
+    /// spaces for control characters such as newlines.
     pub reason: String,
 }
 
@@ -92,7 +94,7 @@ impl RefusalCode {
 }
 
 impl LinkEndCode {
-    /// Appends it. [`LinkEndCode::OtherVersion`] is nothing: other versions read what is before it.
+    /// Appends the code. `OtherVersion` writes no byte; older versions stop reading before it.
     pub(super) fn put(self, out: &mut Vec<u8>) {
         match self {
             LinkEndCode::OtherVersion => {}
@@ -124,7 +126,7 @@ fn take_number(input: &mut Input<'_>) -> Result<u16, MessageError> {
 }
 
 impl Refusal {
-    /// One by the rules of a game, with a number of its own.
+    /// A refusal by the rules of a game, with its own `number`, from 1 on; 0 means none.
     pub fn by_game(number: u16, reason: impl Into<String>) -> Refusal {
         Refusal::new(RefusalCode::Game(number), reason)
     }
@@ -135,7 +137,7 @@ impl Refusal {
 }
 
 impl LinkEnd {
-    /// One by a game, with a number of its own.
+    /// The end of a link by a game, with its own `number`, from 1 on; 0 means none.
     pub fn by_game(number: u16, reason: impl Into<String>) -> LinkEnd {
         LinkEnd::new(LinkEndCode::Game(number), reason)
     }

@@ -310,7 +310,7 @@ impl Replica {
     ) -> Result<(), String> {
         for (block, child) in parent.children().into_iter().zip(children) {
             match child {
-                FamilyChild::Untold => {}
+                FamilyChild::NotSent => {}
                 FamilyChild::Ground => self.take_ground(block),
                 FamilyChild::GroundOver(below) => {
                     self.take_ground(block);

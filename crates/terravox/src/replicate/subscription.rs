@@ -134,19 +134,19 @@ impl Subscriptions {
     }
 
     /// Whether a block was never sent, and the guest has no cells of it.
-    pub fn is_untold(&self, block: MipBlock) -> bool {
+    pub fn was_never_sent(&self, block: MipBlock) -> bool {
         self.blocks.get(&block).is_some_and(|entry| entry.sent == 0 && entry.known.is_none())
     }
 
-    /// What is told of a block that is as the guest makes it, as all below it are: with it those below
-    /// that were never sent, at most so many.
+    /// What is sent of a block that is as the guest makes it, as all below it are: with it those below
+    /// that were never sent, at most `room`.
     pub fn ground_over(&self, block: MipBlock, room: &mut usize) -> FamilyChild {
         let mut below = Children::default();
         if block.mip > 0 {
-            for (child, told) in block.children().into_iter().zip(&mut below) {
-                if *room > 0 && self.is_untold(child) {
+            for (child, sent) in block.children().into_iter().zip(&mut below) {
+                if *room > 0 && self.was_never_sent(child) {
                     *room -= 1;
-                    *told = self.ground_over(child, room);
+                    *sent = self.ground_over(child, room);
                 }
             }
         }

@@ -1,12 +1,15 @@
 //! What a guest needs to know of a world to begin, as bytes.
 
 use super::generator_id::GeneratorId;
-use super::wire::{Input, MessageError, put_bytes, put_text, put_varint, take_text};
+use super::wire::{Input, MAX_TEXT, MessageError, put_bytes, put_text, put_varint, take_text};
 use crate::voxel::{Kind, Material, MaterialTable, SurfaceShape};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most bytes of the parameters of a generator.
 const MAX_PARAMETERS: usize = 4096;
+
+/// Bytes of a material without a name: the length of the name, kind, shape, colour, four numbers.
+const MIN_MATERIAL_BYTES: usize = 1 + 1 + 1 + 3 + 4 * 4;
 
 /// What a guest needs to know of a world to begin.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +22,18 @@ pub(super) struct WorldInfo {
     pub origin_m: [f64; 3],
     pub generator: Option<GeneratorId>,
     pub materials: MaterialTable,
+}
+
+/// Checks that a message can hold a generator.
+///
+/// # Panics
+/// If its name or its parameters are too long.
+pub(super) fn check_generator(generator: &GeneratorId) {
+    let GeneratorId { name, parameters, .. } = generator;
+    let bytes = name.len();
+    assert!(bytes <= MAX_TEXT, "GeneratorId::name: {bytes} bytes, at most {MAX_TEXT}");
+    let bytes = parameters.len();
+    assert!(bytes <= MAX_PARAMETERS, "GeneratorId::parameters: {bytes} bytes, at most 4,096");
 }
 
 /// Appends what a guest needs to know, with all materials.
@@ -39,7 +54,7 @@ pub(super) fn put_place(info: &WorldInfo, out: &mut Vec<u8>) {
     if let Some(generator) = &info.generator {
         put_text(&generator.name, out);
         put_varint(u64::from(generator.version), out);
-        put_bytes(&generator.parameters[..generator.parameters.len().min(MAX_PARAMETERS)], out);
+        put_bytes(&generator.parameters, out);
     }
 }
 
@@ -92,7 +107,7 @@ fn put_material(material: &Material, out: &mut Vec<u8>) {
 
 pub(super) fn take_info(input: &mut Input<'_>) -> Result<WorldInfo, MessageError> {
     let mut info = take_place(input)?;
-    let count = input.count(22)?;
+    let count = input.count(MIN_MATERIAL_BYTES)?;
     let materials = (0..count).map(|_| take_material(input)).collect::<Result<Vec<_>, _>>()?;
     info.materials = valid_table(materials, input)?;
     Ok(info)
@@ -144,7 +159,7 @@ pub(super) fn take_changed_materials(input: &mut Input<'_>) -> Result<MaterialTa
         };
         materials.extend_from_slice(known);
         if (materials.len() as u64) < count {
-            for _ in 0..input.count(22)? {
+            for _ in 0..input.count(MIN_MATERIAL_BYTES)? {
                 materials.push(take_material(input)?);
             }
         }

@@ -6,7 +6,7 @@ use crate::edit::{
     Action, Blend, Brush, BrushOp, Clip, CopyOp, EditMask, EditOp, HalfSpace, PasteOp, PastePose,
 };
 use crate::replicate::GeneratorId;
-use crate::replicate::family::{Children, Family, FamilyChild, MAX_TOLD};
+use crate::replicate::family::{Children, Family, FamilyChild, MAX_SENT};
 use crate::replicate::message::{BodyMessage, ToGuest, ToHost};
 use crate::replicate::op_wire::{put_op, rounded_op};
 use crate::replicate::pose_wire::WirePose;
@@ -316,7 +316,7 @@ fn a_family_brings_a_bounded_number_of_blocks_and_no_cells_below_ground() {
     let Ok(ToGuest::Family { family, .. }) = decode(&wide_family(3)) else { panic!("it is valid") };
     assert_eq!(family.blocks().len(), 8 + 64 + 512);
     let error = decode(&wide_family(4)).expect_err("4,680 blocks");
-    assert!(error.what.contains("4096") && 4680 > MAX_TOLD, "{error}");
+    assert!(error.what.contains("4096") && 4680 > MAX_SENT, "{error}");
     for (bytes, what) in [
         // Nothing is told; nothing below one block; blocks below mip 0; refined cells below ground.
         (&[6, 0, 8, 0, 0, 0, 0, 0, 0][..], "empty"),

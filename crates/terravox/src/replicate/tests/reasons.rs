@@ -3,8 +3,8 @@
 use super::simulation::{Simulation, TICK_US, hills};
 use crate::edit::{Action, Brush, BrushOp, EditOp};
 use crate::replicate::{
-    Guest, GuestEvent, Host, HostEvent, LinkEnd, LinkEndCode, LinkKind, LinkOptions, Refusal,
-    RefusalCode, Verdict,
+    GeneratorId, Guest, GuestEvent, Host, HostEvent, HostOptions, LinkEnd, LinkEndCode, LinkKind,
+    LinkOptions, Refusal, RefusalCode, Verdict,
 };
 
 /// Why the host refuses operations, in their order.
@@ -97,6 +97,22 @@ fn a_guest_learns_why_its_link_ended() {
     assert_eq!(told(&unit).code, LinkEndCode::Protocol);
     let last = host.events().last();
     assert!(matches!(last, Some(HostEvent::Left { code: LinkEndCode::Protocol, .. })), "{last:?}");
+}
+
+#[test]
+fn a_host_refuses_a_generator_that_no_message_can_hold() {
+    let host_of = |name: usize, parameters: usize| {
+        let (name, parameters) = ("n".repeat(name), vec![0; parameters]);
+        let generator = Some(GeneratorId { name, version: 1, parameters });
+        let make = || drop(Host::new(HostOptions { generator, ..HostOptions::default() }));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(make));
+        panicked.map_err(|what| what.downcast_ref::<String>().cloned().unwrap_or_default())
+    };
+    assert_eq!(host_of(200, 4096), Ok(()));
+    let longer_name = "GeneratorId::name: 201 bytes, at most 200".to_owned();
+    assert_eq!(host_of(201, 0), Err(longer_name));
+    let more = "GeneratorId::parameters: 4097 bytes, at most 4,096".to_owned();
+    assert_eq!(host_of(0, 4097), Err(more));
 }
 
 #[test]
