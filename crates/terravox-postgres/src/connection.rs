@@ -69,17 +69,17 @@ impl Connector {
                 client
             }
         };
-        // A writer that vanishes in the middle of a commit would lock its zones for as long as TCP waits.
-        let idle_ms = self.answer_time.as_millis();
-        let set = format!("set idle_in_transaction_session_timeout = {idle_ms}");
-        let set = timeout(self.answer_time, client.batch_execute(&set)).await;
-        set.map_err(|_| RequestFailure::silence())??;
         Ok(Connection {
             client,
             statements: Mutex::default(),
             answer_time: self.answer_time,
             is_silent: AtomicBool::new(false),
         })
+    }
+
+    /// Without an answer for so long, a connection counts as lost.
+    pub fn answer_time(&self) -> Duration {
+        self.answer_time
     }
 
     /// Until when something that fails now is tried again.

@@ -105,6 +105,8 @@ fn of_answer(answer: &DbError) -> RequestFailure {
         // A primary that became a standby.
         &SqlState::READ_ONLY_SQL_TRANSACTION,
         &SqlState::TOO_MANY_CONNECTIONS,
+        // Of a commit: see `writer`.
+        &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
     ];
     // The server ends: what became of the transaction is unknown.
     let ends = [

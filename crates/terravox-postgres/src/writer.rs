@@ -286,7 +286,7 @@ impl Writer {
         // In this order, without waiting for each answer. Deleting needs no order beside the others.
         let extend = async { connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await };
         let (begun, fenced, put, removed, logged, extended) =
-            tokio::join!(biased; connection.run("begin"), fence, put, remove, log, extend);
+            tokio::join!(biased; connection.run(&begin), fence, put, remove, log, extend);
         begun?;
         let is_held = fenced? == zones.len() as u64;
         if is_held {

@@ -120,7 +120,7 @@ fn a_writer_that_lost_everything_stops_asking() {
     let old = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
     let renewals = || {
         // The server counts what a connection has done with some delay.
-        let query = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and query like '%set until = now()%' \
+        let query = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and query like '%set until = clock_timestamp()%' \
                      and now() - query_start < interval '250 milliseconds'";
         server.sql(query).parse::<u32>().unwrap()
     };
