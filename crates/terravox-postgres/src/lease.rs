@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::failure::RequestFailure;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use terravox_store::Zone;
 
 /// What a writer knows of a zone that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,13 @@ pub(crate) async fn take(
     zones: &[i64],
 ) -> Result<BTreeMap<i64, HeldZone>, LeaseFailure> {
     let Tenant { world, owner, lease, takes_over } = tenant;
+    // Who lost the world takes no other zone.
+    if !zones.contains(&Zone::WORLD.0) {
+        let rows = look(connection, world, &[Zone::WORLD.0]).await?;
+        if let Some(row) = rows.into_iter().find(|row| row.owner != owner) {
+            return Err(LeaseFailure::Held { zone: row.zone, owner: row.owner });
+        }
+    }
     let end = Instant::now() + lease * PATIENCE;
     let mut taken = BTreeMap::new();
     let mut seen: Option<Vec<ZoneRow>> = None;

@@ -149,6 +149,10 @@ impl Writer {
         for attempt in 0.. {
             match self.take(state, zones).await {
                 Ok(()) => return Ok(()),
+                Err(LeaseFailure::Held { zone, owner }) if state.held.contains_key(&zone) => {
+                    let what = format!("{owner} took {} over", Zone(zone));
+                    return Err(CommitFailure::Fenced(what));
+                }
                 Err(LeaseFailure::Held { zone, owner }) => {
                     let what = format!("{} is written by {owner}", Zone(zone));
                     let error = io::Error::new(io::ErrorKind::WouldBlock, what);
@@ -284,6 +288,9 @@ impl Writer {
         let log =
             async { connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await };
         // In this order, without waiting for each answer. Deleting needs no order beside the others.
+        // A writer that vanishes now would lock its zones for as long as TCP waits.
+        let idle_ms = self.connector.answer_time().as_millis();
+        let begin = format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}");
         let extend = async { connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await };
         let (begun, fenced, put, removed, logged, extended) =
             tokio::join!(biased; connection.run(&begin), fence, put, remove, log, extend);
