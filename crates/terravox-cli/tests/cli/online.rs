@@ -167,7 +167,7 @@ fn what_cannot_be_served_or_joined_is_refused_in_one_line() {
     folder.refused(&["serve", "hills:x"], &["the seed is not an integer"]);
     folder.refused(&["join", "http://localhost"], &["ws://HOST:PORT"]);
     let port = free_port();
-    folder.refused(&["join", &format!("ws://127.0.0.1:{port}")], &["refused"]);
+    folder.refused(&["join", &format!("ws://127.0.0.1:{port}")], &["nothing listens there"]);
     let served = serve(&folder, "land.tvx", port);
     folder.refused(
         &["join", &format!("ws://127.0.0.1:{port}/other")],

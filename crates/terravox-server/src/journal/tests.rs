@@ -49,7 +49,7 @@ impl Drop for World {
 fn what_is_forgotten_is_written_again_and_read_back() {
     let world = World::new("forgotten");
     let mut journal = world.read(2 << 20);
-    let change = change(20.0);
+    let change = change_of_noise();
     journal.record(JournalKind::Edit, "ada", change.clone());
     let count = 2 * (2 << 20) / change.bytes();
     for number in 0..count {
@@ -80,6 +80,20 @@ fn change(radius: f64) -> ChangedCells {
     let mut history = History::new(0);
     let op = EditOp::fill_ball(8, [0.5; 3], radius);
     Editor::default().apply(&mut grid, &op, &mut history).expect("a sound edit");
+    history.take_last_change()
+}
+
+/// What a dig changed in ground of many small pieces: what was there before is most of it.
+fn change_of_noise() -> ChangedCells {
+    let (mut grid, mut history) = (VoxelGrid::new(GridOptions::default()), History::new(0));
+    let (mut editor, mut state) = (Editor::default(), 1_u64);
+    for material in [5, 7, 8, 10].repeat(600) {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let at = [16, 30, 44].map(|shift| f64::from((state >> shift) as u8 % 40) - 20.0);
+        let piece = EditOp::fill_ball(material, at, 2.0);
+        editor.apply(&mut grid, &piece, &mut history).expect("a sound edit");
+    }
+    editor.apply(&mut grid, &EditOp::dig_ball([0.5; 3], 20.0), &mut history).expect("a sound edit");
     history.take_last_change()
 }
 
