@@ -56,9 +56,7 @@ const LOOK: &str = "
 
 const RENEW: &str = "
     update terravox_zones set until = clock_timestamp() + $3::float8 * interval '1 second'
-    where world = $1 and owner = $2 and exists (
-        select 1 from terravox_zones as whole
-        where whole.world = $1 and whole.zone = -1 and whole.owner = $2)";
+    where world = $1 and zone = -1 and owner = $2";
 
 /// A zone as the database has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,8 +144,8 @@ pub(crate) async fn take(
     }
 }
 
-/// Holds all zones of a writer for `lease` from now on; a time below 0 gives them up. Returns how many
-/// there are: none if another writer has the zone of the world.
+/// Holds the world for `lease_seconds` from now on; a time below 0 gives it up. With it come all other
+/// zones. Returns 0 if another writer has it.
 pub(crate) async fn renew(
     connection: &Connection,
     world: i64,

@@ -150,8 +150,7 @@ impl Writer {
             match self.take(state, zones).await {
                 Ok(()) => return Ok(()),
                 Err(LeaseFailure::Held { zone, owner }) if state.held.contains_key(&zone) => {
-                    let what = format!("{owner} took {} over", Zone(zone));
-                    return Err(CommitFailure::Fenced(what));
+                    return Err(taken_over(&owner, zone));
                 }
                 Err(LeaseFailure::Held { zone, owner }) => {
                     let what = format!("{} is written by {owner}", Zone(zone));
@@ -338,8 +337,7 @@ impl Writer {
         let rows = lease::look(&connection, self.world, zones).await?;
         for row in &rows {
             if state.held.get(&row.zone).is_some_and(|ours| ours.epoch != row.held.epoch) {
-                let what = format!("{} took {} over", row.owner, Zone(row.zone));
-                return Ok(Some(Err(CommitFailure::Fenced(what))));
+                return Ok(Some(Err(taken_over(&row.owner, row.zone))));
             }
         }
         let is_ours = |zone: &i64| {
@@ -370,7 +368,7 @@ impl Writer {
         Ok(!rows.is_empty())
     }
 
-    /// Renews the lease of all zones until other writers have them all.
+    /// Renews the lease of the world until another writer has it.
     pub async fn keep(self: Arc<Writer>) {
         let mut connection: Option<Connection> = None;
         let mut failures = 0;
@@ -387,7 +385,7 @@ impl Writer {
         }
     }
 
-    /// Renews the lease of all zones; returns how many there are.
+    /// Renews the lease of the world; returns 0 if another writer has it.
     async fn renew_once(&self, connection: &mut Option<Connection>) -> Result<u64, RequestFailure> {
         let open = match connection.take().filter(Connection::is_usable) {
             Some(open) => open,
@@ -397,12 +395,17 @@ impl Writer {
         lease::renew(connection.insert(open), self.world, &self.owner, seconds).await
     }
 
-    /// Gives all zones up.
+    /// Gives the world up.
     pub async fn close(self: Arc<Writer>) {
         let mut state = self.state.lock().await;
         if let Ok(connection) = self.connection(&mut state).await {
-            // Otherwise the leases end by themselves.
+            // Otherwise the lease ends by itself.
             let _ = lease::renew(&connection, self.world, &self.owner, -1.0).await;
         }
     }
+}
+
+/// Why this writer writes nothing any more.
+fn taken_over(owner: &str, zone: i64) -> CommitFailure {
+    CommitFailure::Fenced(format!("{owner} took {} over", Zone(zone)))
 }
