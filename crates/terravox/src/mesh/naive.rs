@@ -290,7 +290,8 @@ impl<'a, C: SurfaceCells> FlatTwin<'a, C> {
         face: &OwnFace,
     ) -> u32 {
         self.out.inner.push(of);
-        let p = p.map(|p| ((p * 4096.0).round_ties_even() / 4096.0) as f32);
+        // Rounding gives -0.0 where a sum with a large number gives 0.0.
+        let p = p.map(|p| ((p * 4096.0).round_ties_even() / 4096.0 + 0.0) as f32);
         self.push(key, p, normal, MaterialBlend::one(self.material(face)))
     }
 }
