@@ -28,8 +28,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// If there is a world already, or half a copy of one, a value of `info` is invalid, or the records cannot be read or
-    /// written.
+    /// If there is a world already, or half a copy of one, a value of `info` is invalid, or the records
+    /// cannot be read or written.
     pub fn create_records(
         records: Arc<dyn Records>,
         name: impl AsRef<Path>,
