@@ -73,7 +73,10 @@ fn a_copy_that_was_killed_goes_on() {
             break;
         }
         was_killed += 1;
-        assert!(!folder.path("c.tvx").exists(), "half a world is not in place");
+        if folder.path("c.tvx").exists() {
+            // Killed between the rename and its exit: what is in place is whole.
+            break;
+        }
     }
     assert!(was_killed > 0);
     if !folder.path("c.tvx").exists() {
