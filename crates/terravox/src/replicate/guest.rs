@@ -23,11 +23,9 @@ const BLOCKS_PER_MESSAGE: usize = 200;
 /// Most operations that wait for the host: further ones are refused here.
 const MAX_PREDICTIONS: usize = 256;
 
-/// Blocks that are refined in one update: some milliseconds. The next update goes on.
-const MAX_REFINED_PER_UPDATE: u64 = 8;
-
-/// Cells that the host's operations read in one update; the next update goes on.
-const MAX_CELLS_PER_UPDATE: u64 = 1 << 22;
+/// Work on cells that arrive, and as much on operations, in one update: some milliseconds. The next
+/// update goes on.
+const MAX_WORK_PER_UPDATE: u64 = 1 << 22;
 
 /// Blocks from before the link broke that are compared in one update.
 const MAX_ASKED_PER_UPDATE: usize = 64;
@@ -59,8 +57,6 @@ pub struct Guest {
     next_number: u64,
     /// Messages that came in the stream of edits.
     edits_taken: u64,
-    /// How many blocks may have been refined after this update.
-    refined_end: u64,
     /// Messages of the other stream that wait for one of that, or for the next update.
     parked: VecDeque<ToGuest>,
     /// Blocks from before the link broke, to be asked for again, coarse ones last.
@@ -94,7 +90,6 @@ impl Guest {
             ended: Vec::new(),
             next_number: 1,
             edits_taken: 0,
-            refined_end: 0,
             parked: VecDeque::new(),
             unasked: Vec::new(),
             watched: None,
@@ -124,10 +119,7 @@ impl Guest {
         let lost = std::mem::take(&mut self.predictions);
         lost.iter().for_each(|prediction| self.note_ended(prediction.region));
         if let Some(replica) = &mut self.replica {
-            replica.blocks.retain(|_, state| *state != BlockState::Wanted);
-            replica.blocks.values_mut().for_each(|state| *state = state.stale());
-            replica.recent.clear();
-            replica.outdated.clear();
+            replica.break_off();
         }
         self.say_hello();
         lost.into_iter().filter_map(|prediction| prediction.op).collect()
@@ -328,8 +320,6 @@ impl Guest {
     /// Why the host ended the link, or how it broke the protocol: give the link up.
     pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), LinkEnd> {
         let generate: Generate<'_> = &generate;
-        let refined = self.replica.as_ref().map_or(0, |replica| replica.refined);
-        self.refined_end = refined + MAX_REFINED_PER_UPDATE;
         self.take_all(generate).map_err(LinkEnd::protocol)?;
         self.refresh();
         self.ask_again();
@@ -341,17 +331,23 @@ impl Guest {
 
     /// Takes cells, and operations as far as their time goes.
     fn take_all(&mut self, generate: Generate<'_>) -> Result<(), String> {
-        self.take_bulk(generate)?;
-        let cells = |guest: &Guest| guest.replica.as_ref().map_or(0, |replica| replica.cells_read);
-        let end = cells(self) + MAX_CELLS_PER_UPDATE;
-        while cells(self) < end
+        let (mut cells_left, mut edits_left) = (MAX_WORK_PER_UPDATE, MAX_WORK_PER_UPDATE);
+        self.take_bulk(&mut cells_left, generate)?;
+        while edits_left > 0
             && let Some(message) = self.next(EDITS)?
         {
+            let before = self.work();
             self.edits_taken += 1;
             self.take(message, generate)?;
-            self.take_bulk(generate)?;
+            edits_left = edits_left.saturating_sub(self.work() - before);
+            self.take_bulk(&mut cells_left, generate)?;
         }
         Ok(())
+    }
+
+    /// Work that was done on cells and operations.
+    fn work(&self) -> u64 {
+        self.replica.as_ref().map_or(0, |replica| replica.work)
     }
 
     fn next(&mut self, stream: usize) -> Result<Option<ToGuest>, String> {
@@ -364,49 +360,57 @@ impl Guest {
             .map_err(|error| error.to_string())
     }
 
-    /// Takes cells, up to those that wait for a message about edits, and as many as an update may.
-    fn take_bulk(&mut self, generate: Generate<'_>) -> Result<(), String> {
-        loop {
-            if self.replica.as_ref().is_some_and(|replica| replica.refined >= self.refined_end) {
-                return Ok(());
-            }
-            let message = match self.parked.pop_front() {
-                Some(message) => message,
-                None => match self.next(BULK)? {
-                    Some(message) => message,
-                    None => return Ok(()),
-                },
-            };
-            let after = match &message {
-                ToGuest::Cells { after, .. }
-                | ToGuest::Family { after, .. }
-                | ToGuest::Unchanged { after, .. }
-                | ToGuest::BodyGone { after, .. }
-                | ToGuest::Body(BodyMessage { after, .. })
-                | ToGuest::Done { after, .. } => *after,
-                _ => return Err("a message came in the wrong stream".to_owned()),
-            };
-            if after > self.edits_taken {
-                self.parked.push_front(message);
-                return Ok(());
-            }
-            let message = match message {
-                // Each of its blocks may take a millisecond.
-                ToGuest::Family { after, family } if !family.is_one() => {
-                    let parts = family.split();
-                    let parts =
-                        parts.map(|family| ToGuest::Family { after, family: family.into() });
-                    self.parked.extend(parts);
-                    continue;
-                }
-                message => message,
-            };
-            let written = message.written();
-            self.take(message, generate)?;
-            if let Some(replica) = &mut self.replica {
-                replica.catch_up(after, &written, generate);
-            }
+    /// Takes cells, up to those that wait for a message about edits, and as far as `left` goes.
+    fn take_bulk(&mut self, left: &mut u64, generate: Generate<'_>) -> Result<(), String> {
+        let mut goes_on = true;
+        while goes_on && *left > 0 {
+            let before = self.work();
+            // Blocks that arrive count on those over them being right.
+            goes_on = self.replica.as_mut().is_some_and(|replica| replica.catch_up(generate))
+                || self.take_bulk_message(generate)?;
+            *left = left.saturating_sub(self.work() - before);
         }
+        Ok(())
+    }
+
+    /// Takes the next message about cells; false if there is none, or it waits for one about edits.
+    fn take_bulk_message(&mut self, generate: Generate<'_>) -> Result<bool, String> {
+        let message = match self.parked.pop_front() {
+            Some(message) => message,
+            None => match self.next(BULK)? {
+                Some(message) => message,
+                None => return Ok(false),
+            },
+        };
+        let after = match &message {
+            ToGuest::Cells { after, .. }
+            | ToGuest::Family { after, .. }
+            | ToGuest::Unchanged { after, .. }
+            | ToGuest::BodyGone { after, .. }
+            | ToGuest::Body(BodyMessage { after, .. })
+            | ToGuest::Done { after, .. } => *after,
+            _ => return Err("a message came in the wrong stream".to_owned()),
+        };
+        if after > self.edits_taken {
+            self.parked.push_front(message);
+            return Ok(false);
+        }
+        let message = match message {
+            // Each of its blocks may take a millisecond.
+            ToGuest::Family { after, family } if !family.is_one() => {
+                let parts = family.split();
+                let parts = parts.map(|family| ToGuest::Family { after, family: family.into() });
+                self.parked.extend(parts);
+                return Ok(true);
+            }
+            message => message,
+        };
+        let written = message.written();
+        self.take(message, generate)?;
+        if let Some(replica) = &mut self.replica {
+            replica.note_overdue(after, &written);
+        }
+        Ok(true)
     }
 
     fn take(&mut self, message: ToGuest, generate: Generate<'_>) -> Result<(), String> {
@@ -534,10 +538,7 @@ impl Guest {
 
     /// Whether all blocks that are wanted are here.
     pub fn is_complete(&self) -> bool {
-        self.replica.as_ref().is_some_and(|replica| {
-            let is_current = [BlockState::Cells, BlockState::Ground];
-            replica.blocks.values().all(|state| is_current.contains(state))
-        })
+        self.replica.as_ref().is_some_and(Replica::is_complete)
     }
 
     /// How many operations wait for the host's answer.

@@ -12,7 +12,7 @@ use crate::voxel::{
     ChunkPos, DenseBox, FarPyramid, GridOptions, Kind, MipBlock, Region, UnlistedChunks, VoxelGrid,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 /// What is held of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +74,13 @@ pub(super) struct Replica {
     pub changed: ReplicaChanges,
     /// Blocks that may be wrong, to be sent again.
     pub outdated: FxHashSet<MipBlock>,
-    /// Operations that the host may not have had when it sent the cells that arrive now: their number
-    /// in the stream of edits, and the region that changed, in voxels.
-    pub recent: VecDeque<(u64, Region)>,
-    /// Blocks that were refined.
-    pub refined: u64,
-    /// Cells that operations read.
-    pub cells_read: u64,
+    /// Chunks that changed by operations which the host may not have had when it sent the cells that
+    /// arrive now: the number of the last one in the stream of edits.
+    recent: FxHashMap<ChunkPos, u64>,
+    /// Chunks of `recent` over which coarse cells are to be computed again.
+    overdue: BTreeSet<ChunkPos>,
+    /// Work that was done, in cells that an operation reads.
+    pub work: u64,
     cells: DenseBox,
 }
 
@@ -132,8 +132,20 @@ const LIMITS: EditLimits = EditLimits {
     max_work: 1_000_000_000,
 };
 
-/// Most operations that are remembered; the host sends cells at the latest after as many.
-const MAX_RECENT: usize = 1 << 14;
+/// The work of any message.
+const MESSAGE_WORK: u64 = 1 << 12;
+
+/// The work of noting that a block is as the generator makes it.
+const GROUND_WORK: u64 = 1 << 8;
+
+/// The work of computing the coarse cells over a chunk.
+const RAISE_WORK: u64 = 1 << 14;
+
+/// The work of making a block, if its generator is a slow one.
+const MAKE_WORK: u64 = 1 << 18;
+
+/// The work of refining a block.
+const REFINE_WORK: u64 = 1 << 19;
 
 impl Replica {
     pub fn new(info: &WorldInfo, maker: GroundMaker) -> Replica {
@@ -148,9 +160,9 @@ impl Replica {
             editor: Editor::new(LIMITS),
             changed: ReplicaChanges::default(),
             outdated: FxHashSet::default(),
-            recent: VecDeque::new(),
-            refined: 0,
-            cells_read: 0,
+            recent: FxHashMap::default(),
+            overdue: BTreeSet::new(),
+            work: 0,
             cells: DenseBox::default(),
         }
     }
@@ -217,16 +229,28 @@ impl Replica {
             self.blocks.remove(&block);
             self.drop_cells(block);
         }
-        if blocks.is_empty() {
-            return;
+        for &block in blocks.iter().filter(|block| block.mip == 0) {
+            self.overdue.remove(&chunk_of(block));
+            // What is computed again after cells that are older would need it.
+            if self.recent.remove(&chunk_of(block)).is_some() {
+                self.outdate_over(block);
+            }
         }
-        let recent: FxHashSet<MipBlock> = self
-            .recent
-            .iter()
-            .flat_map(|entry| entry.1.blocks::<5>().map(MipBlock::from))
-            .collect();
-        // What is computed again after cells that are older would need them.
-        blocks.iter().filter(|block| recent.contains(block)).for_each(|&b| self.outdate_over(b));
+    }
+
+    /// Counts all that is held as from before the link broke.
+    pub fn break_off(&mut self) {
+        self.blocks.retain(|_, state| *state != BlockState::Wanted);
+        self.blocks.values_mut().for_each(|state| *state = state.stale());
+        self.recent.clear();
+        self.overdue.clear();
+        self.outdated.clear();
+    }
+
+    /// Whether each block that is wanted is here, as the host has it.
+    pub fn is_complete(&self) -> bool {
+        let is_current = [BlockState::Cells, BlockState::Ground];
+        self.overdue.is_empty() && self.blocks.values().all(|state| is_current.contains(state))
     }
 
     /// Notes that the blocks over one may lack its changes, which are here no more.
@@ -235,17 +259,28 @@ impl Replica {
         self.outdated.extend(over.filter(|block| self.blocks.contains_key(block)));
     }
 
-    /// Computes coarse cells again that came from before an operation: `after` as in the message
-    /// that brought these blocks.
-    pub fn catch_up(&mut self, after: u64, written: &[MipBlock], generate: Generate<'_>) {
-        while self.recent.pop_front_if(|entry| entry.0 <= after).is_some() {}
-        for i in 0..self.recent.len() {
-            let region = self.recent[i].1.coarser(5).finer(5);
-            let is_hit = |block: &MipBlock| !region.intersect(block.voxels()).is_empty();
-            if written.iter().any(|block| block.mip > 0 && is_hit(block)) {
-                self.raise(region, generate);
-            }
+    /// Notes which coarse cells came from before an operation: `after` as in the message that brought
+    /// the blocks `written`.
+    pub fn note_overdue(&mut self, after: u64, written: &[MipBlock]) {
+        self.work += MESSAGE_WORK + self.recent.len() as u64;
+        self.recent.retain(|_, number| *number > after);
+        let coarse: FxHashSet<_> = written.iter().filter(|block| block.mip > 0).collect();
+        if coarse.is_empty() {
+            return;
         }
+        let is_hit = |chunk: &ChunkPos| {
+            let block = MipBlock::from(*chunk);
+            (1..=self.max_mip).any(|mip| coarse.contains(&block.over(mip)))
+        };
+        self.overdue.extend(self.recent.keys().copied().filter(is_hit));
+    }
+
+    /// Computes the coarse cells over one chunk again that came from before an operation; false if
+    /// there is none.
+    pub fn catch_up(&mut self, generate: Generate<'_>) -> bool {
+        let Some(chunk) = self.overdue.pop_first() else { return false };
+        self.raise(chunk.region(), generate);
+        true
     }
 
     fn drop_cells(&mut self, block: MipBlock) {
@@ -263,6 +298,7 @@ impl Replica {
         match self.blocks.get(&block) {
             Some(BlockState::Cells) => true,
             Some(BlockState::Ground) => {
+                self.work += MAKE_WORK;
                 let mut cells = std::mem::take(&mut self.cells);
                 let is_made = self.generate(block, generate, &mut cells);
                 if is_made {
@@ -340,6 +376,7 @@ impl Replica {
         if !self.blocks.contains_key(&block) {
             return Ok(());
         }
+        self.work += MAKE_WORK;
         let mut cells = DenseBox::new(block.cells());
         if !self.generate(block, generate, &mut cells) {
             return Err(NO_GROUND.to_owned());
@@ -361,7 +398,7 @@ impl Replica {
         if block.mip >= self.max_mip {
             return Err("a block refines none".to_owned());
         }
-        self.refined += 1;
+        self.work += REFINE_WORK;
         let mut coarser = DenseBox::default();
         // Dropped while they were on their way.
         if !self.blocks.contains_key(&block) || !self.read(block.parent(), generate, &mut coarser) {
@@ -414,14 +451,17 @@ impl Replica {
 
     /// Computes the coarse cells over all chunks that a region, in voxels, touches.
     fn raise(&mut self, region: Region, generate: Generate<'_>) {
-        let region = region.coarser(5).finer(5);
-        let (blocks, maker) = (&mut self.blocks, self.maker);
+        let chunks = region.coarser(5);
+        let region = chunks.finer(5);
+        self.work += chunks.volume() * RAISE_WORK;
+        let (blocks, maker, work) = (&mut self.blocks, self.maker, &mut self.work);
         let make = |block: MipBlock, cells: &mut DenseBox| {
             let Some(state) = blocks.get_mut(&block) else { return false };
             if *state != BlockState::Ground {
                 return false;
             }
             *state = BlockState::Cells;
+            *work += MAKE_WORK;
             maker.make(block, generate, cells)
         };
         let mips = 1..=self.max_mip;
@@ -451,7 +491,7 @@ impl Replica {
             self.outdated.extend(self.blocks.keys().copied());
             return Applied::Differs;
         };
-        self.cells_read += reach.read.volume();
+        self.work += reach.read.volume();
         for chunk in reach.read.blocks::<5>() {
             self.make_real(chunk.into(), generate);
         }
@@ -465,12 +505,9 @@ impl Replica {
         if own != digest {
             return self.differs(reach.read);
         }
-        if self.recent.len() == MAX_RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back((number, region));
         for chunk in region.blocks::<5>() {
             let block = MipBlock::from(chunk);
+            self.recent.insert(chunk, number);
             self.changed.add(block, region.intersect(block.cells()));
         }
         self.raise(region, generate);
@@ -489,6 +526,7 @@ impl Replica {
 
     /// Notes that a block is as the generator makes it.
     fn take_ground(&mut self, block: MipBlock) {
+        self.work += GROUND_WORK;
         if self.blocks.contains_key(&block) {
             self.drop_cells(block);
             self.blocks.insert(block, BlockState::Ground);
