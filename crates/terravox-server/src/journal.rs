@@ -1,6 +1,7 @@
 //! The journal of a world in its file: segments of entries, saved with the chunks.
 
 use std::collections::VecDeque;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use terravox::edit::{ChangedCells, Journal, JournalEntry, JournalKind};
@@ -30,15 +31,23 @@ pub(crate) fn lock(journal: &Mutex<Journal>) -> MutexGuard<'_, Journal> {
     journal.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All entries, oldest first, without holding the lock for long.
-pub(crate) fn oldest_first(journal: &Mutex<Journal>) -> impl Iterator<Item = JournalEntry> {
-    let mut next = 0;
-    let slices = std::iter::from_fn(move || {
-        let slice = Vec::from_iter(lock(journal).entries(next..).take(SLICE).cloned());
-        next = slice.last()?.number.saturating_add(1);
-        Some(slice)
-    });
-    slices.flatten()
+/// All entries, oldest first, without holding the lock for long and without gaps.
+pub(crate) fn oldest_first(journal: &Mutex<Journal>) -> Vec<JournalEntry> {
+    let mut entries = Vec::<JournalEntry>::new();
+    loop {
+        let journal = lock(journal);
+        let last = entries.last().map_or(0, |entry| entry.number);
+        if last > 0 && journal.newest_dropped() > last {
+            // Between the slices it dropped some that were not read yet.
+            entries.clear();
+            continue;
+        }
+        let before = entries.len();
+        entries.extend(journal.entries((Excluded(last), Unbounded)).take(SLICE).cloned());
+        if entries.len() == before {
+            return entries;
+        }
+    }
 }
 
 /// All entries, newest first, without holding the lock for long.

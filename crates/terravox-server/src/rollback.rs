@@ -20,7 +20,8 @@ pub struct RolledBack {
     pub edits: u64,
     /// How many cells were restored.
     pub cells: u64,
-    /// How many chunks could not be loaded and were left as they are.
+    /// How many chunks could not be loaded, or had edits that the log dropped at once, and were left as they
+    /// are.
     pub chunks_left_out: u64,
     /// Whether it was [cancelled](crate::Client::cancel_rollback): what it had restored was taken back.
     pub is_cancelled: bool,
@@ -257,7 +258,7 @@ impl RunningRollback {
         self.waiting.finish(RolledBack {
             edits: job.edits(),
             cells: job.cells(),
-            chunks_left_out: self.chunks_left_out,
+            chunks_left_out: self.chunks_left_out + job.chunks_left_out(),
             is_cancelled: false,
             forgotten: forgotten.collect(),
         });

@@ -171,6 +171,8 @@ pub struct Journal {
     pub(super) bytes: usize,
     pub(super) budget_bytes: usize,
     next_number: u64,
+    /// The number of the newest entry that was dropped; 0 if none was.
+    pub(super) newest_dropped: u64,
     /// Numbers of entries that were forgotten since these were last taken, in no order.
     pub(super) forgotten: Vec<u64>,
 }
@@ -182,7 +184,7 @@ impl Journal {
     /// An empty journal of at most `budget_bytes` bytes.
     pub fn new(budget_bytes: usize) -> Journal {
         let (entries, forgotten) = (VecDeque::new(), Vec::new());
-        Journal { entries, bytes: 0, budget_bytes, next_number: 1, forgotten }
+        Journal { entries, bytes: 0, budget_bytes, next_number: 1, newest_dropped: 0, forgotten }
     }
 
     /// Records an edit, at a Unix time in seconds. Returns its number, or `None` if it changed
@@ -261,6 +263,12 @@ impl Journal {
             Excluded(&number) => below(number),
         };
         self.entries.range(from.min(to)..to)
+    }
+
+    /// The number of the newest entry that was dropped, beyond the budget; 0 if none was. Who reads the
+    /// entries bit by bit has missed some if it is larger than that of the last entry read.
+    pub fn newest_dropped(&self) -> u64 {
+        self.newest_dropped
     }
 
     /// Size of all entries, bytes, with what a rollback of them needs.

@@ -79,8 +79,10 @@ impl Journal {
 
     fn drop_oldest(&mut self) -> bool {
         let oldest = self.entries.pop_front();
-        self.bytes -= oldest.as_ref().map_or(0, JournalEntry::bytes);
-        oldest.is_some()
+        let Some(oldest) = oldest else { return false };
+        self.bytes -= oldest.bytes();
+        self.newest_dropped = oldest.number;
+        true
     }
 
     /// Takes the numbers of the entries that were [forgotten](JournalEntry::is_forgotten) since the last

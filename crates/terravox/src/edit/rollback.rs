@@ -59,6 +59,8 @@ pub struct Rollback {
     last_number: u64,
     records: RollbackRecords,
     restored: u64,
+    /// Chunks that were left out since edits there are not known.
+    left_out: u64,
     current: Option<Box<ChunkWork>>,
     scratch: PatchScratch,
     old: DenseBox,
@@ -105,6 +107,7 @@ impl Rollback {
             last_number,
             records,
             restored: 0,
+            left_out: 0,
             current: None,
             scratch,
             old: DenseBox::default(),
@@ -135,6 +138,12 @@ impl Rollback {
         self.restored
     }
 
+    /// How many chunks were left out since the journal has [dropped](Journal::newest_dropped) edits that the
+    /// rollback did not see: it could overwrite them.
+    pub fn chunks_left_out(&self) -> u64 {
+        self.left_out
+    }
+
     /// How many chunks are still to be done.
     pub fn chunks_left(&self) -> usize {
         self.chunks.len() + usize::from(self.current.is_some())
@@ -142,7 +151,8 @@ impl Rollback {
 
     /// Works for up to a few milliseconds, and restores the cells of one chunk at the most. Returns
     /// them as they were before, perhaps none, to be [recorded](Journal::record_as) as [`Rollback::kind`];
-    /// `None` once all is done. Entries that the journal got meanwhile count as later edits of others.
+    /// `None` once all is done. Entries that the journal got meanwhile count as later edits of others; if it
+    /// has dropped some of those already, the rest is [left out](Rollback::chunks_left_out).
     ///
     /// # Errors
     /// [`NotHeld`] if a chunk is not held at mip 0. Load it and call this again, or
@@ -152,6 +162,11 @@ impl Rollback {
         journal: &Journal,
         grid: &mut VoxelGrid,
     ) -> Result<Option<ChangedCells>, NotHeld> {
+        if journal.newest_dropped() > self.last_number {
+            self.left_out += self.chunks_left() as u64;
+            (self.current, self.chunks) = (None, VecDeque::new());
+            return Ok(None);
+        }
         for entry in journal.entries((Excluded(self.last_number), Unbounded)) {
             self.last_number = entry.number;
             self.add(KnownEdit { before: entry.before.clone(), fate: EntryFate::Stays });

@@ -91,6 +91,8 @@ pub(super) struct JournaledWorld {
     histories: [History; 3],
     pub edits: Vec<CopiedEdit>,
     rollbacks: Vec<CopiedRollback>,
+    /// Chunks that rollbacks left out.
+    pub left_out: u64,
     /// Cells that the strokes of each author changed, for undo and redo.
     done: [Vec<Touched>; 3],
     undone: [Vec<Touched>; 3],
@@ -116,6 +118,7 @@ impl JournaledWorld {
             histories: [0, 1, 2].map(|author| History::new(if author == 0 { 0 } else { 64 << 20 })),
             edits: Vec::new(),
             rollbacks: Vec::new(),
+            left_out: 0,
             done: Default::default(),
             undone: Default::default(),
         }
@@ -263,6 +266,7 @@ impl JournaledWorld {
         }
         assert_eq!(job.chunks_left(), 0);
         assert_eq!(job.cells(), changed);
+        self.left_out += job.chunks_left_out();
         job.edits()
     }
 }
