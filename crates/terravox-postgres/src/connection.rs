@@ -30,7 +30,7 @@ pub(crate) struct Connector {
     tls: Option<MakeRustlsConnect>,
     /// Without an answer for so long, a connection counts as lost.
     answer_time: Duration,
-    /// What fails in passing is tried again for so long.
+    /// How long transient failures are retried.
     retry_time: Duration,
 }
 
@@ -111,7 +111,10 @@ fn tls_config(address: &Address) -> Result<ClientConfig, StoreError> {
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| {
-        open_error(&address.shown, RequestFailure::lasting(io::ErrorKind::Other, error.to_string()))
+        open_error(
+            &address.shown,
+            RequestFailure::permanent(io::ErrorKind::Other, error.to_string()),
+        )
     })?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
@@ -235,7 +238,7 @@ impl ViewPool {
         unreachable!("the time ends")
     }
 
-    /// Runs one query by itself, again if it fails in passing.
+    /// Runs one query by itself; retries transient failures.
     pub async fn query(
         &self,
         sql: &'static str,
@@ -277,7 +280,7 @@ impl ViewPool {
         attempt: u32,
         end: Instant,
     ) -> Result<(), RequestFailure> {
-        if !failure.is_passing || Instant::now() > end {
+        if !failure.is_transient || Instant::now() > end {
             return Err(failure);
         }
         if was_idle && !failure.is_answer {

@@ -14,7 +14,7 @@ pub(crate) struct RequestFailure {
     pub what: String,
     /// Whether the same request may succeed later: the server restarts, another one takes over, or
     /// two transactions were in each other's way.
-    pub is_passing: bool,
+    pub is_transient: bool,
     /// Whether it came from a server that still holds the connection: then nothing was committed.
     pub is_answer: bool,
     /// Whether a table does not exist.
@@ -39,12 +39,12 @@ impl RequestFailure {
 
     /// The connection is lost.
     pub fn lost(kind: io::ErrorKind, what: String) -> RequestFailure {
-        RequestFailure { kind, what, is_passing: true, is_answer: false, is_no_table: false }
+        RequestFailure { kind, what, is_transient: true, is_answer: false, is_no_table: false }
     }
 
-    /// What no second try changes.
-    pub fn lasting(kind: io::ErrorKind, what: String) -> RequestFailure {
-        RequestFailure { kind, what, is_passing: false, is_answer: true, is_no_table: false }
+    /// A failure that a retry does not change.
+    pub fn permanent(kind: io::ErrorKind, what: String) -> RequestFailure {
+        RequestFailure { kind, what, is_transient: false, is_answer: true, is_no_table: false }
     }
 }
 
@@ -58,7 +58,10 @@ impl From<Error> for RequestFailure {
         // Such as a certificate that is not trusted: it is the same the next time.
         let is_tls = io_error.and_then(io::Error::get_ref).is_some_and(|e| e.is::<rustls::Error>());
         let io_kind = io_error.map(io::Error::kind).filter(|_| !is_tls);
-        let what = source.map_or(error.to_string(), |source| format!("{error}: {source}"));
+        let mut what = source.map_or(error.to_string(), |source| format!("{error}: {source}"));
+        if what.ends_with("password missing") {
+            what += "; give it in the address, or in PGPASSWORD";
+        }
         match io_kind {
             Some(kind) => RequestFailure::lost(kind, what),
             None if error.is_closed() => RequestFailure::lost(
@@ -68,7 +71,7 @@ impl From<Error> for RequestFailure {
             // Such as a handshake of TLS that fails, or a server that speaks another protocol.
             None => RequestFailure {
                 is_answer: false,
-                ..RequestFailure::lasting(io::ErrorKind::Other, what)
+                ..RequestFailure::permanent(io::ErrorKind::Other, what)
             },
         }
     }
@@ -77,29 +80,31 @@ impl From<Error> for RequestFailure {
 fn of_answer(answer: &DbError) -> RequestFailure {
     let code = answer.code();
     let message = answer.message();
-    let lasting = |kind, what: String| RequestFailure::lasting(kind, what);
+    let permanent = |kind, what: String| RequestFailure::permanent(kind, what);
     if [&SqlState::INVALID_PASSWORD, &SqlState::INVALID_AUTHORIZATION_SPECIFICATION].contains(&code)
     {
-        let what = format!("{message}; check user and password in the address");
-        return lasting(io::ErrorKind::PermissionDenied, what);
+        let what = format!(
+            "{message}; check user and password in the address, or the password in PGPASSWORD"
+        );
+        return permanent(io::ErrorKind::PermissionDenied, what);
     }
     if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        return lasting(io::ErrorKind::PermissionDenied, message.to_owned());
+        return permanent(io::ErrorKind::PermissionDenied, message.to_owned());
     }
     if *code == SqlState::INVALID_CATALOG_NAME {
-        return lasting(io::ErrorKind::NotFound, format!("{message}; create it with createdb"));
+        return permanent(io::ErrorKind::NotFound, format!("{message}; create it with createdb"));
     }
     if *code == SqlState::DISK_FULL {
-        return lasting(
+        return permanent(
             io::ErrorKind::StorageFull,
             format!("the server's disk is full: {message}"),
         );
     }
     if *code == SqlState::UNDEFINED_TABLE {
-        let failure = lasting(io::ErrorKind::NotFound, message.to_owned());
+        let failure = permanent(io::ErrorKind::NotFound, message.to_owned());
         return RequestFailure { is_no_table: true, ..failure };
     }
-    let passing = [
+    let transient = [
         &SqlState::T_R_SERIALIZATION_FAILURE,
         &SqlState::T_R_DEADLOCK_DETECTED,
         // A primary that became a standby.
@@ -119,8 +124,8 @@ fn of_answer(answer: &DbError) -> RequestFailure {
     if ends.contains(&code) || code.code().starts_with("08") {
         return RequestFailure::lost(io::ErrorKind::ConnectionAborted, what);
     }
-    let is_passing = passing.contains(&code);
-    RequestFailure { is_passing, ..lasting(io::ErrorKind::Other, what) }
+    let is_transient = transient.contains(&code);
+    RequestFailure { is_transient, ..permanent(io::ErrorKind::Other, what) }
 }
 
 /// The error that a world at `path` is refused.

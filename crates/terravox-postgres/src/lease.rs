@@ -84,9 +84,9 @@ pub(crate) async fn look(
     Ok(rows.iter().map(zone_row).collect())
 }
 
-/// Who asks for zones, and how long a lease is.
+/// A writer that asks for zones, and how long its lease is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tenant<'a> {
+pub(crate) struct Claim<'a> {
     pub world: i64,
     pub owner: &'a str,
     pub lease: Duration,
@@ -101,10 +101,10 @@ const PATIENCE: u32 = 3;
 /// meanwhile, it is alive. One that the same writer has is taken again: the answer was lost.
 pub(crate) async fn take(
     connection: &Connection,
-    tenant: Tenant<'_>,
+    claim: Claim<'_>,
     zones: &[i64],
 ) -> Result<BTreeMap<i64, HeldZone>, LeaseFailure> {
-    let Tenant { world, owner, lease, takes_over } = tenant;
+    let Claim { world, owner, lease, takes_over } = claim;
     // Who lost the world takes no other zone.
     if !zones.contains(&Zone::WORLD.0) {
         let rows = look(connection, world, &[Zone::WORLD.0]).await?;

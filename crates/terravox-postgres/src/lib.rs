@@ -13,8 +13,8 @@
 //! # Ok::<(), terravox_store::StoreError>(())
 //! ```
 //!
-//! - A save is on the server's disk when it returns. What fails in passing (a restart, a failover, two
-//!   transactions in each other's way) is tried again; an answer that was lost is found.
+//! - A save is on the server's disk when it returns. Transient failures (a restart, a failover, two
+//!   transactions in each other's way) are retried; an answer that was lost is found.
 //! - One program writes a world at a time. Each zone of 8,192 voxels along each axis has a row with an
 //!   epoch, and every transaction says in which epoch it writes: a program that was cut off or
 //!   stopped, and whose world another one took, writes nothing any more

@@ -26,7 +26,7 @@ pub struct PostgresOptions {
     /// How long the right to write lasts without renewal: after that another program may take a
     /// world from one that is dead or cut off. From 0.1 seconds to an hour.
     pub lease: Duration,
-    /// How long what fails in passing is tried again, such as while a server restarts. A day at most.
+    /// How long transient failures are retried, such as while a server restarts. A day at most.
     pub retry_time: Duration,
     /// How long an answer may take before the connection counts as lost. From 0.1 seconds to an hour.
     pub answer_time: Duration,
@@ -284,6 +284,10 @@ impl Records for Postgres {
 
     fn latest(&self) -> io::Result<Box<dyn RecordsView>> {
         Ok(Box::new(View::latest(self.access.clone())))
+    }
+
+    fn taken_over(&self) -> Option<String> {
+        self.writer.as_ref().and_then(|writer| writer.taken_over())
     }
 
     fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {

@@ -120,7 +120,7 @@ pub(crate) async fn make_world(connection: &Connection, name: &str) -> Result<i6
     connection.execute(insert, &[&id, &name]).await?;
     let found = find_world(connection, name).await?;
     let gone = || {
-        RequestFailure::lasting(std::io::ErrorKind::NotFound, "the world was removed".to_owned())
+        RequestFailure::permanent(std::io::ErrorKind::NotFound, "the world was removed".to_owned())
     };
     found.ok_or_else(gone)
 }

@@ -8,11 +8,12 @@
 use crate::batch::Batch;
 use crate::connection::{Connection, Connector};
 use crate::failure::RequestFailure;
-use crate::lease::{self, HeldZone, LeaseFailure, Tenant};
+use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::retry::pause;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use terravox_store::{CommitFailure, RecordChanges, Zone};
 use tokio::sync::{Mutex, MutexGuard};
@@ -64,6 +65,8 @@ pub(crate) struct Writer {
     lease: Duration,
     takes_over: bool,
     state: Mutex<Holdings>,
+    /// Whether another writer has the world.
+    is_lost: AtomicBool,
 }
 
 #[derive(Default)]
@@ -96,7 +99,8 @@ impl Writer {
         lease: Duration,
         takes_over: bool,
     ) -> Writer {
-        Writer { connector, world, owner, lease, takes_over, state: Mutex::default() }
+        let (state, is_lost) = (Mutex::default(), AtomicBool::new(false));
+        Writer { connector, world, owner, lease, takes_over, state, is_lost }
     }
 
     /// The connection, or a new one if it is lost.
@@ -133,13 +137,13 @@ impl Writer {
         let Writer { world, lease, .. } = *self;
         // With the world come all other zones.
         let takes_over = self.takes_over && missing == [Zone::WORLD.0];
-        let tenant = Tenant { world, owner: &self.owner, lease, takes_over };
-        let taken = lease::take(&connection, tenant, &missing).await?;
+        let claim = Claim { world, owner: &self.owner, lease, takes_over };
+        let taken = lease::take(&connection, claim, &missing).await?;
         state.held.extend(taken);
         Ok(())
     }
 
-    /// Takes zones, and tries again if that fails in passing.
+    /// Takes zones; retries transient failures.
     async fn take_patiently(
         &self,
         state: &mut MutexGuard<'_, Holdings>,
@@ -158,7 +162,7 @@ impl Writer {
                     return Err(CommitFailure::Unchanged(error));
                 }
                 Err(LeaseFailure::Failed(failure)) => {
-                    if !failure.is_passing || Instant::now() > end {
+                    if !failure.is_transient || Instant::now() > end {
                         return Err(CommitFailure::Unchanged(failure.into_io()));
                     }
                 }
@@ -195,7 +199,7 @@ impl Writer {
             };
             let is_over = Instant::now() > end;
             let failure = failure.or_else(|| is_over.then(RequestFailure::disturbed));
-            if let Some(failure) = failure.filter(|failure| is_over || !failure.is_passing) {
+            if let Some(failure) = failure.filter(|failure| is_over || !failure.is_transient) {
                 return Err(match is_unsure {
                     true => CommitFailure::Unsure(failure.into_io()),
                     false => CommitFailure::Unchanged(failure.into_io()),
@@ -378,7 +382,7 @@ impl Writer {
             tokio::time::sleep(wait).await;
             // Within the lease there is time for a second try, on another connection.
             match tokio::time::timeout(interval, self.renew_once(&mut connection)).await {
-                Ok(Ok(0)) => return,
+                Ok(Ok(0)) => return self.is_lost.store(true, Ordering::Release),
                 Ok(Ok(_)) => failures = 0,
                 Ok(Err(_)) | Err(_) => (failures, connection) = (failures + 1, None),
             }
@@ -393,6 +397,12 @@ impl Writer {
         };
         let seconds = self.lease.as_secs_f64();
         lease::renew(connection.insert(open), self.world, &self.owner, seconds).await
+    }
+
+    /// How another writer took the world over, as far as renewing the lease showed.
+    pub fn taken_over(&self) -> Option<String> {
+        let is_lost = self.is_lost.load(Ordering::Acquire);
+        is_lost.then(|| format!("another program took {} over", Zone::WORLD))
     }
 
     /// Gives the world up.
