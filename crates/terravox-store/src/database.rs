@@ -149,22 +149,30 @@ impl Db {
         }
     }
 
+    /// Returns an error if it is known that nothing more can be written from here.
+    pub fn check_writer(&self, path: &Path) -> Result<(), StoreError> {
+        self.check_writable(path)?;
+        let Backing::Records { records, stop } = &self.backing else { return Ok(()) };
+        let stopped = stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match stopped.or_else(|| records.taken_over().map(WriteStop::Fenced)) {
+            None => Ok(()),
+            Some(WriteStop::Unsure) => Err(store_error(TreeError::Poisoned, path, "write")),
+            Some(WriteStop::Fenced(what)) => {
+                Err(StoreError::Fenced { path: path.to_owned(), what })
+            }
+        }
+    }
+
     /// Begins a change.
     pub fn begin(&self, path: &Path) -> Result<StoreTransaction<'_>, StoreError> {
-        self.check_writable(path)?;
+        self.check_writer(path)?;
         match &self.backing {
             Backing::File(tree) => {
                 let begun = tree.begin().map_err(|error| store_error(error, path, "write"));
                 Ok(StoreTransaction::File(begun?))
             }
-            Backing::Records { records, stop } => {
-                match stop.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-                    None => Ok(StoreTransaction::Records(RecordsTransaction::new(&**records))),
-                    Some(WriteStop::Unsure) => Err(store_error(TreeError::Poisoned, path, "write")),
-                    Some(WriteStop::Fenced(what)) => {
-                        Err(StoreError::Fenced { path: path.to_owned(), what })
-                    }
-                }
+            Backing::Records { records, .. } => {
+                Ok(StoreTransaction::Records(RecordsTransaction::new(&**records)))
             }
         }
     }

@@ -95,6 +95,11 @@ pub trait Records: Send + Sync {
         self.view()
     }
 
+    /// How another writer took the world over, if that is known: then commits are fenced.
+    fn taken_over(&self) -> Option<String> {
+        None
+    }
+
     /// Makes all changes, durably.
     ///
     /// # Errors

@@ -158,6 +158,16 @@ impl Store {
         &self.path
     }
 
+    /// Returns an error if it is known that nothing more can be saved from here. Takes no time.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`] if the world was opened for reading, [`StoreError::Fenced`] if another
+    /// writer of a database took it over, and [`StoreError::Index`] if the outcome of a write to a
+    /// database is unknown: open it again.
+    pub fn check_writer(&self) -> Result<(), StoreError> {
+        self.db.check_writer(&self.path)
+    }
+
     pub(crate) fn db(&self) -> &Db {
         &self.db
     }

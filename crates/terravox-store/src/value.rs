@@ -80,7 +80,7 @@ pub enum ValueError {
         version: u8,
     },
     /// The bytes do not match their checksum.
-    #[error("byte 1: the checksum does not match: the data changed after they were written")]
+    #[error("byte 1: the checksum does not match: the data changed after it was written")]
     Checksum,
     /// A codec that does not exist.
     #[error("byte 9: codec {codec} does not exist")]

@@ -197,7 +197,7 @@ impl TreeReader {
         match checksum_in(self.state.id, out) == value.checksum {
             true => Ok(()),
             false => Err(TreeError::Damaged(
-                "the checksum does not match: the data changed after they were written",
+                "the checksum does not match: the data changed after it was written",
             )),
         }
     }

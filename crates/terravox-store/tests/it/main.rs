@@ -6,6 +6,7 @@ mod creation;
 mod full_disk;
 mod golden;
 mod grown;
+mod held;
 mod kill;
 mod kills;
 mod replay;
