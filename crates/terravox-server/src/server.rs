@@ -109,17 +109,30 @@ impl Server {
         self.fingerprint
     }
 
-    /// Serves until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM; then as
-    /// [`Server::stop`].
+    /// Serves until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM, or until no world is
+    /// left: all were taken over by other servers, or stopped by a fault. Then as [`Server::stop`].
     ///
     /// # Errors
-    /// As [`Server::stop`], or if signals cannot be received.
+    /// As [`Server::stop`], if no world is left, or if signals cannot be received.
     pub fn run(self) -> Result<(), ServerError> {
-        if let Some((runtime, _)) = &self.net {
-            let ended = runtime.block_on(end_signal());
-            ended.map_err(|error| ServerError::new(format!("no signals: {error}")))?;
+        let Some((runtime, _)) = &self.net else { return self.stop() };
+        let none_left = async {
+            for (world, _) in &self.worlds {
+                world.wait_stopped().await;
+            }
+        };
+        let is_told = runtime.block_on(async {
+            tokio::select! {
+                told = end_signal() => told.map(|()| true),
+                () = none_left => Ok(false),
+            }
+        });
+        let is_told = is_told.map_err(|error| ServerError::new(format!("no signals: {error}")))?;
+        self.stop()?;
+        match is_told {
+            true => Ok(()),
+            false => Err(ServerError::new("no world is left to serve; the log says why")),
         }
-        self.stop()
     }
 
     /// Ends all connections and saves all worlds.

@@ -195,9 +195,9 @@ impl Ticker {
         is_saved
     }
 
-    /// Ticks until the world ends; returns whether all is saved.
+    /// Ticks until the world ends or another program has it; returns whether all is saved.
     fn run(&mut self) -> bool {
-        while !self.running.is_ending() {
+        while !self.running.is_ending() && !self.is_taken_over() {
             let start = Instant::now();
             self.running.clear_input();
             self.tick(start);
@@ -215,7 +215,19 @@ impl Ticker {
         }
         let now = Instant::now();
         self.transmit(now, (now - self.began).as_micros() as u64);
+        if self.is_taken_over() {
+            error!(
+                world = self.running.name,
+                "another server has the world now: it is not served here"
+            );
+            return self.is_saved();
+        }
         self.save_all()
+    }
+
+    /// Whether another program has the world, so that nothing more is saved.
+    fn is_taken_over(&self) -> bool {
+        matches!(self.running.store.check_writer(), Err(StoreError::Fenced { .. }))
     }
 
     fn count_tick(&self, took: Duration) {
@@ -313,7 +325,7 @@ impl Ticker {
                 seat.moved = now;
             }
             if seat.link.is_gone() {
-                self.host.disconnect(guest, "the connection is gone");
+                self.host.disconnect(guest, "the guest left, or its connection broke");
             } else if seat.right.get().is_none() && now - seat.since > self.patience {
                 self.host
                     .disconnect(guest, ServerReason::NoGreeting.end("no greeting came in time"));

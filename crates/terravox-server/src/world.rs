@@ -14,7 +14,7 @@ use std::time::Duration;
 use terravox::edit::Journal;
 use terravox::voxel::Region;
 use terravox_store::Store;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// What guests are told when the server ends. They may come back.
 pub(crate) const SERVER_ENDS: &str = "the server ends";
@@ -107,6 +107,8 @@ pub(crate) struct RunningWorld {
     rollback_orders: Mutex<RollbackOrders>,
     /// Whether its thread has ended, well or by a panic.
     has_stopped: AtomicBool,
+    /// Wakes the one task that waits for that.
+    stopped: Notify,
     has_input: AtomicBool,
     is_ending: AtomicBool,
     thread: OnceLock<Thread>,
@@ -123,6 +125,7 @@ impl RunningWorld {
             rollback_orders: Mutex::default(),
             waiting_for_save: Mutex::default(),
             has_stopped: AtomicBool::new(false),
+            stopped: Notify::new(),
             counters: WorldCounters::default(),
             arriving: Mutex::default(),
             has_input: AtomicBool::new(false),
@@ -158,7 +161,15 @@ impl RunningWorld {
     /// Notes that its thread has ended.
     pub fn note_stopped(&self) {
         self.has_stopped.store(true, Ordering::Release);
+        self.stopped.notify_one();
         self.release_waiters();
+    }
+
+    /// Waits until the world is not served any more.
+    pub async fn wait_stopped(&self) {
+        while !self.has_stopped() {
+            self.stopped.notified().await;
+        }
     }
 
     /// Ends all that waits for a world that has stopped.

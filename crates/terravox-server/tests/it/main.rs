@@ -3,5 +3,6 @@
 mod falling;
 mod log;
 mod loopback;
+mod taken_over;
 mod thrown;
 mod waves;
