@@ -1,5 +1,6 @@
 //! The one line that a user sees when a command fails, and its JSON form.
 
+use crate::world_store;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,8 +27,9 @@ pub type CliResult<T> = Result<T, Failure>;
 impl Failure {
     /// Returns a failure about a file.
     pub fn of(path: &Path, what: impl fmt::Display) -> Failure {
+        let path = world_store::shown(path);
         let line = one_line(&format!("{}: {what}", path.display()));
-        Failure { line, file: Some(path.to_owned()), exit_code: UNCHANGED_CODE }
+        Failure { line, file: Some(path), exit_code: UNCHANGED_CODE }
     }
 
     /// Returns any other failure.

@@ -17,6 +17,7 @@ mod output;
 mod report;
 mod triangles;
 mod world;
+mod world_store;
 
 use clap::error::ErrorKind;
 use failure::Failure;
@@ -58,7 +59,11 @@ fn usage(error: &clap::Error) -> ExitCode {
 /// Returns the message of a usage error as one line: without the usage and with the help to see.
 fn usage_line(message: &str, command: Option<&str>) -> String {
     let lines = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage"));
-    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"));
+    // The help to see is named at the end.
+    let is_said = |line: &&str| {
+        !["tip: to pass", "For more information"].iter().any(|start| line.starts_with(start))
+    };
+    let lines = lines.filter(|line| !line.is_empty()).filter(is_said);
     let mut text = String::new();
     for line in lines {
         if let Some(tip) = line.strip_prefix("tip: ") {

@@ -1,5 +1,6 @@
 //! The report of a command, as text and as JSON, from one list of lines.
 
+use crate::world_store;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,7 +34,7 @@ impl Report {
     /// Returns the report of a command that changed a world, and names it.
     pub fn of_change(command: &str, world: &Path) -> Report {
         let mut report = Report::new(command);
-        report.changed = Some(world.to_owned());
+        report.changed = Some(world_store::shown(world));
         report
     }
 

@@ -7,6 +7,7 @@ use crate::heights;
 use crate::import_limits;
 use crate::lod_view::HILLS_PREFIX;
 use crate::report::size;
+use crate::world_store;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -30,7 +31,7 @@ pub struct World {
     pub roblox: RobloxMetadata,
     /// Kind of the file: `world`, `roblox`, `heightmap` or `generated`.
     pub source: &'static str,
-    /// Length of the file, bytes.
+    /// Length of the file, bytes; 0 if it is in a database.
     pub file_bytes: u64,
     /// Notes for the user, one line each.
     pub notes: Vec<String>,
@@ -51,6 +52,9 @@ pub fn open(
     reading: ReadArgs,
     console: &Console,
 ) -> CliResult<World> {
+    if world_store::is_address(path) {
+        return load(path, reading, 0, console);
+    }
     let file_bytes = check_file(path)?;
     let start = first_bytes(path)?;
     let kind = extension(path);
@@ -97,16 +101,16 @@ pub fn check_point(name: &str, point_m: [f64; 3], info: &WorldInfo) -> CliResult
     Err(Failure::new(what))
 }
 
-/// Opens a world file for reading block by block; `None` if it is a file of another type,
-/// which must be imported whole.
+/// Opens a world for reading block by block; `None` if it is a file of another type, which must be
+/// imported whole.
 ///
 /// # Errors
-/// If the file is missing, or is a damaged world.
+/// If it is missing, or is a damaged world.
 pub fn open_store(path: &Path) -> CliResult<Option<Store>> {
-    if !is_world_file(path)? {
+    if !world_store::is_address(path) && !is_world_file(path)? {
         return Ok(None);
     }
-    let store = Store::open_read_only(path).map_err(store_failure)?;
+    let store = read_only(path)?;
     check_placement(path, &store.info())?;
     Ok(Some(store))
 }
@@ -131,6 +135,7 @@ fn is_world(extension: &str, start: &[u8]) -> bool {
 /// # Errors
 /// If it is missing, a folder or empty.
 pub fn check_file(path: &Path) -> CliResult<u64> {
+    check_no_address(path)?;
     let metadata = fs::metadata(path).map_err(|error| {
         if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
             let what = "hills:SEED is for render and lod only; generate a world file: \
@@ -146,6 +151,23 @@ pub fn check_file(path: &Path) -> CliResult<u64> {
         return Err(Failure::of(path, "the file is empty; get another copy"));
     }
     Ok(metadata.len())
+}
+
+/// Refuses addresses of databases.
+fn check_no_address(path: &Path) -> CliResult<()> {
+    if !world_store::is_address(path) {
+        return Ok(());
+    }
+    let what = "is in a database, and this takes a file; terravox copy makes one of it";
+    Err(Failure::of(path, what))
+}
+
+/// Opens a world for reading, whatever the name of its file.
+fn read_only(path: &Path) -> CliResult<Store> {
+    match world_store::is_address(path) {
+        true => world_store::open_read_only(path),
+        false => Store::open_read_only(path).map_err(store_failure),
+    }
 }
 
 /// Returns the first bytes of a file, by which its type is detected.
@@ -182,9 +204,9 @@ pub fn read(path: &Path, length: u64) -> CliResult<Vec<u8>> {
     }
 }
 
-/// Reads a world file.
+/// Reads a stored world.
 fn load(path: &Path, reading: ReadArgs, file_bytes: u64, console: &Console) -> CliResult<World> {
-    let store = Store::open_read_only(path).map_err(store_failure)?;
+    let store = read_only(path)?;
     check_placement(path, &store.info())?;
     let bar = console.bar("loading", 1);
     let progress = |done, all| bar.set(done, all);
@@ -280,6 +302,7 @@ impl World {
 /// # Errors
 /// If the extension is not `.tvx`, or the path is a folder.
 pub fn check_world_path(path: &Path) -> CliResult<()> {
+    check_no_address(path)?;
     if extension(path) != WORLD_EXTENSION {
         return Err(Failure::of(path, "a world file needs the extension .tvx"));
     }

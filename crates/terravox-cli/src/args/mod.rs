@@ -14,7 +14,7 @@ pub use groups::{
 #[cfg(feature = "server")]
 pub use journal::{LogArgs, RollbackArgs, WhichEdits, utc_text};
 #[cfg(feature = "server")]
-pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, MetreBox, ServeArgs, token};
+pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -22,10 +22,13 @@ start; clients elsewhere give its fingerprint, which is printed. ws:// is not en
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Worlds (.tvx), files that can be imported, or hills:SEED; guests name them by their file
-    /// names without the extension, and get the first by default
+    /// Worlds (.tvx, or postgres://HOST/DATABASE#WORLD), files that can be imported, or hills:SEED; guests
+    /// name them by their file names without the extension, and get the first by default
     #[arg(required = true, value_name = "WORLD")]
     pub worlds: Vec<PathBuf>,
+    /// Wait while another server has a world of a database: serve it when that one ends or is gone
+    #[arg(long)]
+    pub wait: bool,
     /// The address to listen on
     #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
     pub address: IpAddr,

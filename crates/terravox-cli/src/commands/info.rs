@@ -6,14 +6,14 @@ use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::report::Report;
-use crate::world;
+use crate::{world, world_store};
 use serde_json::{Value, json};
 use terravox::voxel::Region;
 
 pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
     let world = world::open(&args.file, &Default::default(), args.reading, console)?;
     let mut report = Report::new("info");
-    report.text_line("file", "file", args.file.display().to_string());
+    report.text_line("file", "file", world_store::shown(&args.file).display().to_string());
     report.text_line("kind", "kind", world.source);
     let voxel = world.info.voxel_size_m;
     report.line("voxel_size_m", "voxel", format!("{voxel} m"), json!(voxel));
@@ -30,7 +30,9 @@ pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
     add_bounds(world.grid.bounds(), &mut report);
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", world.file_bytes, &mut report);
+    if world.file_bytes > 0 {
+        census.add_bytes("disk", "on disk", world.file_bytes, &mut report);
+    }
     census.add_materials(world.grid.as_snapshot(), &mut report);
     let busy = console.busy("digest");
     let digest = world.grid.digest().map_err(Failure::at(&args.file))?;

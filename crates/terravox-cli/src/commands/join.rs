@@ -43,10 +43,12 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     let mut client = Client::connect(&args.address, options).map_err(Failure::new)?;
     use_cache(&mut client, args)?;
     let mut visit = Visit::new(client, args);
+    let busy = console.busy("joining");
     visit.wait(|visit| visit.info.is_some(), "for the world")?;
     let welcomed = start.elapsed();
     let operations = visit.operations()?;
     visit.wait(|visit| visit.client.guest().is_complete(), "for all that is seen")?;
+    drop(busy);
     let complete = start.elapsed();
     for op in &operations {
         visit.client.guest().edit(op).map_err(Failure::new)?;

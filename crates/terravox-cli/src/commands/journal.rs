@@ -49,10 +49,13 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
     })?;
     let mut report = Report::new("rollback");
     report.count("edits", "edits", done.edits);
+    if done.edits == 0 {
+        report.text_only("note", "no edit matches; terravox log shows which there are");
+    }
     report.count("cells", "cells restored", done.cells);
     match done.chunks_left_out {
         0 => report.hidden("chunks_left_out", 0),
-        count => report.count("chunks_left_out", "chunks that could not be loaded", count),
+        count => report.count("chunks_left_out", "chunks that were left out", count),
     }
     let forgotten = done.forgotten.iter();
     let forgotten = forgotten.map(|(author, edits)| json!({ "author": author, "edits": edits }));

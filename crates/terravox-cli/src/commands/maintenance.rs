@@ -1,4 +1,4 @@
-//! `verify`, `repair`, `compact`: the care of world files.
+//! `verify`, `repair`, `compact`: the care of worlds.
 
 use crate::args::{CheckArgs, WorldFileArgs};
 use crate::console::Console;
@@ -6,6 +6,7 @@ use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::lod_view;
 use crate::report::Report;
 use crate::world::{check_file, check_world_path, store_failure};
+use crate::world_store;
 use serde_json::json;
 use std::path::Path;
 use terravox_store::{BadPart, Store, StoreError, StoredPart, ValueError, WorldInfo};
@@ -15,8 +16,7 @@ const NAMED_PARTS: usize = 3;
 
 /// Reads a whole world and fails if anything in it is damaged.
 pub fn verify(args: &CheckArgs, console: &Console) -> CliResult<Report> {
-    check(&args.world)?;
-    let store = Store::open_read_only(&args.world).map_err(store_failure)?;
+    let store = world_store::open_read_only(&args.world)?;
     let busy = console.busy("verifying");
     let mut found = store.verify_within(args.limit_factor).map_err(store_failure)?;
     drop(busy);
@@ -43,7 +43,7 @@ pub fn verify(args: &CheckArgs, console: &Console) -> CliResult<Report> {
         return Err(Failure::of(&args.world, what));
     }
     let mut report = Report::new("verify");
-    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("world", "world", store.path().display().to_string());
     report.count("chunks", "chunks", found.chunks as u64);
     report.count("coarse_blocks", "coarse blocks", found.mip_blocks as u64);
     report.bytes("value_bytes", "cells", found.value_bytes);

@@ -1,26 +1,30 @@
 //! `serve` and `backup`: lets many people see and dig worlds, and copies them meanwhile.
 
 use super::{generate, import};
-use crate::args::{
-    BackupArgs, Bearer, HeightmapArgs, ImportArgs, LogChoice, MetreBox, ServeArgs, token,
-};
+use crate::args::{BackupArgs, Bearer, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view::{generator_of, hills_seed, make_ground};
 use crate::report::Report;
 use crate::world::{WORLD_EXTENSION, check_placement, is_world_file, store_failure};
+use crate::world_store;
 use serde_json::json;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 use terravox::terrain::FillRequest;
 use terravox_server::{
     AccessList, Client, ClientOptions, Generate, ServedWorld, Server, ServerOptions,
 };
-use terravox_store::Store;
+use terravox_store::{Store, StoreError};
+use tracing::info;
 use tracing_subscriber::filter::LevelFilter;
+
+/// Between two looks at a world that another server has. Opening it waits for a lease, too.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     let access = access(args)?;
@@ -34,14 +38,13 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     let files: CliResult<Vec<PathBuf>> =
         args.worlds.iter().map(|world| world_file(world, console)).collect();
     let files = files?;
-    let served: CliResult<Vec<ServedWorld>> =
-        files.iter().map(|file| open(file, &args.protect)).collect();
+    start_log(args.log);
+    let served: CliResult<Vec<ServedWorld>> = files.iter().map(|file| open(file, args)).collect();
     let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
     let backup_folder = args.backups.clone().unwrap_or_else(|| folder_of(&files[0]));
     if !backup_folder.is_dir() {
         return Err(Failure::of(&backup_folder, "there is no such folder; make it first"));
     }
-    start_log(args.log);
     let start = Instant::now();
     let options = ServerOptions {
         address: args.address,
@@ -59,7 +62,8 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     announce(&server);
     server.run().map_err(|error| Failure::new(error).after_change())?;
     let mut report = Report::new("serve");
-    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let shown = |file: &PathBuf| world_store::shown(file).display().to_string();
+    let names: Vec<String> = files.iter().map(shown).collect();
     report.line("worlds", "worlds", names.join(", "), json!(names));
     report.time("served_ms", "served", start.elapsed());
     report.text_only("saved", "everything");
@@ -133,7 +137,9 @@ fn add(access: &mut AccessList, Bearer { right, word, name }: &Bearer) {
     }
 }
 
+/// The folder of a world; the current one if it is in a database.
 fn folder_of(file: &Path) -> PathBuf {
+    let file = if world_store::is_address(file) { Path::new("") } else { file };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
@@ -150,7 +156,7 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
         }
         return Ok(file);
     }
-    if is_world_file(world)? {
+    if world_store::is_address(world) || is_world_file(world)? {
         return Ok(world.to_owned());
     }
     let file = world.with_extension(WORLD_EXTENSION);
@@ -163,16 +169,38 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
     Ok(file)
 }
 
-fn open(file: &Path, protect_m: &[MetreBox]) -> CliResult<ServedWorld> {
-    let store = Store::open(file).map_err(store_failure)?;
+fn open(file: &Path, args: &ServeArgs) -> CliResult<ServedWorld> {
+    let store = open_store(file, args.wait)?;
     check_placement(file, &store.info())?;
     let hills = generator_of(&store).map_err(store_failure)?;
     let generate = hills.map(|hills| {
         Arc::new(move |request: &mut FillRequest<'_>| make_ground(Some(&hills), request))
             as Generate
     });
-    let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = world_store::name(file);
     let placement = store.info().placement();
-    let protected = protect_m.iter().map(|[min, max]| placement.region(*min, *max)).collect();
+    let protected = args.protect.iter().map(|[min, max]| placement.region(*min, *max)).collect();
     Ok(ServedWorld { name, store, generate, protected, decide: None })
+}
+
+/// Opens a world. `waits`: as long as another server has it.
+fn open_store(file: &Path, waits: bool) -> CliResult<Store> {
+    if !world_store::is_address(file) {
+        // Any name is a world's, if its content is.
+        return Store::open(file).map_err(store_failure);
+    }
+    let mut is_noted = false;
+    loop {
+        match world_store::try_open(file)? {
+            Ok(store) => return Ok(store),
+            Err(error @ StoreError::InUse { .. }) if waits => {
+                if !is_noted {
+                    info!("waiting: {error}");
+                }
+                is_noted = true;
+                thread::sleep(BETWEEN_LOOKS);
+            }
+            Err(error) => return Err(store_failure(error)),
+        }
+    }
 }

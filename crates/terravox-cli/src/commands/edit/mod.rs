@@ -14,7 +14,8 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::lod_view;
 use crate::report::{Report, size};
-use crate::world::{check_file, check_placement, check_world_path, store_failure};
+use crate::world::{check_file, check_placement, store_failure};
+use crate::world_store;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -39,13 +40,11 @@ const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 const MAX_OPERATIONS: usize = 1 << 18;
 
 pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
-    check_world_path(&args.world)?;
-    check_file(&args.world)?;
     if args.operations.is_empty() && args.script.is_none() && args.undo == 0 && args.redo == 0 {
         let what = "nothing to do; give an operation, such as 'dig ball 10,20,30 r=6', or --undo 1";
         return Err(Failure::new(what));
     }
-    let store = Store::open(&args.world).map_err(store_failure)?;
+    let store = world_store::open(&args.world)?;
     let info = store.info();
     check_placement(&args.world, &info)?;
     let operations = read_operations(args, &info)?;
@@ -63,7 +62,7 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
         true => Report::of_change("edit", &args.world),
         false => Report::new("edit"),
     };
-    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("world", "world", store.path().display().to_string());
     totals.add_to(&info, grid.materials(), &mut report);
     let stats = history.stats();
     report.count("can_undo", "can undo", stats.undoable as u64);
