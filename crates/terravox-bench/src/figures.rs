@@ -257,6 +257,8 @@ pub const FIGURES: &[Figure] = {
         figure(Cluster, "pg_chunks_per_s", "chunks/s", AtLeast(10_000.0), Some(25_000.0)),
         figure(Cluster, "pg_commit_ms", "ms", AtMost(15.0), Some(5.0)),
         figure(Cluster, "pg_load_region_ms", "ms", AtMost(60.0), Some(15.0)),
+        figure(Cluster, "takeover_s", "s", AtMost(5.0), Some(2.0)),
+        figure(Cluster, "lost_edits", "edits", AtMost(0.0), None),
         figure(Page, "page_kib", "KiB", AtMost(1024.0), Some(640.0)),
         figure(Page, "page_first_picture_s", "s", AtMost(4.0), Some(1.5)),
         figure(Page, "page_frame_js_ms", "ms", AtMost(6.0), Some(2.0)),

@@ -32,9 +32,8 @@ use report::{AreaPart, AreaReport};
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
-       terravox-bench lod|octree|front|trust|net --only PART [--json FILE] [--update DOCUMENT]
-       terravox-bench trust|net --full
-       terravox-bench cluster [--json FILE] [--update DOCUMENT]
+       terravox-bench lod|octree|front|trust|net|cluster --only PART [--json FILE] [--update DOCUMENT]
+       terravox-bench trust|net|cluster --full
        terravox-bench page --values FILE [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
@@ -43,7 +42,7 @@ AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, fr
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
-      net: session, far, links, killed, load
+      net: session, far, links, killed, load; cluster: postgres, takeover
 
 Prints all tables.
   --json FILE        write the same rows as JSON
@@ -83,6 +82,7 @@ fn parts(area: Area) -> &'static [AreaPart] {
         Area::Front => front::PARTS,
         Area::Trust => trust::PARTS,
         Area::Net => net::PARTS,
+        Area::Cluster => cluster::PARTS,
         _ => &[],
     }
 }
@@ -176,9 +176,8 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
         if areas.len() > 1 || names.is_empty() {
-            return Err(
-                "--only needs exactly one area: lod, octree, front, trust or net".to_string()
-            );
+            return Err("--only needs exactly one area: lod, octree, front, trust, net or cluster"
+                .to_string());
         }
         if !names.contains(&only.as_str()) {
             return Err(format!("--only takes one of {}", names.join(", ")));
@@ -200,14 +199,13 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod | Area::Octree | Area::Front | Area::Trust | Area::Net => {
+            Area::Lod | Area::Octree | Area::Front | Area::Trust | Area::Net | Area::Cluster => {
                 let is_wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
                 let parts = parts(area).iter().filter(|part| is_wanted(part.name));
                 parts.for_each(|part| (part.measure)(&mut report));
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
-            Area::Cluster => cluster::run(&mut report),
             Area::Page => report_page(request, &mut report)?,
         }
         print!("\n{}", report.text());

@@ -1,15 +1,53 @@
 //! Worlds in a database, beside the same worlds in files.
 
+use crate::report::{AreaPart, AreaReport};
+
 #[cfg(feature = "cluster")]
 mod postgres;
+#[cfg(feature = "cluster")]
+pub mod takeover;
+
+/// The server of the tests.
+#[cfg(feature = "cluster")]
+#[path = "../../../terravox-postgres/tests/it/server/mod.rs"]
+mod server;
+
+/// The parts of the area, in the order in which they run.
+pub const PARTS: &[AreaPart] =
+    &[AreaPart::new("postgres", postgres), AreaPart::new("takeover", takeover)];
+
+fn postgres(report: &mut AreaReport) {
+    let ids = ["pg_chunks_per_s", "pg_commit_ms", "pg_load_region_ms"];
+    #[cfg(feature = "cluster")]
+    with_server(report, &ids, postgres::run);
+    #[cfg(not(feature = "cluster"))]
+    without_client(report, &ids);
+}
+
+fn takeover(report: &mut AreaReport) {
+    let ids = ["takeover_s", "lost_edits"];
+    #[cfg(feature = "cluster")]
+    with_server(report, &ids, takeover::run);
+    #[cfg(not(feature = "cluster"))]
+    without_client(report, &ids);
+}
+
+#[cfg(not(feature = "cluster"))]
+fn without_client(report: &mut AreaReport, ids: &[&'static str]) {
+    ids.iter().for_each(|id| report.not_measured(id, "build with --features cluster"));
+}
 
 #[cfg(feature = "cluster")]
-pub use postgres::run;
-
-/// Without the client there is nothing to measure.
-#[cfg(not(feature = "cluster"))]
-pub fn run(report: &mut crate::report::AreaReport) {
-    for id in ["pg_chunks_per_s", "pg_commit_ms", "pg_load_region_ms"] {
-        report.not_measured(id, "build with --features cluster");
+fn with_server(
+    report: &mut AreaReport,
+    ids: &[&'static str],
+    measure: impl Fn(&mut AreaReport, &server::Server) -> Result<(), terravox_store::StoreError>,
+) {
+    let Some(server) = server::Server::start_in(&std::env::temp_dir(), "bench", &[]) else {
+        ids.iter().for_each(|id| report.not_measured(id, "this machine has no PostgreSQL"));
+        return;
+    };
+    if let Err(error) = measure(report, &server.run()) {
+        ids.iter().for_each(|id| report.not_measured(id, error.to_string()));
     }
 }

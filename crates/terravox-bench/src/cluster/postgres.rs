@@ -1,8 +1,8 @@
 //! PostgreSQL, in a folder of its own on the disk of temporary files: batches, saves, loading.
 
+use super::server::Server;
 use crate::harness::median_of_sorted;
 use crate::report::{AreaReport, detail};
-use server::Server;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +12,6 @@ use terravox::terrain::{Placement, TerrainOptions};
 use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_store::{MemoryRecords, Store, StoreError, WorldInfo};
-
-/// The server of the tests.
-#[path = "../../../terravox-postgres/tests/it/server/mod.rs"]
-mod server;
 
 /// Half the columns of chunks along x and z.
 const HALF_CHUNKS: i32 = 28;
@@ -33,19 +29,6 @@ const LOADS: usize = 15;
 const LOADED_CHUNKS: f64 = 1000.0;
 
 const SEED: u64 = 2026;
-
-/// Measures `pg_chunks_per_s`, `pg_commit_ms` and `pg_load_region_ms`.
-pub fn run(report: &mut AreaReport) {
-    let ids = ["pg_chunks_per_s", "pg_commit_ms", "pg_load_region_ms"];
-    let Some(server) = Server::start_in(&std::env::temp_dir(), "bench", &[]) else {
-        ids.iter().for_each(|id| report.not_measured(id, "this machine has no PostgreSQL"));
-        return;
-    };
-    let server = server.run();
-    if let Err(error) = measure(report, &server) {
-        ids.iter().for_each(|id| report.not_measured(id, error.to_string()));
-    }
-}
 
 /// Hills of mixed chunks only.
 fn world() -> (VoxelGrid, Hills) {
@@ -65,7 +48,8 @@ fn world() -> (VoxelGrid, Hills) {
     (grid, hills)
 }
 
-fn measure(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
+/// Measures `pg_chunks_per_s`, `pg_commit_ms` and `pg_load_region_ms`.
+pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
     let (grid, hills) = world();
     let info = WorldInfo::complete(Placement::default());
     let source = Store::create_records(Arc::new(MemoryRecords::default()), "source", &info)?;

@@ -5,6 +5,7 @@ use crate::trust::child;
 use crate::trust::folder::BenchFolder;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
@@ -12,7 +13,9 @@ use terravox::generate::Hills;
 use terravox::replicate::{GuestEvent, Interest};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, VoxelPos};
-use terravox_server::{Client, ClientOptions, ServedWorld, Server, ServerOptions, WorldAddress};
+use terravox_server::{
+    Client, ClientError, ClientOptions, ServedWorld, Server, ServerOptions, WorldAddress,
+};
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
 /// Kills, and of a full run.
@@ -28,9 +31,16 @@ const WORLD: &str = "killed.tvx";
 /// What balls are of.
 const MATERIAL: u8 = 5;
 
-fn air(request: &mut FillRequest<'_>) {
+pub fn air(request: &mut FillRequest<'_>) {
     let region = request.cells().region();
     request.cells().reset(region);
+}
+
+/// The description of the world: it grows, and begins as air.
+pub fn world_info() -> WorldInfo {
+    let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
+    let generator = Generator { name, version, seed: 1, ..Generator::default() };
+    WorldInfo::growing(Placement::default(), generator)
 }
 
 /// Serves the world of a folder, and prints where, until it is killed.
@@ -39,13 +49,14 @@ pub fn serve(folder: &Path) {
     let store = match path.exists() {
         true => Store::open(&path),
         false => {
-            let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
-            let generator = Generator { name, version, seed: 1, ..Generator::default() };
-            let info = WorldInfo::growing(Placement::default(), generator);
-            Store::create(&path, &info, Overwrite::No).and_then(|writer| writer.finish())
+            Store::create(&path, &world_info(), Overwrite::No).and_then(|draft| draft.finish())
         }
     };
-    let store = store.unwrap_or_else(|error| panic!("{error}"));
+    serve_store(store.unwrap_or_else(|error| panic!("{error}")), folder);
+}
+
+/// Serves a world, and prints where, until it is killed. `folder`: for the certificate.
+pub fn serve_store(store: Store, folder: &Path) {
     let generate = Some(std::sync::Arc::new(air) as terravox_server::Generate);
     let (name, protected) = ("killed".into(), Vec::new());
     let world = ServedWorld { name, store, generate, protected, decide: None };
@@ -57,32 +68,52 @@ pub fn serve(folder: &Path) {
     };
     let server = Server::start(vec![world], options).unwrap_or_else(|error| panic!("{error}"));
     println!("ws://{}", server.http_address());
-    loop {
-        thread::park();
+    // It ends by itself if another one takes the world over.
+    if let Err(error) = server.run() {
+        eprintln!("{error}");
     }
 }
 
 /// Where the ball of a number is, by guest.
-fn place(guest: u64, number: u64) -> [f64; 3] {
+pub fn place(guest: u64, number: u64) -> [f64; 3] {
     let (x, y, z) = (number % 16, number / 256, number / 16 % 16);
     [(8 * x + 200 * guest) as f64, 8.0 * y as f64, 8.0 * z as f64]
 }
 
 /// A guest that builds balls.
-struct Builder {
+pub struct Builder {
     client: Client,
     guest: u64,
     /// The first ball, and how many were begun since.
     first: u64,
     begun: u64,
-    /// How many the server said are saved, of those that were begun.
+    /// How many the server confirmed, and said are saved, of those that were begun.
+    pub confirmed: u64,
     saved: u64,
     next: Instant,
 }
 
 impl Builder {
+    /// The guest of a number, which goes on after the balls that it began before.
+    ///
+    /// # Errors
+    /// If nothing answers at the address.
+    pub fn new(address: &WorldAddress, guest: u64, first: u64) -> Result<Builder, ClientError> {
+        let client = Client::connect(address, ClientOptions::default())?;
+        let (begun, confirmed, saved, next) = (0, 0, 0, Instant::now());
+        Ok(Builder { client, guest, first, begun, confirmed, saved, next })
+    }
+
+    /// The balls that are saved, by guest and number, added to `saved`. Returns the number of the first
+    /// that was not begun.
+    pub fn end(&self, saved: &mut Vec<(u64, u64)>) -> u64 {
+        // Numbers of edits begin at 1.
+        saved.extend((self.first..self.first + self.saved).map(|number| (self.guest, number)));
+        self.first + self.begun
+    }
+
     /// Builds on; false once the server is gone.
-    fn go_on(&mut self) -> bool {
+    pub fn go_on(&mut self) -> bool {
         if self.client.poll(air).is_err() {
             return false;
         }
@@ -90,6 +121,7 @@ impl Builder {
         for event in guest.events() {
             match event {
                 GuestEvent::Welcome { .. } => guest.start(true),
+                GuestEvent::Confirmed { .. } => self.confirmed += 1,
                 GuestEvent::Saved { number } => self.saved = self.saved.max(number),
                 GuestEvent::Refused { reason, .. } => panic!("refused: {reason}"),
                 _ => {}
@@ -107,9 +139,8 @@ impl Builder {
     }
 }
 
-/// How many of the saved balls are not in the file.
-fn lost(folder: &BenchFolder, saved: &[(u64, u64)]) -> u64 {
-    let store = Store::open(folder.file(WORLD)).unwrap_or_else(|error| panic!("{error}"));
+/// How many of the saved balls are not stored.
+pub fn lost(store: &Store, saved: &[(u64, u64)]) -> u64 {
     let (mut cells, mut lost) = (DenseBox::default(), 0);
     for &(guest, number) in saved {
         let voxel = VoxelPos::from(place(guest, number).map(|v| v as i32));
@@ -125,19 +156,10 @@ fn kill_one(folder: &BenchFolder, kill: u64, saved: &mut Vec<(u64, u64)>, begun:
     let path = folder.file("");
     let started = child::start(&["serve", &path.to_string_lossy()]);
     let mut served = started.unwrap_or_else(|error| panic!("the server does not start: {error}"));
-    let mut line = String::new();
-    let stdout = served.stdout.take().unwrap_or_else(|| unreachable!("it is piped"));
-    let read = BufReader::new(stdout).read_line(&mut line);
-    let address = line.trim().parse::<WorldAddress>();
-    let (Ok(_), Ok(address)) = (read, address) else { panic!("the server says: {line}") };
-    let builder = |guest: u64| Builder {
-        client: Client::connect(&address, ClientOptions::default())
-            .unwrap_or_else(|error| panic!("{error}")),
-        guest,
-        first: begun[guest as usize],
-        begun: 0,
-        saved: 0,
-        next: Instant::now(),
+    let address = address_of(&mut served);
+    let builder = |guest: u64| {
+        let built = Builder::new(&address, guest, begun[guest as usize]);
+        built.unwrap_or_else(|error| panic!("{error}"))
     };
     let mut builders = Vec::from_iter((0..GUESTS).map(builder));
     // Just before, during and after saves.
@@ -151,11 +173,19 @@ fn kill_one(folder: &BenchFolder, kill: u64, saved: &mut Vec<(u64, u64)>, begun:
     for builder in &mut builders {
         builder.go_on();
     }
-    for builder in &builders {
-        // Numbers of edits begin at 1.
-        let numbers = builder.first..builder.first + builder.saved;
-        saved.extend(numbers.map(|number| (builder.guest, number)));
-        begun[builder.guest as usize] += builder.begun + 1;
+    for (builder, begun) in builders.iter().zip(begun) {
+        *begun = builder.end(saved);
+    }
+}
+
+/// Waits until a server says where it is.
+pub fn address_of(served: &mut Child) -> WorldAddress {
+    let mut line = String::new();
+    let stdout = served.stdout.take().unwrap_or_else(|| unreachable!("it is piped"));
+    let read = BufReader::new(stdout).read_line(&mut line);
+    match (read, line.trim().parse::<WorldAddress>()) {
+        (Ok(_), Ok(address)) => address,
+        _ => panic!("the server says: {line}"),
     }
 }
 
@@ -168,10 +198,11 @@ pub fn run(report: &mut AreaReport) {
     let (mut saved, mut begun, mut most) = (Vec::new(), [0; GUESTS as usize], 0);
     for kill in 0..kills {
         kill_one(&folder, kill, &mut saved, &mut begun);
-        most = most.max(lost(&folder, &saved));
+        let store = Store::open(folder.file(WORLD)).unwrap_or_else(|error| panic!("{error}"));
+        most = most.max(lost(&store, &saved));
     }
     assert!(!saved.is_empty(), "something is saved");
-    let all: u64 = begun.iter().sum::<u64>() - kills * GUESTS;
+    let all: u64 = begun.iter().sum();
     let note = format!(
         "{kills} kills, {} of {all} edits were said to be saved; 50 kills with --full",
         saved.len()

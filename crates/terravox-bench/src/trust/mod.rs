@@ -55,6 +55,10 @@ pub fn run_child(arguments: &[String]) -> ExitCode {
         }
         ["batches", path, from] => killing::save_batches(Path::new(path), number(from)),
         ["serve", folder] => crate::net::killed::serve(Path::new(folder)),
+        #[cfg(feature = "cluster")]
+        ["serve-database", address, folder] => {
+            crate::cluster::takeover::serve(address, Path::new(folder));
+        }
         ["saves", path] => reopen::save_for_ever(Path::new(path)),
         _ => return ExitCode::from(2),
     }
