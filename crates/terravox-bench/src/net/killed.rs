@@ -97,7 +97,7 @@ impl Builder {
     /// The guest of a number, which goes on after the balls that it began before.
     ///
     /// # Errors
-    /// If nothing answers at the address.
+    /// If nothing listens at the address.
     pub fn new(address: &WorldAddress, guest: u64, first: u64) -> Result<Builder, ClientError> {
         let client = Client::connect(address, ClientOptions::default())?;
         let (begun, confirmed, saved, next) = (0, 0, 0, Instant::now());
