@@ -1,0 +1,9 @@
+//! Published worlds, in memory and in a server that speaks the protocol of S3.
+
+#[path = "../../../terravox-store/tests/it/suite/mod.rs"]
+mod all_stores;
+mod damage;
+mod garbage;
+mod objects;
+mod publishing;
+mod suite;
