@@ -212,7 +212,7 @@ mod tests {
     fn the_bytes_of_a_manifest_are_fixed() {
         let bytes = manifest(IndexTop::Inline(encode(&[pack(7, &[&[2]])]))).encode();
         assert_eq!(bytes[..10], [0x89, 0x54, 0x56, 0x53, 0x0d, 0x0a, 0x1a, 0x0a, 1, 0]);
-        assert_eq!(bytes[10..18], 0x0000_u64.to_le_bytes());
+        assert_eq!(bytes[10..18], [38, 72, 188, 126, 214, 10, 216, 75]);
         assert_eq!((bytes[18], &bytes[34..66], bytes[66]), (3, &[5; 32][..], 77));
         assert_eq!(bytes[82..90], [3, 3, 0, 42, 0, 1, 7, 7]);
         let bytes = manifest(pages()).encode();

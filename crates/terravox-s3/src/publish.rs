@@ -254,10 +254,20 @@ impl Publication {
         work.stats.state = manifest.state;
         if let Some(before) = before.filter(|before| before.is_same_world(&manifest)) {
             (work.stats.state, work.stats.is_unchanged) = (before.state, true);
-            return Ok(());
+            return self.check_base(before.state);
         }
         work.stats.uploaded_bytes += bytes.len() as u64;
         self.swap(manifest.state, bytes)
+    }
+
+    /// Checks that the manifest is still the one of the start.
+    fn check_base(&self, state: u64) -> io::Result<()> {
+        let now = self.place.wait(self.place.clone().manifest())?;
+        let base = self.base.as_ref().map(|base| &base.stored.bytes);
+        match now.as_ref().map(|now| &now.bytes) == base {
+            true => Ok(()),
+            false => Err(lost(state)),
+        }
     }
 
     /// Replaces the manifest, and keeps a copy of the old one.
@@ -272,15 +282,18 @@ impl Publication {
         let version = old.map(|old| old.version);
         match place.wait(place.clone().swap_manifest(version, bytes.into()))? {
             Swap::Done => Ok(()),
-            Swap::Lost => {
-                let what = format!(
-                    "another program published the world meanwhile, so state {state} of this one is \
-                     not published; publish again to replace that"
-                );
-                Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
-            }
+            Swap::Lost => Err(lost(state)),
         }
     }
+}
+
+/// The error that another program was first.
+fn lost(state: u64) -> io::Error {
+    let what = format!(
+        "another program published the world meanwhile, so state {state} is not this one; publish \
+         again to replace that"
+    );
+    io::Error::new(io::ErrorKind::AlreadyExists, what)
 }
 
 /// Whether what no manifest names is too young to be collected soon.

@@ -61,7 +61,7 @@ fn a_publication_counts_what_it_did() {
     assert_eq!(stats.packs, objects.packs().len() as u64);
     assert_eq!(stats.stored_bytes, objects.stored_bytes());
     assert_eq!(stats.uploaded_bytes, objects.put_bytes());
-    assert!(stats.packs > 5 && stats.stored_bytes < payload as u64 * 103 / 100, "{stats:?}");
+    assert!(stats.packs > 3 && stats.stored_bytes < payload as u64 * 103 / 100, "{stats:?}");
     let again = publish(&place, &store);
     assert!(again.is_unchanged && again.state == 1 && again.uploaded_bytes == 0, "{again:?}");
     assert_eq!(again.stored_bytes, stats.stored_bytes);
@@ -99,13 +99,14 @@ fn a_publication_that_failed_changes_nothing_and_goes_on() {
     // The same after a state was published: it stays until the next one is complete.
     let before = all_stores::records_of(&store);
     edit(&store, ChunkPos::new(0, 0, 0), 6);
-    for puts in 0..4 {
+    let stats = (0..).find_map(|puts| {
         objects.fail_after(Some(puts));
-        assert!(place.publish(&store, |_, _| {}).is_err(), "{puts}");
-        assert!(all_stores::records_of(&place.open_read_only().unwrap()) == before);
-    }
-    objects.fail_after(None);
-    assert_eq!(publish(&place, &store).state, 2);
+        let published = place.publish(&store, |_, _| {}).ok();
+        let now = all_stores::records_of(&place.open_read_only().unwrap());
+        assert_eq!(now == before, published.is_none(), "after {puts} requests");
+        published
+    });
+    assert_eq!(stats.map(|stats| stats.state), Some(2));
     let now = all_stores::records_of(&place.open_read_only().unwrap());
     assert!(now == all_stores::records_of(&store));
 }
