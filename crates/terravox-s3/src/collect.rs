@@ -1,7 +1,7 @@
 //! Removing what no state needs that is published, or was until lately.
 
+use crate::leaf::{ObjectHash, object_hash};
 use crate::manifest::Manifest;
-use crate::page::{ObjectHash, object_hash};
 use crate::place::{Folder, Listed, ObjectName, Place};
 use crate::publish::{MIN_GARBAGE_AGE, named_objects};
 use std::collections::HashSet;
@@ -132,7 +132,7 @@ pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Resul
         needed.insert(ObjectName::OldManifest(state.hash));
     }
     listed.extend(list(Folder::Packs)?);
-    listed.extend(list(Folder::Pages)?);
+    listed.extend(list(Folder::Leaves)?);
     let is_garbage =
         |object: &Listed| !needed.contains(&object.name) && is_old(object, now, options.age);
     let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);

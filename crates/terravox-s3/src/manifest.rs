@@ -4,7 +4,7 @@
 //! it replaces.
 
 use crate::coding::{FormatFault, Input, MAX_KEY_BYTES, put_key, put_number};
-use crate::page::{MAX_PAGE_BYTES, ObjectHash, Page};
+use crate::leaf::{Leaf, MAX_LEAF_BYTES, ObjectHash};
 use std::fmt;
 use terravox_store::RecordTotals;
 use xxhash_rust::xxh3::Xxh3;
@@ -14,7 +14,7 @@ const MAGIC: [u8; 8] = *b"\x89TVS\r\n\x1a\n";
 /// The version that this code writes and reads.
 const MANIFEST_VERSION: u16 = 1;
 
-/// The longest manifest that is read: it names pages of more than 100 TB.
+/// The longest manifest that is read: it names leaves of more than 100 TB.
 pub(crate) const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 
 /// The longest description of a world.
@@ -24,11 +24,11 @@ const MAX_DESCRIPTION_BYTES: u64 = 128 << 10;
 const CHECKSUM: std::ops::Range<usize> = 10..18;
 
 const INLINE: u8 = 0;
-const PAGES: u8 = 1;
+const LEAVES: u8 = 1;
 
-/// A page of the index, as a manifest names it.
+/// A leaf of the index, as a manifest names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PageEntry {
+pub(crate) struct LeafEntry {
     /// The key of its first record.
     pub first: Vec<u8>,
     pub length: u32,
@@ -38,9 +38,9 @@ pub(crate) struct PageEntry {
 /// The top of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IndexTop {
-    /// The only page, which is no object.
+    /// The only leaf, which is no object.
     Inline(Vec<u8>),
-    Pages(Vec<PageEntry>),
+    Leaves(Vec<LeafEntry>),
 }
 
 /// A published state of a world.
@@ -109,18 +109,18 @@ impl Manifest {
         put_number(&mut out, self.description.len() as u64);
         out.extend_from_slice(&self.description);
         match &self.index {
-            IndexTop::Inline(page) => {
+            IndexTop::Inline(leaf) => {
                 out.push(INLINE);
-                out.extend_from_slice(page);
+                out.extend_from_slice(leaf);
             }
-            IndexTop::Pages(pages) => {
-                out.push(PAGES);
+            IndexTop::Leaves(leaves) => {
+                out.push(LEAVES);
                 let mut before: &[u8] = &[];
-                for page in pages {
-                    put_key(&mut out, before, &page.first);
-                    put_number(&mut out, page.length.into());
-                    out.extend_from_slice(&page.hash);
-                    before = &page.first;
+                for leaf in leaves {
+                    put_key(&mut out, before, &leaf.first);
+                    put_number(&mut out, leaf.length.into());
+                    out.extend_from_slice(&leaf.hash);
+                    before = &leaf.first;
                 }
             }
         }
@@ -151,11 +151,11 @@ impl Manifest {
         Ok(Manifest { state, time_unix_s, replaced, totals, description, index })
     }
 
-    /// The inline page, decoded; `None` if all pages are objects.
-    pub fn inline_page(&self) -> Result<Option<Page>, ManifestFault> {
+    /// The inline leaf, decoded; `None` if all leaves are objects.
+    pub fn inline_leaf(&self) -> Result<Option<Leaf>, ManifestFault> {
         match &self.index {
-            IndexTop::Inline(page) => Ok(Some(Page::decode(page)?)),
-            IndexTop::Pages(_) => Ok(None),
+            IndexTop::Inline(leaf) => Ok(Some(Leaf::decode(leaf)?)),
+            IndexTop::Leaves(_) => Ok(None),
         }
     }
 
@@ -169,17 +169,17 @@ impl Manifest {
 fn decode_top(input: &mut Input<'_>) -> Result<IndexTop, FormatFault> {
     match input.array()? {
         [INLINE] => Ok(IndexTop::Inline(input.rest().to_vec())),
-        [PAGES] => {
-            let (mut pages, mut first) = (Vec::new(), Vec::with_capacity(MAX_KEY_BYTES));
+        [LEAVES] => {
+            let (mut leaves, mut first) = (Vec::new(), Vec::with_capacity(MAX_KEY_BYTES));
             while !input.is_at_end() {
-                input.next_key(&mut first, pages.is_empty())?;
-                let length = input.number(MAX_PAGE_BYTES as u64)? as u32;
-                pages.push(PageEntry { first: first.clone(), length, hash: input.array()? });
+                input.next_key(&mut first, leaves.is_empty())?;
+                let length = input.number(MAX_LEAF_BYTES as u64)? as u32;
+                leaves.push(LeafEntry { first: first.clone(), length, hash: input.array()? });
             }
-            if pages.is_empty() {
-                return input.fault("the list of pages is empty");
+            if leaves.is_empty() {
+                return input.fault("the list of leaves is empty");
             }
-            Ok(IndexTop::Pages(pages))
+            Ok(IndexTop::Leaves(leaves))
         }
         _ => input.fault("the index is of another kind"),
     }
@@ -188,7 +188,7 @@ fn decode_top(input: &mut Input<'_>) -> Result<IndexTop, FormatFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::tests::{encode, pack};
+    use crate::leaf::tests::{encode, pack};
     use proptest::prelude::*;
 
     fn manifest(index: IndexTop) -> Manifest {
@@ -202,10 +202,10 @@ mod tests {
         }
     }
 
-    fn pages() -> IndexTop {
-        let page =
-            |first: &[u8], n: u8| PageEntry { first: first.to_vec(), length: 65, hash: [n; 32] };
-        IndexTop::Pages(vec![page(&[1, 97], 1), page(&[2, 0, 3], 2)])
+    fn leaves() -> IndexTop {
+        let leaf =
+            |first: &[u8], n: u8| LeafEntry { first: first.to_vec(), length: 65, hash: [n; 32] };
+        IndexTop::Leaves(vec![leaf(&[1, 97], 1), leaf(&[2, 0, 3], 2)])
     }
 
     #[test]
@@ -215,14 +215,14 @@ mod tests {
         assert_eq!(bytes[10..18], [38, 72, 188, 126, 214, 10, 216, 75]);
         assert_eq!((bytes[18], &bytes[34..66], bytes[66]), (3, &[5; 32][..], 77));
         assert_eq!(bytes[82..90], [3, 3, 0, 42, 0, 1, 7, 7]);
-        let bytes = manifest(pages()).encode();
+        let bytes = manifest(leaves()).encode();
         assert_eq!(bytes[86..92], [1, 0, 2, 1, 97, 65]);
         assert_eq!((bytes[92], &bytes[124..130], bytes.len()), (1, &[0, 3, 2, 0, 3, 65][..], 162));
     }
 
     #[test]
     fn another_version_is_named_before_anything_else_is_read() {
-        let mut bytes = manifest(pages()).encode();
+        let mut bytes = manifest(leaves()).encode();
         bytes[8] = 2;
         let error = Manifest::decode(&bytes).unwrap_err();
         assert_eq!(error, ManifestFault::Version(2));
@@ -237,7 +237,7 @@ mod tests {
             at in any::<prop::sample::Index>(), bits in 1..=255u8, is_cut in any::<bool>(),
             is_inline in any::<bool>(),
         ) {
-            let index = if is_inline { IndexTop::Inline(vec![1]) } else { pages() };
+            let index = if is_inline { IndexTop::Inline(vec![1]) } else { leaves() };
             let whole = manifest(index);
             let mut bytes = whole.encode();
             prop_assert_eq!(Manifest::decode(&bytes), Ok(whole));
@@ -253,13 +253,13 @@ mod tests {
         fn any_bytes_with_a_right_checksum_are_safe_to_decode(
             body in prop::collection::vec(any::<u8>(), 0..300),
         ) {
-            let mut bytes = manifest(pages()).encode();
+            let mut bytes = manifest(leaves()).encode();
             bytes.truncate(82);
             bytes.extend_from_slice(&body);
             let sum = checksum(&bytes);
             bytes[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
             if let Ok(manifest) = Manifest::decode(&bytes) {
-                let _ = manifest.inline_page();
+                let _ = manifest.inline_leaf();
                 prop_assert_eq!(Manifest::decode(&manifest.encode()), Ok(manifest));
             }
         }

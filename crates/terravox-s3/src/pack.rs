@@ -1,4 +1,4 @@
-//! Cutting records into groups, packs and pages.
+//! Cutting records into groups, packs and leaves.
 //!
 //! Where to cut depends on the keys that are there, and on sizes only as bounds: after an edit the same
 //! borders are found again a little further on, so all but a few packs have the names that they had.
@@ -7,10 +7,10 @@
 //! keys in place of a window of bytes.
 
 use crate::group::{MAX_GROUP_BYTES, put_record};
-use crate::manifest::{IndexTop, PageEntry};
-use crate::page::{
-    GroupEntry, PACK_HEADER, PackEntry, group_hash, object_hash, put_pack, start_page,
+use crate::leaf::{
+    GroupEntry, PACK_HEADER, PackEntry, group_hash, object_hash, put_pack, start_leaf,
 };
+use crate::manifest::{IndexTop, LeafEntry};
 use terravox_store::WorldRecord;
 
 /// A group from this length on ends before one of 32 keys: mixed chunks make about 70 KiB.
@@ -24,10 +24,10 @@ const PACK_BITS: u64 = 0x1ff;
 /// A pack of several groups is not longer.
 const MAX_PACK_BYTES: usize = 6 << 20;
 
-/// A page from this length on ends before one of 8 packs: about 150 MB of a world.
-const MIN_PAGE_BYTES: usize = 32 << 10;
-const PAGE_BITS: u64 = 7 << 16;
-const MAX_PAGE_BYTES: usize = 128 << 10;
+/// A leaf from this length on ends before one of 8 packs: about 150 MB of a world.
+const MIN_LEAF_BYTES: usize = 32 << 10;
+const LEAF_BITS: u64 = 7 << 16;
+const MAX_LEAF_BYTES: usize = 128 << 10;
 
 /// A complete pack.
 #[derive(Debug)]
@@ -106,50 +106,50 @@ impl Packer {
 
 /// The index of packs, which come in key order.
 #[derive(Default)]
-pub(crate) struct Pager {
-    page: Vec<u8>,
+pub(crate) struct Indexer {
+    leaf: Vec<u8>,
     first: Vec<u8>,
     last: Vec<u8>,
-    pages: Vec<(Vec<u8>, Vec<u8>)>,
+    leaves: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Pager {
+impl Indexer {
     pub fn push(&mut self, pack: &PackEntry) {
         let (Some(first), Some(last)) = (pack.groups.first(), pack.groups.last()) else { return };
         let border = WorldRecord::hash_of(&first.first, &[]);
-        let is_border = border & PAGE_BITS == 0 && self.page.len() >= MIN_PAGE_BYTES;
-        if is_border || self.page.len() >= MAX_PAGE_BYTES {
-            self.end_page();
+        let is_border = border & LEAF_BITS == 0 && self.leaf.len() >= MIN_LEAF_BYTES;
+        if is_border || self.leaf.len() >= MAX_LEAF_BYTES {
+            self.end_leaf();
         }
-        if self.page.is_empty() {
-            (self.page, self.first) = (start_page(), first.first.clone());
+        if self.leaf.is_empty() {
+            (self.leaf, self.first) = (start_leaf(), first.first.clone());
             self.last.clear();
         }
-        put_pack(&mut self.page, &self.last, pack);
+        put_pack(&mut self.leaf, &self.last, pack);
         self.last.clone_from(&last.first);
     }
 
-    fn end_page(&mut self) {
-        let (page, first) = (std::mem::take(&mut self.page), std::mem::take(&mut self.first));
-        self.pages.push((first, page));
+    fn end_leaf(&mut self) {
+        let (leaf, first) = (std::mem::take(&mut self.leaf), std::mem::take(&mut self.first));
+        self.leaves.push((first, leaf));
     }
 
-    /// Returns the top of the index and the pages that are objects.
+    /// Returns the top of the index and the leaves that are objects.
     pub fn finish(mut self) -> (IndexTop, Vec<Vec<u8>>) {
-        if self.pages.is_empty() {
-            let page = if self.page.is_empty() { start_page() } else { self.page };
-            return (IndexTop::Inline(page), Vec::new());
+        if self.leaves.is_empty() {
+            let leaf = if self.leaf.is_empty() { start_leaf() } else { self.leaf };
+            return (IndexTop::Inline(leaf), Vec::new());
         }
-        if !self.page.is_empty() {
-            self.end_page();
+        if !self.leaf.is_empty() {
+            self.end_leaf();
         }
-        let entry = |(first, page): &(Vec<u8>, Vec<u8>)| PageEntry {
+        let entry = |(first, leaf): &(Vec<u8>, Vec<u8>)| LeafEntry {
             first: first.clone(),
-            length: page.len() as u32,
-            hash: object_hash(page),
+            length: leaf.len() as u32,
+            hash: object_hash(leaf),
         };
-        let top = IndexTop::Pages(self.pages.iter().map(entry).collect());
-        (top, self.pages.into_iter().map(|(_, page)| page).collect())
+        let top = IndexTop::Leaves(self.leaves.iter().map(entry).collect());
+        (top, self.leaves.into_iter().map(|(_, leaf)| leaf).collect())
     }
 }
 
@@ -157,7 +157,7 @@ impl Pager {
 mod tests {
     use super::*;
     use crate::group::Group;
-    use crate::page::Page;
+    use crate::leaf::Leaf;
     use std::collections::{BTreeMap, BTreeSet};
 
     type Records = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_index_has_pages_that_an_edit_leaves_as_they_are() {
+    fn a_long_index_has_leaves_that_an_edit_leaves_as_they_are() {
         let pack = |i: u32, seed: u8| PackEntry {
             hash: object_hash(&[&i.to_be_bytes()[..], &[seed]].concat()),
             groups: (0..30u8)
@@ -244,29 +244,29 @@ mod tests {
                 .collect(),
         };
         let index = |changed: u32| {
-            let mut pager = Pager::default();
-            (0..2000).for_each(|i| pager.push(&pack(i, u8::from(i == changed))));
-            pager.finish()
+            let mut indexer = Indexer::default();
+            (0..2000).for_each(|i| indexer.push(&pack(i, u8::from(i == changed))));
+            indexer.finish()
         };
-        let (top, pages) = index(u32::MAX);
-        let IndexTop::Pages(entries) = &top else { panic!("{top:?}") };
-        assert_eq!(entries.len(), pages.len());
-        assert!(pages.iter().all(|page| page.len() <= MAX_PAGE_BYTES + 2000));
-        let decoded: Vec<Page> = pages.iter().map(|page| Page::decode(page).unwrap()).collect();
-        assert_eq!(decoded.iter().map(|page| page.packs.len()).sum::<usize>(), 2000);
-        for (entry, page) in entries.iter().zip(&decoded) {
-            assert_eq!(entry.first, page.groups[0].first);
+        let (top, leaves) = index(u32::MAX);
+        let IndexTop::Leaves(entries) = &top else { panic!("{top:?}") };
+        assert_eq!(entries.len(), leaves.len());
+        assert!(leaves.iter().all(|leaf| leaf.len() <= MAX_LEAF_BYTES + 2000));
+        let decoded: Vec<Leaf> = leaves.iter().map(|leaf| Leaf::decode(leaf).unwrap()).collect();
+        assert_eq!(decoded.iter().map(|leaf| leaf.packs.len()).sum::<usize>(), 2000);
+        for (entry, leaf) in entries.iter().zip(&decoded) {
+            assert_eq!(entry.first, leaf.groups[0].first);
         }
         let (_, changed) = index(1000);
-        let changed = changed.iter().filter(|page| !pages.contains(page)).count();
+        let changed = changed.iter().filter(|leaf| !leaves.contains(leaf)).count();
         assert!((1..=3).contains(&changed), "{changed}");
     }
 
     #[test]
     fn no_records_make_an_empty_index() {
         assert!(Packer::default().finish().is_none());
-        let (top, pages) = Pager::default().finish();
-        let IndexTop::Inline(page) = top else { panic!("{top:?}") };
-        assert!(pages.is_empty() && Page::decode(&page).unwrap().groups.is_empty());
+        let (top, leaves) = Indexer::default().finish();
+        let IndexTop::Inline(leaf) = top else { panic!("{top:?}") };
+        assert!(leaves.is_empty() && Leaf::decode(&leaf).unwrap().groups.is_empty());
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::background::Background;
 use crate::failure::io_error;
+use crate::leaf::ObjectHash;
 use crate::manifest::MAX_MANIFEST_BYTES;
-use crate::page::ObjectHash;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path;
@@ -27,7 +27,7 @@ pub(crate) enum ObjectName {
     /// A manifest that was replaced, by its hash.
     OldManifest(ObjectHash),
     Pack(ObjectHash),
-    Page(ObjectHash),
+    Leaf(ObjectHash),
 }
 
 /// Folders of objects that have their hash as name.
@@ -35,7 +35,7 @@ pub(crate) enum ObjectName {
 pub(crate) enum Folder {
     OldManifests,
     Packs,
-    Pages,
+    Leaves,
 }
 
 impl Folder {
@@ -43,7 +43,7 @@ impl Folder {
         match self {
             Folder::OldManifests => "manifests",
             Folder::Packs => "packs",
-            Folder::Pages => "index",
+            Folder::Leaves => "index",
         }
     }
 
@@ -51,7 +51,7 @@ impl Folder {
         match self {
             Folder::OldManifests => ObjectName::OldManifest(hash),
             Folder::Packs => ObjectName::Pack(hash),
-            Folder::Pages => ObjectName::Page(hash),
+            Folder::Leaves => ObjectName::Leaf(hash),
         }
     }
 }
@@ -64,7 +64,7 @@ impl ObjectName {
             ObjectName::Clock => return "clock".to_owned(),
             ObjectName::OldManifest(hash) => (Folder::OldManifests, hash),
             ObjectName::Pack(hash) => (Folder::Packs, hash),
-            ObjectName::Page(hash) => (Folder::Pages, hash),
+            ObjectName::Leaf(hash) => (Folder::Leaves, hash),
         };
         let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{}/{digits}", folder.name())

@@ -1,12 +1,12 @@
-//! Publishing a world: packs and pages that are not there yet, then the manifest, by compare-and-set.
+//! Publishing a world: packs and leaves that are not there yet, then the manifest, by compare-and-set.
 //!
 //! A copy to records brings all records in key order, the description last ([`Store::copy_to_records`]);
 //! what is copied to here cuts them into packs. Nothing is visible before the manifest is changed, so a
 //! publication that was killed has changed nothing, and what it uploaded is found by its names.
 
+use crate::leaf::{Leaf, ObjectHash, object_hash};
 use crate::manifest::{IndexTop, Manifest};
-use crate::pack::{Pack, Packer, Pager};
-use crate::page::{ObjectHash, Page, object_hash};
+use crate::pack::{Indexer, Pack, Packer};
 use crate::place::{Folder, Listed, ObjectName, Place, StoredManifest, Swap};
 use crate::records::DESCRIPTION_KEYS;
 use bytes::Bytes;
@@ -76,7 +76,7 @@ pub(crate) struct Publication {
 #[derive(Default)]
 struct Work {
     packer: Packer,
-    pager: Pager,
+    indexer: Indexer,
     stats: PublishStats,
     uploads: VecDeque<Receiver<io::Result<()>>>,
     /// Uploaded in this publication: two packs may be the same.
@@ -97,52 +97,52 @@ fn read_base(place: &Arc<Place>, rewrites_all: bool) -> io::Result<Option<Base>>
     }
 }
 
-/// The objects that a state names, but for its manifest, with their lengths. Pages that cannot be read
+/// The objects that a state names, but for its manifest, with their lengths. Leaves that cannot be read
 /// name nothing.
 ///
 /// # Errors
-/// If a page is gone or damaged and `is_strict`.
+/// If a leaf is gone or damaged and `is_strict`.
 pub(crate) fn named_objects(
     place: &Arc<Place>,
     manifest: &Manifest,
     is_strict: bool,
 ) -> io::Result<HashMap<ObjectName, u64>> {
     let mut named = HashMap::new();
-    let mut add = |page: Page| {
-        named.extend(page.pack_lengths().map(|(hash, length)| (ObjectName::Pack(hash), length)));
+    let mut add = |leaf: Leaf| {
+        named.extend(leaf.pack_lengths().map(|(hash, length)| (ObjectName::Pack(hash), length)));
     };
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let entries = match &manifest.index {
-        IndexTop::Inline(page) => {
-            match Page::decode(page) {
-                Ok(page) => add(page),
+        IndexTop::Inline(leaf) => {
+            match Leaf::decode(leaf) {
+                Ok(leaf) => add(leaf),
                 Err(fault) if is_strict => return Err(invalid(fault.to_string())),
                 Err(_) => {}
             }
             return Ok(named);
         }
-        IndexTop::Pages(entries) => entries,
+        IndexTop::Leaves(entries) => entries,
     };
-    let mut pages = HashMap::new();
+    let mut leaves = HashMap::new();
     for entries in entries.chunks(UPLOADS) {
-        let names = entries.iter().map(|entry| ObjectName::Page(entry.hash));
+        let names = entries.iter().map(|entry| ObjectName::Leaf(entry.hash));
         let requests = names.clone().map(|name| place.clone().read(name, None)).collect();
         for ((entry, name), read) in entries.iter().zip(names).zip(place.wait_all(requests)?) {
             let whole = read.and_then(|bytes| match object_hash(&bytes) == entry.hash {
-                true => Page::decode(&bytes).map_err(|fault| invalid(fault.to_string())),
+                true => Leaf::decode(&bytes).map_err(|fault| invalid(fault.to_string())),
                 false => Err(invalid(format!("{} is damaged", place.shown(name)))),
             });
             match whole {
-                Ok(page) => {
-                    pages.insert(name, u64::from(entry.length));
-                    add(page);
+                Ok(leaf) => {
+                    leaves.insert(name, u64::from(entry.length));
+                    add(leaf);
                 }
                 Err(error) if is_strict => return Err(error),
                 Err(_) => {}
             }
         }
     }
-    named.extend(pages);
+    named.extend(leaves);
     Ok(named)
 }
 
@@ -159,7 +159,7 @@ impl Publication {
                 Some(manifest) => named_objects(&place, manifest, false)?,
                 None => HashMap::new(),
             };
-            for folder in [Folder::Packs, Folder::Pages] {
+            for folder in [Folder::Packs, Folder::Leaves] {
                 let listed = place.wait(place.clone().list(folder))?;
                 let is_present = |object: &Listed| {
                     named.contains_key(&object.name) || is_young(object.written, now)
@@ -180,8 +180,8 @@ impl Publication {
         let length = bytes.len() as u64;
         work.stats.stored_bytes += length;
         let hash = match name {
-            ObjectName::Pack(hash) | ObjectName::Page(hash) => hash,
-            _ => unreachable!("only packs and pages are named by the index"),
+            ObjectName::Pack(hash) | ObjectName::Leaf(hash) => hash,
+            _ => unreachable!("only packs and leaves are named by the index"),
         };
         if self.present.get(&name) == Some(&length) || !work.uploaded.insert(hash) {
             return Ok(false);
@@ -201,7 +201,7 @@ impl Publication {
     }
 
     fn add_pack(&self, work: &mut Work, pack: Pack) -> io::Result<()> {
-        work.pager.push(&pack.entry);
+        work.indexer.push(&pack.entry);
         work.stats.packs += 1;
         let name = ObjectName::Pack(pack.entry.hash);
         work.stats.uploaded_packs += u64::from(self.upload(work, name, pack.bytes)?);
@@ -222,9 +222,9 @@ impl Publication {
         if let Some(pack) = work.packer.finish() {
             self.add_pack(work, pack)?;
         }
-        let (index, pages) = std::mem::take(&mut work.pager).finish();
-        for page in pages {
-            self.upload(work, ObjectName::Page(object_hash(&page)), page)?;
+        let (index, leaves) = std::mem::take(&mut work.indexer).finish();
+        for leaf in leaves {
+            self.upload(work, ObjectName::Leaf(object_hash(&leaf)), leaf)?;
         }
         while !work.uploads.is_empty() {
             wait_for_upload(work)?;

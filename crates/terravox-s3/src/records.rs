@@ -1,7 +1,7 @@
 //! The records of a published world, for a store that only reads.
 
 use crate::group::Group;
-use crate::page::Page;
+use crate::leaf::Leaf;
 use crate::world::PublishedWorld;
 use std::io;
 use std::ops::Range;
@@ -41,12 +41,12 @@ impl PublishedRecords {
         record
     }
 
-    /// The groups of a page from `low` up to `high` that a scan reads at once: at least one, if the page
+    /// The groups of a leaf from `low` up to `high` that a scan reads at once: at least one, if the leaf
     /// has one there.
-    fn groups_ahead(page: &Page, low: &[u8], high: Option<&[u8]>) -> Range<usize> {
-        let start = page.group_of(low);
+    fn groups_ahead(leaf: &Leaf, low: &[u8], high: Option<&[u8]>) -> Range<usize> {
+        let start = leaf.group_of(low);
         let (mut end, mut bytes) = (start, 0);
-        for group in &page.groups[start..] {
+        for group in &leaf.groups[start..] {
             let is_inside = end == start || high.is_none_or(|high| *group.first < *high);
             bytes += u64::from(group.length);
             if !is_inside || (end > start && bytes > READ_AHEAD_BYTES) {
@@ -65,18 +65,18 @@ impl PublishedRecords {
         limit: usize,
         with_values: bool,
     ) -> io::Result<Vec<WorldRecord>> {
-        let (mut i, mut low) = (self.0.page_of(low), low.to_vec());
-        while i < self.0.page_count() {
-            let page = self.0.page(i)?;
-            let wanted = Self::groups_ahead(&page, &low, high);
+        let (mut i, mut low) = (self.0.leaf_of(low), low.to_vec());
+        while i < self.0.leaf_count() {
+            let leaf = self.0.leaf(i)?;
+            let wanted = Self::groups_ahead(&leaf, &low, high);
             let indices: Vec<usize> = wanted.clone().collect();
-            let groups = self.0.groups(i, &page, &indices)?;
+            let groups = self.0.groups(i, &leaf, &indices)?;
             let found = records_in(&groups, &low, high, limit, with_values);
             if !found.is_empty() {
                 return Ok(found);
             }
             // There may be some in what follows.
-            match page.groups.get(wanted.end) {
+            match leaf.groups.get(wanted.end) {
                 Some(next) if high.is_some_and(|high| *next.first >= *high) => break,
                 Some(next) => low.clone_from(&next.first),
                 None => i += 1,
@@ -115,16 +115,16 @@ impl RecordsView for PublishedRecords {
             }
         }
         wanted.sort_unstable();
-        for keys in wanted.chunk_by(|a, b| self.0.page_of(a) == self.0.page_of(b)) {
-            let i = self.0.page_of(keys[0]);
-            let page = self.0.page(i)?;
-            if page.groups.is_empty() {
+        for keys in wanted.chunk_by(|a, b| self.0.leaf_of(a) == self.0.leaf_of(b)) {
+            let i = self.0.leaf_of(keys[0]);
+            let leaf = self.0.leaf(i)?;
+            if leaf.groups.is_empty() {
                 continue;
             }
-            let places: Vec<usize> = keys.iter().map(|key| page.group_of(key)).collect();
+            let places: Vec<usize> = keys.iter().map(|key| leaf.group_of(key)).collect();
             let mut indices = places.clone();
             indices.dedup();
-            let groups = self.0.groups(i, &page, &indices)?;
+            let groups = self.0.groups(i, &leaf, &indices)?;
             for (key, place) in keys.iter().zip(places) {
                 let group = indices.binary_search(&place).map(|at| &groups[at]);
                 found.extend(group.ok().and_then(|group| group.get(key)));

@@ -1,13 +1,13 @@
 //! A published state of a world, read in place.
 //!
-//! Opening reads the manifest, which has the description and the top of the index. A page of the index
+//! Opening reads the manifest, which has the description and the top of the index. A leaf of the index
 //! and the groups of records are read when they are asked for, neighbours with one request, and kept.
-//! Nothing is used before its hash was compared with the one that the manifest or a page has.
+//! Nothing is used before its hash was compared with the one that the manifest or a leaf has.
 
 use crate::cache::{Cache, Lookup};
 use crate::group::Group;
-use crate::manifest::{IndexTop, Manifest, PageEntry};
-use crate::page::{GroupPlace, Page, group_hash, object_hash};
+use crate::leaf::{GroupPlace, Leaf, group_hash, object_hash};
+use crate::manifest::{IndexTop, LeafEntry, Manifest};
 use crate::place::{ObjectName, Place};
 use bytes::Bytes;
 use std::io;
@@ -23,17 +23,17 @@ const MAX_REQUEST_BYTES: u64 = 4 << 20;
 /// Requests of one call at a time.
 const REQUESTS: usize = 16;
 
-/// Memory for pages of the index.
-const PAGE_CACHE_BYTES: usize = 32 << 20;
+/// Memory for leaves of the index.
+const LEAF_CACHE_BYTES: usize = 32 << 20;
 
 /// A published state.
 pub(crate) struct PublishedWorld {
     place: Arc<Place>,
     pub manifest: Manifest,
-    /// The only page, if the manifest has it.
-    inline: Option<Arc<Page>>,
-    pages: Cache<usize, Page>,
-    /// By page and place in it.
+    /// The only leaf, if the manifest has it.
+    inline: Option<Arc<Leaf>>,
+    leaves: Cache<usize, Leaf>,
+    /// By leaf and place in it.
     groups: Cache<(usize, usize), Group>,
 }
 
@@ -47,27 +47,27 @@ struct Run {
 /// Entries of a cache that this thread is to read; those that it did not are given up.
 struct Claims<'a> {
     world: &'a PublishedWorld,
-    page: usize,
+    leaf: usize,
     groups: Vec<usize>,
 }
 
 impl Drop for Claims<'_> {
     fn drop(&mut self) {
         for &group in &self.groups {
-            self.world.groups.give_up((self.page, group));
+            self.world.groups.give_up((self.leaf, group));
         }
     }
 }
 
-/// The same for a page.
-struct PageClaim<'a> {
+/// The same for a leaf.
+struct LeafClaim<'a> {
     world: &'a PublishedWorld,
-    page: usize,
+    leaf: usize,
 }
 
-impl Drop for PageClaim<'_> {
+impl Drop for LeafClaim<'_> {
     fn drop(&mut self) {
-        self.world.pages.give_up(self.page);
+        self.world.leaves.give_up(self.leaf);
     }
 }
 
@@ -82,71 +82,71 @@ impl PublishedWorld {
         manifest: Manifest,
         cache_bytes: usize,
     ) -> io::Result<PublishedWorld> {
-        let inline = manifest.inline_page();
+        let inline = manifest.inline_leaf();
         let inline = inline.map_err(|fault| damaged(fault.to_string()))?.map(Arc::new);
-        let (pages, groups) = (Cache::new(PAGE_CACHE_BYTES), Cache::new(cache_bytes));
-        Ok(PublishedWorld { place, manifest, inline, pages, groups })
+        let (leaves, groups) = (Cache::new(LEAF_CACHE_BYTES), Cache::new(cache_bytes));
+        Ok(PublishedWorld { place, manifest, inline, leaves, groups })
     }
 
-    fn page_entries(&self) -> &[PageEntry] {
+    fn leaf_entries(&self) -> &[LeafEntry] {
         match &self.manifest.index {
             IndexTop::Inline(_) => &[],
-            IndexTop::Pages(pages) => pages,
+            IndexTop::Leaves(leaves) => leaves,
         }
     }
 
-    /// How many pages the index has.
-    pub fn page_count(&self) -> usize {
-        self.page_entries().len().max(1)
+    /// How many leaves the index has.
+    pub fn leaf_count(&self) -> usize {
+        self.leaf_entries().len().max(1)
     }
 
-    /// The page that may hold a key, or the first one.
-    pub fn page_of(&self, key: &[u8]) -> usize {
-        self.page_entries().partition_point(|page| *page.first <= *key).saturating_sub(1)
+    /// The leaf that may hold a key, or the first one.
+    pub fn leaf_of(&self, key: &[u8]) -> usize {
+        self.leaf_entries().partition_point(|leaf| *leaf.first <= *key).saturating_sub(1)
     }
 
-    /// The key at which the next page begins.
-    fn page_end(&self, page: usize) -> Option<&[u8]> {
-        self.page_entries().get(page + 1).map(|next| &*next.first)
+    /// The key at which the next leaf begins.
+    fn leaf_end(&self, leaf: usize) -> Option<&[u8]> {
+        self.leaf_entries().get(leaf + 1).map(|next| &*next.first)
     }
 
-    /// A page of the index.
-    pub fn page(&self, i: usize) -> io::Result<Arc<Page>> {
-        if let Some(page) = &self.inline {
-            return Ok(page.clone());
+    /// A leaf of the index.
+    pub fn leaf(&self, i: usize) -> io::Result<Arc<Leaf>> {
+        if let Some(leaf) = &self.inline {
+            return Ok(leaf.clone());
         }
         loop {
-            match self.pages.look_up(i) {
-                Lookup::Held(page) => return Ok(page),
-                Lookup::Elsewhere => self.pages.wait(i),
+            match self.leaves.look_up(i) {
+                Lookup::Held(leaf) => return Ok(leaf),
+                Lookup::Elsewhere => self.leaves.wait(i),
                 Lookup::Claimed => {
-                    let _claim = PageClaim { world: self, page: i };
-                    let page = Arc::new(self.read_page(&self.page_entries()[i])?);
-                    self.pages.insert(i, page.clone(), page.weight());
-                    return Ok(page);
+                    let _claim = LeafClaim { world: self, leaf: i };
+                    let leaf = Arc::new(self.read_leaf(&self.leaf_entries()[i])?);
+                    self.leaves.insert(i, leaf.clone(), leaf.weight());
+                    return Ok(leaf);
                 }
             }
         }
     }
 
-    fn read_page(&self, entry: &PageEntry) -> io::Result<Page> {
-        let name = ObjectName::Page(entry.hash);
+    fn read_leaf(&self, entry: &LeafEntry) -> io::Result<Leaf> {
+        let name = ObjectName::Leaf(entry.hash);
         // One byte more shows that it is too long, and bounds what is read.
         let range = 0..u64::from(entry.length) + 1;
         let read = self.place.wait(self.place.clone().read(name, Some(range)));
         let bytes = read.map_err(|error| self.explain(error, name))?;
         let is_whole = bytes.len() == entry.length as usize && object_hash(&bytes) == entry.hash;
-        let decoded = is_whole.then(|| Page::decode(&bytes).ok()).flatten();
-        let page =
-            decoded.filter(|page| page.groups.first().is_some_and(|g| g.first == entry.first));
-        page.ok_or_else(|| damaged(format!("{} is damaged", self.place.shown(name))))
+        let decoded = is_whole.then(|| Leaf::decode(&bytes).ok()).flatten();
+        let leaf =
+            decoded.filter(|leaf| leaf.groups.first().is_some_and(|g| g.first == entry.first));
+        leaf.ok_or_else(|| damaged(format!("{} is damaged", self.place.shown(name))))
     }
 
-    /// Some groups of a page, in order.
-    pub fn groups(&self, i: usize, page: &Page, wanted: &[usize]) -> io::Result<Vec<Arc<Group>>> {
+    /// Some groups of a leaf, in order.
+    pub fn groups(&self, i: usize, leaf: &Leaf, wanted: &[usize]) -> io::Result<Vec<Arc<Group>>> {
         let mut found: Vec<Option<Arc<Group>>> = vec![None; wanted.len()];
         loop {
-            let mut claims = Claims { world: self, page: i, groups: Vec::new() };
+            let mut claims = Claims { world: self, leaf: i, groups: Vec::new() };
             let mut elsewhere = Vec::new();
             for (slot, &group) in found.iter_mut().zip(wanted).filter(|(slot, _)| slot.is_none()) {
                 match self.groups.look_up((i, group)) {
@@ -156,7 +156,7 @@ impl PublishedWorld {
                 }
             }
             // What others wait for is read before this thread waits.
-            for (group, value) in self.read_groups(i, page, &claims.groups)? {
+            for (group, value) in self.read_groups(i, leaf, &claims.groups)? {
                 for (slot, _) in
                     found.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == group)
                 {
@@ -175,11 +175,11 @@ impl PublishedWorld {
     fn read_groups(
         &self,
         i: usize,
-        page: &Page,
+        leaf: &Leaf,
         groups: &[usize],
     ) -> io::Result<Vec<(usize, Arc<Group>)>> {
         let (mut read, mut failure) = (Vec::new(), None);
-        for runs in runs(page, groups).chunks(REQUESTS) {
+        for runs in runs(leaf, groups).chunks(REQUESTS) {
             let requests = runs
                 .iter()
                 .map(|run| self.place.clone().read(run.object, Some(run.range.clone())))
@@ -193,7 +193,7 @@ impl PublishedWorld {
                     }
                 };
                 for &group in &run.groups {
-                    match self.decode(i, page, group, run, &bytes) {
+                    match self.decode(i, leaf, group, run, &bytes) {
                         Err(error) => drop(failure.get_or_insert(error)),
                         Ok(value) => {
                             self.groups.insert((i, group), value.clone(), value.weight());
@@ -210,15 +210,15 @@ impl PublishedWorld {
     fn decode(
         &self,
         i: usize,
-        page: &Page,
+        leaf: &Leaf,
         group: usize,
         run: &Run,
         bytes: &Bytes,
     ) -> io::Result<Arc<Group>> {
-        let place = &page.groups[group];
+        let place = &leaf.groups[group];
         let start = (place.offset - run.range.start) as usize;
         let part = bytes.get(start..start + place.length as usize);
-        let high = page.groups.get(group + 1).map(|next| &*next.first).or(self.page_end(i));
+        let high = leaf.groups.get(group + 1).map(|next| &*next.first).or(self.leaf_end(i));
         let what = match part {
             Some(part) if group_hash(part) == place.hash => {
                 match Group::decode(part.to_vec(), &place.first, high) {
@@ -260,11 +260,11 @@ impl PublishedWorld {
 }
 
 /// Neighbours among groups, in ascending order, that one request reads.
-fn runs(page: &Page, groups: &[usize]) -> Vec<Run> {
+fn runs(leaf: &Leaf, groups: &[usize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for &group in groups {
-        let GroupPlace { pack, offset, length, .. } = page.groups[group];
-        let object = ObjectName::Pack(page.packs[pack]);
+        let GroupPlace { pack, offset, length, .. } = leaf.groups[group];
+        let object = ObjectName::Pack(leaf.packs[pack]);
         let end = offset + u64::from(length);
         match runs.last_mut() {
             Some(run)
@@ -284,21 +284,21 @@ fn runs(page: &Page, groups: &[usize]) -> Vec<Run> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::tests::{encode, pack};
+    use crate::leaf::tests::{encode, pack};
 
     #[test]
     fn neighbours_are_read_with_one_request() {
         let firsts: Vec<[u8; 2]> = (0..240).map(|i| [2, i]).collect();
         let firsts: Vec<&[u8]> = firsts.iter().map(|first| &first[..]).collect();
         let packs = [pack(1, &firsts[..220]), pack(2, &firsts[220..])];
-        let mut page = Page::decode(&encode(&packs)).unwrap();
-        for (i, group) in page.groups.iter_mut().enumerate() {
+        let mut leaf = Leaf::decode(&encode(&packs)).unwrap();
+        for (i, group) in leaf.groups.iter_mut().enumerate() {
             let i = if i < 220 { i } else { i - 220 } as u64;
             (group.offset, group.length) = (8 + i * 50_000, 50_000);
         }
         let of = |groups: &[usize]| -> Vec<(u64, usize)> {
             let length = |run: &Run| run.range.end - run.range.start;
-            runs(&page, groups).iter().map(|run| (length(run), run.groups.len())).collect()
+            runs(&leaf, groups).iter().map(|run| (length(run), run.groups.len())).collect()
         };
         assert_eq!(of(&[]), []);
         assert_eq!(of(&[3, 4, 5]), [(150_000, 3)]);

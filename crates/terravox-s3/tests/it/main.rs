@@ -4,6 +4,10 @@
 mod all_stores;
 mod damage;
 mod garbage;
+#[cfg(unix)]
+mod moto;
 mod objects;
+#[cfg(unix)]
+mod protocol;
 mod publishing;
 mod suite;

@@ -1,17 +1,17 @@
-//! A page of the index: which groups some packs hold, and their hashes.
+//! A leaf of the index: which groups some packs hold, and their hashes.
 //!
-//! `docs/format.md` has every byte. The name of a page is its hash, so one that is not as it was written
+//! `docs/format.md` has every byte. The name of a leaf is its hash, so one that is not as it was written
 //! is found before it is decoded.
 
 use crate::coding::{FormatFault, Input, put_key, put_number};
 use crate::group::MAX_RECORD_BYTES;
 use ring::digest;
 
-/// First byte of a page.
-const PAGE_VERSION: u8 = 1;
+/// First byte of a leaf.
+const LEAF_VERSION: u8 = 1;
 
-/// The longest page that is read. Those that are written end at an eighth.
-pub(crate) const MAX_PAGE_BYTES: usize = 1 << 20;
+/// The longest leaf that is read. Those that are written end at an eighth.
+pub(crate) const MAX_LEAF_BYTES: usize = 1 << 20;
 
 /// What every pack starts with: magic number and version.
 pub(crate) const PACK_HEADER: [u8; 8] = *b"\x89TVP\r\n\x1a\x01";
@@ -19,7 +19,7 @@ pub(crate) const PACK_HEADER: [u8; 8] = *b"\x89TVP\r\n\x1a\x01";
 /// The longest group: the longest value with its key.
 const MAX_GROUP_LENGTH: u64 = MAX_RECORD_BYTES + 1024;
 
-/// The name of a pack or page: SHA-256 of its bytes.
+/// The name of a pack or leaf: SHA-256 of its bytes.
 pub(crate) type ObjectHash = [u8; 32];
 
 /// What the index holds of a group: the first half of its SHA-256.
@@ -64,12 +64,12 @@ impl PackEntry {
     }
 }
 
-/// Starts a page.
-pub(crate) fn start_page() -> Vec<u8> {
-    vec![PAGE_VERSION]
+/// Starts a leaf.
+pub(crate) fn start_leaf() -> Vec<u8> {
+    vec![LEAF_VERSION]
 }
 
-/// Adds a pack to a page whose last group begins with `before`; it is empty in a new one.
+/// Adds a pack to a leaf whose last group begins with `before`; it is empty in a new one.
 pub(crate) fn put_pack(out: &mut Vec<u8>, before: &[u8], pack: &PackEntry) {
     out.extend_from_slice(&pack.hash);
     put_number(out, pack.groups.len() as u64);
@@ -86,7 +86,7 @@ pub(crate) fn put_pack(out: &mut Vec<u8>, before: &[u8], pack: &PackEntry) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupPlace {
     pub first: Vec<u8>,
-    /// Which pack of the page.
+    /// Which pack of the leaf.
     pub pack: usize,
     /// Where it begins in the pack.
     pub offset: u64,
@@ -94,40 +94,40 @@ pub(crate) struct GroupPlace {
     pub hash: GroupHash,
 }
 
-/// A page: its groups in key order, and the names of their packs.
+/// A leaf: its groups in key order, and the names of their packs.
 #[derive(Debug, Default)]
-pub(crate) struct Page {
+pub(crate) struct Leaf {
     pub packs: Vec<ObjectHash>,
     pub groups: Vec<GroupPlace>,
 }
 
-impl Page {
-    pub fn decode(bytes: &[u8]) -> Result<Page, FormatFault> {
-        let (mut page, mut input) = (Page::default(), Input::new(bytes));
-        if bytes.len() > MAX_PAGE_BYTES {
-            return input.fault("the page is too long");
+impl Leaf {
+    pub fn decode(bytes: &[u8]) -> Result<Leaf, FormatFault> {
+        let (mut leaf, mut input) = (Leaf::default(), Input::new(bytes));
+        if bytes.len() > MAX_LEAF_BYTES {
+            return input.fault("the leaf is too long");
         }
-        if input.array()? != [PAGE_VERSION] {
-            return Err(FormatFault { at: 0, what: "the page is of another version" });
+        if input.array()? != [LEAF_VERSION] {
+            return Err(FormatFault { at: 0, what: "the leaf is of another version" });
         }
         let mut first = Vec::new();
         while !input.is_at_end() {
-            page.packs.push(input.array()?);
+            leaf.packs.push(input.array()?);
             // Each takes 20 bytes, so memory is bounded by what is there.
-            let groups = input.number(MAX_PAGE_BYTES as u64)?;
+            let groups = input.number(MAX_LEAF_BYTES as u64)?;
             if groups == 0 {
                 return input.fault("a pack without groups");
             }
             let mut offset = PACK_HEADER.len() as u64;
             for _ in 0..groups {
-                input.next_key(&mut first, page.groups.is_empty())?;
+                input.next_key(&mut first, leaf.groups.is_empty())?;
                 let length = input.number(MAX_GROUP_LENGTH)? as u32;
-                let (pack, hash) = (page.packs.len() - 1, input.array()?);
-                page.groups.push(GroupPlace { first: first.clone(), pack, offset, length, hash });
+                let (pack, hash) = (leaf.packs.len() - 1, input.array()?);
+                leaf.groups.push(GroupPlace { first: first.clone(), pack, offset, length, hash });
                 offset += u64::from(length);
             }
         }
-        Ok(page)
+        Ok(leaf)
     }
 
     /// Bytes that it takes in memory.
@@ -163,7 +163,7 @@ pub(crate) mod tests {
     }
 
     pub fn encode(packs: &[PackEntry]) -> Vec<u8> {
-        let (mut bytes, mut before) = (start_page(), Vec::new());
+        let (mut bytes, mut before) = (start_leaf(), Vec::new());
         for pack in packs {
             put_pack(&mut bytes, &before, pack);
             before.clone_from(&pack.groups.last().unwrap().first);
@@ -172,7 +172,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_page_are_fixed() {
+    fn the_bytes_of_a_leaf_are_fixed() {
         let bytes = encode(&[pack(7, &[&[2, 0, 5], &[2, 0, 9]]), pack(8, &[&[3]])]);
         assert_eq!((bytes[0], &bytes[1..33], bytes[33]), (1, &[7; 32][..], 2));
         assert_eq!(bytes[34..41], [0, 3, 2, 0, 5, 0xb3, 2]);
@@ -184,40 +184,40 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_page_finds_groups_and_lengths() {
+    fn a_leaf_finds_groups_and_lengths() {
         let packs = [pack(7, &[&[2, 0, 5], &[2, 0, 9]]), pack(8, &[&[3]])];
-        let page = Page::decode(&encode(&packs)).unwrap();
+        let leaf = Leaf::decode(&encode(&packs)).unwrap();
         let found = [&[0][..], &[2, 0, 5], &[2, 0, 8, 8], &[2, 0, 9], &[2, 9], &[3], &[9]];
-        assert_eq!(found.map(|key| page.group_of(key)), [0, 0, 0, 1, 1, 2, 2]);
-        let lengths: Vec<_> = page.pack_lengths().collect();
+        assert_eq!(found.map(|key| leaf.group_of(key)), [0, 0, 0, 1, 1, 2, 2]);
+        let lengths: Vec<_> = leaf.pack_lengths().collect();
         assert_eq!(lengths, packs.map(|pack| (pack.hash, pack.length())));
-        assert_eq!(page.groups[1].offset, 8 + 307);
+        assert_eq!(leaf.groups[1].offset, 8 + 307);
     }
 
     #[test]
     fn packs_without_groups_and_keys_out_of_order_are_refused() {
-        assert!(Page::decode(&encode(&[])).unwrap().groups.is_empty());
-        assert!(Page::decode(&encode(&[pack(1, &[&[5], &[4]])])).is_err());
-        assert!(Page::decode(&encode(&[pack(1, &[&[5]]), pack(2, &[&[5]])])).is_err());
-        assert!(Page::decode(&encode(&[pack(1, &[&[]])])).is_err());
+        assert!(Leaf::decode(&encode(&[])).unwrap().groups.is_empty());
+        assert!(Leaf::decode(&encode(&[pack(1, &[&[5], &[4]])])).is_err());
+        assert!(Leaf::decode(&encode(&[pack(1, &[&[5]]), pack(2, &[&[5]])])).is_err());
+        assert!(Leaf::decode(&encode(&[pack(1, &[&[]])])).is_err());
         let mut empty = encode(&[pack(1, &[&[5]])]);
         empty[33] = 0;
-        assert!(Page::decode(&empty).is_err());
-        assert!(Page::decode(&[2]).is_err() && Page::decode(&[]).is_err());
-        assert!(Page::decode(&vec![1; MAX_PAGE_BYTES + 1]).is_err());
+        assert!(Leaf::decode(&empty).is_err());
+        assert!(Leaf::decode(&[2]).is_err() && Leaf::decode(&[]).is_err());
+        assert!(Leaf::decode(&vec![1; MAX_LEAF_BYTES + 1]).is_err());
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_safe_to_decode(mut bytes in prop::collection::vec(any::<u8>(), 1..400)) {
-            bytes[0] = PAGE_VERSION;
-            if let Ok(page) = Page::decode(&bytes) {
-                prop_assert!(page.weight() <= bytes.len() * 20);
+            bytes[0] = LEAF_VERSION;
+            if let Ok(leaf) = Leaf::decode(&bytes) {
+                prop_assert!(leaf.weight() <= bytes.len() * 20);
             }
         }
 
         #[test]
-        fn changed_and_cut_pages_are_safe_to_decode(
+        fn changed_and_cut_leaves_are_safe_to_decode(
             at in any::<prop::sample::Index>(), bits in 1..=255u8, is_cut in any::<bool>(),
         ) {
             let mut bytes = encode(&[pack(7, &[&[2, 0, 5], &[2, 0, 9]]), pack(8, &[&[3]])]);
@@ -226,9 +226,9 @@ pub(crate) mod tests {
                 true => bytes.truncate(at),
                 false => bytes[at] ^= bits,
             }
-            if let Ok(page) = Page::decode(&bytes) {
-                prop_assert!(page.groups.is_sorted_by(|a, b| a.first < b.first));
-                prop_assert_eq!(page.pack_lengths().count(), page.packs.len());
+            if let Ok(leaf) = Leaf::decode(&bytes) {
+                prop_assert!(leaf.groups.is_sorted_by(|a, b| a.first < b.first));
+                prop_assert_eq!(leaf.pack_lengths().count(), leaf.packs.len());
             }
         }
     }
