@@ -24,7 +24,7 @@ const PACK_BITS: u64 = 0x1ff;
 /// A pack of several groups is not longer.
 const MAX_PACK_BYTES: usize = 6 << 20;
 
-/// A leaf from this length on ends before one of 8 packs: about 150 MB of a world.
+/// A leaf from this length on ends before one of 8 packs: about 100 MB of a world.
 const MIN_LEAF_BYTES: usize = 32 << 10;
 const LEAF_BITS: u64 = 7 << 16;
 const MAX_LEAF_BYTES: usize = 128 << 10;

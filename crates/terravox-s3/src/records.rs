@@ -68,9 +68,16 @@ impl PublishedRecords {
         let (mut i, mut low) = (self.0.leaf_of(low), low.to_vec());
         while i < self.0.leaf_count() {
             let leaf = self.0.leaf(i)?;
-            let wanted = Self::groups_ahead(&leaf, &low, high);
+            let mut wanted = Self::groups_ahead(&leaf, &low, high);
             let indices: Vec<usize> = wanted.clone().collect();
-            let groups = self.0.groups(i, &leaf, &indices)?;
+            let groups = match self.0.groups(i, &leaf, &indices) {
+                // If it is another one that is damaged, the first one is whole.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData && indices.len() > 1 => {
+                    wanted.end = wanted.start + 1;
+                    self.0.groups(i, &leaf, &indices[..1])?
+                }
+                groups => groups?,
+            };
             let found = records_in(&groups, &low, high, limit, with_values);
             if !found.is_empty() {
                 return Ok(found);

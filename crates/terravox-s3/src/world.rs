@@ -13,6 +13,7 @@ use bytes::Bytes;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use terravox_store::LostRecords;
 
 /// Bytes between two groups that are read along instead of with a second request.
 const MAX_GAP_BYTES: u64 = 64 << 10;
@@ -71,9 +72,10 @@ impl Drop for LeafClaim<'_> {
     }
 }
 
-fn damaged(what: String) -> io::Error {
+/// The error that records up to `high` are damaged.
+fn damaged(what: &str, high: Option<&[u8]>) -> io::Error {
     let what = format!("{what}; publish the world again with S3Options::rewrites_all");
-    io::Error::new(io::ErrorKind::InvalidData, what)
+    LostRecords { high: high.map(<[u8]>::to_vec), what }.into()
 }
 
 impl PublishedWorld {
@@ -83,7 +85,7 @@ impl PublishedWorld {
         cache_bytes: usize,
     ) -> io::Result<PublishedWorld> {
         let inline = manifest.inline_leaf();
-        let inline = inline.map_err(|fault| damaged(fault.to_string()))?.map(Arc::new);
+        let inline = inline.map_err(|fault| damaged(&fault.to_string(), None))?.map(Arc::new);
         let (leaves, groups) = (Cache::new(LEAF_CACHE_BYTES), Cache::new(cache_bytes));
         Ok(PublishedWorld { place, manifest, inline, leaves, groups })
     }
@@ -121,7 +123,7 @@ impl PublishedWorld {
                 Lookup::Elsewhere => self.leaves.wait(i),
                 Lookup::Claimed => {
                     let _claim = LeafClaim { world: self, leaf: i };
-                    let leaf = Arc::new(self.read_leaf(&self.leaf_entries()[i])?);
+                    let leaf = Arc::new(self.read_leaf(i)?);
                     self.leaves.insert(i, leaf.clone(), leaf.weight());
                     return Ok(leaf);
                 }
@@ -129,7 +131,8 @@ impl PublishedWorld {
         }
     }
 
-    fn read_leaf(&self, entry: &LeafEntry) -> io::Result<Leaf> {
+    fn read_leaf(&self, i: usize) -> io::Result<Leaf> {
+        let entry = &self.leaf_entries()[i];
         let name = ObjectName::Leaf(entry.hash);
         // One byte more shows that it is too long, and bounds what is read.
         let range = 0..u64::from(entry.length) + 1;
@@ -139,7 +142,9 @@ impl PublishedWorld {
         let decoded = is_whole.then(|| Leaf::decode(&bytes).ok()).flatten();
         let leaf =
             decoded.filter(|leaf| leaf.groups.first().is_some_and(|g| g.first == entry.first));
-        leaf.ok_or_else(|| damaged(format!("{} is damaged", self.place.shown(name))))
+        leaf.ok_or_else(|| {
+            damaged(&format!("{} is damaged", self.place.shown(name)), self.leaf_end(i))
+        })
     }
 
     /// Some groups of a leaf, in order.
@@ -231,7 +236,7 @@ impl PublishedWorld {
         };
         let (name, from) = (self.place.shown(run.object), place.offset);
         let to = from + u64::from(place.length);
-        Err(damaged(format!("{name} is damaged from byte {from} to {to}: {what}")))
+        Err(damaged(&format!("{name} is damaged from byte {from} to {to}: {what}"), high))
     }
 
     /// The error that an object cannot be read, with what to do if it is gone.

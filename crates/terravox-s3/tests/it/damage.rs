@@ -6,7 +6,7 @@ use crate::publishing::{edit, place, publish, world};
 use std::time::Duration;
 use terravox::voxel::{ChunkPos, DenseBox};
 use terravox_s3::{CollectOptions, S3, S3Options};
-use terravox_store::{Store, StoreError};
+use terravox_store::{Store, StoreError, StoredPart};
 
 fn published() -> (Objects, Store) {
     let (objects, store) = (Objects::new(Duration::ZERO), world(1));
@@ -65,7 +65,13 @@ fn a_poisoned_pack_costs_the_groups_that_changed_and_is_mended() {
     assert!((1..=4).contains(&lost), "{lost}");
     assert!(why.contains(&pack) && why.contains("the hash does not match"), "{why}");
     assert!(why.contains("is damaged") && why.contains("rewrites_all"), "{why}");
-    assert!(reader.load().is_err());
+    // The rest can be read, and what is missing is named.
+    let loaded = reader.load().unwrap();
+    assert_eq!(loaded.grid.as_snapshot().chunks().len(), chunks.len() - lost);
+    let named = loaded.bad.iter().filter(|bad| matches!(bad.part, StoredPart::Chunk(_))).count();
+    assert_eq!(named, lost);
+    assert!(loaded.bad.iter().any(|bad| bad.to_string().contains(&pack)), "{:?}", loaded.bad);
+    assert!(reader.verify().unwrap().bad.len() > lost);
     // A plain publication sees that it is there. One that writes all anew mends it.
     assert_eq!(publish(&place(&objects), &store).uploaded_packs, 0);
     let options = S3Options { rewrites_all: true, ..S3Options::default() };

@@ -2,6 +2,7 @@
 
 #[path = "../../../terravox-store/tests/it/suite/mod.rs"]
 mod all_stores;
+mod base;
 mod damage;
 mod garbage;
 #[cfg(unix)]

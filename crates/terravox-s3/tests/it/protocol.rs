@@ -67,7 +67,10 @@ fn child_reads_a_damaged_bucket() {
     };
     let error = match place(&address).open_read_only() {
         Err(error) => error.to_string(),
-        Ok(reader) => reader.load().err().expect("something is wrong").to_string(),
+        Ok(reader) => match reader.load() {
+            Err(error) => error.to_string(),
+            Ok(loaded) => loaded.bad.first().expect("something is wrong").to_string(),
+        },
     };
     assert!(error.contains(&expected), "{error}");
     assert_eq!(error.lines().count(), 1);
