@@ -67,6 +67,11 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         }
     }
 
+    /// Whether a value is held or will be.
+    pub fn has(&self, key: K) -> bool {
+        self.lock().entries.contains_key(&key)
+    }
+
     /// Waits until no other thread reads a value.
     pub fn wait(&self, key: K) {
         let mut state = self.lock();

@@ -199,7 +199,7 @@ where
         .await
         .map_err(|error| HttpError::new(HttpErrorKind::Connect, error))?;
     tokio::spawn(async move {
-        // Whoever waits for an answer sees the error.
+        // The caller that waits sees the error.
         let _ = connection.await;
     });
     Ok(sender)

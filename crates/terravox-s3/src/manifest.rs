@@ -1,6 +1,6 @@
 //! The manifest of a published world: one small object that names everything else.
 //!
-//! `docs/format.md` has every byte. It is the only object that changes; whoever changes it says which one
+//! `docs/format.md` has every byte. It is the only object that changes; a change says which one
 //! it replaces.
 
 use crate::coding::{FormatFault, Input, MAX_KEY_BYTES, put_key, put_number};

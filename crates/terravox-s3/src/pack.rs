@@ -13,21 +13,32 @@ use crate::leaf::{
 use crate::manifest::{IndexTop, LeafEntry};
 use terravox_store::WorldRecord;
 
-/// A group from this length on ends before one of 32 keys: mixed chunks make about 70 KiB.
-const MIN_GROUP_BYTES: usize = 32 << 10;
+/// A group ends before one of 32 keys: mixed chunks make about 70 KiB.
 const GROUP_BITS: u64 = 0x1f;
 
-/// A pack from this length on ends before one of 16 of the keys at which groups end: about 2 MiB.
-const MIN_PACK_BYTES: usize = 1 << 20;
+/// A pack ends before one of 16 of the keys at which groups end: about 2 MiB.
 const PACK_BITS: u64 = 0x1ff;
 
-/// A pack of several groups is not longer.
-const MAX_PACK_BYTES: usize = 6 << 20;
-
-/// A leaf from this length on ends before one of 8 packs: about 100 MB of a world.
-const MIN_LEAF_BYTES: usize = 32 << 10;
+/// A leaf ends before one of 8 packs: about 100 MB of a world.
 const LEAF_BITS: u64 = 7 << 16;
-const MAX_LEAF_BYTES: usize = 128 << 10;
+
+/// Lengths in bytes from which on something may end, and at which it does.
+#[derive(Clone, Copy)]
+pub(crate) struct CutLimits {
+    pub group: (usize, usize),
+    pub pack: (usize, usize),
+    pub leaf: (usize, usize),
+}
+
+impl Default for CutLimits {
+    fn default() -> CutLimits {
+        CutLimits {
+            group: (32 << 10, MAX_GROUP_BYTES),
+            pack: (1 << 20, 6 << 20),
+            leaf: (32 << 10, 128 << 10),
+        }
+    }
+}
 
 /// A complete pack.
 #[derive(Debug)]
@@ -39,6 +50,7 @@ pub(crate) struct Pack {
 /// Cuts records, which come in key order, into packs.
 #[derive(Default)]
 pub(crate) struct Packer {
+    limits: CutLimits,
     /// The group under way.
     group: Vec<u8>,
     first: Vec<u8>,
@@ -49,6 +61,11 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
+    #[cfg(test)]
+    pub fn new(limits: CutLimits) -> Packer {
+        Packer { limits, ..Packer::default() }
+    }
+
     /// Adds a record; returns the pack that ends before it.
     pub fn push(&mut self, key: &[u8], value: &[u8]) -> Option<Pack> {
         let mut ended = None;
@@ -57,13 +74,14 @@ impl Packer {
             // Extra data changes more often than cells, and listings are small.
             let is_new_table = self.last.first() != key.first();
             let length = self.group.len() + key.len() + value.len() + 16;
+            let CutLimits { group, pack, .. } = self.limits;
             let group_ends = is_new_table
-                || length > MAX_GROUP_BYTES
-                || (self.group.len() >= MIN_GROUP_BYTES && border & GROUP_BITS == 0);
+                || length > group.1
+                || (self.group.len() >= group.0 && border & GROUP_BITS == 0);
             if group_ends {
                 self.end_group();
-                let is_border = self.pack.len() >= MIN_PACK_BYTES && border & PACK_BITS == 0;
-                if is_new_table || is_border || self.pack.len() + value.len() > MAX_PACK_BYTES {
+                let is_border = self.pack.len() >= pack.0 && border & PACK_BITS == 0;
+                if is_new_table || is_border || self.pack.len() + value.len() > pack.1 {
                     ended = self.end_pack();
                 }
             }
@@ -107,6 +125,7 @@ impl Packer {
 /// The index of packs, which come in key order.
 #[derive(Default)]
 pub(crate) struct Indexer {
+    limits: CutLimits,
     leaf: Vec<u8>,
     first: Vec<u8>,
     last: Vec<u8>,
@@ -114,11 +133,16 @@ pub(crate) struct Indexer {
 }
 
 impl Indexer {
+    #[cfg(test)]
+    pub fn new(limits: CutLimits) -> Indexer {
+        Indexer { limits, ..Indexer::default() }
+    }
+
     pub fn push(&mut self, pack: &PackEntry) {
         let (Some(first), Some(last)) = (pack.groups.first(), pack.groups.last()) else { return };
         let border = WorldRecord::hash_of(&first.first, &[]);
-        let is_border = border & LEAF_BITS == 0 && self.leaf.len() >= MIN_LEAF_BYTES;
-        if is_border || self.leaf.len() >= MAX_LEAF_BYTES {
+        let is_border = border & LEAF_BITS == 0 && self.leaf.len() >= self.limits.leaf.0;
+        if is_border || self.leaf.len() >= self.limits.leaf.1 {
             self.end_leaf();
         }
         if self.leaf.is_empty() {
@@ -207,7 +231,7 @@ mod tests {
         assert_eq!(packs[1].entry.groups.len(), 1);
         let cells = &packs[2..];
         let all: usize = cells.iter().map(|pack| pack.bytes.len()).sum();
-        assert!(cells.iter().all(|pack| pack.bytes.len() <= MAX_PACK_BYTES + MAX_GROUP_BYTES));
+        assert!(cells.iter().all(|pack| pack.bytes.len() <= (6 << 20) + MAX_GROUP_BYTES));
         assert!((1 << 20..4 << 20).contains(&(all / cells.len())), "{all} in {}", cells.len());
         let groups: usize = cells.iter().map(|pack| pack.entry.groups.len()).sum();
         assert!((40 << 10..100 << 10).contains(&(all / groups)), "{all} in {groups}");
@@ -251,7 +275,7 @@ mod tests {
         let (top, leaves) = index(u32::MAX);
         let IndexTop::Leaves(entries) = &top else { panic!("{top:?}") };
         assert_eq!(entries.len(), leaves.len());
-        assert!(leaves.iter().all(|leaf| leaf.len() <= MAX_LEAF_BYTES + 2000));
+        assert!(leaves.iter().all(|leaf| leaf.len() <= (128 << 10) + 2000));
         let decoded: Vec<Leaf> = leaves.iter().map(|leaf| Leaf::decode(leaf).unwrap()).collect();
         assert_eq!(decoded.iter().map(|leaf| leaf.packs.len()).sum::<usize>(), 2000);
         for (entry, leaf) in entries.iter().zip(&decoded) {

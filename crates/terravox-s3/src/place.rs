@@ -147,7 +147,7 @@ impl Place {
         self.background.wait(futures_util::future::join_all(requests))
     }
 
-    /// Reads the manifest; `None` if there is none.
+    /// Reads the manifest; `None` if nothing is published.
     pub async fn manifest(self: Arc<Place>) -> io::Result<Option<StoredManifest>> {
         let path = self.path(&ObjectName::Manifest.text());
         match self.objects.get_opts(&path, GetOptions::default()).await {

@@ -192,7 +192,7 @@ impl Publication {
         let (sender, receiver) = mpsc::channel();
         let write = self.place.clone().write(name, Bytes::from(bytes));
         self.place.background.spawn(async move {
-            // If nobody waits any more, the publication has failed.
+            // A publication that failed does not wait any more.
             let _ = sender.send(write.await);
         });
         work.uploads.push_back(receiver);

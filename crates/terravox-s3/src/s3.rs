@@ -46,9 +46,9 @@ impl Default for S3Options {
 impl S3Options {
     /// What is out of its range.
     fn fault(&self) -> Option<String> {
-        let answers = Duration::from_millis(100)..=Duration::from_secs(3600);
-        if !answers.contains(&self.answer_time) {
-            let (low, high) = answers.into_inner();
+        let valid = Duration::from_millis(100)..=Duration::from_secs(3600);
+        if !valid.contains(&self.answer_time) {
+            let (low, high) = valid.into_inner();
             return Some(format!(
                 "answer_time is {:?}; it may be from {low:?} to {high:?}",
                 self.answer_time
@@ -168,7 +168,7 @@ impl S3 {
     }
 
     /// Removes objects that no state needs which is published, was among the last `states`, or was
-    /// replaced less than `age` ago. A reader finds all that it reads until its state is none of these;
+    /// replaced less than `age` ago. Until its state is outside of all three, a reader finds all that it reads;
     /// then its error says to open the world again. Also safe while others publish, read and collect.
     ///
     /// # Errors

@@ -147,6 +147,11 @@ impl PublishedWorld {
         })
     }
 
+    /// Whether a group need not be read any more.
+    pub fn has_group(&self, i: usize, group: usize) -> bool {
+        self.groups.has((i, group))
+    }
+
     /// Some groups of a leaf, in order.
     pub fn groups(&self, i: usize, leaf: &Leaf, wanted: &[usize]) -> io::Result<Vec<Arc<Group>>> {
         let mut found: Vec<Option<Arc<Group>>> = vec![None; wanted.len()];

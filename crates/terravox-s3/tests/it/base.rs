@@ -62,7 +62,7 @@ fn edits_over_a_published_base_are_those_of_a_whole_world() {
     }
     let unsaved = twin.unsaved();
     whole.save(&unsaved, |_| {}).unwrap();
-    // Near and far, where there are edits and where there are none.
+    // Near and far, with edits and without.
     let all = Region::new([-EXTENT * 32; 3], [EXTENT * 32; 3]);
     for mip in 0..=4u8 {
         for pos in all.coarser(u32::from(mip) + 5).voxels() {

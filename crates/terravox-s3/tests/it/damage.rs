@@ -71,7 +71,7 @@ fn a_poisoned_pack_costs_the_groups_that_changed_and_is_mended() {
     let named = loaded.bad.iter().filter(|bad| matches!(bad.part, StoredPart::Chunk(_))).count();
     assert_eq!(named, lost);
     assert!(loaded.bad.iter().any(|bad| bad.to_string().contains(&pack)), "{:?}", loaded.bad);
-    assert!(reader.verify().unwrap().bad.len() > lost);
+    assert!(reader.verify().unwrap().bad.len() >= lost);
     // A plain publication sees that it is there. One that writes all anew mends it.
     assert_eq!(publish(&place(&objects), &store).uploaded_packs, 0);
     let options = S3Options { rewrites_all: true, ..S3Options::default() };

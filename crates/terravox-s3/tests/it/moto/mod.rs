@@ -30,7 +30,7 @@ fn find_programs() -> Option<PathBuf> {
 }
 
 impl Moto {
-    /// Starts a server, with TLS if `is_tls`; `None`, aloud, if there is none on this machine.
+    /// Starts a server, with TLS if `is_tls`; `None`, aloud, if this machine has none.
     pub fn start(name: &str, is_tls: bool) -> Option<Moto> {
         let Some(programs) = find_programs() else {
             let required = std::env::var_os("TERRAVOX_REQUIRE_MOTO").is_some();
