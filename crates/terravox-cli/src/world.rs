@@ -158,7 +158,7 @@ fn check_no_address(path: &Path) -> CliResult<()> {
     if !world_store::is_address(path) {
         return Ok(());
     }
-    let what = "is in a database, and this takes a file; terravox copy makes one of it";
+    let what = "is not a file, and this takes one; terravox copy makes one of it";
     Err(Failure::of(path, what))
 }
 

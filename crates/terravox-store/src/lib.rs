@@ -94,7 +94,8 @@ pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
 pub use read::{LoadedWorld, MAX_LOADED_BYTES};
 pub use records::{
-    CommitFailure, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView, WorldRecord,
+    CommitFailure, LostRecords, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView,
+    WorldRecord,
 };
 pub use repair::RepairReport;
 pub use store::{MAX_EXTRA_BYTES, Store, StoreStats};

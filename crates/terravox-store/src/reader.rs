@@ -1,7 +1,7 @@
 //! Reading and changing what a store holds, alike for the tree of a file and the records of a database.
 
 use crate::key::EXTRA;
-use crate::records::{RecordChanges, RecordTotals, Records, RecordsView, WorldRecord};
+use crate::records::{LostRecords, RecordChanges, RecordTotals, Records, RecordsView, WorldRecord};
 use crate::tree::{
     KeySpan, LostSpan, NodeContent, ReadTree, Scan, Transaction, TreeDamage, TreeError,
     TreeSnapshot,
@@ -170,7 +170,9 @@ impl RecordsReader {
             Err(error) => Err(copy(error)),
         };
         result.map_err(|error| {
-            self.failure.get_or_init(|| (error.kind(), error.to_string()));
+            if LostRecords::of(&error).is_none() {
+                self.failure.get_or_init(|| (error.kind(), error.to_string()));
+            }
             TreeError::Io(error)
         })
     }
@@ -254,6 +256,25 @@ impl RecordsScan<'_> {
     }
 }
 
+impl RecordsScan<'_> {
+    /// What is lost of a span that cannot be read. If the database says where that ends, the scan goes on
+    /// there.
+    fn lose(&mut self, mut span: KeySpan, what: TreeError) -> LostSpan {
+        let lost = match &what {
+            TreeError::Io(error) => LostRecords::of(error),
+            _ => None,
+        };
+        if let Some(high) = lost.and_then(|lost| lost.high.clone())
+            && high > span.low
+            && span.high.as_ref().is_none_or(|end| high < *end)
+        {
+            let end = span.high.replace(high.clone());
+            self.rest = Some(KeySpan { low: high, high: end });
+        }
+        LostSpan { span, what }
+    }
+}
+
 impl Iterator for RecordsScan<'_> {
     type Item = Result<WorldRecord, LostSpan>;
 
@@ -269,7 +290,7 @@ impl Iterator for RecordsScan<'_> {
         };
         let (low, high) = (&span.low, span.high.as_deref());
         match self.reader.read(|view| view.scan(low, high, limit, self.with_values)) {
-            Err(what) => Some(Err(LostSpan { span, what })),
+            Err(what) => Some(Err(self.lose(span, what))),
             Ok(records) => {
                 // The next key that there may be.
                 let next = records.last().map(|last| [&*last.key, &[0]].concat());

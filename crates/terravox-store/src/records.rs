@@ -136,6 +136,37 @@ pub trait RecordsView: Send + Sync {
     fn totals(&self) -> io::Result<RecordTotals>;
 }
 
+/// Records that are lost: what an [`io::Error`] of a [`RecordsView`] holds if these cannot be read, now or
+/// later, but others can. A scan goes on behind them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostRecords {
+    /// The key at which what comes after them begins; `None` if nothing does.
+    pub high: Option<Vec<u8>>,
+    /// What is wrong with them, in one line.
+    pub what: String,
+}
+
+impl LostRecords {
+    /// The lost records of an error, if it is about some.
+    pub(crate) fn of(error: &io::Error) -> Option<&LostRecords> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Display for LostRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for LostRecords {}
+
+impl From<LostRecords> for io::Error {
+    fn from(lost: LostRecords) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, lost)
+    }
+}
+
 /// Records in memory: what all databases are compared with in tests.
 #[derive(Debug, Default)]
 pub struct MemoryRecords {

@@ -357,20 +357,25 @@ Example:
   terravox copy world.tvx copy.tvx
   terravox copy world.tvx postgres://me@db.example/worlds#caves
   terravox copy postgres://me@db.example/worlds#caves caves.tvx
+  terravox copy world.tvx s3://worlds/caves
 
 The address of a world in PostgreSQL is that of the database, a # and the name of the world. A
 password that is not in it is taken from PGPASSWORD. Needs a terravox that was built with
 --features postgres.
 
-The world that is read may be in use if it is in a database. Nothing is overwritten. Until a copy
+Copying to s3://BUCKET/PATH publishes the world there, in place of the state that is published now; what
+readers have opened stays. Keys are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; another
+service than Amazon's is named by ?endpoint=https://HOST. Needs --features s3.
+
+The world that is read may be in use if it is in a database. Nothing else is overwritten. Until a copy
 is complete, no world is there: of a file, NAME.copying is. Run an interrupted copy again to go on.";
 
 /// Arguments of `copy`.
 #[derive(Debug, Args)]
 pub struct CopyArgs {
-    /// The world to read (.tvx), or its address in a database
+    /// The world to read (.tvx), or its address in a database or in S3
     pub from: PathBuf,
-    /// The world to write (.tvx), or its address in a database
+    /// The world to write (.tvx), or its address in a database or in S3
     pub to: PathBuf,
 }
 

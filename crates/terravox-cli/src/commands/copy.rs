@@ -1,11 +1,11 @@
-//! `copy`: a world from one store to another, of files and databases.
+//! `copy`: a world from one store to another: files, databases, S3.
 
 use crate::args::CopyArgs;
 use crate::console::Console;
 use crate::failure::CliResult;
 use crate::report::Report;
-use crate::world_store;
-use terravox_store::{CopyStats, Store};
+use crate::world_store::{self, Copied};
+use terravox_store::Store;
 
 /// Copies a world; goes on with a copy that was interrupted.
 pub fn run(args: &CopyArgs, console: &Console) -> CliResult<Report> {
@@ -17,7 +17,7 @@ pub fn run(args: &CopyArgs, console: &Console) -> CliResult<Report> {
     Ok(report(&from, &to, stats))
 }
 
-fn report(from: &Store, to: &Store, stats: CopyStats) -> Report {
+fn report(from: &Store, to: &Store, stats: Copied) -> Report {
     // The paths of stores have no passwords.
     let mut report = Report::of_change("copy", to.path());
     report.text_line("from", "from", from.path().display().to_string());

@@ -96,6 +96,17 @@ pub fn repair(args: &CheckArgs, console: &Console) -> CliResult<Report> {
 
 /// Writes a world anew without free space.
 pub fn compact(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
+    let busy = console.busy("collecting garbage");
+    if let Some(done) = world_store::collect_garbage(&args.world)? {
+        drop(busy);
+        let mut report = Report::of_change("compact", &args.world);
+        let world = world_store::shown(&args.world).display().to_string();
+        report.text_line("world", "world", world);
+        report.count("removed_objects", "removed objects", done.objects);
+        report.bytes("removed_bytes", "removed", done.bytes);
+        return Ok(report);
+    }
+    drop(busy);
     check(&args.world)?;
     let mut store = Store::open(&args.world).map_err(store_failure)?;
     let before = store.stats().map_err(store_failure)?;

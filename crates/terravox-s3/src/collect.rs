@@ -1,0 +1,150 @@
+//! Removing what no state needs that is published, or was until lately.
+
+use crate::leaf::{ObjectHash, object_hash};
+use crate::manifest::Manifest;
+use crate::place::{Folder, Listed, ObjectName, Place};
+use crate::publish::{MIN_GARBAGE_AGE, named_objects};
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Removals at a time.
+const REMOVALS: usize = 16;
+
+/// What [`S3::collect_garbage`](crate::S3::collect_garbage) keeps.
+#[derive(Clone, Debug)]
+pub struct CollectOptions {
+    /// How many of the last states are kept whole; the published one is the first. At least 1.
+    pub states: usize,
+    /// How long a state is kept after it was replaced, and anything after it was written. At least 13
+    /// hours: a publication may take 6, and counts on what is 6 hours old.
+    pub age: Duration,
+}
+
+impl Default for CollectOptions {
+    fn default() -> CollectOptions {
+        CollectOptions { states: 2, age: Duration::from_secs(24 * 3600) }
+    }
+}
+
+impl CollectOptions {
+    /// What is out of its range.
+    pub(crate) fn fault(&self) -> Option<String> {
+        if self.states == 0 {
+            return Some("states is 0; at least 1 is kept".to_owned());
+        }
+        (self.age < MIN_GARBAGE_AGE)
+            .then(|| format!("age is {:?}; it must be at least 13 hours", self.age))
+    }
+}
+
+/// What [`S3::collect_garbage`](crate::S3::collect_garbage) did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CollectStats {
+    /// States that are kept whole.
+    pub states: u64,
+    /// Objects that are kept.
+    pub kept_objects: u64,
+    /// Objects that were removed.
+    pub removed_objects: u64,
+    /// Their bytes.
+    pub removed_bytes: u64,
+}
+
+/// A state that is kept, and the hash of its manifest.
+struct KeptState {
+    hash: ObjectHash,
+    manifest: Manifest,
+}
+
+/// Reads the manifests of the states to keep, the published one first.
+fn kept_states(
+    place: &Arc<Place>,
+    options: &CollectOptions,
+    old: &[Listed],
+    now: SystemTime,
+) -> io::Result<Vec<KeptState>> {
+    let Some(stored) = place.wait(place.clone().manifest())? else {
+        let what = "there is no manifest, so nothing says what is garbage; to remove a world, \
+                    remove its folder";
+        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+    };
+    let manifest = decode(&stored.bytes, "the manifest")?;
+    let mut kept = vec![KeptState { hash: object_hash(&stored.bytes), manifest }];
+    let mut seen = HashSet::new();
+    // The states before it, as far as they are there.
+    while let Some(last) = kept.last().filter(|_| kept.len() < options.states) {
+        let hash = last.manifest.replaced;
+        if !old.iter().any(|object| object.name == ObjectName::OldManifest(hash)) {
+            break;
+        }
+        seen.insert(hash);
+        kept.push(read_old(place, hash)?);
+    }
+    for object in old.iter().filter(|object| !is_old(object, now, options.age)) {
+        if let ObjectName::OldManifest(hash) = object.name
+            && seen.insert(hash)
+        {
+            kept.push(read_old(place, hash)?);
+        }
+    }
+    Ok(kept)
+}
+
+fn read_old(place: &Arc<Place>, hash: ObjectHash) -> io::Result<KeptState> {
+    let name = ObjectName::OldManifest(hash);
+    let bytes = place.wait(place.clone().read(name, None))?;
+    let name = place.shown(name);
+    match object_hash(&bytes) == hash {
+        true => Ok(KeptState { hash, manifest: decode(&bytes, &name)? }),
+        false => Err(unsure(&format!("{name} is damaged"))),
+    }
+}
+
+fn decode(bytes: &[u8], name: &str) -> io::Result<Manifest> {
+    Manifest::decode(bytes).map_err(|fault| unsure(&format!("{name}: {fault}")))
+}
+
+/// The error that it is unknown what is garbage.
+fn unsure(what: &str) -> io::Error {
+    let what = format!("{what}; nothing was removed");
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn is_old(object: &Listed, now: SystemTime, age: Duration) -> bool {
+    now.duration_since(object.written).is_ok_and(|written| written >= age)
+}
+
+/// Removes garbage.
+///
+/// # Errors
+/// If what is kept cannot be read; then nothing is removed. If something cannot be removed.
+pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Result<CollectStats> {
+    let now = place.wait(place.clone().service_time())?;
+    let list = |folder| place.wait(place.clone().list(folder));
+    let mut listed = list(Folder::OldManifests)?;
+    let states = kept_states(place, options, &listed, now)?;
+    let mut needed: HashSet<ObjectName> = HashSet::new();
+    for state in &states {
+        needed.extend(named_objects(place, &state.manifest, true)?.into_keys());
+        needed.insert(ObjectName::OldManifest(state.hash));
+    }
+    listed.extend(list(Folder::Packs)?);
+    listed.extend(list(Folder::Leaves)?);
+    let is_garbage =
+        |object: &Listed| !needed.contains(&object.name) && is_old(object, now, options.age);
+    let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
+    let mut stats = CollectStats { states: states.len() as u64, ..CollectStats::default() };
+    stats.kept_objects = kept.len() as u64;
+    for part in garbage.chunks(REMOVALS) {
+        let requests = part.iter().map(|object| place.clone().remove(object.name)).collect();
+        for (object, removed) in part.iter().zip(place.wait_all(requests)?) {
+            removed?;
+            stats.removed_objects += 1;
+            stats.removed_bytes += object.length;
+        }
+    }
+    Ok(stats)
+}

@@ -1,0 +1,48 @@
+//! Worlds of [terravox](terravox_store) in S3, published and read in place.
+//!
+//! [`S3::publish`] uploads a world as packs of some megabytes; [`S3::open_read_only`] opens it at once as a
+//! [`Store`](terravox_store::Store) that reads what is asked for and nothing else. Nothing here is
+//! asynchronous for the caller: a place has a thread of its own for its requests.
+//!
+//! ```no_run
+//! use terravox_s3::{CollectOptions, S3, S3Options};
+//! use terravox_store::Store;
+//!
+//! let world = S3::at("s3://worlds/hills", &S3Options::default())?;
+//! world.publish(&Store::open_read_only("hills.tvx")?, |_done, _all| {})?;
+//! let store = world.open_read_only()?;
+//! println!("{} chunks", store.stats()?.chunks);
+//! world.collect_garbage(&CollectOptions::default())?;
+//! # Ok::<(), terravox_store::StoreError>(())
+//! ```
+//!
+//! - Packs and the index have their SHA-256 as name; one small manifest names them and is replaced by
+//!   compare-and-set. Readers see the state before or after, and keep the one they opened.
+//! - Publishing again uploads what has changed. It may be killed at any moment, and goes on.
+//! - Nothing is read in silence that is not what was published.
+
+mod address;
+mod background;
+mod cache;
+mod client;
+mod coding;
+mod collect;
+mod failure;
+mod group;
+mod leaf;
+mod manifest;
+mod pack;
+mod place;
+mod publish;
+mod records;
+mod s3;
+mod world;
+
+pub use collect::{CollectOptions, CollectStats};
+pub use publish::PublishStats;
+pub use s3::{S3, S3Options};
+
+/// The code in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,354 @@
+//! Publishing a world: packs and leaves that are not there yet, then the manifest, by compare-and-set.
+//!
+//! A copy to records brings all records in key order, the description last ([`Store::copy_to_records`]);
+//! what is copied to here cuts them into packs. Nothing is visible before the manifest is changed, so a
+//! publication that was killed has changed nothing, and what it uploaded is found by its names.
+
+use crate::leaf::{Leaf, ObjectHash, object_hash};
+use crate::manifest::{IndexTop, Manifest};
+use crate::pack::{Indexer, Pack, Packer};
+use crate::place::{Folder, Listed, ObjectName, Place, StoredManifest, Swap};
+use crate::records::DESCRIPTION_KEYS;
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::io;
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use terravox_store::{
+    CommitFailure, RecordChanges, RecordTotals, Records, RecordsView, Store, StoreError,
+    WorldRecord,
+};
+
+/// Uploads at a time.
+const UPLOADS: usize = 6;
+
+/// What an earlier publication uploaded counts as there for so long, if the manifest does not name it: it
+/// may be collected later.
+const TRUSTED_AGE: Duration = Duration::from_secs(6 * 3600);
+
+/// The longest publication: what it found at its start may be collected later.
+const MAX_PUBLISH_TIME: Duration = Duration::from_secs(6 * 3600);
+
+/// The youngest that garbage may be: older than anything that a publication counts as there.
+pub(crate) const MIN_GARBAGE_AGE: Duration = Duration::from_secs(13 * 3600);
+
+/// What [`S3::publish`](crate::S3::publish) did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PublishStats {
+    /// The number of the state that is published now; it counts up from 1.
+    pub state: u64,
+    /// Whether the world was published like this already, so that nothing has changed.
+    pub is_unchanged: bool,
+    /// Records of the world, without the description.
+    pub records: u64,
+    /// Bytes of the keys and values of the world.
+    pub payload_bytes: u64,
+    /// Packs of the world.
+    pub packs: u64,
+    /// Bytes of the packs, the index and the manifest.
+    pub stored_bytes: u64,
+    /// Packs that this publication uploaded.
+    pub uploaded_packs: u64,
+    /// Bytes that it uploaded.
+    pub uploaded_bytes: u64,
+}
+
+/// The manifest as it was at the start.
+struct Base {
+    stored: StoredManifest,
+    /// `None` if it is damaged and is to be replaced.
+    manifest: Option<Manifest>,
+}
+
+/// A publication under way, as the records of a world that is being made.
+pub(crate) struct Publication {
+    place: Arc<Place>,
+    base: Option<Base>,
+    /// Lengths of objects that are there and will stay.
+    present: HashMap<ObjectName, u64>,
+    started: Instant,
+    work: Mutex<Work>,
+}
+
+/// What changes with every batch of records.
+#[derive(Default)]
+struct Work {
+    packer: Packer,
+    indexer: Indexer,
+    stats: PublishStats,
+    uploads: VecDeque<Receiver<io::Result<()>>>,
+    /// Uploaded in this publication: two packs may be the same.
+    uploaded: HashSet<ObjectHash>,
+    /// The description, once everything is published.
+    published: Arc<BTreeMap<Vec<u8>, WorldRecord>>,
+}
+
+/// Reads the manifest to start from. A damaged one is an error, unless everything is written anew.
+fn read_base(place: &Arc<Place>, rewrites_all: bool) -> io::Result<Option<Base>> {
+    let Some(stored) = place.wait(place.clone().manifest())? else { return Ok(None) };
+    match Manifest::decode(&stored.bytes) {
+        Ok(manifest) => Ok(Some(Base { stored, manifest: Some(manifest) })),
+        Err(crate::manifest::ManifestFault::Damaged(_)) if rewrites_all => {
+            Ok(Some(Base { stored, manifest: None }))
+        }
+        Err(fault) => Err(io::Error::new(io::ErrorKind::InvalidData, fault.to_string())),
+    }
+}
+
+/// The objects that a state names, but for its manifest, with their lengths. Leaves that cannot be read
+/// name nothing.
+///
+/// # Errors
+/// If a leaf is gone or damaged and `is_strict`.
+pub(crate) fn named_objects(
+    place: &Arc<Place>,
+    manifest: &Manifest,
+    is_strict: bool,
+) -> io::Result<HashMap<ObjectName, u64>> {
+    let mut named = HashMap::new();
+    let mut add = |leaf: Leaf| {
+        named.extend(leaf.pack_lengths().map(|(hash, length)| (ObjectName::Pack(hash), length)));
+    };
+    let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+    let entries = match &manifest.index {
+        IndexTop::Inline(leaf) => {
+            match Leaf::decode(leaf) {
+                Ok(leaf) => add(leaf),
+                Err(fault) if is_strict => return Err(invalid(fault.to_string())),
+                Err(_) => {}
+            }
+            return Ok(named);
+        }
+        IndexTop::Leaves(entries) => entries,
+    };
+    let mut leaves = HashMap::new();
+    for entries in entries.chunks(UPLOADS) {
+        let names = entries.iter().map(|entry| ObjectName::Leaf(entry.hash));
+        let requests = names.clone().map(|name| place.clone().read(name, None)).collect();
+        for ((entry, name), read) in entries.iter().zip(names).zip(place.wait_all(requests)?) {
+            let whole = read.and_then(|bytes| match object_hash(&bytes) == entry.hash {
+                true => Leaf::decode(&bytes).map_err(|fault| invalid(fault.to_string())),
+                false => Err(invalid(format!("{} is damaged", place.shown(name)))),
+            });
+            match whole {
+                Ok(leaf) => {
+                    leaves.insert(name, u64::from(entry.length));
+                    add(leaf);
+                }
+                Err(error) if is_strict => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+    named.extend(leaves);
+    Ok(named)
+}
+
+impl Publication {
+    /// Reads what is there.
+    pub fn begin(place: Arc<Place>, rewrites_all: bool) -> io::Result<Publication> {
+        // Fails early if nothing may be written.
+        let now = place.wait(place.clone().service_time())?;
+        let started = Instant::now();
+        let base = read_base(&place, rewrites_all)?;
+        let mut present = HashMap::new();
+        if !rewrites_all {
+            let named = match base.as_ref().and_then(|base| base.manifest.as_ref()) {
+                Some(manifest) => named_objects(&place, manifest, false)?,
+                None => HashMap::new(),
+            };
+            for folder in [Folder::Packs, Folder::Leaves] {
+                let listed = place.wait(place.clone().list(folder))?;
+                let is_present = |object: &Listed| {
+                    named.contains_key(&object.name) || is_young(object.written, now)
+                };
+                let lengths = listed.into_iter().filter(is_present);
+                present.extend(lengths.map(|object| (object.name, object.length)));
+            }
+        }
+        Ok(Publication { place, base, present, started, work: Mutex::default() })
+    }
+
+    pub fn stats(&self) -> PublishStats {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).stats
+    }
+
+    /// Uploads an object if it is not there; returns whether it does.
+    fn upload(&self, work: &mut Work, name: ObjectName, bytes: Vec<u8>) -> io::Result<bool> {
+        let length = bytes.len() as u64;
+        work.stats.stored_bytes += length;
+        let hash = match name {
+            ObjectName::Pack(hash) | ObjectName::Leaf(hash) => hash,
+            _ => unreachable!("only packs and leaves are named by the index"),
+        };
+        if self.present.get(&name) == Some(&length) || !work.uploaded.insert(hash) {
+            return Ok(false);
+        }
+        while work.uploads.len() >= UPLOADS {
+            wait_for_upload(work)?;
+        }
+        let (sender, receiver) = mpsc::channel();
+        let write = self.place.clone().write(name, Bytes::from(bytes));
+        self.place.background.spawn(async move {
+            // A publication that failed does not wait any more.
+            let _ = sender.send(write.await);
+        });
+        work.uploads.push_back(receiver);
+        work.stats.uploaded_bytes += length;
+        Ok(true)
+    }
+
+    fn add_pack(&self, work: &mut Work, pack: Pack) -> io::Result<()> {
+        work.indexer.push(&pack.entry);
+        work.stats.packs += 1;
+        let name = ObjectName::Pack(pack.entry.hash);
+        work.stats.uploaded_packs += u64::from(self.upload(work, name, pack.bytes)?);
+        Ok(())
+    }
+
+    fn add_record(&self, work: &mut Work, key: &[u8], value: &[u8]) -> io::Result<()> {
+        work.stats.records += 1;
+        work.stats.payload_bytes += (key.len() + value.len()) as u64;
+        match work.packer.push(key, value) {
+            Some(pack) => self.add_pack(work, pack),
+            None => Ok(()),
+        }
+    }
+
+    /// Publishes what was added.
+    fn finish(&self, work: &mut Work, description: Vec<u8>) -> io::Result<()> {
+        if let Some(pack) = work.packer.finish() {
+            self.add_pack(work, pack)?;
+        }
+        let (index, leaves) = std::mem::take(&mut work.indexer).finish();
+        for leaf in leaves {
+            self.upload(work, ObjectName::Leaf(object_hash(&leaf)), leaf)?;
+        }
+        while !work.uploads.is_empty() {
+            wait_for_upload(work)?;
+        }
+        if self.started.elapsed() > MAX_PUBLISH_TIME {
+            let what =
+                "publishing took longer than 6 hours; publish again, which goes on from here";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+        }
+        for key in DESCRIPTION_KEYS {
+            work.stats.payload_bytes += (key.len() + description.len()) as u64;
+        }
+        let records = work.stats.records + DESCRIPTION_KEYS.len() as u64;
+        let totals = RecordTotals { records, payload_bytes: work.stats.payload_bytes };
+        let before = self.base.as_ref().and_then(|base| base.manifest.as_ref());
+        let replaced = self.base.as_ref().map(|base| object_hash(&base.stored.bytes));
+        let manifest = Manifest {
+            state: before.map_or(0, |before| before.state) + 1,
+            time_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()),
+            replaced: replaced.unwrap_or_default(),
+            totals,
+            description,
+            index,
+        };
+        let bytes = manifest.encode();
+        work.stats.stored_bytes += bytes.len() as u64;
+        work.stats.state = manifest.state;
+        if let Some(before) = before.filter(|before| before.is_same_world(&manifest)) {
+            (work.stats.state, work.stats.is_unchanged) = (before.state, true);
+            return self.check_base(before.state);
+        }
+        work.stats.uploaded_bytes += bytes.len() as u64;
+        self.swap(manifest.state, bytes)
+    }
+
+    /// Checks that the manifest is still the one of the start.
+    fn check_base(&self, state: u64) -> io::Result<()> {
+        let now = self.place.wait(self.place.clone().manifest())?;
+        let base = self.base.as_ref().map(|base| &base.stored.bytes);
+        match now.as_ref().map(|now| &now.bytes) == base {
+            true => Ok(()),
+            false => Err(lost(state)),
+        }
+    }
+
+    /// Replaces the manifest, and keeps a copy of the old one.
+    fn swap(&self, state: u64, bytes: Vec<u8>) -> io::Result<()> {
+        let place = &self.place;
+        let old = self.base.as_ref().map(|base| base.stored.clone());
+        if let Some(old) = &old {
+            // Its time says when it was replaced, so it is written again if it is there.
+            let name = ObjectName::OldManifest(object_hash(&old.bytes));
+            place.wait(place.clone().write(name, old.bytes.clone()))?;
+        }
+        let version = old.map(|old| old.version);
+        match place.wait(place.clone().swap_manifest(version, bytes.into()))? {
+            Swap::Done => Ok(()),
+            Swap::Lost => Err(lost(state)),
+        }
+    }
+}
+
+/// The error that another program was first.
+fn lost(state: u64) -> io::Error {
+    let what = format!(
+        "another program published the world meanwhile, so state {state} is not this one; publish \
+         again to replace that"
+    );
+    io::Error::new(io::ErrorKind::AlreadyExists, what)
+}
+
+/// Whether what no manifest names is too young to be collected soon.
+fn is_young(written: SystemTime, now: SystemTime) -> bool {
+    // What is newer than now was written since.
+    now.duration_since(written).is_ok_and(|age| age < TRUSTED_AGE) || written > now
+}
+
+/// Waits for the first upload.
+fn wait_for_upload(work: &mut Work) -> io::Result<()> {
+    let Some(upload) = work.uploads.pop_front() else { return Ok(()) };
+    upload.recv().unwrap_or_else(|_| Err(io::Error::other("the thread of the requests has failed")))
+}
+
+impl Records for Publication {
+    fn view(&self) -> io::Result<Box<dyn RecordsView>> {
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Box::new(work.published.clone()))
+    }
+
+    fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
+        let mut guard = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = &mut *guard;
+        let mut description = BTreeMap::new();
+        for (key, value) in changes {
+            let Some(value) = value else { continue };
+            if DESCRIPTION_KEYS.contains(&&*key) {
+                description.insert(key.clone(), WorldRecord::new(key, value));
+            } else {
+                let added = self.add_record(work, &key, &value);
+                added.map_err(CommitFailure::Unchanged)?;
+            }
+        }
+        if let Some(record) = description.values().next() {
+            let finished = self.finish(work, record.value.clone());
+            finished.map_err(CommitFailure::Unchanged)?;
+            work.published = Arc::new(description);
+        }
+        Ok(())
+    }
+}
+
+/// Publishes a world.
+///
+/// # Errors
+/// If it cannot be read, or not be published.
+pub(crate) fn publish(
+    from: &Store,
+    place: Arc<Place>,
+    rewrites_all: bool,
+    progress: impl FnMut(u64, u64),
+) -> Result<PublishStats, StoreError> {
+    let shown = place.shown.clone();
+    let failed = |source| StoreError::Io { path: shown.clone(), doing: "publish", source };
+    let publication = Arc::new(Publication::begin(place, rewrites_all).map_err(failed)?);
+    from.copy_to_records(publication.clone(), &shown, progress)?;
+    Ok(publication.stats())
+}
