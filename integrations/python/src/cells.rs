@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, bad_value};
 use crate::materials::MaterialRef;
 use crate::opened::Reader;
 use crate::world::World;
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyUntypedArrayMethods, dtype, get_array_module};
 use pyo3::prelude::*;
 use terravox::voxel::{
     AIR, Cell, ChunkPos, ChunkView, DenseBox, MAX_MIP, NotHeld, Region, Row, Snapshot,
@@ -189,6 +189,14 @@ fn read_cells(
     Ok(cells.water().to_vec())
 }
 
+/// An array with unspecified bytes, for callers that write all of them. NumPy asks for huge pages for
+/// what it does not clear itself.
+fn empty<'py>(py: Python<'py>, shape: [usize; 3]) -> PyResult<Bound<'py, PyArray3<u8>>> {
+    let [y, z, x] = shape;
+    let array = get_array_module(py)?.call_method1("empty", ((y, z, x), dtype::<u8>(py)))?;
+    Ok(array.cast_into()?)
+}
+
 /// Checks that an array that is to be written can hold cells of a shape.
 fn check_out(array: &Bound<'_, PyArray3<u8>>, shape: [usize; 3]) -> Outcome<()> {
     if array.shape() != shape {
@@ -225,7 +233,7 @@ impl World {
         let region = region_between(min, max, mip)?;
         let shape = shape_of(region);
         let (material, occupancy) = match &out {
-            None => (PyArray3::zeros(py, shape, false), PyArray3::zeros(py, shape, false)),
+            None => (empty(py, shape)?, empty(py, shape)?),
             Some(out) => {
                 let out = out.get();
                 (out.material.bind(py).clone(), out.occupancy.bind(py).clone())

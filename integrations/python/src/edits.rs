@@ -120,8 +120,7 @@ macro_rules! actions {
             $(
                 $(#[$doc])*
                 #[pyo3(signature = $sig)]
-                #[expect(clippy::allow_attributes, reason = "some of these have many arguments")]
-                #[allow(clippy::too_many_arguments)]
+                #[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
                 fn $name(
                     &self,
                     py: Python<'_>,

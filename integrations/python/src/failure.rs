@@ -13,7 +13,7 @@ create_exception!(
     terravox,
     WorldError,
     PyException,
-    "A world cannot be read, written or used as it was asked; it is as it was before."
+    "A world cannot do what a call requests; it is as it was before."
 );
 create_exception!(terravox, NotAWorldError, WorldError, "The file is not a terravox world.");
 create_exception!(terravox, WorldInUseError, WorldError, "Another program has the world open.");
@@ -44,7 +44,7 @@ pub enum Failure {
     Value(String),
     /// A value of another type: `TypeError`.
     Type(String),
-    /// A world that cannot do what was asked: `WorldError`.
+    /// A world that cannot do it: `WorldError`.
     World(String),
     /// A world that was opened for reading: `ReadOnlyError`.
     ReadOnly(String),

@@ -99,6 +99,10 @@ impl Ground<'_> {
         for at in self.region.blocks::<5>() {
             let fill = |request: &mut FillRequest<'_>| self.fill(request);
             FillRequest::fill_block(&mut chunk, at.into(), self.placement, fill);
+            // Air above the ground is not listed, however high the region reaches.
+            if !grid.is_listed(at) && chunk.materials().iter().all(|&material| material == AIR) {
+                continue;
+            }
             let inside = self.region.intersect(at.region());
             if inside == at.region() {
                 grid.write(&chunk)?;
@@ -133,6 +137,47 @@ fn check_layers(layers: &[(f64, u8)]) -> Outcome<()> {
         last = depth;
     }
     Ok(())
+}
+
+/// What the surface is made of, as Python gives it: a material, or an array of them.
+enum TopArgument<'py> {
+    One(u8),
+    Map(Checked<'py, u8>),
+}
+
+impl<'py> TopArgument<'py> {
+    /// Checks it; an array must have the `shape` of the array called `of`.
+    fn new(
+        world: &World,
+        given: &Bound<'py, PyAny>,
+        shape: &[usize],
+        of: &str,
+    ) -> PyResult<TopArgument<'py>> {
+        if let Ok(material) = given.extract::<MaterialRef>() {
+            return Ok(TopArgument::One(world.material_id(given.py(), &material)?));
+        }
+        let map = Checked::new(given, "material", shape.len())?;
+        map.check_shape("material", shape, of)?;
+        Ok(TopArgument::Map(map))
+    }
+
+    fn materials(&self) -> Outcome<TopMaterials<'_>> {
+        Ok(match self {
+            TopArgument::One(material) => TopMaterials::One(*material),
+            TopArgument::Map(map) => TopMaterials::Map(map.slice()?),
+        })
+    }
+}
+
+/// The number of columns along x and z without the apron.
+fn inner_size(shape: &[usize], apron: usize) -> Outcome<[i64; 2]> {
+    let inner = |length: usize| length.checked_sub(apron.saturating_mul(2)).filter(|n| *n > 0);
+    match (inner(shape[1]), inner(shape[0])) {
+        (Some(width), Some(depth)) => Ok([width as i64, depth as i64]),
+        _ => bad_value(format!(
+            "heights of shape {shape:?} with an apron of {apron} have no columns to fill"
+        )),
+    }
 }
 
 /// Checks a height in metres that may be missing.
@@ -197,38 +242,21 @@ impl World {
         top_m: Option<f64>,
     ) -> PyResult<()> {
         let heights = Checked::<f32>::new(heights, "heights", 2)?;
-        let [depth, width] = [heights.shape()[0], heights.shape()[1]];
-        if width <= 2 * apron || depth <= 2 * apron {
-            bad_value(format!(
-                "heights of shape {:?} with an apron of {apron} have no columns to fill",
-                heights.shape()
-            ))?;
-        }
+        let (shape, slice) = (heights.shape(), heights.slice()?);
+        let [width, depth] = inner_size(shape, apron)?;
         check_height("bottom_m", Some(bottom_m))?;
         check_height("top_m", top_m)?;
         check_height("sea_level_m", sea_level_m)?;
         let layers = below.iter().map(|(depth, id)| Ok((*depth, self.material_id(py, id)?)));
         let layers = layers.collect::<PyResult<Vec<_>>>()?;
         check_layers(&layers)?;
-        let map = match material.extract::<MaterialRef>() {
-            Ok(_) => None,
-            Err(_) => Some(Checked::<u8>::new(material, "material", 2)?),
-        };
-        let top = match &map {
-            None => TopMaterials::One(self.material_id(py, &material.extract()?)?),
-            Some(map) => {
-                map.check_shape("material", heights.shape(), "heights")?;
-                TopMaterials::Map(map.slice()?)
-            }
-        };
-        let slice = heights.slice()?;
-        let shape = heights.shape();
-        let inner = [width - 2 * apron, depth - 2 * apron].map(|v| v as i64);
+        let top = TopArgument::new(self, material, shape, "heights")?;
+        let top = top.materials()?;
         self.change(py, |opened| {
             let terrain = opened.writable("fill_heights")?;
             check_numbers("heights", shape, slice, false)?;
             let placement = terrain.original_placement();
-            let columns = [at.0, at.1, inner[0], inner[1]];
+            let columns = [at.0, at.1, width, depth];
             let ends = [Some(bottom_m), top_m, sea_level_m];
             let region = ground_region(placement, columns, slice, ends)?;
             let first = [at.0, at.1].map(|v| (v - apron as i64) as i32);
@@ -236,7 +264,7 @@ impl World {
                 region,
                 placement,
                 heights: slice,
-                size: [width, depth],
+                size: [shape[1], shape[0]],
                 first,
                 top,
                 layers: &layers,
@@ -259,17 +287,8 @@ impl World {
         material: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let distances = Checked::<f32>::new(distances, "distances", 3)?;
-        let map = match material.extract::<MaterialRef>() {
-            Ok(_) => None,
-            Err(_) => Some(Checked::<u8>::new(material, "material", 3)?),
-        };
-        let materials = match &map {
-            None => TopMaterials::One(self.material_id(py, &material.extract()?)?),
-            Some(map) => {
-                map.check_shape("material", distances.shape(), "distances")?;
-                TopMaterials::Map(map.slice()?)
-            }
-        };
+        let top = TopArgument::new(self, material, distances.shape(), "distances")?;
+        let materials = top.materials()?;
         let region = region_of_array(min, distances.shape())?;
         let (shape, slice) = (distances.shape(), distances.slice()?);
         self.change(py, |opened| {
