@@ -2,7 +2,8 @@
 """Imports a large elevation model as a world, in tiles, on any number of Dask workers.
 
     import_country.py dem.npy country.tvx --spacing 30 --voxel-size 10 --workers 4
-    import_country.py synthetic:2000 country.tvx --workers 0      # one process, one array
+    import_country.py synthetic:2000 country.tvx --workers 0      # tiles in this process
+    import_country.py synthetic:2000 country.tvx --at-once        # one array, no tiles
 
 Each worker makes tiles and writes each to a world file of its own; this process alone merges them, as
 they arrive, into the world. Whatever is killed, a worker or this program, start it again and it goes on:
@@ -21,7 +22,7 @@ import hashlib
 import json
 import os
 import shutil
-import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -190,20 +191,34 @@ def open_target(plan, target):
     path = target if is_database else f"{target}.importing"
     if not is_database and Path(target).exists():
         raise SystemExit(f"{target}: exists already; remove it to import it again")
-    try:
-        world = tv.World.open(path, load=False)
-    except FileNotFoundError:
-        world = None
-    except tv.NotAWorldError:
-        if not is_database:
-            raise
-        world = None
-    if world is None:
-        world = tv.World.create(path, voxel_size_m=plan.voxel_size_m, load=False)
-        world.set_data("import", plan.key().encode())
-    if world.data("import") not in (plan.key().encode(), complete(plan)):
+    world = open_or_create(path, plan)
+    note = world.data("import")
+    if note is None and world.chunks == 0:  # New, perhaps of an attempt that was killed at once.
+        note = plan.key().encode()
+        world.set_data("import", note)
+    if note not in (plan.key().encode(), complete(plan)):
         raise SystemExit(f"{path}: is of an import of something else; remove it to begin anew")
     return world, path
+
+
+def open_or_create(path, plan):
+    """Opens a world; makes it if there is none."""
+    until = time.monotonic() + 10
+    while True:
+        try:
+            return tv.World.open(path, load=False)
+        except FileNotFoundError:
+            break
+        except tv.WorldInUseError:
+            # In a database the lease of a writer that was killed ends after some seconds.
+            if "://" not in path or time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+        except tv.NotAWorldError:
+            if "://" not in path:
+                raise
+            break
+    return tv.World.create(path, voxel_size_m=plan.voxel_size_m, load=False)
 
 
 def complete(plan):

@@ -105,6 +105,9 @@ fn index(mut at: usize, shape: &[usize]) -> Vec<usize> {
     index
 }
 
+/// Most chunks that the region of one call may cross: thin regions have many for their cells.
+const MAX_CHUNKS: u64 = 1 << 18;
+
 /// The region from `min` up to, not including, `max`, in cells of a mip.
 pub fn region_between(min: Voxel, max: Voxel, mip: u8) -> Outcome<Region> {
     if (0..3).any(|axis| min[axis] > max[axis]) {
@@ -124,6 +127,13 @@ pub fn region_between(min: Voxel, max: Voxel, mip: u8) -> Outcome<Region> {
             "the box from {min:?} to {max:?} has {} cells; one call takes {} (2^30), so split it",
             region.volume(),
             DenseBox::MAX_CELLS
+        ));
+    }
+    let chunks = region.coarser(5).volume();
+    if chunks > MAX_CHUNKS {
+        return bad_value(format!(
+            "the box from {min:?} to {max:?} crosses {chunks} blocks of 32 x 32 x 32 cells; one call \
+             takes {MAX_CHUNKS} (2^18), so split it"
         ));
     }
     Ok(region)

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::opened::{Cells, Opened, open_store};
-use crate::world::World;
+use crate::world::{World, text_of};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use terravox::voxel::{DenseBox, VoxelGrid};
@@ -60,7 +60,7 @@ impl World {
     /// In a world that was opened with `load=False` they are on disk when this returns, written in
     /// transactions of 2,048 chunks. A merge that was killed is repeated: its end is the same.
     fn merge(&self, py: Python<'_>, path: PathBuf) -> PyResult<usize> {
-        let path = path.to_string_lossy().into_owned();
+        let path = text_of(path)?;
         self.change(py, |opened| {
             opened.check_writable("merge")?;
             let part = read_part(opened, &path)?;

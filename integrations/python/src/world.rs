@@ -83,7 +83,7 @@ fn description(
     Ok(WorldInfo { materials: table_of(materials)?, ..WorldInfo::complete(placement) })
 }
 
-fn text_of(path: PathBuf) -> Outcome<String> {
+pub fn text_of(path: PathBuf) -> Outcome<String> {
     let lossy = path.to_string_lossy().into_owned();
     match path.into_os_string().into_string() {
         Ok(path) => Ok(path),

@@ -131,6 +131,8 @@ def test_limits_of_the_world():
         world.read((0, 0, 0), (2048, 1024, 1024))
     with pytest.raises(ValueError, match=r"2\^30"):
         world.fill_box((-edge, -edge, -edge), (edge, edge, edge), 8)
+    with pytest.raises(ValueError, match=r"crosses 33554432 blocks .* takes 262144 \(2\^18\)"):
+        world.fill_box((-edge // 2, 0, 0), (edge // 2, 1, 1), 8)
     with pytest.raises(ValueError, match="mip is 9"):
         world.read((0, 0, 0), (1, 1, 1), 9)
     with pytest.raises(TypeError):
@@ -193,3 +195,23 @@ def test_threads_read_while_one_writes():
     stop.set()
     [thread.join() for thread in threads]
     assert not errors
+
+
+def test_work_is_done_without_the_interpreter_lock():
+    world = tv.World.memory()
+    world.fill_box((0, 0, 0), (512, 128, 512), 8)
+    progress, longest = [], threading.Event()
+
+    def count():
+        while not longest.is_set():
+            progress.append(None)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = len(progress)
+    world.digest()  # hundreds of milliseconds in one call
+    counted = len(progress) - before
+    longest.set()
+    thread.join()
+    # With the lock held nothing would be counted but in the moments before and after.
+    assert counted > 20_000

@@ -222,8 +222,7 @@ os._exit(9)
         assert world.digest() == done.stdout.strip()
 
 
-def test_the_digest_is_that_of_the_library():
-    # `terravox` has the same; a change of either is a change of what worlds are.
+def test_the_digest_is_of_cells_and_materials_only():
     assert tv.World.memory().digest() == tv.World.memory(voxel_size_m=3).digest()
     world = tv.World.memory()
     empty = world.digest()
