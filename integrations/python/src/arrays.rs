@@ -39,8 +39,9 @@ impl<'py, T: Element> Checked<'py, T> {
             return Err(Failure::Type(what).into());
         }
         if untyped.ndim() != axes {
-            let order = if axes == 2 { "[z, x]" } else { "[y, z, x]" };
-            let what = format!("{name} has {} axes; it must have {axes}: {order}", untyped.ndim());
+            let order = ["", "", ": [z, x]", ": [y, z, x]"].get(axes).copied().unwrap_or("");
+            let given = untyped.ndim();
+            let what = format!("{name} has {given} axes; it must have {axes}{order}");
             return Err(Failure::Value(what).into());
         }
         if !untyped.is_c_contiguous() {

@@ -3,7 +3,7 @@
 //! At mip 0, rows go from the packed chunks straight into the memory of the arrays.
 
 use crate::arrays::{Checked, Voxel, region_between, region_of_array, shape_of};
-use crate::failure::{Failure, Outcome, bad_value};
+use crate::failure::{Outcome, bad_value};
 use crate::materials::MaterialRef;
 use crate::opened::Reader;
 use crate::world::World;
@@ -258,24 +258,27 @@ impl World {
     }
 
     /// Replaces the cells from `min` on by arrays of shape (y, z, x): materials, and how full the cells
-    /// are (all full if None). `undo` does not undo this; `paste` does the same as an edit.
-    #[pyo3(signature = (min, material, occupancy = None))]
+    /// are (all full if None). `water_index` and `water` are the water in solid cells, as `read` returns
+    /// it. `undo` does not undo this; `paste` does the same as an edit.
+    #[pyo3(signature = (min, material, occupancy = None, *, water_index = None, water = None))]
     fn write(
         &self,
         py: Python<'_>,
         min: Voxel,
         material: &Bound<'_, PyAny>,
         occupancy: Option<&Bound<'_, PyAny>>,
+        water_index: Option<&Bound<'_, PyAny>>,
+        water: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let given = CellArrays::new(min, material, occupancy)?;
-        let (region, material, occupancy) = given.slices()?;
+        let given = CellArrays::new(min, material, occupancy, [water_index, water])?;
+        let (region, arrays) = given.slices()?;
         self.change(py, |opened| {
             let terrain = opened.writable("write")?;
             let mut grid = terrain.grid_mut();
             let mut cells = DenseBox::default();
             // Slabs of one layer of chunks, so that no copy of the arrays is in memory.
             for slab in slabs(region) {
-                copy_slab(slab, region, material, occupancy, &mut cells);
+                arrays.copy_slab(slab, region, &mut cells);
                 grid.write(&cells)?;
             }
             Ok(())
@@ -312,6 +315,16 @@ pub struct CellArrays<'py> {
     region: Region,
     material: Checked<'py, u8>,
     occupancy: Option<Checked<'py, u8>>,
+    /// Indices and amounts.
+    water: Option<(Checked<'py, i64>, Checked<'py, u8>)>,
+}
+
+/// The same as slices, for work without the interpreter lock.
+pub struct CellSlices<'a> {
+    material: &'a [u8],
+    /// All cells are full if there is none.
+    occupancy: Option<&'a [u8]>,
+    water: Water,
 }
 
 impl<'py> CellArrays<'py> {
@@ -319,21 +332,78 @@ impl<'py> CellArrays<'py> {
         min: Voxel,
         material: &Bound<'py, PyAny>,
         occupancy: Option<&Bound<'py, PyAny>>,
+        water: [Option<&Bound<'py, PyAny>>; 2],
     ) -> PyResult<CellArrays<'py>> {
         let material = Checked::new(material, "material", 3)?;
         let occupancy = occupancy.map(|given| Checked::new(given, "occupancy", 3)).transpose()?;
         if let Some(occupancy) = &occupancy {
             occupancy.check_shape("occupancy", material.shape(), "material")?;
         }
+        let water = match water {
+            [None, None] => None,
+            [Some(index), Some(water)] => {
+                let index = Checked::new(index, "water_index", 1)?;
+                let water = Checked::<u8>::new(water, "water", 1)?;
+                water.check_shape("water", index.shape(), "water_index")?;
+                Some((index, water))
+            }
+            _ => bad_value("water_index and water come together")?,
+        };
         let region = region_of_array(min, material.shape())?;
-        Ok(CellArrays { region, material, occupancy })
+        Ok(CellArrays { region, material, occupancy, water })
     }
 
-    /// The region, materials and occupancies.
-    #[expect(clippy::type_complexity, reason = "two slices of which one may be missing")]
-    pub fn slices(&self) -> Outcome<(Region, &[u8], Option<&[u8]>)> {
+    /// The region, and the slices over it.
+    pub fn slices(&self) -> Outcome<(Region, CellSlices<'_>)> {
         let occupancy = self.occupancy.as_ref().map(Checked::slice).transpose()?;
-        Ok((self.region, self.material.slice()?, occupancy))
+        let mut water = Water::new();
+        if let Some((index, amounts)) = &self.water {
+            for (&index, &amount) in index.slice()?.iter().zip(amounts.slice()?) {
+                let cell = u32::try_from(index).ok();
+                match cell.filter(|&cell| u64::from(cell) < self.region.volume()) {
+                    Some(cell) => water.push((cell, amount)),
+                    None => {
+                        return bad_value(format!(
+                            "water_index has {index}; it must be 0 to {}",
+                            self.region.volume().saturating_sub(1)
+                        ));
+                    }
+                }
+            }
+            water.sort_by_key(|entry| entry.0);
+        }
+        Ok((self.region, CellSlices { material: self.material.slice()?, occupancy, water }))
+    }
+}
+
+impl CellSlices<'_> {
+    /// Makes `cells` the part of the arrays over `region` in a slab.
+    fn copy_slab(&self, slab: Region, region: Region, cells: &mut DenseBox) {
+        let [width, _, depth] = region.size();
+        let first = width * depth * (slab.min.y - region.min.y) as usize;
+        let part = first..first + slab.volume() as usize;
+        cells.reset(slab);
+        let (to_material, to_occupancy) = cells.arrays_mut();
+        to_material.copy_from_slice(&self.material[part.clone()]);
+        match self.occupancy {
+            Some(occupancy) => to_occupancy.copy_from_slice(&occupancy[part.clone()]),
+            // Writing clears that of air.
+            None => to_occupancy.fill(255),
+        }
+        let after = |end: usize| self.water.partition_point(|entry| (entry.0 as usize) < end);
+        let held = &self.water[after(part.start)..after(part.end)];
+        cells.set_all_water(held.iter().map(|&(at, held)| (at - first as u32, held)).collect());
+    }
+
+    /// Makes a box of all of them; its occupancy of air is cleared.
+    pub fn dense_box(&self, region: Region) -> DenseBox {
+        let mut cells = DenseBox::default();
+        self.copy_slab(region, region, &mut cells);
+        let (material, occupancy) = cells.arrays_mut();
+        for (occupancy, &material) in occupancy.iter_mut().zip(&*material) {
+            *occupancy = Cell::new(material, *occupancy).occupancy;
+        }
+        cells
     }
 }
 
@@ -346,45 +416,4 @@ pub fn slabs(region: Region) -> impl Iterator<Item = Region> {
         max.y = max.y.min((layer << 5) + 32);
         Region { min, max }
     })
-}
-
-/// Makes `cells` the part of arrays over `region` in a slab.
-fn copy_slab(
-    slab: Region,
-    region: Region,
-    material: &[u8],
-    occupancy: Option<&[u8]>,
-    cells: &mut DenseBox,
-) {
-    let [width, _, depth] = region.size();
-    let first = width * depth * (slab.min.y - region.min.y) as usize;
-    let part = first..first + slab.volume() as usize;
-    cells.reset(slab);
-    let (to_material, to_occupancy) = cells.arrays_mut();
-    to_material.copy_from_slice(&material[part.clone()]);
-    match occupancy {
-        Some(occupancy) => to_occupancy.copy_from_slice(&occupancy[part]),
-        // Writing clears that of air.
-        None => to_occupancy.fill(255),
-    }
-}
-
-/// Makes a box of arrays; its occupancy of air is cleared.
-pub fn dense_box(
-    region: Region,
-    material: &[u8],
-    occupancy: Option<&[u8]>,
-) -> Result<DenseBox, Failure> {
-    let mut cells = DenseBox::default();
-    cells.reset(region);
-    let (to_material, to_occupancy) = cells.arrays_mut();
-    to_material.copy_from_slice(material);
-    match occupancy {
-        Some(occupancy) => to_occupancy.copy_from_slice(occupancy),
-        None => to_occupancy.fill(255),
-    }
-    for (occupancy, &material) in to_occupancy.iter_mut().zip(&*to_material) {
-        *occupancy = Cell::new(material, *occupancy).occupancy;
-    }
-    Ok(cells)
 }

@@ -2,7 +2,7 @@
 
 use crate::arrays::{Voxel, region_between};
 use crate::brush::Brush;
-use crate::cells::{CellArrays, dense_box};
+use crate::cells::CellArrays;
 use crate::failure::{Failure, Outcome, bad_value};
 use crate::materials::MaterialRef;
 use crate::world::{World, corners};
@@ -220,16 +220,18 @@ impl World {
     }
 
     /// As `write`, as an edit that can be undone; of at most 2^24 cells.
-    #[pyo3(signature = (min, material, occupancy = None))]
+    #[pyo3(signature = (min, material, occupancy = None, *, water_index = None, water = None))]
     fn paste(
         &self,
         py: Python<'_>,
         min: Voxel,
         material: &Bound<'_, PyAny>,
         occupancy: Option<&Bound<'_, PyAny>>,
+        water_index: Option<&Bound<'_, PyAny>>,
+        water: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<EditSummary> {
-        let given = CellArrays::new(min, material, occupancy)?;
-        let (region, material, occupancy) = given.slices()?;
+        let given = CellArrays::new(min, material, occupancy, [water_index, water])?;
+        let (region, arrays) = given.slices()?;
         self.change(py, |opened| {
             let terrain = opened.writable("paste")?;
             if region.is_empty() || region.volume() > Clip::MAX_CELLS {
@@ -239,8 +241,8 @@ impl World {
                     region.volume()
                 ));
             }
-            let cells = dense_box(region, material, occupancy)?;
-            let clip = Clip::new(cells).map_err(|error| Failure::Value(error.to_string()))?;
+            let clip = Clip::new(arrays.dense_box(region))
+                .map_err(|error| Failure::Value(error.to_string()))?;
             apply(terrain, &EditOp::write(clip, VoxelPos::from(region.min.to_array())))
         })
     }

@@ -1,6 +1,8 @@
 """Reading and writing regions."""
 
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -110,6 +112,21 @@ def test_water_in_solid_cells_is_listed(tmp_path):
     assert (np.diff(cells.water_index) > 0).all()
     held = cells.material.reshape(-1)[cells.water_index]
     assert (held == world.material("rock")).all()
+    copies = [tv.World.memory(), tv.World.memory()]
+    water = dict(water_index=cells.water_index, water=cells.water)
+    copies[0].write((-3, -3, -3), cells.material, cells.occupancy, **water)
+    copies[1].paste((-3, -3, -3), cells.material, cells.occupancy, **water)
+    assert {copy.digest() for copy in copies} == {world.digest()}
+    copies[0].write((-3, -3, -3), cells.material, cells.occupancy)
+    assert copies[0].digest() != world.digest(), "no water was given"
+    for wrong, text in [
+        (dict(water=cells.water), "come together"),
+        (dict(water_index=cells.water_index, water=cells.water[1:].copy()), "shape"),
+        (dict(water_index=cells.water_index + cells.material.size, water=cells.water), "must be 0 to"),
+        (dict(water_index=-1 - cells.water_index, water=cells.water), "must be 0 to"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            copies[0].write((-3, -3, -3), cells.material, **wrong)
 
 
 def test_empty_regions_are_empty_arrays():
@@ -199,19 +216,25 @@ def test_threads_read_while_one_writes():
 
 def test_work_is_done_without_the_interpreter_lock():
     world = tv.World.memory()
-    world.fill_box((0, 0, 0), (512, 128, 512), 8)
-    progress, longest = [], threading.Event()
+    world.fill_box((0, 0, 0), (256, 128, 256), 8)
+    progress, stop, interval = [], threading.Event(), sys.getswitchinterval()
 
     def count():
-        while not longest.is_set():
+        while not stop.is_set():
             progress.append(None)
+            time.sleep(0.0002)  # gives the lock away by itself
 
     thread = threading.Thread(target=count)
     thread.start()
-    before = len(progress)
-    world.digest()  # hundreds of milliseconds in one call
-    counted = len(progress) - before
-    longest.set()
-    thread.join()
-    # With the lock held nothing would be counted but in the moments before and after.
-    assert counted > 20_000
+    sys.setswitchinterval(100)  # nobody is made to give it away
+    try:
+        during = []
+        for _ in range(20):
+            before = len(progress)
+            world.digest()
+            during.append(len(progress) - before)
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        thread.join()
+    assert max(during) > 0, "the other thread stood still"

@@ -234,6 +234,9 @@ class World:
         min: _Voxel,
         material: NDArray[np.uint8],
         occupancy: NDArray[np.uint8] | None = None,
+        *,
+        water_index: NDArray[np.int64] | None = None,
+        water: NDArray[np.uint8] | None = None,
     ) -> None: ...
     def fill_box(self, min: _Voxel, max: _Voxel, material: _MaterialRef) -> None: ...
     def fill_heights(
@@ -362,6 +365,9 @@ class World:
         min: _Voxel,
         material: NDArray[np.uint8],
         occupancy: NDArray[np.uint8] | None = None,
+        *,
+        water_index: NDArray[np.int64] | None = None,
+        water: NDArray[np.uint8] | None = None,
     ) -> EditSummary: ...
     def undo(self) -> _Corners | None: ...
     def redo(self) -> _Corners | None: ...
