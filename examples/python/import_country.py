@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Imports a large elevation model as a world, in tiles, on any number of Dask workers.
+
+    import_country.py dem.npy country.tvx --spacing 30 --voxel-size 10 --workers 4
+    import_country.py synthetic:2000 country.tvx --workers 0      # tiles in this process
+    import_country.py synthetic:2000 country.tvx --at-once        # one array, no tiles
+
+Each worker makes tiles and writes each to a world file of its own; this process alone merges them, as
+they arrive, into the world. Whatever is killed, a worker or this program, start it again and it goes on:
+tiles that are complete stay, the merged ones are noted in the world, and the world gets its name when
+all are in it. The cells, and so the digest, depend on neither the number of workers nor the tiles.
+
+The target may be the address of a database, if the package was built with the feature postgres:
+it is then merged into that, and complete when this program says so.
+
+`--bake MIP` also writes a mesh of each tile at a coarse mip, for distant views: country.bake/*.npz.
+"""
+
+import argparse
+import functools
+import hashlib
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+
+import terravox as tv
+
+CHUNK = 32  # Voxels along the edge of a chunk: tiles of whole chunks have no chunk in common.
+
+
+@functools.lru_cache(maxsize=1)
+def open_dem(source):
+    """The elevation model, metres, [z, x]: north first, as files have it. Not read until it is needed."""
+    if source.startswith("synthetic:"):
+        return synthetic(int(source.split(":")[1]))
+    if source.endswith(".npz"):
+        with np.load(source) as arrays:
+            name = "elevation" if "elevation" in arrays else arrays.files[0]
+            return arrays[name]
+    return np.load(source, mmap_mode="r")
+
+
+def synthetic(size):
+    """Hills of several sizes, the same on every machine to the last digits."""
+    z, x = np.mgrid[0:size, 0:size].astype(np.float64)
+    heights = np.zeros((size, size))
+    for octave in range(6):
+        length, height = 200 / 1.9**octave, 120 / 2.1**octave
+        turn = 0.7 * octave
+        u, v = x * np.cos(turn) + z * np.sin(turn), z * np.cos(turn) - x * np.sin(turn)
+        heights += height * np.sin(u / length) * np.cos(v / length)
+    return heights.astype(np.float32)
+
+
+class Plan:
+    """What is imported and how: the same on every worker and in every attempt."""
+
+    def __init__(self, source, dem, spacing_m, voxel_size_m, tile):
+        self.source, self.spacing_m, self.voxel_size_m, self.tile = source, spacing_m, voxel_size_m, tile
+        self.rows, self.columns = dem.shape
+        self.low = float(np.min(dem))
+        if not (np.isfinite(self.low) and np.isfinite(np.max(dem))):
+            raise SystemExit(f"{source}: has heights that are NaN or infinite; fill them first")
+        # Voxels whose centres lie within the samples.
+        self.width, self.depth = (
+            int((n - 1) * spacing_m / voxel_size_m) for n in (self.columns, self.rows)
+        )
+        self.bottom_m = float(np.floor(self.low / voxel_size_m - 8) * voxel_size_m)
+
+    def tiles(self):
+        """All tiles: first column and row, one past the last."""
+        for z in range(0, self.depth, self.tile):
+            for x in range(0, self.width, self.tile):
+                yield x, z, min(x + self.tile, self.width), min(z + self.tile, self.depth)
+
+    def key(self):
+        """Names this import: another one does not go on from it."""
+        return hashlib.sha256(json.dumps(vars(self), sort_keys=True).encode()).hexdigest()[:16]
+
+    def heights(self, dem, x0, z0, x1, z1):
+        """Heights at the centres of columns of voxels, between the samples around them, float32.
+
+        Each depends on its column alone, so that tiles agree where they meet.
+        """
+        scale = self.voxel_size_m / self.spacing_m
+
+        def between(first, last, samples):
+            at = np.clip((np.arange(first, last) + 0.5) * scale, 0, samples - 1)
+            low = np.minimum(at.astype(np.int64), samples - 2)
+            return low, at - low
+
+        (x, u), (z, v) = between(x0, x1, self.columns), between(z0, z1, self.rows)
+        part = np.asarray(dem[z[0] : z[-1] + 2, x[0] : x[-1] + 2], np.float64)
+        x, z, v = x - x[0], (z - z[0])[:, None], v[:, None]
+        north = part[z, x] * (1 - u) + part[z, x + 1] * u
+        south = part[z + 1, x] * (1 - u) + part[z + 1, x + 1] * u
+        return (north * (1 - v) + south * v).astype(np.float32)
+
+    def materials(self, world, heights):
+        """Rock where it is steep, snow high up, else grass."""
+        slope_z, slope_x = np.gradient(heights, self.voxel_size_m)
+        materials = np.full(heights.shape, world.material("grass"), np.uint8)
+        materials[heights > self.low + 600] = world.material("snow")
+        materials[np.hypot(slope_z, slope_x) > 0.7] = world.material("rock")
+        return materials
+
+    def fill(self, world, dem, x0, z0, x1, z1):
+        """Fills some columns of a world. With two more on each side: one gives slopes, one materials."""
+        heights = self.heights(dem, x0 - 2, z0 - 2, x1 + 2, z1 + 2)
+        world.fill_heights(
+            heights,
+            at=(x0, z0),
+            apron=2,
+            bottom_m=self.bottom_m,
+            material=self.materials(world, heights),
+            below=[(2.0, "ground"), (8.0, "rock")],
+        )
+
+
+def tile_path(folder, tile):
+    return folder / f"{tile[0]}-{tile[1]}.tvx"
+
+
+def make_tile(plan, folder, tile):
+    """Makes a tile, on a worker. Its file has its name once it is complete."""
+    path = tile_path(folder, tile)
+    if not path.exists():
+        partial = folder / f"{path.stem}.{os.getpid()}.partial.tvx"
+        with tv.World.create(partial, voxel_size_m=plan.voxel_size_m, overwrite=True) as world:
+            plan.fill(world, open_dem(plan.source), *tile)
+        os.replace(partial, path)
+    return tile
+
+
+def bake_tile(plan, world_path, folder, mip, tile):
+    """Meshes a tile of the finished world at a coarse mip, on a worker."""
+    path = folder / f"{tile[0]}-{tile[1]}.npz"
+    if not path.exists():
+        ceil = lambda v: -(-v >> mip)
+        with tv.World.open(world_path, read_only=True, load=False) as world:
+            (_, low, _), (_, high, _) = world.bounds
+            mesh = world.mesh(
+                (tile[0] >> mip, low >> mip, tile[1] >> mip),
+                (ceil(tile[2]), ceil(high), ceil(tile[3])),
+                mip,
+            )
+        partial = folder / f"{path.stem}.{os.getpid()}.partial"
+        with open(partial, "wb") as file:
+            np.savez(
+                file,
+                vertices=mesh.vertices,
+                normals=mesh.normals,
+                triangles=mesh.triangles,
+                materials=mesh.triangle_materials,
+                origin_m=mesh.origin_m,
+            )
+        os.replace(partial, path)
+    return tile
+
+
+def on_workers(workers, function, tiles, arguments):
+    """Calls `function` for each tile on `workers` processes; yields tiles as they are done."""
+    if workers == 0:
+        yield from (function(*arguments, tile) for tile in tiles)
+        return
+    import dask
+    from distributed import Client, LocalCluster, as_completed
+
+    # Workers may be killed as often as they like: a task is only given up if it fails by itself.
+    dask.config.set({"distributed.scheduler.allowed-failures": 1000})
+    with LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster, Client(cluster) as client:
+        pids = client.run(os.getpid).values()
+        print("workers", *pids, flush=True)
+        submit = functools.partial(client.submit, function, *arguments, pure=False, retries=3)
+        futures = [submit(tile) for tile in tiles]
+        for future in as_completed(futures):
+            yield future.result()
+            future.release()
+
+
+def open_target(plan, target):
+    """The world that tiles are merged into: new, or of an earlier attempt."""
+    is_database = "://" in target
+    # Its name comes last: a world of this name is complete.
+    path = target if is_database else f"{target}.importing"
+    if not is_database and Path(target).exists():
+        raise SystemExit(f"{target}: exists already; remove it to import it again")
+    world = open_or_create(path, plan)
+    note = world.data("import")
+    if note is None and world.chunks == 0:  # New, perhaps of an attempt that was killed at once.
+        note = plan.key().encode()
+        world.set_data("import", note)
+    if note not in (plan.key().encode(), complete(plan)):
+        raise SystemExit(f"{path}: is of an import of something else; remove it to begin anew")
+    return world, path
+
+
+def open_or_create(path, plan):
+    """Opens a world; makes it if there is none."""
+    until = time.monotonic() + 10
+    while True:
+        try:
+            return tv.World.open(path, load=False)
+        except FileNotFoundError:
+            break
+        except tv.WorldInUseError:
+            # In a database the lease of a writer that was killed ends after some seconds.
+            if "://" not in path or time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+        except tv.NotAWorldError:
+            if "://" not in path:
+                raise
+            break
+    return tv.World.create(path, voxel_size_m=plan.voxel_size_m, load=False)
+
+
+def complete(plan):
+    """What the world says once all tiles are in it."""
+    return f"complete {plan.key()}".encode()
+
+
+def import_tiles(plan, target, workers):
+    """Makes all tiles and merges them."""
+    world, path = open_target(plan, target)
+    folder = Path(f"{target if '://' not in target else plan.key()}.tiles") / plan.key()
+    folder.mkdir(parents=True, exist_ok=True)
+    for partial in folder.glob("*.partial.tvx"):
+        partial.unlink()  # Of a worker that was killed.
+    tiles = list(plan.tiles())
+    note = lambda tile: f"import/{tile[0]}-{tile[1]}"
+    is_complete = world.data("import") == complete(plan)
+    missing = [tile for tile in tiles if not is_complete and world.data(note(tile)) is None]
+    print(f"{len(tiles)} tiles, {len(tiles) - len(missing)} done before", flush=True)
+    with world:
+        for tile in on_workers(workers, make_tile, missing, (plan, folder)):
+            world.merge(tile_path(folder, tile))
+            # Only now: a merge that was cut short is repeated, with the same end.
+            world.set_data(note(tile), b"merged")
+            tile_path(folder, tile).unlink()
+            print("merged", *tile, flush=True)
+        world.set_data("import", complete(plan))
+        for tile in tiles:
+            world.set_data(note(tile), None)
+    if path != target:
+        os.replace(path, target)
+    shutil.rmtree(folder.parent)
+
+
+def import_at_once(plan, target):
+    """The same world of one array in one process, for comparison."""
+    with tv.World.create(target, voxel_size_m=plan.voxel_size_m) as world:
+        plan.fill(world, open_dem(plan.source), 0, 0, plan.width, plan.depth)
+
+
+def bake(plan, target, mip, workers):
+    """Meshes all tiles of the world; prints a digest of all."""
+    folder = Path(f"{target}.bake")
+    folder.mkdir(exist_ok=True)
+    tiles = list(plan.tiles())
+    arguments = (plan, target, folder, mip)
+    for tile in on_workers(workers, bake_tile, tiles, arguments):
+        print("baked", *tile, flush=True)
+    digest, triangles = hashlib.sha256(), 0
+    for tile in tiles:
+        with np.load(folder / f"{tile[0]}-{tile[1]}.npz") as mesh:
+            for name in sorted(mesh.files):
+                digest.update(np.ascontiguousarray(mesh[name]).tobytes())
+            triangles += len(mesh["triangles"])
+    print(f"bake {digest.hexdigest()[:32]} of {triangles} triangles", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("dem", help=".npy, .npz, or synthetic:SIZE; metres, [z, x]")
+    parser.add_argument("target", help="the world: a .tvx file, or the address of a database")
+    parser.add_argument("--spacing", type=float, default=30.0, help="metres between heights (30)")
+    parser.add_argument("--voxel-size", type=float, default=10.0, help="metres (10)")
+    parser.add_argument("--tile", type=int, default=512, help="voxels along a tile (512)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="0: all in this process")
+    parser.add_argument("--at-once", action="store_true", help="one array in one process, no tiles")
+    parser.add_argument("--bake", type=int, metavar="MIP", help="write meshes of this mip, too")
+    options = parser.parse_args()
+    if options.tile <= 0 or options.tile % CHUNK:
+        raise SystemExit(f"a tile has {options.tile} voxels; it must be a multiple of {CHUNK}")
+    if options.bake is not None and options.tile % (CHUNK << options.bake):
+        raise SystemExit(f"tiles of {options.tile} voxels have no whole blocks of mip {options.bake}")
+    plan = Plan(options.dem, open_dem(options.dem), options.spacing, options.voxel_size, options.tile)
+    if not Path(options.target).exists():
+        if options.at_once:
+            import_at_once(plan, options.target)
+        else:
+            import_tiles(plan, options.target, options.workers)
+    if options.bake is not None:
+        bake(plan, options.target, options.bake, options.workers)
+    with tv.World.open(options.target, read_only=True, load=False) as world:
+        print(f"digest {world.digest()} of {world.chunks} chunks", flush=True)
+
+
+if __name__ == "__main__":
+    main()
