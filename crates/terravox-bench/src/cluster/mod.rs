@@ -1,9 +1,11 @@
-//! Worlds in a database, beside the same worlds in files.
+//! Worlds in a database, beside the same worlds in files, and in S3.
 
 use crate::report::{AreaPart, AreaReport};
 
 #[cfg(feature = "cluster")]
 mod postgres;
+#[cfg(feature = "cluster")]
+mod s3;
 #[cfg(feature = "cluster")]
 pub mod takeover;
 
@@ -13,8 +15,11 @@ pub mod takeover;
 mod server;
 
 /// The parts of the area, in the order in which they run.
-pub const PARTS: &[AreaPart] =
-    &[AreaPart::new("postgres", postgres), AreaPart::new("takeover", takeover)];
+pub const PARTS: &[AreaPart] = &[
+    AreaPart::new("postgres", postgres),
+    AreaPart::new("takeover", takeover),
+    AreaPart::new("s3", published),
+];
 
 fn postgres(report: &mut AreaReport) {
     let ids = ["pg_chunks_per_s", "pg_commit_ms", "pg_load_region_ms"];
@@ -30,6 +35,13 @@ fn takeover(report: &mut AreaReport) {
     with_server(report, &ids, takeover::run);
     #[cfg(not(feature = "cluster"))]
     without_client(report, &ids);
+}
+
+fn published(report: &mut AreaReport) {
+    #[cfg(feature = "cluster")]
+    s3::run(report);
+    #[cfg(not(feature = "cluster"))]
+    without_client(report, &["s3_first_block_ms", "s3_overhead"]);
 }
 
 #[cfg(not(feature = "cluster"))]

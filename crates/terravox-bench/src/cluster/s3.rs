@@ -1,8 +1,6 @@
-//! Measures a published world, in a store of objects in memory that takes 20 ms for every request.
-//!
-//! `cargo run --release -p terravox-s3 --example measure`; with `large`, also a world of 200 MB, whose
-//! index has pages of its own.
+//! A published world, in a store of objects in memory that takes 20 ms for every request.
 
+use crate::report::{AreaReport, detail};
 use object_store::memory::InMemory;
 use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use std::error::Error;
@@ -22,8 +20,10 @@ const OPENINGS: usize = 31;
 
 type Objects = Arc<ThrottledStore<InMemory>>;
 
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
 /// Hills, 16 × 6 × 16 chunks.
-fn hills(records: Arc<MemoryRecords>) -> Result<Store, Box<dyn Error>> {
+fn hills(records: Arc<MemoryRecords>) -> Outcome<Store> {
     let info = WorldInfo::complete(Placement::default());
     let store = Store::create_records(records, "hills", &info)?;
     let mut grid = VoxelGrid::new(GridOptions::default());
@@ -45,7 +45,7 @@ fn photos() -> RecordChanges {
 }
 
 /// Publishes a world where requests take no time yet.
-fn publish(store: &Store) -> Result<(Objects, PublishStats), Box<dyn Error>> {
+fn publish(store: &Store) -> Outcome<(Objects, PublishStats)> {
     let objects = Arc::new(ThrottledStore::new(InMemory::new(), ThrottleConfig::default()));
     let place = S3::on(objects.clone(), "hills", &S3Options::default())?;
     let stats = place.publish(store, |_, _| {})?;
@@ -54,7 +54,7 @@ fn publish(store: &Store) -> Result<(Objects, PublishStats), Box<dyn Error>> {
 }
 
 /// The median time from nothing to the cells of a chunk, in milliseconds.
-fn first_block_ms(objects: &Objects, chunks: &[ChunkPos]) -> Result<f64, Box<dyn Error>> {
+fn first_block_ms(objects: &Objects, chunks: &[ChunkPos]) -> Outcome<f64> {
     let mut times_ms = Vec::new();
     for i in 0..OPENINGS {
         let mut cells = DenseBox::default();
@@ -68,33 +68,48 @@ fn first_block_ms(objects: &Objects, chunks: &[ChunkPos]) -> Result<f64, Box<dyn
 }
 
 /// How fast all of a world is read, in MB/s of keys and values.
-fn load_mb_s(objects: &Objects, payload_bytes: u64) -> Result<f64, Box<dyn Error>> {
+fn load_mb_s(objects: &Objects, payload_bytes: u64) -> Outcome<f64> {
     let store = S3::on(objects.clone(), "hills", &S3Options::default())?.open_read_only()?;
     let started = Instant::now();
     store.copy_to_records(Arc::new(MemoryRecords::default()), "copy", |_, _| {})?;
     Ok(payload_bytes as f64 / 1e6 / started.elapsed().as_secs_f64())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// Measures `s3_first_block_ms` and `s3_overhead`.
+pub fn run(report: &mut AreaReport) {
+    if let Err(error) = measure(report) {
+        ["s3_first_block_ms", "s3_overhead"]
+            .iter()
+            .for_each(|id| report.not_measured(id, error.to_string()));
+    }
+}
+
+fn measure(report: &mut AreaReport) -> Outcome<()> {
     let records = Arc::new(MemoryRecords::default());
     let store = hills(records.clone())?;
     let chunks = store.chunks()?;
     let (objects, stats) = publish(&store)?;
-    println!(
-        "chunks {}, packs {}, payload_bytes {}",
-        chunks.len(),
-        stats.packs,
-        stats.payload_bytes
+    let note = format!("median of {OPENINGS}, each from nothing; {} chunks", chunks.len());
+    report.set("s3_first_block_ms", first_block_ms(&objects, &chunks)?, note);
+    let payload_mb = stats.payload_bytes as f64 / 1e6;
+    let note = format!("{payload_mb:.1} MB in {} packs, index and manifest", stats.packs);
+    let overhead = stats.stored_bytes as f64 / stats.payload_bytes as f64;
+    report.set("s3_overhead", overhead, note);
+    let loaded = load_mb_s(&objects, stats.payload_bytes)?;
+    records.commit(photos())?;
+    let (objects, stats) = publish(&store)?;
+    let large_ms = first_block_ms(&objects, &chunks)?;
+    report.details(
+        "Published worlds",
+        vec![
+            detail(format!("all of {payload_mb:.1} MB is read"), loaded, "MB/s"),
+            detail("a first block of 200 MB".to_owned(), large_ms, "ms"),
+            detail(
+                "all of 200 MB is read".to_owned(),
+                load_mb_s(&objects, stats.payload_bytes)?,
+                "MB/s",
+            ),
+        ],
     );
-    println!("s3_first_block_ms {:.1}", first_block_ms(&objects, &chunks)?);
-    println!("s3_overhead {:.4}", stats.stored_bytes as f64 / stats.payload_bytes as f64);
-    println!("s3_load_mb_s {:.1}", load_mb_s(&objects, stats.payload_bytes)?);
-    if std::env::args().any(|argument| argument == "large") {
-        records.commit(photos())?;
-        let (objects, stats) = publish(&store)?;
-        println!("large: packs {}, payload_bytes {}", stats.packs, stats.payload_bytes);
-        println!("s3_first_block_large_ms {:.1}", first_block_ms(&objects, &chunks)?);
-        println!("s3_load_large_mb_s {:.1}", load_mb_s(&objects, stats.payload_bytes)?);
-    }
     Ok(())
 }
