@@ -62,6 +62,9 @@ class Plan:
     def __init__(self, source, dem, spacing_m, voxel_size_m, tile):
         self.source, self.spacing_m, self.voxel_size_m, self.tile = source, spacing_m, voxel_size_m, tile
         self.rows, self.columns = dem.shape
+        # Of the same name, a model that was changed is another one.
+        state = Path(source).stat() if Path(source).exists() else None
+        self.changed = state and [state.st_size, state.st_mtime_ns]
         self.low = float(np.min(dem))
         if not (np.isfinite(self.low) and np.isfinite(np.max(dem))):
             raise SystemExit(f"{source}: has heights that are NaN or infinite; fill them first")

@@ -216,9 +216,10 @@ fn load(path: &Path, reading: ReadArgs, file_bytes: u64, console: &Console) -> C
     if let Some(first) = loaded.bad.first() {
         let count = damaged_parts(loaded.bad.len());
         if !reading.skip_damaged {
-            let what = format!(
-                "{first} ({count} in all); pass --skip-damaged to read the rest, or run terravox repair"
-            );
+            let repair =
+                if world_store::is_address(path) { "" } else { ", or run terravox repair" };
+            let what =
+                format!("{first} ({count} in all); pass --skip-damaged to read the rest{repair}");
             return Err(Failure::of(path, what));
         }
         notes.push(format!("left out {count}; the first: {first}"));
@@ -342,7 +343,7 @@ pub fn store_failure(error: StoreError) -> Failure {
         StoreError::Damaged { part: StoredPart::Info, .. } => Failure::new(format!(
             "{error}; nothing in the file can be read without it, so restore a backup"
         )),
-        StoreError::Damaged { .. } => {
+        StoreError::Damaged { path, .. } if !world_store::is_address(path) => {
             Failure::new(format!("{error}; terravox repair keeps all that is whole"))
         }
         _ => Failure::new(error),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use terravox_store::{CopyStats, Store, StoreError};
 
 /// Where a world is.
-enum Place<'a> {
+enum WorldLocation<'a> {
     File,
     /// PostgreSQL, with the address.
     Database(&'a str),
@@ -14,14 +14,14 @@ enum Place<'a> {
     Bucket(&'a str),
 }
 
-impl Place<'_> {
-    fn of(world: &Path) -> Place<'_> {
+impl WorldLocation<'_> {
+    fn of(world: &Path) -> WorldLocation<'_> {
         match world.to_str() {
-            Some(text) if text.starts_with("s3://") => Place::Bucket(text),
+            Some(text) if text.starts_with("s3://") => WorldLocation::Bucket(text),
             Some(text) if ["postgres://", "postgresql://"].iter().any(|s| text.starts_with(s)) => {
-                Place::Database(text)
+                WorldLocation::Database(text)
             }
-            _ => Place::File,
+            _ => WorldLocation::File,
         }
     }
 }
@@ -31,10 +31,10 @@ impl Place<'_> {
 /// # Errors
 /// If there is none, or it cannot be opened.
 pub fn open_read_only(world: &Path) -> CliResult<Store> {
-    match Place::of(world) {
-        Place::Database(address) => database::open_read_only(address),
-        Place::Bucket(address) => bucket::open_read_only(address),
-        Place::File => {
+    match WorldLocation::of(world) {
+        WorldLocation::Database(address) => database::open_read_only(address),
+        WorldLocation::Bucket(address) => bucket::open_read_only(address),
+        WorldLocation::File => {
             check_world_path(world)?;
             check_file(world)?;
             Store::open_read_only(world).map_err(store_failure)
@@ -48,26 +48,27 @@ pub fn open_read_only(world: &Path) -> CliResult<Store> {
 /// If there is none, it cannot be opened, or another program writes it.
 pub fn open(world: &Path) -> CliResult<Store> {
     if is_address(world) {
-        return try_open(world)?.map_err(store_failure);
+        return open_database(world)?.map_err(store_failure);
     }
     check_world_path(world)?;
     check_file(world)?;
     Store::open(world).map_err(store_failure)
 }
 
-/// Opens a world of a database for reading and writing; the inner error is the database's.
+/// Opens a world of a database for reading and writing. The inner result is that of opening it, for callers
+/// that wait while another program has it.
 ///
 /// # Errors
 /// If it is not in a database, or this program has no PostgreSQL.
-pub fn try_open(world: &Path) -> CliResult<Result<Store, StoreError>> {
-    match Place::of(world) {
-        Place::Database(address) => database::open(address),
-        Place::Bucket(_) => {
+pub fn open_database(world: &Path) -> CliResult<Result<Store, StoreError>> {
+    match WorldLocation::of(world) {
+        WorldLocation::Database(address) => database::open(address),
+        WorldLocation::Bucket(_) => {
             let what =
                 "is published for reading only; copy it to a file or a database to change it";
             Err(Failure::of(world, what))
         }
-        Place::File => Err(Failure::of(world, "is in no database")),
+        WorldLocation::File => Err(Failure::of(world, "is in no database")),
     }
 }
 
@@ -87,18 +88,23 @@ impl From<CopyStats> for Copied {
 }
 
 /// Copies a world to one that is not there yet, or goes on with a copy that was interrupted; publishes it,
-/// also in place of another state, if `to` is in S3.
+/// also in place of another state, if `to` is in S3. `rewrites_all`: also what is in S3 already.
 ///
 /// # Errors
 /// If there is a world already, or it cannot be written.
-pub fn copy(from: &Store, to: &Path, progress: impl FnMut(u64, u64)) -> CliResult<(Store, Copied)> {
-    match Place::of(to) {
-        Place::Database(address) => {
+pub fn copy(
+    from: &Store,
+    to: &Path,
+    rewrites_all: bool,
+    progress: impl FnMut(u64, u64),
+) -> CliResult<(Store, Copied)> {
+    match WorldLocation::of(to) {
+        WorldLocation::Database(address) => {
             let (store, stats) = database::copy(from, address, progress)?;
             Ok((store, stats.into()))
         }
-        Place::Bucket(address) => bucket::publish(from, address, progress),
-        Place::File => {
+        WorldLocation::Bucket(address) => bucket::publish(from, address, rewrites_all, progress),
+        WorldLocation::File => {
             check_world_path(to)?;
             // Options to overwrite are for worlds that are made anew in one piece.
             if to.exists() {
@@ -121,15 +127,15 @@ pub struct Collected {
 /// # Errors
 /// If that fails, or this program has no S3.
 pub fn collect_garbage(world: &Path) -> CliResult<Option<Collected>> {
-    match Place::of(world) {
-        Place::Bucket(address) => bucket::collect_garbage(address).map(Some),
+    match WorldLocation::of(world) {
+        WorldLocation::Bucket(address) => bucket::collect_garbage(address).map(Some),
         _ => Ok(None),
     }
 }
 
 /// Whether a world is in a database or in S3.
 pub fn is_address(world: &Path) -> bool {
-    !matches!(Place::of(world), Place::File)
+    !matches!(WorldLocation::of(world), WorldLocation::File)
 }
 
 /// The name of a world: that of its file without the extension, its name in a database, or the end of its
@@ -138,21 +144,25 @@ pub fn is_address(world: &Path) -> bool {
 pub fn name(world: &Path) -> String {
     let shown = shown(world);
     let text = shown.to_string_lossy();
-    match Place::of(world) {
-        Place::Database(_) => text.rsplit('#').next().unwrap_or_default().to_owned(),
-        Place::Bucket(_) => text.rsplit('/').next().unwrap_or_default().to_owned(),
-        Place::File => world.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+    match WorldLocation::of(world) {
+        WorldLocation::Database(_) => text.rsplit('#').next().unwrap_or_default().to_owned(),
+        WorldLocation::Bucket(_) => text.rsplit('/').next().unwrap_or_default().to_owned(),
+        WorldLocation::File => world.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
     }
 }
 
 /// How messages and reports name a world: an address without its password and parameters.
 pub fn shown(world: &Path) -> PathBuf {
-    let (Place::Database(address) | Place::Bucket(address)) = Place::of(world) else {
+    let (WorldLocation::Database(address) | WorldLocation::Bucket(address)) =
+        WorldLocation::of(world)
+    else {
         return world.to_owned();
     };
     let (scheme, rest) = address.split_once("://").unwrap_or_default();
     // A password may have any characters, so the last @ ends it.
     let (user, rest) = match rest.rsplit_once('@') {
+        // Keys do not belong in addresses of S3.
+        Some((_, rest)) if scheme == "s3" => ("", rest),
         Some((credentials, rest)) => (credentials.split(':').next().unwrap_or_default(), rest),
         None => ("", rest),
     };
@@ -195,7 +205,7 @@ mod database {
     fn missing() -> Failure {
         Failure::new(
             "worlds in a database need a terravox with PostgreSQL; build it with \
-             cargo install terravox-cli --features postgres",
+             cargo install --path crates/terravox-cli --features postgres",
         )
     }
 
@@ -233,9 +243,11 @@ mod bucket {
     pub fn publish(
         from: &Store,
         address: &str,
+        rewrites_all: bool,
         progress: impl FnMut(u64, u64),
     ) -> CliResult<(Store, Copied)> {
-        let world = at(address)?;
+        let options = S3Options { rewrites_all, ..S3Options::default() };
+        let world = S3::at(address, &options).map_err(store_failure)?;
         let done = world.publish(from, progress).map_err(store_failure)?;
         let written_bytes = done.uploaded_bytes;
         // Of what is there, packs are counted and not records.
@@ -258,7 +270,7 @@ mod bucket {
     fn missing() -> Failure {
         Failure::new(
             "worlds in S3 need a terravox with S3; build it with \
-             cargo install terravox-cli --features s3",
+             cargo install --path crates/terravox-cli --features s3",
         )
     }
 
@@ -269,6 +281,7 @@ mod bucket {
     pub fn publish(
         _from: &Store,
         _address: &str,
+        _rewrites_all: bool,
         _progress: impl FnMut(u64, u64),
     ) -> CliResult<(Store, Copied)> {
         Err(missing())
@@ -295,7 +308,7 @@ mod tests {
             ),
             ("postgresql://me@db/worlds", "postgresql://me@db/worlds"),
             ("s3://worlds/hills?region=eu-1", "s3://worlds/hills"),
-            ("s3://key:secret@worlds/hills", "s3://key@worlds/hills"),
+            ("s3://key:secret@worlds/hills", "s3://worlds/hills"),
         ] {
             assert_eq!(shown(Path::new(given)), Path::new(expected));
         }

@@ -54,7 +54,10 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
+        // The last to go may be an upload on that very thread, which then ends by itself.
+        let is_other =
+            |thread: &JoinHandle<()>| thread.thread().id() != std::thread::current().id();
+        if let Some(thread) = self.thread.take().filter(is_other) {
             // A panic was reported when it happened.
             let _ = thread.join();
         }

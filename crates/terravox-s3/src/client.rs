@@ -24,7 +24,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Connections that are kept.
+/// Idle connections that are kept.
 const MAX_IDLE: usize = 16;
 
 /// The longest answer: the longest object that is read whole, and more.
@@ -107,7 +107,7 @@ fn silence(origin: &Origin) -> HttpError {
     HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, what))
 }
 
-/// What may have been done is tried again only if doing it twice is the same.
+/// What may have been done is retried only if they are idempotent.
 fn broken(error: hyper::Error) -> HttpError {
     let is_unsent = error.is_canceled();
     let kind = if is_unsent { HttpErrorKind::Request } else { HttpErrorKind::Interrupted };

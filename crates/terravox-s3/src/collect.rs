@@ -63,16 +63,11 @@ struct KeptState {
 fn kept_states(
     place: &Arc<Place>,
     options: &CollectOptions,
+    published: KeptState,
     old: &[Listed],
     now: SystemTime,
 ) -> io::Result<Vec<KeptState>> {
-    let Some(stored) = place.wait(place.clone().manifest())? else {
-        let what = "there is no manifest, so nothing says what is garbage; to remove a world, \
-                    remove its folder";
-        return Err(io::Error::new(io::ErrorKind::NotFound, what));
-    };
-    let manifest = decode(&stored.bytes, "the manifest")?;
-    let mut kept = vec![KeptState { hash: object_hash(&stored.bytes), manifest }];
+    let mut kept = vec![published];
     let mut seen = HashSet::new();
     // The states before it, as far as they are there.
     while let Some(last) = kept.last().filter(|_| kept.len() < options.states) {
@@ -91,6 +86,17 @@ fn kept_states(
         }
     }
     Ok(kept)
+}
+
+/// Reads the state that is published.
+fn published_state(place: &Arc<Place>) -> io::Result<KeptState> {
+    let Some(stored) = place.wait(place.clone().manifest())? else {
+        let what = "there is no manifest, so nothing says what is garbage; to remove a world, \
+                    remove its folder";
+        return Err(io::Error::new(io::ErrorKind::NotFound, what));
+    };
+    let manifest = decode(&stored.bytes, "the manifest")?;
+    Ok(KeptState { hash: object_hash(&stored.bytes), manifest })
 }
 
 fn read_old(place: &Arc<Place>, hash: ObjectHash) -> io::Result<KeptState> {
@@ -124,8 +130,10 @@ fn is_old(object: &Listed, now: SystemTime, age: Duration) -> bool {
 pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Result<CollectStats> {
     let now = place.wait(place.clone().service_time())?;
     let list = |folder| place.wait(place.clone().list(folder));
+    // Before the list of those that were replaced: the state before it is there by then.
+    let published = published_state(place)?;
     let mut listed = list(Folder::OldManifests)?;
-    let states = kept_states(place, options, &listed, now)?;
+    let states = kept_states(place, options, published, &listed, now)?;
     let mut needed: HashSet<ObjectName> = HashSet::new();
     for state in &states {
         needed.extend(named_objects(place, &state.manifest, true)?.into_keys());
@@ -138,6 +146,18 @@ pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Resul
     let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
     let mut stats = CollectStats { states: states.len() as u64, ..CollectStats::default() };
     stats.kept_objects = kept.len() as u64;
+    // What a publication has uploaded again meanwhile is no garbage any more.
+    let again: HashSet<(ObjectName, SystemTime)> =
+        [Folder::OldManifests, Folder::Packs, Folder::Leaves]
+            .into_iter()
+            .map(list)
+            .collect::<io::Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .map(|object| (object.name, object.written))
+            .collect();
+    let is_same = |object: &Listed| again.contains(&(object.name, object.written));
+    let garbage: Vec<Listed> = garbage.into_iter().filter(is_same).collect();
     for part in garbage.chunks(REMOVALS) {
         let requests = part.iter().map(|object| place.clone().remove(object.name)).collect();
         for (object, removed) in part.iter().zip(place.wait_all(requests)?) {

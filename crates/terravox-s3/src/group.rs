@@ -35,7 +35,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Decodes a group whose keys begin with `first` and are below `high`.
+    /// Decodes a group whose first key is `first` and are below `high`.
     pub fn decode(bytes: Vec<u8>, first: &[u8], high: Option<&[u8]>) -> Result<Group, FormatFault> {
         let (mut keys, mut spans) = (Vec::new(), Vec::new());
         let (mut key, mut input) = (Vec::new(), Input::new(&bytes));

@@ -1,8 +1,8 @@
 //! Worlds of [terravox](terravox_store) in S3, published and read in place.
 //!
 //! [`S3::publish`] uploads a world as packs of some megabytes; [`S3::open_read_only`] opens it at once as a
-//! [`Store`](terravox_store::Store) that reads what is asked for and nothing else. Nothing here is
-//! asynchronous for the caller: a place has a thread of its own for its requests.
+//! [`Store`](terravox_store::Store) that reads what is asked for and nothing else. The API is
+//! blocking; each [`S3`] runs its requests on a thread of its own.
 //!
 //! ```no_run
 //! use terravox_s3::{CollectOptions, S3, S3Options};

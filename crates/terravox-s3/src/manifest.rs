@@ -46,7 +46,7 @@ pub(crate) enum IndexTop {
 /// A published state of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    /// Its number: how often the world was published.
+    /// Its number: it counts up from 1.
     pub state: u64,
     /// When, in seconds of Unix time by the publisher's clock. Nothing depends on it.
     pub time_unix_s: u64,

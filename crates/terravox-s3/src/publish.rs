@@ -37,13 +37,14 @@ pub(crate) const MIN_GARBAGE_AGE: Duration = Duration::from_secs(13 * 3600);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublishStats {
-    /// The number of the state that is published now; it counts up from 1.
+    /// The number of the state that is published now. It counts up from 1, and begins again after a manifest
+    /// that was damaged.
     pub state: u64,
     /// Whether the world was published like this already, so that nothing has changed.
     pub is_unchanged: bool,
     /// Records of the world, without the description.
     pub records: u64,
-    /// Bytes of the keys and values of the world.
+    /// Bytes of the keys and values of the world, with the description.
     pub payload_bytes: u64,
     /// Packs of the world.
     pub packs: u64,
@@ -240,9 +241,11 @@ impl Publication {
         let records = work.stats.records + DESCRIPTION_KEYS.len() as u64;
         let totals = RecordTotals { records, payload_bytes: work.stats.payload_bytes };
         let before = self.base.as_ref().and_then(|base| base.manifest.as_ref());
-        let replaced = self.base.as_ref().map(|base| object_hash(&base.stored.bytes));
+        // A damaged one is no state: the collector would have to read it.
+        let replaced = self.base.as_ref().filter(|base| base.manifest.is_some());
+        let replaced = replaced.map(|base| object_hash(&base.stored.bytes));
         let manifest = Manifest {
-            state: before.map_or(0, |before| before.state) + 1,
+            state: before.map_or(0, |before| before.state).saturating_add(1),
             time_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs()),
             replaced: replaced.unwrap_or_default(),
             totals,
@@ -274,7 +277,8 @@ impl Publication {
     fn swap(&self, state: u64, bytes: Vec<u8>) -> io::Result<()> {
         let place = &self.place;
         let old = self.base.as_ref().map(|base| base.stored.clone());
-        if let Some(old) = &old {
+        let is_state = self.base.as_ref().is_some_and(|base| base.manifest.is_some());
+        if let Some(old) = old.as_ref().filter(|_| is_state) {
             // Its time says when it was replaced, so it is written again if it is there.
             let name = ObjectName::OldManifest(object_hash(&old.bytes));
             place.wait(place.clone().write(name, old.bytes.clone()))?;

@@ -23,12 +23,11 @@ use terravox_store::{Store, StoreError};
 pub struct S3Options {
     /// Memory for records that were read.
     pub cache_bytes: usize,
-    /// How long a request that fails in passing is tried again. A day at most.
+    /// How long transient failures are retried. A day at most.
     pub retry_time: Duration,
-    /// How long a service may say nothing before a connection counts as lost. From 0.1 seconds to an hour.
+    /// How long a service may be silent before a connection counts as lost. From 0.1 seconds to an hour.
     pub answer_time: Duration,
-    /// Whether to publish anew what is there already, also in place of a damaged manifest: mends a world
-    /// whose objects are damaged.
+    /// Uploads every object again, and replaces a damaged manifest: repairs a damaged publication.
     pub rewrites_all: bool,
 }
 
@@ -154,7 +153,7 @@ impl S3 {
     ///
     /// Uploads only what is not there yet, so a publication that was interrupted, and is started again,
     /// goes on from what it uploaded. Readers see the state before or the one after. If two programs
-    /// publish at once, the first one wins, and the other one changes nothing.
+    /// publish at once, the first one wins, and the other one does not change what is published.
     ///
     /// # Errors
     /// If a part of the world is damaged; if it cannot be uploaded, or another program published
@@ -167,8 +166,8 @@ impl S3 {
         publish::publish(from, self.place.clone(), self.options.rewrites_all, progress)
     }
 
-    /// Removes objects that no state needs which is published, was among the last `states`, or was
-    /// replaced less than `age` ago. Until its state is outside of all three, a reader finds all that it reads;
+    /// Removes objects that no kept state names. Kept are the last `states`, the published one among them,
+    /// and all that were replaced less than `age` ago. Until its state is outside of all three, a reader finds all that it reads;
     /// then its error says to open the world again. Also safe while others publish, read and collect.
     ///
     /// # Errors

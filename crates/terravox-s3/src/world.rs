@@ -74,7 +74,9 @@ impl Drop for LeafClaim<'_> {
 
 /// The error that records up to `high` are damaged.
 fn damaged(what: &str, high: Option<&[u8]>) -> io::Error {
-    let what = format!("{what}; publish the world again with S3Options::rewrites_all");
+    let what = format!(
+        "{what}; publish the world again with terravox copy --rewrite (S3Options::rewrites_all)"
+    );
     LostRecords { high: high.map(<[u8]>::to_vec), what }.into()
 }
 
@@ -251,15 +253,18 @@ impl PublishedWorld {
         }
         let name = self.place.shown(object);
         let now = self.place.wait(self.place.clone().manifest());
-        let now = now.map(|now| now.and_then(|stored| Manifest::decode(&stored.bytes).ok()));
+        let now = now.map(|now| now.map(|stored| Manifest::decode(&stored.bytes)));
         let own = self.manifest.state;
         let what = match now {
             Err(_) => return error,
-            Ok(Some(now)) if now == self.manifest => format!(
+            Ok(Some(Err(fault))) => {
+                format!("{name} is gone, and the manifest cannot be read: {fault}")
+            }
+            Ok(Some(Ok(now))) if now == self.manifest => format!(
                 "{name} is gone, though the manifest names it: the bucket lost it; publish the \
                  world again, which uploads what is missing"
             ),
-            Ok(Some(Manifest { state, .. })) => format!(
+            Ok(Some(Ok(Manifest { state, .. }))) => format!(
                 "{name} is gone: the world was published again since it was opened here (state \
                  {state}, this one is {own}) and collected; open it again"
             ),

@@ -55,7 +55,7 @@ impl Server {
             .enable_all()
             .build()
             .map_err(failed("no threads for"))?;
-        // First the ports: a second server on the same one must not open the worlds.
+        // First the ports: a second server on the same one must not start the worlds.
         let listener = runtime.block_on(TcpListener::bind(at)).map_err(failed("TCP"))?;
         let entered = runtime.enter();
         let endpoint = quinn::Endpoint::server(config, at).map_err(failed("UDP"))?;
@@ -205,7 +205,7 @@ fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerEr
         let is_valid = name.chars().all(|c| c.is_alphanumeric() || "-_. ".contains(c));
         if name.is_empty() || name.len() > MAX_WORLD_NAME || !is_valid {
             return refused(format!(
-                "the world's name \"{name}\" is invalid; give 1 to 64 bytes of letters, digits, -_."
+                "the world's name \"{name}\" is invalid; give 1 to 64 bytes of letters, digits, spaces, -_."
             ));
         }
         if served[..at].iter().any(|other| other.name == *name) {

@@ -31,7 +31,8 @@ const TICK: Duration = Duration::from_millis(33);
 /// The shortest time between ticks.
 const SHORTEST_TICK: Duration = Duration::from_millis(4);
 
-/// Starts the thread of a world. It ends after [`RunningWorld::end`], with whether all is saved.
+/// Starts the thread of a world. It ends after [`RunningWorld::end`], a panic, or when the world can no longer
+/// be saved, with whether all is saved.
 pub(crate) fn start(
     served: ServedWorld,
     options: &ServerOptions,
@@ -181,7 +182,7 @@ impl Ticker {
     fn run_to_the_end(mut self) -> bool {
         let ran = catch_unwind(AssertUnwindSafe(|| self.run()));
         let is_saved = ran.unwrap_or_else(|_| {
-            error!(world = self.running.name, "the world has stopped by a panic; it is saved");
+            error!(world = self.running.name, "a panic stopped the world; saving it");
             let saved = catch_unwind(AssertUnwindSafe(|| self.save_all()));
             if !matches!(saved, Ok(true)) {
                 error!(world = self.running.name, "the last save failed: edits are lost");
@@ -195,9 +196,9 @@ impl Ticker {
         is_saved
     }
 
-    /// Ticks until the world ends or another program has it; returns whether all is saved.
+    /// Ticks until the world ends or can no longer be saved; returns whether all is saved.
     fn run(&mut self) -> bool {
-        while !self.running.is_ending() && !self.is_taken_over() {
+        while !self.running.is_ending() && self.cannot_save().is_none() {
             let start = Instant::now();
             self.running.clear_input();
             self.tick(start);
@@ -215,19 +216,17 @@ impl Ticker {
         }
         let now = Instant::now();
         self.transmit(now, (now - self.began).as_micros() as u64);
-        if self.is_taken_over() {
-            error!(
-                world = self.running.name,
-                "another server has the world now: it is not served here"
-            );
+        if let Some(why) = self.cannot_save() {
+            error!(world = self.running.name, "{why}; it is no longer served here");
             return self.is_saved();
         }
         self.save_all()
     }
 
-    /// Whether another program has the world, so that nothing more is saved.
-    fn is_taken_over(&self) -> bool {
-        matches!(self.running.store.check_writer(), Err(StoreError::Fenced { .. }))
+    /// Why nothing more can be saved: another program took the world over, or the outcome of a save is
+    /// unknown.
+    fn cannot_save(&self) -> Option<StoreError> {
+        self.running.store.check_writer().err()
     }
 
     fn count_tick(&self, took: Duration) {

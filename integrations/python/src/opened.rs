@@ -31,7 +31,7 @@ pub enum Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Makes `out` the cells of a region at a mip.
+    /// Fills `out` with the cells of a region at a mip.
     pub fn read(&self, region: Region, mip: u8, out: &mut DenseBox) -> Outcome<()> {
         match self {
             Reader::Loaded(snapshot) => Ok(snapshot.read(region, mip, out)?),

@@ -118,10 +118,10 @@ pub enum Command {
         Names each lost chunk. The damaged file is kept as world.tvx.damaged. An intact world is\n\
         left as it is.")]
     Repair(CheckArgs),
-    /// Write a world anew without the free space that edits leave
+    /// Write a world anew without the free space that edits leave; of one in S3, collect the garbage
     #[command(after_help = "Example:\n  terravox compact world.tvx")]
     Compact(WorldFileArgs),
-    /// Copy a world to a new file or a database, or from one; a copy that was interrupted goes on
+    /// Copy a world between files, databases and S3; a copy that was interrupted goes on
     #[command(after_help = COPY_HELP)]
     Copy(CopyArgs),
     /// Let many people see and dig worlds over the network
@@ -274,7 +274,7 @@ If any operation is invalid, none is applied and the world stays as it is.";
 /// Arguments of `edit`.
 #[derive(Debug, Args)]
 pub struct EditArgs {
-    /// The world (.tvx)
+    /// The world: a .tvx file, or an address
     pub world: PathBuf,
     /// Operations, applied in order
     #[arg(value_name = "OPERATION")]
@@ -299,7 +299,7 @@ pub struct EditArgs {
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// A world, or any file that can be imported
+    /// A world or its address, or any file that can be imported
     pub world: PathBuf,
     /// The file to write: .rbxm .rbxmx .smoothgrid .glb .obj
     pub file: PathBuf,
@@ -312,7 +312,7 @@ pub struct ExportArgs {
 /// Arguments of `mesh`.
 #[derive(Debug, Args)]
 pub struct MeshArgs {
-    /// A world, or any file that can be imported
+    /// A world or its address, or any file that can be imported
     pub world: PathBuf,
     /// The file to write: .glb or .obj
     pub file: PathBuf,
@@ -327,7 +327,7 @@ pub struct MeshArgs {
 /// Arguments of `info`.
 #[derive(Debug, Args)]
 pub struct InfoArgs {
-    /// A world, or any file that can be imported
+    /// A world or its address, or any file that can be imported
     pub file: PathBuf,
     #[command(flatten)]
     pub reading: ReadArgs,
@@ -336,7 +336,7 @@ pub struct InfoArgs {
 /// Arguments of `verify` and `repair`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The world (.tvx)
+    /// The world: a .tvx file, or an address
     pub world: PathBuf,
     /// Allow a file that you trust N times the work that files of its length may take
     #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
@@ -347,7 +347,7 @@ pub struct CheckArgs {
 /// Arguments of `compact`.
 #[derive(Debug, Args)]
 pub struct WorldFileArgs {
-    /// The world (.tvx)
+    /// The world: a .tvx file, or an address
     pub world: PathBuf,
 }
 
@@ -363,12 +363,13 @@ The address of a world in PostgreSQL is that of the database, a # and the name o
 password that is not in it is taken from PGPASSWORD. Needs a terravox that was built with
 --features postgres.
 
-Copying to s3://BUCKET/PATH publishes the world there, in place of the state that is published now; what
-readers have opened stays. Keys are taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; another
-service than Amazon's is named by ?endpoint=https://HOST. Needs --features s3.
+Copying to s3://BUCKET/PATH publishes the world there, in place of the state that is
+published now; what readers have opened stays. Keys are taken from
+AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; ?endpoint=https://HOST names another service than
+Amazon's. Needs --features s3.
 
-The world that is read may be in use if it is in a database. Nothing else is overwritten. Until a copy
-is complete, no world is there: of a file, NAME.copying is. Run an interrupted copy again to go on.";
+The world that is read may be in use if it is in a database. Files and worlds of databases are never
+overwritten. An unfinished copy of a file is named NAME.copying; run the command again to resume.";
 
 /// Arguments of `copy`.
 #[derive(Debug, Args)]
@@ -377,12 +378,15 @@ pub struct CopyArgs {
     pub from: PathBuf,
     /// The world to write (.tvx), or its address in a database or in S3
     pub to: PathBuf,
+    /// Upload all again, also what is in S3 already: mends a published world that is damaged
+    #[arg(long)]
+    pub rewrite: bool,
 }
 
 /// Arguments of `lod`.
 #[derive(Debug, Args)]
 pub struct LodArgs {
-    /// A world, any file that can be imported, or hills:SEED
+    /// A world or its address, any file that can be imported, or hills:SEED
     pub world: PathBuf,
     /// Position of the viewer in metres
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
@@ -405,7 +409,7 @@ pub struct LodArgs {
 /// Arguments of `raycast`.
 #[derive(Debug, Args)]
 pub struct RaycastArgs {
-    /// A world, or any file that can be imported
+    /// A world or its address, or any file that can be imported
     pub world: PathBuf,
     /// Start of the ray in metres
     #[arg(value_parser = triple, value_name = "FROM", allow_hyphen_values = true)]
@@ -429,7 +433,7 @@ pub struct RaycastArgs {
 /// Arguments of `render`.
 #[derive(Clone, Debug, Args)]
 pub struct RenderArgs {
-    /// A world, any file that can be imported, or hills:SEED, which implies --lod
+    /// A world or its address, any file that can be imported, or hills:SEED, which implies --lod
     pub world: PathBuf,
     /// The picture to write (.png)
     pub file: PathBuf,

@@ -62,7 +62,8 @@ pub struct ServeArgs {
     /// Keep pieces that are cut off where they are; by default they fall
     #[arg(long)]
     pub pieces_stay: bool,
-    /// MiB for who changed what, in each world; 0: none. Beyond, the oldest edits are dropped
+    /// MiB for the log of edits of each world; 0 turns it off. When it is full, the author with the most data loses
+    /// old edits first
     #[arg(long, default_value_t = 64, value_parser = |text: &str| integer(text, 0..=4096_usize),
         value_name = "MIB")]
     pub journal: usize,
@@ -205,7 +206,7 @@ pub struct JoinArgs {
     #[arg(long, default_value_t = 4096.0, value_parser = positive, value_name = "M")]
     pub distance: f64,
     /// A block nearer than this many of its edges is shown finer. Blocks that are asked for grow with
-    /// its cube, and a server allows 16,384
+    /// its cube, and a server allows 65,536
     #[arg(long, default_value_t = 2.0, value_parser = detail, value_name = "EDGES")]
     pub detail: f32,
 }

@@ -12,7 +12,7 @@ pub fn run(args: &CopyArgs, console: &Console) -> CliResult<Report> {
     let from = world_store::open_read_only(&args.from)?;
     let bar = console.bar("copying", 1);
     let progress = |done: u64, all: u64| bar.set(done as usize, all as usize);
-    let (to, stats) = world_store::copy(&from, &args.to, progress)?;
+    let (to, stats) = world_store::copy(&from, &args.to, args.rewrite, progress)?;
     drop(bar);
     Ok(report(&from, &to, stats))
 }

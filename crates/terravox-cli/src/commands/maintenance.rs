@@ -33,9 +33,13 @@ pub fn verify(args: &CheckArgs, console: &Console) -> CliResult<Report> {
             .collect();
         let more = if count > NAMED_PARTS { " and more" } else { "" };
         let mut what = format!(
-            "{}: {}{more}; terravox repair keeps all that is whole",
+            "{}: {}{more}{}",
             damaged_parts(count),
-            named.join("; ")
+            named.join("; "),
+            match world_store::is_address(&args.world) {
+                true => "",
+                false => "; terravox repair keeps all that is whole",
+            }
         );
         if let Some(part) = &too_much {
             what += &format!("; {}; {}", part.what, more_work(args));

@@ -23,8 +23,8 @@ use terravox_store::{Store, StoreError};
 use tracing::info;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Between two looks at a world that another server has. Opening it waits for a lease, too.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// Between two attempts to open a world that another server has. Each attempt also waits for its lease.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     let access = access(args)?;
@@ -170,7 +170,7 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
 }
 
 fn open(file: &Path, args: &ServeArgs) -> CliResult<ServedWorld> {
-    let store = open_store(file, args.wait)?;
+    let store = open_when_free(file, args.wait)?;
     check_placement(file, &store.info())?;
     let hills = generator_of(&store).map_err(store_failure)?;
     let generate = hills.map(|hills| {
@@ -184,21 +184,21 @@ fn open(file: &Path, args: &ServeArgs) -> CliResult<ServedWorld> {
 }
 
 /// Opens a world. `waits`: as long as another server has it.
-fn open_store(file: &Path, waits: bool) -> CliResult<Store> {
+fn open_when_free(file: &Path, waits: bool) -> CliResult<Store> {
     if !world_store::is_address(file) {
         // Any name is a world's, if its content is.
         return Store::open(file).map_err(store_failure);
     }
-    let mut is_noted = false;
+    let mut has_logged = false;
     loop {
-        match world_store::try_open(file)? {
+        match world_store::open_database(file)? {
             Ok(store) => return Ok(store),
             Err(error @ StoreError::InUse { .. }) if waits => {
-                if !is_noted {
+                if !has_logged {
                     info!("waiting: {error}");
                 }
-                is_noted = true;
-                thread::sleep(BETWEEN_LOOKS);
+                has_logged = true;
+                thread::sleep(RETRY_INTERVAL);
             }
             Err(error) => return Err(store_failure(error)),
         }

@@ -95,12 +95,6 @@ impl FillQueue {
         all.any(is_available)
     }
 
-    /// Whether an available block of a mip is queued or in progress.
-    pub fn awaits_mip(&self, mip: u8) -> bool {
-        let is_awaited = |block: &MipBlock| block.mip == mip && !self.unavailable.contains(block);
-        self.wanted.iter().chain(self.pending.keys()).any(is_awaited)
-    }
-
     /// Whether any block is queued, in progress or refused: not all cells that are needed are
     /// there.
     pub fn has_missing(&self) -> bool {

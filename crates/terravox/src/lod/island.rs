@@ -1,6 +1,6 @@
-//! Where the coarsest blocks are not available at first, the world near a viewer is shown without them:
-//! as an island of chunks, while the next tiling, which will cover everything in view, is chosen
-//! without being shown.
+//! The world near a viewer is shown before the first coarse blocks are there: as an island of
+//! chunks, while the next tiling, which will cover everything in view, is chosen without being
+//! shown.
 
 use super::draft::{HasTime, PlanDraft};
 use super::neighbour_change::NeighbourChange;
@@ -19,18 +19,6 @@ impl LodView {
         if let Some(next) = &mut self.next_tiling {
             std::mem::swap(&mut self.tiling, next);
         }
-    }
-
-    /// Whether the coarsest blocks in view are on their way: with them all of it is shown at once, and no
-    /// island is needed.
-    pub(super) fn awaits_roots(&self) -> bool {
-        let awaits = |next: &Tiling| self.fills.awaits_mip(next.top());
-        self.tiling.len() == 0 && self.next_tiling.as_ref().is_some_and(awaits)
-    }
-
-    /// Whether the next tiling can be shown without an island before it.
-    pub(super) fn needs_no_island(&self) -> bool {
-        self.tiling.len() == 0 && self.next_tiling.as_ref().is_some_and(|next| next.len() > 0)
     }
 
     /// Shows chunks near the viewers that are held and removes those left behind, while there is

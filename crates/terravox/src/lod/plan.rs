@@ -133,16 +133,11 @@ impl LodView {
                 Stage::Done => {
                     let Planning { selector, draft, .. } = &mut *planning;
                     let near = selector.limited_to_near();
-                    if self.awaits_roots() {
-                        return true;
+                    if !self.update_island(grid, &near, draft, has_time) {
+                        return false;
                     }
-                    if !self.needs_no_island() {
-                        if !self.update_island(grid, &near, draft, has_time) {
-                            return false;
-                        }
-                        if !self.can_replace_island(grid, &near) {
-                            return true;
-                        }
+                    if !self.can_replace_island(grid, &near) {
+                        return true;
                     }
                     let next = self.next_tiling.iter().flat_map(Tiling::nodes);
                     let mut blocks: Vec<MipBlock> = next.collect();

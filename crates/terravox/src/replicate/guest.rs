@@ -57,7 +57,7 @@ pub struct Guest {
     next_number: u64,
     /// Messages that came in the stream of edits.
     edits_taken: u64,
-    /// Messages of the other stream that wait for one of that, or for the next update.
+    /// Messages about cells that wait for one about edits, or for the next update.
     parked: VecDeque<ToGuest>,
     /// Blocks from before the link broke, to be asked for again, coarse ones last.
     unasked: Vec<MipBlock>,
@@ -313,7 +313,7 @@ impl Guest {
         replica.ok_or(EditError::Invalid("there is no world yet: wait for GuestEvent::Welcome"))
     }
 
-    /// Does what the host sent, as far as that is a few milliseconds of operations. `generate` fills
+    /// Applies what the host sent, up to a few milliseconds of work. `generate` fills
     /// blocks as the generator of the world makes them.
     ///
     /// # Errors

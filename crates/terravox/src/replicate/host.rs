@@ -278,7 +278,7 @@ impl Host {
         Ok(summary)
     }
 
-    /// Makes `out` the cells of a block as guests see it; false if they are not available now.
+    /// Fills `out` with the cells of a block as guests see it; false if they are not available now.
     pub fn read(&self, world: &HostWorld<'_>, block: MipBlock, out: &mut DenseBox) -> bool {
         self.truth.read(world, block, out)
     }

@@ -74,8 +74,8 @@ pub(super) struct Replica {
     pub changed: ReplicaChanges,
     /// Blocks that may be wrong, to be sent again.
     pub outdated: FxHashSet<MipBlock>,
-    /// Chunks that changed by operations which the host may not have had when it sent the cells that
-    /// arrive now: the number of the last one in the stream of edits.
+    /// Chunks changed by operations that the host may not have applied yet when it encoded the cells that
+    /// arrive now, with the number of the last such operation in the stream of edits.
     recent: FxHashMap<ChunkPos, u64>,
     /// Chunks of `recent` over which coarse cells are to be computed again.
     overdue: BTreeSet<ChunkPos>,
@@ -185,7 +185,7 @@ impl Replica {
         table + self.grid.memory().total() + self.pyramid.memory()
     }
 
-    /// Makes `out` the cells of a block; false if they are not here.
+    /// Fills `out` with the cells of a block; false if they are not here.
     pub fn read(&self, block: MipBlock, generate: Generate<'_>, out: &mut DenseBox) -> bool {
         match self.blocks.get(&block) {
             None | Some(BlockState::Wanted) => false,
@@ -196,7 +196,7 @@ impl Replica {
         }
     }
 
-    /// Makes `out` the cells of a block that has cells of its own; false if it has none.
+    /// Fills `out` with the cells of a block that has cells of its own; false if it has none.
     pub fn read_own(&self, block: MipBlock, out: &mut DenseBox) -> bool {
         match block.mip {
             0 => self.grid.read(block.cells(), 0, out).is_ok(),
@@ -396,7 +396,7 @@ impl Replica {
         generate: Generate<'_>,
     ) -> Result<(), String> {
         if block.mip >= self.max_mip {
-            return Err("a block refines none".to_owned());
+            return Err("the coarsest block cannot be refined".to_owned());
         }
         self.work += REFINE_WORK;
         let mut coarser = DenseBox::default();

@@ -78,7 +78,7 @@ impl Truth {
             + self.loaded.capacity() * size_of::<ChunkPos>()
     }
 
-    /// Makes `out` the cells of a block; false if they are not available now.
+    /// Fills `out` with the cells of a block; false if they are not available now.
     pub fn read(&self, world: &HostWorld<'_>, block: MipBlock, out: &mut DenseBox) -> bool {
         let is_held = match block.mip {
             _ if world.is_known() => block.mip <= MAX_MIP,

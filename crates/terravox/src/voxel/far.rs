@@ -66,7 +66,7 @@ impl FarCells {
         }
     }
 
-    /// Makes `out` the cells of `region` in the block whose lowest cell is `origin`.
+    /// Fills `out` with the cells of `region` in the block whose lowest cell is `origin`.
     pub fn read(&self, origin: VoxelPos, region: Region, out: &mut DenseBox) {
         out.resize(region);
         self.append_to(origin, region, out);

@@ -41,7 +41,7 @@ impl FarPyramid {
         }
     }
 
-    /// Makes `out` the cells of `region`, which lies in the block; false if that is not there.
+    /// Fills `out` with the cells of `region`, which lies in the block; false if that is not there.
     pub fn read(&self, block: MipBlock, region: Region, out: &mut DenseBox) -> bool {
         let Some(cells) = self.table.get(block) else { return false };
         out.water_mut().clear();

@@ -61,7 +61,7 @@ impl<'a> RowSource<'a> {
 }
 
 impl Snapshot {
-    /// Makes `out` the cells of `region` at mip `mip`, in cells of that mip. Beyond
+    /// Fills `out` with the cells of `region` at mip `mip`, in cells of that mip. Beyond
     /// [`LIMIT`](super::LIMIT) there is air.
     ///
     /// # Errors

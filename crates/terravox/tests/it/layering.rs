@@ -145,7 +145,7 @@ fn the_picture_in_the_design_shows_the_modules_and_their_arrows_run_down() {
 #[test]
 fn the_picture_in_the_design_shows_the_crates_and_their_arrows_run_down() {
     let (text, _) = picture();
-    let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let row_of = |name: &str| {
         let mut rows = text.lines();
         rows.position(|row| row.split(|c| !is_name(c)).any(|word| word == name))
