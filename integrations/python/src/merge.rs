@@ -12,6 +12,8 @@ use terravox_store::{LoadedWorld, Store};
 fn read_part(target: &Opened, path: &str) -> Outcome<VoxelGrid> {
     let part = open_store(path, true)?;
     let (info, own) = (part.info(), target.info());
+    // An address without its password.
+    let path = part.path().display().to_string();
     let differs = |what: &str, theirs: String, ours: String| {
         let text = format!("{path}: its {what} is {theirs}, that of this world is {ours}");
         Err(Failure::World(text))

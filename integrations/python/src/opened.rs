@@ -65,8 +65,9 @@ impl Opened {
         let info = store.info();
         if info.grows() && !is_read_only {
             let what = format!(
-                "{path}: the world grows from a generator, which this package does not have; \
-                 open it with read_only=True"
+                "{}: the world grows from a generator, which this package does not have; \
+                 open it with read_only=True",
+                store.path().display()
             );
             return Err(Failure::World(what));
         }

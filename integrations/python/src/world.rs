@@ -22,20 +22,38 @@ use terravox_store::WorldInfo;
 #[pyclass(frozen, module = "terravox", weakref)]
 pub struct World {
     path: Option<String>,
+    /// The process that opened it. After a fork, parent and child would write one file.
+    process: u32,
     /// `None` once it is closed. Taken after the interpreter lock was released, never while it is held.
     opened: RwLock<Option<Opened>>,
 }
 
 impl World {
-    fn of(opened: Opened, path: Option<String>) -> World {
-        World { path, opened: RwLock::new(Some(opened)) }
+    fn of(opened: Opened) -> World {
+        // That of the store, since the address of a database may hold a password.
+        let path = opened.store.as_ref().map(|store| store.path().display().to_string());
+        World { path, process: std::process::id(), opened: RwLock::new(Some(opened)) }
+    }
+
+    /// Refuses a world that was opened before a fork.
+    fn check_process(&self) -> Outcome<()> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(Failure::World(
+                "the world was opened by another process, from which this one was forked; open it \
+                 in this process, or start processes with multiprocessing's \"spawn\""
+                    .to_owned(),
+            )),
+        }
     }
 
     fn lock_to_read(&self) -> Outcome<RwLockReadGuard<'_, Option<Opened>>> {
+        self.check_process()?;
         self.opened.read().map_err(|_| broken())
     }
 
     fn lock_to_write(&self) -> Outcome<RwLockWriteGuard<'_, Option<Opened>>> {
+        self.check_process()?;
         self.opened.write().map_err(|_| broken())
     }
 
@@ -70,6 +88,16 @@ fn closed() -> Failure {
 fn broken() -> Failure {
     let what = "an earlier call stopped in the middle by a bug; open the world again";
     Failure::Internal(what.to_owned())
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.check_process().is_err() {
+            // Closing it here would end what the other process still uses.
+            let opened = self.opened.get_mut().map(Option::take);
+            std::mem::forget(opened.ok().flatten());
+        }
+    }
 }
 
 /// The description of a new world.
@@ -108,7 +136,7 @@ impl World {
         materials: Option<Vec<Material>>,
     ) -> PyResult<World> {
         let info = description(voxel_size_m, origin_m, materials)?;
-        Ok(World::of(detached(py, || Opened::in_memory(&info))?, None))
+        Ok(World::of(detached(py, || Opened::in_memory(&info))?))
     }
 
     /// Makes a world in a new file, or in a database by its address.
@@ -129,7 +157,7 @@ impl World {
         let path = text_of(path)?;
         let info = description(voxel_size_m, origin_m, materials)?;
         let opened = detached(py, || Opened::create(&path, &info, overwrite, load))?;
-        Ok(World::of(opened, Some(path)))
+        Ok(World::of(opened))
     }
 
     /// Opens a world in a file, or in a database by its address.
@@ -153,18 +181,23 @@ impl World {
         let opened = detached(py, || Opened::open(&path, read_only, load))?;
         if let (Some(first), false) = (opened.damaged.first(), skip_damaged) {
             return Err(crate::failure::DamagedWorldError::new_err(format!(
-                "{path}: {} parts are damaged, first {}: {}; terravox repair keeps what is whole, \
+                "{}: {} parts are damaged, first {}: {}; terravox repair keeps what is whole, \
                  skip_damaged=True opens it without them",
+                opened.store()?.path().display(),
                 opened.damaged.len(),
                 first.part,
                 first.what
             )));
         }
-        Ok(World::of(opened, Some(path)))
+        Ok(World::of(opened))
     }
 
     /// Closes the file. What was not saved is lost. Closing twice is harmless.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.check_process().is_err() {
+            // It is the other process's to close.
+            return Ok(());
+        }
         // Also after a bug: the file must not stay open.
         py.detach(|| {
             let mut opened = match self.opened.write() {

@@ -230,3 +230,29 @@ def test_the_digest_is_of_cells_and_materials_only():
     assert world.digest() != empty and len(world.digest()) == 32
     world.fill_box((0, 0, 0), (4, 4, 4), 0)
     assert world.digest() == empty, "listed air does not count"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_is_refused_and_the_world_stays_whole(tmp_path):
+    path = tmp_path / "world.tvx"
+    with tv.World.create(path) as world:
+        world.fill_box((0, 0, 0), (40, 8, 8), "rock")
+        world.save()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                world.fill_box((0, 0, 0), (8, 40, 8), "grass")
+            except tv.WorldError as error:
+                status = 0 if "another process" in str(error) else 2
+            world.close()
+            del world
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        world.fill_box((0, 0, 0), (8, 8, 40), "sand")
+        world.save()
+        # The lock is still held.
+        with pytest.raises(tv.WorldInUseError):
+            tv.World.open(path)
+    with tv.World.open(path) as world:
+        assert world.verify() == []
