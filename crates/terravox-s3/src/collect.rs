@@ -143,21 +143,15 @@ pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Resul
     listed.extend(list(Folder::Leaves)?);
     let is_garbage =
         |object: &Listed| !needed.contains(&object.name) && is_old(object, now, options.age);
-    let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
+    let (mut garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
     let mut stats = CollectStats { states: states.len() as u64, ..CollectStats::default() };
     stats.kept_objects = kept.len() as u64;
     // What a publication has uploaded again meanwhile is no garbage any more.
-    let again: HashSet<(ObjectName, SystemTime)> =
-        [Folder::OldManifests, Folder::Packs, Folder::Leaves]
-            .into_iter()
-            .map(list)
-            .collect::<io::Result<Vec<_>>>()?
-            .into_iter()
-            .flatten()
-            .map(|object| (object.name, object.written))
-            .collect();
-    let is_same = |object: &Listed| again.contains(&(object.name, object.written));
-    let garbage: Vec<Listed> = garbage.into_iter().filter(is_same).collect();
+    let mut again = HashSet::new();
+    for folder in [Folder::OldManifests, Folder::Packs, Folder::Leaves] {
+        again.extend(list(folder)?.into_iter().map(|object| (object.name, object.written)));
+    }
+    garbage.retain(|object| again.contains(&(object.name, object.written)));
     for part in garbage.chunks(REMOVALS) {
         let requests = part.iter().map(|object| place.clone().remove(object.name)).collect();
         for (object, removed) in part.iter().zip(place.wait_all(requests)?) {
