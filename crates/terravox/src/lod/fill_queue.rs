@@ -47,6 +47,8 @@ pub(crate) struct FillQueue {
     unavailable: FxHashSet<MipBlock>,
     /// Blocks that arrived since the last request.
     arrivals: usize,
+    /// Rounds that have begun.
+    rounds: u64,
 }
 
 impl FillQueue {
@@ -95,6 +97,17 @@ impl FillQueue {
         all.any(is_available)
     }
 
+    /// Whether an available block of a mip is queued or in progress.
+    pub fn awaits_mip(&self, mip: u8) -> bool {
+        let is_awaited = |block: &MipBlock| block.mip == mip && !self.unavailable.contains(block);
+        self.wanted.iter().chain(self.pending.keys()).any(is_awaited)
+    }
+
+    /// Returns how many rounds have begun.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
     /// Whether any block is queued, in progress or refused: not all cells that are needed are
     /// there.
     pub fn has_missing(&self) -> bool {
@@ -133,6 +146,7 @@ impl FillQueue {
 
     /// Requests again what was refused or dropped.
     pub fn begin_round(&mut self) {
+        self.rounds += 1;
         let lost = self.pending.extract_if(|_, pending| pending.receipt.is_lost());
         let mut lost: Vec<MipBlock> = lost.map(|(block, _)| block).collect();
         lost.sort_unstable();

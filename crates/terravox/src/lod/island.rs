@@ -1,6 +1,6 @@
-//! The world near a viewer is shown before the first coarse blocks are there: as an island of
-//! chunks, while the next tiling, which will cover everything in view, is chosen without being
-//! shown.
+//! The first that a view shows is all of it, coarse where it is far. Where the coarsest blocks do
+//! not come, the chunks near the viewers are shown as an island, while the next tiling, which will
+//! cover everything in view, is chosen without being shown.
 
 use super::draft::{HasTime, PlanDraft};
 use super::neighbour_change::NeighbourChange;
@@ -13,12 +13,32 @@ use crate::voxel::{MipBlock, UnlistedChunks, VoxelGrid};
 /// replaces, if the viewer moves.
 const INNER_SHARE: f64 = 0.25;
 
+/// Rounds after which a view whose coarsest blocks are not there yet shows an island: a second or
+/// two of frames.
+const MAX_EMPTY_ROUNDS: u64 = 100;
+
 impl LodView {
     /// Exchanges the tiling that is shown and the next one.
     pub(super) fn swap_tilings(&mut self) {
         if let Some(next) = &mut self.next_tiling {
             std::mem::swap(&mut self.tiling, next);
         }
+    }
+
+    /// Whether nothing is shown yet and coarsest blocks are about to come.
+    pub(super) fn awaits_roots(&self) -> bool {
+        let awaits = |next: &Tiling| self.fills.awaits_mip(next.top());
+        self.tiling.len() == 0
+            && self.fills.rounds() - self.first_round < MAX_EMPTY_ROUNDS
+            && self.next_tiling.as_ref().is_some_and(awaits)
+    }
+
+    /// Whether the next tiling can be shown without an island before it.
+    pub(super) fn needs_no_island(&self, near: &Selector) -> bool {
+        let covers = |next: &Tiling| {
+            next.len() > 0 && near.roots(next.top()).into_iter().all(|root| next.has(root))
+        };
+        self.tiling.len() == 0 && self.next_tiling.as_ref().is_some_and(covers)
     }
 
     /// Shows chunks near the viewers that are held and removes those left behind, while there is

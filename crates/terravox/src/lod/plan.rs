@@ -101,6 +101,7 @@ impl LodView {
         } else if !shows_all && !self.has_viewers {
             self.next_tiling = (max_mip > 0).then(|| Tiling::new(max_mip));
             self.has_left_island = false;
+            self.first_round = self.fills.rounds();
             self.chosen_for = None;
         }
         self.has_viewers = !shows_all;
@@ -133,11 +134,16 @@ impl LodView {
                 Stage::Done => {
                     let Planning { selector, draft, .. } = &mut *planning;
                     let near = selector.limited_to_near();
-                    if !self.update_island(grid, &near, draft, has_time) {
-                        return false;
-                    }
-                    if !self.can_replace_island(grid, &near) {
+                    if self.awaits_roots() {
                         return true;
+                    }
+                    if !self.needs_no_island(&near) {
+                        if !self.update_island(grid, &near, draft, has_time) {
+                            return false;
+                        }
+                        if !self.can_replace_island(grid, &near) {
+                            return true;
+                        }
                     }
                     let next = self.next_tiling.iter().flat_map(Tiling::nodes);
                     let mut blocks: Vec<MipBlock> = next.collect();

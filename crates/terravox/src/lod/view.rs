@@ -60,6 +60,8 @@ pub struct LodView {
     pub(super) is_choice_stale: bool,
     /// Whether a viewer left parts of the island behind.
     pub(super) has_left_island: bool,
+    /// The round in which the first viewer came.
+    pub(super) first_round: u64,
     /// Whether it is shown for viewers, rather than everything that is listed.
     pub(super) has_viewers: bool,
     /// Whether planning ever began.
@@ -113,6 +115,7 @@ impl LodView {
             next_tiling: None,
             is_choice_stale: false,
             has_left_island: false,
+            first_round: 0,
             has_viewers: false,
             has_planned: false,
             is_choosing_next: false,

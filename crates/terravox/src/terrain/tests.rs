@@ -182,11 +182,50 @@ fn what_a_viewer_can_touch_comes_first() {
         fills += 1;
         assert!(fills <= 12, "ground below a viewer comes with the first blocks");
     }
-    // And it is shown before anything that is far.
+    // Then all that is in view is shown at once, coarse where it is far.
     while terrain.meshed_blocks().is_empty() {
         terrain.update(&viewers, Budget::Blocks(1), fill_hills);
     }
+    let top = terrain.lod().options().max_mip;
+    assert!(terrain.meshed_blocks().iter().any(|block| block.mip == top));
+}
+
+#[test]
+fn where_no_coarse_cells_are_available_what_is_near_a_viewer_is_shown_without_them() {
+    let (mut terrain, viewers) = streamed();
+    let near_only = |request: &mut FillRequest<'_>| match request.mip() {
+        0 => fill_hills(request),
+        _ => request.set_missing(),
+    };
+    for _ in 0..4 {
+        terrain.update(&viewers, Budget::Unlimited, near_only);
+    }
+    let shown = terrain.meshed_blocks();
+    assert!(!shown.is_empty() && shown.iter().all(|block| block.mip == 0), "{shown:?}");
+}
+
+#[test]
+fn what_is_near_a_viewer_is_shown_after_a_while_if_coarse_cells_do_not_come() {
+    let (mut terrain, viewers) = streamed();
+    let mut scratch = JobScratch::default();
+    let mut never_run = Vec::new();
+    for updates in 0.. {
+        for job in terrain.take_jobs(&viewers, Budget::Unlimited, 64) {
+            match job.kind() {
+                JobKind::Fill if job.block().mip > 0 => never_run.push(job),
+                _ => terrain.finish_job(job.run(&mut scratch, fill_hills)),
+            }
+        }
+        if !terrain.meshed_blocks().is_empty() {
+            assert!(updates >= 50, "coarse cells are waited for");
+            break;
+        }
+        assert!(updates < 200, "nothing is shown while coarse cells do not come");
+    }
     assert!(terrain.meshed_blocks().iter().all(|block| block.mip == 0));
+    drop(never_run);
+    terrain.update(&viewers, Budget::Unlimited, fill_hills);
+    assert!(terrain.overdue_splits(&viewers).is_empty(), "the rest follows");
 }
 
 #[test]
