@@ -186,9 +186,10 @@ impl World {
         let interest = Interest::for_lod(terrain.lod().options(), view_voxels);
         self.guest.watch(&[placement.voxel_from_world(eye_m)], &interest);
         let viewer = Viewer { position_m: eye_m, distance_m: self.options.view_m };
+        // Before the update, so that what changed is meshed in it.
+        self.guest.show(terrain, ground);
         let guest = &self.guest;
         terrain.update(&[viewer], budget, |request| guest.fill(request, ground));
-        self.guest.show(terrain, ground);
         Ok(())
     }
 

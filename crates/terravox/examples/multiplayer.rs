@@ -189,9 +189,9 @@ impl Player {
         let interest = Interest { view_voxels: VIEW_M, ..Interest::default() };
         self.guest.watch(&[self.eye_m], &interest);
         let viewer = Viewer { position_m: self.eye_m, distance_m: VIEW_M };
+        self.guest.show(&mut self.terrain, hills);
         self.terrain
             .update(&[viewer], Budget::Unlimited, |request| self.guest.fill(request, hills));
-        self.guest.show(&mut self.terrain, hills);
 
         let mut unit = Vec::new();
         while self.guest.transmit(now_us, &mut unit) {

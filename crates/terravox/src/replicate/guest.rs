@@ -8,6 +8,7 @@ use super::interest::{Interest, WatchedFrom};
 use super::message::{BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost};
 use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
+use super::predictions::{MAX_PREDICTIONS, Prediction, Predictions};
 use super::reasons::{LinkEnd, Refusal};
 use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
 use super::world_info::WorldInfo;
@@ -20,9 +21,6 @@ use std::collections::VecDeque;
 /// Blocks named in one message.
 const BLOCKS_PER_MESSAGE: usize = 200;
 
-/// Most operations that wait for the host: further ones are refused here.
-const MAX_PREDICTIONS: usize = 256;
-
 /// Work on cells that arrive, and as much on operations, in one update: some milliseconds. The next
 /// update goes on.
 const MAX_WORK_PER_UPDATE: u64 = 1 << 22;
@@ -33,15 +31,6 @@ const MAX_ASKED_PER_UPDATE: usize = 64;
 /// Blocks are not asked for again while more bytes than this were not sent.
 const MAX_UNSENT: u64 = 16 << 10;
 
-/// An operation that the host has not answered.
-pub(super) struct Prediction {
-    pub number: u64,
-    /// `None` for undo and redo, which cannot be predicted.
-    pub op: Option<EditOp>,
-    /// What it may change, in voxels.
-    pub region: Region,
-}
-
 /// The side that holds part of a world. It does no I/O: bytes that arrived go into
 /// [`Guest::receive`], bytes to be sent come out of [`Guest::transmit`], and [`Guest::update`] does the
 /// work in between.
@@ -51,9 +40,7 @@ pub struct Guest {
     pub(super) info: Option<Box<WorldInfo>>,
     pub(super) replica: Option<Replica>,
     pub(super) is_started: bool,
-    pub(super) predictions: VecDeque<Prediction>,
-    /// Regions of predictions that ended, in voxels: what is shown there changes.
-    pub(super) ended: Vec<Region>,
+    pub(super) predictions: Predictions,
     next_number: u64,
     /// Messages that came in the stream of edits.
     edits_taken: u64,
@@ -86,8 +73,7 @@ impl Guest {
             info: None,
             replica: None,
             is_started: false,
-            predictions: VecDeque::new(),
-            ended: Vec::new(),
+            predictions: Predictions::default(),
             next_number: 1,
             edits_taken: 0,
             parked: VecDeque::new(),
@@ -116,8 +102,8 @@ impl Guest {
         let gone = self.bodies.clear().into_iter();
         self.events.extend(gone.map(|body| GuestEvent::BodyRemoved { body }));
         self.figure.iter_mut().for_each(|(_, is_new)| *is_new = true);
-        let lost = std::mem::take(&mut self.predictions);
-        lost.iter().for_each(|prediction| self.note_ended(prediction.region));
+        let lost = self.predictions.end_all();
+        self.limit_ended();
         if let Some(replica) = &mut self.replica {
             replica.break_off();
         }
@@ -263,7 +249,7 @@ impl Guest {
     pub fn edit(&mut self, op: &EditOp) -> Result<u64, EditError> {
         let op = rounded_op(op);
         let replica = self.check_ready()?;
-        let region = self.editor.reach(&replica.grid, &op)?.write;
+        let reach = self.editor.reach(&replica.grid, &op)?;
         let number = self.next_number;
         let message = self.encode(&ToHost::Edit { number, op: Box::new(op.clone()) });
         if message.len() > MAX_MESSAGE || !can_be_sent(&op) {
@@ -273,7 +259,8 @@ impl Guest {
         }
         self.next_number += 1;
         self.pipe.send(EDITS, &message);
-        self.predictions.push_back(Prediction { number, op: Some(op), region });
+        let reads = [reach.read, reach.source.unwrap_or_default()];
+        self.predictions.push(Prediction { number, op: Some(op), write: reach.write, reads });
         Ok(number)
     }
 
@@ -300,7 +287,8 @@ impl Guest {
         let number = self.next_number;
         self.next_number += 1;
         self.send(EDITS, &ToHost::Undo { number, is_redo });
-        self.predictions.push_back(Prediction { number, op: None, region: Region::default() });
+        let nothing = Region::default();
+        self.predictions.push(Prediction { number, op: None, write: nothing, reads: [nothing; 2] });
         Ok(number)
     }
 
@@ -474,20 +462,17 @@ impl Guest {
     }
 
     fn end_prediction(&mut self, number: u64) -> Option<Prediction> {
-        let at = self.predictions.iter().position(|entry| entry.number == number)?;
-        let ended = self.predictions.remove(at)?;
-        self.note_ended(ended.region);
-        Some(ended)
+        let ended = self.predictions.end(number);
+        self.limit_ended();
+        ended
     }
 
-    fn note_ended(&mut self, region: Region) {
-        self.ended.push(region);
-        // A guest that nothing shows must not collect them.
-        if self.ended.len() > MAX_PREDICTIONS {
-            self.ended.clear();
-            if let Some(replica) = &mut self.replica {
-                replica.changed.forget();
-            }
+    /// A guest that nothing shows must not collect regions.
+    fn limit_ended(&mut self) {
+        if self.predictions.has_forgotten()
+            && let Some(replica) = &mut self.replica
+        {
+            replica.changed.forget();
         }
     }
 

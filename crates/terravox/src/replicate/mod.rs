@@ -39,6 +39,7 @@ mod options;
 mod persons;
 mod pipe;
 mod pose_wire;
+mod predictions;
 mod reasons;
 mod receiving;
 mod replica;

@@ -1,10 +1,13 @@
 //! What a guest's terrain shows: the host's cells, with this guest's predictions on top.
 
+use super::delta::part_of;
 use super::guest::Guest;
+use super::predictions::Showing;
 use super::replica::BlockState;
-use crate::edit::{EditOp, Editor};
+use crate::edit::Editor;
 use crate::terrain::{FillRequest, Terrain};
-use crate::voxel::{AIR, ChunkState, DenseBox, VoxelGrid};
+use crate::voxel::{AIR, ChunkPos, ChunkState, DenseBox, Region, VoxelGrid};
+use std::collections::BTreeMap;
 
 impl Guest {
     /// Fills a block for [`Terrain::update`] with the host's cells; blocks that are not here yet are
@@ -30,53 +33,74 @@ impl Guest {
     }
 
     /// Writes what changed since the last call into a terrain: the host's cells, then predictions.
+    /// Called before [`Terrain::update`], an edit is meshed in the same frame. A guest shows itself
+    /// in one terrain.
     pub fn show(&mut self, terrain: &mut Terrain, generate: impl Fn(&mut FillRequest<'_>)) {
         let Some(replica) = &mut self.replica else { return };
         let changed = replica.changed.take().unwrap_or_else(|| {
             replica.blocks.keys().map(|&block| (block, block.cells())).collect()
         });
-        let mut regions = std::mem::take(&mut self.ended);
-        let predicted = self.predictions.iter();
-        regions.extend(predicted.map(|prediction| prediction.region));
-        regions.retain(|region| !region.is_empty());
-        if changed.is_empty() && regions.is_empty() {
+        if changed.is_empty() && self.predictions.is_idle() {
+            return;
+        }
+        let (near, far): (Vec<_>, Vec<_>) =
+            changed.into_iter().partition(|(block, _)| block.mip == 0);
+        let mut parts = ChunkParts::default();
+        near.into_iter().for_each(|(_, region)| parts.add(region));
+        let first = match self.predictions.plan(terrain.grid(), &parts.0) {
+            Showing::From(first) => first,
+            Showing::Again(regions) => {
+                regions.into_iter().for_each(|region| parts.add(region));
+                0
+            }
+        };
+        if first == self.predictions.len() && parts.0.is_empty() && far.is_empty() {
             return;
         }
         let mut grid = terrain.grid_mut();
         let mut cells = DenseBox::default();
-        for (block, region) in changed {
-            match block.mip {
-                0 => regions.push(region),
-                // Finer cells of the terrain's own win.
-                _ if grid.has_far(block) && replica.read(block, &generate, &mut cells) => {
-                    grid.write_far(block, &cells);
-                }
-                _ => {}
+        for (block, _) in far {
+            // Finer cells of the terrain's own win.
+            if grid.has_far(block) && replica.read(block, &generate, &mut cells) {
+                grid.write_far(block, &cells);
             }
         }
-        for region in &regions {
-            for chunk in region.blocks::<5>() {
-                if grid.held(chunk) == ChunkState::Mip(0)
-                    && replica.read(chunk.into(), &generate, &mut cells)
-                {
-                    let inside = region.intersect(chunk.region());
-                    let part = super::delta::part_of(&cells, inside);
-                    let written = grid.write(&part);
-                    debug_assert!(written.is_ok(), "the chunk is held");
-                }
+        for (chunk, part) in parts.0 {
+            if grid.held(chunk) == ChunkState::Mip(0)
+                && replica.read(chunk.into(), &generate, &mut cells)
+            {
+                write_changed(&mut grid, &part_of(&cells, part));
             }
         }
-        let ops = self.predictions.iter().filter_map(|prediction| prediction.op.as_ref());
-        apply_all(ops, &mut grid);
+        let mut editor = Editor::default();
+        // Where cells are missing, there is nothing to show yet.
+        self.predictions.apply_from(first, |op| editor.apply(&mut grid, op, None).is_ok());
         grid.forget_unsaved();
+        self.predictions.skip_changes(&grid);
     }
 }
 
-/// Applies operations where all that they need is held.
-fn apply_all<'a>(ops: impl Iterator<Item = &'a EditOp>, grid: &mut VoxelGrid) {
-    let mut editor = Editor::default();
-    for op in ops {
-        // Where cells are missing, there is nothing to show.
-        let _ = editor.apply(grid, op, None);
+/// For each chunk that regions touch, the box around their parts in it, in voxels.
+#[derive(Default)]
+struct ChunkParts(BTreeMap<ChunkPos, Region>);
+
+impl ChunkParts {
+    fn add(&mut self, region: Region) {
+        for chunk in region.blocks::<5>() {
+            let part = region.intersect(chunk.region());
+            let around = self.0.entry(chunk).or_insert(part);
+            *around = around.union(part);
+        }
     }
+}
+
+/// Writes cells of a chunk that is held, unless they are there already: views are made again where
+/// something is written.
+fn write_changed(grid: &mut VoxelGrid, cells: &DenseBox) {
+    let mut there = DenseBox::default();
+    if grid.read(cells.region(), 0, &mut there).is_ok() && there == *cells {
+        return;
+    }
+    let written = grid.write(cells);
+    debug_assert!(written.is_ok(), "the chunk is held");
 }

@@ -1,10 +1,13 @@
 //! Whatever links do: in the end all guests have what the host has.
 
 use super::simulation::{Random, Simulation, hills, random_op};
-use crate::edit::EditOp;
-use crate::replicate::{HostEvent, Interest, LinkKind, LinkOptions, Verdict};
+use crate::edit::{EditOp, Editor};
+use crate::replicate::{Guest, HostEvent, Interest, LinkKind, LinkOptions, Verdict};
 use crate::terrain::{Budget, LodOptions, Terrain, TerrainOptions, Viewer};
-use crate::voxel::{Cell, ChunkState, DenseBox, MipBlock, Region};
+use crate::voxel::{
+    Cell, ChangeCursor, Changes, ChunkPos, ChunkState, DenseBox, GridOptions, MipBlock, Region,
+    UnlistedChunks, VoxelGrid,
+};
 
 fn bad_link(random: &mut Random) -> LinkOptions {
     LinkOptions {
@@ -175,31 +178,88 @@ fn a_terrain_shows_the_hosts_cells_with_predictions_on_top_slow() {
     }
     game.settle(500);
     let mut terrain = Terrain::new(TerrainOptions::default());
-    let viewer = Viewer { position_m: [0.0, 10.0, 0.0], distance_m: 100.0 };
-    for round in 0..40 {
+    let mut waited = 0;
+    for round in 0..60 {
         let player = random.below(2) as usize;
         let op = random_op(&mut random, [0.0; 3]);
         game.players[player].guest.edit(&op).expect("it is started");
         (0..random.below(6)).for_each(|_| game.step());
-        if round == 39 {
+        if round == 59 {
             game.settle(500);
         }
+        // Now and then the ground leaves memory.
+        let x = if random.below(9) == 0 && round < 59 { 900.0 } else { 0.0 };
+        let viewer = Viewer { position_m: [x, 10.0, 0.0], distance_m: 100.0 };
         let guest = &mut game.players[0].guest;
+        waited += usize::from(guest.pending_edits() > 1);
+        guest.show(&mut terrain, hills);
         terrain.update(&[viewer], Budget::Unlimited, |request| guest.fill(request, hills));
         guest.show(&mut terrain, hills);
+        assert_shows(guest, &terrain);
     }
-    let (mut own, mut shown, mut compared) = (DenseBox::default(), DenseBox::default(), 0);
-    for block in game.players[0].guest.blocks().filter(|block| block.mip == 0) {
+    assert!(waited > 5, "several edits waited {waited} times");
+    assert!(chunks_of_both(&game.players[0].guest, &terrain).count() > 20);
+    assert_eq!(game.players[0].guest.pending_edits(), 0);
+}
+
+/// Returns the chunks that a guest and its terrain hold.
+fn chunks_of_both(guest: &Guest, terrain: &Terrain) -> impl Iterator<Item = MipBlock> {
+    let is_held = |block: &MipBlock| {
         let [x, y, z] = block.pos.to_array();
-        let chunk = crate::voxel::ChunkPos::new(x, y, z);
-        if terrain.grid().held(chunk) == ChunkState::Mip(0) {
-            assert!(game.players[0].guest.read(block, hills, &mut own));
-            terrain.grid().read(block.cells(), 0, &mut shown).expect("it is held");
-            assert!(own == shown, "{block}");
-            compared += 1;
+        terrain.grid().held(ChunkPos::new(x, y, z)) == ChunkState::Mip(0)
+    };
+    guest.blocks().filter(|block| block.mip == 0).filter(is_held)
+}
+
+/// Asserts that a terrain shows the host's cells with all predictions applied to them in order.
+fn assert_shows(guest: &Guest, terrain: &Terrain) {
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
+    let (mut twin, mut cells) = (VoxelGrid::new(options), DenseBox::default());
+    for block in chunks_of_both(guest, terrain) {
+        if guest.read(block, hills, &mut cells) {
+            twin.load(&cells);
         }
     }
-    assert!(compared > 20, "{compared} chunks");
+    let mut editor = Editor::default();
+    for op in guest.predictions.ops_from(0) {
+        let _ = editor.apply(&mut twin, op, None); // not shown where cells are missing
+    }
+    let mut shown = DenseBox::default();
+    for chunk in twin.chunks() {
+        twin.read(chunk.region(), 0, &mut cells).expect("it is listed");
+        terrain.grid().read(chunk.region(), 0, &mut shown).expect("it is held");
+        assert!(cells == shown, "{chunk}");
+    }
+}
+
+#[test]
+fn an_edit_that_waits_for_the_host_is_written_once() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let mut terrain = Terrain::new(TerrainOptions::default());
+    let viewer = Viewer { position_m: [0.0, 10.0, 0.0], distance_m: 60.0 };
+    let update = |game: &mut Simulation, terrain: &mut Terrain| {
+        let guest = &mut game.players[0].guest;
+        guest.show(terrain, hills);
+        terrain.update(&[viewer], Budget::Unlimited, |request| guest.fill(request, hills));
+    };
+    (0..5).for_each(|_| update(&mut game, &mut terrain));
+    let mut cursor = ChangeCursor::default();
+    terrain.grid().changes_since(&mut cursor);
+    game.players[0].guest.edit(&EditOp::dig_ball([0.0; 3], 4.0)).expect("it is started");
+    update(&mut game, &mut terrain);
+    assert_eq!(
+        terrain.grid().changes_since(&mut cursor),
+        Changes::Regions(vec![Region::new([-4; 3], [4; 3])])
+    );
+    (0..5).for_each(|_| update(&mut game, &mut terrain));
+    assert_eq!(game.players[0].guest.pending_edits(), 1);
+    game.settle(500);
+    (0..5).for_each(|_| update(&mut game, &mut terrain));
+    assert_eq!(game.players[0].guest.pending_edits(), 0);
+    let none = Changes::Regions(Vec::new());
+    assert_eq!(terrain.grid().changes_since(&mut cursor), none, "the host's cells are the same");
 }
 
 #[test]

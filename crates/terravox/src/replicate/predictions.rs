@@ -1,0 +1,119 @@
+//! Operations of a guest that its host has not answered, and which of them its terrain shows.
+
+use crate::edit::EditOp;
+use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Most operations that wait for the host: further ones are refused here.
+pub(super) const MAX_PREDICTIONS: usize = 256;
+
+/// An operation that the host has not answered.
+pub(super) struct Prediction {
+    pub number: u64,
+    /// `None` for undo and redo, which cannot be predicted.
+    pub op: Option<EditOp>,
+    /// What it may change, in voxels.
+    pub write: Region,
+    /// What it depends on, in voxels; the second is empty unless it copies cells.
+    pub reads: [Region; 2],
+}
+
+/// Operations that wait, oldest first.
+#[derive(Default)]
+pub(super) struct Predictions {
+    waiting: VecDeque<Prediction>,
+    /// Regions of those that ended since the terrain was last brought up to date, in voxels.
+    ended: Vec<Region>,
+    /// How many of those that wait have been applied, from the first on.
+    applied: usize,
+    /// Whether cells were missing for one of them.
+    has_failed: bool,
+    /// How far the changes of the terrain have been read.
+    cursor: ChangeCursor,
+}
+
+/// What is to be done so that a terrain shows all that waits.
+pub(super) enum Showing {
+    /// The operations from this one on are applied.
+    From(usize),
+    /// These regions become the host's cells, then all operations are applied.
+    Again(Vec<Region>),
+}
+
+impl Predictions {
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits, and none ended since the terrain was last brought up to date.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.ended.is_empty()
+    }
+
+    pub fn push(&mut self, prediction: Prediction) {
+        self.waiting.push_back(prediction);
+    }
+
+    /// Ends one, and returns it.
+    pub fn end(&mut self, number: u64) -> Option<Prediction> {
+        let at = self.waiting.iter().position(|entry| entry.number == number)?;
+        let ended = self.waiting.remove(at)?;
+        self.applied = self.applied.min(self.waiting.len());
+        self.ended.push(ended.write);
+        Some(ended)
+    }
+
+    /// Ends all, and returns them.
+    pub fn end_all(&mut self) -> VecDeque<Prediction> {
+        self.ended.extend(self.waiting.iter().map(|prediction| prediction.write));
+        self.applied = 0;
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Returns whether more ended than a terrain that is brought up to date would leave, and then
+    /// forgets them: everything is to be shown anew.
+    pub fn has_forgotten(&mut self) -> bool {
+        let has_too_many = self.ended.len() > MAX_PREDICTIONS;
+        if has_too_many {
+            self.ended.clear();
+        }
+        has_too_many
+    }
+
+    /// Returns what is to be done after the host's cells changed in these parts of chunks, in
+    /// voxels. Only new operations are applied if nothing below those that are shown changed.
+    pub fn plan(&mut self, grid: &VoxelGrid, changed: &BTreeMap<ChunkPos, Region>) -> Showing {
+        let is_read = |region: &Region| {
+            let mut reads = self.waiting.iter().flat_map(|waiting| waiting.reads);
+            reads.any(|read| !read.intersect(*region).is_empty())
+        };
+        let is_current = match grid.changes_since(&mut self.cursor) {
+            Changes::Everything => false,
+            Changes::Regions(written) => !written.iter().chain(changed.values()).any(is_read),
+        };
+        if is_current && self.ended.is_empty() && !self.has_failed {
+            return Showing::From(self.applied);
+        }
+        let mut regions = std::mem::take(&mut self.ended);
+        regions.extend(self.waiting.iter().map(|waiting| waiting.write));
+        Showing::Again(regions)
+    }
+
+    /// Returns the operations that can be predicted, from one on.
+    pub fn ops_from(&self, first: usize) -> impl Iterator<Item = &EditOp> {
+        self.waiting.iter().skip(first).filter_map(|prediction| prediction.op.as_ref())
+    }
+
+    /// Applies the operations from one on by `apply`, which returns whether it could.
+    pub fn apply_from(&mut self, first: usize, mut apply: impl FnMut(&EditOp) -> bool) {
+        // All are applied, also after one that fails.
+        let failed = self.ops_from(first).filter(|op| !apply(op)).count();
+        self.has_failed = failed > 0;
+        self.applied = self.waiting.len();
+    }
+
+    /// Notes that the changes of the terrain so far are known.
+    pub fn skip_changes(&mut self, grid: &VoxelGrid) {
+        grid.changes_since(&mut self.cursor);
+    }
+}
