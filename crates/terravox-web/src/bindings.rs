@@ -160,6 +160,12 @@ impl WebWorld {
         updated.map_err(|e| JsError::new(&e))
     }
 
+    /// Makes meshes for some milliseconds, and leaves what the server sent for later.
+    pub fn update_terrain(&mut self, millis: f32) {
+        self.world.update_terrain(self.player.eye_m(), Budget::Millis(millis));
+        self.swaps.extend(self.world.mesh_swaps());
+    }
+
     /// Moves the player.
     #[allow(clippy::too_many_arguments)]
     pub fn steer(

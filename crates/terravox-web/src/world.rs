@@ -180,7 +180,16 @@ impl World {
             self.follow(event);
         }
         updated?;
-        let Some(terrain) = &mut self.terrain else { return Ok(()) };
+        self.update_terrain(eye_m, budget);
+        Ok(())
+    }
+
+    /// Updates terrain and meshes only, within a budget, and leaves what arrived for
+    /// [`World::update`]: so that edits are meshed before they are applied to the host's cells.
+    pub fn update_terrain(&mut self, eye_m: [f64; 3], budget: Budget) {
+        let hills = self.hills;
+        let ground = |request: &mut FillRequest<'_>| fill_ground(hills.as_ref(), request);
+        let Some(terrain) = &mut self.terrain else { return };
         let placement = terrain.placement();
         let view_voxels = self.options.view_m / placement.voxel_size_m;
         let interest = Interest::for_lod(terrain.lod().options(), view_voxels);
@@ -190,7 +199,6 @@ impl World {
         self.guest.show(terrain, ground);
         let guest = &self.guest;
         terrain.update(&[viewer], budget, |request| guest.fill(request, ground));
-        Ok(())
     }
 
     fn follow(&mut self, event: GuestEvent) {

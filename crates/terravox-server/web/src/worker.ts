@@ -9,6 +9,8 @@ import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker 
 const SLICE = 8;
 /** Milliseconds between two looks when there is nothing to do. */
 const REST = 10;
+/** Milliseconds that what the server sent may wait for the meshes of edits. */
+const LINK_WAIT = 100;
 /** Milliseconds before a lost link is tried again: at first, and at most. */
 const RETRY = [500, 8000] as const;
 /** How far the player can reach, metres. */
@@ -39,6 +41,8 @@ let hasJoined = false;
 let received = 0;
 let sent = 0;
 let longest = 0;
+/** When what the server sent was applied last. */
+let updated = 0;
 let lastSent = 0;
 const pieces = new Set<number>();
 const figures = new Map<number, string>();
@@ -247,7 +251,12 @@ function advance() {
   if (!world || isOver) return;
   const now = performance.now();
   try {
-    world.update(now, SLICE);
+    if (edits.length > 0 && now - updated < LINK_WAIT) {
+      world.update_terrain(SLICE);
+    } else {
+      world.update(now, SLICE);
+      updated = now;
+    }
   } catch (error) {
     const text = textOf(error);
     if (!MAY_RETURN.includes(text)) return end(text);
