@@ -4,13 +4,18 @@ use crate::leaf::{ObjectHash, object_hash};
 use crate::manifest::Manifest;
 use crate::place::{Folder, Listed, ObjectName, Place};
 use crate::publish::{MIN_GARBAGE_AGE, named_objects};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::time::timeout;
 
 /// Removals at a time.
 const REMOVALS: usize = 16;
+
+/// How long objects that were seen may be removed, and a removal may take: together less than what a
+/// publication waits before it counts on objects that it has uploaded again.
+const SEEN_TIME: Duration = Duration::from_secs(20);
 
 /// What [`S3::collect_garbage`](crate::S3::collect_garbage) keeps.
 #[derive(Clone, Debug)]
@@ -123,6 +128,40 @@ fn is_old(object: &Listed, now: SystemTime, age: Duration) -> bool {
     now.duration_since(object.written).is_ok_and(|written| written >= age)
 }
 
+/// All objects, as they were seen lately.
+struct SeenObjects {
+    written: HashMap<ObjectName, SystemTime>,
+    at: (Instant, SystemTime),
+}
+
+impl SeenObjects {
+    fn of(place: &Arc<Place>) -> io::Result<SeenObjects> {
+        let at = (Instant::now(), SystemTime::now());
+        let mut written = HashMap::new();
+        for folder in [Folder::OldManifests, Folder::Packs, Folder::Leaves] {
+            let listed = place.wait(place.clone().list(folder))?;
+            written.extend(listed.into_iter().map(|object| (object.name, object.written)));
+        }
+        Ok(SeenObjects { written, at })
+    }
+
+    /// Whether they were seen so lately that they may be removed. One clock stands still while the machine
+    /// sleeps, the other may be set.
+    fn are_fresh(&self) -> bool {
+        let by_date = self.at.1.elapsed();
+        self.at.0.elapsed() < SEEN_TIME && by_date.is_ok_and(|elapsed| elapsed < SEEN_TIME)
+    }
+
+    /// Whether an object is there, and was not written again.
+    fn have(&self, object: &Listed) -> bool {
+        self.written.get(&object.name) == Some(&object.written)
+    }
+}
+
+fn too_slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "removing an object takes too long; collect again")
+}
+
 /// Removes garbage.
 ///
 /// # Errors
@@ -143,17 +182,23 @@ pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Resul
     listed.extend(list(Folder::Leaves)?);
     let is_garbage =
         |object: &Listed| !needed.contains(&object.name) && is_old(object, now, options.age);
-    let (mut garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
+    let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
     let mut stats = CollectStats { states: states.len() as u64, ..CollectStats::default() };
     stats.kept_objects = kept.len() as u64;
-    // What a publication has uploaded again meanwhile is no garbage any more.
-    let mut again = HashSet::new();
-    for folder in [Folder::OldManifests, Folder::Packs, Folder::Leaves] {
-        again.extend(list(folder)?.into_iter().map(|object| (object.name, object.written)));
-    }
-    garbage.retain(|object| again.contains(&(object.name, object.written)));
+    let mut seen: Option<SeenObjects> = None;
     for part in garbage.chunks(REMOVALS) {
-        let requests = part.iter().map(|object| place.clone().remove(object.name)).collect();
+        // What a publication has uploaded again meanwhile is no garbage any more. It counts on what was
+        // seen before that not being removed much later.
+        let seen = match seen.take().filter(SeenObjects::are_fresh) {
+            Some(fresh) => seen.insert(fresh),
+            None => seen.insert(SeenObjects::of(place)?),
+        };
+        let part: Vec<&Listed> = part.iter().filter(|object| seen.have(object)).collect();
+        let remove = |object: &&Listed| {
+            let removal = place.clone().remove(object.name);
+            async { timeout(SEEN_TIME, removal).await.unwrap_or_else(|_| Err(too_slow())) }
+        };
+        let requests = part.iter().map(remove).collect();
         for (object, removed) in part.iter().zip(place.wait_all(requests)?) {
             removed?;
             stats.removed_objects += 1;

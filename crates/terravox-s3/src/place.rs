@@ -101,11 +101,13 @@ pub(crate) struct StoredManifest {
 }
 
 /// How a change of the manifest ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Swap {
     Done,
     /// Another program changed it.
     Lost,
+    /// The service refused the change.
+    Refused(io::Error),
 }
 
 /// Where a world is published.
@@ -189,6 +191,9 @@ impl Place {
     }
 
     /// Replaces the manifest if it is still `old`, or if there is still none.
+    ///
+    /// # Errors
+    /// If it is unknown whether that was done.
     pub async fn swap_manifest(
         self: Arc<Place>,
         old: Option<UpdateVersion>,
@@ -207,7 +212,19 @@ impl Place {
                 let is_ours = found.is_some_and(|found| found.bytes == new);
                 Ok(if is_ours { Swap::Done } else { Swap::Lost })
             }
-            Err(error) => Err(io_error(&error)),
+            Err(
+                error @ (Error::PermissionDenied { .. }
+                | Error::Unauthenticated { .. }
+                | Error::NotImplemented { .. }
+                | Error::NotSupported { .. }),
+            ) => Ok(Swap::Refused(io_error(&error))),
+            Err(error) => {
+                // Even then it may be done: the service may have answered what did not arrive.
+                let found = self.manifest().await;
+                let is_ours =
+                    found.is_ok_and(|found| found.is_some_and(|found| found.bytes == new));
+                if is_ours { Ok(Swap::Done) } else { Err(io_error(&error)) }
+            }
         }
     }
 
