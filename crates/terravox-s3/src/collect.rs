@@ -2,8 +2,8 @@
 
 use crate::leaf::{ObjectHash, object_hash};
 use crate::manifest::Manifest;
-use crate::place::{Folder, Listed, ObjectName, Place};
 use crate::publish::{MIN_GARBAGE_AGE, named_objects};
+use crate::world_objects::{Folder, Listed, ObjectName, WorldObjects};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ struct KeptState {
 
 /// Reads the manifests of the states to keep, the published one first.
 fn kept_states(
-    place: &Arc<Place>,
+    objects: &Arc<WorldObjects>,
     options: &CollectOptions,
     published: KeptState,
     old: &[Listed],
@@ -81,21 +81,21 @@ fn kept_states(
             break;
         }
         seen.insert(hash);
-        kept.push(read_old(place, hash)?);
+        kept.push(read_old(objects, hash)?);
     }
     for object in old.iter().filter(|object| !is_old(object, now, options.age)) {
         if let ObjectName::OldManifest(hash) = object.name
             && seen.insert(hash)
         {
-            kept.push(read_old(place, hash)?);
+            kept.push(read_old(objects, hash)?);
         }
     }
     Ok(kept)
 }
 
 /// Reads the state that is published.
-fn published_state(place: &Arc<Place>) -> io::Result<KeptState> {
-    let Some(stored) = place.wait(place.clone().manifest())? else {
+fn published_state(objects: &Arc<WorldObjects>) -> io::Result<KeptState> {
+    let Some(stored) = objects.wait(objects.clone().manifest())? else {
         let what = "there is no manifest, so nothing says what is garbage; to remove a world, \
                     remove its folder";
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
@@ -104,10 +104,10 @@ fn published_state(place: &Arc<Place>) -> io::Result<KeptState> {
     Ok(KeptState { hash: object_hash(&stored.bytes), manifest })
 }
 
-fn read_old(place: &Arc<Place>, hash: ObjectHash) -> io::Result<KeptState> {
+fn read_old(objects: &Arc<WorldObjects>, hash: ObjectHash) -> io::Result<KeptState> {
     let name = ObjectName::OldManifest(hash);
-    let bytes = place.wait(place.clone().read(name, None))?;
-    let name = place.shown(name);
+    let bytes = objects.wait(objects.clone().read(name, None))?;
+    let name = objects.shown(name);
     match object_hash(&bytes) == hash {
         true => Ok(KeptState { hash, manifest: decode(&bytes, &name)? }),
         false => Err(unsure(&format!("{name} is damaged"))),
@@ -135,11 +135,11 @@ struct SeenObjects {
 }
 
 impl SeenObjects {
-    fn of(place: &Arc<Place>) -> io::Result<SeenObjects> {
+    fn of(objects: &Arc<WorldObjects>) -> io::Result<SeenObjects> {
         let at = (Instant::now(), SystemTime::now());
         let mut written = HashMap::new();
         for folder in [Folder::OldManifests, Folder::Packs, Folder::Leaves] {
-            let listed = place.wait(place.clone().list(folder))?;
+            let listed = objects.wait(objects.clone().list(folder))?;
             written.extend(listed.into_iter().map(|object| (object.name, object.written)));
         }
         Ok(SeenObjects { written, at })
@@ -166,16 +166,19 @@ fn too_slow() -> io::Error {
 ///
 /// # Errors
 /// If what is kept cannot be read; then nothing is removed. If something cannot be removed.
-pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Result<CollectStats> {
-    let now = place.wait(place.clone().service_time())?;
-    let list = |folder| place.wait(place.clone().list(folder));
+pub(crate) fn collect(
+    objects: &Arc<WorldObjects>,
+    options: &CollectOptions,
+) -> io::Result<CollectStats> {
+    let now = objects.wait(objects.clone().service_time())?;
+    let list = |folder| objects.wait(objects.clone().list(folder));
     // Before the list of those that were replaced: the state before it is there by then.
-    let published = published_state(place)?;
+    let published = published_state(objects)?;
     let mut listed = list(Folder::OldManifests)?;
-    let states = kept_states(place, options, published, &listed, now)?;
+    let states = kept_states(objects, options, published, &listed, now)?;
     let mut needed: HashSet<ObjectName> = HashSet::new();
     for state in &states {
-        needed.extend(named_objects(place, &state.manifest, true)?.into_keys());
+        needed.extend(named_objects(objects, &state.manifest, true)?.into_keys());
         needed.insert(ObjectName::OldManifest(state.hash));
     }
     listed.extend(list(Folder::Packs)?);
@@ -191,15 +194,15 @@ pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Resul
         // seen before that not being removed much later.
         let seen = match seen.take().filter(SeenObjects::are_fresh) {
             Some(fresh) => seen.insert(fresh),
-            None => seen.insert(SeenObjects::of(place)?),
+            None => seen.insert(SeenObjects::of(objects)?),
         };
         let part: Vec<&Listed> = part.iter().filter(|object| seen.have(object)).collect();
         let remove = |object: &&Listed| {
-            let removal = place.clone().remove(object.name);
+            let removal = objects.clone().remove(object.name);
             async { timeout(SEEN_TIME, removal).await.unwrap_or_else(|_| Err(too_slow())) }
         };
         let requests = part.iter().map(remove).collect();
-        for (object, removed) in part.iter().zip(place.wait_all(requests)?) {
+        for (object, removed) in part.iter().zip(objects.wait_all(requests)?) {
             removed?;
             stats.removed_objects += 1;
             stats.removed_bytes += object.length;

@@ -7,8 +7,8 @@
 use crate::leaf::{Leaf, object_hash};
 use crate::manifest::{IndexTop, Manifest};
 use crate::pack::{Indexer, Pack, Packer};
-use crate::place::{Folder, ObjectName, Place, StoredManifest, Swap};
 use crate::records::DESCRIPTION_KEYS;
+use crate::world_objects::{Folder, ObjectName, StoredManifest, Swap, WorldObjects};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
@@ -71,7 +71,7 @@ struct Base {
 
 /// A publication under way, as the records of a world that is being made.
 pub(crate) struct Publication {
-    place: Arc<Place>,
+    objects: Arc<WorldObjects>,
     base: Option<Base>,
     /// Lengths of objects that are there and will stay.
     present: HashMap<ObjectName, u64>,
@@ -96,8 +96,8 @@ struct Work {
 }
 
 /// Reads the manifest to start from. A damaged one is an error, unless everything is written anew.
-fn read_base(place: &Arc<Place>, rewrites_all: bool) -> io::Result<Option<Base>> {
-    let Some(stored) = place.wait(place.clone().manifest())? else { return Ok(None) };
+fn read_base(objects: &Arc<WorldObjects>, rewrites_all: bool) -> io::Result<Option<Base>> {
+    let Some(stored) = objects.wait(objects.clone().manifest())? else { return Ok(None) };
     match Manifest::decode(&stored.bytes) {
         Ok(manifest) => Ok(Some(Base { stored, manifest: Some(manifest) })),
         Err(crate::manifest::ManifestFault::Damaged(_)) if rewrites_all => {
@@ -113,7 +113,7 @@ fn read_base(place: &Arc<Place>, rewrites_all: bool) -> io::Result<Option<Base>>
 /// # Errors
 /// If a leaf is gone or damaged and `is_strict`.
 pub(crate) fn named_objects(
-    place: &Arc<Place>,
+    objects: &Arc<WorldObjects>,
     manifest: &Manifest,
     is_strict: bool,
 ) -> io::Result<HashMap<ObjectName, u64>> {
@@ -136,11 +136,11 @@ pub(crate) fn named_objects(
     let mut leaves = HashMap::new();
     for entries in entries.chunks(UPLOADS) {
         let names = entries.iter().map(|entry| ObjectName::Leaf(entry.hash));
-        let requests = names.clone().map(|name| place.clone().read(name, None)).collect();
-        for ((entry, name), read) in entries.iter().zip(names).zip(place.wait_all(requests)?) {
+        let requests = names.clone().map(|name| objects.clone().read(name, None)).collect();
+        for ((entry, name), read) in entries.iter().zip(names).zip(objects.wait_all(requests)?) {
             let whole = read.and_then(|bytes| match object_hash(&bytes) == entry.hash {
                 true => Leaf::decode(&bytes).map_err(|fault| invalid(fault.to_string())),
-                false => Err(invalid(format!("{} is damaged", place.shown(name)))),
+                false => Err(invalid(format!("{} is damaged", objects.shown(name)))),
             });
             match whole {
                 Ok(leaf) => {
@@ -158,17 +158,17 @@ pub(crate) fn named_objects(
 
 impl Publication {
     /// Reads what is there.
-    pub fn begin(place: Arc<Place>, rewrites_all: bool) -> io::Result<Publication> {
+    pub fn begin(objects: Arc<WorldObjects>, rewrites_all: bool) -> io::Result<Publication> {
         // Fails early if nothing may be written.
-        let started = place.wait(place.clone().service_time())?;
-        let base = read_base(&place, rewrites_all)?;
+        let started = objects.wait(objects.clone().service_time())?;
+        let base = read_base(&objects, rewrites_all)?;
         let named = match base.as_ref().and_then(|base| base.manifest.as_ref()) {
-            Some(manifest) if !rewrites_all => named_objects(&place, manifest, false)?,
+            Some(manifest) if !rewrites_all => named_objects(&objects, manifest, false)?,
             _ => HashMap::new(),
         };
         let (mut present, mut old) = (HashMap::new(), HashMap::new());
         for folder in [Folder::Packs, Folder::Leaves] {
-            for object in place.wait(place.clone().list(folder))? {
+            for object in objects.wait(objects.clone().list(folder))? {
                 let is_kept = named.contains_key(&object.name) || is_young(object.written, started);
                 match is_kept && !rewrites_all {
                     true => drop(present.insert(object.name, object.length)),
@@ -176,7 +176,7 @@ impl Publication {
                 }
             }
         }
-        Ok(Publication { place, base, present, old, started, work: Mutex::default() })
+        Ok(Publication { objects, base, present, old, started, work: Mutex::default() })
     }
 
     pub fn stats(&self) -> PublishStats {
@@ -194,8 +194,8 @@ impl Publication {
             wait_for_upload(work)?;
         }
         let (sender, receiver) = mpsc::channel();
-        let write = self.place.clone().write(name, Bytes::from(bytes));
-        self.place.background.spawn(async move {
+        let write = self.objects.clone().write(name, Bytes::from(bytes));
+        self.objects.background.spawn(async move {
             // A publication that failed does not wait any more.
             let _ = sender.send(write.await);
         });
@@ -241,8 +241,8 @@ impl Publication {
     /// Collectors remove for a short time what they saw to be old. So what was garbage, and was uploaded
     /// again, is only certain to stay once that time is over and it is still there.
     fn check_objects(&self, work: &Work) -> io::Result<()> {
-        let place = &self.place;
-        let now = place.wait(place.clone().service_time())?;
+        let objects = &self.objects;
+        let now = objects.wait(objects.clone().service_time())?;
         if now.duration_since(self.started).is_ok_and(|took| took > MAX_PUBLISH_TIME) {
             let what =
                 "publishing took longer than 6 hours; publish again, which goes on from here";
@@ -257,19 +257,19 @@ impl Publication {
             return Ok(());
         }
         let mut pause = Duration::from_millis(10);
-        while place.wait(place.clone().service_time())? < now + REMOVAL_GRACE {
+        while objects.wait(objects.clone().service_time())? < now + REMOVAL_GRACE {
             std::thread::sleep(pause);
             pause = (2 * pause).min(Duration::from_secs(1));
         }
         let mut there = HashSet::new();
         for folder in [Folder::Packs, Folder::Leaves] {
-            let listed = place.wait(place.clone().list(folder))?;
+            let listed = objects.wait(objects.clone().list(folder))?;
             there.extend(listed.into_iter().map(|object| object.name));
         }
         match revived.iter().find(|name| !there.contains(name)) {
             None => Ok(()),
             Some(name) => {
-                let name = place.shown(*name);
+                let name = objects.shown(*name);
                 let what = format!(
                     "{name} was collected as garbage while it was uploaded again; publish again, \
                      which goes on from here"
@@ -323,7 +323,7 @@ impl Publication {
 
     /// Checks that the manifest is still the one of the start.
     fn check_base(&self, state: u64) -> io::Result<()> {
-        let now = self.place.wait(self.place.clone().manifest())?;
+        let now = self.objects.wait(self.objects.clone().manifest())?;
         let base = self.base.as_ref().map(|base| &base.stored.bytes);
         match now.as_ref().map(|now| &now.bytes) == base {
             true => Ok(()),
@@ -333,17 +333,17 @@ impl Publication {
 
     /// Replaces the manifest, and keeps a copy of the old one.
     fn swap(&self, state: u64, bytes: Vec<u8>) -> Result<(), CommitFailure> {
-        let place = &self.place;
+        let objects = &self.objects;
         let old = self.base.as_ref().map(|base| base.stored.clone());
         let is_state = self.base.as_ref().is_some_and(|base| base.manifest.is_some());
         if let Some(old) = old.as_ref().filter(|_| is_state) {
             // Its time says when it was replaced, so it is written again if it is there.
             let name = ObjectName::OldManifest(object_hash(&old.bytes));
-            let written = place.wait(place.clone().write(name, old.bytes.clone()));
+            let written = objects.wait(objects.clone().write(name, old.bytes.clone()));
             written.map_err(CommitFailure::Unchanged)?;
         }
         let version = old.map(|old| old.version);
-        match place.wait(place.clone().swap_manifest(version, bytes.into())) {
+        match objects.wait(objects.clone().swap_manifest(version, bytes.into())) {
             Ok(Swap::Done) => Ok(()),
             Ok(Swap::Lost) => Err(CommitFailure::Unchanged(lost(state))),
             Ok(Swap::Refused(error)) => Err(CommitFailure::Unchanged(error)),
@@ -406,13 +406,13 @@ impl Records for Publication {
 /// If it cannot be read, or not be published.
 pub(crate) fn publish(
     from: &Store,
-    place: Arc<Place>,
+    objects: Arc<WorldObjects>,
     rewrites_all: bool,
     progress: impl FnMut(u64, u64),
 ) -> Result<PublishStats, StoreError> {
-    let shown = place.shown.clone();
+    let shown = objects.shown.clone();
     let failed = |source| StoreError::Io { path: shown.clone(), doing: "publish", source };
-    let publication = Arc::new(Publication::begin(place, rewrites_all).map_err(failed)?);
+    let publication = Arc::new(Publication::begin(objects, rewrites_all).map_err(failed)?);
     from.copy_to_records(publication.clone(), &shown, progress)?;
     Ok(publication.stats())
 }
