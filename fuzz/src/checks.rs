@@ -239,7 +239,13 @@ pub fn codec(bytes: &[u8]) {
     }
     let dialect = if dialect & 1 == 0 { Dialect::Wide } else { Dialect::Narrow };
     let rle = Rle { kinds: table.kinds(), dialect };
-    if rle.decode_box(runs, &mut cells).is_err() {
+    let decoded = rle.decode_box(runs, &mut cells);
+    if let Some(material) = rle.uniform(runs, cells.len()) {
+        let mut uniform = DenseBox::new(cells.region());
+        uniform.fill(material);
+        assert!(decoded == Ok(runs.len()) && cells == uniform);
+    }
+    if decoded.is_err() {
         return;
     }
     let mut again = DenseBox::new(cells.region());

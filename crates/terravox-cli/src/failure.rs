@@ -1,5 +1,6 @@
 //! The one line that a user sees when a command fails, and its JSON form.
 
+use crate::secrets::redacted;
 use crate::world_store;
 use serde_json::{Value, json};
 use std::fmt;
@@ -27,7 +28,7 @@ pub type CliResult<T> = Result<T, Failure>;
 impl Failure {
     /// Returns a failure about a file.
     pub fn of(path: &Path, what: impl fmt::Display) -> Failure {
-        let path = world_store::shown(path);
+        let path = PathBuf::from(redacted(&world_store::shown(path).to_string_lossy()));
         let line = one_line(&format!("{}: {what}", path.display()));
         Failure { line, file: Some(path), exit_code: UNCHANGED_CODE }
     }
@@ -75,9 +76,10 @@ pub fn damaged_parts(count: usize) -> String {
 /// Longest line, in characters.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// Returns `text` on one line without control characters: names of files and text from
+/// Returns `text` on one line without passwords and control characters: names of files and text from
 /// damaged files can hold anything, and be of any length.
 fn one_line(text: &str) -> String {
+    let text = redacted(text);
     let line = text.trim().chars().take(MAX_LINE_CHARS);
     let line = line.map(|c| if c.is_control() { ' ' } else { c });
     let line = line.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");

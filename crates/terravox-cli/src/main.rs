@@ -15,6 +15,7 @@ mod lod_view;
 mod octree;
 mod output;
 mod report;
+mod secrets;
 mod triangles;
 mod world;
 mod world_store;

@@ -1,5 +1,6 @@
 //! The report of a command, as text and as JSON, from one list of lines.
 
+use crate::secrets::{redact_value, redacted};
 use crate::world_store;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -87,13 +88,15 @@ impl Report {
         let lines = || self.lines.iter().filter_map(|line| line.shown.as_ref());
         let shown = || lines().chain(&self.notes);
         let width = shown().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
-        shown().map(|(label, text)| format!("{label:width$}  {text}\n")).collect()
+        shown().map(|(label, text)| format!("{label:width$}  {}\n", redacted(text))).collect()
     }
 
     /// Returns one JSON object.
     pub fn json(&self) -> Value {
         let fields = self.lines.iter().map(|line| (line.key.clone(), line.value.clone()));
-        Value::Object(fields.collect::<Map<_, _>>())
+        let mut json = Value::Object(fields.collect::<Map<_, _>>());
+        redact_value(&mut json);
+        json
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stores of worlds: files, and worlds in PostgreSQL and S3 by their address.
 
 use crate::failure::{CliResult, Failure};
+use crate::secrets::shown_address;
 use crate::world::{check_file, check_world_path, store_failure};
 use std::path::{Path, PathBuf};
 use terravox_store::{CopyStats, Store, StoreError};
@@ -153,23 +154,12 @@ pub fn name(world: &Path) -> String {
 
 /// How messages and reports name a world: an address without its password and parameters.
 pub fn shown(world: &Path) -> PathBuf {
-    let (WorldLocation::Database(address) | WorldLocation::Bucket(address)) =
-        WorldLocation::of(world)
-    else {
-        return world.to_owned();
-    };
-    let (scheme, rest) = address.split_once("://").unwrap_or_default();
-    // A password may have any characters, so the last @ ends it.
-    let (user, rest) = match rest.rsplit_once('@') {
-        // Keys do not belong in addresses of S3.
-        Some((_, rest)) if scheme == "s3" => ("", rest),
-        Some((credentials, rest)) => (credentials.split(':').next().unwrap_or_default(), rest),
-        None => ("", rest),
-    };
-    let (place, name) = rest.rsplit_once('#').unwrap_or((rest, ""));
-    let place = place.split('?').next().unwrap_or_default();
-    let sign = |of: &str, sign: &'static str| if of.is_empty() { "" } else { sign };
-    PathBuf::from(format!("{scheme}://{user}{}{place}{}{name}", sign(user, "@"), sign(name, "#")))
+    match WorldLocation::of(world) {
+        WorldLocation::Database(address) | WorldLocation::Bucket(address) => {
+            shown_address(address).into()
+        }
+        WorldLocation::File => world.to_owned(),
+    }
 }
 
 /// Worlds in PostgreSQL.

@@ -380,8 +380,11 @@ impl Writer {
         loop {
             let wait = if failures == 0 { interval } else { interval.min(pause(failures)) };
             tokio::time::sleep(wait).await;
-            // Within the lease there is time for a second try, on another connection.
-            match tokio::time::timeout(interval, self.renew_once(&mut connection)).await {
+            // Within the lease there is time for a second try, on another connection. To make that may
+            // take longer than the lease.
+            let prefers_own = failures % 2 == 1;
+            let renewal = self.renew_once(&mut connection, prefers_own);
+            match tokio::time::timeout(interval, renewal).await {
                 Ok(Ok(0)) => return self.is_lost.store(true, Ordering::Release),
                 Ok(Ok(_)) => failures = 0,
                 Ok(Err(_)) | Err(_) => (failures, connection) = (failures + 1, None),
@@ -389,14 +392,27 @@ impl Writer {
         }
     }
 
-    /// Renews the lease of the world; returns 0 if another writer has it.
-    async fn renew_once(&self, connection: &mut Option<Connection>) -> Result<u64, RequestFailure> {
-        let open = match connection.take().filter(Connection::is_usable) {
+    /// Renews the lease of the world; returns 0 if another writer has it. It takes one round trip on the
+    /// connection of the writer, unless that is committing, or `prefers_own`; and about eight to make one
+    /// of its own.
+    async fn renew_once(
+        &self,
+        own: &mut Option<Connection>,
+        prefers_own: bool,
+    ) -> Result<u64, RequestFailure> {
+        let seconds = self.lease.as_secs_f64();
+        let state = if prefers_own { None } else { self.state.try_lock().ok() };
+        if let Some(open) = state.as_ref().and_then(|state| state.connection.as_ref())
+            && open.is_usable()
+        {
+            return lease::renew(open, self.world, &self.owner, seconds).await;
+        }
+        drop(state);
+        let open = match own.take().filter(Connection::is_usable) {
             Some(open) => open,
             None => self.connector.connect().await?,
         };
-        let seconds = self.lease.as_secs_f64();
-        lease::renew(connection.insert(open), self.world, &self.owner, seconds).await
+        lease::renew(own.insert(open), self.world, &self.owner, seconds).await
     }
 
     /// How another writer took the world over, as far as renewing the lease showed.

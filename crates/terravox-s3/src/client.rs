@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::HOST;
+use hyper::header::{HOST, RANGE};
 use hyper::{Response, Uri};
 use hyper_util::rt::TokioIo;
 use object_store::ClientOptions;
@@ -19,7 +19,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -27,8 +27,14 @@ use tokio_rustls::TlsConnector;
 /// Idle connections that are kept.
 const MAX_IDLE: usize = 16;
 
-/// The longest answer: the longest object that is read whole, and more.
-const MAX_ANSWER_BYTES: usize = 160 << 20;
+/// The longest answer to a request for no part of an object: the longest manifest, and more.
+const MAX_ANSWER_BYTES: u64 = 17 << 20;
+
+/// Longest errors, which may come in place of a short part.
+const MAX_ERROR_BYTES: u64 = 64 << 10;
+
+/// A slower answer counts as lost, in bytes per second.
+const MIN_ANSWER_SPEED: u64 = 8 << 10;
 
 /// A slower connection counts as lost, in bytes per second.
 const MIN_UPLOAD_SPEED: usize = 64 << 10;
@@ -163,6 +169,7 @@ impl Client {
         origin: &Origin,
         mut request: HttpRequest,
     ) -> Result<(Response<Bytes>, Sender), HttpError> {
+        let longest = longest_answer(&request);
         let upload_s = (request.body().content_length() / MIN_UPLOAD_SPEED) as u64;
         let limit = self.answer_time + Duration::from_secs(upload_s);
         loop {
@@ -181,7 +188,9 @@ impl Client {
                 })
             };
             match timeout(limit, sent).await.map_err(|_| silence(origin))? {
-                Ok(answer) => return Ok((read(answer, self.answer_time, origin).await?, sender)),
+                Ok(answer) => {
+                    return Ok((read(answer, self.answer_time, longest, origin).await?, sender));
+                }
                 // It was closed before the request was sent.
                 Err((_, Some(unsent))) if is_kept => request = unsent,
                 Err((error, _)) => return Err(broken(error)),
@@ -205,22 +214,38 @@ where
     Ok(sender)
 }
 
-/// Reads an answer, however slowly it comes, as long as it comes.
+/// The most bytes of the answer to a request: of the part that it asks for, or of a whole object.
+fn longest_answer(request: &HttpRequest) -> u64 {
+    let part = || {
+        let range = request.headers().get(RANGE)?.to_str().ok()?;
+        let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+        let (first, last) = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+        Some(last.checked_sub(first)?.saturating_add(1).max(MAX_ERROR_BYTES))
+    };
+    part().unwrap_or(MAX_ANSWER_BYTES)
+}
+
+/// Reads an answer, as long as it comes fast enough.
 async fn read(
     answer: Response<hyper::body::Incoming>,
     answer_time: Duration,
+    longest: u64,
     origin: &Origin,
 ) -> Result<Response<Bytes>, HttpError> {
     let (parts, mut body) = answer.into_parts();
-    let mut bytes = BytesMut::new();
+    let (mut bytes, start) = (BytesMut::new(), Instant::now());
     loop {
         let frame = timeout(answer_time, body.frame()).await.map_err(|_| silence(origin))?;
         let Some(frame) = frame else { break };
         if let Ok(data) = frame.map_err(broken)?.into_data() {
-            if bytes.len() + data.len() > MAX_ANSWER_BYTES {
-                return Err(other(format!("the answer is longer than {MAX_ANSWER_BYTES} bytes")));
+            if (bytes.len() + data.len()) as u64 > longest {
+                return Err(other(format!("the answer is longer than {longest} bytes")));
             }
             bytes.extend_from_slice(&data);
+        }
+        let allowed = Duration::from_secs(bytes.len() as u64 / MIN_ANSWER_SPEED) + answer_time;
+        if start.elapsed() > allowed {
+            return Err(silence(origin));
         }
     }
     Ok(Response::from_parts(parts, bytes.freeze()))
@@ -243,5 +268,71 @@ impl HttpService for Client {
         self.keep(origin, sender);
         let body = |bytes| Full::new(bytes).map_err(|never| match never {});
         Ok(answer.map(|bytes| HttpResponseBody::new(body(bytes))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    /// The length of what a server sends in `body`, a part at a time.
+    fn answer(
+        range: Option<&str>,
+        body: Vec<u8>,
+        part: usize,
+        pause: Duration,
+    ) -> Result<usize, HttpError> {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/worlds/hills", server.local_addr().unwrap());
+        thread::spawn(move || {
+            let (mut stream, _) = server.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all(head.as_bytes()).unwrap();
+            for part in body.chunks(part) {
+                // The client may be gone.
+                if stream.write_all(part).is_err() {
+                    return;
+                }
+                thread::sleep(pause);
+            }
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let tls = TlsConnector::from(Arc::new(tls_config().unwrap()));
+            let answer_time = Duration::from_millis(200);
+            let client = Client { tls, answer_time, idle: Mutex::default() };
+            let mut request = HttpRequest::new(HttpRequestBody::empty());
+            *request.uri_mut() = url.parse().unwrap();
+            if let Some(range) = range {
+                request.headers_mut().insert(RANGE, range.parse().unwrap());
+            }
+            let answer = client.call(request).await?;
+            Ok(answer.into_body().bytes().await?.len())
+        })
+    }
+
+    #[test]
+    fn an_answer_that_drips_counts_as_lost() {
+        let start = Instant::now();
+        let error = answer(None, vec![7; 100_000], 1, Duration::from_millis(5)).unwrap_err();
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(matches!(error.kind(), HttpErrorKind::Timeout), "{error:?}");
+        assert_eq!(answer(None, vec![7; 100_000], 50_000, Duration::ZERO).unwrap(), 100_000);
+    }
+
+    #[test]
+    fn an_answer_is_as_long_as_what_was_asked_for() {
+        let ask = |range, bytes| answer(range, vec![7; bytes], 1 << 20, Duration::ZERO);
+        assert_eq!(ask(Some("bytes=100-200099"), 200_000).unwrap(), 200_000);
+        let error = ask(Some("bytes=100-200099"), 200_001).unwrap_err();
+        assert!(format!("{error:?}").contains("longer than 200000 bytes"), "{error:?}");
+        // An error comes in place of a short part.
+        assert_eq!(ask(Some("bytes=5-9"), 60_000).unwrap(), 60_000);
+        assert!(ask(Some("bytes=5-9"), 70_000).is_err());
+        assert!(ask(None, 18 << 20).is_err());
     }
 }

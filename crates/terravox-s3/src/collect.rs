@@ -2,15 +2,20 @@
 
 use crate::leaf::{ObjectHash, object_hash};
 use crate::manifest::Manifest;
-use crate::place::{Folder, Listed, ObjectName, Place};
 use crate::publish::{MIN_GARBAGE_AGE, named_objects};
-use std::collections::HashSet;
+use crate::world_objects::{Folder, Listed, ObjectName, WorldObjects};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::time::timeout;
 
 /// Removals at a time.
 const REMOVALS: usize = 16;
+
+/// How long objects that were seen may be removed, and a removal may take: together less than what a
+/// publication waits before it counts on objects that it has uploaded again.
+const SEEN_TIME: Duration = Duration::from_secs(20);
 
 /// What [`S3::collect_garbage`](crate::S3::collect_garbage) keeps.
 #[derive(Clone, Debug)]
@@ -61,7 +66,7 @@ struct KeptState {
 
 /// Reads the manifests of the states to keep, the published one first.
 fn kept_states(
-    place: &Arc<Place>,
+    objects: &Arc<WorldObjects>,
     options: &CollectOptions,
     published: KeptState,
     old: &[Listed],
@@ -76,21 +81,21 @@ fn kept_states(
             break;
         }
         seen.insert(hash);
-        kept.push(read_old(place, hash)?);
+        kept.push(read_old(objects, hash)?);
     }
     for object in old.iter().filter(|object| !is_old(object, now, options.age)) {
         if let ObjectName::OldManifest(hash) = object.name
             && seen.insert(hash)
         {
-            kept.push(read_old(place, hash)?);
+            kept.push(read_old(objects, hash)?);
         }
     }
     Ok(kept)
 }
 
 /// Reads the state that is published.
-fn published_state(place: &Arc<Place>) -> io::Result<KeptState> {
-    let Some(stored) = place.wait(place.clone().manifest())? else {
+fn published_state(objects: &Arc<WorldObjects>) -> io::Result<KeptState> {
+    let Some(stored) = objects.wait(objects.clone().manifest())? else {
         let what = "there is no manifest, so nothing says what is garbage; to remove a world, \
                     remove its folder";
         return Err(io::Error::new(io::ErrorKind::NotFound, what));
@@ -99,10 +104,10 @@ fn published_state(place: &Arc<Place>) -> io::Result<KeptState> {
     Ok(KeptState { hash: object_hash(&stored.bytes), manifest })
 }
 
-fn read_old(place: &Arc<Place>, hash: ObjectHash) -> io::Result<KeptState> {
+fn read_old(objects: &Arc<WorldObjects>, hash: ObjectHash) -> io::Result<KeptState> {
     let name = ObjectName::OldManifest(hash);
-    let bytes = place.wait(place.clone().read(name, None))?;
-    let name = place.shown(name);
+    let bytes = objects.wait(objects.clone().read(name, None))?;
+    let name = objects.shown(name);
     match object_hash(&bytes) == hash {
         true => Ok(KeptState { hash, manifest: decode(&bytes, &name)? }),
         false => Err(unsure(&format!("{name} is damaged"))),
@@ -123,38 +128,81 @@ fn is_old(object: &Listed, now: SystemTime, age: Duration) -> bool {
     now.duration_since(object.written).is_ok_and(|written| written >= age)
 }
 
+/// All objects, as they were seen lately.
+struct SeenObjects {
+    written: HashMap<ObjectName, SystemTime>,
+    at: (Instant, SystemTime),
+}
+
+impl SeenObjects {
+    fn of(objects: &Arc<WorldObjects>) -> io::Result<SeenObjects> {
+        let at = (Instant::now(), SystemTime::now());
+        let mut written = HashMap::new();
+        for folder in [Folder::OldManifests, Folder::Packs, Folder::Leaves] {
+            let listed = objects.wait(objects.clone().list(folder))?;
+            written.extend(listed.into_iter().map(|object| (object.name, object.written)));
+        }
+        Ok(SeenObjects { written, at })
+    }
+
+    /// Whether they were seen so lately that they may be removed. One clock stands still while the machine
+    /// sleeps, the other may be set.
+    fn are_fresh(&self) -> bool {
+        let by_date = self.at.1.elapsed();
+        self.at.0.elapsed() < SEEN_TIME && by_date.is_ok_and(|elapsed| elapsed < SEEN_TIME)
+    }
+
+    /// Whether an object is there, and was not written again.
+    fn have(&self, object: &Listed) -> bool {
+        self.written.get(&object.name) == Some(&object.written)
+    }
+}
+
+fn too_slow() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "removing an object takes too long; collect again")
+}
+
 /// Removes garbage.
 ///
 /// # Errors
 /// If what is kept cannot be read; then nothing is removed. If something cannot be removed.
-pub(crate) fn collect(place: &Arc<Place>, options: &CollectOptions) -> io::Result<CollectStats> {
-    let now = place.wait(place.clone().service_time())?;
-    let list = |folder| place.wait(place.clone().list(folder));
+pub(crate) fn collect(
+    objects: &Arc<WorldObjects>,
+    options: &CollectOptions,
+) -> io::Result<CollectStats> {
+    let now = objects.wait(objects.clone().service_time())?;
+    let list = |folder| objects.wait(objects.clone().list(folder));
     // Before the list of those that were replaced: the state before it is there by then.
-    let published = published_state(place)?;
+    let published = published_state(objects)?;
     let mut listed = list(Folder::OldManifests)?;
-    let states = kept_states(place, options, published, &listed, now)?;
+    let states = kept_states(objects, options, published, &listed, now)?;
     let mut needed: HashSet<ObjectName> = HashSet::new();
     for state in &states {
-        needed.extend(named_objects(place, &state.manifest, true)?.into_keys());
+        needed.extend(named_objects(objects, &state.manifest, true)?.into_keys());
         needed.insert(ObjectName::OldManifest(state.hash));
     }
     listed.extend(list(Folder::Packs)?);
     listed.extend(list(Folder::Leaves)?);
     let is_garbage =
         |object: &Listed| !needed.contains(&object.name) && is_old(object, now, options.age);
-    let (mut garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
+    let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
     let mut stats = CollectStats { states: states.len() as u64, ..CollectStats::default() };
     stats.kept_objects = kept.len() as u64;
-    // What a publication has uploaded again meanwhile is no garbage any more.
-    let mut again = HashSet::new();
-    for folder in [Folder::OldManifests, Folder::Packs, Folder::Leaves] {
-        again.extend(list(folder)?.into_iter().map(|object| (object.name, object.written)));
-    }
-    garbage.retain(|object| again.contains(&(object.name, object.written)));
+    let mut seen: Option<SeenObjects> = None;
     for part in garbage.chunks(REMOVALS) {
-        let requests = part.iter().map(|object| place.clone().remove(object.name)).collect();
-        for (object, removed) in part.iter().zip(place.wait_all(requests)?) {
+        // What a publication has uploaded again meanwhile is no garbage any more. It counts on what was
+        // seen before that not being removed much later.
+        let seen = match seen.take().filter(SeenObjects::are_fresh) {
+            Some(fresh) => seen.insert(fresh),
+            None => seen.insert(SeenObjects::of(objects)?),
+        };
+        let part: Vec<&Listed> = part.iter().filter(|object| seen.have(object)).collect();
+        let remove = |object: &&Listed| {
+            let removal = objects.clone().remove(object.name);
+            async { timeout(SEEN_TIME, removal).await.unwrap_or_else(|_| Err(too_slow())) }
+        };
+        let requests = part.iter().map(remove).collect();
+        for (object, removed) in part.iter().zip(objects.wait_all(requests)?) {
             removed?;
             stats.removed_objects += 1;
             stats.removed_bytes += object.length;

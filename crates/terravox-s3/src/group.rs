@@ -19,9 +19,13 @@ pub(crate) fn put_record(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[
     out.extend_from_slice(value);
 }
 
+/// One of so many keys is kept whole. The others may be a hundred times as long as their bytes, so that
+/// a forged group would take a hundred times the memory.
+const WHOLE_KEY_STEP: usize = 16;
+
 /// Where a record is.
 struct RecordSpan {
-    key_end: u32,
+    start: u32,
     value_start: u32,
     value_end: u32,
 }
@@ -29,15 +33,16 @@ struct RecordSpan {
 /// The records of a group.
 pub(crate) struct Group {
     bytes: Vec<u8>,
-    /// All keys, one after the other.
-    keys: Vec<u8>,
     spans: Vec<RecordSpan>,
+    /// Every sixteenth key, one after the other, and where they end.
+    whole_keys: Vec<u8>,
+    whole_ends: Vec<u32>,
 }
 
 impl Group {
     /// Decodes a group whose first key is `first` and are below `high`.
     pub fn decode(bytes: Vec<u8>, first: &[u8], high: Option<&[u8]>) -> Result<Group, FormatFault> {
-        let (mut keys, mut spans) = (Vec::new(), Vec::new());
+        let (mut whole_keys, mut whole_ends, mut spans) = (Vec::new(), Vec::new(), Vec::new());
         let (mut key, mut input) = (Vec::new(), Input::new(&bytes));
         while !input.is_at_end() {
             let start = input.at();
@@ -51,54 +56,83 @@ impl Group {
             let length = input.number(MAX_RECORD_BYTES)? as usize;
             let value_start = input.at() as u32;
             input.take(length)?;
-            keys.extend_from_slice(&key);
-            let key_end = keys.len() as u32;
-            spans.push(RecordSpan { key_end, value_start, value_end: input.at() as u32 });
+            if spans.len().is_multiple_of(WHOLE_KEY_STEP) {
+                whole_keys.extend_from_slice(&key);
+                whole_ends.push(whole_keys.len() as u32);
+            }
+            let (start, value_end) = (start as u32, input.at() as u32);
+            spans.push(RecordSpan { start, value_start, value_end });
         }
         if spans.is_empty() || high.is_some_and(|high| *key >= *high) {
             return input.fault("it is empty, or its keys are not below those of the next group");
         }
-        Ok(Group { bytes, keys, spans })
+        Ok(Group { bytes, spans, whole_keys, whole_ends })
     }
 
     /// Bytes that it takes in memory.
     pub fn weight(&self) -> usize {
-        self.bytes.len() + self.keys.len() + self.spans.len() * size_of::<RecordSpan>()
+        let ends = self.whole_ends.len() * size_of::<u32>();
+        let spans = self.spans.len() * size_of::<RecordSpan>();
+        self.bytes.len() + self.whole_keys.len() + ends + spans
     }
 
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    fn key(&self, i: usize) -> &[u8] {
-        let start = i.checked_sub(1).map_or(0, |before| self.spans[before].key_end as usize);
-        &self.keys[start..self.spans[i].key_end as usize]
+    /// The key of record `i * WHOLE_KEY_STEP`.
+    fn whole_key(&self, i: usize) -> &[u8] {
+        let start = i.checked_sub(1).map_or(0, |before| self.whole_ends[before] as usize);
+        &self.whole_keys[start..self.whole_ends[i] as usize]
+    }
+
+    /// Makes `key` that of record `i`, of which it is the one before.
+    fn advance(&self, i: usize, key: &mut Vec<u8>) {
+        let next = Input::new(&self.bytes[self.spans[i].start as usize..]).next_key(key, false);
+        debug_assert!(next.is_ok(), "it was decoded before");
+    }
+
+    fn key(&self, i: usize) -> Vec<u8> {
+        let whole = i / WHOLE_KEY_STEP;
+        let mut key = self.whole_key(whole).to_vec();
+        (whole * WHOLE_KEY_STEP + 1..=i).for_each(|i| self.advance(i, &mut key));
+        key
     }
 
     /// The first record whose key is not below `low`.
     pub fn position(&self, low: &[u8]) -> usize {
-        let (mut start, mut end) = (0, self.spans.len());
+        let (mut start, mut end) = (0, self.whole_ends.len());
         while start < end {
             let middle = start.midpoint(end);
-            match self.key(middle) < low {
+            match self.whole_key(middle) < low {
                 true => start = middle + 1,
                 false => end = middle,
             }
         }
-        start
+        // It is behind the last whole key that is below, up to the next one.
+        let Some(below) = start.checked_sub(1) else { return 0 };
+        let mut key = self.whole_key(below).to_vec();
+        let first = below * WHOLE_KEY_STEP + 1;
+        let end = self.spans.len().min(first + WHOLE_KEY_STEP - 1);
+        (first..end)
+            .find(|&i| {
+                self.advance(i, &mut key);
+                *key >= *low
+            })
+            .unwrap_or(end)
     }
 
     /// A record if its key is below `high`. Its hash was not stored: the group's was right.
     pub fn record(&self, i: usize, high: Option<&[u8]>, with_value: bool) -> Option<WorldRecord> {
         let key = self.key(i);
-        if high.is_some_and(|high| key >= high) {
+        if high.is_some_and(|high| *key >= *high) {
             return None;
         }
         let RecordSpan { value_start, value_end, .. } = self.spans[i];
         let value = &self.bytes[value_start as usize..value_end as usize];
-        let hash = WorldRecord::hash_of(key, value);
+        let hash = WorldRecord::hash_of(&key, value);
         let value = if with_value { value.to_vec() } else { Vec::new() };
-        Some(WorldRecord { key: key.to_vec(), value, hash })
+        Some(WorldRecord { key, value, hash })
     }
 
     /// The record of a key.
@@ -127,7 +161,7 @@ mod tests {
 
     fn models() -> impl Strategy<Value = Model> {
         let key = prop::collection::vec(0..4u8, 1..9);
-        prop::collection::btree_map(key, prop::collection::vec(any::<u8>(), 0..40), 1..30)
+        prop::collection::btree_map(key, prop::collection::vec(any::<u8>(), 0..40), 1..90)
     }
 
     #[test]
@@ -163,6 +197,21 @@ mod tests {
         assert!(Group::decode(Vec::new(), &[5], None).is_err());
     }
 
+    #[test]
+    fn long_keys_that_share_their_start_take_memory_as_their_bytes_do() {
+        let name = |i: u16| [&[1; 200][..], &i.to_be_bytes()].concat();
+        let records: Model = (0..20_000).map(|i| (name(i), vec![])).collect();
+        let bytes = encode(&records);
+        let (length, first) = (bytes.len(), name(0));
+        assert!(length < 128 << 10);
+        let group = Group::decode(bytes, &first, None).unwrap();
+        assert!(group.weight() < 8 * length, "{} of {length}", group.weight());
+        for i in [0, 1, 15, 16, 17, 4000, 19_999] {
+            assert_eq!((group.position(&name(i)), group.key(i.into())), (i.into(), name(i)));
+            assert_eq!(group.position(&[&*name(i), &[0]].concat()), usize::from(i) + 1);
+        }
+    }
+
     proptest! {
         #[test]
         fn groups_come_back(records in models(), low in prop::collection::vec(0..4u8, 0..9)) {
@@ -184,7 +233,7 @@ mod tests {
         #[test]
         fn any_bytes_are_safe_to_decode(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(group) = Group::decode(bytes.clone(), bytes.get(2..3).unwrap_or(&[]), None) {
-                prop_assert!(group.weight() <= (bytes.len() + 1) * 100);
+                prop_assert!(group.weight() <= (bytes.len() + 20) * 12);
                 let all = (0..group.len()).map(|i| group.record(i, None, true).unwrap());
                 prop_assert!(all.map(|record| record.key).is_sorted());
             }

@@ -84,7 +84,7 @@ pub(crate) fn put_pack(out: &mut Vec<u8>, before: &[u8], pack: &PackEntry) {
 
 /// A group as it is looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GroupPlace {
+pub(crate) struct GroupSpan {
     pub first: Vec<u8>,
     /// Which pack of the leaf.
     pub pack: usize,
@@ -98,7 +98,7 @@ pub(crate) struct GroupPlace {
 #[derive(Debug, Default)]
 pub(crate) struct Leaf {
     pub packs: Vec<ObjectHash>,
-    pub groups: Vec<GroupPlace>,
+    pub groups: Vec<GroupSpan>,
 }
 
 impl Leaf {
@@ -123,7 +123,7 @@ impl Leaf {
                 input.next_key(&mut first, leaf.groups.is_empty())?;
                 let length = input.number(MAX_GROUP_LENGTH)? as u32;
                 let (pack, hash) = (leaf.packs.len() - 1, input.array()?);
-                leaf.groups.push(GroupPlace { first: first.clone(), pack, offset, length, hash });
+                leaf.groups.push(GroupSpan { first: first.clone(), pack, offset, length, hash });
                 offset += u64::from(length);
             }
         }
@@ -133,7 +133,7 @@ impl Leaf {
     /// Bytes that it takes in memory.
     pub fn weight(&self) -> usize {
         let keys: usize = self.groups.iter().map(|group| group.first.len()).sum();
-        keys + self.groups.len() * size_of::<GroupPlace>() + self.packs.len() * 32
+        keys + self.groups.len() * size_of::<GroupSpan>() + self.packs.len() * 32
     }
 
     /// The group that may hold a key, or the first one.
@@ -143,7 +143,7 @@ impl Leaf {
 
     /// Every pack with its length.
     pub fn pack_lengths(&self) -> impl Iterator<Item = (ObjectHash, u64)> {
-        let ends = self.groups.chunk_by(|a, b| a.pack == b.pack).filter_map(<[GroupPlace]>::last);
+        let ends = self.groups.chunk_by(|a, b| a.pack == b.pack).filter_map(<[GroupSpan]>::last);
         ends.map(|last| (self.packs[last.pack], last.offset + u64::from(last.length)))
     }
 }

@@ -32,11 +32,11 @@ mod group;
 mod leaf;
 mod manifest;
 mod pack;
-mod place;
 mod publish;
 mod records;
 mod s3;
 mod world;
+mod world_objects;
 
 pub use collect::{CollectOptions, CollectStats};
 pub use publish::PublishStats;

@@ -4,17 +4,17 @@
 //! what is copied to here cuts them into packs. Nothing is visible before the manifest is changed, so a
 //! publication that was killed has changed nothing, and what it uploaded is found by its names.
 
-use crate::leaf::{Leaf, ObjectHash, object_hash};
+use crate::leaf::{Leaf, object_hash};
 use crate::manifest::{IndexTop, Manifest};
 use crate::pack::{Indexer, Pack, Packer};
-use crate::place::{Folder, Listed, ObjectName, Place, StoredManifest, Swap};
 use crate::records::DESCRIPTION_KEYS;
+use crate::world_objects::{Folder, ObjectName, StoredManifest, Swap, WorldObjects};
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use terravox_store::{
     CommitFailure, RecordChanges, RecordTotals, Records, RecordsView, Store, StoreError,
     WorldRecord,
@@ -32,6 +32,12 @@ const MAX_PUBLISH_TIME: Duration = Duration::from_secs(6 * 3600);
 
 /// The youngest that garbage may be: older than anything that a publication counts as there.
 pub(crate) const MIN_GARBAGE_AGE: Duration = Duration::from_secs(13 * 3600);
+
+/// How far the clocks of a service may be apart.
+const CLOCK_SLACK: Duration = Duration::from_secs(600);
+
+/// How long a collector removes what it saw to be old, and longer: see [`Publication::check_objects`].
+const REMOVAL_GRACE: Duration = Duration::from_secs(60);
 
 /// What [`S3::publish`](crate::S3::publish) did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,11 +71,14 @@ struct Base {
 
 /// A publication under way, as the records of a world that is being made.
 pub(crate) struct Publication {
-    place: Arc<Place>,
+    objects: Arc<WorldObjects>,
     base: Option<Base>,
     /// Lengths of objects that are there and will stay.
     present: HashMap<ObjectName, u64>,
-    started: Instant,
+    /// When other objects that are there were written: they may be collected.
+    old: HashMap<ObjectName, SystemTime>,
+    /// By the clock of the service: that of this machine may sleep.
+    started: SystemTime,
     work: Mutex<Work>,
 }
 
@@ -81,14 +90,14 @@ struct Work {
     stats: PublishStats,
     uploads: VecDeque<Receiver<io::Result<()>>>,
     /// Uploaded in this publication: two packs may be the same.
-    uploaded: HashSet<ObjectHash>,
+    uploaded: HashSet<ObjectName>,
     /// The description, once everything is published.
     published: Arc<BTreeMap<Vec<u8>, WorldRecord>>,
 }
 
 /// Reads the manifest to start from. A damaged one is an error, unless everything is written anew.
-fn read_base(place: &Arc<Place>, rewrites_all: bool) -> io::Result<Option<Base>> {
-    let Some(stored) = place.wait(place.clone().manifest())? else { return Ok(None) };
+fn read_base(objects: &Arc<WorldObjects>, rewrites_all: bool) -> io::Result<Option<Base>> {
+    let Some(stored) = objects.wait(objects.clone().manifest())? else { return Ok(None) };
     match Manifest::decode(&stored.bytes) {
         Ok(manifest) => Ok(Some(Base { stored, manifest: Some(manifest) })),
         Err(crate::manifest::ManifestFault::Damaged(_)) if rewrites_all => {
@@ -104,7 +113,7 @@ fn read_base(place: &Arc<Place>, rewrites_all: bool) -> io::Result<Option<Base>>
 /// # Errors
 /// If a leaf is gone or damaged and `is_strict`.
 pub(crate) fn named_objects(
-    place: &Arc<Place>,
+    objects: &Arc<WorldObjects>,
     manifest: &Manifest,
     is_strict: bool,
 ) -> io::Result<HashMap<ObjectName, u64>> {
@@ -127,11 +136,11 @@ pub(crate) fn named_objects(
     let mut leaves = HashMap::new();
     for entries in entries.chunks(UPLOADS) {
         let names = entries.iter().map(|entry| ObjectName::Leaf(entry.hash));
-        let requests = names.clone().map(|name| place.clone().read(name, None)).collect();
-        for ((entry, name), read) in entries.iter().zip(names).zip(place.wait_all(requests)?) {
+        let requests = names.clone().map(|name| objects.clone().read(name, None)).collect();
+        for ((entry, name), read) in entries.iter().zip(names).zip(objects.wait_all(requests)?) {
             let whole = read.and_then(|bytes| match object_hash(&bytes) == entry.hash {
                 true => Leaf::decode(&bytes).map_err(|fault| invalid(fault.to_string())),
-                false => Err(invalid(format!("{} is damaged", place.shown(name)))),
+                false => Err(invalid(format!("{} is damaged", objects.shown(name)))),
             });
             match whole {
                 Ok(leaf) => {
@@ -149,27 +158,25 @@ pub(crate) fn named_objects(
 
 impl Publication {
     /// Reads what is there.
-    pub fn begin(place: Arc<Place>, rewrites_all: bool) -> io::Result<Publication> {
+    pub fn begin(objects: Arc<WorldObjects>, rewrites_all: bool) -> io::Result<Publication> {
         // Fails early if nothing may be written.
-        let now = place.wait(place.clone().service_time())?;
-        let started = Instant::now();
-        let base = read_base(&place, rewrites_all)?;
-        let mut present = HashMap::new();
-        if !rewrites_all {
-            let named = match base.as_ref().and_then(|base| base.manifest.as_ref()) {
-                Some(manifest) => named_objects(&place, manifest, false)?,
-                None => HashMap::new(),
-            };
-            for folder in [Folder::Packs, Folder::Leaves] {
-                let listed = place.wait(place.clone().list(folder))?;
-                let is_present = |object: &Listed| {
-                    named.contains_key(&object.name) || is_young(object.written, now)
-                };
-                let lengths = listed.into_iter().filter(is_present);
-                present.extend(lengths.map(|object| (object.name, object.length)));
+        let started = objects.wait(objects.clone().service_time())?;
+        let base = read_base(&objects, rewrites_all)?;
+        let named = match base.as_ref().and_then(|base| base.manifest.as_ref()) {
+            Some(manifest) if !rewrites_all => named_objects(&objects, manifest, false)?,
+            _ => HashMap::new(),
+        };
+        let (mut present, mut old) = (HashMap::new(), HashMap::new());
+        for folder in [Folder::Packs, Folder::Leaves] {
+            for object in objects.wait(objects.clone().list(folder))? {
+                let is_kept = named.contains_key(&object.name) || is_young(object.written, started);
+                match is_kept && !rewrites_all {
+                    true => drop(present.insert(object.name, object.length)),
+                    false => drop(old.insert(object.name, object.written)),
+                }
             }
         }
-        Ok(Publication { place, base, present, started, work: Mutex::default() })
+        Ok(Publication { objects, base, present, old, started, work: Mutex::default() })
     }
 
     pub fn stats(&self) -> PublishStats {
@@ -180,19 +187,15 @@ impl Publication {
     fn upload(&self, work: &mut Work, name: ObjectName, bytes: Vec<u8>) -> io::Result<bool> {
         let length = bytes.len() as u64;
         work.stats.stored_bytes += length;
-        let hash = match name {
-            ObjectName::Pack(hash) | ObjectName::Leaf(hash) => hash,
-            _ => unreachable!("only packs and leaves are named by the index"),
-        };
-        if self.present.get(&name) == Some(&length) || !work.uploaded.insert(hash) {
+        if self.present.get(&name) == Some(&length) || !work.uploaded.insert(name) {
             return Ok(false);
         }
         while work.uploads.len() >= UPLOADS {
             wait_for_upload(work)?;
         }
         let (sender, receiver) = mpsc::channel();
-        let write = self.place.clone().write(name, Bytes::from(bytes));
-        self.place.background.spawn(async move {
+        let write = self.objects.clone().write(name, Bytes::from(bytes));
+        self.objects.background.spawn(async move {
             // A publication that failed does not wait any more.
             let _ = sender.send(write.await);
         });
@@ -218,8 +221,8 @@ impl Publication {
         }
     }
 
-    /// Publishes what was added.
-    fn finish(&self, work: &mut Work, description: Vec<u8>) -> io::Result<()> {
+    /// Uploads what is left of the packs and the index; returns the top of that.
+    fn finish_objects(&self, work: &mut Work) -> io::Result<IndexTop> {
         if let Some(pack) = work.packer.finish() {
             self.add_pack(work, pack)?;
         }
@@ -230,11 +233,66 @@ impl Publication {
         while !work.uploads.is_empty() {
             wait_for_upload(work)?;
         }
-        if self.started.elapsed() > MAX_PUBLISH_TIME {
+        Ok(index)
+    }
+
+    /// Checks that no collector can have removed what the manifest will name.
+    ///
+    /// Collectors remove for a short time what they saw to be old. So what was garbage, and was uploaded
+    /// again, is only certain to stay once that time is over and it is still there.
+    fn check_objects(&self, work: &Work) -> io::Result<()> {
+        let objects = &self.objects;
+        let now = objects.wait(objects.clone().service_time())?;
+        if now.duration_since(self.started).is_ok_and(|took| took > MAX_PUBLISH_TIME) {
             let what =
                 "publishing took longer than 6 hours; publish again, which goes on from here";
             return Err(io::Error::new(io::ErrorKind::TimedOut, what));
         }
+        let may_be_garbage = |written: &SystemTime| {
+            now.duration_since(*written).is_ok_and(|age| age + CLOCK_SLACK >= MIN_GARBAGE_AGE)
+        };
+        let is_revived = |name: &&ObjectName| self.old.get(name).is_some_and(may_be_garbage);
+        let revived: Vec<ObjectName> = work.uploaded.iter().filter(is_revived).copied().collect();
+        if revived.is_empty() {
+            return Ok(());
+        }
+        let mut pause = Duration::from_millis(10);
+        while objects.wait(objects.clone().service_time())? < now + REMOVAL_GRACE {
+            std::thread::sleep(pause);
+            pause = (2 * pause).min(Duration::from_secs(1));
+        }
+        let mut there = HashSet::new();
+        for folder in [Folder::Packs, Folder::Leaves] {
+            let listed = objects.wait(objects.clone().list(folder))?;
+            there.extend(listed.into_iter().map(|object| object.name));
+        }
+        match revived.iter().find(|name| !there.contains(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let name = objects.shown(*name);
+                let what = format!(
+                    "{name} was collected as garbage while it was uploaded again; publish again, \
+                     which goes on from here"
+                );
+                Err(io::Error::new(io::ErrorKind::NotFound, what))
+            }
+        }
+    }
+
+    /// Publishes what was added.
+    fn finish(&self, work: &mut Work, description: Vec<u8>) -> Result<(), CommitFailure> {
+        let index = self.finish_objects(work).map_err(CommitFailure::Unchanged)?;
+        self.check_objects(work).map_err(CommitFailure::Unchanged)?;
+        self.publish_manifest(work, description, index)
+    }
+
+    /// Replaces the manifest by the one of what was uploaded, if that is another world.
+    fn publish_manifest(
+        &self,
+        work: &mut Work,
+        description: Vec<u8>,
+        index: IndexTop,
+    ) -> Result<(), CommitFailure> {
         for key in DESCRIPTION_KEYS {
             work.stats.payload_bytes += (key.len() + description.len()) as u64;
         }
@@ -257,7 +315,7 @@ impl Publication {
         work.stats.state = manifest.state;
         if let Some(before) = before.filter(|before| before.is_same_world(&manifest)) {
             (work.stats.state, work.stats.is_unchanged) = (before.state, true);
-            return self.check_base(before.state);
+            return self.check_base(before.state).map_err(CommitFailure::Unchanged);
         }
         work.stats.uploaded_bytes += bytes.len() as u64;
         self.swap(manifest.state, bytes)
@@ -265,7 +323,7 @@ impl Publication {
 
     /// Checks that the manifest is still the one of the start.
     fn check_base(&self, state: u64) -> io::Result<()> {
-        let now = self.place.wait(self.place.clone().manifest())?;
+        let now = self.objects.wait(self.objects.clone().manifest())?;
         let base = self.base.as_ref().map(|base| &base.stored.bytes);
         match now.as_ref().map(|now| &now.bytes) == base {
             true => Ok(()),
@@ -274,19 +332,22 @@ impl Publication {
     }
 
     /// Replaces the manifest, and keeps a copy of the old one.
-    fn swap(&self, state: u64, bytes: Vec<u8>) -> io::Result<()> {
-        let place = &self.place;
+    fn swap(&self, state: u64, bytes: Vec<u8>) -> Result<(), CommitFailure> {
+        let objects = &self.objects;
         let old = self.base.as_ref().map(|base| base.stored.clone());
         let is_state = self.base.as_ref().is_some_and(|base| base.manifest.is_some());
         if let Some(old) = old.as_ref().filter(|_| is_state) {
             // Its time says when it was replaced, so it is written again if it is there.
             let name = ObjectName::OldManifest(object_hash(&old.bytes));
-            place.wait(place.clone().write(name, old.bytes.clone()))?;
+            let written = objects.wait(objects.clone().write(name, old.bytes.clone()));
+            written.map_err(CommitFailure::Unchanged)?;
         }
         let version = old.map(|old| old.version);
-        match place.wait(place.clone().swap_manifest(version, bytes.into()))? {
-            Swap::Done => Ok(()),
-            Swap::Lost => Err(lost(state)),
+        match objects.wait(objects.clone().swap_manifest(version, bytes.into())) {
+            Ok(Swap::Done) => Ok(()),
+            Ok(Swap::Lost) => Err(CommitFailure::Unchanged(lost(state))),
+            Ok(Swap::Refused(error)) => Err(CommitFailure::Unchanged(error)),
+            Err(error) => Err(CommitFailure::Unsure(error)),
         }
     }
 }
@@ -332,8 +393,7 @@ impl Records for Publication {
             }
         }
         if let Some(record) = description.values().next() {
-            let finished = self.finish(work, record.value.clone());
-            finished.map_err(CommitFailure::Unchanged)?;
+            self.finish(work, record.value.clone())?;
             work.published = Arc::new(description);
         }
         Ok(())
@@ -346,13 +406,13 @@ impl Records for Publication {
 /// If it cannot be read, or not be published.
 pub(crate) fn publish(
     from: &Store,
-    place: Arc<Place>,
+    objects: Arc<WorldObjects>,
     rewrites_all: bool,
     progress: impl FnMut(u64, u64),
 ) -> Result<PublishStats, StoreError> {
-    let shown = place.shown.clone();
+    let shown = objects.shown.clone();
     let failed = |source| StoreError::Io { path: shown.clone(), doing: "publish", source };
-    let publication = Arc::new(Publication::begin(place, rewrites_all).map_err(failed)?);
+    let publication = Arc::new(Publication::begin(objects, rewrites_all).map_err(failed)?);
     from.copy_to_records(publication.clone(), &shown, progress)?;
     Ok(publication.stats())
 }

@@ -132,12 +132,12 @@ impl RecordsView for PublishedRecords {
             if leaf.groups.is_empty() {
                 continue;
             }
-            let places: Vec<usize> = keys.iter().map(|key| leaf.group_of(key)).collect();
-            let mut indices = places.clone();
+            let holders: Vec<usize> = keys.iter().map(|key| leaf.group_of(key)).collect();
+            let mut indices = holders.clone();
             indices.dedup();
             let groups = self.0.groups(i, &leaf, &indices)?;
-            for (key, place) in keys.iter().zip(places) {
-                let group = indices.binary_search(&place).map(|at| &groups[at]);
+            for (key, holder) in keys.iter().zip(holders) {
+                let group = indices.binary_search(&holder).map(|at| &groups[at]);
                 found.extend(group.ok().and_then(|group| group.get(key)));
             }
         }

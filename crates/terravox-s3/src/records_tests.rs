@@ -5,7 +5,7 @@ use crate::background::Background;
 use crate::leaf::object_hash;
 use crate::manifest::{IndexTop, Manifest};
 use crate::pack::{CutLimits, Indexer, Packer};
-use crate::place::{ObjectName, Place};
+use crate::world_objects::{ObjectName, WorldObjects};
 use object_store::memory::InMemory;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -17,14 +17,14 @@ const LIMITS: CutLimits = CutLimits { group: (40, 200), pack: (150, 900), leaf: 
 
 /// Publishes records, and opens what was published with a cache of so many bytes.
 fn published(records: &Model, cache_bytes: usize) -> PublishedRecords {
-    let place = Arc::new(Place {
-        objects: Arc::new(InMemory::new()),
+    let objects = Arc::new(WorldObjects {
+        store: Arc::new(InMemory::new()),
         prefix: "world".to_owned(),
         shown: PathBuf::from("world"),
         background: Background::start().unwrap(),
     });
     let write = |name, bytes: Vec<u8>| {
-        place.wait(place.clone().write(name, bytes.into())).unwrap();
+        objects.wait(objects.clone().write(name, bytes.into())).unwrap();
     };
     let mut packer = Packer::new(LIMITS);
     let mut indexer = Indexer::new(LIMITS);
@@ -47,7 +47,7 @@ fn published(records: &Model, cache_bytes: usize) -> PublishedRecords {
         description: vec![7; 9],
         index,
     };
-    PublishedRecords(Arc::new(PublishedWorld::new(place, manifest, cache_bytes).unwrap()))
+    PublishedRecords(Arc::new(PublishedWorld::new(objects, manifest, cache_bytes).unwrap()))
 }
 
 /// Everything from `low` up to `high`, by several scans.

@@ -6,10 +6,10 @@ use crate::client::Connector;
 use crate::collect::{self, CollectOptions, CollectStats};
 use crate::failure::refused;
 use crate::manifest::Manifest;
-use crate::place::Place;
 use crate::publish::{self, PublishStats};
 use crate::records::PublishedRecords;
 use crate::world::PublishedWorld;
+use crate::world_objects::WorldObjects;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::{ObjectStore, RetryConfig};
 use std::io;
@@ -61,7 +61,7 @@ impl S3Options {
 
 /// A place where a world is published, or will be.
 pub struct S3 {
-    place: Arc<Place>,
+    objects: Arc<WorldObjects>,
     options: S3Options,
 }
 
@@ -83,8 +83,8 @@ impl S3 {
         let address = Address::parse(address)?;
         let wrong = |what: String| refused(&address.shown, what);
         options.fault().map_or(Ok(()), |what| Err(wrong(what)))?;
-        let objects = connect(&address, options).map_err(wrong)?;
-        S3::in_objects(objects, &address.path, address.shown, options)
+        let store = connect(&address, options).map_err(wrong)?;
+        S3::in_objects(store, &address.path, address.shown, options)
     }
 
     /// The place at a path in any store of objects, such as one in memory, in tests.
@@ -92,18 +92,18 @@ impl S3 {
     /// # Errors
     /// If an option is invalid, or no thread can be started.
     pub fn on(
-        objects: Arc<dyn ObjectStore>,
+        store: Arc<dyn ObjectStore>,
         path: &str,
         options: &S3Options,
     ) -> Result<S3, StoreError> {
         if let Some(what) = options.fault() {
             return Err(refused(Path::new(path), what));
         }
-        S3::in_objects(objects, path, PathBuf::from(path), options)
+        S3::in_objects(store, path, PathBuf::from(path), options)
     }
 
     fn in_objects(
-        objects: Arc<dyn ObjectStore>,
+        store: Arc<dyn ObjectStore>,
         path: &str,
         shown: PathBuf,
         options: &S3Options,
@@ -115,17 +115,17 @@ impl S3 {
             source,
         })?;
         let prefix = path.trim_matches('/').to_owned();
-        let place = Arc::new(Place { objects, prefix, shown, background });
-        Ok(S3 { place, options: options.clone() })
+        let objects = Arc::new(WorldObjects { store, prefix, shown, background });
+        Ok(S3 { objects, options: options.clone() })
     }
 
     /// The address without its parameters.
     pub fn path(&self) -> &Path {
-        &self.place.shown
+        &self.objects.shown
     }
 
     fn error(&self, doing: &'static str, source: io::Error) -> StoreError {
-        StoreError::Io { path: self.place.shown.clone(), doing, source }
+        StoreError::Io { path: self.objects.shown.clone(), doing, source }
     }
 
     /// Opens the state that is published now, for reading: what is published later does not change it.
@@ -134,16 +134,16 @@ impl S3 {
     /// # Errors
     /// If there is no world, the manifest is damaged or of another version, or it cannot be read.
     pub fn open_read_only(&self) -> Result<Store, StoreError> {
-        let read = self.place.wait(self.place.clone().manifest());
+        let read = self.objects.wait(self.objects.clone().manifest());
         let stored = read.map_err(|error| self.error("open", error))?;
-        let path = || self.place.shown.clone();
+        let path = || self.objects.shown.clone();
         let Some(stored) = stored else {
             let why = "nothing is published there; publish a world with terravox copy".to_owned();
             return Err(StoreError::NotAWorld { path: path(), why });
         };
         let manifest = Manifest::decode(&stored.bytes)
-            .map_err(|fault| refused(&self.place.shown, fault.to_string()))?;
-        let world = PublishedWorld::new(self.place.clone(), manifest, self.options.cache_bytes);
+            .map_err(|fault| refused(&self.objects.shown, fault.to_string()))?;
+        let world = PublishedWorld::new(self.objects.clone(), manifest, self.options.cache_bytes);
         let world = world.map_err(|error| self.error("open", error))?;
         Store::open_records_read_only(Arc::new(PublishedRecords(Arc::new(world))), path())
     }
@@ -163,7 +163,7 @@ impl S3 {
         from: &Store,
         progress: impl FnMut(u64, u64),
     ) -> Result<PublishStats, StoreError> {
-        publish::publish(from, self.place.clone(), self.options.rewrites_all, progress)
+        publish::publish(from, self.objects.clone(), self.options.rewrites_all, progress)
     }
 
     /// Removes objects that no kept state names. Kept are the last `states`, the published one among them,
@@ -174,9 +174,10 @@ impl S3 {
     /// If an option is out of its range, or something cannot be read, or not removed.
     pub fn collect_garbage(&self, options: &CollectOptions) -> Result<CollectStats, StoreError> {
         if let Some(what) = options.fault() {
-            return Err(refused(&self.place.shown, what));
+            return Err(refused(&self.objects.shown, what));
         }
-        collect::collect(&self.place, options).map_err(|error| self.error("collect garbage", error))
+        collect::collect(&self.objects, options)
+            .map_err(|error| self.error("collect garbage", error))
     }
 }
 

@@ -6,9 +6,9 @@
 
 use crate::cache::{Cache, Lookup};
 use crate::group::Group;
-use crate::leaf::{GroupPlace, Leaf, group_hash, object_hash};
+use crate::leaf::{GroupSpan, Leaf, group_hash, object_hash};
 use crate::manifest::{IndexTop, LeafEntry, Manifest};
-use crate::place::{ObjectName, Place};
+use crate::world_objects::{ObjectName, WorldObjects};
 use bytes::Bytes;
 use std::io;
 use std::ops::Range;
@@ -29,7 +29,7 @@ const LEAF_CACHE_BYTES: usize = 32 << 20;
 
 /// A published state.
 pub(crate) struct PublishedWorld {
-    place: Arc<Place>,
+    objects: Arc<WorldObjects>,
     pub manifest: Manifest,
     /// The only leaf, if the manifest has it.
     inline: Option<Arc<Leaf>>,
@@ -82,14 +82,14 @@ fn damaged(what: &str, high: Option<&[u8]>) -> io::Error {
 
 impl PublishedWorld {
     pub fn new(
-        place: Arc<Place>,
+        objects: Arc<WorldObjects>,
         manifest: Manifest,
         cache_bytes: usize,
     ) -> io::Result<PublishedWorld> {
         let inline = manifest.inline_leaf();
         let inline = inline.map_err(|fault| damaged(&fault.to_string(), None))?.map(Arc::new);
         let (leaves, groups) = (Cache::new(LEAF_CACHE_BYTES), Cache::new(cache_bytes));
-        Ok(PublishedWorld { place, manifest, inline, leaves, groups })
+        Ok(PublishedWorld { objects, manifest, inline, leaves, groups })
     }
 
     fn leaf_entries(&self) -> &[LeafEntry] {
@@ -138,14 +138,14 @@ impl PublishedWorld {
         let name = ObjectName::Leaf(entry.hash);
         // One byte more shows that it is too long, and bounds what is read.
         let range = 0..u64::from(entry.length) + 1;
-        let read = self.place.wait(self.place.clone().read(name, Some(range)));
+        let read = self.objects.wait(self.objects.clone().read(name, Some(range)));
         let bytes = read.map_err(|error| self.explain(error, name))?;
         let is_whole = bytes.len() == entry.length as usize && object_hash(&bytes) == entry.hash;
         let decoded = is_whole.then(|| Leaf::decode(&bytes).ok()).flatten();
         let leaf =
             decoded.filter(|leaf| leaf.groups.first().is_some_and(|g| g.first == entry.first));
         leaf.ok_or_else(|| {
-            damaged(&format!("{} is damaged", self.place.shown(name)), self.leaf_end(i))
+            damaged(&format!("{} is damaged", self.objects.shown(name)), self.leaf_end(i))
         })
     }
 
@@ -194,9 +194,9 @@ impl PublishedWorld {
         for runs in runs(leaf, groups).chunks(REQUESTS) {
             let requests = runs
                 .iter()
-                .map(|run| self.place.clone().read(run.object, Some(run.range.clone())))
+                .map(|run| self.objects.clone().read(run.object, Some(run.range.clone())))
                 .collect();
-            for (run, result) in runs.iter().zip(self.place.wait_all(requests)?) {
+            for (run, result) in runs.iter().zip(self.objects.wait_all(requests)?) {
                 let bytes = match result {
                     Ok(bytes) => bytes,
                     Err(error) => {
@@ -227,13 +227,13 @@ impl PublishedWorld {
         run: &Run,
         bytes: &Bytes,
     ) -> io::Result<Arc<Group>> {
-        let place = &leaf.groups[group];
-        let start = (place.offset - run.range.start) as usize;
-        let part = bytes.get(start..start + place.length as usize);
+        let entry = &leaf.groups[group];
+        let start = (entry.offset - run.range.start) as usize;
+        let part = bytes.get(start..start + entry.length as usize);
         let high = leaf.groups.get(group + 1).map(|next| &*next.first).or(self.leaf_end(i));
         let what = match part {
-            Some(part) if group_hash(part) == place.hash => {
-                match Group::decode(part.to_vec(), &place.first, high) {
+            Some(part) if group_hash(part) == entry.hash => {
+                match Group::decode(part.to_vec(), &entry.first, high) {
                     Ok(group) => return Ok(Arc::new(group)),
                     Err(fault) => fault.to_string(),
                 }
@@ -241,8 +241,8 @@ impl PublishedWorld {
             Some(_) => "the hash does not match".to_owned(),
             None => "it ends early".to_owned(),
         };
-        let (name, from) = (self.place.shown(run.object), place.offset);
-        let to = from + u64::from(place.length);
+        let (name, from) = (self.objects.shown(run.object), entry.offset);
+        let to = from + u64::from(entry.length);
         Err(damaged(&format!("{name} is damaged from byte {from} to {to}: {what}"), high))
     }
 
@@ -251,8 +251,8 @@ impl PublishedWorld {
         if error.kind() != io::ErrorKind::NotFound {
             return error;
         }
-        let name = self.place.shown(object);
-        let now = self.place.wait(self.place.clone().manifest());
+        let name = self.objects.shown(object);
+        let now = self.objects.wait(self.objects.clone().manifest());
         let now = now.map(|now| now.map(|stored| Manifest::decode(&stored.bytes)));
         let own = self.manifest.state;
         let what = match now {
@@ -278,7 +278,7 @@ impl PublishedWorld {
 fn runs(leaf: &Leaf, groups: &[usize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for &group in groups {
-        let GroupPlace { pack, offset, length, .. } = leaf.groups[group];
+        let GroupSpan { pack, offset, length, .. } = leaf.groups[group];
         let object = ObjectName::Pack(leaf.packs[pack]);
         let end = offset + u64::from(length);
         match runs.last_mut() {

@@ -8,6 +8,7 @@ mod edit_rules;
 mod error;
 mod falling;
 mod gate;
+mod ground;
 mod http;
 mod journal;
 mod journal_requests;

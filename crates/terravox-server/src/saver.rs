@@ -1,5 +1,6 @@
 //! The thread that saves a world in the background.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
@@ -8,6 +9,7 @@ use terravox::replicate::SavePoint;
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox_store::{Store, StoreError};
 use tokio::sync::oneshot;
+use tracing::warn;
 
 /// Between the end of a save and the next.
 const SAVE_PAUSE: Duration = Duration::from_secs(2);
@@ -37,38 +39,62 @@ pub(crate) struct FinishedSave {
     pub result: Result<(), StoreError>,
 }
 
-/// The thread that writes.
+/// The thread that writes. If none can be started, the caller's writes.
 pub(crate) struct Saver {
-    /// Taken at the end, which ends the thread.
-    to_thread: Option<Sender<SaveJob>>,
-    thread: Option<JoinHandle<()>>,
-    finished: Receiver<FinishedSave>,
+    store: Arc<Store>,
+    generate: Generate,
+    thread: Option<SaverThread>,
+    /// A save that the caller's thread made.
+    made_here: Option<FinishedSave>,
     is_busy: bool,
     is_dead: bool,
     rests_since: Instant,
 }
 
-impl Saver {
-    pub fn start(store: Arc<Store>, generate: Generate) -> Saver {
+struct SaverThread {
+    /// Taken at the end, which ends the thread.
+    jobs: Option<Sender<SaveJob>>,
+    handle: Option<JoinHandle<()>>,
+    finished: Receiver<FinishedSave>,
+}
+
+impl SaverThread {
+    /// # Errors
+    /// If the system has no thread left.
+    fn start(store: Arc<Store>, generate: Generate) -> io::Result<SaverThread> {
         let (to_thread, jobs) = mpsc::channel::<SaveJob>();
         let (done, finished) = mpsc::channel();
         let named = thread::Builder::new().name("terravox-save".to_owned());
-        let run = move || {
+        let handle = named.spawn(move || {
             for job in jobs {
-                let fill = |request: &mut FillRequest<'_>| store.fill(request, &*generate);
-                let result = store.save(&job.unsaved, fill).map(drop);
-                if done.send(FinishedSave { job, result }).is_err() {
+                if done.send(save(&store, &generate, job)).is_err() {
                     return;
                 }
             }
-        };
-        // Without a thread, it counts as dead, and the next one is tried.
-        let thread = named.spawn(run).ok();
-        let to_thread = Some(to_thread);
+        })?;
+        Ok(SaverThread { jobs: Some(to_thread), handle: Some(handle), finished })
+    }
+}
+
+fn save(store: &Store, generate: &Generate, job: SaveJob) -> FinishedSave {
+    let fill = |request: &mut FillRequest<'_>| store.fill(request, &**generate);
+    let result = store.save(&job.unsaved, fill).map(drop);
+    FinishedSave { job, result }
+}
+
+impl Saver {
+    pub fn start(store: Arc<Store>, generate: Generate) -> Saver {
+        let thread = SaverThread::start(store.clone(), generate.clone());
+        let thread = thread.inspect_err(|error| warn!("saves delay the world: {error}")).ok();
+        Saver::with_thread(store, generate, thread)
+    }
+
+    fn with_thread(store: Arc<Store>, generate: Generate, thread: Option<SaverThread>) -> Saver {
         Saver {
-            to_thread,
+            store,
+            generate,
             thread,
-            finished,
+            made_here: None,
             is_busy: false,
             is_dead: false,
             rests_since: Instant::now(),
@@ -81,21 +107,31 @@ impl Saver {
     }
 
     pub fn begin(&mut self, job: SaveJob) {
-        if let Some(thread) = &self.to_thread {
-            self.is_busy = thread.send(job).is_ok();
+        self.is_busy = true;
+        match self.thread.as_ref().and_then(|thread| thread.jobs.as_ref()) {
+            // One that has died is seen at the next look.
+            Some(jobs) => drop(jobs.send(job)),
+            None => self.made_here = Some(save(&self.store, &self.generate, job)),
         }
     }
 
     /// Returns the save that has ended since the last call, if one has.
     pub fn finished(&mut self) -> Option<FinishedSave> {
-        let finished = self.finished.try_recv();
+        let finished = match &self.thread {
+            Some(thread) => thread.finished.try_recv(),
+            None => self.made_here.take().ok_or(TryRecvError::Empty),
+        };
         self.is_dead = matches!(finished, Err(TryRecvError::Disconnected));
         self.note_rest(finished.ok())
     }
 
     /// Waits for the save that was begun, if there is one, and returns what was saved.
     pub fn wait(&mut self) -> Option<FinishedSave> {
-        let finished = if self.is_busy { self.finished.recv().ok() } else { None };
+        let finished = match &self.thread {
+            Some(thread) if self.is_busy => thread.finished.recv().ok(),
+            Some(_) => None,
+            None => self.made_here.take(),
+        };
         self.is_dead = self.is_busy && finished.is_none();
         self.note_rest(finished)
     }
@@ -116,10 +152,11 @@ impl Saver {
 /// Waits until the file is closed, so that it can be opened again.
 impl Drop for Saver {
     fn drop(&mut self) {
-        self.to_thread = None;
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = &mut self.thread else { return };
+        thread.jobs = None;
+        if let Some(handle) = thread.handle.take() {
             // A panic was reported when it happened.
-            let _ = thread.join();
+            let _ = handle.join();
         }
     }
 }
@@ -128,5 +165,57 @@ impl Drop for Saver {
 pub(crate) fn tell(waiting: Vec<SavedSender>, result: &Result<(), String>) {
     for sender in waiting {
         let _ = sender.send(result.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terravox::terrain::Placement;
+    use terravox::voxel::{ChunkPos, DenseBox, VoxelGrid};
+    use terravox_store::{MemoryDisk, WorldInfo};
+
+    fn world() -> Arc<Store> {
+        let info = WorldInfo::complete(Placement::default());
+        Arc::new(Store::create_on(Arc::new(MemoryDisk::default()), "world", &info).unwrap())
+    }
+
+    /// Saves a chunk; returns whether the saver said that it is saved.
+    fn saves_a_chunk(saver: &mut Saver, x: i32) -> bool {
+        let mut grid = VoxelGrid::default();
+        let mut cells = DenseBox::new(ChunkPos::new(x, 0, 0).region());
+        cells.fill(8);
+        grid.write(&cells).unwrap();
+        let unsaved = UnsavedChanges::from(grid.unsaved());
+        let point = SavePoint::default();
+        assert!(saver.is_ready(true) && saver.wait().is_none() && !saver.has_died());
+        saver.begin(SaveJob { unsaved, edits: 1, pieces: 0, point, waiting: Vec::new() });
+        assert!(!saver.is_ready(true));
+        let finished = saver.wait();
+        assert!(saver.wait().is_none() && saver.finished().is_none());
+        finished.is_some_and(|finished| finished.result.is_ok())
+    }
+
+    #[test]
+    fn without_a_thread_saves_are_made_by_the_caller() {
+        let (store, generate): (_, Generate) = (world(), Arc::new(|_| {}));
+        let mut saver = Saver::with_thread(store.clone(), generate.clone(), None);
+        assert!(saves_a_chunk(&mut saver, 1) && saves_a_chunk(&mut saver, 2));
+        assert!(!saver.has_died());
+        let mut saver = Saver::start(store.clone(), generate);
+        assert!(saves_a_chunk(&mut saver, 3));
+        assert_eq!(store.chunks().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_thread_that_died_before_a_save_is_seen_when_that_is_waited_for() {
+        let (store, generate): (_, Generate) = (world(), Arc::new(|_| {}));
+        let mut saver = Saver::start(store, generate);
+        let thread = saver.thread.as_mut().unwrap();
+        let (jobs, finished) = (mpsc::channel().0, mpsc::channel().1);
+        (thread.jobs, thread.finished) = (Some(jobs), finished);
+        assert!(!saves_a_chunk(&mut saver, 1));
+        // It is said until another saver is started.
+        assert!(saver.has_died());
     }
 }

@@ -3,6 +3,7 @@
 use crate::access::{AccessList, Right};
 use crate::edit_rules::EditRules;
 use crate::falling::FallingPieces;
+use crate::ground::StoredGround;
 use crate::journal::StoredJournal;
 use crate::link::Link;
 use crate::rollback::{self, RunningRollback};
@@ -102,6 +103,7 @@ struct Ticker {
     /// `None` if pieces do not fall.
     falling: Option<FallingPieces>,
     generate: Generate,
+    stored_ground: StoredGround,
     access: AccessList,
     rules: EditRules,
     journal: StoredJournal,
@@ -156,6 +158,7 @@ impl Ticker {
             false => None,
         };
         let saver = Saver::start(store.clone(), generate.clone());
+        let stored_ground = StoredGround::new(store.clone());
         let journal = StoredJournal::read(store, running.journal.clone(), &running.name)?;
         Ok(Ticker {
             running,
@@ -163,6 +166,7 @@ impl Ticker {
             grid,
             falling,
             generate,
+            stored_ground,
             access: server.access.clone(),
             rules,
             journal,
@@ -239,7 +243,7 @@ impl Ticker {
         self.seat_arriving(now);
         self.receive(now_us);
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
-        let ground = |request: &mut FillRequest<'_>| self.running.store.fill(request, generated);
+        let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (seats, rules, mut throws) = (&self.seats, &mut self.rules, Vec::new());
         let mut decide = |guest: u64, op: &EditOp| {
             let right = seats.get(&guest).and_then(|seat| seat.right.get());
@@ -386,6 +390,7 @@ impl Ticker {
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
         let point = self.host.save_point();
+        self.stored_ground.note_save();
         self.saver.begin(SaveJob { unsaved, edits, pieces, point, waiting });
     }
 

@@ -101,6 +101,11 @@ impl Db {
         Db { backing: Backing::Records { records, stop: Mutex::default() }, is_writable }
     }
 
+    /// Whether it is records, and no file.
+    pub fn is_of_records(&self) -> bool {
+        matches!(self.backing, Backing::Records { .. })
+    }
+
     /// What it holds now.
     pub fn snapshot(&self) -> Box<StoreReader> {
         Box::new(match &self.backing {

@@ -63,6 +63,7 @@ mod disk;
 mod error;
 mod file_names;
 mod findings;
+mod finer;
 mod in_records;
 mod info;
 mod key;
@@ -74,6 +75,7 @@ mod partial;
 mod pyramid;
 mod read;
 mod reader;
+mod rebuild;
 mod records;
 mod repair;
 mod save;
@@ -93,11 +95,11 @@ pub use error::{BadPart, StoreError, StoredPart};
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
 pub use read::{LoadedWorld, MAX_LOADED_BYTES};
+pub use rebuild::RepairReport;
 pub use records::{
     CommitFailure, LostRecords, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView,
     WorldRecord,
 };
-pub use repair::RepairReport;
 pub use store::{MAX_EXTRA_BYTES, Store, StoreStats};
 pub use transfer::CopyStats;
 pub use value::{MAX_VALUE_BYTES, ValueError};
@@ -115,6 +117,8 @@ mod attack_tests;
 mod damage_tests;
 #[cfg(test)]
 mod repair_tests;
+#[cfg(test)]
+mod uniform_tests;
 #[cfg(test)]
 mod work_tests;
 

@@ -10,7 +10,7 @@ use crate::pyramid::source_mip;
 use crate::tree::ReadTree;
 use crate::value::{ValueCoder, ValueError};
 use std::collections::HashMap;
-use terravox::voxel::{AIR, ChunkPos, VoxelPos};
+use terravox::voxel::{AIR, ChunkPos, Kind, VoxelPos};
 
 /// Longest value that is remembered: longer ones are rarely equal.
 const MAX_KNOWN_BYTES: usize = 256;
@@ -20,6 +20,9 @@ const MAX_KNOWN: usize = 1 << 15;
 
 /// Numbers in all remembered comparisons.
 const MAX_COMPARED_NUMBERS: usize = 1 << 21;
+
+/// Bytes of all remembered blocks that were made, with what they are made of.
+const MAX_MADE_BYTES: usize = 4 << 20;
 
 /// Chunks under a block of which a comparison is remembered.
 const MAX_COMPARED_CHUNKS: usize = 32;
@@ -34,20 +37,23 @@ const FIRST_ID: CellsId = 256;
 const LISTED_CHUNK: u32 = 1 << 31;
 
 /// Values that were met, and comparisons that were made.
-#[derive(Default)]
 pub(crate) struct KnownCells {
+    coder: ValueCoder,
     ids: HashMap<Box<[u8]>, CellsId>,
     /// By number: whether the cells were decoded without an error.
     is_valid: Vec<bool>,
     compared: HashMap<Box<[u32]>, bool>,
     compared_numbers: usize,
+    /// By parts: what follows the seal of the value of the block that is made of them.
+    made: HashMap<Box<[u32]>, Box<[u8]>>,
+    made_bytes: usize,
     value: Vec<u8>,
 }
 
 /// What a value tells of its block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredCells {
-    /// Its material, if it is written as uniform or not stored.
+    /// Its material, if its few bytes say that it is uniform, or it is not stored.
     pub uniform: Option<u8>,
     /// Equal numbers mean equal cells. `None` if it is not remembered.
     pub id: Option<CellsId>,
@@ -70,6 +76,20 @@ pub(crate) enum Makeup {
 pub(crate) type ComparisonKey = Box<[u32]>;
 
 impl KnownCells {
+    /// Nothing is known of a world with materials of these kinds.
+    pub fn new(kinds: &[Kind; 256]) -> KnownCells {
+        KnownCells {
+            coder: ValueCoder::new(kinds),
+            ids: HashMap::default(),
+            is_valid: Vec::new(),
+            compared: HashMap::default(),
+            compared_numbers: 0,
+            made: HashMap::default(),
+            made_bytes: 0,
+            value: Vec::new(),
+        }
+    }
+
     /// Reads what the value of a block tells.
     pub fn read(&mut self, tree: &impl ReadTree, key: BlockKey) -> Result<StoredCells, ValueError> {
         let mut value = std::mem::take(&mut self.value);
@@ -87,7 +107,7 @@ impl KnownCells {
 
     /// What a value tells.
     pub fn of_value(&mut self, key: BlockKey, value: &[u8]) -> Result<StoredCells, ValueError> {
-        let uniform = ValueCoder::uniform(key, value)?;
+        let uniform = self.coder.uniform(key, value)?;
         let id = match uniform {
             Some(material) => Some(material.into()),
             None => self.id_of(ValueCoder::cells_bytes(value)),
@@ -165,15 +185,15 @@ impl KnownCells {
         (makeup, parts)
     }
 
-    /// Completes the key of a comparison. In a world that grows, `chunks` are those that are listed
-    /// under the block.
+    /// Completes the key of a comparison; of the cells under the chunks `replaced`, or of all.
     pub fn comparison(
         stored: StoredCells,
         parts: Option<Vec<u32>>,
         key: BlockKey,
-        chunks: &[ChunkPos],
+        replaced: Option<&[ChunkPos]>,
     ) -> Option<ComparisonKey> {
         let (mut parts, id) = (parts?, stored.id?);
+        let chunks = replaced.unwrap_or_default();
         if chunks.len() > MAX_COMPARED_CHUNKS {
             return None;
         }
@@ -181,7 +201,7 @@ impl KnownCells {
             let pos = VoxelPos::new(chunk.x, chunk.y, chunk.z);
             LISTED_CHUNK | local(key.pos, pos, key.mip.into())
         };
-        if !chunks.is_empty() {
+        if replaced.is_some() {
             // How much of the block a chunk covers depends on the mip.
             parts[0] |= u32::from(key.mip) << 8;
         }
@@ -202,6 +222,20 @@ impl KnownCells {
         {
             self.compared_numbers += key.len();
             self.compared.insert(key, agrees);
+        }
+    }
+
+    /// What follows the seal of the value of a block that is made of `parts`, if one was made.
+    pub fn made(&self, parts: &[u32]) -> Option<&[u8]> {
+        self.made.get(parts).map(|cells_bytes| &**cells_bytes)
+    }
+
+    /// Remembers what a block that was made is written as, if that is short.
+    pub fn set_made(&mut self, parts: Vec<u32>, cells_bytes: &[u8]) {
+        let bytes = size_of_val(&*parts) + cells_bytes.len();
+        if cells_bytes.len() <= MAX_KNOWN_BYTES && self.made_bytes + bytes <= MAX_MADE_BYTES {
+            self.made_bytes += bytes;
+            self.made.insert(parts.into(), cells_bytes.into());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the values of finer blocks tell of a coarse one, beside what their cells tell.
 
 use super::*;
+use crate::finer::FinerBlocks;
 use crate::pyramid::{empty_grid, rebuild, sources_of};
 use crate::read::read_block;
 use crate::tree::TreeError;
@@ -48,6 +49,10 @@ proptest! {
             if !is_full && place == 2 && material == 0 {
                 cells.set(from.region().min, Cell::full(3));
             }
+            if !is_full && place == 3 {
+                cells.set(from.region().min, Cell::new(9, 70));
+                cells.set_water(from.region().min, Some(30));
+            }
             let mut value = Vec::new();
             coder.encode(from, &cells, &mut value);
             values.0.insert(cell_key(&from.bytes()).to_vec(), value);
@@ -56,8 +61,18 @@ proptest! {
         let mut made = DenseBox::default();
         let read = |from, out: &mut DenseBox| read_block(&values, &mut coder, from, out);
         prop_assert!(rebuild(key, &empty_grid(&materials), sources_of(key), read, &mut made));
+        let mut direct = DenseBox::default();
+        let mut blocks = FinerBlocks::new(key, materials.kinds(), &mut direct);
+        for (i, &from) in stored.iter().enumerate() {
+            prop_assert!(read_block(&values, &mut coder, from, &mut cells).unwrap());
+            match crate::value::uniform_material(&cells) {
+                Some(material) if i % 4 > 0 => blocks.add_uniform(from, material),
+                _ => blocks.add(&cells),
+            }
+        }
+        prop_assert!(direct == made);
         let uniform = crate::value::uniform_material(&made);
-        match KnownCells::default().makeup(&values, key, &stored).0 {
+        match KnownCells::new(materials.kinds()).makeup(&values, key, &stored).0 {
             Makeup::Uniform(material) => prop_assert_eq!(uniform, Some(material)),
             Makeup::Several => prop_assert_eq!(uniform, None),
             Makeup::Unknown => {}

@@ -41,6 +41,10 @@ impl TableWriter<'_, '_> {
             let key = |touched: &ChunkWrite| BlockKey::over(touched.chunk, mip);
             for group in touched.chunk_by(|a, b| key(a) == key(b)) {
                 let key = key(&group[0]);
+                if let Some(material) = uniform_over(snapshot, group, mip) {
+                    self.put_uniform_mip(key, material)?;
+                    continue;
+                }
                 self.read_or_rebuild(key, &mut block)?;
                 let mut patch = BlockPatch::of(&block);
                 for &ChunkWrite { chunk, is_stored } in group {
@@ -131,6 +135,19 @@ impl TableWriter<'_, '_> {
         }
         missing.map_or(Ok(()), |key| Err(not_generated(key)))
     }
+}
+
+/// The material, if written chunks cover a whole block of mip `mip` and are full cells of one.
+fn uniform_over(snapshot: &Snapshot, group: &[ChunkWrite], mip: u8) -> Option<u8> {
+    if group.len() != 1 << (3 * mip) {
+        return None;
+    }
+    let material = |write: &ChunkWrite| match write.is_stored {
+        true => snapshot.chunk(write.chunk).ok()?.uniform_material(),
+        false => Some(AIR),
+    };
+    let first = material(&group[0])?;
+    group.iter().all(|write| material(write) == Some(first)).then_some(first)
 }
 
 /// The mip of the finer blocks that a block of mip 1 or more is made of.

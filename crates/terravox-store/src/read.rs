@@ -210,6 +210,8 @@ impl Store {
         let all = listed.values().map(Listing::len).sum();
         let (mut read, mut bytes, mut error) = (0, 0, None);
         let mut pages = BTreeSet::new();
+        // Of one page.
+        let mut uniform: Vec<(ChunkPos, u8)> = Vec::new();
         let seen = walk_chunks(&view.tree, &mut bad, |key, value| {
             let chunk = key.as_chunk();
             if !listed.get(&page_of(chunk)).is_some_and(|listing| listing.contains(chunk)) {
@@ -220,12 +222,22 @@ impl Store {
             }
             read += 1;
             if error.is_none() {
-                coder.decode(key, value?, &mut cells)?;
-                grid.load(&cells);
+                let value = value?;
+                if let Some(material) = coder.uniform(key, value)? {
+                    if uniform.last().is_some_and(|last| page_of(last.0) != page_of(chunk)) {
+                        grid.load_uniform(&uniform);
+                        uniform.clear();
+                    }
+                    uniform.push((chunk, material));
+                    bytes += chunk_bytes(0);
+                } else {
+                    coder.decode(key, value, &mut cells)?;
+                    grid.load(&cells);
+                    bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
+                }
                 if pages.insert(page_of(chunk)) {
                     bytes += PAGE_BYTES;
                 }
-                bytes += grid.chunk(chunk).map_or(0, |view| chunk_bytes(view.mixed_rows()));
                 if bytes > max_bytes {
                     error = Some(self.too_large(read - 1, all, max_bytes));
                 }
@@ -238,6 +250,7 @@ impl Store {
         if let Some(error) = view.tree.failure() {
             return Err(self.read_error(error));
         }
+        grid.load_uniform(&uniform);
         add_missing(&listed, &seen, &mut bad);
         progress(all, all);
         Ok(LoadedWorld { grid, bad: bad.into_parts() })

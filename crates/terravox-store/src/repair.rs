@@ -7,16 +7,13 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{MAX_BACKUPS, backup_of};
 use crate::findings::Findings;
 use crate::key::{BlockKey, KeyBytes, chunk_order};
-use crate::makeup::{Makeup, StoredCells};
 use crate::partial::PartialFile;
 use crate::pyramid::source_mip;
 use crate::read::{walk_blocks, walk_chunks};
-use crate::reader::StoreReader;
-use crate::store::{ReadView, Store};
+use crate::rebuild::{RepairReport, SurroundingCells, rebuild_block};
+use crate::store::Store;
 use crate::value::ValueError;
-use crate::verify::{
-    BlockMaker, BlockOver, StoredBlocks, Verification, blocks_over, replace_listed, sort_blocks,
-};
+use crate::verify::{BlockMaker, BlockOver, StoredBlocks, Verification, blocks_over, sort_blocks};
 use crate::work::PassBudget;
 use crate::write::{GenerateBlock, TableWriter};
 use std::collections::{BTreeSet, HashSet};
@@ -29,21 +26,6 @@ use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, MipBlock};
 
 /// Blocks in one transaction of a repair: bounds its memory.
 const BATCH_BLOCKS: usize = 2048;
-
-/// The result of [`Store::repair`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RepairReport {
-    /// Chunks of the world.
-    pub chunks: usize,
-    /// Parts that are lost: chunks, extra data, and coarse blocks that only the generator of the
-    /// world can make again. Chunks are air now, or as the generator makes them.
-    pub lost: Vec<BadPart>,
-    /// Coarse blocks that were made again from the finer ones.
-    pub rebuilt: usize,
-    /// The damaged file as it was, under another name. `None` if the world is intact; then
-    /// nothing was written.
-    pub backup: Option<PathBuf>,
-}
 
 impl Store {
     /// Repairs a damaged world: copies everything whole to a new file, makes listings and coarse
@@ -272,109 +254,6 @@ impl Suspects {
     }
 }
 
-/// Which blocks of a mip of a world that grows need the generator for their cells beside stored
-/// chunks.
-struct SurroundingCells {
-    /// There were chunks that are lost.
-    lost: HashSet<BlockKey>,
-    /// The cells over stored chunks are wrong; without the generator, the others are kept.
-    doubtful: HashSet<BlockKey>,
-}
-
-impl SurroundingCells {
-    fn of(lost: &[BadPart], bad: &[BadPart], mip: u8) -> SurroundingCells {
-        let doubtful = bad.iter().filter_map(|bad| match (&bad.part, &bad.what) {
-            (&StoredPart::Mip(key), ValueError::NotTheMip) if key.mip == mip => Some(key),
-            _ => None,
-        });
-        SurroundingCells {
-            lost: lost_chunks(lost).map(|chunk| BlockKey::over(chunk, mip)).collect(),
-            doubtful: doubtful.collect(),
-        }
-    }
-
-    fn are_lost(&self, key: BlockKey) -> bool {
-        self.lost.contains(&key)
-    }
-
-    fn are_doubtful(&self, key: BlockKey) -> bool {
-        self.doubtful.contains(&key)
-    }
-}
-
-/// Makes a block again from the finer ones, if it differs.
-fn rebuild_block(
-    writer: &mut TableWriter<'_, '_>,
-    maker: &mut BlockMaker,
-    (view, finer, around): (&ReadView, &StoredBlocks, &SurroundingCells),
-    (key, chunks): (BlockKey, &[ChunkPos]),
-    report: &mut RepairReport,
-) -> Result<(), StoreError> {
-    let tree = &*view.tree;
-    // A new file has lost nothing.
-    let sources = finer.under(key).unwrap_or_default();
-    let generate = writer.generate;
-    let is_gone = match generate {
-        None => sources.is_empty(),
-        Some(_) => chunks.is_empty() && around.are_lost(key),
-    };
-    if is_gone {
-        // It is air, or nothing under it is stored any more: it is the generator's.
-        if writer.remove(key)? && generate.is_none() {
-            report.rebuilt += 1;
-        }
-        return Ok(());
-    }
-    if generate.is_none() && is_as_made(maker, tree, key, &sources) {
-        return Ok(());
-    }
-    let (mut stored, mut made) = (DenseBox::default(), DenseBox::default());
-    let too_much = || StoreError::TooMuchWork { path: writer.store.path().to_owned() };
-    if maker.make(tree, key, &sources, chunks.len(), &mut made).is_err() {
-        return Err(too_much());
-    }
-    let is_stored = match maker.read(tree, key, &mut stored) {
-        Err(ValueError::TooMuchWork { .. }) => return Err(too_much()),
-        // Damaged blocks were not copied.
-        read => read.unwrap_or(false),
-    };
-    // In a complete world blocks of air are not stored.
-    let mut must_store = false;
-    if let Some(generate) = generate {
-        must_store = !is_stored;
-        let mut beside = stored.clone();
-        if !is_stored || around.are_lost(key) || around.are_doubtful(key) {
-            if !maker.budget.try_spend_generate() {
-                return Err(too_much());
-            }
-            match generate(key.into()) {
-                Some(cells) => beside = cells,
-                None if is_stored && !around.are_lost(key) => {}
-                None => report.lost.push(not_generated(key)),
-            }
-        }
-        made = replace_listed(&beside, &made, key.mip, chunks);
-    }
-    if must_store || made != stored {
-        writer.put_mip(key, &made)?;
-        report.rebuilt += 1;
-    }
-    Ok(())
-}
-
-/// Whether a block of a complete world is what the finer ones make it, by their values.
-fn is_as_made(
-    maker: &mut BlockMaker,
-    tree: &StoreReader,
-    key: BlockKey,
-    sources: &[BlockKey],
-) -> bool {
-    let Ok(StoredCells { uniform: Some(stored), .. }) = maker.stored(tree, key) else {
-        return false;
-    };
-    maker.makeup(tree, key, sources).0 == Makeup::Uniform(stored)
-}
-
 /// The parts of `bad` whose content is gone for good.
 fn losses(bad: &[BadPart]) -> Vec<BadPart> {
     let is_lost = |bad: &&BadPart| match bad.part {
@@ -384,20 +263,6 @@ fn losses(bad: &[BadPart]) -> Vec<BadPart> {
         _ => false,
     };
     bad.iter().filter(is_lost).cloned().collect()
-}
-
-fn lost_chunks(lost: &[BadPart]) -> impl Iterator<Item = ChunkPos> {
-    lost.iter().filter_map(|bad| match bad.part {
-        StoredPart::Chunk(chunk) => Some(chunk),
-        _ => None,
-    })
-}
-
-/// A block around stored chunks that the generator does not make.
-fn not_generated(key: BlockKey) -> BadPart {
-    let what = "its cells beside stored chunks need the generator of the world, and are not right";
-    let what = ValueError::Unreadable(what.into());
-    BadPart { part: StoredPart::block(key), what }
 }
 
 /// Gives the damaged file its backup name: a hard link, or a copy where links do not work.

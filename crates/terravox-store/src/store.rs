@@ -172,6 +172,12 @@ impl Store {
         &self.db
     }
 
+    /// Whether the world is in [`Records`](crate::Records), such as those of a database: then what is read
+    /// may be long in coming.
+    pub fn is_in_records(&self) -> bool {
+        self.db.is_of_records()
+    }
+
     /// Where the file is that the world was opened from, links followed.
     ///
     /// # Errors

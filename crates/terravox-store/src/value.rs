@@ -44,6 +44,9 @@ const UNIFORM: u8 = 0;
 const RUNS: u8 = 1;
 const RUNS_LZ4: u8 = 2;
 
+/// Longest runs in which a uniform block is looked for: 128 of four bytes, twice.
+const MAX_UNIFORM_RUN_BYTES: usize = 1024;
+
 /// What is wrong with a stored value. Offsets are those in the value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -186,12 +189,29 @@ impl ValueCoder {
         seal(&key.bytes(), out);
     }
 
-    /// The material of a value that is written as uniform; `None` if it must be decoded.
-    pub fn uniform(key: BlockKey, value: &[u8]) -> Result<Option<u8>, ValueError> {
-        match open_block(key, value)? {
-            (UNIFORM, &[material]) => Ok(Some(material)),
-            _ => Ok(None),
-        }
+    /// The material of a value that is uniform by its few bytes; `None` if it must be decoded, which
+    /// may find the same.
+    pub fn uniform(&mut self, key: BlockKey, value: &[u8]) -> Result<Option<u8>, ValueError> {
+        let runs = match open_block(key, value)? {
+            (UNIFORM, &[material]) => return Ok(Some(material)),
+            (RUNS, body) => body,
+            (RUNS_LZ4, body) if Self::run_bytes(value) <= MAX_UNIFORM_RUN_BYTES as u64 => {
+                if unpack(body, value.len(), &mut self.runs).is_err() {
+                    return Ok(None);
+                }
+                &self.runs
+            }
+            _ => return Ok(None),
+        };
+        let is_short = runs.len() <= MAX_UNIFORM_RUN_BYTES;
+        Ok(is_short.then(|| Rle::wide(&self.kinds).uniform(runs, BLOCK_CELLS)).flatten())
+    }
+
+    /// The value of a block of which is known what follows the seal.
+    pub fn encode_bytes(key: BlockKey, cells_bytes: &[u8], out: &mut Vec<u8>) {
+        start_sealed(out);
+        out.extend_from_slice(cells_bytes);
+        seal(&key.bytes(), out);
     }
 
     /// What follows the seal of a value that was checked: equal bytes are equal cells, wherever the

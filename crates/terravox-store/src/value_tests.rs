@@ -105,6 +105,17 @@ fn plain_runs(cells: &DenseBox) -> Vec<u8> {
     value
 }
 
+/// The same, compressed whatever it brings.
+fn packed_runs(cells: &DenseBox) -> Vec<u8> {
+    let runs = plain_runs(cells)[HEADER_BYTES..].to_vec();
+    let mut value = Vec::new();
+    start_block(RUNS_LZ4, &mut value);
+    value.extend_from_slice(&(runs.len() as u32).to_le_bytes());
+    value.extend(lz4_flex::block::compress(&runs));
+    seal(&key().bytes(), &mut value);
+    value
+}
+
 #[test]
 fn a_changed_bit_anywhere_is_noticed() {
     let value = encoded(&slope());
@@ -237,8 +248,43 @@ fn check_bounded(value: &[u8]) {
     let mut cells = DenseBox::default();
     let _ = coder.decode(key(), value, &mut cells);
     assert!(coder.runs.capacity() <= 2 * MAX_RUN_BYTES);
+    check_uniform(value);
     assert!(cells.len() <= BLOCK_CELLS);
     assert!(cells.water().len() <= BLOCK_CELLS);
+}
+
+/// What is uniform by its bytes is so by its cells.
+fn check_uniform(value: &[u8]) {
+    let (uniform, cells) = (coder().uniform(key(), value), decoded(value));
+    match (uniform, &cells) {
+        (Ok(Some(material)), Ok(cells)) => assert_eq!(uniform_material(cells), Some(material)),
+        (Ok(Some(_)), Err(error)) => panic!("{error}"),
+        // What is wrong before the cells is found by both.
+        (Err(error), _) => assert_eq!(cells.err(), Some(error)),
+        (Ok(None), _) => {}
+    }
+}
+
+#[test]
+fn blocks_of_one_material_are_known_by_their_bytes_however_they_are_written() {
+    for material in [0, 1, 8, 62, 63, 255] {
+        let mut cells = DenseBox::new(key().region());
+        cells.fill(material);
+        for value in [encoded(&cells), plain_runs(&cells), packed_runs(&cells)] {
+            assert_eq!(coder().uniform(key(), &value), Ok(Some(material)));
+            check_uniform(&value);
+        }
+        let last = key().region().max - VoxelPos::splat(1);
+        cells.set(last, Cell::new(8, 9));
+        for value in [encoded(&cells), plain_runs(&cells), packed_runs(&cells)] {
+            assert_eq!(coder().uniform(key(), &value), Ok(None));
+        }
+    }
+    // Water makes it another block.
+    let mut cells = DenseBox::new(key().region());
+    cells.fill(8);
+    cells.set_water(key().region().min, Some(0));
+    assert_eq!(coder().uniform(key(), &encoded(&cells)), Ok(None));
 }
 
 fn unhex(text: &str) -> Vec<u8> {

@@ -1,20 +1,21 @@
 //! Checking a whole world file: checksums, structure, and that its parts agree.
 
-use crate::database::{CELLS, INFO_KEYS, block_of, cell_key, damaged_part};
+use crate::database::{CELLS, INFO_KEYS, block_of, cell_key, damaged_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
+use crate::finer::FinerBlocks;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, chunk_order};
 use crate::listing::{Listing, page_of};
 use crate::makeup::{KnownCells, Makeup, StoredCells};
-use crate::pyramid::{BlockPatch, CHUNK_MIP, empty_grid, rebuild, source_mip};
+use crate::pyramid::{BlockPatch, CHUNK_MIP, source_mip};
 use crate::read::{add_missing, read_block_if, walk_blocks, walk_chunks};
 use crate::reader::StoreReader;
 use crate::store::{ReadView, Store, read_info_at};
-use crate::tree::{KeySpan, TreeDamage};
+use crate::tree::{KeySpan, ReadTree, TreeDamage};
 use crate::value::{ValueCoder, ValueError, uniform_material};
 use crate::work::PassBudget;
 use std::collections::BTreeMap;
-use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, PagePos, Region, Snapshot, VoxelPos};
+use terravox::voxel::{ChunkPos, DenseBox, Kind, MAX_MIP, PagePos, Region, VoxelPos};
 
 /// The result of [`Store::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,6 +139,9 @@ pub(crate) struct StoredBlocks {
     lost: Vec<KeySpan>,
 }
 
+/// The mip of which a block covers one page.
+const PAGE_MIP: u8 = 3;
+
 /// Bytes of a key that tell on which side of it the key of a block is, which is one shorter.
 const TELLING_KEY_BYTES: usize = KEY_BYTES + 2;
 
@@ -191,13 +195,13 @@ pub(crate) struct BlockMaker {
     pub coder: ValueCoder,
     pub budget: PassBudget,
     pub known: KnownCells,
-    empty: Snapshot,
+    kinds: [Kind; 256],
 }
 
 impl BlockMaker {
     pub fn new(view: &ReadView, budget: PassBudget) -> BlockMaker {
-        let empty = empty_grid(&view.info.materials);
-        BlockMaker { coder: view.coder(), budget, known: KnownCells::default(), empty }
+        let kinds = *view.info.materials.kinds();
+        BlockMaker { coder: view.coder(), budget, known: KnownCells::new(&kinds), kinds }
     }
 
     /// Makes the block `key` from the finer blocks `sources` in `out`; returns whether all of them
@@ -214,23 +218,36 @@ impl BlockMaker {
         chunks: usize,
         out: &mut DenseBox,
     ) -> Result<bool, ValueError> {
-        let BlockMaker { coder, budget, empty, .. } = self;
-        let too_much = Err(ValueError::TooMuchWork { blocks: 1 });
+        let BlockMaker { coder, budget, kinds, .. } = self;
         if !budget.try_spend_compare(key, chunks) {
-            return too_much;
+            return Err(ValueError::TooMuchWork { blocks: 1 });
         }
-        let mut is_refused = false;
-        let read = |from: BlockKey, cells: &mut DenseBox| {
-            if is_refused {
-                return Ok(false);
+        let (mut blocks, mut fine, mut value) =
+            (FinerBlocks::new(key, kinds, out), DenseBox::default(), Vec::new());
+        let mut add = |from: BlockKey| {
+            let read = budget.over(tree).get(&cell_key(&from.bytes()), &mut value);
+            if !read.map_err(|error| value_error(&error))? {
+                return Ok(());
             }
-            let may_raise = |value: &[u8]| budget.try_spend_raise(value);
-            let read = read_block_if(&budget.over(tree), coder, from, cells, may_raise);
-            is_refused = matches!(read, Err(ValueError::TooMuchWork { .. }));
-            read
+            if let Some(material) = coder.uniform(from, &value)? {
+                blocks.add_uniform(from, material);
+                return Ok(());
+            }
+            if !budget.try_spend_raise(&value) {
+                return Err(ValueError::TooMuchWork { blocks: 1 });
+            }
+            coder.decode(from, &value, &mut fine)?;
+            blocks.add(&fine);
+            Ok(())
         };
-        let is_whole = rebuild(key, empty, sources.iter().copied(), read, out);
-        if is_refused { too_much } else { Ok(is_whole) }
+        let mut is_whole = true;
+        for &from in sources {
+            match add(from) {
+                Err(what @ ValueError::TooMuchWork { .. }) => return Err(what),
+                added => is_whole &= added.is_ok(),
+            }
+        }
+        Ok(is_whole)
     }
 
     /// [`read_block_if`] the budget allows it.
@@ -355,8 +372,8 @@ impl Verifier<'_> {
         };
         let (mut makeup, parts) = self.maker.makeup(&self.view.tree, key, &sources);
         // In a world that grows, cells outside stored chunks come from the generator.
-        let chunks = if info.grows() { chunks } else { &[] };
-        if info.grows() {
+        let replaced = (info.grows() && !covers(chunks, key.mip)).then_some(chunks);
+        if replaced.is_some() {
             makeup = Makeup::Unknown;
         }
         match (&makeup, stored.uniform) {
@@ -364,11 +381,11 @@ impl Verifier<'_> {
             (Makeup::Several, Some(_)) => return Ok(false),
             _ => {}
         }
-        let comparison = KnownCells::comparison(stored, parts, key, chunks);
+        let comparison = KnownCells::comparison(stored, parts, key, replaced);
         if let Some(agrees) = self.maker.known.compared(comparison.as_ref()) {
             return Ok(agrees);
         }
-        let agrees = self.compare(key, stored, &makeup, &sources, chunks)?;
+        let agrees = self.compare(key, stored, &makeup, &sources, replaced)?;
         self.maker.known.set_compared(comparison, agrees);
         Ok(agrees)
     }
@@ -382,14 +399,15 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Whether the cells of a block are those of the finer ones.
+    /// Whether the cells of a block are those of the finer ones; in a world that grows those under the
+    /// chunks `replaced`, and the others are as they are.
     fn compare(
         &mut self,
         key: BlockKey,
         stored: StoredCells,
         makeup: &Makeup,
         sources: &[BlockKey],
-        chunks: &[ChunkPos],
+        replaced: Option<&[ChunkPos]>,
     ) -> Result<bool, ValueError> {
         let tree = &*self.view.tree;
         let (mut cells, mut made) = (DenseBox::default(), DenseBox::default());
@@ -398,11 +416,12 @@ impl Verifier<'_> {
         if let Makeup::Uniform(material) = makeup {
             return Ok(uniform_material(&cells) == Some(*material));
         }
-        if !self.maker.make(tree, key, sources, chunks.len(), &mut made)? {
+        let chunks = replaced.map_or(0, <[ChunkPos]>::len);
+        if !self.maker.make(tree, key, sources, chunks, &mut made)? {
             // It was reported already; there is nothing to compare this one with.
             return Ok(true);
         }
-        if self.view.info.grows() {
+        if let Some(chunks) = replaced {
             made = replace_listed(&cells, &made, key.mip, chunks);
         }
         Ok(made == cells)
@@ -417,6 +436,19 @@ pub(crate) fn blocks_over(chunks: &[ChunkPos], mip: u8) -> Vec<BlockOver<'_>> {
     let over = |chunk: &ChunkPos| BlockKey::over(*chunk, mip);
     let groups = chunks.chunk_by(|a, b| over(a) == over(b));
     groups.map(|group| (over(&group[0]).bytes(), group)).collect()
+}
+
+/// Whether all cells of a block of a world that grows are those of the stored `chunks` under it, which
+/// are sorted by [`chunk_order`].
+pub(crate) fn covers(chunks: &[ChunkPos], mip: u8) -> bool {
+    match mip {
+        0..=CHUNK_MIP => chunks.len() == 1 << (3 * mip),
+        // Whole pages are replaced.
+        _ => {
+            let pages = chunks.chunk_by(|&a, &b| page_of(a) == page_of(b));
+            pages.count() == 1 << (3 * (mip - PAGE_MIP))
+        }
+    }
 }
 
 /// Sorts blocks by key and leaves each once, with its chunks.

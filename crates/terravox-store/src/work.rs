@@ -35,6 +35,9 @@ const REPLACE_UNITS: u64 = 500;
 /// Work of making the cells of a block with a generator, about that of hills.
 const GENERATE_UNITS: u64 = 400_000;
 
+/// Work of writing a block that was made again, besides making it.
+const WRITE_UNITS: u64 = 1_500;
+
 /// Units of work that a pass has left. What reads and what makes blocks spends from the same one,
 /// through shared references.
 #[derive(Clone, Debug)]
@@ -122,13 +125,17 @@ impl PassBudget {
     /// Spends the work of decoding a block and of making a part of a coarser one from it. Returns `false`
     /// if less is left; the work of decoding may then be spent.
     pub fn try_spend_raise(&self, value: &[u8]) -> bool {
-        let is_uniform = ValueCoder::run_bytes(value) == 0;
-        self.try_spend_decode(value) && (is_uniform || self.spend(SOURCE_UNITS))
+        self.try_spend_decode(value) && self.spend(SOURCE_UNITS)
     }
 
     /// Spends the work of generating a block. Returns `false`, and spends nothing, if less is left.
     pub fn try_spend_generate(&self) -> bool {
         self.spend(GENERATE_UNITS)
+    }
+
+    /// Spends the work of writing a block. Returns `false`, and spends nothing, if less is left.
+    pub fn try_spend_write(&self) -> bool {
+        self.spend(WRITE_UNITS)
     }
 
     /// Spends units. Returns `false`, and spends nothing, if less is left.

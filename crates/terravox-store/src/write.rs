@@ -265,13 +265,39 @@ impl<'a, 't> TableWriter<'a, 't> {
         self.insert_value(key)
     }
 
-    /// Stores a coarse block. Air is stored only where missing blocks are generated.
-    pub fn put_mip(&mut self, key: BlockKey, cells: &DenseBox) -> Result<(), StoreError> {
+    /// Stores a coarse block. Air is stored only where missing blocks are generated. Returns what
+    /// follows the seal of the value, if there is one.
+    pub fn put_mip(
+        &mut self,
+        key: BlockKey,
+        cells: &DenseBox,
+    ) -> Result<Option<&[u8]>, StoreError> {
         if self.generate.is_none() && crate::value::uniform_material(cells) == Some(AIR) {
+            self.remove(key)?;
+            return Ok(None);
+        }
+        self.coder.encode(key, cells, &mut self.value);
+        self.insert_mip(key)?;
+        Ok(Some(ValueCoder::cells_bytes(&self.value)))
+    }
+
+    /// [`TableWriter::put_mip`] of full cells of one material.
+    pub fn put_uniform_mip(&mut self, key: BlockKey, material: u8) -> Result<(), StoreError> {
+        if self.generate.is_none() && material == AIR {
             self.remove(key)?;
             return Ok(());
         }
-        self.coder.encode(key, cells, &mut self.value);
+        self.coder.encode_uniform(key, material, &mut self.value);
+        self.insert_mip(key)
+    }
+
+    /// [`TableWriter::put_mip`] of a block of which is known what follows the seal of its value.
+    pub fn put_mip_bytes(&mut self, key: BlockKey, cells_bytes: &[u8]) -> Result<(), StoreError> {
+        ValueCoder::encode_bytes(key, cells_bytes, &mut self.value);
+        self.insert_mip(key)
+    }
+
+    fn insert_mip(&mut self, key: BlockKey) -> Result<(), StoreError> {
         self.stats.mip_bytes += self.value.len() as u64;
         self.insert_value(key)
     }

@@ -23,7 +23,7 @@ struct Ground<'a> {
     /// Samples along x, and along z.
     size: [usize; 2],
     /// The column of the first sample.
-    first: [i32; 2],
+    first: [i64; 2],
     top: TopMaterials<'a>,
     /// What lies below the top: from which depth (metres, ascending) which material.
     layers: &'a [(f64, u8)],
@@ -40,8 +40,8 @@ enum TopMaterials<'a> {
 impl Ground<'_> {
     /// The sample at a column, or the nearest one.
     fn sample(&self, x: i64, z: i64) -> usize {
-        let clamp = |v: i64, first: i32, size: usize| {
-            (v - i64::from(first)).clamp(0, size as i64 - 1) as usize
+        let clamp = |v: i64, first: i64, size: usize| {
+            v.saturating_sub(first).clamp(0, size as i64 - 1) as usize
         };
         clamp(x, self.first[0], self.size[0]) + self.size[0] * clamp(z, self.first[1], self.size[1])
     }
@@ -206,7 +206,8 @@ fn ground_region(
         Some(top) => layer(placement, top, f64::ceil),
         None => layer(placement, highest, f64::ceil).saturating_add(1),
     };
-    region_between([x, bottom, z], [x + width, top.max(bottom), z + depth], 0)
+    let end = |from: i64, length: i64| from.saturating_add(length);
+    region_between([x, bottom, z], [end(x, width), top.max(bottom), end(z, depth)], 0)
 }
 
 #[pymethods]
@@ -259,7 +260,7 @@ impl World {
             let columns = [at.0, at.1, width, depth];
             let ends = [Some(bottom_m), top_m, sea_level_m];
             let region = ground_region(placement, columns, slice, ends)?;
-            let first = [at.0, at.1].map(|v| (v - apron as i64) as i32);
+            let first = [at.0, at.1].map(|v| v.saturating_sub(apron as i64));
             let ground = Ground {
                 region,
                 placement,

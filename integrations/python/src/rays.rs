@@ -8,6 +8,9 @@ use pyo3::prelude::*;
 use terravox::collide::Filter;
 use terravox::terrain::{RayOutcome, Terrain};
 
+/// Most rays of a call: with what they hit, each takes about a hundred bytes.
+const MAX_RAYS: usize = 1 << 22;
+
 /// What rays hit: arrays with an entry for each ray.
 #[pyclass(frozen, module = "terravox")]
 pub struct RayHits {
@@ -88,6 +91,13 @@ impl Found {
 fn vectors(name: &str, array: &PyArrayLike2<'_, f64, AllowTypeChange>) -> Outcome<Vec<[f64; 3]>> {
     if array.shape()[1] != 3 {
         return bad_value(format!("{name} has the shape {:?}; it must be (n, 3)", array.shape()));
+    }
+    // Arrays that NumPy repeats may be of any length.
+    let count = array.shape()[0];
+    if count > MAX_RAYS {
+        return bad_value(format!(
+            "{name} has {count} rows; a call takes {MAX_RAYS} (2^22), so split them"
+        ));
     }
     let array = array.as_array();
     let vectors: Vec<_> = array.rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect();

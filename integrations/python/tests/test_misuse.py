@@ -98,3 +98,21 @@ def test_nonsense_is_refused_by_name(seed, tmp_path, monkeypatch):
     # Whatever happened, the world works.
     world.fill_box((0, 0, 0), (4, 4, 4), "grass")
     assert (world.read((0, 0, 0), (4, 4, 4)).material == world.material("grass")).all()
+
+
+def test_repeated_rays_are_refused_before_they_take_memory():
+    many = np.broadcast_to(np.array([[0.0, -1.0, 0.0]]), (10**11, 3))
+    with tv.World.memory() as world:
+        for origins, directions in [(many, many), (many, [(0, -1, 0)]), ([(0, 9, 0)], many)]:
+            with pytest.raises(ValueError, match=r"100000000000 rows; a call takes 4194304 \(2\^22\)"):
+                world.rays(origins, directions)
+
+
+@pytest.mark.parametrize("at", [(2**63 - 1, 0), (0, 2**63 - 1), (-(2**63), 0), (2**30 - 1, -(2**30))])
+def test_heights_far_out_are_refused_by_name(at):
+    heights = np.full((5, 5), 3.0, np.float32)
+    with tv.World.memory() as world:
+        for apron in (0, 1):
+            with pytest.raises(ValueError, match="is not within the limits of a world"):
+                world.fill_heights(heights, bottom_m=0.0, at=at, material=8, apron=apron)
+        assert world.digest() == tv.World.memory().digest()

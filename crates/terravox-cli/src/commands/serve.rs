@@ -6,10 +6,12 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view::{generator_of, hills_seed, make_ground};
 use crate::report::Report;
+use crate::secrets::RedactedStderr;
 use crate::world::{WORLD_EXTENSION, check_placement, is_world_file, store_failure};
 use crate::world_store;
 use serde_json::json;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +41,9 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
         args.worlds.iter().map(|world| world_file(world, console)).collect();
     let files = files?;
     start_log(args.log);
-    let served: CliResult<Vec<ServedWorld>> = files.iter().map(|file| open(file, args)).collect();
+    let stores = open_all(&files, args.wait, try_open, thread::sleep)?;
+    let served = files.iter().zip(stores).map(|(file, store)| served(file, store, args));
+    let served: CliResult<Vec<ServedWorld>> = served.collect();
     let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
     let backup_folder = args.backups.clone().unwrap_or_else(|| folder_of(&files[0]));
     if !backup_folder.is_dir() {
@@ -101,7 +105,7 @@ fn start_log(choice: LogChoice) {
         LogChoice::Info => LevelFilter::INFO,
         LogChoice::Debug => LevelFilter::DEBUG,
     };
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false);
+    let log = tracing_subscriber::fmt().with_writer(|| RedactedStderr).with_ansi(false);
     log.with_max_level(level).with_target(false).init();
 }
 
@@ -169,8 +173,7 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
     Ok(file)
 }
 
-fn open(file: &Path, args: &ServeArgs) -> CliResult<ServedWorld> {
-    let store = open_when_free(file, args.wait)?;
+fn served(file: &Path, store: Store, args: &ServeArgs) -> CliResult<ServedWorld> {
     check_placement(file, &store.info())?;
     let hills = generator_of(&store).map_err(store_failure)?;
     let generate = hills.map(|hills| {
@@ -183,24 +186,131 @@ fn open(file: &Path, args: &ServeArgs) -> CliResult<ServedWorld> {
     Ok(ServedWorld { name, store, generate, protected, decide: None })
 }
 
-/// Opens a world. `waits`: as long as another server has it.
-fn open_when_free(file: &Path, waits: bool) -> CliResult<Store> {
-    if !world_store::is_address(file) {
+/// Opens a world for writing. The inner result is that of one in a database, which may be waited for.
+fn try_open(file: &Path) -> CliResult<Result<Store, StoreError>> {
+    match world_store::is_address(file) {
+        true => world_store::open_database(file),
         // Any name is a world's, if its content is.
-        return Store::open(file).map_err(store_failure);
+        false => Store::open(file).map(Ok).map_err(store_failure),
     }
+}
+
+/// Opens all worlds. `waits`: until no other server has one of them. None is held meanwhile, and all servers
+/// open in the same order, so that two never wait for each other.
+fn open_all<T>(
+    files: &[PathBuf],
+    waits: bool,
+    try_open: impl Fn(&Path) -> CliResult<Result<T, StoreError>>,
+    sleep: impl Fn(Duration),
+) -> CliResult<Vec<T>> {
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by_key(|&i| world_store::shown(&files[i]));
     let mut has_logged = false;
     loop {
-        match world_store::open_database(file)? {
-            Ok(store) => return Ok(store),
-            Err(error @ StoreError::InUse { .. }) if waits => {
-                if !has_logged {
-                    info!("waiting: {error}");
+        let mut opened: Vec<(usize, T)> = Vec::new();
+        let mut in_use = None;
+        for &i in &order {
+            match try_open(&files[i])? {
+                Ok(world) => opened.push((i, world)),
+                Err(error @ StoreError::InUse { .. }) if waits => {
+                    in_use = Some(error);
+                    break;
                 }
-                has_logged = true;
-                thread::sleep(RETRY_INTERVAL);
+                Err(error) => return Err(store_failure(error)),
             }
-            Err(error) => return Err(store_failure(error)),
         }
+        let Some(error) = in_use else {
+            opened.sort_by_key(|(i, _)| *i);
+            return Ok(opened.into_iter().map(|(_, world)| world).collect());
+        };
+        let held_others = !opened.is_empty();
+        drop(opened);
+        if !has_logged {
+            info!("waiting: {error}");
+        }
+        has_logged = true;
+        // A database has several names, and so other orders: two servers must not keep in step.
+        let steps = if held_others { 1 + RandomState::new().hash_one(0) % 16 } else { 1 };
+        sleep(RETRY_INTERVAL * steps as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::{Mutex, PoisonError};
+
+    /// Worlds of a database that servers have.
+    #[derive(Default)]
+    struct Database(Mutex<HashSet<PathBuf>>);
+
+    impl Database {
+        fn held(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        fn try_open(&self, world: &Path) -> CliResult<Result<OpenWorld<'_>, StoreError>> {
+            let path = world.to_owned();
+            match self.held().insert(path.clone()) {
+                true => Ok(Ok(OpenWorld { database: self, path })),
+                false => Ok(Err(StoreError::InUse { path, writer: None })),
+            }
+        }
+    }
+
+    struct OpenWorld<'a> {
+        database: &'a Database,
+        path: PathBuf,
+    }
+
+    impl Drop for OpenWorld<'_> {
+        fn drop(&mut self) {
+            self.database.held().remove(&self.path);
+        }
+    }
+
+    fn worlds(names: &str) -> Vec<PathBuf> {
+        names.split(' ').map(|name| PathBuf::from(format!("postgres://h/w#{name}"))).collect()
+    }
+
+    #[test]
+    fn servers_with_other_orders_of_worlds_get_them_one_after_the_other() {
+        let database = Database::default();
+        thread::scope(|scope| {
+            for names in ["a b c", "c b a", "b a", "c a"] {
+                let database = &database;
+                scope.spawn(move || {
+                    let files = worlds(names);
+                    for _ in 0..20 {
+                        let pause = |_| thread::yield_now();
+                        let open = |file: &Path| database.try_open(file);
+                        let opened = open_all(&files, true, open, pause).unwrap();
+                        let paths: Vec<_> = opened.iter().map(|world| world.path.clone()).collect();
+                        assert_eq!(paths, files, "in the order of the arguments");
+                    }
+                });
+            }
+        });
+        assert!(database.held().is_empty());
+    }
+
+    #[test]
+    fn who_waits_for_one_world_holds_no_other() {
+        let database = Database::default();
+        let other = database.try_open(&worlds("b")[0]).unwrap().unwrap();
+        let other = Mutex::new(Some(other));
+        // In the pause only the other server has a world, which then ends.
+        let pause = |_| {
+            assert_eq!(*database.held(), HashSet::from([worlds("b")[0].clone()]));
+            let ended = other.lock().unwrap().take();
+            drop(ended);
+        };
+        let open = |file: &Path| database.try_open(file);
+        assert_eq!(open_all(&worlds("a b"), true, open, pause).unwrap().len(), 2);
+        let _other = database.try_open(&worlds("b")[0]).unwrap().unwrap();
+        let error = open_all(&worlds("a b"), false, open, |_| unreachable!()).err().unwrap();
+        assert!(error.to_string().contains("#b"), "{error}");
+        assert_eq!(database.held().len(), 1);
     }
 }

@@ -38,6 +38,42 @@ fn missing_files_and_folders_are_refused() {
 }
 
 #[test]
+fn no_output_of_any_command_has_a_password() {
+    let folder = Folder::new();
+    let password = "hun/ter?2#x";
+    for (scheme, host) in [
+        ("postgres", "localhost:1/worlds#caves"),
+        ("postgres", "localhost:port/worlds#caves"),
+        ("postgress", "localhost/worlds#caves"),
+        ("ws", "localhost:port"),
+    ] {
+        let address = format!("{scheme}://me:{password}@{host}");
+        let mut commands = readers(&address);
+        commands.extend([
+            vec!["verify", &address],
+            vec!["repair", &address],
+            vec!["copy", &address, "a.tvx"],
+            vec!["copy", "a.tvx", &address],
+            vec!["join", &address, "--seconds", "soon"],
+            vec!["join", &address],
+            vec!["backup", &address],
+            vec!["serve", &address, "--wait=no"],
+            vec!["edit", &address, "no such"],
+            vec!["info", &address, "--no-such-option"],
+            vec!["no-such-command", &address],
+        ]);
+        for command in commands {
+            for json in [&[][..], &["--json"]] {
+                let output = folder.run(&[&command, json].concat());
+                let printed = text(&output.stdout) + &text(&output.stderr);
+                assert!(!output.status.success(), "{command:?}");
+                assert!(!printed.contains("hun") && !printed.contains("ter?2"), "{printed}");
+            }
+        }
+    }
+}
+
+#[test]
 fn empty_files() {
     let folder = Folder::new();
     for name in ["e.tvx", "e.rbxm", "e.rbxlx", "e.smoothgrid", "e.png", "e.raw"] {

@@ -1,6 +1,7 @@
 //! One writer at a time: leases, and what a writer does whose world another one took.
 
 use crate::all_stores::{Numbers, empty_grid, random_edit, records_of};
+use crate::proxy::Proxy;
 use crate::server::Server;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -164,6 +165,24 @@ fn a_second_writer_is_refused_while_the_first_lives_and_takes_over_when_it_is_de
     let error = Postgres::open(&address, &options).err().expect("an hour is too long to wait");
     assert!(matches!(error, StoreError::InUse { .. }), "{error}");
     assert!(Postgres::open(&address, &takes_over()).is_ok());
+}
+
+#[test]
+fn a_lease_is_kept_over_a_line_on_which_a_connection_takes_longer_than_it_slow() {
+    let Some(server) = Server::start("far") else { return };
+    let server = server.run();
+    let lease = Duration::from_millis(900);
+    let options = PostgresOptions { lease, ..PostgresOptions::default() };
+    let near = server.address("far");
+    drop(Postgres::create(&near, &WorldInfo::default(), &options).unwrap());
+    let proxy = Proxy::far(server.port(), Duration::from_millis(90));
+    let store = Postgres::open(&server.address_at(proxy.port, "far"), &options).unwrap();
+    for round in 0..3u8 {
+        std::thread::sleep(2 * lease);
+        let other = Postgres::open(&near, &options);
+        assert!(matches!(other, Err(StoreError::InUse { .. })), "round {round}");
+        store.set_extra("round", Some(&[round])).unwrap();
+    }
 }
 
 #[test]

@@ -28,6 +28,11 @@ pub struct Proxy {
 
 impl Proxy {
     pub fn start(server_port: u16) -> Proxy {
+        Proxy::far(server_port, Duration::ZERO)
+    }
+
+    /// A server that is far away: a round trip takes so long.
+    pub fn far(server_port: u16, round_trip: Duration) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let next = Arc::new(Mutex::new(None));
@@ -40,7 +45,7 @@ impl Proxy {
                     (server.try_clone().unwrap(), client.try_clone().unwrap());
                 thread::spawn(move || pass(back_from, back_to));
                 let next = shared.clone();
-                thread::spawn(move || pass_requests(client, server, &next));
+                thread::spawn(move || pass_requests(client, server, round_trip, &next));
             }
         });
         Proxy { port, next }
@@ -74,11 +79,17 @@ fn close(a: &TcpStream, b: &TcpStream) {
     }
 }
 
-fn pass_requests(mut client: TcpStream, mut server: TcpStream, next: &Mutex<Option<Accident>>) {
+fn pass_requests(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    round_trip: Duration,
+    next: &Mutex<Option<Accident>>,
+) {
     let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     let (mut bytes, mut is_writer) = ([0; 1 << 16], false);
     while let Ok(length @ 1..) = client.read(&mut bytes) {
         let sent = &bytes[..length];
+        thread::sleep(round_trip);
         is_writer |= has(sent, b"insert into terravox_log");
         let is_commit = is_writer && has(sent, b"commit\0");
         let accident = if is_commit { next.lock().unwrap().take() } else { None };

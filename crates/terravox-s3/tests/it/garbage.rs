@@ -6,7 +6,7 @@ use crate::publishing::{edit, place, publish, world};
 use std::time::Duration;
 use terravox::voxel::ChunkPos;
 use terravox_s3::{CollectOptions, CollectStats};
-use terravox_store::Store;
+use terravox_store::{Store, StoreError};
 
 fn collect(objects: &Objects, states: usize) -> CollectStats {
     let options = CollectOptions { states, ..CollectOptions::default() };
@@ -93,6 +93,41 @@ fn a_publication_does_not_count_on_what_may_be_collected_soon() {
     objects.advance(7);
     let stats = publish(&place(&objects), &store);
     assert_eq!(stats.uploaded_packs, stats.packs);
+}
+
+#[test]
+fn what_is_collected_while_it_is_uploaded_again_is_not_published() {
+    let (objects, first) = (Objects::new(Duration::ZERO), world(1));
+    publish(&place(&objects), &first);
+    let other = world(2);
+    publish(&place(&objects), &other);
+    // The packs of the first state are garbage, and a collector is about to remove them.
+    objects.advance(100);
+    objects.hurry(120);
+    objects.collect_packs(true);
+    let error = place(&objects).publish(&first, |_, _| {}).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    let what = error.to_string();
+    assert!(what.contains("was collected as garbage while it was uploaded again"), "{what}");
+    let now = place(&objects).open_read_only().unwrap();
+    assert!(all_stores::records_of(&now) == all_stores::records_of(&other));
+    objects.collect_packs(false);
+    let stats = publish(&place(&objects), &first);
+    assert!(stats.state == 3 && stats.uploaded_packs > 0, "{stats:?}");
+    assert!(is_whole(&place(&objects).open_read_only().unwrap()));
+}
+
+#[test]
+fn a_publication_that_slept_counts_on_nothing() {
+    let (objects, store) = (Objects::new(Duration::ZERO), world(1));
+    let mut sleeps = true;
+    // Only the clock of the service goes on.
+    let slept = place(&objects).publish(&store, |_, _| {
+        objects.advance(if std::mem::take(&mut sleeps) { 7 } else { 0 });
+    });
+    let error = slept.unwrap_err().to_string();
+    assert!(error.contains("publishing took longer than 6 hours"), "{error}");
+    assert!(place(&objects).open_read_only().is_err());
 }
 
 #[test]

@@ -111,6 +111,41 @@ fn a_publication_that_failed_changes_nothing_and_goes_on() {
     assert!(now == all_stores::records_of(&store));
 }
 
+/// Tries to publish with one more request each time until that succeeds; returns the errors before.
+fn publish_at_last(objects: &Objects, store: &Store) -> Vec<StoreError> {
+    let place = place(objects);
+    let mut errors = Vec::new();
+    for puts in 0.. {
+        objects.fail_after(Some(puts));
+        match place.publish(store, |_, _| {}) {
+            Ok(_) => break,
+            Err(error) => errors.push(error),
+        }
+    }
+    objects.fail_after(None);
+    errors
+}
+
+#[test]
+fn a_change_of_the_manifest_without_an_answer_is_unsure_unless_it_is_seen() {
+    let (objects, store) = (Objects::new(Duration::ZERO), world(1));
+    publish(&place(&objects), &store);
+    edit(&store, ChunkPos::new(1, 1, 1), 5);
+    let errors = publish_at_last(&objects, &store);
+    // The last of its requests changes the manifest.
+    let Some((StoreError::Unsure { .. }, before)) = errors.split_last() else {
+        panic!("{errors:?}")
+    };
+    assert!(before.iter().all(|error| matches!(error, StoreError::Io { .. })), "{before:?}");
+    // If it was done, that is seen.
+    edit(&store, ChunkPos::new(1, 1, 1), 6);
+    objects.lose_answers(true);
+    let errors = publish_at_last(&objects, &store);
+    assert!(errors.iter().all(|error| matches!(error, StoreError::Io { .. })), "{errors:?}");
+    let now = all_stores::records_of(&place(&objects).open_read_only().unwrap());
+    assert!(now == all_stores::records_of(&store));
+}
+
 #[test]
 fn of_two_publishers_one_wins_and_the_other_changes_nothing() {
     let objects = Objects::new(Duration::ZERO);

@@ -53,6 +53,26 @@ impl Rle<'_> {
     }
 }
 
+impl Rle<'_> {
+    /// The material, if the runs at the start of `bytes` are `cells` full cells of one, without water,
+    /// and end where `bytes` do; without writing cells. `None` says nothing: other runs may be
+    /// uniform or invalid, too.
+    pub fn uniform(self, bytes: &[u8], cells: usize) -> Option<u8> {
+        let escape = self.dialect == Dialect::Wide;
+        let (mut at, mut rest) = (0, bytes);
+        let first = read_run(window(rest), escape).material;
+        while at < cells {
+            let run = read_run(window(rest), escape);
+            let is_full = run.material == first && (first == AIR || run.occupancy == 255);
+            if run.water.is_some() || !is_full || run.cells > cells - at {
+                return None;
+            }
+            (at, rest) = (at + run.cells, rest.get(run.bytes..)?);
+        }
+        (cells > 0 && rest.is_empty()).then_some(first)
+    }
+}
+
 fn decode(
     rle: Rle<'_>,
     bytes: &[u8],

@@ -46,6 +46,48 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
+    fn runs_that_are_said_to_be_uniform_decode_to_full_cells_of_one_material(
+        // Runs of one material, canonical or not, and now and then another one.
+        runs in proptest::collection::vec((0..=255u8, prop_oneof![8 => Just(0u8), 1 => 1..3u8]), 1..9),
+        material in prop_oneof![Just(0u8), Just(1), Just(8), Just(63), Just(200)],
+        more in prop_oneof![4 => Just(0usize), 1 => 1..3usize],
+    ) {
+        let table = MaterialTable::default();
+        let rle = Rle::wide(table.kinds());
+        let (mut bytes, mut cells) = (Vec::new(), 0);
+        for &(count, odd) in &runs {
+            let lead = if material < 63 { material } else { 63 };
+            bytes.push(lead | 128 | if odd == 1 { 64 } else { 0 });
+            if lead == 63 {
+                bytes.push(material);
+            }
+            if odd == 1 {
+                bytes.push(if count % 2 == 0 { 255 } else { 7 });
+            }
+            if odd == 2 && material > 1 {
+                bytes.extend([0, 9]);
+                cells += 1;
+            } else {
+                bytes.push(count.max(1));
+                cells += usize::from(count.max(1)) + 1;
+            }
+        }
+        bytes.truncate(bytes.len() - more.min(bytes.len() - 1));
+        let uniform = rle.uniform(&bytes, cells);
+        match decoded(rle, &bytes, cells) {
+            Ok((all, water, read)) if read == bytes.len() => {
+                let first = Cell::full(material);
+                let is_one = water.is_empty() && all.iter().all(|&cell| cell == first);
+                prop_assert_eq!(uniform, is_one.then_some(material));
+            }
+            _ => prop_assert_eq!(uniform, None),
+        }
+        prop_assert_eq!(rle.uniform(&bytes, cells + 1), None);
+        bytes.push(0);
+        prop_assert_eq!(rle.uniform(&bytes, cells), None);
+    }
+
+    #[test]
     fn the_fast_encoder_equals_the_naive_one((m, o, w) in cells(255)) {
         let table = MaterialTable::default();
         let rle = Rle::wide(table.kinds());

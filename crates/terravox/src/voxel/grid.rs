@@ -122,6 +122,33 @@ impl VoxelGrid {
         kept.len()
     }
 
+    /// [`VoxelGrid::load`] of chunks that are full cells of one material each, without their cells:
+    /// some hundred times faster if those of a page follow one another.
+    ///
+    /// # Panics
+    /// If a chunk reaches beyond [`LIMIT`](super::LIMIT).
+    pub fn load_uniform(&mut self, chunks: &[(ChunkPos, u8)]) -> usize {
+        let mut kept = 0;
+        for group in chunks.chunk_by(|a, b| page_of(a.0) == page_of(b.0)) {
+            let loaded: Vec<_> =
+                group.iter().copied().filter(|entry| !self.writes.is_unsaved(entry.0)).collect();
+            kept += group.len() - loaded.len();
+            let bounds = loaded.iter().map(|entry| entry.0.region()).reduce(Region::union);
+            let Some(bounds) = bounds else { continue };
+            assert!(bounds.within_limits(), "a load of {bounds} is beyond the limits of the grid");
+            self.writes.mark_clean();
+            self.edit_pages(bounds, |page, part, kinds, updates| {
+                page.write_uniform(&loaded);
+                if page.has_mips_of_chunks(part) {
+                    return page.refresh_mips(part, kinds, updates);
+                }
+                loaded.iter().for_each(|chunk| page.refresh_mips(chunk.0.region(), kinds, updates));
+            });
+            loaded.iter().for_each(|chunk| self.raise_chunks(chunk.0.region(), 0));
+        }
+        kept
+    }
+
     /// Writes cells at mip 0, except those of the chunks `kept`.
     fn write_chunks(&mut self, cells: &DenseBox, kept: &[ChunkPos]) {
         self.edit_pages(cells.region(), |page, part, kinds, updates| {

@@ -5,9 +5,10 @@
 //! all that it covers ("Voxel Terrain: Storage", Roblox, 2017).
 
 use super::cell::{AIR, Cell, Row};
+use super::dense::DenseBox;
 use super::material::Kind;
-use super::packed_rows::{PackedRows, RowUpdates};
-use super::position::Region;
+use super::packed_rows::{PackedRows, RowUpdates, water_of};
+use super::position::{Region, VoxelPos};
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -146,6 +147,48 @@ pub(crate) fn coarsen_row<const ROWS: usize, const GROUPS: usize>(
     water: &mut Vec<(u16, u8)>,
 ) {
     FineRows::new(rows, &RowUpdates::default(), fine, at).coarsen(kinds, row, 0, xs, water);
+}
+
+impl DenseBox {
+    /// Replaces the cells that stand for those of `fine`, which is of the mip below, and their water.
+    ///
+    /// # Panics
+    /// If the cells of `fine` are not all those of some coarse ones, they are more than 2¹⁶ or more than
+    /// 32 in a row, or do not lie in this box.
+    pub fn coarsen_from(&mut self, fine: &DenseBox, kinds: &[Kind; 256]) {
+        let (region, coarse) = (fine.region(), fine.region().coarser(1));
+        let width = region.size()[0];
+        let is_whole = coarse.finer(1) == region && self.region().contains_region(coarse);
+        assert!(
+            is_whole && width <= Row::CELLS && fine.len() <= 1 << 16,
+            "coarse cells of {region}"
+        );
+        let fine_water: Vec<(u16, u8)> =
+            fine.water().iter().map(|&(cell, held)| (cell as u16, held)).collect();
+        self.retain_water(|pos| !coarse.contains(pos));
+        let mut water = std::mem::take(self.water_mut());
+        let (mut row, mut held) = (Row::uniform(AIR), Vec::new());
+        for y in coarse.min.y..coarse.max.y {
+            for z in coarse.min.z..coarse.max.z {
+                let first = [(0, 0), (0, 1), (1, 0), (1, 1)]
+                    .map(|(dy, dz)| fine.row_start(2 * y + dy, 2 * z + dz));
+                let cells = first.map(|at| {
+                    [&fine.materials()[at..at + width], &fine.occupancies()[at..at + width]]
+                });
+                let wet = first.map(|at| water_of(&fine_water, at, width));
+                held.clear();
+                let below = FineRows { first, rows: cells, wet };
+                below.coarsen(kinds, &mut row, 0, 0..width / 2, &mut held);
+                let to = self.index(VoxelPos::new(coarse.min.x, y, z));
+                let (materials, occupancies) = self.arrays_mut();
+                materials[to..to + width / 2].copy_from_slice(&row.material[..width / 2]);
+                occupancies[to..to + width / 2].copy_from_slice(&row.occupancy[..width / 2]);
+                water.extend(held.iter().map(|&(x, held)| ((to + usize::from(x)) as u32, held)));
+            }
+        }
+        water.sort_unstable_by_key(|entry| entry.0);
+        *self.water_mut() = water;
+    }
 }
 
 /// Coarse cells, computed as if each stands for a single material and air.

@@ -35,6 +35,8 @@ mod read;
 mod saving;
 mod snapshot;
 mod tables;
+#[cfg(test)]
+mod uniform_tests;
 mod unsaved;
 
 pub use cell::{AIR, Cell, Row, WATER};

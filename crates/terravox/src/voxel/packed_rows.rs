@@ -358,7 +358,7 @@ impl<const ROWS: usize, const GROUPS: usize> PackedRows<ROWS, GROUPS> {
 }
 
 /// The entries of the cells `first..first + cells`.
-fn water_of(water: &[(u16, u8)], first: usize, cells: usize) -> &[(u16, u8)] {
+pub(crate) fn water_of(water: &[(u16, u8)], first: usize, cells: usize) -> &[(u16, u8)] {
     if water.is_empty() {
         return &[];
     }

@@ -201,6 +201,19 @@ impl Page {
         }
     }
 
+    /// [`Page::write`] of whole chunks that are full cells of one material each.
+    pub fn write_uniform(&mut self, chunks: &[(ChunkPos, u8)]) {
+        for &(chunk, material) in chunks {
+            self.set_slot(chunk, Slot::Uniform(material));
+        }
+    }
+
+    /// Whether the mips over a region, in voxels, follow from its chunks: none is only held at mip 4
+    /// or 5.
+    pub fn has_mips_of_chunks(&self, region: Region) -> bool {
+        region.blocks::<5>().all(|chunk| !matches!(self.slot(chunk), Slot::Coarse(_)))
+    }
+
     /// Sets mip `mip` (1 to 5) of a whole chunk from `source`, which holds it in cells of
     /// that mip.
     pub fn write_mip(

@@ -15,7 +15,7 @@ use object_store::{
 };
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,6 +32,12 @@ struct State {
     put_bytes: AtomicU64,
     /// Requests to write until one fails; negative for never.
     puts_left: AtomicI64,
+    /// Whether requests that fail are done all the same.
+    loses_answers: AtomicBool,
+    /// Whether a collector removes each pack as soon as it is written.
+    collects: AtomicBool,
+    /// Seconds that pass with each look at the clock.
+    clock_step_s: AtomicU64,
     /// How far the clock is ahead, and how far it was when an object was written.
     clock: Mutex<Clock>,
 }
@@ -68,6 +74,21 @@ impl Objects {
     /// Lets requests to write fail after so many.
     pub fn fail_after(&self, puts: Option<u32>) {
         self.0.puts_left.store(puts.map_or(-1, i64::from), Ordering::SeqCst);
+    }
+
+    /// Whether requests that fail are done, so that only their answer is lost.
+    pub fn lose_answers(&self, are_lost: bool) {
+        self.0.loses_answers.store(are_lost, Ordering::SeqCst);
+    }
+
+    /// Whether a collector, which saw that all packs are old, removes each as soon as it is written again.
+    pub fn collect_packs(&self, are_removed: bool) {
+        self.0.collects.store(are_removed, Ordering::SeqCst);
+    }
+
+    /// Lets time pass with each look at the clock of the service.
+    pub fn hurry(&self, seconds: u64) {
+        self.0.clock_step_s.store(seconds, Ordering::SeqCst);
     }
 
     /// Lets time pass.
@@ -152,6 +173,9 @@ impl ObjectStore for Objects {
         self.pause().await;
         let left = self.0.puts_left.load(Ordering::SeqCst);
         if left == 0 {
+            if self.0.loses_answers.load(Ordering::SeqCst) {
+                self.0.inner.put_opts(location, payload, opts).await?;
+            }
             return Err(Error::Generic { store: "test", source: "the network is down".into() });
         }
         self.0.puts_left.store((left - 1).max(-1), Ordering::SeqCst);
@@ -159,7 +183,13 @@ impl ObjectStore for Objects {
         let result = self.0.inner.put_opts(location, payload, opts).await?;
         self.0.puts.fetch_add(1, Ordering::SeqCst);
         self.0.put_bytes.fetch_add(length, Ordering::SeqCst);
+        if self.0.collects.load(Ordering::SeqCst) && location.as_ref().contains("/packs/") {
+            self.0.inner.delete(location).await?;
+        }
         let clock = &mut *self.0.clock.lock().unwrap();
+        if location.as_ref().ends_with("/clock") {
+            clock.ahead += Duration::from_secs(self.0.clock_step_s.load(Ordering::SeqCst));
+        }
         clock.written.insert(location.clone(), clock.ahead);
         Ok(result)
     }

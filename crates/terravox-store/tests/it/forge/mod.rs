@@ -78,6 +78,16 @@ pub fn rock(key: &[u8]) -> ForgedContent {
     inline(&sealed(key, &[0, 8]))
 }
 
+/// A chunk of one material, written as runs and packed: valid, though no encoder writes it.
+pub fn rock_runs(key: &[u8], material: u8) -> ForgedContent {
+    let run = [material | 0x80, 0xFF];
+    // 128 runs of 256 cells; the last six are the tail.
+    let mut cells = vec![2];
+    cells.extend(256u32.to_le_bytes());
+    cells.extend(lz4_repeat(&run, 2, 2 * (128 - 1 - 6), &run.repeat(6)));
+    inline(&sealed(key, &cells))
+}
+
 /// The value of a block whose codec and body are `cells`.
 pub fn sealed(key: &[u8], cells: &[u8]) -> Vec<u8> {
     let mut hash = Xxh3::new();

@@ -6,7 +6,7 @@ use super::forge::*;
 pub type MakeFile = fn(usize) -> Vec<u8>;
 
 /// Hostile worlds of a size, with their names.
-pub const SHAPES: [(&str, MakeFile); 27] = [
+pub const SHAPES: [(&str, MakeFile); 29] = [
     ("world: keys that are no positions", |n| world((0..n).map(|i| short(CELLS, i)).collect())),
     ("world: damaged chunks", |n| {
         world((0..n).map(|i| (block(0, i as u128), inline(&[]))).collect())
@@ -18,6 +18,18 @@ pub const SHAPES: [(&str, MakeFile); 27] = [
         world((0..n).map(|i| (block(0, i as u128), rock(&block(0, i as u128)))).collect())
     }),
     ("world: uniform chunks", |n| listed_world(n, 0xFF)),
+    ("world: uniform chunks as runs", |n| {
+        let chunk = |i| (block(0, i as u128), rock_runs(&block(0, i as u128), 8));
+        world((0..n).map(chunk).chain(listings(n)).collect())
+    }),
+    ("world: uniform chunks of several materials", |n| {
+        let chunk = |i| {
+            let key = block(0, i as u128);
+            let value = inline(&sealed(&key, &[0, 2 + (i * i % 61 % 7) as u8]));
+            (key, value)
+        };
+        world((0..n).map(chunk).chain(listings(n)).collect())
+    }),
     ("world: listings of missing chunks", |n| {
         world((0..n).map(|i| (page(i), inline(&[0xFF; 64]))).collect())
     }),

@@ -101,16 +101,18 @@ pub(crate) struct StoredManifest {
 }
 
 /// How a change of the manifest ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Swap {
     Done,
     /// Another program changed it.
     Lost,
+    /// The service refused the change.
+    Refused(io::Error),
 }
 
 /// Where a world is published.
-pub(crate) struct Place {
-    pub objects: Arc<dyn ObjectStore>,
+pub(crate) struct WorldObjects {
+    pub store: Arc<dyn ObjectStore>,
     /// Before the names of all objects; empty, or without a slash at its end.
     pub prefix: String,
     /// The path in errors.
@@ -118,7 +120,7 @@ pub(crate) struct Place {
     pub background: Background,
 }
 
-impl Place {
+impl WorldObjects {
     fn path(&self, name: &str) -> Path {
         match self.prefix.is_empty() {
             true => Path::from(name),
@@ -148,9 +150,9 @@ impl Place {
     }
 
     /// Reads the manifest; `None` if nothing is published.
-    pub async fn manifest(self: Arc<Place>) -> io::Result<Option<StoredManifest>> {
+    pub async fn manifest(self: Arc<WorldObjects>) -> io::Result<Option<StoredManifest>> {
         let path = self.path(&ObjectName::Manifest.text());
-        match self.objects.get_opts(&path, GetOptions::default()).await {
+        match self.store.get_opts(&path, GetOptions::default()).await {
             Err(Error::NotFound { path, source }) => {
                 let error = io_error(&Error::NotFound { path, source });
                 // No manifest is a world that is not there, but no bucket is an error.
@@ -171,33 +173,36 @@ impl Place {
 
     /// Reads a part of an object, or all of it.
     pub async fn read(
-        self: Arc<Place>,
+        self: Arc<WorldObjects>,
         name: ObjectName,
         range: Option<Range<u64>>,
     ) -> io::Result<Bytes> {
         let options = GetOptions { range: range.map(GetRange::Bounded), ..Default::default() };
-        let found = self.objects.get_opts(&self.path(&name.text()), options).await;
+        let found = self.store.get_opts(&self.path(&name.text()), options).await;
         let found = found.map_err(|error| io_error(&error))?;
         found.bytes().await.map_err(|error| io_error(&error))
     }
 
     /// Writes an object that has its hash as name, or writes it again.
-    pub async fn write(self: Arc<Place>, name: ObjectName, bytes: Bytes) -> io::Result<()> {
+    pub async fn write(self: Arc<WorldObjects>, name: ObjectName, bytes: Bytes) -> io::Result<()> {
         let path = self.path(&name.text());
-        let put = self.objects.put_opts(&path, bytes.into(), PutOptions::default()).await;
+        let put = self.store.put_opts(&path, bytes.into(), PutOptions::default()).await;
         put.map(drop).map_err(|error| io_error(&error))
     }
 
     /// Replaces the manifest if it is still `old`, or if there is still none.
+    ///
+    /// # Errors
+    /// If it is unknown whether that was done.
     pub async fn swap_manifest(
-        self: Arc<Place>,
+        self: Arc<WorldObjects>,
         old: Option<UpdateVersion>,
         new: Bytes,
     ) -> io::Result<Swap> {
         let mode = old.map_or(PutMode::Create, PutMode::Update);
         let options = PutOptions { mode, ..Default::default() };
         let path = self.path(&ObjectName::Manifest.text());
-        match self.objects.put_opts(&path, new.clone().into(), options).await {
+        match self.store.put_opts(&path, new.clone().into(), options).await {
             Ok(_) => Ok(Swap::Done),
             Err(
                 Error::Precondition { .. } | Error::AlreadyExists { .. } | Error::NotFound { .. },
@@ -207,23 +212,35 @@ impl Place {
                 let is_ours = found.is_some_and(|found| found.bytes == new);
                 Ok(if is_ours { Swap::Done } else { Swap::Lost })
             }
-            Err(error) => Err(io_error(&error)),
+            Err(
+                error @ (Error::PermissionDenied { .. }
+                | Error::Unauthenticated { .. }
+                | Error::NotImplemented { .. }
+                | Error::NotSupported { .. }),
+            ) => Ok(Swap::Refused(io_error(&error))),
+            Err(error) => {
+                // Even then it may be done: the service may have answered what did not arrive.
+                let found = self.manifest().await;
+                let is_ours =
+                    found.is_ok_and(|found| found.is_some_and(|found| found.bytes == new));
+                if is_ours { Ok(Swap::Done) } else { Err(io_error(&error)) }
+            }
         }
     }
 
     /// The time, by the clock of the service.
-    pub async fn service_time(self: Arc<Place>) -> io::Result<SystemTime> {
+    pub async fn service_time(self: Arc<WorldObjects>) -> io::Result<SystemTime> {
         let path = self.path(&ObjectName::Clock.text());
         self.clone().write(ObjectName::Clock, Bytes::new()).await?;
         let options = GetOptions { head: true, ..Default::default() };
-        let found = self.objects.get_opts(&path, options).await;
+        let found = self.store.get_opts(&path, options).await;
         Ok(found.map_err(|error| io_error(&error))?.meta.last_modified.into())
     }
 
     /// All objects of a folder.
-    pub async fn list(self: Arc<Place>, folder: Folder) -> io::Result<Vec<Listed>> {
+    pub async fn list(self: Arc<WorldObjects>, folder: Folder) -> io::Result<Vec<Listed>> {
         let prefix = self.path(folder.name());
-        let listed = self.objects.list(Some(&prefix)).map_err(|error| io_error(&error));
+        let listed = self.store.list(Some(&prefix)).map_err(|error| io_error(&error));
         let of = |meta: ObjectMeta| {
             let hash = parse_hash(meta.location.filename()?)?;
             let written = meta.last_modified.into();
@@ -233,10 +250,10 @@ impl Place {
     }
 
     /// Removes an object; one that is not there is removed already.
-    pub async fn remove(self: Arc<Place>, name: ObjectName) -> io::Result<()> {
+    pub async fn remove(self: Arc<WorldObjects>, name: ObjectName) -> io::Result<()> {
         let path = self.path(&name.text());
         let paths = futures_util::stream::iter([Ok(path)]);
-        let mut removed = self.objects.delete_stream(Box::pin(paths));
+        let mut removed = self.store.delete_stream(Box::pin(paths));
         match removed.try_next().await {
             Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(io_error(&error)),
