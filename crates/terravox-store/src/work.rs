@@ -36,7 +36,7 @@ const REPLACE_UNITS: u64 = 500;
 const GENERATE_UNITS: u64 = 400_000;
 
 /// Work of writing a block that was made again, besides making it.
-const WRITE_UNITS: u64 = 1_500;
+const WRITE_UNITS: u64 = 2_500;
 
 /// Units of work that a pass has left. What reads and what makes blocks spends from the same one,
 /// through shared references.
