@@ -1,7 +1,8 @@
-//! The one place that keeps passwords out of what the program prints: of its reports, failures and log.
+//! The one place that keeps the passwords of arguments out of what the program prints: of its reports,
+//! failures and log.
 //!
-//! They come from the arguments, in addresses and as tokens; so whatever text an argument gets into, also
-//! one of a library, loses them here.
+//! They are given in addresses and as tokens; so whatever text an argument gets into, also one of a
+//! library, loses them here. What comes from the environment gets into no text.
 
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -66,7 +67,8 @@ fn secrets_of(arguments: impl Iterator<Item = String>) -> Vec<SecretArgument> {
         let is_value = std::mem::replace(&mut is_token, word == "--token");
         if let Some(token) = word.strip_prefix("--token=").or(is_value.then_some(&*word)) {
             // The right and the name around it are no secrets, but a mistake may be in any part.
-            let words = [token].into_iter().chain(token.split(':').nth(1)).map(str::to_owned);
+            let words = [token].into_iter().chain(token.split(':').nth(1));
+            let words = words.filter(|word| !word.is_empty()).map(str::to_owned);
             secrets.push(SecretArgument { address: None, words: words.collect() });
         } else {
             secrets.extend(secret_of(&word));
@@ -111,8 +113,12 @@ impl AddressParts<'_> {
     fn of(address: &str) -> AddressParts<'_> {
         let end = address.find("://").map(|at| at + 3).or(address.find(':').map(|at| at + 1));
         let (scheme, rest) = address.split_at(end.unwrap_or(0));
-        // A password may have any characters, so the last @ ends it.
-        let (credentials, rest) = rest.rsplit_once('@').unwrap_or(("", rest));
+        // A password may have any characters, so the last @ ends it, but for one in a parameter.
+        let parameter = SECRET_PARAMETERS.iter().flat_map(|name| {
+            ["?", "&"].map(|sign| rest.find(&format!("{sign}{name}=")).unwrap_or(rest.len()))
+        });
+        let end = parameter.min().and_then(|end| rest[..end].rfind('@'));
+        let (credentials, rest) = end.map_or(("", rest), |at| (&rest[..at], &rest[at + 1..]));
         let (rest, name) = rest.rsplit_once('#').unwrap_or((rest, ""));
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         AddressParts { scheme, credentials, place, parameters, name }
@@ -145,8 +151,9 @@ fn without(text: &str, secrets: &[SecretArgument]) -> String {
     text
 }
 
-/// Hides a word where it stands for itself.
+/// Hides a word, which is not empty, where it stands for itself.
 fn hide_word(text: &str, word: &str) -> String {
+    debug_assert!(!word.is_empty(), "an empty word is everywhere");
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(word) {
         let (before, behind) = (&rest[..at], &rest[at + word.len()..]);
@@ -202,6 +209,12 @@ mod tests {
         let address = "postgres://db/w?user=me&password=secret#caves";
         assert_eq!(shown(&format!("at {address}."), &[address]), "at postgres://db/w#caves.");
         assert_eq!(shown("bad password=secret", &[address]), "bad password=***");
+        for address in
+            ["postgres://db/w?password=p@ss#caves", "postgres://u@db/w?a=b&password=p@s#c"]
+        {
+            let shown = shown(&format!("at {address}"), &[address]);
+            assert!(!shown.contains("p@s") && !shown.contains("ss#"), "{shown}");
+        }
     }
 
     #[test]
@@ -226,5 +239,8 @@ mod tests {
             assert_eq!(shown(text, arguments), expected);
         }
         assert_eq!(shown("apple", &["--token", "apple"]), HIDDEN);
+        for arguments in [&["--token", ""][..], &["--token="], &["--token", "edit::Ann"]] {
+            assert_eq!(shown("an apple", arguments), "an apple");
+        }
     }
 }

@@ -76,8 +76,8 @@ impl Address {
     }
 }
 
-/// The parts of an address, which is cut at its last `@` before anything else: what is before that
-/// may be a password with any characters, which no message shows.
+/// The parts of an address, which is cut at its last `@` before a password among the parameters:
+/// what is before that may be a password with any characters, which no message shows.
 struct Parts<'a> {
     scheme: &'a str,
     /// User and password.
@@ -91,8 +91,10 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn of(text: &str) -> Parts<'_> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        let (credentials, rest) = match rest.rsplit_once('@') {
-            Some((credentials, rest)) => (Some(credentials), rest),
+        let password = ["?password=", "&password="].map(|name| rest.find(name));
+        let end = password.into_iter().flatten().min().unwrap_or(rest.len());
+        let (credentials, rest) = match rest[..end].rfind('@') {
+            Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
             None => (None, rest),
         };
         let (rest, world) = rest.rsplit_once('#').unwrap_or((rest, ""));

@@ -9,10 +9,15 @@ use terravox_store::StoreError;
 /// Most characters of what a service said.
 const SHOWN_CHARS: usize = 300;
 
+/// Whether a request failed because its bucket does not exist.
+pub(crate) fn is_no_bucket(error: &Error) -> bool {
+    chain(error).contains("NoSuchBucket")
+}
+
 /// A failed request as the store reports it.
 pub(crate) fn io_error(error: &Error) -> io::Error {
     let all = chain(error);
-    if all.contains("NoSuchBucket") {
+    if is_no_bucket(error) {
         let what = "there is no such bucket; make it, or check the address";
         return io::Error::new(io::ErrorKind::NotFound, what);
     }

@@ -36,7 +36,7 @@ pub(crate) const MIN_GARBAGE_AGE: Duration = Duration::from_secs(13 * 3600);
 /// How far the clocks of a service may be apart.
 const CLOCK_SLACK: Duration = Duration::from_secs(600);
 
-/// How long a collector removes what it saw to be old, and longer: see [`Publication::check_objects`].
+/// After it no collector removes what it saw before: see [`Publication::check_objects`].
 const REMOVAL_GRACE: Duration = Duration::from_secs(60);
 
 /// What [`S3::publish`](crate::S3::publish) did.
@@ -136,8 +136,12 @@ pub(crate) fn named_objects(
     let mut leaves = HashMap::new();
     for entries in entries.chunks(UPLOADS) {
         let names = entries.iter().map(|entry| ObjectName::Leaf(entry.hash));
-        let requests = names.clone().map(|name| objects.clone().read(name, None)).collect();
-        for ((entry, name), read) in entries.iter().zip(names).zip(objects.wait_all(requests)?) {
+        let requests = entries.iter().zip(names.clone());
+        let requests = requests
+            .map(|(entry, name)| objects.clone().read(name, Some(0..u64::from(entry.length))));
+        for ((entry, name), read) in
+            entries.iter().zip(names).zip(objects.wait_all(requests.collect())?)
+        {
             let whole = read.and_then(|bytes| match object_hash(&bytes) == entry.hash {
                 true => Leaf::decode(&bytes).map_err(|fault| invalid(fault.to_string())),
                 false => Err(invalid(format!("{} is damaged", objects.shown(name)))),
@@ -355,8 +359,8 @@ impl Publication {
 /// The error that another program was first.
 fn lost(state: u64) -> io::Error {
     let what = format!(
-        "another program published the world meanwhile, so state {state} is not this one; publish \
-         again to replace that"
+        "another program published the world meanwhile, so nothing was published over state \
+         {state}; publish again to replace what is there"
     );
     io::Error::new(io::ErrorKind::AlreadyExists, what)
 }

@@ -1,7 +1,7 @@
 //! The objects of one published world, by what they are.
 
 use crate::background::Background;
-use crate::failure::io_error;
+use crate::failure::{io_error, is_no_bucket};
 use crate::leaf::ObjectHash;
 use crate::manifest::MAX_MANIFEST_BYTES;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use std::time::SystemTime;
 /// An object of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ObjectName {
-    /// The only one that is changed.
+    /// What is published: the only one whose content changes.
     Manifest,
     /// Written to see the time of the service.
     Clock,
@@ -153,11 +153,8 @@ impl WorldObjects {
     pub async fn manifest(self: Arc<WorldObjects>) -> io::Result<Option<StoredManifest>> {
         let path = self.path(&ObjectName::Manifest.text());
         match self.store.get_opts(&path, GetOptions::default()).await {
-            Err(Error::NotFound { path, source }) => {
-                let error = io_error(&Error::NotFound { path, source });
-                // No manifest is a world that is not there, but no bucket is an error.
-                if error.to_string().contains("bucket") { Err(error) } else { Ok(None) }
-            }
+            // No manifest is a world that is not there, but no bucket is an error.
+            Err(error @ Error::NotFound { .. }) if !is_no_bucket(&error) => Ok(None),
             Err(error) => Err(io_error(&error)),
             Ok(found) if found.meta.size > MAX_MANIFEST_BYTES => {
                 let what = "the manifest is too long to be one";
@@ -183,7 +180,7 @@ impl WorldObjects {
         found.bytes().await.map_err(|error| io_error(&error))
     }
 
-    /// Writes an object that has its hash as name, or writes it again.
+    /// Writes an object, over one of that name.
     pub async fn write(self: Arc<WorldObjects>, name: ObjectName, bytes: Bytes) -> io::Result<()> {
         let path = self.path(&name.text());
         let put = self.store.put_opts(&path, bytes.into(), PutOptions::default()).await;

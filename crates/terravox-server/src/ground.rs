@@ -1,20 +1,29 @@
 //! The ground of a world that grows, as its ticks ask for it: what is stored, else what the generator
-//! makes. A database that is silent must not stop the ticks, so what it stores is read by a thread, which
-//! a tick waits for only a moment.
+//! makes. A database that is slow or silent must not stop the ticks, so a thread reads what it stores,
+//! and a tick waits for it only so long, however many blocks it asks for.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use terravox::terrain::FillRequest;
 use terravox::voxel::{DenseBox, MipBlock};
 use terravox_store::{Store, StoreError};
 use tracing::warn;
 
-/// How long a tick waits for one block. After that, all stored blocks are missing until the answer is here.
+/// How long a tick waits for stored blocks in all. Those that are not there then are missing, and are
+/// asked for again by a later tick, which waits no more until all are there.
 const MAX_WAIT: Duration = Duration::from_millis(200);
+
+/// Most blocks that are asked for and not there yet.
+const MAX_ASKED: usize = 64;
+
+/// Most blocks that are there before they are asked for again.
+const MAX_LATE: usize = 256;
 
 /// The stored cells of a block; `None` if there are none.
 type StoredBlock = Result<Option<DenseBox>, StoreError>;
@@ -24,6 +33,8 @@ pub(crate) struct StoredGround {
     store: Arc<Store>,
     /// Of a world in a database.
     reader: Option<GroundReader>,
+    /// Blocks that could not be read, which was logged.
+    damaged: RefCell<HashSet<MipBlock>>,
 }
 
 impl StoredGround {
@@ -32,37 +43,51 @@ impl StoredGround {
         let reader = reader.and_then(|started| {
             started.inspect_err(|error| warn!("a silent database delays the world: {error}")).ok()
         });
-        StoredGround { store, reader }
+        StoredGround { store, reader, damaged: RefCell::default() }
+    }
+
+    /// Begins a tick.
+    pub fn begin_tick(&self) {
+        self.reader.iter().for_each(GroundReader::begin_tick);
     }
 
     /// Notes that a save begins.
     pub fn note_save(&self) {
-        if let Some(reader) = &self.reader {
-            reader.saves.set(reader.saves.get() + 1);
-        }
+        self.reader.iter().for_each(GroundReader::note_save);
     }
 
-    /// [`Store::fill`]; a block that does not come at once is missing, and is asked for again later.
+    /// [`Store::fill`]; a block that does not come in time is missing, and is asked for again later.
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl FnOnce(&mut FillRequest<'_>)) {
         let Some(reader) = &self.reader else { return self.store.fill(request, generate) };
         match reader.read(request.block()) {
             Some(Ok(Some(cells))) => request.cells().clone_from(&cells),
             Some(Ok(None)) if self.store.info().grows() => generate(request),
             Some(Ok(None)) => drop(request.cells()),
-            Some(Err(_)) | None => request.set_missing(),
+            Some(Err(error)) => {
+                if self.damaged.borrow_mut().insert(request.block()) {
+                    warn!("{} cannot be read: {error}", request.block());
+                }
+                request.set_missing();
+            }
+            None => request.set_missing(),
         }
     }
 }
 
-/// The thread that reads.
+/// The thread that reads, and what it was asked for.
 struct GroundReader {
     /// Taken at the end, which ends the thread.
     wanted: Option<Sender<MipBlock>>,
-    read: Receiver<(MipBlock, StoredBlock)>,
-    /// How many saves were begun.
+    /// `None` for a block at which the store panicked.
+    read: Receiver<(MipBlock, Option<StoredBlock>)>,
+    /// Blocks that were asked for, each with how many saves had begun then.
+    asked: RefCell<HashMap<MipBlock, u64>>,
+    /// Blocks that came after the tick that asked.
+    late: RefCell<HashMap<MipBlock, StoredBlock>>,
+    /// How many saves have begun.
     saves: Cell<u64>,
-    /// Before which save a block was asked for that has not come.
-    waiting_since: Cell<Option<u64>>,
+    /// Until when this tick waits.
+    deadline: Cell<Instant>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -72,51 +97,89 @@ impl GroundReader {
     fn start(store: Arc<Store>) -> io::Result<GroundReader> {
         let (wanted, blocks) = mpsc::channel::<MipBlock>();
         let (sender, read) = mpsc::channel();
-        let thread =
-            thread::Builder::new().name("terravox-ground".to_owned()).spawn(move || {
-                for block in blocks {
-                    let mut cells = DenseBox::default();
-                    let found =
-                        store.block(block, &mut cells).map(|stored| stored.then_some(cells));
-                    if sender.send((block, found)).is_err() {
-                        return;
-                    }
+        let read_block = move |block: MipBlock| {
+            let mut cells = DenseBox::default();
+            store.block(block, &mut cells).map(|is_stored| is_stored.then_some(cells))
+        };
+        let read_all = move || {
+            for block in blocks {
+                // A panic is reported where it happens, and costs this block.
+                let found = catch_unwind(AssertUnwindSafe(|| read_block(block))).ok();
+                if sender.send((block, found)).is_err() {
+                    return;
                 }
-            })?;
-        let (wanted, thread) = (Some(wanted), Some(thread));
-        let (saves, waiting_since) = (Cell::new(0), Cell::new(None));
-        Ok(GroundReader { wanted, read, saves, waiting_since, thread })
+            }
+        };
+        let thread = thread::Builder::new().name("terravox-ground".to_owned()).spawn(read_all)?;
+        Ok(GroundReader {
+            wanted: Some(wanted),
+            read,
+            asked: RefCell::default(),
+            late: RefCell::default(),
+            saves: Cell::new(0),
+            deadline: Cell::new(Instant::now()),
+            thread: Some(thread),
+        })
     }
 
-    /// Reads a block; `None` if that takes too long, or an earlier one still does.
-    fn read(&self, block: MipBlock) -> Option<StoredBlock> {
-        if let Some(since) = self.waiting_since.get() {
-            let (late, found) = self.read.try_recv().ok()?;
-            self.waiting_since.set(None);
-            // What was saved meanwhile may not be in it.
-            if late == block && since == self.saves.get() {
-                return Some(found);
-            }
+    fn begin_tick(&self) {
+        while let Ok(answer) = self.read.try_recv() {
+            self.take(answer);
         }
-        self.wanted.as_ref()?.send(block).ok()?;
-        match self.read.recv_timeout(MAX_WAIT) {
-            Ok((_, found)) => Some(found),
-            Err(RecvTimeoutError::Timeout) => {
-                self.waiting_since.set(Some(self.saves.get()));
-                None
+        let wait = if self.asked.borrow().is_empty() { MAX_WAIT } else { Duration::ZERO };
+        self.deadline.set(Instant::now() + wait);
+    }
+
+    fn note_save(&self) {
+        self.saves.set(self.saves.get() + 1);
+        self.late.borrow_mut().clear();
+    }
+
+    /// Takes a block that came.
+    fn take(&self, (block, found): (MipBlock, Option<StoredBlock>)) {
+        let since = self.asked.borrow_mut().remove(&block);
+        // What has been saved since a block was asked for may not be in it.
+        if let Some(found) = found.filter(|_| since == Some(self.saves.get())) {
+            let mut late = self.late.borrow_mut();
+            if late.len() == MAX_LATE {
+                late.clear();
             }
-            // A panic was reported when it happened.
-            Err(RecvTimeoutError::Disconnected) => None,
+            late.insert(block, found);
+        }
+    }
+
+    /// Reads a block; `None` if that takes too long.
+    fn read(&self, block: MipBlock) -> Option<StoredBlock> {
+        if let Some(found) = self.late.borrow_mut().remove(&block) {
+            return Some(found);
+        }
+        let is_asked = self.asked.borrow().contains_key(&block);
+        if !is_asked {
+            if self.asked.borrow().len() == MAX_ASKED {
+                return None;
+            }
+            self.wanted.as_ref()?.send(block).ok()?;
+            self.asked.borrow_mut().insert(block, self.saves.get());
+        }
+        loop {
+            let left = self.deadline.get().saturating_duration_since(Instant::now());
+            let answer = self.read.recv_timeout(left).ok()?;
+            let is_it = answer.0 == block;
+            self.take(answer);
+            if is_it {
+                return self.late.borrow_mut().remove(&block);
+            }
         }
     }
 }
 
-/// Waits until the world is closed, unless the database is silent.
+/// Joins the thread, so that it holds the store no longer, unless it is stuck in a read.
 impl Drop for GroundReader {
     fn drop(&mut self) {
         self.wanted = None;
-        if let Some(thread) = self.thread.take().filter(|_| self.waiting_since.get().is_none()) {
-            // A panic was reported when it happened.
+        let is_stuck = !self.asked.borrow().is_empty();
+        if let Some(thread) = self.thread.take().filter(|_| !is_stuck) {
+            // It catches the panics of reads.
             let _ = thread.join();
         }
     }
@@ -200,6 +263,7 @@ mod tests {
         let ground = StoredGround::new(store);
         let mut fill = |x: i32| {
             let block = ChunkPos::new(x, 0, 0).into();
+            ground.begin_tick();
             let fill = |request: &mut FillRequest<'_>| ground.fill(request, generate);
             FillRequest::fill_block(&mut cells, block, Placement::default(), fill)
                 .then(|| cells.materials()[0])
@@ -207,11 +271,14 @@ mod tests {
         assert_eq!([fill(1), fill(2)], [Some(8), Some(5)]);
         silence.set(true);
         let start = Instant::now();
-        assert!((0..1000).all(|_| fill(1).is_none() && fill(2).is_none()));
+        assert!((0..1000).all(|_| fill(1).is_none() && fill(2).is_none() && fill(3).is_none()));
         assert!(start.elapsed() < 20 * MAX_WAIT, "{:?}", start.elapsed());
         silence.set(false);
         let found = std::iter::repeat_with(|| fill(1)).find_map(|found| found);
-        assert_eq!((found, fill(2), fill(1)), (Some(8), Some(5), Some(8)));
+        let second = std::iter::repeat_with(|| fill(2)).find_map(|found| found);
+        assert_eq!((found, second), (Some(8), Some(5)));
+        assert_eq!(std::iter::repeat_with(|| fill(1)).find_map(|found| found), Some(8));
+        while fill(3).is_none() {}
         // What comes after a save began is read again.
         silence.set(true);
         assert_eq!(fill(1), None);

@@ -242,6 +242,7 @@ impl Ticker {
         let now_us = (now - self.began).as_micros() as u64;
         self.seat_arriving(now);
         self.receive(now_us);
+        self.stored_ground.begin_tick();
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (seats, rules, mut throws) = (&self.seats, &mut self.rules, Vec::new());

@@ -1,6 +1,6 @@
-//! The first that a view shows is all of it, coarse where it is far. Where the coarsest blocks do
-//! not come, the chunks near the viewers are shown as an island, while the next tiling, which will
-//! cover everything in view, is chosen without being shown.
+//! A new view normally appears as a whole, coarse in the distance. If its coarsest blocks do not
+//! arrive, the chunks near the viewers are shown alone first, as an island, while the next tiling,
+//! which will cover everything in view, is chosen without being shown.
 
 use super::draft::{HasTime, PlanDraft};
 use super::neighbour_change::NeighbourChange;
@@ -13,8 +13,8 @@ use crate::voxel::{MipBlock, UnlistedChunks, VoxelGrid};
 /// replaces, if the viewer moves.
 const INNER_SHARE: f64 = 0.25;
 
-/// Rounds after which a view whose coarsest blocks are not there yet shows an island: a second or
-/// two of frames.
+/// Updates after which a view whose coarsest blocks are not there yet shows an island. This crate
+/// has no clock; at 60 a second it is 1.7 s.
 const MAX_EMPTY_ROUNDS: u64 = 100;
 
 impl LodView {

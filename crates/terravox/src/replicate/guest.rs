@@ -469,7 +469,7 @@ impl Guest {
 
     /// A guest that nothing shows must not collect regions.
     fn limit_ended(&mut self) {
-        if self.predictions.has_forgotten()
+        if self.predictions.forget_if_too_many()
             && let Some(replica) = &mut self.replica
         {
             replica.changed.forget();

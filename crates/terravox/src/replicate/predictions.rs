@@ -24,10 +24,9 @@ pub(super) struct Predictions {
     waiting: VecDeque<Prediction>,
     /// Regions of those that ended since the terrain was last brought up to date, in voxels.
     ended: Vec<Region>,
-    /// How many of those that wait have been applied, from the first on.
+    /// How many of those that wait have been applied, from the first on. One whose cells were
+    /// missing counts, too: all are applied again when they come.
     applied: usize,
-    /// Whether cells were missing for one of them.
-    has_failed: bool,
     /// How far the changes of the terrain have been read.
     cursor: ChangeCursor,
 }
@@ -58,7 +57,7 @@ impl Predictions {
     pub fn end(&mut self, number: u64) -> Option<Prediction> {
         let at = self.waiting.iter().position(|entry| entry.number == number)?;
         let ended = self.waiting.remove(at)?;
-        self.applied = self.applied.min(self.waiting.len());
+        self.applied -= usize::from(at < self.applied);
         self.ended.push(ended.write);
         Some(ended)
     }
@@ -70,9 +69,9 @@ impl Predictions {
         std::mem::take(&mut self.waiting)
     }
 
-    /// Returns whether more ended than a terrain that is brought up to date would leave, and then
-    /// forgets them: everything is to be shown anew.
-    pub fn has_forgotten(&mut self) -> bool {
+    /// Drops the regions of operations that ended if they pile up because no terrain shows them.
+    /// Returns whether it did: everything is then to be shown anew.
+    pub fn forget_if_too_many(&mut self) -> bool {
         let has_too_many = self.ended.len() > MAX_PREDICTIONS;
         if has_too_many {
             self.ended.clear();
@@ -91,7 +90,7 @@ impl Predictions {
             Changes::Everything => false,
             Changes::Regions(written) => !written.iter().chain(changed.values()).any(is_read),
         };
-        if is_current && self.ended.is_empty() && !self.has_failed {
+        if is_current && self.ended.is_empty() {
             return Showing::From(self.applied);
         }
         let mut regions = std::mem::take(&mut self.ended);
@@ -104,11 +103,9 @@ impl Predictions {
         self.waiting.iter().skip(first).filter_map(|prediction| prediction.op.as_ref())
     }
 
-    /// Applies the operations from one on by `apply`, which returns whether it could.
-    pub fn apply_from(&mut self, first: usize, mut apply: impl FnMut(&EditOp) -> bool) {
-        // All are applied, also after one that fails.
-        let failed = self.ops_from(first).filter(|op| !apply(op)).count();
-        self.has_failed = failed > 0;
+    /// Applies the operations from one on by `apply`.
+    pub fn apply_from(&mut self, first: usize, apply: impl FnMut(&EditOp)) {
+        self.ops_from(first).for_each(apply);
         self.applied = self.waiting.len();
     }
 

@@ -33,8 +33,8 @@ impl Guest {
     }
 
     /// Writes what changed since the last call into a terrain: the host's cells, then predictions.
-    /// Called before [`Terrain::update`], an edit is meshed in the same frame. A guest shows itself
-    /// in one terrain.
+    /// Called before [`Terrain::update`], an edit is meshed in the same frame. The terrain must be
+    /// this guest's alone, always the same: nothing in it counts as unsaved afterwards.
     pub fn show(&mut self, terrain: &mut Terrain, generate: impl Fn(&mut FillRequest<'_>)) {
         let Some(replica) = &mut self.replica else { return };
         let changed = replica.changed.take().unwrap_or_else(|| {
@@ -73,8 +73,10 @@ impl Guest {
             }
         }
         let mut editor = Editor::default();
-        // Where cells are missing, there is nothing to show yet.
-        self.predictions.apply_from(first, |op| editor.apply(&mut grid, op, None).is_ok());
+        self.predictions.apply_from(first, |op| {
+            // Where cells are missing, there is nothing to show yet.
+            let _ = editor.apply(&mut grid, op, None);
+        });
         grid.forget_unsaved();
         self.predictions.skip_changes(&grid);
     }

@@ -361,7 +361,7 @@ fn blocks_close_at_every_factor_slow() {
 
 #[test]
 fn blocks_of_eight_to_one_close_at_every_factor_slow() {
-    assert_closed_while_morphing(100..120, 16, [1, 4]);
+    assert_closed_while_morphing(100..110, 16, [1, 4]);
 }
 
 #[test]
