@@ -387,7 +387,7 @@ impl Writer {
             match tokio::time::timeout(interval, renewal).await {
                 Ok(Ok(0)) => return self.is_lost.store(true, Ordering::Release),
                 Ok(Ok(_)) => failures = 0,
-                Ok(Err(_)) | Err(_) => (failures, connection) = (failures + 1, None),
+                Ok(Err(_)) | Err(_) => failures += 1,
             }
         }
     }
@@ -402,17 +402,21 @@ impl Writer {
     ) -> Result<u64, RequestFailure> {
         let seconds = self.lease.as_secs_f64();
         let state = if prefers_own { None } else { self.state.try_lock().ok() };
-        if let Some(open) = state.as_ref().and_then(|state| state.connection.as_ref())
-            && open.is_usable()
+        if let Some(mut state) = state
+            && let Some(open) = state.connection.take_if(|open| open.is_usable())
         {
-            return lease::renew(open, self.world, &self.owner, seconds).await;
+            // A connection that fails, or does not answer in time, is not put back.
+            let renewed = lease::renew(&open, self.world, &self.owner, seconds).await?;
+            state.connection = Some(open);
+            return Ok(renewed);
         }
-        drop(state);
         let open = match own.take().filter(Connection::is_usable) {
             Some(open) => open,
             None => self.connector.connect().await?,
         };
-        lease::renew(own.insert(open), self.world, &self.owner, seconds).await
+        let renewed = lease::renew(&open, self.world, &self.owner, seconds).await?;
+        *own = Some(open);
+        Ok(renewed)
     }
 
     /// How another writer took the world over, as far as renewing the lease showed.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use terravox_store::{
     CommitFailure, RecordChanges, RecordTotals, Records, RecordsView, Store, StoreError,
     WorldRecord,
@@ -260,8 +260,12 @@ impl Publication {
         if revived.is_empty() {
             return Ok(());
         }
-        let mut pause = Duration::from_millis(10);
+        let (mut pause, began) = (Duration::from_millis(10), Instant::now());
         while objects.wait(objects.clone().service_time())? < now + REMOVAL_GRACE {
+            if began.elapsed() > 5 * REMOVAL_GRACE {
+                let what = "the clock of the service stands still; publish again";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
             std::thread::sleep(pause);
             pause = (2 * pause).min(Duration::from_secs(1));
         }

@@ -13,6 +13,9 @@ use tracing::{info, warn};
 /// Time that a rollback may take in a tick; the last step of a tick may take longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(5);
 
+/// Ticks that a rollback waits for a chunk that is not available, before it leaves it out.
+const MAX_TRIES: u32 = 60;
+
 /// What a rollback did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RolledBack {
@@ -94,6 +97,8 @@ pub(crate) struct RollbackOrders {
 /// A rollback that is under way in a world. Dropped, it is given up.
 pub(crate) struct RunningRollback {
     waiting: Waiting,
+    /// Ticks in which the next chunk was not available.
+    tries: u32,
     stage: Stage,
     chunks_left_out: u64,
     /// Where cells were restored.
@@ -178,8 +183,8 @@ impl RunningRollback {
         }
         let stage = plan(journal.shared(), order.filter.clone())?;
         let waiting = Waiting { order, cancelled: Vec::new() };
-        let (chunks_left_out, restored, number) = (0, Vec::new(), None);
-        Some(RunningRollback { waiting, stage, chunks_left_out, restored, number })
+        let (tries, chunks_left_out, restored, number) = (0, 0, Vec::new(), None);
+        Some(RunningRollback { waiting, stage, tries, chunks_left_out, restored, number })
     }
 
     /// Takes back what was restored until now, by a rollback of this one: so what others did meanwhile
@@ -234,12 +239,18 @@ impl RunningRollback {
                     self.restored.push(before.region());
                     changed.append(before);
                 }
-                Err(missing) => {
-                    if host.load(world, missing.chunk.region()).is_err() {
-                        job.skip_chunk();
-                        self.chunks_left_out += 1;
+                Err(missing) => match host.load(world, missing.chunk.region()) {
+                    Ok(()) => self.tries = 0,
+                    // A slow database may have it in the next tick.
+                    Err(_) if self.tries < MAX_TRIES => {
+                        self.tries += 1;
+                        break;
                     }
-                }
+                    Err(_) => {
+                        job.skip_chunk();
+                        (self.chunks_left_out, self.tries) = (self.chunks_left_out + 1, 0);
+                    }
+                },
             }
         }
         let author = self.waiting.author();

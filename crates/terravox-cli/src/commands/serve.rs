@@ -205,6 +205,10 @@ fn open_all<T>(
 ) -> CliResult<Vec<T>> {
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_key(|&i| world_store::shown(&files[i]));
+    if let Some(pair) = order.windows(2).find(|pair| files[pair[0]] == files[pair[1]]) {
+        let what = format!("{} is given twice", world_store::shown(&files[pair[0]]).display());
+        return Err(Failure::new(what));
+    }
     let mut has_logged = false;
     loop {
         let mut opened: Vec<(usize, T)> = Vec::new();

@@ -210,6 +210,9 @@ impl Host {
         let most = if world.grid.unlisted() == UnlistedChunks::Air { MAX_MIP } else { MAX_FAR_MIP };
         assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
         self.truth.trim(world.grid);
+        if let Some(chunk) = self.truth.take_unraised() {
+            self.changed(world, chunk.region());
+        }
         self.work_left = self.options.edit_work_per_tick;
         let mut order = self.order.clone();
         self.persons.pass(now_us);

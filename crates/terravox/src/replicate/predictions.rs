@@ -98,14 +98,15 @@ impl Predictions {
         Showing::Again(regions)
     }
 
-    /// Returns the operations that can be predicted, from one on.
-    pub fn ops_from(&self, first: usize) -> impl Iterator<Item = &EditOp> {
-        self.waiting.iter().skip(first).filter_map(|prediction| prediction.op.as_ref())
+    /// Returns the operations that can be predicted, from one on, each with what it may change.
+    pub fn ops_from(&self, first: usize) -> impl Iterator<Item = (&EditOp, Region)> {
+        let waiting = self.waiting.iter().skip(first);
+        waiting.filter_map(|waiting| Some((waiting.op.as_ref()?, waiting.write)))
     }
 
-    /// Applies the operations from one on by `apply`.
-    pub fn apply_from(&mut self, first: usize, apply: impl FnMut(&EditOp)) {
-        self.ops_from(first).for_each(apply);
+    /// Applies the operations from one on by `apply`, which is told what each may change.
+    pub fn apply_from(&mut self, first: usize, mut apply: impl FnMut(&EditOp, Region)) {
+        self.ops_from(first).for_each(|(op, write)| apply(op, write));
         self.applied = self.waiting.len();
     }
 

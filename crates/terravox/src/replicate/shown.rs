@@ -7,7 +7,7 @@ use super::replica::BlockState;
 use crate::edit::Editor;
 use crate::terrain::{FillRequest, Terrain};
 use crate::voxel::{AIR, ChunkPos, ChunkState, DenseBox, Region, VoxelGrid};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Guest {
     /// Fills a block for [`Terrain::update`] with the host's cells; blocks that are not here yet are
@@ -65,17 +65,24 @@ impl Guest {
                 grid.write_far(block, &cells);
             }
         }
+        let mut left = BTreeSet::new();
         for (chunk, part) in parts.0 {
-            if grid.held(chunk) == ChunkState::Mip(0)
-                && replica.read(chunk.into(), &generate, &mut cells)
-            {
-                write_changed(&mut grid, &part_of(&cells, part));
+            if grid.held(chunk) != ChunkState::Mip(0) {
+                continue;
+            }
+            match replica.read(chunk.into(), &generate, &mut cells) {
+                true => write_changed(&mut grid, &part_of(&cells, part)),
+                false => drop(left.insert(chunk)),
             }
         }
         let mut editor = Editor::default();
-        self.predictions.apply_from(first, |op| {
-            // Where cells are missing, there is nothing to show yet.
-            let _ = editor.apply(&mut grid, op, None);
+        self.predictions.apply_from(first, |op, write| {
+            // What this guest has left may show the operation already, and soon leaves the terrain.
+            let is_left = !left.is_empty() && write.blocks::<5>().any(|c| left.contains(&c));
+            if !is_left {
+                // Where cells are missing, there is nothing to show yet.
+                let _ = editor.apply(&mut grid, op, None);
+            }
         });
         grid.forget_unsaved();
         self.predictions.skip_changes(&grid);

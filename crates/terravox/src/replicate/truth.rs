@@ -50,12 +50,15 @@ pub(super) struct Truth {
     pyramid: FarPyramid,
     /// Chunks that were loaded for an operation, oldest first.
     loaded: VecDeque<ChunkPos>,
+    /// Edited chunks over which a coarse block was not available.
+    unraised: VecDeque<ChunkPos>,
 }
 
 impl Truth {
     pub fn new(max_mip: u8) -> Truth {
         let (edited, pyramid) = (FxHashSet::default(), FarPyramid::default());
-        Truth { max_mip, edited, pyramid, loaded: VecDeque::new() }
+        let (loaded, unraised) = (VecDeque::new(), VecDeque::new());
+        Truth { max_mip, edited, pyramid, loaded, unraised }
     }
 
     /// Whether a block may differ from what the generator makes.
@@ -136,15 +139,33 @@ impl Truth {
                 held.map(|chunk| region.intersect(chunk.region())).collect()
             }
         };
-        let make = |block: MipBlock, cells: &mut DenseBox| fill(world, block, cells);
         for &region in regions.iter().filter(|region| !region.is_empty()) {
             region.blocks::<5>().for_each(|chunk| self.mark_edited(chunk));
             if !world.is_known() {
-                let chunks = region.coarser(5).finer(5);
-                self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);
+                self.raise(world, region.coarser(5).finer(5));
             }
         }
         regions
+    }
+
+    /// Computes the coarse cells over whole chunks.
+    fn raise(&mut self, world: &HostWorld<'_>, chunks: Region) {
+        let mut is_whole = true;
+        let make = |block: MipBlock, cells: &mut DenseBox| {
+            let is_made = fill(world, block, cells);
+            is_whole &= is_made;
+            is_made
+        };
+        self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);
+        if !is_whole {
+            let late = chunks.blocks::<5>().filter(|chunk| !self.unraised.contains(chunk));
+            self.unraised.extend(late.collect::<Vec<_>>());
+        }
+    }
+
+    /// Takes an edited chunk over which a coarse block was not available: follow it again.
+    pub fn take_unraised(&mut self) -> Option<ChunkPos> {
+        self.unraised.pop_front()
     }
 }
 

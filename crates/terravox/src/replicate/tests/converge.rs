@@ -221,7 +221,7 @@ fn assert_shows(guest: &Guest, terrain: &Terrain) {
         }
     }
     let mut editor = Editor::default();
-    for op in guest.predictions.ops_from(0) {
+    for (op, _) in guest.predictions.ops_from(0) {
         let _ = editor.apply(&mut twin, op, None); // not shown where cells are missing
     }
     let mut shown = DenseBox::default();
