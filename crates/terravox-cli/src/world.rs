@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::heights;
 use crate::import_limits;
-use crate::lod_view::HILLS_PREFIX;
+use crate::lod_view::is_seeded;
 use crate::report::size;
 use crate::world_store;
 use std::fs::{self, File};
@@ -137,10 +137,10 @@ fn is_world(extension: &str, start: &[u8]) -> bool {
 pub fn check_file(path: &Path) -> CliResult<u64> {
     check_no_address(path)?;
     let metadata = fs::metadata(path).map_err(|error| {
-        if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
-            let what = "hills:SEED is for render and lod only; generate a world file: \
-                        terravox generate hills.tvx --seed";
-            return Failure::of(path, format!("{what} {seed}"));
+        if is_seeded(path) {
+            let what = "a world without a file is for render, lod and serve only; generate a file: \
+                        terravox generate world.tvx --seed 7 --preset fjords";
+            return Failure::of(path, what);
         }
         Failure::of(path, format!("cannot be read: {error}; check the name"))
     })?;

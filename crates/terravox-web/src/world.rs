@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::bodies::{BodyPose, LooseBody};
 use terravox::edit::EditOp;
-use terravox::generate::Hills;
+use terravox::generate::Seeded;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
 use terravox::replicate::{Guest, GuestEvent, Interest, LinkKind, SharedBody};
 use terravox::terrain::{Budget, Clock, FillRequest, RayHit, Terrain, TerrainOptions, Viewer};
@@ -54,7 +54,7 @@ pub struct World {
     host: Option<OwnHost>,
     clipboard: Option<Clipboard>,
     /// The generator of the world, if this crate has it.
-    hills: Option<Hills>,
+    seeded: Option<Seeded>,
     /// `None` until the host has let this guest in.
     terrain: Option<Terrain>,
     now_us: u64,
@@ -93,7 +93,7 @@ impl World {
     ///
     /// # Errors
     /// If what is there is no world, is damaged, or grows from a generator other than
-    /// [`Hills`]; the text begins with `name`.
+    /// ours; the text begins with `name`.
     pub fn stored(
         disk: Arc<dyn Disk>,
         name: &str,
@@ -111,7 +111,7 @@ impl World {
             guest,
             host: None,
             clipboard: None,
-            hills: None,
+            seeded: None,
             terrain: None,
             now_us: 0,
             unanswered: Vec::new(),
@@ -173,8 +173,8 @@ impl World {
         if let Some(host) = &mut self.host {
             host.exchange(&mut self.guest, now_us).map_err(|error| error.to_string())?;
         }
-        let hills = self.hills;
-        let ground = |request: &mut FillRequest<'_>| fill_ground(hills.as_ref(), request);
+        let seeded = self.seeded;
+        let ground = |request: &mut FillRequest<'_>| fill_ground(seeded.as_ref(), request);
         let updated = self.guest.update(ground);
         for event in self.guest.events() {
             self.follow(event);
@@ -195,8 +195,8 @@ impl World {
     fn follow(&mut self, event: GuestEvent) {
         let news = match event {
             GuestEvent::Welcome { generator, .. } => {
-                self.hills = generator.and_then(|made| made.hills());
-                self.guest.start(self.hills.is_some());
+                self.seeded = generator.and_then(|made| made.seeded());
+                self.guest.start(self.seeded.is_some());
                 self.start();
                 for op in std::mem::take(&mut self.unanswered) {
                     // It was valid before the break, but cells that it reads may be gone.
@@ -284,8 +284,8 @@ impl World {
         let op = terrain.placement().op_in_voxels(op);
         let region = op.region().map_err(|error| error.to_string())?;
         self.guest.edit(&op).map_err(|error| error.to_string())?;
-        let hills = &self.hills;
-        self.guest.show(terrain, |request| fill_ground(hills.as_ref(), request));
+        let seeded = &self.seeded;
+        self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
         Ok(region)
     }
 
