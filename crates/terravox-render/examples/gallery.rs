@@ -3,7 +3,6 @@
 //! `cargo run --release -p terravox-render --example gallery -- FOLDER [NAME…]`, or with
 //! `--view world:7:alps X,UP,Z YAW PITCH DISTANCE FILE`: UP voxels above the ground.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
@@ -12,8 +11,9 @@ use glam::DVec3;
 use terravox::generate::Seeded;
 use terravox::lod::LodOptions;
 use terravox::mesh::shade::UNSET;
-use terravox::terrain::{Budget, Terrain, TerrainOptions, Viewer};
-use terravox_render::{Camera, FOV_DEGREES, PictureOptions, Scene, Viewpoint, render};
+use terravox::terrain::{Budget, ShownMesh, Terrain, TerrainOptions, Viewer};
+use terravox::voxel::MipBlock;
+use terravox_render::{Camera, FOV_DEGREES, Image, PictureOptions, Scene, Viewpoint, render};
 
 /// A picture: where the camera is, and where it looks.
 struct View {
@@ -33,15 +33,31 @@ const VIEWS: &[View] = &[
         world: "world:7:alps",
         eye: [0.0, 60.0, 0.0],
         yaw: 40.0,
-        pitch: -6.0,
+        pitch: -8.0,
         distance: 6000.0,
+    },
+    View {
+        name: "world-alps-valley",
+        world: "world:7:alps",
+        eye: [-1400.0, 25.0, -600.0],
+        yaw: 100.0,
+        pitch: 4.0,
+        distance: 4000.0,
     },
     View {
         name: "world-fjords",
         world: "world:7:fjords",
-        eye: [1900.0, 110.0, -900.0],
-        yaw: 30.0,
-        pitch: -9.0,
+        eye: [2960.0, 30.0, -2000.0],
+        yaw: 0.0,
+        pitch: 3.0,
+        distance: 6000.0,
+    },
+    View {
+        name: "world-fjords-far",
+        world: "world:7:fjords",
+        eye: [2400.0, 260.0, -700.0],
+        yaw: 20.0,
+        pitch: -12.0,
         distance: 7000.0,
     },
     View {
@@ -53,9 +69,25 @@ const VIEWS: &[View] = &[
         distance: 5000.0,
     },
     View {
+        name: "world-canyon-floor",
+        world: "world:7:canyons",
+        eye: [-1200.0, 14.0, -3300.0],
+        yaw: 200.0,
+        pitch: 6.0,
+        distance: 3000.0,
+    },
+    View {
+        name: "world-volcano",
+        world: "world:7:volcanoes",
+        eye: [300.0, 160.0, -3000.0],
+        yaw: 100.0,
+        pitch: -6.0,
+        distance: 5000.0,
+    },
+    View {
         name: "world-volcanoes",
         world: "world:7:volcanoes",
-        eye: [-1200.0, 120.0, 200.0],
+        eye: [-1200.0, 160.0, 200.0],
         yaw: 60.0,
         pitch: -8.0,
         distance: 6000.0,
@@ -63,18 +95,18 @@ const VIEWS: &[View] = &[
     View {
         name: "world-dunes",
         world: "world:7:dunes",
-        eye: [300.0, 30.0, 300.0],
+        eye: [300.0, 22.0, 300.0],
         yaw: 60.0,
-        pitch: -6.0,
-        distance: 4000.0,
+        pitch: -5.0,
+        distance: 3000.0,
     },
     View {
         name: "world-badlands",
         world: "world:7:badlands",
-        eye: [300.0, 40.0, 300.0],
+        eye: [300.0, 30.0, 300.0],
         yaw: 60.0,
         pitch: -10.0,
-        distance: 4000.0,
+        distance: 3000.0,
     },
     View {
         name: "world-wetlands",
@@ -82,22 +114,22 @@ const VIEWS: &[View] = &[
         eye: [300.0, 30.0, 300.0],
         yaw: 60.0,
         pitch: -10.0,
-        distance: 4000.0,
+        distance: 3000.0,
     },
     View {
         name: "world-skylands",
         world: "world:7:skylands",
-        eye: [300.0, 90.0, 300.0],
+        eye: [300.0, 40.0, 300.0],
         yaw: 60.0,
-        pitch: 6.0,
-        distance: 4000.0,
+        pitch: 14.0,
+        distance: 3000.0,
     },
     View {
         name: "world-arctic",
         world: "world:7:arctic",
-        eye: [300.0, 60.0, 300.0],
+        eye: [300.0, 50.0, 300.0],
         yaw: 60.0,
-        pitch: -6.0,
+        pitch: -5.0,
         distance: 4000.0,
     },
     View {
@@ -108,9 +140,20 @@ const VIEWS: &[View] = &[
         pitch: -9.0,
         distance: 8000.0,
     },
+    View {
+        name: "world-continents-river",
+        world: "world:7:continents",
+        eye: [2400.0, 40.0, -600.0],
+        yaw: 200.0,
+        pitch: -8.0,
+        distance: 4000.0,
+    },
 ];
 
-const SIZE: [usize; 2] = [960, 540];
+const SIZE: [usize; 2] = [720, 405];
+
+/// Colours of a picture's palette: a third of the bytes of three per pixel.
+const COLOURS: usize = 256;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -150,30 +193,88 @@ fn picture(
     let max_mip = (distance / 64.0).log2().clamp(0.0, 8.0) as u8;
     let lod = LodOptions { detail: 3.0, max_mip, ..LodOptions::default() };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
-    let mut shown = BTreeMap::new();
     let viewer = Viewer { position_m: eye.to_array(), distance_m: distance };
-    loop {
-        terrain.update(&[viewer], Budget::Blocks(256), |request| {
-            let mip = request.mip();
-            world.fill(request.cells(), mip);
-        });
-        let swaps: Vec<_> = terrain.mesh_swaps().collect();
-        if swaps.is_empty() && !terrain.lod().is_planned() {
-            break;
-        }
-        for swap in swaps {
-            swap.removed.iter().for_each(|block| drop(shown.remove(block)));
-            shown.extend(swap.added.into_iter().map(|mesh| (mesh.block, mesh)));
-        }
-    }
-    let meshes: Vec<_> = shown.into_values().collect();
+    terrain.update(&[viewer], Budget::Unlimited, |request| {
+        let mip = request.mip();
+        world.fill(request.cells(), mip);
+    });
+    let lod = terrain.lod();
+    let shown = |block: MipBlock| {
+        let mesh = lod.mesh(block)?.clone();
+        Some(ShownMesh { block, mip: block.mip, mesh })
+    };
+    let meshes: Vec<_> = lod.meshed_blocks().into_iter().filter_map(shown).collect();
     let viewpoint = Viewpoint { eye, distance, detail: 3.0 };
     let mut scene = Scene::of_shown_meshes(&terrain.grid().snapshot(), &meshes, viewpoint);
     scene.set_textures(UNSET);
     let options = PictureOptions { width: SIZE[0], height: SIZE[1], ..PictureOptions::default() };
     let camera = Camera::from_bearing(eye, yaw, pitch, FOV_DEGREES);
     let picture = render(&scene, &camera, &options, &|| ());
-    picture.image.write_png(File::create(file)?)?;
+    write_png(&picture.image, File::create(file)?)?;
     println!("{} {eye:?}", file.display());
     Ok(())
+}
+
+/// Writes a picture with a palette. Neighbouring pixels share the error (Floyd and Steinberg), so that skies stay
+/// smooth.
+fn write_png(image: &Image, out: File) -> Result<(), Box<dyn Error>> {
+    let palette = palette(&image.pixels);
+    let mut encoder = png::Encoder::new(out, image.width as u32, image.height as u32);
+    encoder.set_color(png::ColorType::Indexed);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_palette(palette.as_flattened());
+    encoder.set_compression(png::Compression::High);
+    let mut rows = vec![[0_i32; 3]; image.width * (image.height + 1) + 1];
+    let mut indices = Vec::with_capacity(image.pixels.len());
+    for (i, pixel) in image.pixels.iter().enumerate() {
+        let wanted = [0, 1, 2].map(|c| i32::from(pixel[c]) + rows[i][c] / 16);
+        let off = |colour: &[u8; 3]| -> i32 {
+            (0..3).map(|c| (wanted[c] - i32::from(colour[c])).pow(2)).sum()
+        };
+        let nearest = (0..palette.len()).min_by_key(|&i| off(&palette[i])).unwrap_or(0);
+        for c in 0..3 {
+            let error = (wanted[c] - i32::from(palette[nearest][c])) / 2;
+            rows[i + 1][c] += 7 * error;
+            rows[i + image.width - 1][c] += 3 * error;
+            rows[i + image.width][c] += 5 * error;
+            rows[i + image.width + 1][c] += error;
+        }
+        indices.push(nearest as u8);
+    }
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&indices)?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// Colours of a picture: boxes of colours, the widest split at its median (Heckbert, 1982).
+fn palette(pixels: &[[u8; 3]]) -> Vec<[u8; 3]> {
+    let spread = |pixels: &[[u8; 3]]| {
+        let range = |c: usize| {
+            let values = pixels.iter().map(|p| p[c]);
+            values.clone().max().unwrap_or(0) - values.min().unwrap_or(0)
+        };
+        (0..3).map(|c| (range(c), c)).max().unwrap_or((0, 0))
+    };
+    let mut boxes = vec![pixels.to_vec()];
+    while boxes.len() < COLOURS {
+        let weight =
+            |part: &Vec<[u8; 3]>| f64::from(spread(part).0) * (part.len() as f64).powf(0.3);
+        let widest =
+            (0..boxes.len()).max_by(|&a, &b| weight(&boxes[a]).total_cmp(&weight(&boxes[b])));
+        let Some(widest) = widest.filter(|&i| spread(&boxes[i]).0 > 0) else { break };
+        let mut part = boxes.swap_remove(widest);
+        let (_, c) = spread(&part);
+        part.sort_unstable_by_key(|p| p[c]);
+        let middle = part.len() / 2;
+        boxes.push(part.split_off(middle));
+        boxes.push(part);
+    }
+    let mean = |part: &Vec<[u8; 3]>| {
+        [0, 1, 2].map(|c| {
+            let sum: usize = part.iter().map(|p| usize::from(p[c])).sum();
+            (sum / part.len().max(1)) as u8
+        })
+    };
+    boxes.iter().filter(|part| !part.is_empty()).map(mean).collect()
 }

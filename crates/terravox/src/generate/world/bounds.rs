@@ -145,6 +145,9 @@ fn highest_in(setting: &Setting<'_>, region: Region) -> f64 {
     let reach = (half[0] * half[0] + half[1] * half[1]).sqrt();
     let scale = f64::from(options.scale);
     let point = Middle { setting, at: middle, reach };
+    let has_islands = options.islands > 0.0
+        && point.sum(islands::SALT, &islands::SIZE, 0.0, false).highest()
+            >= islands::rim(options.islands);
     // Where the middle is moved to, and how far the others are from it at most.
     let [east, south] = [100, 110].map(|salt| point.field(salt, &WARP, 0.0));
     let at = [middle[0] + scale * east.value, middle[1] + scale * south.value];
@@ -166,7 +169,7 @@ fn highest_in(setting: &Setting<'_>, region: Region) -> f64 {
         temperature,
         dryness,
         volcanoes: volcanoes::highest_near(setting, at, reach * stretch),
-        islands: if options.islands > 0.0 { islands::HIGHEST } else { 0.0 },
+        islands: if has_islands { islands::HIGHEST } else { 0.0 },
     };
     highest.ground(options)
 }
@@ -196,12 +199,22 @@ impl Field {
 }
 
 impl Middle<'_> {
+    /// A field whose noises grow with the scale of the world.
+    fn field(&self, salt: u64, terms: &[(f64, f32)], start: f64) -> Field {
+        self.sum(salt, terms, start, true)
+    }
+
     /// A sum of noises as [`Setting::sum`] evaluates it, in f64. Noises that are too fine for the
     /// cells add to neither.
-    fn field(&self, salt: u64, terms: &[(f64, f32)], start: f64) -> Field {
+    fn sum(&self, salt: u64, terms: &[(f64, f32)], start: f64, wide: bool) -> Field {
         let mut field = Field { value: start, slope: 0.0, reach: self.reach };
         for (i, &(period, amplitude)) in terms.iter().enumerate() {
-            let Some(octave) = self.setting.wide(salt + i as u64, period) else { continue };
+            let salt = salt + i as u64;
+            let layer = match wide {
+                true => self.setting.wide(salt, period),
+                false => self.setting.octave(salt, period),
+            };
+            let Some(octave) = layer else { continue };
             let noise = Noise2::new(octave.seed);
             let [x, z] = self.at.map(|v| v / octave.period);
             field.value += f64::from(amplitude) * noise.at(x, z);

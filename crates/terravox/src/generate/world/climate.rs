@@ -137,11 +137,8 @@ pub(super) fn mix(a: f32, b: f32, t: f32) -> f32 {
 /// |v| with a small kink rounded.
 #[inline]
 pub(super) fn rounded_abs(v: f32) -> f32 {
-    (v * v + ROUNDED).sqrt() - 0.02
+    (v * v + 0.0004).sqrt() - 0.02
 }
-
-/// Square of the width of the kink.
-pub(super) const ROUNDED: f32 = 0.0004;
 
 /// The part of a field above 0, without a kink.
 #[inline]

@@ -264,7 +264,7 @@ impl Site<'_> {
     /// Snow lies high and where it is cold, less where it is steep, and stays longest in gullies.
     fn snow(&self) -> Option<Cover> {
         let Site { height, normal_y, biomes, patches: [small, wide], .. } = *self;
-        let line = 165.0 + 255.0 * biomes.temperature - 25.0 * biomes.humidity;
+        let line = 185.0 + 260.0 * biomes.temperature - 25.0 * biomes.humidity;
         let above = (height - line) / 45.0 + 0.35 * small + 0.3 * wide + 0.8 * biomes.gully;
         let steepest = 0.88 - 0.18 * smooth_step(0.0, 3.0, above);
         if above < 0.0 || normal_y < steepest + 0.07 * small + 0.04 * wide {

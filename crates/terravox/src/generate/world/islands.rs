@@ -6,6 +6,10 @@ use super::lattice::Points;
 /// No island is higher, voxels: level, hills and rim at their most.
 pub(super) const HIGHEST: f32 = 225.0 + 62.0 * 1.501 + 7.0 + 6.0 + 11.0 * 1.501;
 
+/// Terms of the size of islands: period in voxels, amplitude; and the salt of the first.
+pub(super) const SIZE: [(f64, f32); 3] = [(330.0, 1.0), (140.0, 0.45), (60.0, 0.14)];
+pub(super) const SALT: u64 = 220;
+
 /// Heights of islands at points.
 pub(super) struct Islands {
     top: Vec<f32>,
@@ -30,7 +34,7 @@ pub(super) fn at(setting: &Setting<'_>, points: &Points) -> Option<Islands> {
     if amount <= 0.0 {
         return None;
     }
-    let size = setting.sum(points, 220, &[(330.0, 1.0), (140.0, 0.45), (60.0, 0.14)], false);
+    let size = setting.sum(points, SALT, &SIZE, false);
     if size.iter().all(|&v| v < rim(amount)) {
         return None;
     }
@@ -53,7 +57,7 @@ pub(super) fn at(setting: &Setting<'_>, points: &Points) -> Option<Islands> {
 }
 
 /// The value at the rim of islands.
-fn rim(amount: f32) -> f32 {
+pub(super) fn rim(amount: f32) -> f32 {
     0.95 - 0.75 * amount
 }
 

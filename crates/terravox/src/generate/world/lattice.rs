@@ -361,7 +361,8 @@ impl<S: Simd> SimdJob<S> for GullyJob<'_> {
                 // Parabolas: sharp crests at whole phases, round beds halfway; 0 on average.
                 let t = phase - floor(simd, phase) - half;
                 let wave = t * t * simd.splat(8.0) - simd.splat(2.0 / 3.0);
-                let turn = t * simd.splat(16.0);
+                // The slope of a wave without the crest: what follows it must not jump there.
+                let turn = t * (half - t.abs()) * simd.splat(64.0);
                 weights = weights + weight;
                 waves = waves + weight * wave;
                 turns = turns + weight * turn;

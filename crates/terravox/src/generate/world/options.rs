@@ -118,48 +118,48 @@ impl Preset {
 
     /// The options of the preset.
     pub fn options(self) -> WorldOptions {
-        let base = WorldOptions {
-            land: 0.05,
-            scale: 1.0,
-            relief: 1.0,
-            mountains: 0.5,
-            temperature: 0.0,
-            humidity: 0.0,
-            erosion: 0.6,
-            canyons: 0.5,
-            dunes: 0.5,
-            badlands: 0.3,
-            wetlands: 0.4,
-            fjords: 0.3,
-            volcanoes: 0.2,
-            rivers: 0.5,
-            caves: 0.5,
-            islands: 0.0,
-        };
         match self {
-            Preset::Continents => base,
+            Preset::Continents => CONTINENTS,
+            Preset::Alps | Preset::Fjords | Preset::Arctic => self.cold(),
+            Preset::Canyons | Preset::Dunes | Preset::Badlands => self.dry(),
+            Preset::Wetlands | Preset::Volcanoes | Preset::Skylands => self.green(),
+        }
+    }
+
+    fn cold(self) -> WorldOptions {
+        match self {
             Preset::Alps => WorldOptions {
                 land: 0.4,
                 relief: 1.3,
                 mountains: 0.9,
-                temperature: -0.25,
+                temperature: -0.1,
                 humidity: 0.25,
                 erosion: 0.8,
-                fjords: 0.0,
-                volcanoes: 0.0,
-                ..base
+                ..CALM
             },
             Preset::Fjords => WorldOptions {
                 land: 0.16,
                 relief: 1.15,
                 mountains: 0.85,
-                temperature: -0.3,
+                temperature: -0.2,
                 humidity: 0.3,
                 erosion: 0.7,
                 fjords: 1.0,
-                volcanoes: 0.0,
-                ..base
+                ..CALM
             },
+            _ => WorldOptions {
+                land: 0.15,
+                mountains: 0.55,
+                temperature: -0.8,
+                fjords: 0.5,
+                volcanoes: 0.1,
+                ..CALM
+            },
+        }
+    }
+
+    fn dry(self) -> WorldOptions {
+        match self {
             Preset::Canyons => WorldOptions {
                 land: 0.45,
                 mountains: 0.2,
@@ -168,10 +168,8 @@ impl Preset {
                 canyons: 1.0,
                 dunes: 0.1,
                 badlands: 0.2,
-                fjords: 0.0,
-                volcanoes: 0.0,
                 rivers: 0.7,
-                ..base
+                ..CALM
             },
             Preset::Dunes => WorldOptions {
                 land: 0.4,
@@ -181,12 +179,10 @@ impl Preset {
                 canyons: 0.12,
                 dunes: 1.0,
                 badlands: 0.0,
-                fjords: 0.0,
-                volcanoes: 0.0,
                 rivers: 0.2,
-                ..base
+                ..CALM
             },
-            Preset::Badlands => WorldOptions {
+            _ => WorldOptions {
                 land: 0.4,
                 mountains: 0.3,
                 temperature: 0.5,
@@ -195,10 +191,13 @@ impl Preset {
                 canyons: 0.25,
                 dunes: 0.1,
                 badlands: 1.0,
-                fjords: 0.0,
-                volcanoes: 0.0,
-                ..base
+                ..CALM
             },
+        }
+    }
+
+    fn green(self) -> WorldOptions {
+        match self {
             Preset::Wetlands => WorldOptions {
                 land: 0.1,
                 relief: 0.6,
@@ -206,40 +205,51 @@ impl Preset {
                 temperature: 0.15,
                 humidity: 0.6,
                 wetlands: 1.0,
-                fjords: 0.0,
                 rivers: 0.9,
-                volcanoes: 0.0,
-                ..base
+                ..CALM
             },
             Preset::Volcanoes => WorldOptions {
                 land: -0.1,
                 mountains: 0.2,
-                temperature: 0.35,
+                temperature: 0.6,
                 humidity: 0.3,
-                fjords: 0.0,
                 volcanoes: 1.0,
-                ..base
+                ..CALM
             },
-            Preset::Arctic => WorldOptions {
-                land: 0.15,
-                mountains: 0.55,
-                temperature: -0.8,
-                fjords: 0.5,
-                volcanoes: 0.1,
-                ..base
-            },
-            Preset::Skylands => WorldOptions {
+            _ => WorldOptions {
                 land: 0.3,
                 mountains: 0.3,
-                humidity: 0.3,
                 temperature: 0.1,
-                fjords: 0.0,
+                humidity: 0.3,
                 islands: 0.8,
-                ..base
+                ..CALM
             },
         }
     }
 }
+
+/// The default.
+const CONTINENTS: WorldOptions = WorldOptions {
+    land: 0.05,
+    scale: 1.0,
+    relief: 1.0,
+    mountains: 0.5,
+    temperature: 0.0,
+    humidity: 0.0,
+    erosion: 0.6,
+    canyons: 0.5,
+    dunes: 0.5,
+    badlands: 0.3,
+    wetlands: 0.4,
+    fjords: 0.3,
+    volcanoes: 0.2,
+    rivers: 0.5,
+    caves: 0.35,
+    islands: 0.0,
+};
+
+/// The default without volcanoes and fjords, which most presets start from.
+const CALM: WorldOptions = WorldOptions { fjords: 0.0, volcanoes: 0.0, ..CONTINENTS };
 
 impl Default for WorldOptions {
     fn default() -> WorldOptions {

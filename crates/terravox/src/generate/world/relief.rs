@@ -5,7 +5,7 @@
 //! and terraces follow the layers of stone.
 
 use super::climate::{
-    Climate, Land, ROUNDED, Setting, base_elevation, mix, positive, rounded_abs, share, smooth_step,
+    Climate, Land, Setting, base_elevation, mix, positive, rounded_abs, share, smooth_step,
 };
 use super::lattice::{self, Points, Slopes};
 use super::rivers::{REACH, Rivers};
@@ -336,7 +336,8 @@ fn ridges(setting: &Setting<'_>, points: &Points) -> Slopes {
         for j in 0..points.len() {
             let n = noise.value[j];
             let crest = 0.62 - 2.0 * rounded_abs(n);
-            let kink = -2.0 * n / (n * n + ROUNDED).sqrt();
+            // The slope as gullies see it passes crests smoothly: they would be torn there.
+            let kink = -2.0 * n / (n * n + 0.02).sqrt();
             let share = amplitude * weight[j];
             sum.value[j] += share * crest;
             sum.slope_x[j] += share * kink * noise.slope_x[j];
@@ -349,7 +350,7 @@ fn ridges(setting: &Setting<'_>, points: &Points) -> Slopes {
 
 /// Widths of gullies, voxels, and the depth of each relative to its width.
 pub(super) const GULLIES: [(f64, f32); 4] =
-    [(190.0, 0.16), (88.0, 0.15), (42.0, 0.13), (20.0, 0.1)];
+    [(190.0, 0.16), (88.0, 0.14), (42.0, 0.11), (20.0, 0.07)];
 
 impl Landscape {
     /// Cuts gullies down the slopes, each finer than the last and down the sides of the last.
@@ -378,7 +379,7 @@ impl Landscape {
             for j in 0..count {
                 let amplitude = erosion * depth * width as f32 * gullied[j] * steepness[j];
                 self.height[j] += amplitude * waves.value[j];
-                self.biomes[j].gully -= depth * 3.0 * waves.value[j] * steepness[j] * gullied[j];
+                self.biomes[j].gully -= depth * 3.2 * waves.value[j] * steepness[j] * gullied[j];
                 slope_x[j] += amplitude * waves.slope_x[j];
                 slope_z[j] += amplitude * waves.slope_z[j];
             }

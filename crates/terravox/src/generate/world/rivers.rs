@@ -94,17 +94,8 @@ impl Rivers {
             let ends = |[low, high]: [f32; 2], &v: &f32| [low.min(v), high.max(v)];
             values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], ends)
         });
-        let mut reaches = near(setting, warped.anchor, bounds);
+        let reaches = near(setting, warped.anchor, bounds);
         if !reaches.is_empty() {
-            let edge = setting.edge as f32;
-            for reach in &mut reaches {
-                // Wide enough for the cells to connect, unless it is much narrower than they are.
-                for width in &mut reach.half_width {
-                    if *width > 0.12 * edge {
-                        *width = width.max(0.55 * edge);
-                    }
-                }
-            }
             InstructionSet::widest().run(RiverJob {
                 points: warped,
                 reaches: &reaches,
@@ -130,6 +121,13 @@ pub(super) fn near(setting: &Setting<'_>, anchor: [f64; 2], bounds: [[f32; 2]; 2
     for z in low[1]..=high[1] {
         for x in low[0]..=high[0] {
             graph.reaches_of(setting, [x, z], anchor, &mut reaches);
+        }
+    }
+    let edge = setting.edge as f32;
+    for width in reaches.iter_mut().flat_map(|reach| &mut reach.half_width) {
+        // Wide enough for the cells to connect, unless it is much narrower than they are.
+        if *width > 0.12 * edge {
+            *width = width.max(0.55 * edge);
         }
     }
     reaches.retain(|reach| {
