@@ -18,7 +18,7 @@ use terravox_store::{Disk, MemoryDisk};
 /// Most news that wait to be taken.
 const MAX_NEWS: usize = 64;
 
-/// Options of a [`World`].
+/// Options of a [`PlayerWorld`].
 #[derive(Clone, Debug)]
 pub struct PlayerWorldOptions {
     /// View distance, metres.

@@ -4,7 +4,7 @@
 //! The bounds mirror [`relief`](super::relief): each term is taken at the upper end of what it may
 //! be. They are conservative, which tests check against the cells.
 
-use super::cells::DEEP_BELOW;
+use super::cells::{DEEP_BELOW, cover_reach};
 use super::climate::{CONTINENT, Setting, UPLIFT, WARP, base_elevation, share, smooth_step};
 use super::islands;
 use super::options::WorldOptions;
@@ -41,7 +41,8 @@ pub(super) fn uniform(setting: &Setting<'_>, region: Region) -> Option<Uniform> 
     let bottom = (f64::from(region.min.y) + 0.5) * edge;
     let top = (f64::from(region.max.y) - 0.5) * edge;
     let is_below_stone = top < f64::from(DEEP_BELOW) - 0.5 * edge - 1.0;
-    if is_below_stone && top < LOWEST_GROUND - 0.5 * edge - ROUNDING {
+    let reach = f64::from(cover_reach(edge as f32)) + ROUNDING;
+    if is_below_stone && top < LOWEST_GROUND - reach {
         return Some(Uniform::Deep(BASALT));
     }
     let margin = 0.5 * edge + ROUNDING;
@@ -97,10 +98,10 @@ impl Highest {
         let peaks = relief * mountains * PEAKS * (0.3 + 1.0);
         let clay = relief * badlands * 30.0 * (1.4 * noise + 0.4);
         let plateaus = relief * mesa * (18.0 + 34.0 + 44.0 + 5.0 * 1.67 * noise);
-        let gullied = (mountains + 0.34 * shore + badlands + 0.8).min(1.0);
-        let steep = if mountains + badlands + self.volcanoes > 0.0 { 1.0 } else { 0.5 };
+        let cones = if self.volcanoes > 0.0 { 0.8 } else { 0.0 };
+        let gullied = (mountains + 0.34 * shore + badlands + cones).min(1.0);
         let crests: f32 = GULLIES.iter().map(|&(width, depth)| width as f32 * depth).sum();
-        let gullies = options.erosion * gullied * steep * 1.34 * crests;
+        let gullies = options.erosion * gullied * 1.34 * crests;
         let rough = (0.5 + 1.6 * mountains + 0.7 * mesa) * 2.05 * noise;
         let pools = 0.5 + 1.7 * 1.5 * noise;
         let cliffs = 15.0;

@@ -219,9 +219,17 @@ fn centre(pos: VoxelPos, edge: f32) -> [f64; 3] {
     pos.to_array().map(|v| (f64::from(v) + 0.5) * f64::from(edge))
 }
 
+/// How far below the lowest ground beside a column there is stone only, however steep it is, voxels.
+pub(super) const fn cover_reach(edge: f32) -> f32 {
+    16.0 + 1.5 * edge
+}
+
 /// What the ground is made of at a height and a depth below the surface, voxels.
 #[inline]
 fn material(y: f32, depth: f32, edge: f32, column: &LandColumn) -> u8 {
+    if y < column.around[0] - cover_reach(edge) {
+        return strata::stone(y, column.strata);
+    }
     // However wide cells are, those at the surface are of its material.
     if depth < column.top_depth.max(edge) && column.top != 0 {
         return column.top;
