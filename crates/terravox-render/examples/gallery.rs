@@ -95,7 +95,7 @@ const VIEWS: &[View] = &[
     View {
         name: "world-dunes",
         world: "world:7:dunes",
-        eye: [300.0, 22.0, 300.0],
+        eye: [-900.0, 40.0, 700.0],
         yaw: 60.0,
         pitch: -5.0,
         distance: 3000.0,

@@ -110,7 +110,7 @@ impl Highest {
             + peaks
             + clay
             + plateaus
-            + dunes * 24.0
+            + dunes * 26.0
             + self.volcanoes
             + gullies
             + rough

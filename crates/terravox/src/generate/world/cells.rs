@@ -156,9 +156,8 @@ impl Fill<'_> {
         }
         let mut inside = depth;
         if depth > -edge && !caves.is_empty() {
-            // Beds and shores of waters stay intact.
-            let keep = 2.0 * (column.water + 5.0 - column.height).max(0.0);
-            let open = caves::distance(centre(pos, edge), caves, &mut self.walls) as f32 + keep;
+            let open = caves::distance(centre(pos, edge), caves, &mut self.walls) as f32;
+            let open = open + column.sealed;
             inside = smooth_min(depth, open);
         }
         let mut solid = occupancy_units(f64::from(inside / edge));

@@ -41,6 +41,8 @@ pub(super) struct LandColumn {
     pub water: f32,
     /// How far the ground hangs over where it is steep, voxels.
     pub overhang: f32,
+    /// How much farther caves keep away, voxels: from waters, and from loose sand.
+    pub sealed: f32,
     /// Material of the surface; 0 where the stone is bare.
     pub top: u8,
     /// Material below it; 0 for stone.
@@ -189,6 +191,7 @@ impl Site<'_> {
             around: [self.height; 2],
             normal_y: self.normal_y,
             water: self.water.max(0.0),
+            sealed: 2.0 * (self.water.max(0.0) + 5.0 - self.height).max(0.0) + 14.0 * biomes.dunes,
             overhang: if is_open { 3.4 * layered * steep } else { 0.0 },
             top,
             soil,

@@ -214,7 +214,7 @@ impl Fields {
         let clay = relief * badlands * 30.0;
         let mut height = base + hills + peaks + clay * (self.clay.value[i] + 0.4);
         height += relief * mesa * plateau(self.plateau[i]);
-        height += dunes * (4.0 + 15.0 * positive(0.75 - 2.2 * rounded_abs(self.dunes[i])));
+        height += dunes * (3.0 + 27.0 * positive(0.7 - 2.4 * rounded_abs(self.dunes[i])));
         let rise = 0.5 * (1.0 + ridge / (ridge * ridge + 0.02).sqrt());
         let slope = |hill: f32, ridge: f32, clay_slope: f32, cone: f32| {
             hilly * hill + peak * rise * ridge + clay * clay_slope + cone
@@ -405,16 +405,15 @@ impl Landscape {
             * smooth_step(1.2, 3.6, height)
             * (1.0 - biomes.wetland)
             * (1.0 - smooth_step(16.0, 60.0, height));
-        let terraced = biomes
-            .mesa
-            .max(0.55 * biomes.badlands)
-            .max(0.5 * biomes.cliffs * smooth_step(2.0, 8.0, height));
+        let by_the_sea = smooth_step(2.0, 8.0, height) * smooth_step(60.0, 25.0, height);
+        let cliffs = 0.5 * biomes.cliffs * by_the_sea * (1.0 - biomes.wetland);
+        let terraced = biomes.mesa.max(0.55 * biomes.badlands).max(cliffs);
         let (carved, beside) = self.carve(fields, height, i);
         let biomes = &self.biomes[i];
         let amount = terraced * smooth_step(3.0, 16.0, beside) * (1.0 - biomes.dunes);
         let height = mix(carved, terrace(carved, biomes.fold), amount);
         // Sinkholes end above the sea.
-        let hole = fields.sinkholes[i] * smooth_step(6.0, 20.0, beside);
+        let hole = fields.sinkholes[i] * smooth_step(6.0, 20.0, beside) * (1.0 - biomes.dunes);
         self.height[i] = if height > 4.0 { (height - hole).max(4.0) } else { height };
     }
 
