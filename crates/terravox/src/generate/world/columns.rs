@@ -92,7 +92,7 @@ fn of_tile(setting: &Setting<'_>, tile: [i32; 2], x: [i32; 2], z: [i32; 2]) -> V
             points.zs.push(((i64::from(z) - corner[1]) as f32 + 0.5) * edge as f32);
         }
     }
-    while points.len() % 8 != 0 {
+    while !points.len().is_multiple_of(8) {
         let last = points.len() - 1;
         points.xs.push(points.xs[last]);
         points.zs.push(points.zs[last]);
