@@ -41,7 +41,7 @@ fn a_world_alone_is_dug_undone_and_redone() {
     let (mut world, mut now_us) = (PlayerWorld::alone(7, options()), 0);
     settle(&mut world, &mut now_us);
     assert_eq!(world.take_news(), Some(News::Joined));
-    let triangles = |world: &mut World| -> usize {
+    let triangles = |world: &mut PlayerWorld| -> usize {
         let swaps = world.mesh_swaps().into_iter().flat_map(|swap| swap.added);
         swaps.map(|shown| shown.mesh.solid.triangle_count()).sum()
     };
