@@ -127,23 +127,6 @@ impl World {
         let columns = columns::columns(&setting, region);
         cells::fill(&setting, cells, mip, &columns);
     }
-
-    /// Heights, water levels and biomes for previews.
-    #[doc(hidden)]
-    pub fn preview(&self, tile: [i64; 2], mip: u8) -> (Vec<f32>, Vec<f32>, Vec<Biomes>) {
-        let edge = f64::from(1u32 << mip);
-        let setting = self.setting(mip);
-        let anchor = tile.map(|v| (v * 32) as f64 * edge);
-        let mut points = Points { anchor, xs: Vec::new(), zs: Vec::new() };
-        for z in 0..32 {
-            for x in 0..32 {
-                points.xs.push((x as f32 + 0.5) * edge as f32);
-                points.zs.push((z as f32 + 0.5) * edge as f32);
-            }
-        }
-        let relief = Landscape::at(&setting, &points);
-        (relief.height, relief.water, relief.biomes)
-    }
 }
 
 #[cfg(test)]
