@@ -46,6 +46,8 @@ pub enum Area {
     Trust,
     /// Replication.
     Net,
+    /// Generated worlds.
+    Worlds,
     /// Worlds in a database: with the feature `cluster`, and not among all.
     Cluster,
     /// The page in a browser: measured by `scripts/web-figures`, reported here.
@@ -54,7 +56,7 @@ pub enum Area {
 
 impl Area {
     /// All areas that this program measures, in the order in which they run.
-    pub const MEASURED: [Area; 12] = [
+    pub const MEASURED: [Area; 13] = [
         Area::Storage,
         Area::Mesh,
         Area::Collide,
@@ -67,6 +69,7 @@ impl Area {
         Area::Front,
         Area::Trust,
         Area::Net,
+        Area::Worlds,
     ];
 
     /// Returns the name on the command line and in documents.
@@ -84,6 +87,7 @@ impl Area {
             Area::Front => "front",
             Area::Trust => "trust",
             Area::Net => "net",
+            Area::Worlds => "worlds",
             Area::Cluster => "cluster",
             Area::Page => "page",
         }
@@ -119,7 +123,7 @@ const fn figure(
 pub const FIGURES: &[Figure] = {
     use Area::{
         Bodies, Cluster, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Page, Particles,
-        Storage, Trust,
+        Storage, Trust, Worlds,
     };
     use Bound::{AtLeast, AtMost};
     &[
@@ -254,6 +258,12 @@ pub const FIGURES: &[Figure] = {
         figure(Net, "edit_to_other_guest_ms", "ms", AtMost(50.0), Some(10.0)),
         figure(Net, "idle_tick_us", "µs", AtMost(500.0), Some(50.0)),
         figure(Net, "host_kib_per_guest", "KiB", AtMost(512.0), Some(64.0)),
+        figure(Worlds, "world_fill_ns_cell", "ns", AtMost(40.0), Some(12.0)),
+        figure(Worlds, "world_uniform_block_us", "µs", AtMost(5.0), Some(1.0)),
+        figure(Worlds, "world_1024_s", "s", AtMost(10.0), Some(3.0)),
+        figure(Worlds, "world_view_16km_s", "s", AtMost(15.0), Some(5.0)),
+        figure(Worlds, "mip_agreement", "cells", AtMost(0.15), Some(0.05)),
+        figure(Worlds, "digest_differences", "blocks", AtMost(0.0), None),
         figure(Cluster, "pg_chunks_per_s", "chunks/s", AtLeast(10_000.0), Some(25_000.0)),
         figure(Cluster, "pg_commit_ms", "ms", AtMost(15.0), Some(5.0)),
         figure(Cluster, "pg_load_region_ms", "ms", AtMost(60.0), Some(15.0)),

@@ -1,6 +1,7 @@
 //! Measures terravox and its peers in one process, on one thread, in turns.
 #![warn(missing_docs)]
 
+mod biomes;
 mod bodies;
 mod cluster;
 mod collide;
@@ -38,7 +39,7 @@ usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench soak [--seconds N] [--seed N]
 
 AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, trust,
-       net, or all
+       net, worlds, or all
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
@@ -206,6 +207,7 @@ fn run(request: &Request) -> Result<(), String> {
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
+            Area::Worlds => biomes::run(&mut report),
             Area::Page => report_page(request, &mut report)?,
         }
         print!("\n{}", report.text());

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use terravox::generate::Hills;
+use terravox::generate::{Hills, Seeded};
 use terravox::lod::{LodOptions, MorphRanges};
 use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, FillRequest, ShownMesh, Terrain, TerrainOptions, Viewer};
@@ -53,9 +53,9 @@ pub struct LodView {
 
 /// Where cells come from.
 enum CellSource {
-    Hills(Hills),
+    Seeded(Seeded),
     /// A file, and the generator of blocks that it does not hold.
-    Store(Box<Store>, Option<Hills>),
+    Store(Box<Store>, Option<Seeded>),
     /// An imported world in memory.
     Grid(Snapshot),
 }
@@ -67,7 +67,7 @@ struct ReadFaults {
     first: Mutex<Option<StoreError>>,
 }
 
-/// Shows a world, a file that can be imported, or `hills:SEED`, from a point in metres.
+/// Shows a world, a file that can be imported, or `hills:SEED` or `world:SEED:PRESET`, from a point in metres.
 ///
 /// # Errors
 /// If the file is missing or damaged, or the camera is beyond the world.
@@ -229,14 +229,14 @@ struct OpenWorld {
 }
 
 fn open_world(path: &Path, reading: ReadArgs, console: &Console) -> CliResult<OpenWorld> {
-    if let Some(seed) = hills_seed(path)? {
-        let source = CellSource::Hills(Hills::new(seed));
+    if let Some(seeded) = seeded(path)? {
+        let source = CellSource::Seeded(seeded);
         return Ok(OpenWorld { source, info: WorldInfo::default(), notes: Vec::new() });
     }
     if let Some(store) = world::open_store(path)? {
         let info = (*store.info()).clone();
-        let hills = generator_of(&store).map_err(store_failure)?;
-        let source = CellSource::Store(Box::new(store), hills);
+        let seeded = generator_of(&store).map_err(store_failure)?;
+        let source = CellSource::Store(Box::new(store), seeded);
         return Ok(OpenWorld { source, info, notes: Vec::new() });
     }
     let world = world::open(path, &Default::default(), reading, console)?;
@@ -244,29 +244,28 @@ fn open_world(path: &Path, reading: ReadArgs, console: &Console) -> CliResult<Op
     Ok(OpenWorld { source, info: world.info, notes: world.notes })
 }
 
-/// Returns whether a path names hills without a file.
-pub fn is_hills(path: &Path) -> bool {
-    path.to_str().is_some_and(|text| text.starts_with(HILLS_PREFIX))
+/// Returns whether a path names a generated world without a file, valid or not.
+pub fn is_seeded(path: &Path) -> bool {
+    path.to_str().is_some_and(Seeded::is_named_by)
 }
 
-/// Returns the seed of hills without a file; `None` for other paths.
+/// Returns the generated world that a path names; `None` for other paths.
 ///
 /// # Errors
-/// If the seed is not an integer.
-pub fn hills_seed(path: &Path) -> CliResult<Option<u64>> {
-    let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) else {
-        return Ok(None);
-    };
-    let invalid = "the seed is not an integer; give for example hills:7";
-    seed.parse().map(Some).map_err(|_| Failure::of(path, invalid))
+/// If the seed or the options are not valid.
+pub fn seeded(path: &Path) -> CliResult<Option<Seeded>> {
+    match path.to_str().filter(|text| Seeded::is_named_by(text)) {
+        Some(text) => text.parse().map(Some).map_err(Failure::at(path)),
+        None => Ok(None),
+    }
 }
 
 /// Fills a block as the generator of its world makes it; without one it is missing.
-pub fn make_ground(hills: Option<&Hills>, request: &mut FillRequest<'_>) {
-    match hills {
-        Some(hills) => {
+pub fn make_ground(seeded: Option<&Seeded>, request: &mut FillRequest<'_>) {
+    match seeded {
+        Some(seeded) => {
             let mip = request.mip();
-            hills.fill(request.cells(), mip);
+            seeded.fill(request.cells(), mip);
         }
         None => request.set_missing(),
     }
@@ -276,13 +275,16 @@ pub fn make_ground(hills: Option<&Hills>, request: &mut FillRequest<'_>) {
 ///
 /// # Errors
 /// If the generator has another name or version than ours.
-pub fn generator_of(store: &Store) -> Result<Option<Hills>, StoreError> {
+pub fn generator_of(store: &Store) -> Result<Option<Seeded>, StoreError> {
     let info = store.info();
     let Some(generator) = info.generator.as_ref().filter(|_| info.grows()) else {
         return Ok(None);
     };
-    store.check_generator(Hills::NAME, Hills::VERSION, generator.seed)?;
-    Ok(Some(Hills::new(generator.seed)))
+    let seeded = generator.seeded();
+    if seeded.is_none() {
+        store.check_generator(Hills::NAME, Hills::VERSION, generator.seed)?;
+    }
+    Ok(seeded)
 }
 
 impl CellSource {
@@ -290,13 +292,13 @@ impl CellSource {
     fn fill(&self, request: &mut FillRequest<'_>, reading: ReadArgs, faults: &ReadFaults) {
         let block = request.block();
         let filled = match self {
-            CellSource::Hills(hills) => {
-                hills.fill(request.cells(), block.mip);
+            CellSource::Seeded(seeded) => {
+                seeded.fill(request.cells(), block.mip);
                 Ok(())
             }
-            CellSource::Store(store, hills) => store.block(block, request.cells()).map(|stored| {
-                if let (false, Some(hills)) = (stored, hills) {
-                    hills.fill(request.cells(), block.mip);
+            CellSource::Store(store, seeded) => store.block(block, request.cells()).map(|stored| {
+                if let (false, Some(seeded)) = (stored, seeded) {
+                    seeded.fill(request.cells(), block.mip);
                 }
             }),
             CellSource::Grid(snapshot) => {

@@ -5,12 +5,13 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::heights;
 use crate::import_limits;
-use crate::lod_view::HILLS_PREFIX;
+use crate::lod_view::seeded;
 use crate::report::size;
 use crate::world_store;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use terravox::generate::Seeded;
 use terravox::voxel::{GridOptions, LIMIT, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, StoredPart, WorldInfo};
@@ -137,10 +138,10 @@ fn is_world(extension: &str, start: &[u8]) -> bool {
 pub fn check_file(path: &Path) -> CliResult<u64> {
     check_no_address(path)?;
     let metadata = fs::metadata(path).map_err(|error| {
-        if let Some(seed) = path.to_str().and_then(|text| text.strip_prefix(HILLS_PREFIX)) {
-            let what = "hills:SEED is for render and lod only; generate a world file: \
-                        terravox generate hills.tvx --seed";
-            return Failure::of(path, format!("{what} {seed}"));
+        match seeded(path) {
+            Ok(Some(seeded)) => return needs_file(path, &seeded),
+            Err(invalid) => return invalid,
+            Ok(None) => {}
         }
         Failure::of(path, format!("cannot be read: {error}; check the name"))
     })?;
@@ -151,6 +152,20 @@ pub fn check_file(path: &Path) -> CliResult<u64> {
         return Err(Failure::of(path, "the file is empty; get another copy"));
     }
     Ok(metadata.len())
+}
+
+/// Refuses an endless world where a whole one is needed.
+fn needs_file(path: &Path, seeded: &Seeded) -> Failure {
+    let seed = seeded.seed();
+    let command = match seeded {
+        Seeded::Hills(_) => format!("terravox generate hills.tvx --seed {seed}"),
+        Seeded::World(world) => {
+            let options = world.options();
+            format!("terravox generate world.tvx --seed {seed} --preset {options}")
+        }
+    };
+    let what = "an endless world is for render, lod and serve only; generate a world file";
+    Failure::of(path, format!("{what}: {command}"))
 }
 
 /// Refuses addresses of databases.

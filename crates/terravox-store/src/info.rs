@@ -1,7 +1,7 @@
 //! The description of a world: scale, materials, generator; and its bytes.
 
 use crate::value::{ValueError, checksum};
-use terravox::generate::Hills;
+use terravox::generate::{Hills, Seeded};
 use terravox::terrain::Placement;
 use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, UnlistedChunks};
 
@@ -57,6 +57,27 @@ impl Generator {
     pub fn hills(seed: u64) -> Generator {
         let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
         Generator { name, version, seed, saved_region: None }
+    }
+}
+
+impl Generator {
+    /// A generator of terravox, by name.
+    ///
+    /// ```
+    /// use terravox_store::Generator;
+    ///
+    /// let fjords = "world:7:fjords".parse()?;
+    /// assert_eq!(Generator::of(&fjords).seeded(), Some(fjords));
+    /// # Ok::<(), terravox::generate::SeededError>(())
+    /// ```
+    pub fn of(seeded: &Seeded) -> Generator {
+        let (name, version) = (seeded.stored_name(), seeded.version());
+        Generator { name, version, seed: seeded.seed(), saved_region: None }
+    }
+
+    /// Returns the generator if it is one of terravox, of the version that it has.
+    pub fn seeded(&self) -> Option<Seeded> {
+        Seeded::of_stored(&self.name, self.version, self.seed)
     }
 }
 

@@ -2,7 +2,7 @@
 //! Lengths are metres, times milliseconds; ids of bodies are exact in a double.
 
 use crate::opfs::SyncAccessHandle;
-use crate::{News, Player, Steering, World, WorldOptions};
+use crate::{News, Player, PlayerWorld, PlayerWorldOptions, Steering};
 use js_sys::Uint8Array;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Imported {
 /// A world, and the player in it.
 #[wasm_bindgen]
 pub struct WebWorld {
-    world: World,
+    world: PlayerWorld,
     player: Player,
     swaps: VecDeque<MeshSwap>,
     unit: Vec<u8>,
@@ -71,25 +71,26 @@ fn micros(now_ms: f64) -> u64 {
     (now_ms * 1000.0) as u64
 }
 
-fn options(view_m: f64, detail: f32) -> WorldOptions {
+fn options(view_m: f64, detail: f32) -> PlayerWorldOptions {
     // What a browser still draws.
     let max_triangles = 2_500_000;
     let lod =
         LodOptions { morph: true, detail: detail.max(1.0), max_triangles, ..Default::default() };
-    WorldOptions { view_m, lod, clock: Some(performance_now) }
+    PlayerWorldOptions { view_m, lod, clock: Some(performance_now) }
 }
 
 #[wasm_bindgen]
 impl WebWorld {
     /// Joins the world of a server.
     pub fn join(token: &[u8], view_m: f64, detail: f32) -> Result<WebWorld, JsError> {
-        let world = World::join(token, options(view_m, detail)).map_err(|e| JsError::new(&e))?;
+        let world =
+            PlayerWorld::join(token, options(view_m, detail)).map_err(|e| JsError::new(&e))?;
         Ok(WebWorld::new(world))
     }
 
     /// Makes a world of hills in memory, without a server.
     pub fn alone(seed: f64, view_m: f64, detail: f32) -> WebWorld {
-        WebWorld::new(World::alone(seed as u64, options(view_m, detail)))
+        WebWorld::new(PlayerWorld::alone(seed as u64, options(view_m, detail)))
     }
 
     /// Opens the world in a file of the browser, without a server; in an empty one, makes a world of hills.
@@ -101,7 +102,7 @@ impl WebWorld {
         detail: f32,
     ) -> Result<WebWorld, JsError> {
         let disk = Arc::new(handle);
-        let world = World::stored(disk, name, seed as u64, options(view_m, detail));
+        let world = PlayerWorld::stored(disk, name, seed as u64, options(view_m, detail));
         Ok(WebWorld::new(world.map_err(|e| JsError::new(&e))?))
     }
 
@@ -127,7 +128,7 @@ impl WebWorld {
         Ok(Uint8Array::from(bytes.as_slice()))
     }
 
-    fn new(world: World) -> WebWorld {
+    fn new(world: PlayerWorld) -> WebWorld {
         WebWorld {
             world,
             player: Player::new([0.0, 0.0, 0.0]),

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use terravox::generate::Hills;
+use terravox::generate::{Hills, Seeded};
 use terravox::replicate::{GeneratorId, Guest, Host, HostEvent, HostOptions, HostWorld, LinkKind};
 use terravox::replicate::{PipeError, Verdict};
 use terravox::terrain::{FillRequest, UnsavedChanges};
@@ -28,7 +28,7 @@ pub struct OwnHost {
     disk: Arc<dyn Disk>,
     grid: VoxelGrid,
     /// `None` for a complete world.
-    hills: Option<Hills>,
+    seeded: Option<Seeded>,
     guest: u64,
     unit: Vec<u8>,
 }
@@ -37,7 +37,7 @@ impl OwnHost {
     /// Serves the world on a disk to one guest; on an empty disk, makes a world of hills.
     ///
     /// # Errors
-    /// If it is not a world, or grows from a generator other than [`Hills`]; for a complete world, if any
+    /// If it is not a world, or grows from a generator other than ours; for a complete world, if any
     /// part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the listings are
     /// checked; damaged chunks are found when they are read.
     pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
@@ -48,13 +48,15 @@ impl OwnHost {
             StoreError::Refused { path: name.into(), what }
         })?;
         let mut options = HostOptions { history_bytes: HISTORY_BYTES, ..HostOptions::default() };
-        let (mut hills, mut edited) = (None, Vec::new());
+        let (mut seeded, mut edited) = (None, Vec::new());
         let grid = match info.grows() {
             true => {
-                let seed = info.generator.as_ref().map_or(0, |made| made.seed);
-                store.check_generator(Hills::NAME, Hills::VERSION, seed)?;
-                hills = Some(Hills::new(seed));
-                options.generator = Some(GeneratorId::of_hills(seed));
+                seeded = info.generator.as_ref().and_then(Generator::seeded);
+                if seeded.is_none() {
+                    let seed = info.generator.as_ref().map_or(0, |made| made.seed);
+                    store.check_generator(Hills::NAME, Hills::VERSION, seed)?;
+                }
+                options.generator = seeded.as_ref().map(GeneratorId::of);
                 edited = store.chunks()?;
                 let (unlisted, materials) = (UnlistedChunks::Unknown, info.materials.clone());
                 VoxelGrid::new(GridOptions { unlisted, materials })
@@ -70,7 +72,7 @@ impl OwnHost {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let guest = host.connect(LinkKind::Reliable);
-        Ok(OwnHost { host, store, disk, grid, hills, guest, unit: Vec::new() })
+        Ok(OwnHost { host, store, disk, grid, seeded, guest, unit: Vec::new() })
     }
 
     /// Takes what the guest sends, and gives it what the host sends.
@@ -79,8 +81,8 @@ impl OwnHost {
             // One that breaks the protocol is disconnected.
             let _ = self.host.receive(self.guest, &self.unit, now_us);
         }
-        let hills = self.hills.as_ref();
-        let generated = |request: &mut FillRequest<'_>| fill_ground(hills, request);
+        let seeded = self.seeded.as_ref();
+        let generated = |request: &mut FillRequest<'_>| fill_ground(seeded, request);
         let ground = |request: &mut FillRequest<'_>| self.store.fill(request, generated);
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -134,8 +136,8 @@ impl OwnHost {
     /// Writes the edits that are not stored yet into a store of this world; returns them.
     fn save_to(&self, store: &Store) -> Result<UnsavedChanges, StoreError> {
         let unsaved = UnsavedChanges::from(self.grid.unsaved());
-        let hills = self.hills.as_ref();
-        let generated = |request: &mut FillRequest<'_>| fill_ground(hills, request);
+        let seeded = self.seeded.as_ref();
+        let generated = |request: &mut FillRequest<'_>| fill_ground(seeded, request);
         store.save(&unsaved, |request| store.fill(request, generated))?;
         Ok(unsaved)
     }
@@ -184,11 +186,11 @@ fn write_new(disk: &dyn Disk, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Fills a block as the generator makes it.
-pub fn fill_ground(hills: Option<&Hills>, request: &mut FillRequest<'_>) {
-    match hills {
-        Some(hills) => {
+pub fn fill_ground(seeded: Option<&Seeded>, request: &mut FillRequest<'_>) {
+    match seeded {
+        Some(seeded) => {
             let mip = request.mip();
-            hills.fill(request.cells(), mip);
+            seeded.fill(request.cells(), mip);
         }
         None => request.set_missing(),
     }

@@ -22,7 +22,7 @@ const START_HEIGHT_M: f64 = 25.0;
 /// A file as a world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedWorld {
-    /// The bytes of a `.tvx` file, which [`World::stored`](crate::World::stored) opens.
+    /// The bytes of a `.tvx` file, which [`PlayerWorld::stored`](crate::PlayerWorld::stored) opens.
     pub bytes: Vec<u8>,
     /// A point above ground or water in its middle, metres; `None` for what was a world before.
     pub start_m: Option<[f64; 3]>,
@@ -30,7 +30,7 @@ pub struct ImportedWorld {
     pub notes: Vec<String>,
 }
 
-/// Makes a world of a file, by its content: a `.tvx` file that [`World::stored`](crate::World::stored)
+/// Makes a world of a file, by its content: a `.tvx` file that [`PlayerWorld::stored`](crate::PlayerWorld::stored)
 /// opens, a Roblox place or model, or a heightmap in shades of grey (PNG; a sample is a metre wide, and the
 /// land an eighth of its width high).
 ///

@@ -1,4 +1,4 @@
-//! A terravox world in a browser: a [`World`] is a guest of a server, or has a host of its own, and
+//! A terravox world in a browser: a [`PlayerWorld`] is a guest of a server, or has a host of its own, and
 //! keeps the terrain that is shown. It runs in a Web Worker: bytes of the link go in and come out, and
 //! meshes go to the page as buffers.
 //!
@@ -7,9 +7,9 @@
 //! ```
 //! use terravox::edit::EditOp;
 //! use terravox::terrain::Budget;
-//! use terravox_web::{World, WorldOptions};
+//! use terravox_web::{PlayerWorld, PlayerWorldOptions};
 //!
-//! let mut world = World::alone(7, WorldOptions { view_m: 200.0, ..WorldOptions::default() });
+//! let mut world = PlayerWorld::alone(7, PlayerWorldOptions { view_m: 200.0, ..PlayerWorldOptions::default() });
 //! let eye_m = [0.0, 60.0, 0.0];
 //! for frame in 0..100 {
 //!     world.update(frame * 16_000, eye_m, Budget::Unlimited)?;
@@ -35,4 +35,4 @@ struct Readme;
 
 pub use import::{ImportedWorld, import_world};
 pub use player::{Player, Steering};
-pub use world::{News, World, WorldOptions};
+pub use world::{News, PlayerWorld, PlayerWorldOptions};

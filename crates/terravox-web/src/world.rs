@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::bodies::{BodyPose, LooseBody};
 use terravox::edit::EditOp;
-use terravox::generate::Hills;
+use terravox::generate::Seeded;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
 use terravox::replicate::{Guest, GuestEvent, Interest, LinkKind, SharedBody};
 use terravox::terrain::{Budget, Clock, FillRequest, RayHit, Terrain, TerrainOptions, Viewer};
@@ -18,9 +18,9 @@ use terravox_store::{Disk, MemoryDisk};
 /// Most news that wait to be taken.
 const MAX_NEWS: usize = 64;
 
-/// Options of a [`World`].
+/// Options of a [`PlayerWorld`].
 #[derive(Clone, Debug)]
-pub struct WorldOptions {
+pub struct PlayerWorldOptions {
     /// View distance, metres.
     pub view_m: f64,
     /// Level of detail. Of [`LodOptions::max_mip`], as much is used as the view distance needs.
@@ -29,11 +29,11 @@ pub struct WorldOptions {
     pub clock: Option<Clock>,
 }
 
-impl Default for WorldOptions {
+impl Default for PlayerWorldOptions {
     /// A view of 2 km with geomorphing.
-    fn default() -> WorldOptions {
+    fn default() -> PlayerWorldOptions {
         let lod = LodOptions { morph: true, detail: 2.3, ..LodOptions::default() };
-        WorldOptions { view_m: 2000.0, lod, clock: None }
+        PlayerWorldOptions { view_m: 2000.0, lod, clock: None }
     }
 }
 
@@ -47,14 +47,14 @@ pub enum News {
 }
 
 /// The world of one player.
-pub struct World {
-    options: WorldOptions,
+pub struct PlayerWorld {
+    options: PlayerWorldOptions,
     guest: Guest,
     /// `None` if a server has it.
     host: Option<OwnHost>,
     clipboard: Option<Clipboard>,
     /// The generator of the world, if this crate has it.
-    hills: Option<Hills>,
+    seeded: Option<Seeded>,
     /// `None` until the host has let this guest in.
     terrain: Option<Terrain>,
     now_us: u64,
@@ -63,12 +63,12 @@ pub struct World {
     news: VecDeque<News>,
 }
 
-impl World {
+impl PlayerWorld {
     /// Joins the world of a server with an access token, empty if none is needed.
     ///
     /// # Errors
     /// If the token has more than [`Guest::MAX_TOKEN`] bytes.
-    pub fn join(token: &[u8], options: WorldOptions) -> Result<World, String> {
+    pub fn join(token: &[u8], options: PlayerWorldOptions) -> Result<PlayerWorld, String> {
         if token.len() > Guest::MAX_TOKEN {
             return Err(format!(
                 "the token has {} bytes; at most {}",
@@ -76,42 +76,42 @@ impl World {
                 Guest::MAX_TOKEN
             ));
         }
-        Ok(World::new(Guest::new(LinkKind::Reliable, token), options))
+        Ok(PlayerWorld::new(Guest::new(LinkKind::Reliable, token), options))
     }
 
     /// Makes a world of hills in memory, without a server.
     ///
     /// # Panics
     /// If there is no memory for some kilobytes.
-    pub fn alone(seed: u64, options: WorldOptions) -> World {
+    pub fn alone(seed: u64, options: PlayerWorldOptions) -> PlayerWorld {
         let disk = Arc::new(MemoryDisk::default());
-        World::stored(disk, "a new world", seed, options).expect("memory takes a new world")
+        PlayerWorld::stored(disk, "a new world", seed, options).expect("memory takes a new world")
     }
 
     /// Opens the world on a disk, without a server; on an empty one, makes a world of hills. Edits are
-    /// written by [`World::save`].
+    /// written by [`PlayerWorld::save`].
     ///
     /// # Errors
     /// If what is there is no world, is damaged, or grows from a generator other than
-    /// [`Hills`]; the text begins with `name`.
+    /// ours; the text begins with `name`.
     pub fn stored(
         disk: Arc<dyn Disk>,
         name: &str,
         seed: u64,
-        options: WorldOptions,
-    ) -> Result<World, String> {
+        options: PlayerWorldOptions,
+    ) -> Result<PlayerWorld, String> {
         let host = OwnHost::open(disk, name, seed).map_err(|error| error.to_string())?;
-        let world = World::new(Guest::new(LinkKind::Reliable, b""), options);
-        Ok(World { host: Some(host), ..world })
+        let world = PlayerWorld::new(Guest::new(LinkKind::Reliable, b""), options);
+        Ok(PlayerWorld { host: Some(host), ..world })
     }
 
-    fn new(guest: Guest, options: WorldOptions) -> World {
-        World {
+    fn new(guest: Guest, options: PlayerWorldOptions) -> PlayerWorld {
+        PlayerWorld {
             options,
             guest,
             host: None,
             clipboard: None,
-            hills: None,
+            seeded: None,
             terrain: None,
             now_us: 0,
             unanswered: Vec::new(),
@@ -173,8 +173,8 @@ impl World {
         if let Some(host) = &mut self.host {
             host.exchange(&mut self.guest, now_us).map_err(|error| error.to_string())?;
         }
-        let hills = self.hills;
-        let ground = |request: &mut FillRequest<'_>| fill_ground(hills.as_ref(), request);
+        let seeded = self.seeded;
+        let ground = |request: &mut FillRequest<'_>| fill_ground(seeded.as_ref(), request);
         let updated = self.guest.update(ground);
         for event in self.guest.events() {
             self.follow(event);
@@ -204,8 +204,8 @@ impl World {
     fn follow(&mut self, event: GuestEvent) {
         let news = match event {
             GuestEvent::Welcome { generator, .. } => {
-                self.hills = generator.and_then(|made| made.hills());
-                self.guest.start(self.hills.is_some());
+                self.seeded = generator.and_then(|made| made.seeded());
+                self.guest.start(self.seeded.is_some());
                 self.start();
                 for op in std::mem::take(&mut self.unanswered) {
                     // It was valid before the break, but cells that it reads may be gone.
@@ -293,8 +293,8 @@ impl World {
         let op = terrain.placement().op_in_voxels(op);
         let region = op.region().map_err(|error| error.to_string())?;
         self.guest.edit(&op).map_err(|error| error.to_string())?;
-        let hills = &self.hills;
-        self.guest.show(terrain, |request| fill_ground(hills.as_ref(), request));
+        let seeded = &self.seeded;
+        self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
         Ok(region)
     }
 
@@ -314,7 +314,7 @@ impl World {
         self.guest.redo().map(drop).map_err(|error| error.to_string())
     }
 
-    /// Copies the voxels of a region, up to 32 along an edge, for [`World::paste`]; returns their meshes, in
+    /// Copies the voxels of a region, up to 32 along an edge, for [`PlayerWorld::paste`]; returns their meshes, in
     /// voxels from the lowest corner. `is_cut` removes them as well.
     ///
     /// # Errors

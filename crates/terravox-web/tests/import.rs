@@ -8,17 +8,17 @@ use terravox::terrain::{Budget, Placement, Terrain, TerrainOptions};
 use terravox::voxel::{DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_io::roblox::{self, Container, RobloxMetadata};
 use terravox_store::{Generator, MemoryDisk, Store, WorldInfo};
-use terravox_web::{ImportedWorld, World, WorldOptions, import_world};
+use terravox_web::{ImportedWorld, PlayerWorld, PlayerWorldOptions, import_world};
 
-fn options() -> WorldOptions {
-    let lod = LodOptions { detail: 1.2, max_mip: 3, ..WorldOptions::default().lod };
-    WorldOptions { view_m: 150.0, lod, clock: None }
+fn options() -> PlayerWorldOptions {
+    let lod = LodOptions { detail: 1.2, max_mip: 3, ..PlayerWorldOptions::default().lod };
+    PlayerWorldOptions { view_m: 150.0, lod, clock: None }
 }
 
 /// Opens an imported world, and waits until all of it is shown from its start.
-fn visit(imported: &ImportedWorld) -> World {
+fn visit(imported: &ImportedWorld) -> PlayerWorld {
     let disk = Arc::new(MemoryDisk::from(imported.bytes.clone()));
-    let mut world = World::stored(disk, "imported", 0, options()).expect("it is a world");
+    let mut world = PlayerWorld::stored(disk, "imported", 0, options()).expect("it is a world");
     let eye_m = imported.start_m.expect("it was imported");
     for frame in 0..400 {
         world.update(frame * 16_000, eye_m, Budget::Unlimited).expect("its host is honest");
@@ -141,7 +141,7 @@ fn a_world_that_grows_is_checked_whole_when_it_is_dropped() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x20;
         let disk = Arc::new(MemoryDisk::from(damaged));
-        World::stored(disk, "grown", 7, options()).is_ok() && refusal(at).is_some()
+        PlayerWorld::stored(disk, "grown", 7, options()).is_ok() && refusal(at).is_some()
     };
     assert!((16_384..bytes.len()).step_by(61).any(is_found_later));
 }

@@ -12,16 +12,16 @@ use terravox::replicate::{
 use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions};
 use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_store::{Disk, Generator, MemoryDisk, Store, WorldInfo};
-use terravox_web::{News, World, WorldOptions, import_world};
+use terravox_web::{News, PlayerWorld, PlayerWorldOptions, import_world};
 
 const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
 
-fn options() -> WorldOptions {
-    let lod = LodOptions { detail: 1.2, max_mip: 3, ..WorldOptions::default().lod };
-    WorldOptions { view_m: 150.0, lod, clock: None }
+fn options() -> PlayerWorldOptions {
+    let lod = LodOptions { detail: 1.2, max_mip: 3, ..PlayerWorldOptions::default().lod };
+    PlayerWorldOptions { view_m: 150.0, lod, clock: None }
 }
 
-fn settle(world: &mut World, now_us: &mut u64) {
+fn settle(world: &mut PlayerWorld, now_us: &mut u64) {
     for _ in 0..400 {
         *now_us += 16_000;
         world.update(*now_us, EYE_M, Budget::Unlimited).expect("the host is honest");
@@ -32,16 +32,16 @@ fn settle(world: &mut World, now_us: &mut u64) {
     panic!("not settled after 400 frames");
 }
 
-fn depth(world: &World) -> f64 {
+fn depth(world: &PlayerWorld) -> f64 {
     world.ray(EYE_M, [0.0, -1.0, 0.0], 200.0).expect("there is ground").distance_m
 }
 
 #[test]
 fn a_world_alone_is_dug_undone_and_redone() {
-    let (mut world, mut now_us) = (World::alone(7, options()), 0);
+    let (mut world, mut now_us) = (PlayerWorld::alone(7, options()), 0);
     settle(&mut world, &mut now_us);
     assert_eq!(world.take_news(), Some(News::Joined));
-    let triangles = |world: &mut World| -> usize {
+    let triangles = |world: &mut PlayerWorld| -> usize {
         let swaps = world.mesh_swaps().into_iter().flat_map(|swap| swap.added);
         swaps.map(|shown| shown.mesh.solid.triangle_count()).sum()
     };
@@ -63,7 +63,7 @@ fn a_world_alone_is_dug_undone_and_redone() {
 #[test]
 fn an_own_world_is_as_it_was_when_it_is_opened_again() {
     let disk = Arc::new(MemoryDisk::default());
-    let open = |disk: &Arc<MemoryDisk>| World::stored(disk.clone(), "mine", 7, options());
+    let open = |disk: &Arc<MemoryDisk>| PlayerWorld::stored(disk.clone(), "mine", 7, options());
     let (mut world, mut now_us) = (open(&disk).expect("an empty disk"), 0);
     settle(&mut world, &mut now_us);
     let whole = depth(&world);
@@ -121,11 +121,11 @@ fn a_new_world_whose_making_was_interrupted_is_made_again() {
     for writes in 0..6 {
         let (disk, writes_left) = (MemoryDisk::default(), writes.into());
         let disk = Arc::new(FailingDisk { disk, writes_left });
-        let first = World::stored(disk.clone(), "new", 7, options());
+        let first = PlayerWorld::stored(disk.clone(), "new", 7, options());
         assert_eq!(first.is_err(), writes < 2, "{writes} writes");
         drop(first);
         let bytes = disk.disk.to_bytes();
-        let again = World::stored(Arc::new(MemoryDisk::from(bytes)), "new", 7, options());
+        let again = PlayerWorld::stored(Arc::new(MemoryDisk::from(bytes)), "new", 7, options());
         assert!(again.is_ok(), "{writes} writes: {:?}", again.err());
     }
 }
@@ -133,7 +133,7 @@ fn a_new_world_whose_making_was_interrupted_is_made_again() {
 #[test]
 fn a_world_without_its_start_is_opened_and_one_without_header_stays_as_it_is() {
     let disk = Arc::new(MemoryDisk::default());
-    let open = |disk: &Arc<MemoryDisk>| World::stored(disk.clone(), "mine", 7, options());
+    let open = |disk: &Arc<MemoryDisk>| PlayerWorld::stored(disk.clone(), "mine", 7, options());
     let mut world = open(&disk).expect("a new world");
     let mut now_us = 0;
     settle(&mut world, &mut now_us);
@@ -167,7 +167,7 @@ fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
     store.save(&terrain.unsaved(), |_| {}).expect("memory has room");
     drop(store);
     let open = |bytes: Vec<u8>| {
-        World::stored(Arc::new(MemoryDisk::from(bytes)), "made", 7, options()).err()
+        PlayerWorld::stored(Arc::new(MemoryDisk::from(bytes)), "made", 7, options()).err()
     };
     let bytes = disk.to_bytes();
     assert_eq!(open(bytes.clone()), None);
@@ -186,7 +186,7 @@ fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
 
 #[test]
 fn what_is_cut_is_pasted_elsewhere_and_turned() {
-    let (mut world, mut now_us) = (World::alone(7, options()), 0);
+    let (mut world, mut now_us) = (PlayerWorld::alone(7, options()), 0);
     assert!(world.copied_size().is_none() && world.paste([0, 0, 0].into(), 0).is_err());
     settle(&mut world, &mut now_us);
     let ground = EYE_M[1] - depth(&world);
@@ -205,10 +205,10 @@ fn what_is_cut_is_pasted_elsewhere_and_turned() {
 
 #[test]
 fn edits_before_the_world_is_here_and_long_tokens_are_refused_with_a_reason() {
-    let mut world = World::alone(7, options());
+    let mut world = PlayerWorld::alone(7, options());
     let error = world.edit(&EditOp::dig_ball([0.0; 3], 4.0)).expect_err("there is no world");
     assert!(error.contains("not here yet"), "{error}");
-    assert!(World::join(&[b'a'; 300], options()).is_err_and(|error| error.contains("256")));
+    assert!(PlayerWorld::join(&[b'a'; 300], options()).is_err_and(|error| error.contains("256")));
 }
 
 #[test]
@@ -222,9 +222,9 @@ fn what_the_server_refuses_vanishes_and_what_was_not_answered_is_sent_again() {
     let mut host = Host::new(HostOptions { generator, ..HostOptions::default() });
     let unlisted = UnlistedChunks::Unknown;
     let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
-    let mut world = World::join(b"", options()).expect("a short token");
+    let mut world = PlayerWorld::join(b"", options()).expect("a short token");
     let (mut number, mut now_us, mut unit) = (host.connect(LinkKind::Reliable), 0, Vec::new());
-    let mut exchange = |world: &mut World, number: u64, frames: u32, is_linked: bool| {
+    let mut exchange = |world: &mut PlayerWorld, number: u64, frames: u32, is_linked: bool| {
         for _ in 0..frames {
             now_us += 16_000;
             world.update(now_us, EYE_M, Budget::Unlimited).expect("the host is honest");

@@ -163,6 +163,11 @@ struct MaterialsPage;
 #[doc = include_str!("../../../docs/gpu.md")]
 struct GpuPage;
 
+/// And that in the page about generated worlds.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/generate.md")]
+struct GeneratePage;
+
 /// And that in the page about generators.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/generators.md")]

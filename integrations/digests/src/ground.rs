@@ -1,7 +1,7 @@
 //! Ground by each generator of `terravox::generate` in turn.
 
 use terravox::generate::{
-    Deep, Fractal, Hills, Noise2, Noise3, fill_height, fill_height_with, fill_sdf,
+    Deep, Fractal, Hills, Noise2, Noise3, Preset, World, fill_height, fill_height_with, fill_sdf,
     fill_sdf_bounded, fill_sdf_bounded_with,
 };
 use terravox::terrain::{FillRequest, Placement};
@@ -10,10 +10,13 @@ use terravox::voxel::{Cell, DenseBox, MipBlock, VoxelPos, WATER};
 use crate::numbers::Numbers;
 
 /// Kinds of ground.
-pub const GROUNDS: u64 = 9;
+pub const GROUNDS: u64 = 10;
 
 /// The kind of [`Hills`].
 pub const HILLS: u64 = 0;
+
+/// The kind of [`World`], each with a preset by its seed.
+pub const WORLD: u64 = 8;
 
 const GRASS: u8 = 2;
 const SAND: u8 = 6;
@@ -25,7 +28,7 @@ pub struct Ground {
     /// Which, below [`GROUNDS`].
     pub kind: u64,
     pub seed: u64,
-    /// The surface lies about here, unless it is of hills; voxels.
+    /// The surface lies about here, unless it is of hills or of a `World`; voxels.
     pub middle: VoxelPos,
 }
 
@@ -40,6 +43,10 @@ impl Ground {
         cells.reset(block.cells());
         match self.kind {
             HILLS => Hills::new(self.seed).fill(cells, mip),
+            WORLD => {
+                let preset = Preset::ALL[(self.seed % Preset::ALL.len() as u64) as usize];
+                World::new(self.seed, preset).fill(cells, mip);
+            }
             1 => self.rough_ball(cells, mip),
             2 => self.floating_rocks(cells, mip),
             3 => self.slope_with_a_cave(cells, mip),

@@ -8,7 +8,7 @@ use terravox::voxel::{
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use crate::ground::{GROUNDS, Ground, HILLS};
+use crate::ground::{GROUNDS, Ground, HILLS, WORLD};
 use crate::hash::{hash_cells, hash_packed, hash_surface, hash_targets};
 use crate::numbers::Numbers;
 use crate::particles;
@@ -61,8 +61,12 @@ fn corner(numbers: &mut Numbers, kind: u64) -> VoxelPos {
         _ => -LIMIT,
     };
     let [x, y, z] = [coordinate(), coordinate(), coordinate()];
-    // Hills have their ground about 0.
-    VoxelPos::new(x, if kind == HILLS { [0, -EDGE][(y & EDGE != 0) as usize] } else { y }, z)
+    // Complete worlds have their ground about 0.
+    VoxelPos::new(
+        x,
+        if [HILLS, WORLD].contains(&kind) { [0, -EDGE][(y & EDGE != 0) as usize] } else { y },
+        z,
+    )
 }
 
 /// The default materials, of one shape in four of five tables.

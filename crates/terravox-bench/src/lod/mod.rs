@@ -4,7 +4,7 @@ mod fly;
 mod speed;
 mod view;
 
-pub use view::horizon_view;
+pub use view::{DETAIL, horizon_view};
 
 use crate::report::AreaPart;
 

@@ -68,8 +68,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox demo\n  terravox demo place.rbxl\n\n\
         Without FILE, it also renders hills to the horizon.")]
     Demo(DemoArgs),
-    /// Generate a world of hills, caves and lakes
-    #[command(after_help = "Example:\n  terravox generate hills.tvx --seed 7 --size 512")]
+    /// Generate a world: hills, or one of many biomes
+    #[command(after_help = "Example:\n  terravox generate hills.tvx --seed 7 --size 512\n  \
+        terravox generate fjords.tvx --preset fjords --seed 7 --size 1024")]
     Generate(GenerateArgs),
     /// Import a Roblox place or a heightmap
     #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
@@ -96,7 +97,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  \
         terravox lod world.tvx --camera 0,60,0 --out view.glb\n  \
         terravox lod hills:7 --camera 0,90,0 --distance 2000 --colours --out rings.glb\n\n\
-        hills:SEED is the endless generated world of that seed; it needs no file.")]
+        hills:SEED and world:SEED:PRESET are endless generated worlds; they need no file.")]
     Lod(LodArgs),
     /// Print the first surface that a ray hits
     #[command(after_help = "Example:\n  terravox raycast world.tvx 10,80,-20 0,-1,0\n  \
@@ -210,6 +211,11 @@ pub struct DemoArgs {
 pub struct GenerateArgs {
     /// The world to write (.tvx)
     pub world: PathBuf,
+    /// A world of many biomes: continents, alps, fjords, canyons, dunes, badlands, wetlands,
+    /// volcanoes, arctic or skylands, and options as fjords,relief=1.5 [default: hills, caves and
+    /// lakes]
+    #[arg(long, value_name = "PRESET")]
+    pub preset: Option<String>,
     /// Seed of the generator
     #[arg(long, default_value_t = DEMO_SEED, value_parser = |text: &str| integer(text, 0..=u64::MAX))]
     pub seed: u64,
@@ -386,7 +392,7 @@ pub struct CopyArgs {
 /// Arguments of `lod`.
 #[derive(Debug, Args)]
 pub struct LodArgs {
-    /// A world or its address, any file that can be imported, or hills:SEED
+    /// A world or its address, any file that can be imported, or hills:SEED or world:SEED:PRESET
     pub world: PathBuf,
     /// Position of the viewer in metres
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
@@ -433,7 +439,8 @@ pub struct RaycastArgs {
 /// Arguments of `render`.
 #[derive(Clone, Debug, Args)]
 pub struct RenderArgs {
-    /// A world or its address, any file that can be imported, or hills:SEED, which implies --lod
+    /// A world or its address, any file that can be imported, or hills:SEED or world:SEED:PRESET,
+    /// which imply --lod
     pub world: PathBuf,
     /// The picture to write (.png)
     pub file: PathBuf,

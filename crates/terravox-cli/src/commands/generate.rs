@@ -1,4 +1,4 @@
-//! `generate`: makes a seeded world of hills, caves and lakes.
+//! `generate`: makes a seeded world.
 
 use crate::args::GenerateArgs;
 use crate::census::Census;
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
-use terravox::generate::Hills;
+use terravox::generate::{Hills, Seeded, World as BiomeWorld};
 use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Generator, Overwrite, Store, WorldInfo};
@@ -21,11 +21,12 @@ const BATCH_CHUNKS: usize = 64;
 
 pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     check_new_world(&args.world, args.force)?;
+    let seeded = seeded(args)?;
     if args.sparse {
-        return create_sparse(&args.world, args.seed, args.voxel_size, args.force);
+        return create_sparse(&args.world, &seeded, args.voxel_size, args.force);
     }
     let start = Instant::now();
-    let world = generate(args.seed, args.size, Hills::HEIGHTS, args.voxel_size, console)?;
+    let world = generate(&seeded, args.size, seeded.heights(), args.voxel_size, console)?;
     let generated = start.elapsed();
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.world))?;
     let start = Instant::now();
@@ -33,6 +34,7 @@ pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     let mut report = Report::of_change("generate", &args.world);
     report.text_line("world", "world", args.world.display().to_string());
     report.line("seed", "seed", args.seed.to_string(), json!(args.seed));
+    report.text_line("generator", "generator", seeded.to_string());
     census.add_to(&mut report);
     census.add_bytes("disk", "on disk", saved, &mut report);
     report.time("generate_ms", "generate", generated);
@@ -44,11 +46,16 @@ pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
 ///
 /// # Errors
 /// If the file exists and `force` is not set, or it cannot be written.
-pub fn create_sparse(path: &Path, seed: u64, voxel_size_m: f64, force: bool) -> CliResult<Report> {
+pub fn create_sparse(
+    path: &Path,
+    seeded: &Seeded,
+    voxel_size_m: f64,
+    force: bool,
+) -> CliResult<Report> {
     let info = WorldInfo {
         voxel_size_m,
         unlisted: UnlistedChunks::Unknown,
-        generator: Some(hills_generator(seed, None)),
+        generator: Some(Generator::of(seeded)),
         ..WorldInfo::default()
     };
     let overwrite = if force { Overwrite::Yes } else { Overwrite::No };
@@ -57,26 +64,30 @@ pub fn create_sparse(path: &Path, seed: u64, voxel_size_m: f64, force: bool) -> 
     let stats = stats.map_err(|error| store_failure(error).after_change())?;
     let mut report = Report::of_change("generate", path);
     report.text_line("world", "world", path.display().to_string());
-    report.line("seed", "seed", seed.to_string(), json!(seed));
+    report.line("seed", "seed", seeded.seed().to_string(), json!(seeded.seed()));
+    report.text_line("generator", "generator", seeded.to_string());
     report.line("grows", "endless", "chunks are generated on demand", json!(true));
     report.bytes("disk_bytes", "on disk", stats.file_bytes);
     Ok(report)
 }
 
-fn hills_generator(seed: u64, saved_region: Option<Region>) -> Generator {
-    Generator { name: Hills::NAME.to_owned(), version: Hills::VERSION, seed, saved_region }
+/// The generator that was asked for.
+fn seeded(args: &GenerateArgs) -> CliResult<Seeded> {
+    let Some(preset) = &args.preset else { return Ok(Seeded::Hills(Hills::new(args.seed))) };
+    let options = preset.parse().map_err(|error| Failure::new(format!("--preset: {error}")))?;
+    let world = BiomeWorld::with_options(args.seed, options);
+    Ok(Seeded::World(world.map_err(|error| Failure::new(format!("--preset: {error}")))?))
 }
 
 /// Generates a world of `size` voxels along x and z, rounded up to chunks, centred at the
 /// origin, within a range of heights.
 pub fn generate(
-    seed: u64,
+    seeded: &Seeded,
     size: u32,
     heights: Range<i32>,
     voxel_size_m: f64,
     console: &Console,
 ) -> CliResult<World> {
-    let hills = Hills::new(seed);
     let edge = size.div_ceil(32) as i32;
     let [low, high] = [-(edge / 2), edge - edge / 2];
     let [min, max] = [[low * 32, heights.start, low * 32], [high * 32, heights.end, high * 32]];
@@ -87,7 +98,7 @@ pub fn generate(
     for batch in chunks.chunks(BATCH_CHUNKS) {
         let filled = batch.par_iter().map(|chunk| {
             let mut cells = DenseBox::new(chunk.region());
-            hills.fill(&mut cells, 0);
+            seeded.fill(&mut cells, 0);
             bar.step();
             cells
         });
@@ -98,7 +109,7 @@ pub fn generate(
     let info = WorldInfo {
         voxel_size_m,
         materials: grid.materials().clone(),
-        generator: Some(hills_generator(seed, Some(region))),
+        generator: Some(Generator { saved_region: Some(region), ..Generator::of(seeded) }),
         ..WorldInfo::default()
     };
     let (roblox, notes) = (RobloxMetadata::default(), Vec::new());

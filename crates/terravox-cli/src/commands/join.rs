@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use terravox::bodies::BodyPose;
 use terravox::edit::EditOp;
-use terravox::generate::Hills;
+use terravox::generate::Seeded;
 use terravox::lod::LodOptions;
 use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest, SharedBodyKind};
 use terravox::terrain::FillRequest;
@@ -125,7 +125,7 @@ struct Visit<'a> {
     /// Scale and materials; `None` until the server has let this guest in.
     info: Option<WorldInfo>,
     /// The generator of the world, if it is ours.
-    hills: Option<Hills>,
+    seeded: Option<Seeded>,
     eye_m: [f64; 3],
     outcomes: Outcomes,
     reconnects: u64,
@@ -144,7 +144,7 @@ impl<'a> Visit<'a> {
             args,
             client,
             info: None,
-            hills: None,
+            seeded: None,
             eye_m: eye_m.unwrap_or(HILLS_CAMERA_M),
             outcomes: Outcomes::default(),
             reconnects: 0,
@@ -155,8 +155,8 @@ impl<'a> Visit<'a> {
 
     /// Does what there is to do, and rests.
     fn frame(&mut self) -> CliResult<()> {
-        let hills = &self.hills;
-        if let Err(error) = self.client.poll(|request| make_ground(hills.as_ref(), request)) {
+        let seeded = &self.seeded;
+        if let Err(error) = self.client.poll(|request| make_ground(seeded.as_ref(), request)) {
             let refused = Failure::new(&error);
             return match error.is_transient() && Instant::now() < self.reconnects_until {
                 true => self.reconnect(),
@@ -193,9 +193,9 @@ impl<'a> Visit<'a> {
     }
 
     fn start(&mut self, generator: Option<&GeneratorId>) {
-        self.hills = generator.and_then(GeneratorId::hills);
+        self.seeded = generator.and_then(GeneratorId::seeded);
         let guest = self.client.guest();
-        guest.start(self.hills.is_some());
+        guest.start(self.seeded.is_some());
         let (Some(placement), Some(grid)) = (guest.placement(), guest.grid()) else { return };
         self.info = Some(WorldInfo {
             voxel_size_m: placement.voxel_size_m,
@@ -298,7 +298,7 @@ impl<'a> Visit<'a> {
         report.count("held_blocks", "blocks held", self.client.guest().blocks().count() as u64);
         report.bytes("received_bytes", "received", self.client.bytes_received());
         let _busy = console.busy("digest");
-        let digest = digest(self.client.guest(), &self.hills)?;
+        let digest = digest(self.client.guest(), &self.seeded)?;
         report.text_line("digest", "digest", format!("{digest:032x}"));
         Ok(report)
     }
@@ -308,12 +308,12 @@ impl<'a> Visit<'a> {
         let Some(info) = self.info.clone() else { return Ok(()) };
         let output = Output::create(path)?;
         let start = Instant::now();
-        let hills = &self.hills;
+        let seeded = &self.seeded;
         let guest: &Guest = self.client.guest();
         let viewpoint = viewpoint(&info, self.eye_m, self.args.levels())?;
         let fill = |request: &mut FillRequest<'_>| {
             let is_here = guest.has(request.block());
-            guest.fill(request, |request| make_ground(hills.as_ref(), request));
+            guest.fill(request, |request| make_ground(seeded.as_ref(), request));
             is_here
         };
         let view = show_filled(info, viewpoint, self.args.levels(), console, fill, || false);
@@ -343,12 +343,12 @@ fn interest(args: &JoinArgs, info: &WorldInfo) -> Interest {
 }
 
 /// The digest of all cells of mip 0 that a guest holds, as that of a world of them alone.
-fn digest(guest: &Guest, hills: &Option<Hills>) -> CliResult<u128> {
+fn digest(guest: &Guest, seeded: &Option<Seeded>) -> CliResult<u128> {
     let materials = guest.grid().map(|grid| grid.materials().clone()).unwrap_or_default();
     let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
     let mut cells = DenseBox::default();
     for block in guest.blocks().filter(|block| block.mip == 0) {
-        if guest.read(block, |request| make_ground(hills.as_ref(), request), &mut cells) {
+        if guest.read(block, |request| make_ground(seeded.as_ref(), request), &mut cells) {
             grid.write(&cells).map_err(Failure::new)?;
         }
     }

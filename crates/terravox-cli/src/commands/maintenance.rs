@@ -61,11 +61,11 @@ pub fn repair(args: &CheckArgs, console: &Console) -> CliResult<Report> {
     let store = Store::open_read_only(&args.world).map_err(store_failure)?;
     let info = store.info();
     // Without the generator what it alone can make is reported as lost.
-    let hills = lod_view::generator_of(&store).unwrap_or_default();
+    let seeded = lod_view::generator_of(&store).unwrap_or_default();
     drop(store);
     let busy = console.busy("repairing");
     let repaired = Store::repair_within(&args.world, args.limit_factor, |request| {
-        lod_view::make_ground(hills.as_ref(), request);
+        lod_view::make_ground(seeded.as_ref(), request);
     });
     drop(busy);
     let repaired = repaired.map_err(|error| match error {

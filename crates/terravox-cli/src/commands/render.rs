@@ -85,13 +85,13 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     Ok(report)
 }
 
-/// Returns the arguments with the defaults of `hills:SEED`: levels of detail and a camera.
+/// Returns the arguments with the defaults of generated worlds without a file: levels of detail and a camera.
 ///
 /// # Errors
 /// If arguments exclude each other.
 fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
     let mut args = args.clone();
-    if lod_view::is_hills(&args.world) {
+    if lod_view::is_seeded(&args.world) {
         let exclusive = [
             ("--mip", args.view.mip.is_some()),
             ("--octree", args.clusters.octree),
@@ -99,8 +99,8 @@ fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
         ];
         if let Some((option, _)) = exclusive.into_iter().find(|(_, is_given)| *is_given) {
             let what = format!(
-                "{option} needs a finite world, and hills:SEED is endless; generate a world file: \
-                 terravox generate hills.tvx"
+                "{option} needs a finite world, and this one is endless; generate a world file: \
+                 terravox generate world.tvx"
             );
             return Err(Failure::of(&args.world, what));
         }

@@ -4,7 +4,7 @@ use super::{generate, import};
 use crate::args::{BackupArgs, Bearer, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::lod_view::{generator_of, hills_seed, make_ground};
+use crate::lod_view::{generator_of, make_ground, seeded};
 use crate::report::Report;
 use crate::secrets::RedactedStderr;
 use crate::world::{WORLD_EXTENSION, check_placement, is_world_file, store_failure};
@@ -153,10 +153,12 @@ fn folder_of(file: &Path) -> PathBuf {
 /// # Errors
 /// If there is no such file, or it cannot be imported.
 fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
-    if let Some(seed) = hills_seed(world)? {
-        let file = PathBuf::from(format!("hills-{seed}.{WORLD_EXTENSION}"));
+    if let Some(seeded) = seeded(world)? {
+        // hills-7.tvx, world-7-fjords.tvx.
+        let name = seeded.to_string().replace([':', ',', '='], "-");
+        let file = PathBuf::from(format!("{name}.{WORLD_EXTENSION}"));
         if !file.exists() {
-            generate::create_sparse(&file, seed, 1.0, false)?;
+            generate::create_sparse(&file, &seeded, 1.0, false)?;
         }
         return Ok(file);
     }
@@ -175,9 +177,9 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
 
 fn served(file: &Path, store: Store, args: &ServeArgs) -> CliResult<ServedWorld> {
     check_placement(file, &store.info())?;
-    let hills = generator_of(&store).map_err(store_failure)?;
-    let generate = hills.map(|hills| {
-        Arc::new(move |request: &mut FillRequest<'_>| make_ground(Some(&hills), request))
+    let seeded = generator_of(&store).map_err(store_failure)?;
+    let generate = seeded.map(|seeded| {
+        Arc::new(move |request: &mut FillRequest<'_>| make_ground(Some(&seeded), request))
             as Generate
     });
     let name = world_store::name(file);

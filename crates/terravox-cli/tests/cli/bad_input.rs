@@ -337,6 +337,25 @@ fn hills_without_a_file_are_refused_where_a_whole_world_is_needed() {
     for arguments in readers("hills:7").into_iter().filter(|a| a[0] != "lod" && a[0] != "render") {
         folder.refused(&arguments, &["hills:7", "terravox generate hills.tvx --seed 7"]);
     }
+    let arguments = ["info", "world:7:fjords,relief=1.5"];
+    folder
+        .refused(&arguments, &["terravox generate world.tvx --seed 7 --preset fjords,relief=1.5"]);
+}
+
+#[test]
+fn presets_and_options_out_of_range_are_refused_by_name() {
+    let folder = Folder::new();
+    let generate = |preset: &str, words: &[&str]| {
+        folder.refused(&["generate", "w.tvx", "--preset", preset], words);
+    };
+    generate("fjord", &["--preset", "fjord", "continents", "fjords"]);
+    generate("fjords,relief=3", &["relief is 3", "0 to 2"]);
+    generate("fjords,relief=NaN", &["relief is NaN"]);
+    generate("fjords,height=1", &["height", "relief"]);
+    for world in ["world:x:fjords", "world:7:fjord", "world:7:fjords,caves=-1"] {
+        let arguments = ["lod", world, "--camera", "0,9,0", "--out", "a.glb"];
+        folder.refused(&arguments, &[world]);
+    }
 }
 
 #[test]

@@ -243,6 +243,23 @@ fn a_sparse_world_stores_its_generator_and_no_chunks() {
 }
 
 #[test]
+fn a_world_of_a_preset_stores_its_options() {
+    let folder = Folder::new();
+    let preset = "alps,relief=0.5";
+    let made = ["generate", "w.tvx", "--sparse", "--seed", "7", "--preset", preset];
+    let made = folder.report(&made);
+    assert_eq!(made["generator"], "world:7:alps,relief=0.5", "{made}");
+    let store = Store::open(folder.path("w.tvx")).expect("it was just made");
+    let generator = store.info().generator.clone().expect("it has one");
+    assert_eq!(generator.name, "world:alps,relief=0.5");
+    assert!(store.info().grows() && generator.seeded().is_some());
+    drop(store);
+    let whole = ["generate", "a.tvx", "--size", "64", "--seed", "7", "--preset", preset];
+    let whole = folder.report(&whole);
+    assert!(whole["cells"].as_u64() > Some(64 * 64 * 32), "{whole}");
+}
+
+#[test]
 fn a_world_is_overwritten_only_with_force() {
     let folder = Folder::new();
     folder.report(&["generate", "w.tvx", "--size", "32"]);

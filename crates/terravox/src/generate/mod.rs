@@ -10,8 +10,8 @@
 //! | [`fill_sdf`] | a distance for each point | every cell |
 //!
 //! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`],
-//! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`] is
-//! a complete world.
+//! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`] and
+//! [`World`] are complete worlds, [`Seeded`] either of them by name.
 
 mod bounded;
 mod caves;
@@ -22,7 +22,9 @@ mod hills;
 mod noise;
 mod noise_bounds;
 mod sdf;
+mod seeded;
 mod water;
+mod world;
 
 pub use bounded::{Slope, fill_sdf_bounded, fill_sdf_bounded_with};
 pub use fractal::{Fractal, Fractal2Cursor, Fractal3Cursor};
@@ -32,6 +34,8 @@ pub use hills::{Hills, Relief};
 pub(crate) use noise::noise_3d;
 pub use noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 pub use sdf::{RowPoints, fill_sdf};
+pub use seeded::{Seeded, SeededError};
+pub use world::{Biomes, Preset, World, WorldOptions, WorldOptionsError};
 
 /// The ways to fill in the unit of a [`FillRequest`](crate::terrain::FillRequest).
 pub(crate) mod placed {

@@ -24,6 +24,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use terravox::generate::{Hills, Seeded};
 use terravox::mesh::shade::UNSET;
 use terravox_render::{PictureOptions, Scene};
 use views::DemoPicture;
@@ -64,7 +65,9 @@ impl StepTimes {
 pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
     let mut times = StepTimes::default();
     let mut world = match &args.file {
-        None => times.step("generate", || generate(DEMO_SEED, SIZE, HEIGHTS, 1.0, console))?,
+        None => times.step("generate", || {
+            generate(&Seeded::Hills(Hills::new(DEMO_SEED)), SIZE, HEIGHTS, 1.0, console)
+        })?,
         Some(file) => {
             times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
         }

@@ -116,12 +116,12 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<bool> {
     if chunks.is_empty() {
         return Ok(false);
     }
-    let hills = lod_view::generator_of(store).map_err(store_failure)?;
+    let seeded = lod_view::generator_of(store).map_err(store_failure)?;
     let unsaved = UnsavedChanges::from(chunks).with_history(history);
-    let saved = store.save(&unsaved, |request| match &hills {
-        Some(hills) => {
+    let saved = store.save(&unsaved, |request| match &seeded {
+        Some(seeded) => {
             let mip = request.block().mip;
-            hills.fill(request.cells(), mip);
+            seeded.fill(request.cells(), mip);
         }
         None => request.set_missing(),
     });

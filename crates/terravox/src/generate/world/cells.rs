@@ -1,0 +1,254 @@
+//! Cells from columns: a cube of 4³ after the other, so that air and deep ground are found for many
+//! at once, and caves and overhangs are asked only where they matter.
+
+use super::climate::Setting;
+use super::columns::LandColumn;
+use super::strata::{self, LOWEST_LAYER};
+use crate::generate::caves::{self, Capsule, capsules};
+use crate::generate::frame::occupancy_units;
+use crate::generate::noise::{Noise3, Noise3Cursor};
+use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
+
+const GRASS: u8 = 2;
+const ROCK: u8 = 8;
+const GROUND: u8 = 14;
+const LEAFY_GRASS: u8 = 19;
+
+/// Half the diagonal of a cube of 4³ cells, in cells.
+const HALF_DIAGONAL: f64 = 3.47;
+
+/// Caves blend with the ground where their distances differ by less, voxels.
+const BLEND: f32 = 4.0;
+
+/// Widths of the noise of overhangs, voxels: flat, so that ledges are.
+const OVERHANG_PERIODS: [f64; 3] = [21.0, 9.0, 21.0];
+
+/// Cells of a region from its columns.
+pub(super) fn fill(setting: &Setting<'_>, cells: &mut DenseBox, mip: u8, columns: &[LandColumn]) {
+    let region = cells.region();
+    let edge = setting.edge;
+    let share = 2.0 * f64::from(setting.options.caves);
+    let has_caves = mip <= caves::MAX_MIP && share > 0.0;
+    let reach = caves::REACH + 2.0 * edge;
+    let caves =
+        if has_caves { capsules(setting.seed, region, reach, edge, share) } else { Vec::new() };
+    cells.reset(region);
+    let mut fill = Fill {
+        columns,
+        region,
+        edge: edge as f32,
+        walls: Noise3::new(setting.seed ^ 7).cursor(),
+        ledges: Noise3::new(setting.seed ^ 8).cursor(),
+        has_ledges: OVERHANG_PERIODS[1] >= 2.0 * edge,
+        water: Vec::new(),
+    };
+    let mut near = Vec::new();
+    for cube in region.blocks::<2>().map(|cube| cube.region().intersect(region)) {
+        let extent = fill.extent(cube);
+        if extent.is_air {
+            continue;
+        }
+        let [min, max] = [cube.min, cube.max].map(|p| p.to_array().map(f64::from));
+        let middle = [0, 1, 2].map(|i| 0.5 * (min[i] + max[i]) * edge);
+        near.clear();
+        let matters = |cave: &&Capsule| cave.matters(middle, HALF_DIAGONAL, edge, extent.is_full);
+        near.extend(caves.iter().filter(matters));
+        caves::retain_nearest(&mut near, middle, HALF_DIAGONAL * edge);
+        fill.cube(cells, cube, &near, extent.is_full && near.is_empty());
+    }
+    cells.set_all_water(fill.water);
+}
+
+/// What the columns say of a cube.
+struct Extent {
+    is_air: bool,
+    /// Ground fills all cells and a voxel more, caves aside.
+    is_full: bool,
+}
+
+/// The inputs of a fill.
+struct Fill<'a> {
+    columns: &'a [LandColumn],
+    region: Region,
+    /// Edge of a cell, voxels.
+    edge: f32,
+    /// The roughness of cave walls.
+    walls: Noise3Cursor,
+    ledges: Noise3Cursor,
+    has_ledges: bool,
+    water: Vec<(u32, u8)>,
+}
+
+impl Fill<'_> {
+    fn rows(&self, cube: Region) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        let [width, ..] = self.region.size();
+        let (from, to) = (cube.min - self.region.min, cube.max - self.region.min);
+        (from.z..to.z).map(move |z| {
+            let row = z as usize * width;
+            row + from.x as usize..row + to.x as usize
+        })
+    }
+
+    fn extent(&self, cube: Region) -> Extent {
+        let (edge, half) = (self.edge, 0.5 * self.edge);
+        let bottom = (cube.min.y as f32 + 0.5) * edge;
+        let top = (cube.max.y as f32 - 0.5) * edge;
+        let (mut is_air, mut is_full) = (true, true);
+        for column in self.rows(cube).flat_map(|row| &self.columns[row]) {
+            let over = column.overhang * Noise3::MAX as f32;
+            let is_above_ground = bottom - column.around[1] > half
+                || (bottom - column.height) * column.normal_y > half + over;
+            let is_above_water = bottom > column.water + half;
+            let is_island = column.island.is_some_and(|island| {
+                bottom - island.top < edge / island.normal_y[0]
+                    && island.bottom - top < edge / island.normal_y[1]
+            });
+            is_air &= is_above_ground && is_above_water && !is_island;
+            is_full &= (column.height - top) * column.normal_y > half + 1.0 + over
+                && column.around[0] - top > half;
+        }
+        Extent { is_air, is_full }
+    }
+
+    /// Fills a cube of cells that are air; `caves` are all those that reach it.
+    fn cube(&mut self, cells: &mut DenseBox, cube: Region, caves: &[&Capsule], is_full: bool) {
+        let Region { min, .. } = self.region;
+        let [width, _, depth] = self.region.size();
+        for y in cube.min.y..cube.max.y {
+            let centre_y = (y as f32 + 0.5) * self.edge;
+            for z in cube.min.z..cube.max.z {
+                let row = (z - min.z) as usize * width;
+                let slice = (y - min.y) as usize * depth * width;
+                for x in cube.min.x..cube.max.x {
+                    let i = row + (x - min.x) as usize;
+                    let at = slice + i;
+                    let column = &self.columns[i];
+                    let (materials, occupancies) = cells.arrays_mut();
+                    if is_full {
+                        let depth = column.depth(centre_y, self.edge);
+                        (materials[at], occupancies[at]) =
+                            (material(centre_y, depth, self.edge, column), u8::MAX);
+                        continue;
+                    }
+                    let (cell, held) = self.cell(VoxelPos::new(x, y, z), column, caves);
+                    (materials[at], occupancies[at]) = (cell.material, cell.occupancy);
+                    self.water.extend(held.map(|held| (at as u32, held)));
+                }
+            }
+        }
+    }
+
+    /// A cell, and the water that it holds beside ground.
+    fn cell(
+        &mut self,
+        pos: VoxelPos,
+        column: &LandColumn,
+        caves: &[&Capsule],
+    ) -> (Cell, Option<u8>) {
+        let edge = self.edge;
+        let y = (pos.y as f32 + 0.5) * edge;
+        let mut depth = column.depth(y, edge);
+        let over = column.overhang;
+        if over > 0.0 && self.has_ledges && depth.abs() < over * Noise3::MAX as f32 + edge {
+            let p = centre(pos, edge);
+            let at = [0, 1, 2].map(|axis| p[axis] / OVERHANG_PERIODS[axis]);
+            depth = column.limited(depth + over * self.ledges.at(at) as f32, y, edge);
+        }
+        let mut inside = depth;
+        if depth > -edge && !caves.is_empty() {
+            let open = caves::distance(centre(pos, edge), caves, &mut self.walls) as f32;
+            let open = open + column.sealed;
+            inside = smooth_min(depth, open);
+        }
+        let mut solid = occupancy_units(f64::from(inside / edge));
+        let mut made_of = None;
+        if let Some(island) = column.island {
+            let [up, down] = island.normal_y;
+            let (below_top, above_bottom) = ((island.top - y) * up, (y - island.bottom) * down);
+            let units = occupancy_units(f64::from(below_top.min(above_bottom) / edge));
+            if units > solid {
+                solid = units;
+                let cover = if island.is_forest { LEAFY_GRASS } else { GRASS };
+                made_of = Some(match below_top {
+                    d if d < 1.8 => cover,
+                    d if d < 4.5 => GROUND,
+                    _ => ROCK,
+                });
+            }
+        }
+        // Water is above the ground only: caves are dry.
+        let is_wet = depth < edge && column.height < column.water + edge;
+        let wet = if is_wet { occupancy_units(f64::from((column.water - y) / edge)) } else { 0 };
+        let stored = |units: u32| (units - 1) as u8;
+        if solid > 0 {
+            let material = made_of.unwrap_or_else(|| material(y, depth, edge, column));
+            let cell = Cell { material, occupancy: stored(solid) };
+            return (cell, (solid < 256 && wet > 0).then(|| stored(wet)));
+        }
+        match wet {
+            0 => (Cell::AIR, None),
+            units => (Cell { material: WATER, occupancy: stored(units) }, None),
+        }
+    }
+}
+
+impl LandColumn {
+    /// Depth of a point below the surface, voxels. Where the ground has a kink, all that lies half a
+    /// cell above (below) the columns beside it is air (full) at any slope.
+    #[inline]
+    fn depth(&self, y: f32, edge: f32) -> f32 {
+        self.limited((self.height - y) * self.normal_y, y, edge)
+    }
+
+    #[inline]
+    fn limited(&self, depth: f32, y: f32, edge: f32) -> f32 {
+        let half = 0.5 * edge;
+        if y >= self.around[1] + half {
+            depth.min(-half)
+        } else if y <= self.around[0] - half {
+            depth.max(half)
+        } else {
+            depth
+        }
+    }
+}
+
+/// Centre of a cell, voxels.
+fn centre(pos: VoxelPos, edge: f32) -> [f64; 3] {
+    pos.to_array().map(|v| (f64::from(v) + 0.5) * f64::from(edge))
+}
+
+/// How far below the lowest ground beside a column there is stone only, however steep it is, voxels.
+pub(super) const fn cover_reach(edge: f32) -> f32 {
+    16.0 + 1.5 * edge
+}
+
+/// What the ground is made of at a height and a depth below the surface, voxels.
+#[inline]
+fn material(y: f32, depth: f32, edge: f32, column: &LandColumn) -> u8 {
+    if y < column.around[0] - cover_reach(edge) {
+        return strata::stone(y, column.strata);
+    }
+    // However wide cells are, those at the surface are of its material.
+    if depth < column.top_depth.max(edge) && column.top != 0 {
+        return column.top;
+    }
+    if depth < column.soil_depth.max(edge) && column.soil != 0 {
+        return column.soil;
+    }
+    strata::stone(y, column.strata)
+}
+
+/// Smooth minimum of two distances, so that no thin shells are left between a cave and the open.
+/// Source: I. Quilez, "Smooth minimum" (the quadratic one).
+#[inline]
+fn smooth_min(a: f32, b: f32) -> f32 {
+    let alike = (BLEND - (a - b).abs()).max(0.0) / BLEND;
+    a.min(b) - alike * alike * BLEND / 4.0
+}
+
+/// All that lies below is one kind of stone, without caves, voxels.
+pub(super) const DEEP_BELOW: f32 = {
+    let caves = caves::LOWEST as f32 - 3.0;
+    if caves < LOWEST_LAYER { caves } else { LOWEST_LAYER }
+};

@@ -1,0 +1,271 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::voxel::{Cell, LIMIT, VoxelPos, WATER};
+
+fn cells(world: &World, region: Region, mip: u8) -> DenseBox {
+    let mut cells = DenseBox::new(region);
+    world.fill(&mut cells, mip);
+    cells
+}
+
+fn worlds() -> impl Strategy<Value = World> {
+    (0..1000u64, 0..Preset::ALL.len()).prop_map(|(seed, i)| World::new(seed, Preset::ALL[i]))
+}
+
+/// A region of cells of a mip, at the ground or anywhere.
+fn region_at(world: &World, at: (i32, i32, i32), size: (i32, i32, i32), mip: u8) -> Region {
+    let (height, _) = world.ground(f64::from(at.0), f64::from(at.2));
+    let min = VoxelPos::new(at.0, height as i32 + at.1, at.2).coarser(mip.into());
+    Region { min, max: min + VoxelPos::new(size.0, size.1, size.2) }
+}
+
+/// Cell by cell: every column by itself, every cell with all caves of the neighbourhood, nothing
+/// known of the whole box.
+fn naive(world: &World, region: Region, mip: u8) -> DenseBox {
+    let setting = world.setting(mip);
+    let mut all = DenseBox::new(region);
+    for pos in region.voxels() {
+        let one = Region::one(pos);
+        let columns = columns::columns(&setting, one);
+        let mut cell = DenseBox::new(one);
+        cells::fill(&setting, &mut cell, mip, &columns);
+        all.set(pos, cell.cell(pos));
+        all.set_water(pos, cell.water_at(pos));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn boxes_are_what_every_cell_is_alone(
+        world in worlds(),
+        at in (-9000..9000i32, -40..40i32, -9000..9000i32),
+        size in (1..7i32, 1..14i32, 1..5i32),
+        mip in 0u8..9,
+    ) {
+        let region = region_at(&world, at, size, mip);
+        prop_assert!(cells(&world, region, mip) == naive(&world, region, mip));
+    }
+
+    #[test]
+    fn a_cell_is_the_same_in_any_region(
+        world in worlds(),
+        at in (-9000..9000i32, -30..30i32, -9000..9000i32),
+        size in (1..40i32, 1..20i32, 1..40i32),
+        mip in 0u8..6,
+    ) {
+        let region = region_at(&world, at, size, mip);
+        let part = cells(&world, region, mip);
+        let whole = cells(&world, region.grow(5), mip);
+        for pos in region.voxels() {
+            prop_assert_eq!(part.cell(pos), whole.cell(pos));
+            prop_assert_eq!(part.water_at(pos), whole.water_at(pos));
+        }
+    }
+
+    /// What bounds call air or deep is so where every cell is asked.
+    #[test]
+    fn bounds_are_conservative(
+        world in worlds(),
+        at in (-200_000..200_000i32, 0..60i32, -200_000..200_000i32),
+        mip in 0u8..8,
+        edge in 1..33i32,
+    ) {
+        let min = VoxelPos::new(at.0, 0, at.2).coarser(mip.into());
+        // The lowest box that is air, and the highest that is deep.
+        let setting = world.setting(mip);
+        let boxed = |y: i32| {
+            let min = VoxelPos::new(min.x, y, min.z);
+            Region { min, max: min + VoxelPos::new(edge, 1, edge) }
+        };
+        let heights = world.heights();
+        let layers = (heights.start >> mip) - 4..=(heights.end >> mip) + 4;
+        let air = layers.clone().find(|&y| bounds::uniform(&setting, boxed(y)) == Some(Uniform::Air));
+        let region = boxed(air.unwrap());
+        let columns = columns::columns(&setting, region);
+        let mut all = DenseBox::new(region);
+        cells::fill(&setting, &mut all, mip, &columns);
+        prop_assert!(all.materials().iter().all(|&material| material == 0), "{region:?}");
+        let deep = layers.rev().find(|&y| {
+            matches!(bounds::uniform(&setting, boxed(y)), Some(Uniform::Deep(_)))
+        });
+        let region = boxed(deep.unwrap());
+        let Some(Uniform::Deep(material)) = bounds::uniform(&setting, region) else {
+            unreachable!("it was found so");
+        };
+        all.reset(region);
+        cells::fill(&setting, &mut all, mip, &columns::columns(&setting, region));
+        for pos in region.voxels() {
+            prop_assert_eq!(all.cell(pos), Cell::full(material));
+        }
+    }
+
+    #[test]
+    fn rivers_never_flow_uphill(
+        world in worlds(),
+        at in (-1_000_000..1_000_000i32, -1_000_000..1_000_000i32),
+    ) {
+        let setting = Setting { edge: 0.0, ..world.setting(0) };
+        let anchor = [f64::from(at.0), f64::from(at.1)];
+        let reaches = rivers::near(&setting, anchor, [[-1500.0, 1500.0]; 2]);
+        for reach in &reaches {
+            prop_assert!(reach.level[1] <= reach.level[0] && reach.level[1] >= 0.0, "{reach:?}");
+            prop_assert!(reach.half_width.iter().all(|&w| w > 0.0 && w <= rivers::MAX_HALF_WIDTH));
+        }
+        // Within the rectangle each reach goes on with one that is not higher, or ends in a lake or
+        // the sea.
+        let is_inside = |p: [f32; 2]| p.iter().all(|v| v.abs() < 1200.0);
+        let ends = |p: [f32; 2], q: [f32; 2]| (p[0] - q[0]).abs() + (p[1] - q[1]).abs() < 0.01;
+        for reach in reaches.iter().filter(|reach| is_inside(reach.to) && reach.half_width[1] < 20.0) {
+            let next = reaches.iter().find(|next| ends(next.from, reach.to));
+            match next {
+                Some(next) => prop_assert!(next.level[0] <= reach.level[1] + 1e-3),
+                // A lake's own is level.
+                None => prop_assert!(reach.level[1] == 0.0 || reach.level[0] == reach.level[1], "{reach:?} ends nowhere"),
+            }
+        }
+    }
+}
+
+/// Mean difference of the surface of a mip from that of mip 0, in cells of the mip.
+fn disagreement(world: &World, mip: u8, [x, z]: [i32; 2]) -> f64 {
+    let edge = 1 << mip;
+    let surface = |mip: u8, x: i32, z: i32| {
+        let setting = world.setting(mip);
+        let pos = VoxelPos::new(x, 0, z).coarser(mip.into());
+        f64::from(columns::columns(&setting, Region::one(pos))[0].height)
+    };
+    let mut sum = 0.0;
+    let count = 24;
+    for i in 0..count {
+        let [x, z] = [x + i * 37 * edge, z + i * 23 * edge];
+        // The middle of a cell of the mip is the corner of four voxels.
+        let corner =
+            VoxelPos::new(x, 0, z).coarser(mip.into()).to_array().map(|v| v * edge + edge / 2);
+        let around = [[0, 0], [-1, 0], [0, -1], [-1, -1]];
+        let fine = around.map(|[dx, dz]| surface(0, corner[0] + dx, corner[2] + dz));
+        let coarse = surface(mip, x, z);
+        sum += (coarse - fine.iter().sum::<f64>() / 4.0).abs();
+    }
+    sum / f64::from(count) / f64::from(edge)
+}
+
+#[test]
+fn mips_agree() {
+    for preset in Preset::ALL {
+        let world = World::new(7, preset);
+        for mip in 1..=6 {
+            let off = disagreement(&world, mip, [-3000, 2000]);
+            assert!(off < 0.35, "{preset:?}, mip {mip}: {off} cells");
+        }
+    }
+}
+
+#[test]
+fn worlds_have_their_biomes_and_materials() {
+    let mut materials: BTreeSet<u8> = BTreeSet::new();
+    let mut digests = BTreeSet::new();
+    for preset in Preset::ALL {
+        let world = World::new(7, preset);
+        let mut sum = 0_u64;
+        for i in 0..120 {
+            let (x, z) = (i % 11 * 1700 - 9000, i / 11 * 1900 - 9000);
+            let (height, _) = world.ground(f64::from(x), f64::from(z));
+            let region = Region::new([x, height as i32 - 6, z], [x + 4, height as i32 + 4, z + 4]);
+            let cells = cells(&world, region, 0);
+            materials.extend(cells.materials().iter().copied());
+            for (&material, &occupancy) in cells.materials().iter().zip(cells.occupancies()) {
+                sum = sum
+                    .wrapping_mul(31)
+                    .wrapping_add(u64::from(material) << 8 | u64::from(occupancy));
+            }
+        }
+        digests.insert(sum);
+        // What is rare is found from afar: the ground of nine square kilometres.
+        let wide = Region::new([0, 0, 0], [96, 1, 96]);
+        let columns = columns::columns(&world.setting(5), wide);
+        materials.extend(columns.iter().map(|column| column.top));
+    }
+    assert_eq!(digests.len(), Preset::ALL.len(), "presets differ");
+    materials.retain(|&material| material > WATER);
+    assert!(materials.len() >= 14, "{materials:?}");
+}
+
+#[test]
+fn the_ends_of_the_world_are_ground_like_any() {
+    for preset in [Preset::Fjords, Preset::Skylands] {
+        let world = World::new(7, preset);
+        for mip in [0, 3, 6, 8, 20, 31] {
+            for end in [-LIMIT, LIMIT - 64, -(1 << 30), (1 << 30) - 64] {
+                let min = VoxelPos::new(end, -200, -end).coarser(mip);
+                let region = Region { min, max: min + VoxelPos::new(5, 9, 3) };
+                let mip = mip as u8;
+                assert!(
+                    cells(&world, region, mip) == naive(&world, region, mip),
+                    "{region:?} {mip}"
+                );
+            }
+        }
+    }
+}
+
+/// On one thread or several, in any order.
+#[test]
+fn the_order_of_blocks_does_not_matter() {
+    let world = World::new(3, Preset::Volcanoes);
+    let blocks: Vec<Region> = Region::new([-64, -32, 32], [64, 64, 96])
+        .blocks::<5>()
+        .map(|block| block.region())
+        .collect();
+    let forwards: Vec<DenseBox> = blocks.iter().map(|&region| cells(&world, region, 0)).collect();
+    let backwards: Vec<DenseBox> = std::thread::scope(|scope| {
+        let fill = |&region: &Region| scope.spawn(move || cells(&world, region, 0));
+        let threads: Vec<_> = blocks.iter().rev().map(fill).collect();
+        threads.into_iter().rev().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(forwards == backwards);
+}
+
+#[test]
+fn options_out_of_range_make_no_world() {
+    let options = WorldOptions { relief: f32::NAN, ..WorldOptions::default() };
+    let error = World::with_options(1, options).unwrap_err().to_string();
+    assert!(error.starts_with("relief is NaN"), "{error}");
+}
+
+/// The bits that worlds are made with: they change with [`World::VERSION`] only.
+#[test]
+fn the_cells_are_those_of_this_version() {
+    let digests = Preset::ALL.map(|preset| {
+        let world = World::new(7, preset);
+        let mut digest = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |byte: u8| digest = (digest ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        for (i, mip) in [0, 0, 1, 3, 6].into_iter().enumerate() {
+            let at = (i as i32 * 1900 - 3800, -9, i as i32 * 700 - 1000);
+            let cells = cells(&world, region_at(&world, at, (16, 18, 16), mip), mip);
+            cells.materials().iter().for_each(|&byte| add(byte));
+            cells.occupancies().iter().for_each(|&byte| add(byte));
+            cells.water().iter().for_each(|&(_, byte)| add(byte));
+        }
+        digest
+    });
+    assert_eq!(digests, DIGESTS, "{digests:#x?}");
+}
+
+const DIGESTS: [u64; 10] = [
+    0x7ca4_371b_dca3_4ac8,
+    0x3705_82c4_b285_6b94,
+    0x4a38_4303_6aec_0e59,
+    0x0c87_236a_1c44_d210,
+    0xea14_8203_b90a_dc0e,
+    0x242e_501f_62c6_cf74,
+    0x651f_8089_01b6_d029,
+    0x6830_642e_ff35_37fb,
+    0xd3bb_363c_49ea_a9c1,
+    0x17a1_f8f3_e821_954d,
+];
