@@ -103,7 +103,7 @@ pub use transfer::CopyStats;
 pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;
 pub use write::SaveStats;
-pub use zone::Zone;
+pub use zone::{Column, Zone};
 
 // What unit tests and integration tests share names the crate.
 #[cfg(test)]
