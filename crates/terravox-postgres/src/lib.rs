@@ -41,5 +41,4 @@ mod world_share;
 mod writer;
 
 pub use postgres::{LogEntry, Postgres, PostgresOptions};
-pub use share::ColumnOwner;
 pub use world_share::WorldShare;

@@ -6,6 +6,7 @@
 //! of the world belongs to all servers that share it: a commit holds its row, so that a writer that takes the
 //! whole world fences all of them at once.
 
+use crate::batch::logged_keys;
 use crate::connection::{Connection, ViewPool};
 use crate::failure::RequestFailure;
 use crate::lease::HeldZone;
@@ -13,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use terravox_store::{Column, CommitFailure, Zone};
+use terravox::voxel::ChunkPos;
+use terravox_store::{Column, ColumnOwner, CommitFailure, Zone};
 
 /// The owner of the zone of a world that is shared.
 pub(crate) const SHARED: &str = "several servers";
@@ -22,6 +24,11 @@ pub(crate) const REGISTER: &str = "
     insert into terravox_servers (world, owner, address, until)
     values ($1, $2, $3, clock_timestamp() + $4::float8 * interval '1 second')
     on conflict (world, owner) do update set until = excluded.until";
+
+/// Other servers with the address of this one that are alive.
+pub(crate) const NAMESAKES: &str = "
+    select owner from terravox_servers
+    where world = $1 and address = $3 and owner <> $2 and until >= clock_timestamp()";
 
 /// Rows of servers that ended without leaving.
 pub(crate) const REMOVE_DEAD: &str = "
@@ -86,18 +93,18 @@ const OWNERS: &str = "
         on server.world = held.world and server.owner = held.owner
     where held.world = $1 and held.zone < -1 order by held.zone desc";
 
-/// Who has a column of a world that several servers share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnOwner {
-    /// The column.
-    pub column: Column,
-    /// The address of its server, as that gave it.
-    pub server: String,
-    /// How often it was claimed.
-    pub epoch: u64,
-    /// Whether the lease of the server lasts. If not, the column may be claimed.
-    pub is_alive: bool,
-}
+const FOREIGN_HEADS: &str = "
+    select zone, head from terravox_zones where world = $1 and zone < -1 and owner <> $2";
+
+const LOG_PARTS: &str = "
+    select log.zone, log.keys
+    from terravox_log as log
+    join unnest($2::bigint[], $3::bigint[], $4::bigint[]) as part(zone, low, high)
+        on log.zone = part.zone
+    where log.world = $1 and log.seq > part.low and log.seq <= part.high";
+
+const CHUNK_KEYS: &str = "
+    select key from terravox_records where world = $1 and key >= $2 and key < $3";
 
 /// What a writer knows of the world that it shares.
 pub(crate) struct Share {
@@ -161,6 +168,57 @@ pub(crate) async fn owners(
         })
     };
     Ok(rows.iter().filter_map(owner).collect())
+}
+
+/// The columns that others may write, with the numbers of their last commits.
+pub(crate) async fn foreign_heads(
+    pool: &ViewPool,
+    world: i64,
+    owner: &str,
+) -> Result<Vec<(i64, i64)>, RequestFailure> {
+    let rows = pool.query(FOREIGN_HEADS, &[&world, &owner]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// A part of the log of a column: commits after `low` up to `high`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogPart {
+    pub column: i64,
+    pub low: i64,
+    pub high: i64,
+}
+
+/// The chunks that commits changed; if the log does not reach so far back, all of that column.
+pub(crate) async fn changed_chunks(
+    pool: &ViewPool,
+    world: i64,
+    parts: &[LogPart],
+) -> Result<BTreeSet<ChunkPos>, RequestFailure> {
+    let columns: Vec<i64> = parts.iter().map(|part| part.column).collect();
+    let lows: Vec<i64> = parts.iter().map(|part| part.low).collect();
+    let highs: Vec<i64> = parts.iter().map(|part| part.high).collect();
+    let rows = pool.query(LOG_PARTS, &[&world, &columns, &lows, &highs]).await?;
+    let (mut chunks, mut found) = (BTreeSet::new(), BTreeMap::<i64, i64>::new());
+    for row in &rows {
+        // One that is damaged counts as missing.
+        if let Some(keys) = logged_keys(row.get(1)) {
+            *found.entry(row.get(0)).or_default() += 1;
+            chunks.extend(keys.iter().filter_map(|key| Zone::chunk_of_record(key)));
+        }
+    }
+    let is_lost = |part: &&LogPart| found.get(&part.column) < Some(&(part.high - part.low));
+    let lost: Vec<i64> = parts.iter().filter(is_lost).map(|part| part.column).collect();
+    if !lost.is_empty() {
+        let [low, high] = Zone::chunk_keys();
+        for row in pool.query(CHUNK_KEYS, &[&world, &low, &high]).await? {
+            let key: &[u8] = row.get(0);
+            let column = Zone::of_record(key).and_then(Zone::column).and_then(Column::zone);
+            if column.is_some_and(|column| lost.contains(&column.0)) {
+                chunks.extend(Zone::chunk_of_record(key));
+            }
+        }
+    }
+    Ok(chunks)
 }
 
 /// Refuses a commit to columns that are not held.

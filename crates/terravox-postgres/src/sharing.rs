@@ -6,13 +6,22 @@ use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::schema;
 use crate::share::{
-    CLAIM, COUNT_HELD, LEAVE, REGISTER, RELEASE, RELEASE_ALL, REMOVE_DEAD, RENEW, RENEW_WORLD,
-    SHARED, Share, UNREGISTER,
+    CLAIM, COUNT_HELD, LEAVE, NAMESAKES, REGISTER, RELEASE, RELEASE_ALL, REMOVE_DEAD, RENEW,
+    RENEW_WORLD, SHARED, Share, UNREGISTER,
 };
 use crate::writer::{Holdings, Writer};
 use std::io;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use terravox_store::Zone;
+use tokio_postgres::types::ToSql;
+
+/// What came of a claim.
+pub(crate) struct Claimed {
+    pub held: Vec<i64>,
+    /// The numbers of the last commits of the columns that are new.
+    pub heads: Vec<(i64, i64)>,
+}
 
 fn has_left() -> RequestFailure {
     RequestFailure::permanent(io::ErrorKind::NotConnected, "the world is closed".to_owned())
@@ -27,12 +36,15 @@ impl Writer {
         connection.execute(REMOVE_DEAD, &[&world]).await?;
         // First, so that one that leaves meanwhile does not give the world up.
         let seconds = lease.as_secs_f64();
-        let row: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-            [&world, &self.owner, &share.address, &seconds];
+        let row: [&(dyn ToSql + Sync); 4] = [&world, &self.owner, &share.address, &seconds];
         connection.execute(REGISTER, &row).await?;
         let (takes_over, sql) = (self.takes_over, lease::JOIN);
         let claim = Claim { world, owner: SHARED, lease, takes_over, sql };
-        match lease::take(&connection, claim, &[Zone::WORLD.0]).await {
+        let taken = match self.wait_for_namesake(share, &connection).await {
+            Ok(()) => lease::take(&connection, claim, &[Zone::WORLD.0]).await,
+            Err(failure) => Err(failure),
+        };
+        match taken {
             Ok(taken) => {
                 let epoch = taken.get(&Zone::WORLD.0).map_or(0, |held| held.epoch);
                 share.epoch.store(epoch, Ordering::Release);
@@ -48,14 +60,38 @@ impl Writer {
         }
     }
 
-    /// Claims columns; returns those that are held now.
-    pub async fn claim(&self, share: &Share, columns: &[i64]) -> Result<Vec<i64>, RequestFailure> {
+    /// Waits until no other server has the address of this one: one that was killed and started again is gone
+    /// after its lease. Two that live are a mistake.
+    async fn wait_for_namesake(
+        &self,
+        share: &Share,
+        connection: &Connection,
+    ) -> Result<(), LeaseFailure> {
+        let end = Instant::now() + self.lease * 3 / 2;
+        loop {
+            let named = [&self.world as &(dyn ToSql + Sync), &self.owner, &share.address];
+            let rows = connection.query(NAMESAKES, &named).await?;
+            match rows.first() {
+                None => return Ok(()),
+                Some(row) if Instant::now() > end => {
+                    let owner: String = row.get(0);
+                    let owner = format!("{owner} under this address, {}", share.address);
+                    return Err(LeaseFailure::Held { zone: Zone::WORLD.0, owner });
+                }
+                Some(_) => tokio::time::sleep(self.lease / 20).await,
+            }
+        }
+    }
+
+    /// Claims columns; returns those that are held now, and what is new.
+    pub async fn claim(&self, share: &Share, columns: &[i64]) -> Result<Claimed, RequestFailure> {
         let mut state = self.state.lock().await;
         if share.has_left.load(Ordering::Acquire) {
             return Err(has_left());
         }
         let is_new = |column: &&i64| !state.held.contains_key(column);
         let new: Vec<i64> = columns.iter().filter(is_new).copied().collect();
+        let mut heads = Vec::new();
         if !new.is_empty() {
             let connection = self.connection(&mut state).await?;
             let taken = self.claim_in(share, &connection, &new).await;
@@ -64,12 +100,14 @@ impl Writer {
                 state.drop_connection();
             }
             for (column, held) in taken? {
+                heads.push((column, held.head));
                 state.held.insert(column, held);
                 share.columns().insert(column);
             }
         }
         let is_held = |column: &&i64| state.held.contains_key(column);
-        Ok(columns.iter().filter(is_held).copied().collect())
+        let held = columns.iter().filter(is_held).copied().collect();
+        Ok(Claimed { held, heads })
     }
 
     /// The transaction of a claim.
@@ -90,15 +128,25 @@ impl Writer {
         Ok(rows.iter().map(|row| (row.get(0), held(row))).collect())
     }
 
-    /// Gives columns up, after all commits to them: others may claim them at once.
-    pub async fn release(&self, share: &Share, columns: &[i64]) -> Result<(), RequestFailure> {
+    /// Gives columns up, after all commits to them: others may claim them at once. Returns the numbers of
+    /// the last commits, and whether it is done.
+    pub async fn release(
+        &self,
+        share: &Share,
+        columns: &[i64],
+    ) -> (Vec<(i64, i64)>, Result<(), RequestFailure>) {
         let mut state = self.state.lock().await;
+        let mut heads = Vec::new();
         for column in columns {
-            state.held.remove(column);
+            heads.extend(state.held.remove(column).map(|held| (*column, held.head)));
             share.columns().remove(column);
         }
-        let connection = self.connection(&mut state).await?;
-        connection.execute(RELEASE, &[&self.world, &columns, &self.owner]).await.map(drop)
+        let released = async {
+            let connection = self.connection(&mut state).await?;
+            connection.execute(RELEASE, &[&self.world, &columns, &self.owner]).await.map(drop)
+        };
+        let released = released.await;
+        (heads, released)
     }
 
     /// Renews the lease of this server; returns 0 if another writer has the world or a column that

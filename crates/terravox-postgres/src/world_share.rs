@@ -3,12 +3,14 @@
 use crate::address::Address;
 use crate::failure::{RequestFailure, refused};
 use crate::postgres::{Postgres, PostgresOptions, Purpose};
-use crate::share::{self, ColumnOwner, Share};
+use crate::share::{self, LogPart, Share};
 use crate::view::WorldAccess;
 use crate::writer::Writer;
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
-use terravox_store::{Column, Store, StoreError, Zone};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use terravox::voxel::ChunkPos;
+use terravox_store::{Column, ColumnLeases, ColumnOwner, Store, StoreError, Zone};
 
 /// Longest address of a server, in bytes.
 const MAX_SERVER_BYTES: usize = 255;
@@ -17,16 +19,25 @@ const MAX_SERVER_BYTES: usize = 255;
 /// it reads all of the world, and saves what lies in these columns; a save that has a chunk elsewhere is
 /// refused whole. Extra data is saved under names of [`Column::data_name`]; the description does not change.
 ///
-/// A column is claimed, written, and given up with [`WorldShare::release`]. If the program dies or is cut off,
+/// If the program dies or is cut off,
 /// others may claim its columns when its lease ends. When it comes back, and another server has the world or
 /// one of its columns, it writes nothing any more: the next save and [`Store::check_writer`] say so. It has
 /// to open the world again.
 ///
 /// When the store is dropped, all columns are given up.
-#[derive(Clone)]
 pub struct WorldShare {
     access: Arc<WorldAccess>,
     writer: Arc<Writer>,
+    follow: Mutex<Follow>,
+}
+
+/// What others changed, as far as it is known here.
+#[derive(Default)]
+struct Follow {
+    /// The last commit of each column that was noticed.
+    seen: BTreeMap<i64, i64>,
+    /// What was noticed, and is still to be read.
+    due: Vec<LogPart>,
 }
 
 impl Postgres {
@@ -35,7 +46,7 @@ impl Postgres {
     ///
     /// ```no_run
     /// use terravox_postgres::{Postgres, PostgresOptions};
-    /// use terravox_store::Column;
+    /// use terravox_store::{Column, ColumnLeases};
     ///
     /// let (address, options) = ("postgres://me@localhost/worlds#caves", PostgresOptions::default());
     /// let (store, share) = Postgres::share(address, &options, "dig.example.org:4077")?;
@@ -69,61 +80,89 @@ impl Postgres {
         let Some(writer) = records.writer.clone() else {
             return Err(refused(&path, "it was opened for reading only".to_owned()));
         };
+        let share = WorldShare { access, writer, follow: Mutex::default() };
+        // Before anything else is read.
+        let io_error = |source| StoreError::Io { path: path.clone(), doing: "open", source };
+        let heads = share.foreign_heads().map_err(io_error)?;
+        share.follow().seen.extend(heads);
         let store = Store::open_records(Arc::new(records), path)?;
-        Ok((store, WorldShare { access, writer }))
+        Ok((store, share))
     }
 }
 
 impl WorldShare {
-    /// Claims columns: those that no server has, or whose server's lease has ended. Returns those that are
-    /// held now. What others saved in them is in the store from then on.
-    ///
-    /// # Errors
-    /// If the database cannot be reached, another program took the whole world, or the store is gone.
-    pub fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>> {
-        let numbers = numbers(columns);
-        let held = self.wait(move |writer| async move {
-            let share = writer.share.as_ref().ok_or_else(not_shared)?;
-            writer.claim(share, &numbers).await
-        })?;
-        Ok(held.into_iter().filter_map(|number| Zone(number).column()).collect())
-    }
-
-    /// Gives columns up, so that others may claim them at once. Save first: what is unsaved in them is
-    /// refused afterwards.
-    ///
-    /// # Errors
-    /// If the database cannot be reached. The columns then count as given up here, and for others only when this
-    /// program ends.
-    pub fn release(&self, columns: &[Column]) -> io::Result<()> {
-        let numbers = numbers(columns);
-        self.wait(move |writer| async move {
-            let share = writer.share.as_ref().ok_or_else(not_shared)?;
-            writer.release(share, &numbers).await
-        })
-    }
-
     /// The columns that are held here, in no order.
     pub fn held(&self) -> Vec<Column> {
         self.writer.share.as_ref().map_or(Vec::new(), Share::held)
     }
 
-    /// All columns that a server has, also this one.
-    ///
-    /// # Errors
-    /// If the database cannot be reached.
-    pub fn owners(&self) -> io::Result<Vec<ColumnOwner>> {
-        let (pool, world) = (self.access.pool.clone(), self.access.world);
-        let found =
-            self.access.background.wait(async move { share::owners(&pool, world).await })?;
-        found.map_err(RequestFailure::into_io)
+    fn follow(&self) -> MutexGuard<'_, Follow> {
+        self.follow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<T: Send + 'static, F: Future<Output = Result<T, RequestFailure>> + Send + 'static>(
-        &self,
-        request: impl FnOnce(Arc<Writer>) -> F,
-    ) -> io::Result<T> {
-        self.access.background.wait(request(self.writer.clone()))?.map_err(RequestFailure::into_io)
+    /// The columns that others may write, with the numbers of their last commits.
+    fn foreign_heads(&self) -> io::Result<Vec<(i64, i64)>> {
+        let (access, writer) = (self.access.clone(), self.writer.clone());
+        let heads = self.access.background.wait(async move {
+            share::foreign_heads(&access.pool, access.world, &writer.owner).await
+        })?;
+        heads.map_err(RequestFailure::into_io)
+    }
+}
+
+impl ColumnLeases for WorldShare {
+    fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>> {
+        let (writer, columns) = (self.writer.clone(), numbers(columns));
+        let claimed = self.access.background.wait(async move {
+            let share = writer.share.as_ref().ok_or_else(not_shared)?;
+            writer.claim(share, &columns).await
+        })?;
+        let claimed = claimed.map_err(RequestFailure::into_io)?;
+        let mut follow = self.follow();
+        for (column, high) in claimed.heads {
+            let low = follow.seen.insert(column, high).unwrap_or(0);
+            follow.due.push(LogPart { column, low, high });
+        }
+        Ok(claimed.held.into_iter().filter_map(|number| Zone(number).column()).collect())
+    }
+
+    fn release(&self, columns: &[Column]) -> io::Result<()> {
+        let (writer, columns) = (self.writer.clone(), numbers(columns));
+        let (heads, released) = self.access.background.wait(async move {
+            match &writer.share {
+                Some(share) => writer.release(share, &columns).await,
+                None => (Vec::new(), Err(not_shared())),
+            }
+        })?;
+        // What was written here is no change by others.
+        self.follow().seen.extend(heads);
+        released.map_err(RequestFailure::into_io)
+    }
+
+    fn owners(&self) -> io::Result<Vec<ColumnOwner>> {
+        let access = self.access.clone();
+        let found = async move { share::owners(&access.pool, access.world).await };
+        self.access.background.wait(found)?.map_err(RequestFailure::into_io)
+    }
+
+    fn changes(&self) -> io::Result<Vec<ChunkPos>> {
+        let heads = self.foreign_heads()?;
+        let mut follow = self.follow();
+        for (column, high) in heads {
+            let low = follow.seen.insert(column, high).unwrap_or(0);
+            if low < high {
+                follow.due.push(LogPart { column, low, high });
+            }
+        }
+        follow.due.retain(|part| part.low < part.high);
+        if follow.due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (access, due) = (self.access.clone(), follow.due.clone());
+        let changed = async move { share::changed_chunks(&access.pool, access.world, &due).await };
+        let changed = self.access.background.wait(changed)?.map_err(RequestFailure::into_io)?;
+        follow.due.clear();
+        Ok(changed.into_iter().collect())
     }
 }
 

@@ -10,7 +10,10 @@ use terravox_store::{Store, StoreError};
 use tokio::sync::oneshot;
 
 /// Between the end of a save and the next.
-const SAVE_PAUSE: Duration = Duration::from_secs(2);
+pub(crate) const SAVE_PAUSE: Duration = Duration::from_secs(2);
+
+/// The same in a world that servers share: they see what is saved.
+pub(crate) const SHARED_SAVE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Makes the cells of a block, as the generator of a world.
 pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
@@ -46,10 +49,12 @@ pub(crate) struct Saver {
     is_busy: bool,
     is_dead: bool,
     rests_since: Instant,
+    pause: Duration,
 }
 
 impl Saver {
-    pub fn start(store: Arc<Store>, generate: Generate) -> Saver {
+    /// `pause`: between the end of a save and the next.
+    pub fn start(store: Arc<Store>, generate: Generate, pause: Duration) -> Saver {
         let (to_thread, jobs) = mpsc::channel::<SaveJob>();
         let (done, finished) = mpsc::channel();
         let named = thread::Builder::new().name("terravox-save".to_owned());
@@ -72,12 +77,17 @@ impl Saver {
             is_busy: false,
             is_dead: false,
             rests_since: Instant::now(),
+            pause,
         }
+    }
+
+    pub fn pause(&self) -> Duration {
+        self.pause
     }
 
     /// Whether the next save may begin; one that is urgent does not wait for a pause.
     pub fn is_ready(&self, is_urgent: bool) -> bool {
-        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= SAVE_PAUSE)
+        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= self.pause)
     }
 
     pub fn begin(&mut self, job: SaveJob) {

@@ -66,6 +66,7 @@ mod findings;
 mod in_records;
 mod info;
 mod key;
+mod leases;
 mod listing;
 mod makeup;
 mod on_disk;
@@ -92,6 +93,7 @@ pub use disk::{Disk, MemoryDisk};
 pub use error::{BadPart, StoreError, StoredPart};
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
+pub use leases::{ColumnLeases, ColumnOwner};
 pub use read::{LoadedWorld, MAX_LOADED_BYTES};
 pub use records::{
     CommitFailure, LostRecords, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView,

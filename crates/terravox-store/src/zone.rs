@@ -1,10 +1,10 @@
 //! Zones: the parts of a world that are written by one writer each, and columns of them, which are what
 //! servers share a world by.
 
-use crate::database::{EXTRA, INFO_KEYS, block_of, page_of_key};
+use crate::database::{CELLS, EXTRA, INFO_KEYS, block_of, page_of_key};
 use crate::key::BlockKey;
 use std::fmt;
-use terravox::voxel::{LIMIT, MAX_MIP, Region, VoxelPos};
+use terravox::voxel::{ChunkPos, LIMIT, MAX_MIP, Region, VoxelPos};
 
 /// Bits of a coordinate of a zone.
 const AXIS_BITS: u32 = 18;
@@ -61,6 +61,18 @@ impl Zone {
             Some(BlockKey { mip: 3, pos: VoxelPos::new(page.x, page.y, page.z) })
         })?;
         block.within_limits().then(|| Zone::at(block.coarser(MAX_MIP).pos.to_array()))?
+    }
+
+    /// The chunk whose cells a record has, by its key; `None` for all other records. Each save of a chunk
+    /// writes or removes this one.
+    pub fn chunk_of_record(key: &[u8]) -> Option<ChunkPos> {
+        let block = block_of(key)?;
+        (block.mip == 0 && block.within_limits()).then(|| block.as_chunk())
+    }
+
+    /// The keys of all such records: from the first up to the second.
+    pub fn chunk_keys() -> [Vec<u8>; 2] {
+        [0, 1].map(|mip| vec![CELLS, mip])
     }
 
     /// The column that it is in, or is the number of; `None` for [`Zone::WORLD`].
@@ -150,7 +162,6 @@ mod tests {
     use crate::database::{cell_key, extra_key, listing_key};
     use crate::listing::page_of;
     use proptest::prelude::*;
-    use terravox::voxel::ChunkPos;
 
     #[test]
     fn zones_of_known_records_are_fixed() {
@@ -164,6 +175,21 @@ mod tests {
         assert_eq!((Zone::of_record(&[]), Zone::of_record(&[2, 0, 1])), (None, None));
         assert_eq!((Zone::WORLD.pos(), Zone::at([BIAS, 0, 0])), (None, None));
         assert_eq!(Zone::at([0, -1, 7]).unwrap().to_string(), "zone 0, -1, 7");
+    }
+
+    #[test]
+    fn the_chunk_of_a_record_is_known_by_its_key() {
+        let chunk = ChunkPos::new(-7, 2, 1000);
+        let key = cell_key(&BlockKey::chunk(chunk).bytes());
+        assert_eq!(Zone::chunk_of_record(&key), Some(chunk));
+        let [low, high] = Zone::chunk_keys();
+        assert!(key[..] >= low[..] && key[..] < high[..]);
+        let coarse = cell_key(&BlockKey::over(chunk, 1).bytes());
+        assert!(coarse[..] >= high[..]);
+        let listing = listing_key(page_of(chunk));
+        for other in [&coarse[..], &listing, b"", &[0], b"\x01undo", &key[..4]] {
+            assert_eq!(Zone::chunk_of_record(other), None);
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use terravox::terrain::FillRequest;
 use terravox_server::{
     AccessList, Client, ClientOptions, Generate, ServedWorld, Server, ServerOptions,
 };
-use terravox_store::{Store, StoreError};
+use terravox_store::{ColumnLeases, Store, StoreError};
 use tracing::info;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -170,7 +170,7 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
 }
 
 fn open(file: &Path, args: &ServeArgs) -> CliResult<ServedWorld> {
-    let store = open_when_free(file, args.wait)?;
+    let (store, share) = open_when_free(file, args)?;
     check_placement(file, &store.info())?;
     let hills = generator_of(&store).map_err(store_failure)?;
     let generate = hills.map(|hills| {
@@ -180,20 +180,34 @@ fn open(file: &Path, args: &ServeArgs) -> CliResult<ServedWorld> {
     let name = world_store::name(file);
     let placement = store.info().placement();
     let protected = args.protect.iter().map(|[min, max]| placement.region(*min, *max)).collect();
-    Ok(ServedWorld { name, store, generate, protected, decide: None })
+    Ok(ServedWorld { name, store, generate, protected, decide: None, share })
 }
 
-/// Opens a world. `waits`: as long as another server has it.
-fn open_when_free(file: &Path, waits: bool) -> CliResult<Store> {
-    if !world_store::is_address(file) {
+/// A store, and the columns of it that are written here, if others write the rest.
+type OpenWorld = (Store, Option<Box<dyn ColumnLeases>>);
+
+/// Opens a world of a database.
+fn open_database(file: &Path, args: &ServeArgs) -> CliResult<Result<OpenWorld, StoreError>> {
+    match &args.share {
+        Some(server) => {
+            let shared = world_store::share_database(file, &server.to_string())?;
+            Ok(shared.map(|(store, share)| (store, Some(share))))
+        }
+        None => Ok(world_store::open_database(file)?.map(|store| (store, None))),
+    }
+}
+
+/// Opens a world; with `--wait`, when no other server has it.
+fn open_when_free(file: &Path, args: &ServeArgs) -> CliResult<OpenWorld> {
+    if args.share.is_none() && !world_store::is_address(file) {
         // Any name is a world's, if its content is.
-        return Store::open(file).map_err(store_failure);
+        return Ok((Store::open(file).map_err(store_failure)?, None));
     }
     let mut has_logged = false;
     loop {
-        match world_store::open_database(file)? {
-            Ok(store) => return Ok(store),
-            Err(error @ StoreError::InUse { .. }) if waits => {
+        match open_database(file, args)? {
+            Ok(opened) => return Ok(opened),
+            Err(error @ StoreError::InUse { .. }) if args.wait => {
                 if !has_logged {
                     info!("waiting: {error}");
                 }

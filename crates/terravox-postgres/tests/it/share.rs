@@ -13,7 +13,7 @@ use terravox::edit::{EditOp, Editor};
 use terravox::terrain::UnsavedChanges;
 use terravox::voxel::VoxelGrid;
 use terravox_postgres::{Postgres, PostgresOptions, WorldShare};
-use terravox_store::{Column, Store, StoreError, WorldInfo};
+use terravox_store::{Column, ColumnLeases, Store, StoreError, WorldInfo};
 
 /// Times that a column is taken from a server that is writing.
 const TAKEOVERS: u64 = 200;
@@ -279,6 +279,32 @@ fn a_world_has_one_writer_or_is_shared() {
 }
 
 #[test]
+fn two_servers_with_one_address_are_a_mistake_and_one_that_starts_again_is_not() {
+    let Some(server) = Server::start("namesake") else { return };
+    let server = server.run();
+    let address = new_world(&server, "namesake");
+    let (first, share) = Postgres::share(&address, &options(), "same:1").unwrap();
+    let second =
+        Postgres::share(&address, &options(), "same:1").err().expect("one has the address");
+    assert!(matches!(second, StoreError::InUse { .. }), "{second}");
+    assert!(second.to_string().contains("under this address, same:1"), "{second}");
+    first.check_writer().unwrap();
+    assert_eq!(share.claim(&[column(0, 0)]).unwrap().len(), 1);
+    // As if it had been killed: its row is there, and it is not renewed.
+    server.sql(
+        "insert into terravox_servers
+        select world, 'dead', 'again:1', clock_timestamp() + interval '500 ms' from terravox_servers",
+    );
+    let begin = Instant::now();
+    let (_again, _) = Postgres::share(&address, &options(), "again:1").unwrap();
+    assert!(begin.elapsed() > LEASE / 4);
+    for wrong in [String::new(), "x".repeat(256)] {
+        let refused = Postgres::share(&address, &options(), &wrong).err().expect("no address");
+        assert!(refused.to_string().contains("it may have 1 to 255"), "{refused}");
+    }
+}
+
+#[test]
 fn a_server_that_was_cut_off_learns_it_by_itself() {
     let Some(server) = Server::start("learns") else { return };
     let server = server.run();
@@ -331,6 +357,56 @@ fn a_commit_of_a_shared_world_is_made_once_whatever_becomes_of_its_answer_slow()
         assert_eq!(commits().len() as u64, state, "{accident:?} is one commit");
     }
     assert_eq!(store.load().unwrap().grid.digest().unwrap(), grid.digest().unwrap());
+}
+
+#[test]
+fn a_server_learns_what_others_saved_and_nothing_of_its_own() {
+    let Some(server) = Server::start("news") else { return };
+    let server = server.run();
+    let address = new_world(&server, "news");
+    let (home, other) = (column(0, 0), column(-1, 0));
+    let (a, a_share) = Postgres::share(&address, &options(), "a:1").unwrap();
+    a_share.claim(&[home]).unwrap();
+    let (mut a_grid, mut numbers) = (empty_grid(&a.info()), Numbers(3));
+    let edit = |grid: &mut VoxelGrid, numbers: &mut Numbers, store: &Store, column: Column| {
+        edit_in(grid, column, numbers);
+        let changed: Vec<_> = grid.unsaved().chunks().collect();
+        save(store, grid, column, 1).unwrap();
+        changed
+    };
+    // What was there when the world was opened is no news, also not of a column that is claimed later.
+    edit(&mut a_grid, &mut numbers, &a, home);
+    let (b, b_share) = Postgres::share(&address, &options(), "b:1").unwrap();
+    b_share.claim(&[other]).unwrap();
+    assert_eq!((a_share.changes().unwrap(), b_share.changes().unwrap()), (vec![], vec![]));
+    let mut b_grid = empty_grid(&b.info());
+    for round in 0..5 {
+        let mut of_a = edit(&mut a_grid, &mut numbers, &a, home);
+        let mut of_b = edit(&mut b_grid, &mut numbers, &b, other);
+        of_a.sort_unstable();
+        of_b.sort_unstable();
+        assert_eq!(a_share.changes().unwrap(), of_b, "round {round}");
+        assert_eq!(b_share.changes().unwrap(), of_a, "round {round}");
+        assert_eq!(b_share.changes().unwrap(), []);
+    }
+    // A column that changes hands: what its server saved last is news, and then nothing is.
+    let mut last = edit(&mut a_grid, &mut numbers, &a, home);
+    last.sort_unstable();
+    a_share.release(&[home]).unwrap();
+    assert_eq!(b_share.claim(&[home]).unwrap(), [home]);
+    assert_eq!(b_share.changes().unwrap(), last);
+    let mut of_b = edit(&mut b_grid, &mut numbers, &b, home);
+    of_b.sort_unstable();
+    assert_eq!(b_share.changes().unwrap(), []);
+    assert_eq!(a_share.changes().unwrap(), of_b);
+    // The log does not reach back: all of that column may have changed.
+    edit(&mut b_grid, &mut numbers, &b, other);
+    server.sql("delete from terravox_log");
+    let all = a_share.changes().unwrap();
+    let stored = b.chunks().unwrap();
+    let in_other =
+        |chunk: &&terravox::voxel::ChunkPos| Column::of_voxel(chunk.region().min) == other;
+    assert_eq!(all, stored.iter().filter(in_other).copied().collect::<Vec<_>>());
 }
 
 /// A process that shares a world and writes until that fails.
