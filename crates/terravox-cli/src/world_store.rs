@@ -4,6 +4,8 @@ use crate::failure::{CliResult, Failure};
 use crate::secrets::shown_address;
 use crate::world::{check_file, check_world_path, store_failure};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "server")]
+use terravox_store::ColumnLeases;
 use terravox_store::{CopyStats, Store, StoreError};
 
 /// Where a world is.
@@ -70,6 +72,23 @@ pub fn open_database(world: &Path) -> CliResult<Result<Store, StoreError>> {
             Err(Failure::of(world, what))
         }
         WorldLocation::File => Err(Failure::of(world, "is in no database")),
+    }
+}
+
+/// A store, and the columns of it that are written here.
+#[cfg(feature = "server")]
+pub type SharedStore = (Store, Box<dyn ColumnLeases>);
+
+/// Opens a world of a database that several servers share; `server` is the address of this one. As
+/// [`open_database`].
+///
+/// # Errors
+/// As [`open_database`].
+#[cfg(feature = "server")]
+pub fn share_database(world: &Path, server: &str) -> CliResult<Result<SharedStore, StoreError>> {
+    match WorldLocation::of(world) {
+        WorldLocation::Database(address) => database::share(address, server),
+        _ => Err(Failure::of(world, "is in no database; servers share worlds in databases")),
     }
 }
 
@@ -177,6 +196,12 @@ mod database {
         Ok(Postgres::open(address, &PostgresOptions::default()))
     }
 
+    #[cfg(feature = "server")]
+    pub fn share(address: &str, server: &str) -> CliResult<Result<SharedStore, StoreError>> {
+        let shared = Postgres::share(address, &PostgresOptions::default(), server);
+        Ok(shared.map(|(store, share)| (store, Box::new(share) as Box<dyn ColumnLeases>)))
+    }
+
     pub fn copy(
         from: &Store,
         address: &str,
@@ -204,6 +229,11 @@ mod database {
     }
 
     pub fn open(_address: &str) -> CliResult<Result<Store, StoreError>> {
+        Err(missing())
+    }
+
+    #[cfg(feature = "server")]
+    pub fn share(_address: &str, _server: &str) -> CliResult<Result<SharedStore, StoreError>> {
         Err(missing())
     }
 

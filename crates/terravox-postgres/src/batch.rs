@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use terravox_store::{RecordChanges, WorldRecord, Zone};
+use terravox_store::{Column, RecordChanges, WorldRecord, Zone};
 
 /// Bytes of values in one statement. A message of the protocol has less than a gigabyte.
 const STATEMENT_BYTES: usize = 64 << 20;
@@ -15,24 +15,31 @@ pub(crate) struct Batch {
     pub put_values: Vec<Vec<u8>>,
     pub put_hashes: Vec<i64>,
     pub removed_keys: Vec<Vec<u8>>,
-    /// What the log says of each zone, and always of that of the world: its changed keys, each after its
-    /// length in two bytes.
+    /// What the log says of each zone, and always of that of the world, or, of a shared world, of each column:
+    /// its changed keys, each after its length in two bytes.
     pub log_keys: BTreeMap<Zone, Vec<u8>>,
 }
 
 impl Batch {
+    /// The changes of a writer that has the world, or columns of a world that is shared.
+    ///
     /// # Errors
-    /// If a key is not one of a world.
-    pub fn of(changes: RecordChanges) -> Result<Batch, io::Error> {
+    /// If a key is not one of a world, or of no column of a shared one.
+    pub fn of(changes: RecordChanges, is_shared: bool) -> Result<Batch, io::Error> {
         let mut batch = Batch::default();
-        // Always, also if nothing in it changes: who opens a world takes this zone alone, and the writer
-        // before it must then write nothing in its other zones.
-        batch.log_keys.entry(Zone::WORLD).or_default();
+        if !is_shared {
+            // Always, also if nothing in it changes: who opens a world takes this zone alone, and the writer
+            // before it must then write nothing in its other zones.
+            batch.log_keys.entry(Zone::WORLD).or_default();
+        }
         for (key, value) in changes {
-            let zone = Zone::of_record(&key).ok_or_else(|| {
+            let mut zone = Zone::of_record(&key).ok_or_else(|| {
                 let what = format!("a key of no world: {key:02x?}");
                 io::Error::new(io::ErrorKind::InvalidInput, what)
             })?;
+            if is_shared {
+                zone = zone.column().and_then(Column::zone).ok_or_else(of_no_column)?;
+            }
             let log = batch.log_keys.entry(zone).or_default();
             log.extend((key.len() as u16).to_le_bytes());
             log.extend_from_slice(&key);
@@ -70,6 +77,12 @@ impl Batch {
     }
 }
 
+fn of_no_column() -> io::Error {
+    let what = "the description and extra data of a world that several servers share cannot be changed: stop \
+                them first";
+    io::Error::new(io::ErrorKind::PermissionDenied, what)
+}
+
 /// The keys of an entry of the log; `None` if it is damaged.
 pub(crate) fn logged_keys(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut keys = Vec::new();
@@ -92,7 +105,7 @@ mod tests {
             (b"\x01bodies".to_vec(), None),
             (vec![0], Some(vec![7])),
         ]);
-        let batch = Batch::of(changes).unwrap();
+        let batch = Batch::of(changes, false).unwrap();
         assert_eq!(batch.zones(), [Zone::WORLD.0]);
         assert_eq!(batch.put_keys, [vec![0], b"\x01undo".to_vec()]);
         assert_eq!(batch.removed_keys, [b"\x01bodies".to_vec()]);
@@ -101,7 +114,21 @@ mod tests {
         let bytes = b"\x01\x00\x00\x07\x00\x01bodies\x05\x00\x01undo";
         assert_eq!(batch.log_keys[&Zone::WORLD], bytes, "the bytes of the log are fixed");
         assert_eq!((logged_keys(&[1]), logged_keys(&[9, 0, 1])), (None, None));
-        assert!(Batch::of(RecordChanges::from([(vec![9], None)])).is_err());
-        assert_eq!(Batch::of(RecordChanges::new()).unwrap().zones(), [Zone::WORLD.0]);
+        assert!(Batch::of(RecordChanges::from([(vec![9], None)]), false).is_err());
+        assert_eq!(Batch::of(RecordChanges::new(), false).unwrap().zones(), [Zone::WORLD.0]);
+    }
+    #[test]
+    fn a_batch_of_a_shared_world_knows_its_columns_and_changes_nothing_else() {
+        let column = Column { x: 0, z: -1 };
+        let bodies = [&b"\x01"[..], column.data_name("bodies").as_bytes()].concat();
+        let changes = RecordChanges::from([(bodies.clone(), Some(vec![7]))]);
+        let batch = Batch::of(changes, true).unwrap();
+        assert_eq!(batch.zones(), [column.zone().unwrap().0]);
+        assert_eq!(logged_keys(batch.log_keys.values().next().unwrap()).unwrap(), [bodies]);
+        assert_eq!(Batch::of(RecordChanges::new(), true).unwrap().zones(), []);
+        for key in [vec![0], b"\x01undo".to_vec()] {
+            let error = Batch::of(RecordChanges::from([(key, None)]), true).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        }
     }
 }

@@ -37,7 +37,7 @@ impl From<RequestFailure> for LeaseFailure {
 
 // Who has the zone of the world, -1, has the right to all others: a writer before it can commit nothing in
 // them any more.
-const TAKE: &str = "
+pub(crate) const TAKE: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
     select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp() + $4::float8 * interval '1 second'
     from unnest($2::bigint[]) as taken(zone)
@@ -48,6 +48,21 @@ const TAKE: &str = "
             or terravox_zones.zone <> -1 and exists (
                 select 1 from terravox_zones as whole
                 where whole.world = $1 and whole.zone = -1 and whole.owner = $3)
+    returning zone, epoch, head";
+
+// For the zone of the world of a shared world: all servers that share it have the same owner there, and a server that
+// joins must not fence the others.
+pub(crate) const JOIN: &str = "
+    insert into terravox_zones (world, zone, epoch, head, owner, until)
+    select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp() + $4::float8 * interval '1 second'
+    from unnest($2::bigint[]) as taken(zone)
+    on conflict (world, zone) do update set owner = excluded.owner,
+        epoch = terravox_zones.epoch
+            + case when terravox_zones.owner = excluded.owner then 0 else 1 end,
+        until = case when terravox_zones.owner = excluded.owner
+            then greatest(terravox_zones.until, excluded.until) else excluded.until end
+        where $5::boolean or terravox_zones.owner = excluded.owner
+            or terravox_zones.until < now()
     returning zone, epoch, head";
 
 const LOOK: &str = "
@@ -92,6 +107,8 @@ pub(crate) struct Claim<'a> {
     pub lease: Duration,
     /// Whether to take zones from other writers.
     pub takes_over: bool,
+    /// The statement that takes them: [`TAKE`] or [`JOIN`].
+    pub sql: &'static str,
 }
 
 /// Times the length of a lease that is waited for one to end.
@@ -104,7 +121,7 @@ pub(crate) async fn take(
     claim: Claim<'_>,
     zones: &[i64],
 ) -> Result<BTreeMap<i64, HeldZone>, LeaseFailure> {
-    let Claim { world, owner, lease, takes_over } = claim;
+    let Claim { world, owner, lease, takes_over, sql } = claim;
     // Who lost the world takes no other zone.
     if !zones.contains(&Zone::WORLD.0) {
         let rows = look(connection, world, &[Zone::WORLD.0]).await?;
@@ -124,7 +141,7 @@ pub(crate) async fn take(
         let seconds = lease.as_secs_f64();
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
             [&world, &missing, &owner, &seconds, &takes_over];
-        for row in connection.query(TAKE, &parameters).await? {
+        for row in connection.query(sql, &parameters).await? {
             taken.insert(row.get(0), HeldZone { epoch: row.get(1), head: row.get(2) });
         }
         let mut others = look(connection, world, &missing).await?;

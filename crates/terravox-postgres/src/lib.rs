@@ -19,6 +19,8 @@
 //!   epoch, and every transaction says in which epoch it writes: a program that was cut off or
 //!   stopped, and whose world another one took, writes nothing any more
 //!   ([`StoreError::Fenced`](terravox_store::StoreError::Fenced)).
+//! - Or several servers share a world ([`Postgres::share`]): each writes the columns of 8,192 × 8,192 voxels
+//!   that it has claimed, fenced in the same way.
 //! - Every record has a hash: what changed in the database by itself is found, and costs at most one
 //!   chunk.
 
@@ -32,7 +34,11 @@ mod postgres;
 mod random;
 mod retry;
 mod schema;
+mod share;
+mod sharing;
 mod view;
+mod world_share;
 mod writer;
 
 pub use postgres::{LogEntry, Postgres, PostgresOptions};
+pub use world_share::WorldShare;

@@ -8,6 +8,7 @@ use crate::failure::{RequestFailure, open_error, refused};
 use crate::lease::LeaseFailure;
 use crate::random::random_number;
 use crate::schema;
+use crate::share::Share;
 use crate::view::{View, WorldAccess};
 use crate::writer::Writer;
 use std::io;
@@ -92,16 +93,16 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// The records of a world in PostgreSQL.
 pub struct Postgres {
-    access: Arc<WorldAccess>,
-    writer: Option<Arc<Writer>>,
+    pub(crate) access: Arc<WorldAccess>,
+    pub(crate) writer: Option<Arc<Writer>>,
     /// The task that renews leases.
     keeper: Option<AbortHandle>,
-    address: Address,
+    pub(crate) address: Address,
 }
 
 /// What is to be done with a world.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(crate) enum Purpose {
     Read,
     Write,
     /// Write a new one, and make the tables if there are none.
@@ -115,7 +116,7 @@ impl Postgres {
     /// If the server cannot be reached or refuses, the database is not of terravox or of another
     /// version, there is no such world, or another program writes it ([`StoreError::InUse`]).
     pub fn open(address: &str, options: &PostgresOptions) -> Result<Store, StoreError> {
-        let records = Postgres::connect(address, options, Purpose::Write)?;
+        let records = Postgres::connect(address, options, Purpose::Write, None)?;
         let shown = records.address.shown.clone();
         Store::open_records(Arc::new(records), shown)
     }
@@ -125,7 +126,7 @@ impl Postgres {
     /// # Errors
     /// As [`Postgres::open`].
     pub fn open_read_only(address: &str, options: &PostgresOptions) -> Result<Store, StoreError> {
-        let records = Postgres::connect(address, options, Purpose::Read)?;
+        let records = Postgres::connect(address, options, Purpose::Read, None)?;
         let shown = records.address.shown.clone();
         Store::open_records_read_only(Arc::new(records), shown)
     }
@@ -139,7 +140,7 @@ impl Postgres {
         info: &WorldInfo,
         options: &PostgresOptions,
     ) -> Result<Store, StoreError> {
-        let records = Postgres::connect(address, options, Purpose::Create)?;
+        let records = Postgres::connect(address, options, Purpose::Create, None)?;
         let shown = records.address.shown.clone();
         Store::create_records(Arc::new(records), shown, info)
     }
@@ -155,7 +156,7 @@ impl Postgres {
         options: &PostgresOptions,
         progress: impl FnMut(u64, u64),
     ) -> Result<(Store, CopyStats), StoreError> {
-        let records = Postgres::connect(address, options, Purpose::Create)?;
+        let records = Postgres::connect(address, options, Purpose::Create, None)?;
         let shown = records.address.shown.clone();
         from.copy_to_records(Arc::new(records), shown, progress)
     }
@@ -165,13 +166,15 @@ impl Postgres {
     /// # Errors
     /// As [`Postgres::open`].
     pub fn follow(address: &str, options: &PostgresOptions) -> Result<Postgres, StoreError> {
-        Postgres::connect(address, options, Purpose::Read)
+        Postgres::connect(address, options, Purpose::Read, None)
     }
 
-    fn connect(
+    /// `share`: what is known of a world that is not written by this program alone.
+    pub(crate) fn connect(
         address: &str,
         options: &PostgresOptions,
         purpose: Purpose,
+        share: Option<Share>,
     ) -> Result<Postgres, StoreError> {
         let address = Address::parse(address)?;
         if let Some(what) = options.fault() {
@@ -193,7 +196,7 @@ impl Postgres {
         if purpose != Purpose::Read {
             // What is written by others is no place for a new world.
             let takes_over = options.takes_over && purpose != Purpose::Create;
-            records.take_world(connector, options.lease, takes_over)?;
+            records.take_world(connector, options.lease, takes_over, share)?;
         }
         Ok(records)
     }
@@ -204,10 +207,11 @@ impl Postgres {
         connector: Arc<Connector>,
         lease: Duration,
         takes_over: bool,
+        share: Option<Share>,
     ) -> Result<(), StoreError> {
         let path = &self.address.shown;
-        let owner = owner_name();
-        let writer = Arc::new(Writer::new(connector, self.access.world, owner, lease, takes_over));
+        let (world, owner) = (self.access.world, owner_name());
+        let writer = Arc::new(Writer::new(connector, world, owner, lease, takes_over, share));
         let taken = {
             let writer = writer.clone();
             self.access.background.wait(async move { writer.open().await })

@@ -34,6 +34,13 @@ const TABLES: [&str; 5] = [
     "create table if not exists terravox_schema (version int primary key)",
 ];
 
+/// The table of the servers that share worlds, which the first one makes. Programs that do not know it are kept out
+/// by the zones, so it needs no version.
+const SERVERS: &str = "create table if not exists terravox_servers (
+    world bigint not null, owner text not null,
+    address text not null, until timestamptz not null,
+    primary key (world, owner))";
+
 /// Times that making the tables is tried, since another program may make them as well.
 const ATTEMPTS: u32 = 5;
 
@@ -101,6 +108,29 @@ async fn make(connection: &Connection) -> Result<(), RequestFailure> {
     }
     let version = "insert into terravox_schema (version) values ($1) on conflict do nothing";
     connection.execute(version, &[&SCHEMA_VERSION]).await.map(drop)
+}
+
+/// Makes the table of servers, if there is none.
+pub(crate) async fn make_servers(connection: &Connection) -> Result<(), RequestFailure> {
+    for attempt in 1.. {
+        let found = connection.query("select count(*) from terravox_servers", &[]).await;
+        match found {
+            Err(failure) if failure.is_no_table => {}
+            found => return found.map(drop),
+        }
+        match connection.execute(SERVERS, &[]).await {
+            Err(failure) if attempt == ATTEMPTS || failure.kind == PERMISSION => {
+                return Err(failure);
+            }
+            // Another server may make it at the same time.
+            made => {
+                if made.is_err() {
+                    tokio::time::sleep(crate::retry::pause(attempt)).await;
+                }
+            }
+        }
+    }
+    unreachable!("the last attempt returns")
 }
 
 /// The number of a world; `None` if there is none of this name.

@@ -10,6 +10,7 @@ use crate::connection::{Connection, Connector};
 use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::retry::pause;
+use crate::share::{self, Share};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -58,21 +59,31 @@ const TRIM: &str = "delete from terravox_log where world = $1 and zone = $2 and 
 
 /// What writes to a world.
 pub(crate) struct Writer {
-    connector: Arc<Connector>,
-    world: i64,
+    pub connector: Arc<Connector>,
+    pub world: i64,
     /// A name that no other writer has.
-    owner: String,
-    lease: Duration,
-    takes_over: bool,
-    state: Mutex<Holdings>,
-    /// Whether another writer has the world.
-    is_lost: AtomicBool,
+    pub owner: String,
+    pub lease: Duration,
+    pub takes_over: bool,
+    /// `None` if it has the whole world.
+    pub share: Option<Share>,
+    pub state: Mutex<Holdings>,
+    /// Whether another writer has the world, or a column that was held here.
+    pub is_lost: AtomicBool,
 }
 
 #[derive(Default)]
-struct Holdings {
+pub(crate) struct Holdings {
     connection: Option<Arc<Connection>>,
-    held: BTreeMap<i64, HeldZone>,
+    /// Of a shared world, the columns.
+    pub held: BTreeMap<i64, HeldZone>,
+}
+
+impl Holdings {
+    /// Lets the next request make a connection of its own.
+    pub fn drop_connection(&mut self) {
+        self.connection = None;
+    }
 }
 
 /// How an attempt ended that did not fail.
@@ -98,15 +109,16 @@ impl Writer {
         owner: String,
         lease: Duration,
         takes_over: bool,
+        share: Option<Share>,
     ) -> Writer {
         let (state, is_lost) = (Mutex::default(), AtomicBool::new(false));
-        Writer { connector, world, owner, lease, takes_over, state, is_lost }
+        Writer { connector, world, owner, lease, takes_over, share, state, is_lost }
     }
 
     /// The connection, or a new one if it is lost.
-    async fn connection(
+    pub async fn connection(
         &self,
-        state: &mut MutexGuard<'_, Holdings>,
+        state: &mut Holdings,
     ) -> Result<Arc<Connection>, RequestFailure> {
         if let Some(connection) = state.connection.as_ref().filter(|c| c.is_usable()) {
             return Ok(connection.clone());
@@ -116,10 +128,13 @@ impl Writer {
         Ok(connection)
     }
 
-    /// Takes the zone of the world itself.
+    /// Takes the zone of the world itself, or joins the servers that share it.
     pub async fn open(&self) -> Result<(), LeaseFailure> {
         let mut state = self.state.lock().await;
-        self.take(&mut state, &[Zone::WORLD.0]).await
+        match &self.share {
+            Some(share) => self.join(share, &mut state).await,
+            None => self.take(&mut state, &[Zone::WORLD.0]).await,
+        }
     }
 
     /// Takes those of `zones` that are not held.
@@ -137,7 +152,8 @@ impl Writer {
         let Writer { world, lease, .. } = *self;
         // With the world come all other zones.
         let takes_over = self.takes_over && missing == [Zone::WORLD.0];
-        let claim = Claim { world, owner: &self.owner, lease, takes_over };
+        let sql = lease::TAKE;
+        let claim = Claim { world, owner: &self.owner, lease, takes_over, sql };
         let taken = lease::take(&connection, claim, &missing).await?;
         state.held.extend(taken);
         Ok(())
@@ -174,10 +190,14 @@ impl Writer {
 
     /// Makes all changes, or none.
     pub async fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
-        let batch = Batch::of(changes).map_err(CommitFailure::Unchanged)?;
+        let batch = Batch::of(changes, self.share.is_some()).map_err(CommitFailure::Unchanged)?;
         let zones = batch.zones();
         let mut state = self.state.lock().await;
-        self.take_patiently(&mut state, &zones).await?;
+        match &self.share {
+            Some(_) if zones.is_empty() => return Ok(()),
+            Some(_) => share::check_held(&state.held, &zones)?,
+            None => self.take_patiently(&mut state, &zones).await?,
+        }
         let end = self.connector.retry_end();
         // Whether an earlier attempt may be done.
         let mut is_unsure = false;
@@ -230,6 +250,9 @@ impl Writer {
         let connection = self.connection(state).await.map_err(before)?;
         for sql in [FENCE, PUT, REMOVE, LOG, EXTEND] {
             connection.statement(sql).await.map_err(before)?;
+        }
+        if self.share.is_some() {
+            connection.statement(share::HOLD).await.map_err(before)?;
         }
         let held: Vec<HeldZone> =
             zones.iter().filter_map(|zone| state.held.get(zone)).copied().collect();
@@ -291,10 +314,13 @@ impl Writer {
         let log =
             async { connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await };
         // In this order, without waiting for each answer. Deleting needs no order beside the others.
-        // A writer that vanishes now would lock its zones for as long as TCP waits.
-        let idle_ms = self.connector.answer_time().as_millis();
-        let begin = format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}");
-        let extend = async { connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await };
+        let begin = self.begin();
+        let extend = async {
+            match &self.share {
+                Some(share) => share.hold(connection, world).await,
+                None => connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await,
+            }
+        };
         let (begun, fenced, put, removed, logged, extended) =
             tokio::join!(biased; connection.run(&begin), fence, put, remove, log, extend);
         begun?;
@@ -303,10 +329,24 @@ impl Writer {
             put?;
             removed?;
             logged?;
-            extended?;
+            // It is one row; none if another writer has a shared world.
+            if extended? == 0 {
+                return Ok(false);
+            }
             self.trim(connection, zones, held).await?;
         }
         Ok(is_held)
+    }
+
+    /// Begins a transaction. A writer that vanishes in it would lock its zones for as long as TCP waits;
+    /// one that stands still, its columns beyond its lease.
+    pub fn begin(&self) -> String {
+        let mut idle = self.connector.answer_time();
+        if self.share.is_some() {
+            idle = idle.min(self.lease);
+        }
+        let idle_ms = idle.as_millis();
+        format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}")
     }
 
     /// Removes old entries of the log, now and then.
@@ -337,6 +377,11 @@ impl Writer {
         if is_unsure && self.is_logged(&connection, state, zones).await? {
             self.advance(state, zones);
             return Ok(Some(Ok(())));
+        }
+        if let Some(share) = &self.share
+            && let Some(owner) = share.successor(&connection, self.world).await?
+        {
+            return Ok(Some(Err(taken_over(&owner, Zone::WORLD.0))));
         }
         let rows = lease::look(&connection, self.world, zones).await?;
         for row in &rows {
@@ -372,7 +417,7 @@ impl Writer {
         Ok(!rows.is_empty())
     }
 
-    /// Renews the lease of the world until another writer has it.
+    /// Renews the lease until another writer has the world, or a column that was held here.
     pub async fn keep(self: Arc<Writer>) {
         let mut connection: Option<Connection> = None;
         let mut failures = 0;
@@ -400,13 +445,12 @@ impl Writer {
         own: &mut Option<Connection>,
         prefers_own: bool,
     ) -> Result<u64, RequestFailure> {
-        let seconds = self.lease.as_secs_f64();
         let state = if prefers_own { None } else { self.state.try_lock().ok() };
         if let Some(mut state) = state
             && let Some(open) = state.connection.take_if(|open| open.is_usable())
         {
             // A connection that fails, or does not answer in time, is not put back.
-            let renewed = lease::renew(&open, self.world, &self.owner, seconds).await?;
+            let renewed = self.renew_on(&open).await?;
             state.connection = Some(open);
             return Ok(renewed);
         }
@@ -414,20 +458,34 @@ impl Writer {
             Some(open) => open,
             None => self.connector.connect().await?,
         };
-        let renewed = lease::renew(&open, self.world, &self.owner, seconds).await?;
+        let renewed = self.renew_on(&open).await?;
         *own = Some(open);
         Ok(renewed)
+    }
+
+    async fn renew_on(&self, open: &Connection) -> Result<u64, RequestFailure> {
+        match &self.share {
+            Some(share) => self.renew_share(share, open).await,
+            None => lease::renew(open, self.world, &self.owner, self.lease.as_secs_f64()).await,
+        }
     }
 
     /// How another writer took the world over, as far as renewing the lease showed.
     pub fn taken_over(&self) -> Option<String> {
         let is_lost = self.is_lost.load(Ordering::Acquire);
-        is_lost.then(|| format!("another program took {} over", Zone::WORLD))
+        let what = match &self.share {
+            Some(_) => "the world or a column of it".to_owned(),
+            None => Zone::WORLD.to_string(),
+        };
+        is_lost.then(|| format!("another program took {what} over"))
     }
 
     /// Gives the world up.
     pub async fn close(self: Arc<Writer>) {
         let mut state = self.state.lock().await;
+        if let Some(share) = &self.share {
+            return self.leave(share, &mut state).await;
+        }
         if let Ok(connection) = self.connection(&mut state).await {
             // Otherwise the lease ends by itself.
             let _ = lease::renew(&connection, self.world, &self.owner, -1.0).await;

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use terravox::replicate::Guest;
-use terravox_store::Overwrite;
+use terravox_store::{Column, ColumnOwner, Overwrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
@@ -82,6 +82,8 @@ fn router(gate: Arc<Gate>) -> Router {
         .route("/metrics", get(metrics))
         .route("/link", get(link_to))
         .route("/link/{name}", get(link_to))
+        .route("/columns", get(columns))
+        .route("/columns/{name}", get(columns))
         .route("/backup", post(back_up))
         .route("/backup/{name}", post(back_up))
         .merge(journal_requests::routes())
@@ -147,6 +149,26 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
     let _ = timeout(PATIENCE, send.send(Message::Close(Some(close)))).await;
     link.hang_up();
     world.wake();
+}
+
+/// Who has which column of a world that several servers share: a line each, `X Z SERVER`, and `gone` if the lease
+/// of that server has ended.
+async fn columns(
+    State(gate): State<Arc<Gate>>,
+    name: Option<Path<String>>,
+    headers: HeaderMap,
+) -> Result<String, Refusal> {
+    check_reader(&headers, gate.access.is_open())?;
+    let world = world(&gate, name)?;
+    let Some(columns) = &world.columns else {
+        return Err(refusal(StatusCode::NOT_FOUND, "one server has all of this world"));
+    };
+    let mut text = String::new();
+    for ColumnOwner { column: Column { x, z }, server, is_alive, .. } in columns.owners() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{x} {z} {server}{}", if is_alive { "" } else { " gone" });
+    }
+    Ok(text)
 }
 
 /// Saves a world and copies its file; returns the path of the copy.

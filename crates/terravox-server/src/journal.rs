@@ -91,9 +91,17 @@ pub(crate) struct StoredJournal {
     removed: Vec<String>,
     /// What the save that runs writes: numbers of segments, and names that it removes.
     saving: (Vec<u64>, Vec<String>),
+    /// Whether nothing is recorded.
+    is_off: bool,
 }
 
 impl StoredJournal {
+    /// A journal that stays empty, and changes nothing that is stored.
+    pub fn off(shared: SharedJournal) -> StoredJournal {
+        let (segments, removed) = (VecDeque::new(), Vec::new());
+        StoredJournal { shared, segments, removed, saving: Default::default(), is_off: true }
+    }
+
     /// Reads a journal from a world's file into `shared`. Damaged segments are left out, with a line
     /// in the log each; they are removed when their turn comes.
     pub fn read(
@@ -101,8 +109,7 @@ impl StoredJournal {
         shared: SharedJournal,
         world: &str,
     ) -> Result<StoredJournal, StoreError> {
-        let (segments, removed) = (VecDeque::new(), Vec::new());
-        let mut stored = StoredJournal { shared, segments, removed, saving: Default::default() };
+        let mut stored = StoredJournal { is_off: false, ..StoredJournal::off(shared) };
         for name in store.extra_names()? {
             let number = name.strip_prefix(PREFIX).map(|hex| u64::from_str_radix(hex, 16));
             let Some(Ok(first)) = number else { continue };
@@ -145,6 +152,9 @@ impl StoredJournal {
         time: u64,
         before: ChangedCells,
     ) -> Option<u64> {
+        if self.is_off {
+            return None;
+        }
         let bytes = before.bytes() + author.len() + ENTRY_BYTES;
         let number = lock(&self.shared).record_as(kind, author, time, before);
         let number = number?;

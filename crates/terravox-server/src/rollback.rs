@@ -241,8 +241,8 @@ impl RunningRollback {
                 }
                 Err(missing) => match host.load(world, missing.chunk.region()) {
                     Ok(()) => self.tries = 0,
-                    // A slow database may have it in the next tick.
                     Err(_) if self.tries < MAX_TRIES => {
+                        // A slow database may have it in the next tick.
                         self.tries += 1;
                         break;
                     }
@@ -265,15 +265,20 @@ impl RunningRollback {
         if let Some(falling) = falling {
             self.restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
         }
-        let forgotten = job.forgotten().map(|(author, count)| (author.to_owned(), count));
-        self.waiting.finish(RolledBack {
-            edits: job.edits(),
-            cells: job.cells(),
-            chunks_left_out: self.chunks_left_out + job.chunks_left_out(),
-            is_cancelled: false,
-            forgotten: forgotten.collect(),
-        });
+        self.waiting.finish(rolled_back(&job, self.chunks_left_out));
         None
+    }
+}
+
+/// What a rollback did that is done, if so many chunks were not available.
+fn rolled_back(job: &Rollback, chunks_left_out: u64) -> RolledBack {
+    let forgotten = job.forgotten().map(|(author, count)| (author.to_owned(), count));
+    RolledBack {
+        edits: job.edits(),
+        cells: job.cells(),
+        chunks_left_out: chunks_left_out + job.chunks_left_out(),
+        is_cancelled: false,
+        forgotten: forgotten.collect(),
     }
 }
 

@@ -12,7 +12,10 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 /// Between the end of a save and the next.
-const SAVE_PAUSE: Duration = Duration::from_secs(2);
+pub(crate) const SAVE_PAUSE: Duration = Duration::from_secs(2);
+
+/// The same in a world that servers share: they see what is saved.
+pub(crate) const SHARED_SAVE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Makes the cells of a block, as the generator of a world.
 pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
@@ -49,6 +52,7 @@ pub(crate) struct Saver {
     is_busy: bool,
     is_dead: bool,
     rests_since: Instant,
+    pause: Duration,
 }
 
 struct SaverThread {
@@ -83,13 +87,19 @@ fn save(store: &Store, generate: &Generate, job: SaveJob) -> FinishedSave {
 }
 
 impl Saver {
-    pub fn start(store: Arc<Store>, generate: Generate) -> Saver {
+    /// `pause`: between the end of a save and the next.
+    pub fn start(store: Arc<Store>, generate: Generate, pause: Duration) -> Saver {
         let thread = SaverThread::start(store.clone(), generate.clone());
         let thread = thread.inspect_err(|error| warn!("saves delay the world: {error}")).ok();
-        Saver::with_thread(store, generate, thread)
+        Saver::with_thread(store, generate, pause, thread)
     }
 
-    fn with_thread(store: Arc<Store>, generate: Generate, thread: Option<SaverThread>) -> Saver {
+    fn with_thread(
+        store: Arc<Store>,
+        generate: Generate,
+        pause: Duration,
+        thread: Option<SaverThread>,
+    ) -> Saver {
         Saver {
             store,
             generate,
@@ -98,12 +108,17 @@ impl Saver {
             is_busy: false,
             is_dead: false,
             rests_since: Instant::now(),
+            pause,
         }
+    }
+
+    pub fn pause(&self) -> Duration {
+        self.pause
     }
 
     /// Whether the next save may begin; one that is urgent does not wait for a pause.
     pub fn is_ready(&self, is_urgent: bool) -> bool {
-        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= SAVE_PAUSE)
+        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= self.pause)
     }
 
     pub fn begin(&mut self, job: SaveJob) {
@@ -199,10 +214,10 @@ mod tests {
     #[test]
     fn without_a_thread_saves_are_made_by_the_caller() {
         let (store, generate): (_, Generate) = (world(), Arc::new(|_| {}));
-        let mut saver = Saver::with_thread(store.clone(), generate.clone(), None);
+        let mut saver = Saver::with_thread(store.clone(), generate.clone(), SAVE_PAUSE, None);
         assert!(saves_a_chunk(&mut saver, 1) && saves_a_chunk(&mut saver, 2));
         assert!(!saver.has_died());
-        let mut saver = Saver::start(store.clone(), generate);
+        let mut saver = Saver::start(store.clone(), generate, SAVE_PAUSE);
         assert!(saves_a_chunk(&mut saver, 3));
         assert_eq!(store.chunks().unwrap().len(), 3);
     }
@@ -210,7 +225,7 @@ mod tests {
     #[test]
     fn a_thread_that_died_before_a_save_is_seen_when_that_is_waited_for() {
         let (store, generate): (_, Generate) = (world(), Arc::new(|_| {}));
-        let mut saver = Saver::start(store, generate);
+        let mut saver = Saver::start(store, generate, SAVE_PAUSE);
         let thread = saver.thread.as_mut().unwrap();
         let (jobs, finished) = (mpsc::channel().0, mpsc::channel().1);
         (thread.jobs, thread.finished) = (Some(jobs), finished);

@@ -223,6 +223,20 @@ fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerEr
             ));
         }
     }
+    for world in served.iter().filter(|world| world.share.is_some()) {
+        if !world.store.info().grows() {
+            return refused(format!(
+                "the world \"{}\" is complete; servers share worlds that grow from a generator",
+                world.name
+            ));
+        }
+        if options.host.max_mip > MAX_MIP {
+            return refused(format!(
+                "HostOptions::max_mip is {}; at most {MAX_MIP} in the world \"{}\", which servers share",
+                options.host.max_mip, world.name
+            ));
+        }
+    }
     for world in served {
         let most = if world.store.info().grows() { MAX_FAR_MIP } else { MAX_MIP };
         if options.host.max_mip > most {

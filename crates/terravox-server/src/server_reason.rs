@@ -31,9 +31,11 @@ pub enum ServerReason {
     LookOnly = 16,
     /// 17: only administrators may change this part of the world.
     Protected = 17,
+    /// 18: another server has this part of the world, or none yet: the reason says which.
+    OtherServer = 18,
 }
 
-const ALL: [ServerReason; 7] = [
+const ALL: [ServerReason; 8] = [
     ServerReason::ServerEnds,
     ServerReason::WorldStopped,
     ServerReason::TooSlow,
@@ -41,6 +43,7 @@ const ALL: [ServerReason; 7] = [
     ServerReason::NoGreeting,
     ServerReason::LookOnly,
     ServerReason::Protected,
+    ServerReason::OtherServer,
 ];
 
 impl ServerReason {

@@ -1,19 +1,23 @@
 //! The thread of a world: it ticks the host, and saves in the background.
 
 use crate::access::{AccessList, Right};
+use crate::columns::ColumnThread;
 use crate::edit_rules::EditRules;
 use crate::falling::FallingPieces;
 use crate::ground::StoredGround;
+use crate::held_columns::HeldColumns;
 use crate::journal::StoredJournal;
 use crate::link::Link;
 use crate::rollback::{self, RunningRollback};
-use crate::saver::{FinishedSave, Generate, SaveJob, SavedSender, Saver, tell};
+use crate::saver::{
+    FinishedSave, Generate, SAVE_PAUSE, SHARED_SAVE_PAUSE, SaveJob, SavedSender, Saver, tell,
+};
 use crate::server_options::ServerOptions;
 use crate::server_reason::ServerReason;
 use crate::thrown::Thrower;
-use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW};
+use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW, WorldCounters};
 use std::cell::{Cell, OnceCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,8 +26,8 @@ use std::time::{Duration, Instant};
 use terravox::edit::{EditOp, JournalKind};
 use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkEnd, LinkKind};
 use terravox::terrain::{FillRequest, UnsavedChanges};
-use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
-use terravox_store::StoreError;
+use terravox::voxel::{ChunkPos, GridOptions, UnlistedChunks, VoxelGrid};
+use terravox_store::{ColumnLeases, StoreError};
 use tracing::{error, info, warn};
 
 /// A tick begins at the latest after this time, and earlier when something arrived.
@@ -38,11 +42,16 @@ pub(crate) fn start(
     served: ServedWorld,
     options: &ServerOptions,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
-    let ServedWorld { name, store, generate, protected, decide } = served;
-    let rules = EditRules { protected, decide };
+    let ServedWorld { name, store, generate, protected, decide, share } = served;
     // Complete worlds never ask.
     let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
-    let running = Arc::new(RunningWorld::new(name, store, options.journal_bytes));
+    let columns = share.as_ref().map(|_| Arc::default());
+    let running = Arc::new(RunningWorld::new(name, store, options.journal_bytes, columns));
+    let columns = match share {
+        Some(leases) => Some(keep_columns(&running, leases)?),
+        None => None,
+    };
+    let rules = EditRules { protected, decide, columns };
     let ticker = Ticker::new(running.clone(), generate, rules, options)?;
     let named = thread::Builder::new().name("terravox-world".to_owned());
     let handle = named.spawn(move || ticker.run_to_the_end()).map_err(|source| StoreError::Io {
@@ -52,6 +61,21 @@ pub(crate) fn start(
     })?;
     running.note_thread(handle.thread().clone());
     Ok((running, handle))
+}
+
+/// Starts the thread that claims columns of a shared world.
+fn keep_columns(
+    running: &Arc<RunningWorld>,
+    leases: Box<dyn ColumnLeases>,
+) -> Result<HeldColumns, StoreError> {
+    let shared = running.columns.clone().unwrap_or_default();
+    let (name, woken) = (running.name.clone(), running.clone());
+    let started = ColumnThread::start(shared, leases, name, move || woken.wake());
+    started.map(HeldColumns::new).map_err(|source| StoreError::Io {
+        path: running.store.path().to_owned(),
+        doing: "start a thread for",
+        source,
+    })
 }
 
 /// A guest of the host, with its connection.
@@ -90,9 +114,12 @@ impl Seat {
     }
 }
 
+fn right_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Option<Right> {
+    seats.get(&guest).and_then(|seat| seat.right.get())
+}
+
 fn may_edit(seats: &BTreeMap<u64, Seat>, guest: u64) -> bool {
-    let right = seats.get(&guest).and_then(|seat| seat.right.get());
-    right.is_some_and(|right| right >= Right::Edit)
+    right_of(seats, guest).is_some_and(|right| right >= Right::Edit)
 }
 
 /// What the thread of a world has.
@@ -136,13 +163,11 @@ impl Ticker {
         let grid = if info.grows() {
             let materials = info.materials.clone();
             edited = store.chunks()?;
-            if let Some(made) = &info.generator {
-                options.generator = Some(GeneratorId {
-                    name: made.name.clone(),
-                    version: made.version,
-                    parameters: made.seed.to_le_bytes().to_vec(),
-                });
-            }
+            options.generator = info.generator.as_ref().map(|made| GeneratorId {
+                name: made.name.clone(),
+                version: made.version,
+                parameters: made.seed.to_le_bytes().to_vec(),
+            });
             VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, materials })
         } else {
             let loaded = store.load()?;
@@ -153,13 +178,16 @@ impl Ticker {
         };
         let mut host = Host::new(options);
         host.mark_edited(edited);
-        let falling = match server.pieces_fall {
-            true => Some(FallingPieces::restored(store, &mut host, &grid, &rules.protected)),
-            false => None,
-        };
-        let saver = Saver::start(store.clone(), generate.clone());
+        let is_shared = rules.columns.is_some();
+        let falling = (server.pieces_fall && !is_shared)
+            .then(|| FallingPieces::restored(store, &mut host, &grid, &rules.protected));
+        let pause = if is_shared { SHARED_SAVE_PAUSE } else { SAVE_PAUSE };
+        let saver = Saver::start(store.clone(), generate.clone(), pause);
         let stored_ground = StoredGround::new(store.clone());
-        let journal = StoredJournal::read(store, running.journal.clone(), &running.name)?;
+        let journal = match is_shared {
+            true => StoredJournal::off(running.journal.clone()),
+            false => StoredJournal::read(store, running.journal.clone(), &running.name)?,
+        };
         Ok(Ticker {
             running,
             host,
@@ -206,6 +234,7 @@ impl Ticker {
             let start = Instant::now();
             self.running.clear_input();
             self.tick(start);
+            self.look_at_columns(start);
             self.save_in_background();
             self.count_tick(start.elapsed());
             // Half of the time is left for what else the machine does.
@@ -238,18 +267,26 @@ impl Ticker {
         self.running.counters.count_tick(took, admitted.count());
     }
 
+    /// Takes what other servers changed.
+    fn take_news(&mut self) -> BTreeSet<ChunkPos> {
+        let changed = self.rules.columns.as_mut().map(HeldColumns::take_news).unwrap_or_default();
+        if !changed.is_empty() {
+            // What was read before that lacks it.
+            self.stored_ground.note_save();
+        }
+        changed
+    }
+
     fn tick(&mut self, now: Instant) {
         let now_us = (now - self.began).as_micros() as u64;
         self.seat_arriving(now);
         self.receive(now_us);
         self.stored_ground.begin_tick();
+        let changed = self.take_news();
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (seats, rules, mut throws) = (&self.seats, &mut self.rules, Vec::new());
-        let mut decide = |guest: u64, op: &EditOp| {
-            let right = seats.get(&guest).and_then(|seat| seat.right.get());
-            rules.verdict(guest, right, op)
-        };
+        let mut decide = |guest: u64, op: &EditOp| rules.verdict(guest, right_of(seats, guest), op);
         let mut world = HostWorld {
             grid: &mut self.grid,
             placement: self.running.store.info().placement(),
@@ -257,6 +294,7 @@ impl Ticker {
             generated: &generated,
             decide: &mut decide,
         };
+        self.host.ground_changed(&mut world, changed);
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {
@@ -298,6 +336,16 @@ impl Ticker {
             falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
         }
         self.transmit(now, now_us);
+    }
+
+    /// Says which columns of a shared world are watched here, and which are not any more.
+    fn look_at_columns(&mut self, now: Instant) {
+        if let Some(columns) = &mut self.rules.columns {
+            let WorldCounters { edits_applied, edits_saved, .. } = &self.running.counters;
+            let [edits, saved] =
+                [edits_applied, edits_saved].map(|counter| counter.load(Ordering::Acquire));
+            columns.look(&mut self.host, now, edits, saved);
+        }
     }
 
     fn seat_arriving(&mut self, now: Instant) {
@@ -451,7 +499,8 @@ impl Ticker {
             error!(world = self.running.name, "a save ended by a panic");
             self.running.counters.failed_saves.fetch_add(1, Ordering::Relaxed);
             self.journal.end_save(false);
-            self.saver = Saver::start(self.running.store.clone(), self.generate.clone());
+            let (store, generate) = (self.running.store.clone(), self.generate.clone());
+            self.saver = Saver::start(store, generate, self.saver.pause());
         }
         is_dead
     }

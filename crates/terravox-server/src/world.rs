@@ -1,5 +1,6 @@
 //! A world that is served: its thread ticks the host and saves in the background.
 
+use crate::columns::SharedColumns;
 use crate::edit_rules::Decide;
 use crate::journal::SharedJournal;
 use crate::link::Link;
@@ -13,7 +14,7 @@ use std::thread::Thread;
 use std::time::Duration;
 use terravox::edit::Journal;
 use terravox::voxel::Region;
-use terravox_store::Store;
+use terravox_store::{ColumnLeases, Store};
 use tokio::sync::{Notify, oneshot};
 
 /// What guests are told when the server ends. They may come back.
@@ -40,6 +41,10 @@ pub struct ServedWorld {
     pub protected: Vec<Region>,
     /// The rules of a game, if it has any: decides about operations that rights and protection allow.
     pub decide: Option<Decide>,
+    /// What came with a store that several servers write, such as of `Postgres::share` in `terravox-postgres`:
+    /// this one then serves the columns that its guests are in. For worlds that grow. Pieces do not fall in
+    /// it, and there is no log of edits.
+    pub share: Option<Box<dyn ColumnLeases>>,
 }
 
 /// What is counted in a world.
@@ -101,6 +106,8 @@ pub(crate) struct RunningWorld {
     pub backup: Arc<tokio::sync::Mutex<()>>,
     /// Who changed what.
     pub journal: SharedJournal,
+    /// The columns of a world that several servers share.
+    pub columns: Option<Arc<SharedColumns>>,
     /// Held while a rollback is under way.
     pub rollback_lock: Arc<tokio::sync::Mutex<()>>,
     /// The rollback that is to begin, and who wants the one that runs to end.
@@ -115,11 +122,17 @@ pub(crate) struct RunningWorld {
 }
 
 impl RunningWorld {
-    pub fn new(name: String, store: Store, journal_bytes: usize) -> RunningWorld {
+    pub fn new(
+        name: String,
+        store: Store,
+        journal_bytes: usize,
+        columns: Option<Arc<SharedColumns>>,
+    ) -> RunningWorld {
         RunningWorld {
             name,
             store: Arc::new(store),
             backup: Arc::default(),
+            columns,
             journal: Arc::new(Mutex::new(Journal::new(journal_bytes))),
             rollback_lock: Arc::default(),
             rollback_orders: Mutex::default(),

@@ -67,6 +67,7 @@ mod finer;
 mod in_records;
 mod info;
 mod key;
+mod leases;
 mod listing;
 mod makeup;
 mod on_disk;
@@ -94,6 +95,7 @@ pub use disk::{Disk, MemoryDisk};
 pub use error::{BadPart, StoreError, StoredPart};
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
+pub use leases::{ColumnLeases, ColumnOwner};
 pub use read::{LoadedWorld, MAX_LOADED_BYTES};
 pub use rebuild::RepairReport;
 pub use records::{
@@ -105,7 +107,7 @@ pub use transfer::CopyStats;
 pub use value::{MAX_VALUE_BYTES, ValueError};
 pub use verify::Verification;
 pub use write::SaveStats;
-pub use zone::Zone;
+pub use zone::{Column, Zone};
 
 // What unit tests and integration tests share names the crate.
 #[cfg(test)]

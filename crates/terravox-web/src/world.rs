@@ -185,10 +185,10 @@ impl PlayerWorld {
     }
 
     /// Updates terrain and meshes only, within a budget, and leaves what arrived for
-    /// [`World::update`]: so that edits are meshed before they are applied to the host's cells.
+    /// [`PlayerWorld::update`]: so that edits are meshed before they are applied to the host's cells.
     pub fn update_terrain(&mut self, eye_m: [f64; 3], budget: Budget) {
-        let hills = self.hills;
-        let ground = |request: &mut FillRequest<'_>| fill_ground(hills.as_ref(), request);
+        let seeded = self.seeded;
+        let ground = |request: &mut FillRequest<'_>| fill_ground(seeded.as_ref(), request);
         let Some(terrain) = &mut self.terrain else { return };
         let placement = terrain.placement();
         let view_voxels = self.options.view_m / placement.voxel_size_m;

@@ -59,7 +59,7 @@ pub fn serve(folder: &Path) {
 pub fn serve_store(store: Store, folder: &Path) {
     let generate = Some(std::sync::Arc::new(air) as terravox_server::Generate);
     let (name, protected) = ("killed".into(), Vec::new());
-    let world = ServedWorld { name, store, generate, protected, decide: None };
+    let world = ServedWorld { name, store, generate, protected, decide: None, share: None };
     let options = ServerOptions {
         port: 0,
         certificate_folder: folder.to_owned(),

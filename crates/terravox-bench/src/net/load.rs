@@ -170,6 +170,7 @@ fn start(folder: &Path) -> Result<Server, Box<dyn std::error::Error>> {
         generate: Some(Arc::new(hills)),
         protected: Vec::new(),
         decide: None,
+        share: None,
     };
     let options = ServerOptions {
         port: 0,

@@ -29,6 +29,10 @@ pub struct ServeArgs {
     /// Wait while another server has a world of a database: serve it when that one ends or is gone
     #[arg(long)]
     pub wait: bool,
+    /// Share a world of a database with other servers that do so: this one serves the columns of 8,192 × 8,192
+    /// voxels that its guests are in. HOST:PORT is where guests reach it, which the others tell theirs
+    #[arg(long, value_name = "HOST:PORT")]
+    pub share: Option<WorldAddress>,
     /// The address to listen on
     #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
     pub address: IpAddr,

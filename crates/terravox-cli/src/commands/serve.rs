@@ -21,7 +21,7 @@ use terravox::terrain::FillRequest;
 use terravox_server::{
     AccessList, Client, ClientOptions, Generate, ServedWorld, Server, ServerOptions,
 };
-use terravox_store::{Store, StoreError};
+use terravox_store::{ColumnLeases, Store, StoreError};
 use tracing::info;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -41,7 +41,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
         args.worlds.iter().map(|world| world_file(world, console)).collect();
     let files = files?;
     start_log(args.log);
-    let stores = open_all(&files, args.wait, try_open, thread::sleep)?;
+    let stores = open_all(&files, args.wait, |file| try_open(file, args), thread::sleep)?;
     let served = files.iter().zip(stores).map(|(file, store)| served(file, store, args));
     let served: CliResult<Vec<ServedWorld>> = served.collect();
     let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
@@ -175,7 +175,7 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
     Ok(file)
 }
 
-fn served(file: &Path, store: Store, args: &ServeArgs) -> CliResult<ServedWorld> {
+fn served(file: &Path, (store, share): OpenWorld, args: &ServeArgs) -> CliResult<ServedWorld> {
     check_placement(file, &store.info())?;
     let seeded = generator_of(&store).map_err(store_failure)?;
     let generate = seeded.map(|seeded| {
@@ -185,16 +185,24 @@ fn served(file: &Path, store: Store, args: &ServeArgs) -> CliResult<ServedWorld>
     let name = world_store::name(file);
     let placement = store.info().placement();
     let protected = args.protect.iter().map(|[min, max]| placement.region(*min, *max)).collect();
-    Ok(ServedWorld { name, store, generate, protected, decide: None })
+    Ok(ServedWorld { name, store, generate, protected, decide: None, share })
 }
 
+/// A store, and the columns of it that are written here, if others write the rest.
+type OpenWorld = (Store, Option<Box<dyn ColumnLeases>>);
+
 /// Opens a world for writing. The inner result is that of one in a database, which may be waited for.
-fn try_open(file: &Path) -> CliResult<Result<Store, StoreError>> {
-    match world_store::is_address(file) {
-        true => world_store::open_database(file),
-        // Any name is a world's, if its content is.
-        false => Store::open(file).map(Ok).map_err(store_failure),
+fn try_open(file: &Path, args: &ServeArgs) -> CliResult<Result<OpenWorld, StoreError>> {
+    if let Some(server) = &args.share {
+        let shared = world_store::share_database(file, &server.to_string())?;
+        return Ok(shared.map(|(store, share)| (store, Some(share))));
     }
+    let opened = match world_store::is_address(file) {
+        true => world_store::open_database(file)?,
+        // Any name is a world's, if its content is.
+        false => Ok(Store::open(file).map_err(store_failure)?),
+    };
+    Ok(opened.map(|store| (store, None)))
 }
 
 /// Opens all worlds. `waits`: until no other server has one of them. None is held meanwhile, and all servers
@@ -256,21 +264,21 @@ mod tests {
             self.0.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
-        fn try_open(&self, world: &Path) -> CliResult<Result<OpenWorld<'_>, StoreError>> {
+        fn try_open(&self, world: &Path) -> CliResult<Result<HeldWorld<'_>, StoreError>> {
             let path = world.to_owned();
             match self.held().insert(path.clone()) {
-                true => Ok(Ok(OpenWorld { database: self, path })),
+                true => Ok(Ok(HeldWorld { database: self, path })),
                 false => Ok(Err(StoreError::InUse { path, writer: None })),
             }
         }
     }
 
-    struct OpenWorld<'a> {
+    struct HeldWorld<'a> {
         database: &'a Database,
         path: PathBuf,
     }
 
-    impl Drop for OpenWorld<'_> {
+    impl Drop for HeldWorld<'_> {
         fn drop(&mut self) {
             self.database.held().remove(&self.path);
         }

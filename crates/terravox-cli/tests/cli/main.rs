@@ -9,7 +9,12 @@ mod limits;
 mod maintenance;
 #[cfg(all(feature = "server", unix))]
 mod online;
+#[cfg(all(feature = "server", feature = "postgres", unix))]
+#[path = "../../../terravox-postgres/tests/it/server/mod.rs"]
+mod postgres;
 mod real_files;
+#[cfg(all(feature = "server", feature = "postgres", unix))]
+mod shared;
 mod use_cases;
 
 use serde_json::Value;

@@ -15,13 +15,13 @@ use terravox_server::{Client, ClientOptions, WorldAddress};
 use terravox_store::Store;
 
 /// A server in a process of its own, killed at the end.
-struct Served {
+pub struct Served {
     child: Child,
     port: u16,
 }
 
 /// A port that is free for TCP and UDP.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -32,10 +32,19 @@ fn free_port() -> u16 {
 }
 
 fn serve(folder: &Folder, world: &str, port: u16) -> Served {
+    serve_with(folder, world, port, &[])
+}
+
+pub fn serve_with(folder: &Folder, world: &str, port: u16, more: &[&str]) -> Served {
     let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
     let port_text = port.to_string();
     let arguments = ["serve", world, "--port", &port_text, "--log", "warn"];
-    command.args(arguments).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .args(more)
+        .current_dir(&folder.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut lines = BufReader::new(child.stderr.take().expect("standard error")).lines();
     let mut told = String::new();
@@ -69,7 +78,7 @@ impl Served {
     }
 
     /// Ends it as Ctrl-C and service managers do; returns its report.
-    fn terminate(mut self) -> String {
+    pub fn terminate(mut self) -> String {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill runs").success());
         let mut report = String::new();
@@ -99,7 +108,7 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("a JSON object")
 }
 
-fn join(folder: &Folder, address: &str, arguments: &[&str]) -> Value {
+pub fn join(folder: &Folder, address: &str, arguments: &[&str]) -> Value {
     let child = start_join(folder, address, arguments);
     report(&child.wait_with_output().expect("it ends"))
 }
@@ -181,7 +190,7 @@ fn what_cannot_be_served_or_joined_is_refused_in_one_line() {
     drop(served);
 }
 
-fn hills(request: &mut FillRequest<'_>) {
+pub fn hills(request: &mut FillRequest<'_>) {
     let mip = request.mip();
     Hills::new(7).fill(request.cells(), mip);
 }

@@ -11,4 +11,5 @@ mod kills;
 mod lost_answers;
 mod proxy;
 mod server;
+mod share;
 mod suite;

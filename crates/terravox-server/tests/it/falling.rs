@@ -71,7 +71,7 @@ fn serve_protected_table(
 ) -> Result<Server, Box<dyn Error>> {
     let store = Store::open(folder.join("table.tvx"))?;
     let name = "table".to_owned();
-    let world = ServedWorld { name, store, generate: None, protected, decide: None };
+    let world = ServedWorld { name, store, generate: None, protected, decide: None, share: None };
     let options = ServerOptions { access, ..options(folder) };
     Ok(Server::start(vec![world], options)?)
 }

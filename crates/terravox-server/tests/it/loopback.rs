@@ -306,7 +306,14 @@ fn a_world_whose_generator_panics_stops_alone_and_says_so() -> Outcome {
     let folder = Folder::new("panic");
     let served = |name: &str, generate: Generate| -> Result<ServedWorld, Box<dyn Error>> {
         let (store, name) = (growing(&folder.0, name)?, name.to_owned());
-        Ok(ServedWorld { name, store, generate: Some(generate), protected: vec![], decide: None })
+        Ok(ServedWorld {
+            name,
+            store,
+            generate: Some(generate),
+            protected: vec![],
+            decide: None,
+            share: None,
+        })
     };
     let faulty: Generate = Arc::new(|request| {
         assert!(request.block().pos.x < 1000, "a fault of the generator");

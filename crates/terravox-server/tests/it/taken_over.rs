@@ -44,7 +44,7 @@ fn a_server_ends_when_its_last_world_is_taken_over_and_its_guests_may_come_back(
     let store = Store::create_records(records.clone(), "waves", &info)?;
     let generate = Some(Arc::new(waves) as _);
     let name = "waves".to_owned();
-    let world = ServedWorld { name, store, generate, protected: vec![], decide: None };
+    let world = ServedWorld { name, store, generate, protected: vec![], decide: None, share: None };
     let server = Server::start(vec![world], options(&folder.0))?;
     let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
     until(&mut [&mut ada], all_settled)?;

@@ -56,7 +56,14 @@ pub fn waves_world(folder: &Path) -> Result<ServedWorld, Box<dyn Error>> {
     let path = folder.join("waves.tvx");
     let store = if path.exists() { Store::open(path)? } else { growing(folder, "waves")? };
     let generate = Some(Arc::new(waves) as _);
-    Ok(ServedWorld { name: "waves".into(), store, generate, protected: vec![], decide: None })
+    Ok(ServedWorld {
+        name: "waves".into(),
+        store,
+        generate,
+        protected: vec![],
+        decide: None,
+        share: None,
+    })
 }
 
 pub fn material(client: &mut Client, pos: [i32; 3]) -> Option<u8> {
@@ -75,8 +82,14 @@ pub fn serve_air(
     let info = WorldInfo::complete(Placement::default());
     let path = folder.join(format!("{name}.tvx"));
     let store = Store::create(path, &info, Overwrite::No)?.finish()?;
-    let world =
-        ServedWorld { name: name.into(), store, generate: None, protected: vec![], decide: None };
+    let world = ServedWorld {
+        name: name.into(),
+        store,
+        generate: None,
+        protected: vec![],
+        decide: None,
+        share: None,
+    };
     Ok(Server::start(vec![world], options)?)
 }
 

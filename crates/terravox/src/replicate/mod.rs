@@ -28,6 +28,7 @@ mod host;
 mod host_bodies;
 mod host_cells;
 mod host_event;
+mod host_ground;
 mod host_persons;
 mod host_saves;
 mod hosted;

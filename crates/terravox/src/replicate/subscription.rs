@@ -1,7 +1,7 @@
 //! The blocks of one guest, as its host sees them.
 
 use super::family::{Children, FamilyChild};
-use crate::voxel::{MipBlock, Region, VoxelPos};
+use crate::voxel::{ChunkPos, MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -95,6 +95,12 @@ impl Subscriptions {
         if block.mip == 0 && removed.is_some_and(|entry| entry.is_dirty()) {
             self.mark_coarse(block, max_mip);
         }
+    }
+
+    /// The chunks that are wanted, in no order.
+    pub fn chunks(&self) -> impl Iterator<Item = ChunkPos> {
+        let chunks = self.blocks.keys().filter(|block| block.mip == 0);
+        chunks.map(|block| ChunkPos::new(block.pos.x, block.pos.y, block.pos.z))
     }
 
     /// A number that differs after each block that came or went.

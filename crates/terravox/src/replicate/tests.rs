@@ -3,6 +3,7 @@
 mod bodies;
 mod cache;
 mod converge;
+mod ground;
 mod hostile;
 mod journaling;
 mod messages;

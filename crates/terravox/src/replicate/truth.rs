@@ -74,6 +74,13 @@ impl Truth {
         }
     }
 
+    /// Notes that the ground of a chunk is another one, and differs from what the generator makes: the coarse
+    /// cells over it are read anew.
+    pub fn reread(&mut self, chunk: ChunkPos) {
+        self.mark_edited(chunk);
+        (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
+    }
+
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
         self.pyramid.memory()

@@ -1,0 +1,234 @@
+//! What is known of a world that several servers share, and the statements for it.
+//!
+//! Each server has a row with the time of its lease, so that renewing costs the same however many columns it
+//! has; the row of a column has its owner and an epoch. A column may be claimed if its owner's lease has
+//! ended, or has none. As with [`crate::writer`], the epoch fences, and time only says when to take over. The zone
+//! of the world belongs to all servers that share it: a commit holds its row, so that a writer that takes the
+//! whole world fences all of them at once.
+
+use crate::batch::logged_keys;
+use crate::connection::{Connection, ViewPool};
+use crate::failure::RequestFailure;
+use crate::lease::HeldZone;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use terravox::voxel::ChunkPos;
+use terravox_store::{Column, ColumnOwner, CommitFailure, Zone};
+
+/// The owner of the zone of a world that is shared.
+pub(crate) const SHARED: &str = "several servers";
+
+pub(crate) const REGISTER: &str = "
+    insert into terravox_servers (world, owner, address, until)
+    values ($1, $2, $3, clock_timestamp() + $4::float8 * interval '1 second')
+    on conflict (world, owner) do update set until = excluded.until";
+
+/// Other servers with the address of this one that are alive.
+pub(crate) const NAMESAKES: &str = "
+    select owner from terravox_servers
+    where world = $1 and address = $3 and owner <> $2 and until >= clock_timestamp()";
+
+/// Rows of servers that ended without leaving.
+pub(crate) const REMOVE_DEAD: &str = "
+    delete from terravox_servers
+    where world = $1 and until < clock_timestamp() - interval '1 hour'";
+
+/// Holds the zone of the world as it was joined until the transaction ends.
+pub(crate) const HOLD: &str = "
+    select zone from terravox_zones where world = $1 and zone = -1 and epoch = $2 for share";
+
+const SUCCESSOR: &str = "
+    select owner from terravox_zones where world = $1 and zone = -1 and epoch <> $2";
+
+pub(crate) const CLAIM: &str = "
+    insert into terravox_zones (world, zone, epoch, head, owner, until)
+    select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp()
+    from unnest($2::bigint[]) as taken(zone)
+    on conflict (world, zone) do update set epoch = terravox_zones.epoch + 1,
+        owner = excluded.owner, until = excluded.until
+        where terravox_zones.owner = excluded.owner or not exists (
+            select 1 from terravox_servers
+            where terravox_servers.world = terravox_zones.world
+                and terravox_servers.owner = terravox_zones.owner
+                and terravox_servers.until >= clock_timestamp())
+    returning zone, epoch, head";
+
+pub(crate) const RELEASE: &str = "
+    update terravox_zones set owner = ''
+    where world = $1 and zone = any($2::bigint[]) and owner = $3";
+
+pub(crate) const RELEASE_ALL: &str = "
+    update terravox_zones set owner = '' where world = $1 and zone < -1 and owner = $2";
+
+pub(crate) const UNREGISTER: &str = "delete from terravox_servers where world = $1 and owner = $2";
+
+/// The last one gives the world up.
+pub(crate) const LEAVE: &str = "
+    update terravox_zones set until = clock_timestamp() - interval '1 second'
+    where world = $1 and zone = -1 and owner = $2 and epoch = $3 and not exists (
+        select 1 from terravox_servers
+        where terravox_servers.world = $1 and terravox_servers.until >= clock_timestamp())";
+
+pub(crate) const RENEW: &str = "
+    update terravox_servers set until = clock_timestamp() + $3::float8 * interval '1 second'
+    where world = $1 and owner = $2";
+
+/// Not each time: all who share a world renew this row.
+pub(crate) const RENEW_WORLD: &str = "
+    update terravox_zones set until = clock_timestamp() + $3::float8 * interval '1 second'
+    where world = $1 and zone = -1 and epoch = $2
+        and until < clock_timestamp() + $3::float8 * interval '500 milliseconds'";
+
+pub(crate) const COUNT_HELD: &str = "
+    select
+        (select count(*) from terravox_zones where world = $1 and zone = -1 and epoch = $2),
+        (select count(*) from terravox_zones
+            where world = $1 and zone = any($3::bigint[]) and owner = $4)";
+
+const OWNERS: &str = "
+    select held.zone, held.epoch, server.address, server.until >= clock_timestamp()
+    from terravox_zones as held join terravox_servers as server
+        on server.world = held.world and server.owner = held.owner
+    where held.world = $1 and held.zone < -1 order by held.zone desc";
+
+const FOREIGN_HEADS: &str = "
+    select zone, head from terravox_zones where world = $1 and zone < -1 and owner <> $2";
+
+const LOG_PARTS: &str = "
+    select log.zone, log.keys
+    from terravox_log as log
+    join unnest($2::bigint[], $3::bigint[], $4::bigint[]) as part(zone, low, high)
+        on log.zone = part.zone
+    where log.world = $1 and log.seq > part.low and log.seq <= part.high";
+
+const CHUNK_KEYS: &str = "
+    select key from terravox_records where world = $1 and key >= $2 and key < $3";
+
+/// What a writer knows of the world that it shares.
+pub(crate) struct Share {
+    /// The address of this server.
+    pub address: String,
+    /// The epoch of the zone of the world.
+    pub epoch: AtomicI64,
+    /// The columns that are held; each is one in the database for as long as it is here.
+    columns: Mutex<BTreeSet<i64>>,
+    pub has_left: AtomicBool,
+}
+
+impl Share {
+    pub fn new(address: String) -> Share {
+        let (columns, has_left) = (Mutex::default(), AtomicBool::new(false));
+        Share { address, epoch: AtomicI64::new(0), columns, has_left }
+    }
+
+    pub fn columns(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+        self.columns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Holds the world until the transaction ends; returns 0 if another writer has it.
+    pub async fn hold(&self, connection: &Connection, world: i64) -> Result<u64, RequestFailure> {
+        let rows = connection.query(HOLD, &[&world, &self.epoch()]).await?;
+        Ok(rows.len() as u64)
+    }
+
+    /// Who has taken the whole world.
+    pub async fn successor(
+        &self,
+        connection: &Connection,
+        world: i64,
+    ) -> Result<Option<String>, RequestFailure> {
+        let rows = connection.query(SUCCESSOR, &[&world, &self.epoch()]).await?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+
+    /// The columns that are held.
+    pub fn held(&self) -> Vec<Column> {
+        self.columns().iter().filter_map(|&number| Zone(number).column()).collect()
+    }
+}
+
+/// Who has which column of a world.
+pub(crate) async fn owners(
+    pool: &ViewPool,
+    world: i64,
+) -> Result<Vec<ColumnOwner>, RequestFailure> {
+    let rows = pool.query(OWNERS, &[&world]).await?;
+    let owner = |row: &tokio_postgres::Row| {
+        Some(ColumnOwner {
+            column: Zone(row.get(0)).column()?,
+            server: row.get(2),
+            epoch: row.get::<_, i64>(1) as u64,
+            is_alive: row.get(3),
+        })
+    };
+    Ok(rows.iter().filter_map(owner).collect())
+}
+
+/// The columns that others may write, with the numbers of their last commits.
+pub(crate) async fn foreign_heads(
+    pool: &ViewPool,
+    world: i64,
+    owner: &str,
+) -> Result<Vec<(i64, i64)>, RequestFailure> {
+    let rows = pool.query(FOREIGN_HEADS, &[&world, &owner]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// A part of the log of a column: commits after `low` up to `high`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogPart {
+    pub column: i64,
+    pub low: i64,
+    pub high: i64,
+}
+
+/// The chunks that commits changed; if the log does not reach so far back, all of that column.
+pub(crate) async fn changed_chunks(
+    pool: &ViewPool,
+    world: i64,
+    parts: &[LogPart],
+) -> Result<BTreeSet<ChunkPos>, RequestFailure> {
+    let columns: Vec<i64> = parts.iter().map(|part| part.column).collect();
+    let lows: Vec<i64> = parts.iter().map(|part| part.low).collect();
+    let highs: Vec<i64> = parts.iter().map(|part| part.high).collect();
+    let rows = pool.query(LOG_PARTS, &[&world, &columns, &lows, &highs]).await?;
+    let (mut chunks, mut found) = (BTreeSet::new(), BTreeMap::<i64, i64>::new());
+    for row in &rows {
+        // One that is damaged counts as missing.
+        if let Some(keys) = logged_keys(row.get(1)) {
+            *found.entry(row.get(0)).or_default() += 1;
+            chunks.extend(keys.iter().filter_map(|key| Zone::chunk_of_record(key)));
+        }
+    }
+    let is_lost = |part: &&LogPart| found.get(&part.column) < Some(&(part.high - part.low));
+    let lost: Vec<i64> = parts.iter().filter(is_lost).map(|part| part.column).collect();
+    if !lost.is_empty() {
+        let [low, high] = Zone::chunk_keys();
+        for row in pool.query(CHUNK_KEYS, &[&world, &low, &high]).await? {
+            let key: &[u8] = row.get(0);
+            let column = Zone::of_record(key).and_then(Zone::column).and_then(Column::zone);
+            if column.is_some_and(|column| lost.contains(&column.0)) {
+                chunks.extend(Zone::chunk_of_record(key));
+            }
+        }
+    }
+    Ok(chunks)
+}
+
+/// Refuses a commit to columns that are not held.
+pub(crate) fn check_held(
+    held: &BTreeMap<i64, HeldZone>,
+    columns: &[i64],
+) -> Result<(), CommitFailure> {
+    let Some(&missing) = columns.iter().find(|column| !held.contains_key(column)) else {
+        return Ok(());
+    };
+    let what = format!("{} was not claimed here, so nothing is written to it", Zone(missing));
+    Err(CommitFailure::Unchanged(io::Error::new(io::ErrorKind::PermissionDenied, what)))
+}

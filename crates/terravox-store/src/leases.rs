@@ -1,0 +1,52 @@
+//! Sharing a world by columns: what a server needs of a database for that.
+
+use crate::zone::Column;
+use std::io;
+use terravox::voxel::ChunkPos;
+
+/// Who has a column of a world that several servers share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnOwner {
+    /// The column.
+    pub column: Column,
+    /// The address of its server, as that gave it.
+    pub server: String,
+    /// How often it was claimed.
+    pub epoch: u64,
+    /// Whether the lease of the server lasts. If not, the column may be claimed.
+    pub is_alive: bool,
+}
+
+/// A server's share of a world that several write: the columns that it has claimed. The calls wait for the
+/// database, and come from one thread.
+pub trait ColumnLeases: Send {
+    /// Claims columns: those that no server has, or whose server's lease has ended. Returns those that are
+    /// held now. What others saved in them can be read from then on, and
+    /// [`ColumnLeases::changes`] has it.
+    ///
+    /// # Errors
+    /// If the database cannot be reached, another program took the whole world, or the store is gone.
+    fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>>;
+
+    /// Gives columns up, so that others may claim them at once. Save first: what is unsaved in them is
+    /// refused afterwards.
+    ///
+    /// # Errors
+    /// If the database cannot be reached. The columns then count as given up here, and for others only when this
+    /// program ends.
+    fn release(&self, columns: &[Column]) -> io::Result<()>;
+
+    /// All columns that a server has, also this one.
+    ///
+    /// # Errors
+    /// If the database cannot be reached.
+    fn owners(&self) -> io::Result<Vec<ColumnOwner>>;
+
+    /// The chunks that others saved since the last call, or since the world was opened: those in columns that
+    /// are not held, and of a column that was claimed meanwhile, those before the claim. Sorted; it may
+    /// have some that did not change.
+    ///
+    /// # Errors
+    /// If the database cannot be reached; the next call has them.
+    fn changes(&self) -> io::Result<Vec<ChunkPos>>;
+}

@@ -1,0 +1,161 @@
+//! Ground that changes beneath a host.
+
+use super::simulation::hills;
+use crate::edit::EditOp;
+use crate::replicate::{
+    GeneratorId, Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind,
+    RefusalCode, Verdict,
+};
+use crate::terrain::{FillRequest, Placement};
+use crate::voxel::{ChunkPos, GridOptions, MipBlock, UnlistedChunks, VoxelGrid, VoxelPos};
+use std::collections::BTreeSet;
+
+/// What another program makes of chunks.
+const THEIRS: u8 = 9;
+
+/// A host whose ground others change, and guests that see it.
+struct World {
+    host: Host,
+    grid: VoxelGrid,
+    guests: Vec<(u64, Guest)>,
+    /// Chunks that others made full of a material.
+    theirs: BTreeSet<ChunkPos>,
+    now_us: u64,
+    refused: Vec<RefusalCode>,
+}
+
+impl World {
+    fn new() -> World {
+        let unlisted = UnlistedChunks::Unknown;
+        let generator = Some(GeneratorId::default());
+        World {
+            host: Host::new(HostOptions { generator, max_mip: 4, ..HostOptions::default() }),
+            grid: VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() }),
+            guests: Vec::new(),
+            theirs: BTreeSet::new(),
+            now_us: 0,
+            refused: Vec::new(),
+        }
+    }
+
+    fn join(&mut self) {
+        let number = self.host.connect(LinkKind::Reliable);
+        self.guests.push((number, Guest::new(LinkKind::Reliable, b"")));
+    }
+
+    fn run(&mut self, changed: &[ChunkPos]) {
+        let theirs = self.theirs.clone();
+        let ground = |request: &mut FillRequest<'_>| {
+            let block = request.block();
+            let chunk = ChunkPos::new(block.pos.x, block.pos.y, block.pos.z);
+            match block.mip == 0 && theirs.contains(&chunk) {
+                true => request.fill(THEIRS),
+                false => hills(request),
+            }
+        };
+        let mut unit = Vec::new();
+        for tick in 0..60 {
+            self.now_us += 10_000;
+            for (number, guest) in &mut self.guests {
+                while guest.transmit(self.now_us, &mut unit) {
+                    self.host.receive(*number, &unit, self.now_us).unwrap();
+                }
+            }
+            let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
+            let mut world = HostWorld {
+                grid: &mut self.grid,
+                placement: Placement::default(),
+                ground: &ground,
+                generated: &hills,
+                decide: &mut decide,
+            };
+            if tick == 0 {
+                self.host.ground_changed(&mut world, changed.iter().copied());
+            }
+            self.host.tick(&mut world, self.now_us);
+            for event in self.host.events() {
+                if let HostEvent::Joining { guest, .. } = event {
+                    self.host.admit(guest, &world);
+                }
+            }
+            for (number, guest) in &mut self.guests {
+                while self.host.transmit(*number, self.now_us, &mut unit) {
+                    guest.receive(&unit, self.now_us).unwrap();
+                }
+                guest.update(hills).unwrap();
+                for event in guest.events() {
+                    match event {
+                        GuestEvent::Welcome { .. } => guest.start(true),
+                        GuestEvent::Refused { code, .. } => self.refused.push(code),
+                        _ => {}
+                    }
+                }
+                let interest = Interest { view_voxels: 90.0, ..Interest::default() };
+                guest.watch(&[[0.0, 4.0, 0.0]], &interest);
+            }
+        }
+        assert!(self.guests.iter().all(|(_, guest)| guest.is_complete()));
+    }
+
+    /// The materials of a voxel at the host, with its mip 1, and at each guest.
+    fn seen(&self, voxel: VoxelPos) -> Vec<u8> {
+        let cell = |guest: &Guest| guest.cell(voxel, hills).unwrap().material;
+        self.guests.iter().map(|(_, guest)| cell(guest)).collect()
+    }
+}
+
+#[test]
+fn guests_see_ground_that_others_change_and_own_edits_stay() {
+    let mut world = World::new();
+    world.join();
+    world.run(&[]);
+    let (theirs, ours) = (ChunkPos::new(1, 1, 0), ChunkPos::new(-1, 1, 0));
+    let (there, here) = (VoxelPos::new(40, 50, 10), VoxelPos::new(-16, 50, 10));
+    assert_eq!(world.seen(there), [0]);
+    let watched: Vec<_> = world.host.watched_chunks(world.guests[0].0).collect();
+    assert!(watched.contains(&theirs) && world.host.watched_chunks(77).count() == 0);
+    // Held by the host, as by an operation beside it, and not changed here.
+    let op = EditOp::fill_ball(5, here.to_array().map(f64::from), 3.0);
+    world.guests[0].1.edit(&op).unwrap();
+    world.run(&[]);
+    world.theirs = BTreeSet::from([theirs, ours]);
+    world.run(&[theirs, ours]);
+    assert_eq!(world.seen(there), [THEIRS]);
+    assert_eq!(world.seen(here), [5], "what is unsaved here stays");
+    // Also of a guest that comes later and makes unedited ground itself, and at coarse mips.
+    world.join();
+    world.run(&[]);
+    assert_eq!(world.seen(there), [THEIRS, THEIRS]);
+    assert_eq!(world.seen(here), [5, 5]);
+    let [a, b] = [0, 1].map(|guest| {
+        let mut cells = crate::voxel::DenseBox::default();
+        let block = MipBlock::from(theirs).over(1);
+        assert!(world.guests[guest].1.read(block, hills, &mut cells));
+        cells
+    });
+    assert_eq!(a.cell([20, 25, 5].into()).material, THEIRS);
+    assert_eq!(a.materials().len(), b.materials().len());
+    // What was done before cannot be undone any more.
+    world.host.forget_strokes();
+    world.guests[0].1.undo().unwrap();
+    world.run(&[]);
+    assert_eq!(world.refused, [RefusalCode::NothingToUndo]);
+    assert_eq!(world.seen(here), [5, 5]);
+}
+
+#[test]
+fn a_chunk_that_was_saved_is_read_anew() {
+    let mut world = World::new();
+    world.join();
+    world.run(&[]);
+    let (chunk, voxel) = (ChunkPos::new(0, 1, 0), VoxelPos::new(16, 48, 16));
+    let op = EditOp::fill_ball(5, voxel.to_array().map(f64::from), 3.0);
+    world.guests[0].1.edit(&op).unwrap();
+    world.run(&[]);
+    assert_eq!(world.seen(voxel), [5]);
+    let saved = world.grid.unsaved();
+    world.grid.mark_saved(&saved);
+    world.theirs.insert(chunk);
+    world.run(&[chunk]);
+    assert_eq!(world.seen(voxel), [THEIRS]);
+}
