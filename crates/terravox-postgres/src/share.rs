@@ -88,7 +88,7 @@ pub(crate) const COUNT_HELD: &str = "
             where world = $1 and zone = any($3::bigint[]) and owner = $4)";
 
 const OWNERS: &str = "
-    select held.zone, held.epoch, server.address, server.until >= clock_timestamp()
+    select held.zone, held.epoch, server.address, server.until >= clock_timestamp(), held.owner = $2
     from terravox_zones as held join terravox_servers as server
         on server.world = held.world and server.owner = held.owner
     where held.world = $1 and held.zone < -1 order by held.zone desc";
@@ -153,18 +153,20 @@ impl Share {
     }
 }
 
-/// Who has which column of a world.
+/// Who has which column of a world; `own` asks.
 pub(crate) async fn owners(
     pool: &ViewPool,
     world: i64,
+    own: &str,
 ) -> Result<Vec<ColumnOwner>, RequestFailure> {
-    let rows = pool.query(OWNERS, &[&world]).await?;
+    let rows = pool.query(OWNERS, &[&world, &own]).await?;
     let owner = |row: &tokio_postgres::Row| {
         Some(ColumnOwner {
             column: Zone(row.get(0)).column()?,
             server: row.get(2),
             epoch: row.get::<_, i64>(1) as u64,
             is_alive: row.get(3),
+            is_own: row.get(4),
         })
     };
     Ok(rows.iter().filter_map(owner).collect())

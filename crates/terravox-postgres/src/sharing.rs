@@ -137,6 +137,7 @@ impl Writer {
     ) -> (Vec<(i64, i64)>, Result<(), RequestFailure>) {
         let mut state = self.state.lock().await;
         let mut heads = Vec::new();
+        // From now on nothing is written to them, also if this fails: then it is tried again.
         for column in columns {
             heads.extend(state.held.remove(column).map(|held| (*column, held.head)));
             share.columns().remove(column);

@@ -140,8 +140,8 @@ impl ColumnLeases for WorldShare {
     }
 
     fn owners(&self) -> io::Result<Vec<ColumnOwner>> {
-        let access = self.access.clone();
-        let found = async move { share::owners(&access.pool, access.world).await };
+        let (access, writer) = (self.access.clone(), self.writer.clone());
+        let found = async move { share::owners(&access.pool, access.world, &writer.owner).await };
         self.access.background.wait(found)?.map_err(RequestFailure::into_io)
     }
 

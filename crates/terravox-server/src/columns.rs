@@ -195,7 +195,11 @@ impl ColumnKeeper {
         if !released.is_empty() {
             self.held.retain(|column| !released.contains(column));
             self.looked = None;
-            self.leases.release(released)?;
+            if let Err(error) = self.leases.release(released) {
+                // Until it is done, the database has them as this server's.
+                self.shared.lock().released.extend_from_slice(released);
+                return Err(error);
+            }
             released.iter().for_each(|column| info!(world = self.world, "released {column}"));
         }
         if self.looked.is_none_or(|looked| looked.elapsed() >= OWNERS_INTERVAL) {
@@ -203,7 +207,10 @@ impl ColumnKeeper {
             self.looked = Some(Instant::now());
         }
         let is_free = |column: &&Column| {
-            let is_taken = |owner: &ColumnOwner| owner.column == **column && owner.is_alive;
+            let is_taken = |owner: &ColumnOwner| {
+                // A claim whose answer was lost is this server's; it claims again.
+                owner.column == **column && owner.is_alive && !owner.is_own
+            };
             !self.held.contains(column) && !self.owners.iter().any(is_taken)
         };
         let free: Vec<Column> = wanted.iter().filter(is_free).copied().collect();

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::terrain::FillRequest;
-use terravox::voxel::{DenseBox, MipBlock};
+use terravox::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MipBlock};
 use terravox_store::{Store, StoreError};
 use tracing::warn;
 
@@ -51,9 +51,11 @@ impl StoredGround {
         self.reader.iter().for_each(GroundReader::begin_tick);
     }
 
-    /// Notes that a save begins.
-    pub fn note_save(&self) {
-        self.reader.iter().for_each(GroundReader::note_save);
+    /// Notes that a save of chunks begins, or that others saved them.
+    pub fn note_save(&self, chunks: impl Iterator<Item = ChunkPos>) {
+        if let Some(reader) = &self.reader {
+            reader.note_save(chunks);
+        }
     }
 
     /// [`Store::fill`]; a block that does not come in time is missing, and is asked for again later.
@@ -80,12 +82,11 @@ struct GroundReader {
     wanted: Option<Sender<MipBlock>>,
     /// `None` for a block at which the store panicked.
     read: Receiver<(MipBlock, Option<StoredBlock>)>,
-    /// Blocks that were asked for, each with how many saves had begun then.
-    asked: RefCell<HashMap<MipBlock, u64>>,
+    /// Blocks that were asked for and are not there yet, and whether a save that touches them has begun
+    /// since.
+    asked: RefCell<HashMap<MipBlock, bool>>,
     /// Blocks that came after the tick that asked.
     late: RefCell<HashMap<MipBlock, StoredBlock>>,
-    /// How many saves have begun.
-    saves: Cell<u64>,
     /// Until when this tick waits.
     deadline: Cell<Instant>,
     thread: Option<JoinHandle<()>>,
@@ -116,7 +117,6 @@ impl GroundReader {
             read,
             asked: RefCell::default(),
             late: RefCell::default(),
-            saves: Cell::new(0),
             deadline: Cell::new(Instant::now()),
             thread: Some(thread),
         })
@@ -130,16 +130,27 @@ impl GroundReader {
         self.deadline.set(Instant::now() + wait);
     }
 
-    fn note_save(&self) {
-        self.saves.set(self.saves.get() + 1);
-        self.late.borrow_mut().clear();
+    fn note_save(&self, chunks: impl Iterator<Item = ChunkPos>) {
+        let (mut asked, mut late) = (self.asked.borrow_mut(), self.late.borrow_mut());
+        if asked.is_empty() && late.is_empty() {
+            return;
+        }
+        for chunk in chunks {
+            for mip in 0..=MAX_FAR_MIP {
+                let block = MipBlock::from(chunk).over(mip);
+                late.remove(&block);
+                if let Some(is_saved_since) = asked.get_mut(&block) {
+                    *is_saved_since = true;
+                }
+            }
+        }
     }
 
     /// Takes a block that came.
     fn take(&self, (block, found): (MipBlock, Option<StoredBlock>)) {
-        let since = self.asked.borrow_mut().remove(&block);
+        let is_saved_since = self.asked.borrow_mut().remove(&block);
         // What has been saved since a block was asked for may not be in it.
-        if let Some(found) = found.filter(|_| since == Some(self.saves.get())) {
+        if let Some(found) = found.filter(|_| is_saved_since == Some(false)) {
             let mut late = self.late.borrow_mut();
             if late.len() == MAX_LATE {
                 late.clear();
@@ -159,7 +170,7 @@ impl GroundReader {
                 return None;
             }
             self.wanted.as_ref()?.send(block).ok()?;
-            self.asked.borrow_mut().insert(block, self.saves.get());
+            self.asked.borrow_mut().insert(block, false);
         }
         loop {
             let left = self.deadline.get().saturating_duration_since(Instant::now());
@@ -191,7 +202,7 @@ mod tests {
     use std::sync::{Condvar, Mutex};
     use std::time::Instant;
     use terravox::terrain::{Placement, UnsavedChanges};
-    use terravox::voxel::{ChunkPos, UnlistedChunks, VoxelGrid};
+    use terravox::voxel::{UnlistedChunks, VoxelGrid};
     use terravox_store::{
         CommitFailure, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView, WorldInfo,
         WorldRecord,
@@ -282,7 +293,7 @@ mod tests {
         // What comes after a save began is read again.
         silence.set(true);
         assert_eq!(fill(1), None);
-        ground.note_save();
+        ground.note_save([ChunkPos::new(1, 0, 0)].into_iter());
         silence.set(false);
         let found = std::iter::repeat_with(|| fill(1)).find_map(|found| found);
         assert_eq!(found, Some(8));

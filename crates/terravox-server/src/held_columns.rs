@@ -64,7 +64,7 @@ impl HeldColumns {
         let Some(news) = self.shared().take_news() else { return BTreeSet::new() };
         self.closing.retain(|column, _| news.held.contains(column));
         self.held = news.held;
-        let others = news.owners.into_iter().filter(|owner| owner.is_alive);
+        let others = news.owners.into_iter().filter(|owner| owner.is_alive && !owner.is_own);
         self.servers = others.map(|owner| (owner.column, owner.server)).collect();
         news.changed
     }
@@ -136,7 +136,7 @@ impl HeldColumns {
                 all += 1;
             }
             sees_others |= counts.keys().any(|column| !self.held.contains(column));
-            counts.retain(|_, count| *count >= all / LEAST_SHARE);
+            counts.retain(|_, count| *count * LEAST_SHARE >= all);
             self.used.extend(counts.into_keys().map(|column| (column, now)));
         }
         sees_others

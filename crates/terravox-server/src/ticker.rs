@@ -270,10 +270,8 @@ impl Ticker {
     /// Takes what other servers changed.
     fn take_news(&mut self) -> BTreeSet<ChunkPos> {
         let changed = self.rules.columns.as_mut().map(HeldColumns::take_news).unwrap_or_default();
-        if !changed.is_empty() {
-            // What was read before that lacks it.
-            self.stored_ground.note_save();
-        }
+        // What was read before that lacks it.
+        self.stored_ground.note_save(changed.iter().copied());
         changed
     }
 
@@ -439,7 +437,7 @@ impl Ticker {
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
         let point = self.host.save_point();
-        self.stored_ground.note_save();
+        self.stored_ground.note_save(unsaved.chunks.chunks());
         self.saver.begin(SaveJob { unsaved, edits, pieces, point, waiting });
     }
 

@@ -15,6 +15,8 @@ pub struct ColumnOwner {
     pub epoch: u64,
     /// Whether the lease of the server lasts. If not, the column may be claimed.
     pub is_alive: bool,
+    /// Whether that server is the one that asks.
+    pub is_own: bool,
 }
 
 /// A server's share of a world that several write: the columns that it has claimed. The calls wait for the

@@ -14,8 +14,8 @@ use crate::voxel::{MipBlock, UnlistedChunks, VoxelGrid};
 const INNER_SHARE: f64 = 0.25;
 
 /// Updates after which a view whose coarsest blocks are not there yet shows an island. This crate
-/// has no clock; at 60 a second it is 1.7 s.
-const MAX_EMPTY_ROUNDS: u64 = 100;
+/// has no clock; at 60 a second it is 5 s, which slow generators within a small budget may take.
+const MAX_EMPTY_ROUNDS: u64 = 300;
 
 impl LodView {
     /// Exchanges the tiling that is shown and the next one.

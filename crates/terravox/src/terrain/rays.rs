@@ -72,7 +72,7 @@ impl RayHit {
 
 impl Terrain {
     /// Returns the first ground that a ray hits within `max_distance_m`: from `origin_m` in
-    /// world metres along `direction`, of any length. Sees every edit made so far. Invalid
+    /// world metres along `direction` (f32, of any length). Sees every edit made so far. Invalid
     /// rays (NaN, infinite, zero direction, an origin more than 2⁴⁰ voxels away) never hit.
     ///
     /// ```

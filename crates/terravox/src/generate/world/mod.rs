@@ -50,7 +50,8 @@ pub struct World {
 }
 
 impl World {
-    /// Name of the generator, as saved with a world.
+    /// Name of the generator. What is saved with a world has its options, too: that of
+    /// [`Seeded`](crate::generate::Seeded).
     pub const NAME: &str = "world";
 
     /// Version of the generator: it changes when its cells do.
@@ -89,9 +90,14 @@ impl World {
     }
 
     /// Height of the ground at a column, and what lies there; caves, ledges and floating islands
-    /// aside.
+    /// aside. The rivers around the column are computed anew in each call.
+    ///
+    /// # Panics
+    /// If the column is not finite or beyond ±2³¹.
     pub fn ground(&self, x: f64, z: f64) -> (f64, Biomes) {
-        let setting = Setting { seed: self.seed, options: &self.options, edge: 1.0 };
+        let is_valid = x.abs().max(z.abs()) <= f64::from(1u32 << 31) && !(x + z).is_nan();
+        assert!(is_valid, "column {x}, {z} is invalid: finite and within 2^31");
+        let setting = self.setting(0);
         let tile = f64::from(columns::TILE);
         let anchor = [x, z].map(|v| (v / tile).floor() * tile);
         let [x, z] = [(x - anchor[0]) as f32, (z - anchor[1]) as f32];

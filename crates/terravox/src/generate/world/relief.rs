@@ -24,10 +24,11 @@ pub(super) struct Landscape {
 /// The level of water where there is none.
 pub(super) const NO_WATER: f32 = -1e6;
 
-/// Weights of biomes at a column, 0 to 1 each, and climate.
+/// Climate at a column, and how much each kind of ground counts there: weights of 0 to 1 that overlap
+/// and do not add up to 1. Whether it lies below the sea, its height says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Biomes {
-    /// Below about 0 sea, above it land.
+    /// Below about 0 mostly sea, above it mostly land.
     pub continent: f32,
     /// Warmth, about ±1.
     pub temperature: f32,
@@ -252,7 +253,8 @@ impl Fields {
         i: usize,
     ) -> f32 {
         let amount = setting.options.fjords;
-        if amount <= 0.0 {
+        // A smaller one is lost beside the constants below.
+        if amount < 1e-3 {
             return height;
         }
         let inland = smooth_step(0.2, 0.2 + 0.25 * amount, biomes.continent);

@@ -93,10 +93,14 @@ impl Volcanoes {
     }
 }
 
+/// Edge of the widest cells that show volcanoes, voxels: those of mip 8.
+const WIDEST_CELL: f64 = 256.0;
+
 /// The volcanoes that may reach a rectangle, voxels from an anchor.
 fn near(setting: &Setting<'_>, anchor: [f64; 2], bounds: [[f32; 2]; 2]) -> Vec<Volcano> {
     let amount = f64::from(setting.options.volcanoes);
-    if amount <= 0.0 {
+    // Wider cells would see more of them than can be looked at.
+    if amount <= 0.0 || setting.edge > WIDEST_CELL {
         return Vec::new();
     }
     let spacing = SPACING * f64::from(setting.options.scale);
@@ -106,7 +110,6 @@ fn near(setting: &Setting<'_>, anchor: [f64; 2], bounds: [[f32; 2]; 2]) -> Vec<V
             .map(|v| ((anchor[axis] + f64::from(v)) / spacing).floor() as i64)
     });
     let mut volcanoes = Vec::new();
-    // Wide cells see volcanoes of their own neighbourhood only: their number is bounded.
     for z in ends[1][0]..=ends[1][1] {
         for x in ends[0][0]..=ends[0][1] {
             let random = |salt: u64| unit(setting.seed ^ (0x80 + salt), x, 9, z);
