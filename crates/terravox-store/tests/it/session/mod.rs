@@ -380,7 +380,7 @@ impl Session<'_> {
         let store = self.store();
         let x = [0.0, 0.0, 700.0, -900.0][self.numbers.below(4) as usize];
         let viewers = [Viewer { position_m: [x, 5.0, 0.0], distance_m: 40.0 }];
-        let budget = Budget::Blocks(4 << (2 * self.numbers.below(3)));
+        let budget = Budget::Blocks(16 << (2 * self.numbers.below(3)));
         let held = |terrain: &Terrain| {
             let chunks = PLACE.blocks::<5>();
             chunks.filter(|&chunk| terrain.grid().held(chunk) == ChunkState::Mip(0)).count()
