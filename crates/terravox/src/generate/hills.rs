@@ -6,22 +6,14 @@
 
 use super::caves::{self, Capsule, capsules, smooth_min};
 use super::frame::occupancy_units;
+use super::materials::{
+    BASALT, GRASS, GROUND, LEAFY_GRASS, LIMESTONE, ROCK, SAND, SANDSTONE, SLATE, SNOW,
+};
 use super::noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
 
 /// Height below which all rock is the same.
 const LAST_LAYER: f64 = -34.0;
-
-const GRASS: u8 = 2;
-const SLATE: u8 = 3;
-const SAND: u8 = 6;
-const ROCK: u8 = 8;
-const SNOW: u8 = 10;
-const SANDSTONE: u8 = 11;
-const BASALT: u8 = 13;
-const GROUND: u8 = 14;
-const LEAFY_GRASS: u8 = 19;
-const LIMESTONE: u8 = 21;
 
 /// A small seeded world of hills, caves and lakes, in voxels; it ignores
 /// [`Placement`](crate::Placement). Material ids are those of the default table.

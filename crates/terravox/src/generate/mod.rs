@@ -19,6 +19,7 @@ mod fractal;
 mod frame;
 mod height;
 mod hills;
+mod materials;
 mod noise;
 mod noise_bounds;
 mod sdf;

@@ -10,6 +10,7 @@ use super::islands;
 use super::options::WorldOptions;
 use super::relief::{GULLIES, LAYER, PEAKS, RIVER_RISE};
 use super::volcanoes;
+use crate::generate::materials::BASALT;
 use crate::generate::noise::Noise2;
 use crate::voxel::Region;
 
@@ -20,8 +21,6 @@ pub(super) enum Uniform {
     /// Full cells of one kind of stone.
     Deep(u8),
 }
-
-const BASALT: u8 = 13;
 
 /// The ground is never lower, voxels.
 const LOWEST_GROUND: f64 = -115.0;

@@ -6,13 +6,9 @@ use super::columns::LandColumn;
 use super::strata::{self, LOWEST_LAYER};
 use crate::generate::caves::{self, Capsule, capsules};
 use crate::generate::frame::occupancy_units;
+use crate::generate::materials::{GRASS, GROUND, LEAFY_GRASS, ROCK};
 use crate::generate::noise::{Noise3, Noise3Cursor};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
-
-const GRASS: u8 = 2;
-const ROCK: u8 = 8;
-const GROUND: u8 = 14;
-const LEAFY_GRASS: u8 = 19;
 
 /// Half the diagonal of a cube of 4³ cells, in cells.
 const HALF_DIAGONAL: f64 = 3.47;

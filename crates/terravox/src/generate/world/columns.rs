@@ -8,25 +8,14 @@ use super::islands::{self, Island};
 use super::lattice::Points;
 use super::relief::{Biomes, Landscape, NO_WATER};
 use super::strata::{self, Strata};
+use crate::generate::materials::{
+    BASALT, COBBLESTONE, CRACKED_LAVA, GLACIER, GRASS, GROUND, ICE, LEAFY_GRASS, MUD, ROCK, SALT,
+    SAND, SANDSTONE, SNOW,
+};
 use crate::voxel::Region;
 
 /// Columns along the edge of a tile.
 pub(super) const TILE: i32 = 32;
-
-const GRASS: u8 = 2;
-const SAND: u8 = 6;
-const ROCK: u8 = 8;
-const GLACIER: u8 = 9;
-const SNOW: u8 = 10;
-const SANDSTONE: u8 = 11;
-const MUD: u8 = 12;
-const BASALT: u8 = 13;
-const GROUND: u8 = 14;
-const CRACKED_LAVA: u8 = 15;
-const COBBLESTONE: u8 = 17;
-const ICE: u8 = 18;
-const LEAFY_GRASS: u8 = 19;
-const SALT: u8 = 20;
 
 /// Ground, water and materials of one column.
 #[derive(Clone, Copy)]

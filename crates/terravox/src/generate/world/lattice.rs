@@ -25,6 +25,14 @@ impl Points {
     pub fn len(&self) -> usize {
         self.xs.len()
     }
+
+    /// The least and the greatest coordinate along x and z.
+    pub fn bounds(&self) -> [[f32; 2]; 2] {
+        [&self.xs, &self.zs].map(|values| {
+            let ends = |[low, high]: [f32; 2], &v: &f32| [low.min(v), high.max(v)];
+            values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], ends)
+        })
+    }
 }
 
 /// A noise: a seed, and the width of a hill and its valley in voxels.
@@ -57,10 +65,7 @@ impl<T> Window<T> {
         let place = points.anchor.map(|v| v / octave.period);
         let floor = place.map(f64::floor);
         let start = [0, 1].map(|axis| (place[axis] - floor[axis]) as f32);
-        let bounds = [&points.xs, &points.zs].map(|values| {
-            let ends = |[low, high]: [f32; 2], &v: &f32| [low.min(v), high.max(v)];
-            values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], ends)
-        });
+        let bounds = points.bounds();
         let ends =
             [0, 1].map(|axis| bounds[axis].map(|v| (v * per_voxel + start[axis]).floor() as i32));
         let low = ends.map(|[low, _]| low - margin);

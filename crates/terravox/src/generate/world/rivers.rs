@@ -90,11 +90,7 @@ impl Rivers {
         if setting.options.rivers <= 0.0 || setting.edge > f64::from(1u32 << MAX_MIP) {
             return rivers;
         }
-        let bounds = [&warped.xs, &warped.zs].map(|values| {
-            let ends = |[low, high]: [f32; 2], &v: &f32| [low.min(v), high.max(v)];
-            values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], ends)
-        });
-        let reaches = near(setting, warped.anchor, bounds);
+        let reaches = near(setting, warped.anchor, warped.bounds());
         if !reaches.is_empty() {
             InstructionSet::widest().run(RiverJob {
                 points: warped,

@@ -18,10 +18,7 @@ pub(super) fn depths(setting: &Setting<'_>, points: &Points) -> Vec<f32> {
     if amount <= 0.0 || setting.edge > MAX_RADIUS {
         return depths;
     }
-    let bounds = [&points.xs, &points.zs].map(|values| {
-        let ends = |[low, high]: [f32; 2], &v: &f32| [low.min(v), high.max(v)];
-        values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], ends)
-    });
+    let bounds = points.bounds();
     let ends = [0, 1].map(|axis| {
         let [low, high] = bounds[axis].map(|v| points.anchor[axis] + f64::from(v));
         [low - MAX_RADIUS, high + MAX_RADIUS].map(|v| (v / SPACING).floor() as i64)

@@ -1,14 +1,7 @@
 //! Layers of stone, gently folded.
 
 use super::relief::{Biomes, LAYER};
-
-const SLATE: u8 = 3;
-const ROCK: u8 = 8;
-const SANDSTONE: u8 = 11;
-const MUD: u8 = 12;
-const BASALT: u8 = 13;
-const GROUND: u8 = 14;
-const LIMESTONE: u8 = 21;
+use crate::generate::materials::{BASALT, GROUND, LIMESTONE, MUD, ROCK, SANDSTONE, SLATE};
 
 /// Which layers lie below a column, and how they are folded.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -60,11 +60,7 @@ impl Volcanoes {
     pub fn at(setting: &Setting<'_>, warped: &Points) -> Volcanoes {
         let [rise, slope_x, slope_z, share, crater] = [0; 5].map(|_| vec![0.0; warped.len()]);
         let mut volcanoes = Volcanoes { rise, slope_x, slope_z, share, crater };
-        let bounds = [&warped.xs, &warped.zs].map(|values| {
-            let ends = |[low, high]: [f32; 2], &v: &f32| [low.min(v), high.max(v)];
-            values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], ends)
-        });
-        for volcano in near(setting, warped.anchor, bounds) {
+        for volcano in near(setting, warped.anchor, warped.bounds()) {
             for i in 0..warped.len() {
                 volcanoes.add(volcano, [warped.xs[i], warped.zs[i]], i);
             }
