@@ -218,6 +218,8 @@ pub const FIGURES: &[Figure] = {
         figure(Front, "first_ray_ms", "ms", AtMost(60.0), Some(15.0)),
         figure(Front, "update_over_budget_ms", "ms", AtMost(1.0), Some(0.3)),
         figure(Front, "walk_without_ground_frames", "frames", AtMost(6.0), Some(0.0)),
+        figure(Front, "dig_while_streaming_frames", "frames", AtMost(10.0), Some(2.0)),
+        figure(Front, "first_view_frames", "frames", AtMost(300.0), Some(60.0)),
         figure(Front, "own_height_vs_hills", "×", AtMost(1.5), Some(1.0)),
         figure(Front, "own_sdf_vs_hills", "×", AtMost(4.0), Some(2.0)),
         figure(Front, "own_uniform_block_us", "µs", AtMost(5.0), Some(1.0)),

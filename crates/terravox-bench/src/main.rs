@@ -41,7 +41,7 @@ usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
 AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, trust,
        net, worlds, or all
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
-      front: frames, generators, bodies, saving, upload, place, shores, edit;
+      front: frames, digs, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
       net: session, far, links, killed, load; cluster: postgres, takeover, s3
 

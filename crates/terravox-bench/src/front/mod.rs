@@ -1,6 +1,7 @@
 //! The first hour of a game.
 
 mod bodies;
+mod digs;
 mod edit;
 mod frames;
 mod generators;
@@ -14,6 +15,7 @@ use crate::report::AreaPart;
 /// The parts of the area, in the order in which they run.
 pub const PARTS: &[AreaPart] = &[
     AreaPart::new("frames", frames::run),
+    AreaPart::new("digs", digs::run),
     AreaPart::new("generators", generators::run),
     AreaPart::new("bodies", bodies::run),
     AreaPart::new("saving", saving::run),

@@ -19,9 +19,53 @@ pub(super) struct PlanDraft {
     pub wanted: Vec<MipBlock>,
     /// Caches whether the cells to split a leaf are there.
     pub ready: FxHashMap<MipBlock, bool>,
+    /// Where other blocks will be shown than before.
+    pub retiled: Retiled,
+    /// Number of leaves that were added because others changed cells.
+    pub edited: usize,
+}
+
+/// Where a plan changes the tiling.
+#[derive(Debug, Default)]
+pub(super) struct Retiled {
+    /// The largest blocks that are shown before or after it.
+    blocks: Vec<MipBlock>,
+    is_everywhere: bool,
+}
+
+impl Retiled {
+    pub fn add(&mut self, block: MipBlock) {
+        self.blocks.push(block);
+    }
+
+    pub fn add_all(&mut self) {
+        self.is_everywhere = true;
+    }
+
+    /// Whether it changes everywhere, or where `matters` returns true.
+    pub fn any(&self, matters: impl Fn(&MipBlock) -> bool) -> bool {
+        self.is_everywhere || self.blocks.iter().any(matters)
+    }
 }
 
 impl PlanDraft {
+    /// Whether the plan takes no further step. While somebody edits, plans are a quarter as long, so
+    /// that edits show soon; but half of each are steps, so that endless edits do not stop the
+    /// stream.
+    pub fn is_full(&self, jobs_per_plan: usize, is_editing: bool) -> bool {
+        let most = match is_editing {
+            true => (jobs_per_plan / 4).max(2 * self.edited).clamp(1, jobs_per_plan),
+            false => jobs_per_plan,
+        };
+        self.rebuild.len() >= most
+    }
+
+    /// Returns what to mesh and to remove so far; keeps what the choice goes on with.
+    pub fn take_meshes(&mut self) -> PlanDraft {
+        let (wanted, ready) = (std::mem::take(&mut self.wanted), std::mem::take(&mut self.ready));
+        std::mem::replace(self, PlanDraft { wanted, ready, ..PlanDraft::default() })
+    }
+
     pub fn remove(&mut self, leaf: MipBlock) {
         self.rebuild.remove(&leaf);
         self.removed.insert(leaf);
@@ -65,6 +109,9 @@ pub(super) struct Planning {
     pub next_draft: PlanDraft,
     pub stage: Stage,
     pub passes: usize,
+    /// [`LodView::edit_count`](super::view::LodView) when the choice began: it has to be made again
+    /// if that changed.
+    pub edits: u64,
 }
 
 impl Planning {
@@ -75,6 +122,7 @@ impl Planning {
             next_draft: PlanDraft::default(),
             stage: Stage::Roots,
             passes: 0,
+            edits: 0,
         }
     }
 }

@@ -192,6 +192,11 @@ impl FillQueue {
         })
     }
 
+    /// Whether a block waits to be handed out.
+    pub fn has_queued(&self) -> bool {
+        !self.near.is_empty() || !self.wanted.is_empty()
+    }
+
     /// Whether nothing is queued.
     #[cfg(test)]
     pub fn is_idle(&self) -> bool {

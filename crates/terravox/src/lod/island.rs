@@ -63,6 +63,7 @@ impl LodView {
         self.has_left_island |= !left.is_empty();
         for root in left {
             self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
+            draft.retiled.add(root);
             self.invalidate_neighbours(grid.as_snapshot(), NeighbourChange::of(root), draft);
             if !has_time() {
                 return false;
@@ -89,6 +90,7 @@ impl LodView {
     pub(super) fn replace_island(&mut self, draft: &mut PlanDraft) {
         self.tiling.leaves().for_each(|leaf| draft.remove(leaf));
         self.tiling = self.next_tiling.take().unwrap_or_default();
+        draft.retiled.add_all();
         self.has_left_island = false;
         self.tiling.leaves().for_each(|leaf| draft.add(leaf));
         self.chosen_for = None;

@@ -19,6 +19,9 @@ use std::collections::BTreeSet;
 /// Blocks requested before the choice is made again.
 const MAX_WANTED: usize = 256;
 
+/// Rounds after an edit in which another is likely.
+const EDITING_ROUNDS: u64 = 120;
+
 /// Passes of a choice within one plan. Each pass goes one level down.
 const MAX_PASSES: usize = 16;
 
@@ -27,17 +30,28 @@ impl LodView {
     /// to do, or only cells to wait for. Without viewers all listed chunks are shown at mip 0. If
     /// [`LodView::is_planned`] afterwards, the results must be published, even of no jobs.
     pub fn plan(&mut self, grid: &mut VoxelGrid, viewers: &[LodViewer]) -> Vec<MeshJob> {
-        if self.active_plan.is_some() {
+        if self.is_planned() {
             return Vec::new();
         }
-        self.advance(grid, viewers, &mut || true);
+        self.advance_stream(grid, viewers, &mut || true);
         self.jobs_of_plan()
     }
 
-    /// Plans while there is time, and requests the chunks near the viewers, which wait for no plan.
-    /// Returns whether planning finished; [`LodView::is_planned`] then says whether there is
-    /// anything to mesh.
+    /// Plans while there is time: first what was edited, which may be shown before the plan in
+    /// progress. Requests the chunks near the viewers, which wait for no plan. Returns whether
+    /// planning finished; [`LodView::is_planned`] then says whether there is anything to mesh.
     pub(crate) fn advance(
+        &mut self,
+        grid: &mut VoxelGrid,
+        viewers: &[LodViewer],
+        has_time: HasTime<'_>,
+    ) -> bool {
+        self.begin_edit_plan(grid);
+        // A step relies on meshes that are up to date.
+        self.edit_plan.is_some() || self.advance_stream(grid, viewers, has_time)
+    }
+
+    fn advance_stream(
         &mut self,
         grid: &mut VoxelGrid,
         viewers: &[LodViewer],
@@ -54,6 +68,7 @@ impl LodView {
             self.hold_staged_near(grid, has_time);
         }
         if self.active_plan.is_some() {
+            self.owes_planning = false;
             return true;
         }
         let mut planning = match self.planning.take() {
@@ -78,14 +93,44 @@ impl LodView {
         if matches!(planning.stage, Stage::Roots) && (shows_all || !(is_stale || has_arrivals)) {
             planning.stage = Stage::Done;
         }
-        let is_finished = self.choose(grid, &mut planning, has_time);
+        let is_chosen = self.choose(grid, &mut planning, has_time);
+        self.end_planning(grid, planning, is_chosen)
+    }
+
+    /// Makes a plan of what is chosen. If that is not all (`is_chosen`), only if there are edits
+    /// among it, which do not wait; the choice goes on later. Returns whether planning finished.
+    fn end_planning(
+        &mut self,
+        grid: &mut VoxelGrid,
+        mut planning: Planning,
+        is_chosen: bool,
+    ) -> bool {
+        let is_cut = !is_chosen && planning.draft.edited > 0 && self.next_tiling.is_none();
+        if is_cut {
+            self.end_step(grid, &mut planning);
+        }
         self.residency.skip_own_changes(grid);
-        if is_finished {
-            self.activate(grid, planning.draft, &planning.selector);
-        } else {
+        if is_chosen || is_cut {
+            let draft = planning.draft.take_meshes();
+            self.active_plan = self.new_plan(grid, draft, &planning.selector);
+            self.has_late_edits = false;
+            self.owes_planning = false;
+        }
+        if !is_chosen {
             self.planning = Some(planning);
         }
-        is_finished
+        is_chosen || is_cut
+    }
+
+    /// Ends the step that was begun, whatever time it takes: what is planned so far can then be
+    /// shown.
+    fn end_step(&mut self, grid: &mut VoxelGrid, planning: &mut Planning) {
+        let Planning { draft, stage, .. } = planning;
+        if let Stage::Take { tasks, has_stepped, .. } = stage {
+            while let Some(task) = tasks.pop() {
+                *has_stepped |= self.run_task(grid, task, tasks, draft);
+            }
+        }
     }
 
     /// Without viewers, starts over with all listed chunks; with them, keeps what is shown as an
@@ -95,6 +140,7 @@ impl LodView {
         if shows_all && (self.tiling.top() != 0 || self.next_tiling.is_some() || self.has_viewers) {
             self.tiling.leaves().for_each(|leaf| draft.remove(leaf));
             self.tiling = Tiling::new(0);
+            draft.retiled.add_all();
             self.next_tiling = None;
             self.chosen_for = None;
             self.changed = None;
@@ -171,13 +217,23 @@ impl LodView {
     /// Reads the changes that others made to the grid.
     pub(super) fn read_changes(&mut self, grid: &VoxelGrid) {
         match (self.residency.changes(grid, self.next_tiling.is_some()), &mut self.changed) {
-            (Some(regions), Some(changed)) => changed.extend(regions),
+            (Some(regions), Some(changed)) => {
+                if !regions.is_empty() {
+                    self.edit_round = Some(self.fills.rounds());
+                }
+                changed.extend(regions);
+            }
             _ => self.changed = None,
         }
         if self.residency.take_dropped() {
             self.chosen_for = None;
             self.restart_next_tiling();
         }
+    }
+
+    /// Whether others changed cells a moment ago.
+    fn is_editing(&self) -> bool {
+        self.edit_round.is_some_and(|round| self.fills.rounds() - round < EDITING_ROUNDS)
     }
 
     /// Adds the leaves that edits reach to the draft, while there is time. Returns whether it
@@ -191,6 +247,10 @@ impl LodView {
     ) -> bool {
         self.read_changes(grid);
         let changes = self.changed.replace(Vec::new());
+        let held = std::mem::take(&mut self.held);
+        let has_edits = changes.as_ref().is_some_and(|regions| !regions.is_empty());
+        self.edit_count += u64::from(has_edits);
+        let changes = changes.map(|regions| [regions, held].concat());
         if changes.as_ref().is_none_or(|regions| !regions.is_empty()) {
             self.chosen_for = None;
         }
@@ -212,19 +272,27 @@ impl LodView {
             self.tiling.leaves().for_each(|leaf| draft.add(leaf));
             return true;
         };
-        self.add_reached(grid, regions, draft, has_time)
+        let leaves = draft.rebuild.len();
+        let is_finished = self.add_reached(grid, regions, draft, has_time);
+        draft.edited += if has_edits { draft.rebuild.len() - leaves } else { 0 };
+        is_finished
+    }
+
+    /// Returns how many mips coarser than its own the cells may be on which a mesh depends.
+    pub(super) fn extra_mips(&self) -> u8 {
+        1 + u8::from(self.options.morph)
     }
 
     /// Adds the leaves whose mesh depends on changed regions to the draft, while there is time.
     /// Returns whether it finished.
-    fn add_reached(
+    pub(super) fn add_reached(
         &mut self,
         grid: &VoxelGrid,
         mut regions: Vec<Region>,
         draft: &mut PlanDraft,
         has_time: HasTime<'_>,
     ) -> bool {
-        let extra_mips = 1 + u8::from(self.options.morph);
+        let extra_mips = self.extra_mips();
         let is_wet = self.has_water || is_any_wet(grid.as_snapshot(), &regions);
         let (snapshot, mut dry) = (grid.snapshot(), DryLeaves::default());
         while let Some(region) = regions.pop() {
@@ -277,10 +345,11 @@ impl LodView {
         planning: &mut Planning,
         has_time: HasTime<'_>,
     ) -> bool {
-        let Planning { selector, draft, stage, passes, .. } = planning;
+        let Planning { selector, draft, stage, passes, edits, .. } = planning;
         loop {
             match stage {
                 Stage::Roots => {
+                    *edits = self.edit_count;
                     self.choose_roots(grid, selector, draft);
                     let nodes = self.tiling.roots().collect();
                     *stage = Stage::Collect { nodes, steps: Vec::new() };
@@ -300,8 +369,8 @@ impl LodView {
                     }
                 }
                 Stage::Take { steps, tasks, has_stepped } => {
-                    let is_full =
-                        !self.is_choosing_next && draft.rebuild.len() >= self.options.jobs_per_plan;
+                    let is_full = !self.is_choosing_next
+                        && draft.is_full(self.options.jobs_per_plan, self.is_editing());
                     // Farther steps wait until the cells of nearer ones have arrived.
                     let is_waiting = draft.wanted.len() >= MAX_WANTED;
                     if let Some(task) = tasks.pop() {
@@ -314,7 +383,8 @@ impl LodView {
                         *passes += 1;
                         let again = *has_stepped && !is_full && *passes < MAX_PASSES;
                         // Blocks that were split may have to be split further.
-                        self.chosen_for = (!is_full && !*has_stepped).then(|| selector.clone());
+                        let is_whole = !is_full && !*has_stepped && *edits == self.edit_count;
+                        self.chosen_for = is_whole.then(|| selector.clone());
                         self.end_pass(grid, selector, draft);
                         *stage = if again { Stage::Roots } else { Stage::Done };
                     }
@@ -366,6 +436,7 @@ impl LodView {
             self.tiling.touching(root, |leaf| is_unneeded &= leaf.mip == root.mip);
             if is_unneeded {
                 self.tiling.remove(root, &mut |leaf| draft.remove(leaf));
+                draft.retiled.add(root);
                 self.invalidate_neighbours(grid.as_snapshot(), NeighbourChange::of(root), draft);
             }
         }
@@ -389,6 +460,7 @@ impl LodView {
         if self.is_choosing_next {
             return;
         }
+        draft.retiled.add(root);
         self.residency.commit(grid, root);
         self.add_leaf(grid.as_snapshot(), root, draft);
         self.invalidate_neighbours(grid.as_snapshot(), NeighbourChange::of(root), draft);

@@ -44,6 +44,7 @@ impl LodView {
         if !self.is_choosing_next {
             // Finer cells change the leaf's own: it is meshed even if the split fails.
             draft.add(leaf);
+            draft.retiled.add(leaf);
             tasks.extend(leaf.children().map(StepTask::CommitCells));
         }
         tasks.extend(self.roots_beside(leaf).into_iter().map(StepTask::ShowRoot));
@@ -130,6 +131,7 @@ impl LodView {
         self.tiling.touching(inner, |leaf| can_merge &= leaf.mip + 1 >= inner.mip);
         if can_merge {
             self.tiling.merge(inner);
+            draft.retiled.add(inner);
             inner.children().into_iter().for_each(|child| draft.remove(child));
             self.add_leaf(grid, inner, draft);
             let change = NeighbourChange { has_new_cells: false, ..NeighbourChange::of(inner) };

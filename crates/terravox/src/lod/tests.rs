@@ -13,6 +13,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+mod edits_ahead;
+
 /// Returns the cells of hills with a plate above them and water between.
 fn cells_of(block: MipBlock) -> DenseBox {
     let distance = |[x, y, z]: [f32; 3]| {
@@ -136,7 +138,7 @@ impl Scene {
         draft.rebuild.extend(leaves);
         let saved = (self.lod.active_plan.take(), self.lod.plan_count);
         let selector = self.lod.selector(&[], false);
-        self.lod.activate(&self.grid, draft, &selector);
+        self.lod.active_plan = self.lod.new_plan(&self.grid, draft, &selector);
         let jobs = self.lod.jobs_of_plan();
         for job in &jobs {
             let made = job.run(&mut scratch).mesh;

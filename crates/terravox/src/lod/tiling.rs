@@ -228,6 +228,13 @@ impl Tiling {
                 && reach.overlaps(leaf, self.coarsest_touching(leaf) + extra_mips - 1))
     }
 
+    /// Whether the mesh of a block, whatever is shown around it, may depend on a cell of `region`,
+    /// in voxels, through a shore or without one. Conservative.
+    pub fn may_reach(region: Region, block: MipBlock, extra_mips: u8) -> bool {
+        let reach = ChangeReach { region, extra_mips, voxels: shore_edit_reach_voxels };
+        reach.overlaps(block, block.mip + MAX_MIP_STEPS + extra_mips)
+    }
+
     /// Returns the mip of the coarsest leaf that touches a leaf; the leaf's own if none is coarser.
     pub fn coarsest_touching(&self, leaf: MipBlock) -> u8 {
         let coarser = neighbours(leaf)

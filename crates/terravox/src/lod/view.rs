@@ -46,13 +46,30 @@ pub struct LodView {
     pub(super) detail_share: f64,
     /// The viewers for whom the tiling is complete; `None` if there is more to choose.
     pub(super) chosen_for: Option<Selector>,
-    /// Regions that changed since the last plan; `None` for all.
+    /// Regions that others changed since the last plan; `None` for all.
     pub(super) changed: Option<Vec<Region>>,
+    /// Regions whose cells arrived since the last plan and are in the grid, before a step needed
+    /// them.
+    pub(super) held: Vec<Region>,
     /// Whether a mesh with a liquid surface was ever shown.
     pub(super) has_water: bool,
     pub(super) plan_count: u64,
     pub(super) planning: Option<Planning>,
     pub(super) active_plan: Option<ActivePlan>,
+    /// How many times edits were taken into a plan.
+    pub(super) edit_count: u64,
+    /// The round in which others last changed cells.
+    pub(super) edit_round: Option<u64>,
+    /// Shows edits, ahead of `active_plan`.
+    pub(super) edit_plan: Option<ActivePlan>,
+    /// Whether the edits that are waiting cannot be shown ahead of the next plan.
+    pub(super) has_late_edits: bool,
+    /// Jobs to hand out before the next edit plan, so that endless edits do not stop the stream.
+    pub(super) owed_jobs: usize,
+    /// Whether the stream is planned before the next edit plan.
+    pub(super) owes_planning: bool,
+    /// Counts the choices between kinds of work.
+    pub(super) turn: u32,
     pub(super) fills: FillQueue,
     /// What replaces `tiling` while that is an island of chunks near the viewers.
     pub(super) next_tiling: Option<Tiling>,
@@ -108,9 +125,17 @@ impl LodView {
             detail_share: 1.0,
             chosen_for: None,
             changed: None,
+            held: Vec::new(),
             plan_count: 0,
             planning: None,
             active_plan: None,
+            edit_count: 0,
+            edit_round: None,
+            edit_plan: None,
+            has_late_edits: false,
+            owed_jobs: 0,
+            owes_planning: false,
+            turn: 0,
             fills: FillQueue::default(),
             next_tiling: None,
             is_choice_stale: false,
@@ -131,15 +156,14 @@ impl LodView {
 
     /// Whether a plan is waiting to be published.
     pub fn is_planned(&self) -> bool {
-        self.active_plan.is_some()
+        self.active_plan.is_some() || self.edit_plan.is_some()
     }
 
     /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false
     /// before the first, and while cells that are needed cannot be had.
     pub fn is_settled(&self) -> bool {
         let is_chosen = !self.has_viewers || self.chosen_for.is_some();
-        let is_idle =
-            self.active_plan.is_none() && self.planning.is_none() && self.next_tiling.is_none();
+        let is_idle = !self.is_planned() && self.planning.is_none() && self.next_tiling.is_none();
         self.has_planned && is_chosen && is_idle && !self.fills.has_missing()
     }
 

@@ -6,8 +6,11 @@ use super::job::{Finished, FinishedJob, Job, Work};
 use super::runner::{JobClass, at_once, each};
 use super::{Placement, Terrain, TerrainError};
 use crate::edit::EditError;
-use crate::lod::{LodViewer, MeshSwap};
-use crate::voxel::{DenseBox, MipBlock};
+use crate::lod::{FillTicket, LodView, LodViewer, MeshSwap, NextWork};
+use crate::voxel::{DenseBox, MipBlock, Snapshot};
+
+/// Hands out a block to fill.
+type TakeFill = fn(&mut LodView, &Snapshot) -> Option<(MipBlock, FillTicket)>;
 
 /// A point from which the world is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +36,7 @@ impl Terrain {
     /// [`LodOptions::near_voxels`](crate::lod::LodOptions::near_voxels) of a viewer is filled by
     /// `fill` first, and can be hit by rays and edited from then on; then it is shown, then the
     /// rest, nearest first, in multiples of the block's edge length. An edit is shown once every
-    /// block that it affects is meshed; later edits follow in the next plan.
+    /// block that it affects is meshed, ahead of what streams in wherever no block depends on both.
     ///
     /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not called.
     /// Nor is it called in a world whose unlisted chunks are air
@@ -170,25 +173,45 @@ impl Terrain {
 
     /// Plans as long as there is time; returns whether planning came to an end.
     pub(super) fn advance(&mut self, viewers: &[LodViewer], meter: &Meter) -> bool {
+        // A plan may be complete without a job: none of its blocks has a surface.
+        self.publish_complete();
         let follow = self.runner.follow_millis();
         self.lod.advance(&mut self.grid, viewers, &mut || meter.may_plan(follow))
     }
 
-    /// What can be touched comes first, then what is to be shown, then what comes after.
+    /// What was edited comes first, then what can be touched, then what is to be shown, then what
+    /// comes after, unless [`NextWork`] says otherwise.
     pub(super) fn next_job(&mut self, meter: &Meter) -> Option<Job> {
-        let placement = self.original_placement;
-        let fill = |(block, ticket)| Job(Work::Fill { block, placement, ticket });
-        if let Some(near) = self.lod.take_near_fill(self.grid.as_snapshot()) {
-            return Some(fill(near));
+        if let Some(job) = self.mesh_job(true, meter) {
+            return Some(job);
         }
-        if let Some(job) = self.lod.take_mesh_job(&mut || meter.may_plan(0.0)) {
-            return Some(Job(Work::Mesh(Box::new(job))));
+        let first = match self.lod.next_work() {
+            NextWork::NearFill => None,
+            NextWork::Mesh => self.mesh_job(false, meter),
+            NextWork::FarFill => self.fill_job(LodView::take_far_fill),
+            NextWork::Fill => self
+                .fill_job(LodView::take_near_fill)
+                .or_else(|| self.fill_job(LodView::take_far_fill)),
+        };
+        if let Some(job) = first.or_else(|| self.fill_job(LodView::take_near_fill)) {
+            return Some(job);
         }
-        // There was no time to find it.
-        if self.lod.has_mesh_jobs() {
-            return None;
+        match self.mesh_job(false, meter) {
+            Some(job) => Some(job),
+            // There was no time to find it.
+            None if self.lod.has_mesh_jobs() => None,
+            None => self.fill_job(LodView::take_far_fill),
         }
-        self.lod.take_far_fill(self.grid.as_snapshot()).map(fill)
+    }
+
+    fn mesh_job(&mut self, is_edit: bool, meter: &Meter) -> Option<Job> {
+        let job = self.lod.take_mesh_job(is_edit, &mut || meter.may_plan(0.0))?;
+        Some(Job(Work::Mesh(Box::new(job))))
+    }
+
+    fn fill_job(&mut self, take: TakeFill) -> Option<Job> {
+        let (block, ticket) = take(&mut self.lod, self.grid.as_snapshot())?;
+        Some(Job(Work::Fill { block, placement: self.original_placement, ticket }))
     }
 
     /// Shows the plan that is out, if all of it is back; returns whether it did.
