@@ -1,6 +1,7 @@
 //! The thread of a world: it ticks the host, and saves in the background.
 
 use crate::access::{AccessList, Right};
+use crate::borders::apply_parts;
 use crate::columns::ColumnThread;
 use crate::edit_rules::EditRules;
 use crate::falling::FallingPieces;
@@ -70,7 +71,8 @@ fn keep_columns(
 ) -> Result<HeldColumns, StoreError> {
     let shared = running.columns.clone().unwrap_or_default();
     let (name, woken) = (running.name.clone(), running.clone());
-    let started = ColumnThread::start(shared, leases, name, move || woken.wake());
+    let store = running.store.clone();
+    let started = ColumnThread::start(shared, leases, store, name, move || woken.wake());
     started.map(HeldColumns::new).map_err(|source| StoreError::Io {
         path: running.store.path().to_owned(),
         doing: "start a thread for",
@@ -281,10 +283,16 @@ impl Ticker {
         self.receive(now_us);
         self.stored_ground.begin_tick();
         let changed = self.take_news();
+        let due = self.rules.due_parts();
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
-        let (seats, rules, mut throws) = (&self.seats, &mut self.rules, Vec::new());
-        let mut decide = |guest: u64, op: &EditOp| rules.verdict(guest, right_of(seats, guest), op);
+        let (seats, rules) = (&self.seats, &mut self.rules);
+        let (mut throws, mut split) = (Vec::new(), Vec::new());
+        let mut decide = |guest: u64, op: &EditOp| {
+            let person = seats.get(&guest).and_then(|seat| seat.person.get()).cloned();
+            let person = person.unwrap_or_default();
+            rules.verdict(guest, right_of(seats, guest), &person, op, now)
+        };
         let mut world = HostWorld {
             grid: &mut self.grid,
             placement: self.running.store.info().placement(),
@@ -293,6 +301,7 @@ impl Ticker {
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);
+        let applied = apply_parts(&mut self.host, &mut world, due);
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {
@@ -306,7 +315,7 @@ impl Ticker {
                         Err(end) => self.host.disconnect(guest, end),
                     }
                 }
-                HostEvent::Edited { guest, op, region, before } => {
+                HostEvent::Edited { guest, op, region, within, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
                     let author = seats.get(&guest).and_then(|seat| seat.author.get());
                     let author = author.map_or("", String::as_str);
@@ -315,6 +324,8 @@ impl Ticker {
                     if let Some(falling) = &mut self.falling {
                         falling.follow_edit(op.as_deref(), region, author);
                     }
+                    // Guest 0: what another server decided about.
+                    split.extend(within.zip(op).filter(|_| guest != 0));
                 }
                 HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
                     let by = seats.get(&guest).map(|seat| seat.thrower(guest));
@@ -333,6 +344,7 @@ impl Ticker {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
             falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
         }
+        self.rules.note_parts(&split, &applied);
         self.transmit(now, now_us);
     }
 
@@ -424,7 +436,12 @@ impl Ticker {
 
     fn is_saved(&self) -> bool {
         let are_pieces_saved = self.falling.as_ref().is_none_or(FallingPieces::is_saved);
-        self.grid.is_saved() && self.journal.is_saved() && are_pieces_saved
+        let columns = self.rules.columns.as_ref();
+        let are_borders_saved = columns.is_none_or(|columns| {
+            let [state, saved] = columns.borders.states();
+            state == saved
+        });
+        self.grid.is_saved() && self.journal.is_saved() && are_pieces_saved && are_borders_saved
     }
 
     fn begin_save(&mut self, edits: u64) {
@@ -436,9 +453,15 @@ impl Ticker {
             let (bodies, state) = falling.to_save(self.running.store.info().placement());
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
+        let mut borders = 0;
+        if let Some(columns) = &self.rules.columns {
+            let (state, records) = columns.borders.to_save();
+            unsaved.data.extend(records);
+            borders = state;
+        }
         let point = self.host.save_point();
         self.stored_ground.note_save(unsaved.chunks.chunks());
-        self.saver.begin(SaveJob { unsaved, edits, pieces, point, waiting });
+        self.saver.begin(SaveJob { unsaved, edits, pieces, borders, point, waiting });
     }
 
     /// Saves all that is unsaved; returns whether that succeeded.
@@ -475,6 +498,9 @@ impl Ticker {
                 self.host.note_saved(&job.point);
                 if let Some(falling) = &mut self.falling {
                     falling.note_saved(job.pieces);
+                }
+                if let Some(columns) = &mut self.rules.columns {
+                    columns.borders.note_saved(job.borders);
                 }
                 counters.edits_saved.store(job.edits, Ordering::Release);
                 counters.saves.fetch_add(1, Ordering::Relaxed);
