@@ -64,7 +64,7 @@ fn growth(place: usize, side: usize) -> EditOp {
 /// The cells over a pad.
 fn region(place: usize, side: usize) -> Region {
     let ([low, high], [y, z]) = (PADS[side], corner(place));
-    Region::new([low, y, z], [high, y + 10, z + 6])
+    Region::new([low, y, z], [high, y + 8, z + 6])
 }
 
 /// What a place looks like at one side after some operations.
@@ -232,7 +232,9 @@ fn operations_over_a_border_are_applied_once_whatever_is_killed_slow() {
         // In the middle of it: what was sent last is unsaved, saved on one side, or saved on both.
         let quiet = Instant::now();
         while quiet.elapsed() < Duration::from_millis(7 * (kills % 9)) {
-            players.iter_mut().for_each(|player| drop(player.frame()));
+            for player in &mut players {
+                player.frame();
+            }
         }
         let first = kills as usize % 2;
         served[first] = None;
@@ -244,7 +246,9 @@ fn operations_over_a_border_are_applied_once_whatever_is_killed_slow() {
         // What was sent before, and the survivor does what is left to do.
         let wait = if kills % 3 == 1 { 100 } else { 5000 };
         while end.elapsed() < Duration::from_millis(wait) {
-            players.iter_mut().for_each(|player| drop(player.frame()));
+            for player in &mut players {
+                player.frame();
+            }
         }
         players.iter().for_each(|player| player.end(&mut known));
         for server in served.iter_mut().filter_map(Option::take) {
