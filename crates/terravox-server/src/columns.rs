@@ -98,8 +98,9 @@ impl SharedColumns {
     /// Says what is to be done, and which columns are to be released.
     pub fn tell(&self, orders: ColumnOrders, released: Vec<Column>) {
         let mut state = self.lock();
-        let is_news =
-            !orders.wanted.is_subset(&state.held) || !orders.near.is_subset(&state.orders.near);
+        let is_news = !orders.wanted.is_subset(&state.held)
+            || !orders.watched.is_subset(&state.orders.watched)
+            || !orders.near.is_subset(&state.orders.near);
         state.orders = orders;
         state.is_urgent |= is_news || !released.is_empty();
         state.released.extend(released);
@@ -158,6 +159,7 @@ impl ColumnThread {
             looked: None,
             looked_at_all: None,
             looked_far: None,
+            watched: BTreeSet::new(),
             has_failed: false,
         };
         let named = thread::Builder::new().name("terravox-columns".to_owned());
@@ -195,6 +197,8 @@ struct ColumnKeeper {
     looked_at_all: Option<Instant>,
     /// When columns were asked about that are not near.
     looked_far: Option<Instant>,
+    /// Those that were asked about then.
+    watched: BTreeSet<Column>,
     /// Whether the last look failed: only the first of several is logged.
     has_failed: bool,
 }
@@ -267,13 +271,16 @@ impl ColumnKeeper {
             self.looked = None;
         }
         // After the claims: what was saved in these columns before has to be known first.
-        let is_far_due = is_due(self.looked_far, INTERVAL);
+        // Guests that come are to see at once what was saved while nobody was there.
+        let is_far_due =
+            is_due(self.looked_far, INTERVAL) || !orders.watched.is_subset(&self.watched);
         let asked = if is_far_due { &orders.watched } else { &orders.near };
         let asked: Vec<Column> = asked.difference(&self.held).copied().collect();
         // What it returns is not returned again.
         let changes = self.leases.changes(&asked)?;
         if is_far_due {
             self.looked_far = Some(Instant::now());
+            self.watched.clone_from(&orders.watched);
         }
         self.changed.extend(changes.chunks);
         self.unread.extend(changes.columns);

@@ -12,7 +12,7 @@ use terravox::replicate::{Host, Refusal};
 use terravox::voxel::{ChunkPos, Region};
 use terravox_store::Column;
 
-/// Between two looks at where guests are.
+/// Between two looks at what guests edit; what they see that is new is told at once.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A column in which nobody has edited anything for so long is released.
@@ -55,6 +55,8 @@ pub(crate) struct HeldColumns {
     /// Operations that reach into columns of other servers.
     pub borders: Borders,
     looked: Option<Instant>,
+    /// Columns of others that were watched then.
+    watched: BTreeSet<Column>,
 }
 
 impl HeldColumns {
@@ -67,6 +69,7 @@ impl HeldColumns {
             used: BTreeMap::new(),
             borders: Borders::default(),
             looked: None,
+            watched: BTreeSet::new(),
         }
     }
 
@@ -200,9 +203,12 @@ impl HeldColumns {
 
     /// Looks now and then at what guests see and edit. `edits` were applied, of which `saved` are saved.
     pub fn look(&mut self, host: &mut Host, now: Instant, edits: u64, saved: u64) {
-        if self.looked.is_some_and(|looked| now - looked < LOOK_INTERVAL) {
+        let [watched, near] = self.seen_columns(host);
+        let is_known = watched.is_subset(&self.watched);
+        if is_known && self.looked.is_some_and(|looked| now - looked < LOOK_INTERVAL) {
             return;
         }
+        self.watched.clone_from(&watched);
         self.looked = Some(now);
         // One that was just claimed has its time, too; it may be nobody's demand any more.
         let nobody: Arc<str> = Arc::from("");
@@ -222,7 +228,6 @@ impl HeldColumns {
         let released = self.close_idle(host, edits + noted, saved + saved_notes);
         let wanted = self.used.keys().filter(|column| !self.closing.contains_key(column));
         let wanted = wanted.copied().collect();
-        let [watched, near] = self.seen_columns(host);
         self.shared().tell(ColumnOrders { wanted, watched, near }, released);
     }
 

@@ -34,6 +34,9 @@ use tracing::{error, info, warn};
 /// A tick begins at the latest after this time, and earlier when something arrived.
 const TICK: Duration = Duration::from_millis(33);
 
+/// The same while something is unsaved in a world that servers share.
+const UNSAVED_TICK: Duration = Duration::from_millis(8);
+
 /// The shortest time between ticks.
 const SHORTEST_TICK: Duration = Duration::from_millis(4);
 
@@ -94,20 +97,22 @@ struct Seat {
 }
 
 impl Seat {
-    /// Lets a guest in. Returns what it may do, its name in the journal, and whose budget it spends; an
-    /// error if its token is not known.
+    /// Lets a guest in to a world. Returns whose budget it spends; an error if its token is not known.
     fn let_in(
         &self,
         access: &AccessList,
         token: &[u8],
-    ) -> Result<(Right, &str, Arc<str>), LinkEnd> {
+        guest: u64,
+        world: &str,
+    ) -> Result<Arc<str>, LinkEnd> {
         let Some(right) = access.right(token) else {
             return Err(ServerReason::UnknownToken.end(AccessList::refusal(token)));
         };
         self.right.set(Some(right));
         let author = self.author.get_or_init(|| access.author(token, self.link.peer));
         let person = self.person.get_or_init(|| access.person(token, self.link.peer).into());
-        Ok((right, author, person.clone()))
+        info!(world, guest, %right, %author, "joined");
+        Ok(person.clone())
     }
 
     /// Who throws what this guest asks for.
@@ -118,6 +123,15 @@ impl Seat {
 
 fn right_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Option<Right> {
     seats.get(&guest).and_then(|seat| seat.right.get())
+}
+
+/// The name of a guest in the journal.
+fn author_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> &str {
+    seats.get(&guest).and_then(|seat| seat.author.get()).map_or("", String::as_str)
+}
+
+fn person_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Arc<str> {
+    seats.get(&guest).and_then(|seat| seat.person.get()).cloned().unwrap_or_default()
 }
 
 fn may_edit(seats: &BTreeMap<u64, Seat>, guest: u64) -> bool {
@@ -242,8 +256,9 @@ impl Ticker {
             // Half of the time is left for what else the machine does.
             let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
             thread::sleep(shortest.saturating_sub(start.elapsed()));
-            while !self.running.has_input() && start.elapsed() < TICK {
-                thread::park_timeout(TICK.saturating_sub(start.elapsed()));
+            let longest = self.longest_tick();
+            while !self.running.has_input() && start.elapsed() < longest {
+                thread::park_timeout(longest.saturating_sub(start.elapsed()));
             }
         }
         for guest in self.seats.keys() {
@@ -258,6 +273,15 @@ impl Ticker {
         self.save_all()
     }
 
+    /// A tick begins at the latest after this time.
+    fn longest_tick(&self) -> Duration {
+        match self.rules.columns.is_some() && !self.is_saved() {
+            // The next save is not to wait for a whole one: others see what is saved.
+            true => UNSAVED_TICK,
+            false => TICK,
+        }
+    }
+
     /// Why nothing more can be saved: another program took the world over, or the outcome of a save is
     /// unknown.
     fn cannot_save(&self) -> Option<StoreError> {
@@ -269,8 +293,9 @@ impl Ticker {
         self.running.counters.count_tick(took, admitted.count());
     }
 
-    /// Takes what other servers changed.
+    /// Takes what other servers changed, for the tick that begins.
     fn take_news(&mut self) -> BTreeSet<ChunkPos> {
+        self.stored_ground.begin_tick();
         let changed = self.rules.columns.as_mut().map(HeldColumns::take_news).unwrap_or_default();
         // What was read before that lacks it.
         self.stored_ground.note_save(changed.iter().copied());
@@ -279,19 +304,14 @@ impl Ticker {
 
     fn tick(&mut self, now: Instant) {
         let now_us = (now - self.began).as_micros() as u64;
-        self.seat_arriving(now);
-        self.receive(now_us);
-        self.stored_ground.begin_tick();
+        self.receive(now, now_us);
         let changed = self.take_news();
         let due = self.rules.due_parts();
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
-        let (seats, rules) = (&self.seats, &mut self.rules);
-        let (mut throws, mut split) = (Vec::new(), Vec::new());
+        let (seats, rules, mut throws, mut split) = (&self.seats, &mut self.rules, vec![], vec![]);
         let mut decide = |guest: u64, op: &EditOp| {
-            let person = seats.get(&guest).and_then(|seat| seat.person.get()).cloned();
-            let person = person.unwrap_or_default();
-            rules.verdict(guest, right_of(seats, guest), &person, op, now)
+            rules.verdict(guest, right_of(seats, guest), &person_of(seats, guest), op, now)
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -307,18 +327,14 @@ impl Ticker {
             match event {
                 HostEvent::Joining { guest, token } => {
                     let Some(seat) = seats.get(&guest) else { continue };
-                    match seat.let_in(&self.access, &token) {
-                        Ok((right, author, person)) => {
-                            info!(world = self.running.name, guest, %right, %author, "joined");
-                            self.host.admit_as(guest, &world, &person);
-                        }
+                    match seat.let_in(&self.access, &token, guest, &self.running.name) {
+                        Ok(person) => self.host.admit_as(guest, &world, &person),
                         Err(end) => self.host.disconnect(guest, end),
                     }
                 }
                 HostEvent::Edited { guest, op, region, within, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
-                    let author = seats.get(&guest).and_then(|seat| seat.author.get());
-                    let author = author.map_or("", String::as_str);
+                    let author = author_of(seats, guest);
                     let kind = if op.is_some() { JournalKind::Edit } else { JournalKind::Undo };
                     self.journal.record(kind, author, before);
                     if let Some(falling) = &mut self.falling {
@@ -328,8 +344,7 @@ impl Ticker {
                     split.extend(within.zip(op).filter(|_| guest != 0));
                 }
                 HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
-                    let by = seats.get(&guest).map(|seat| seat.thrower(guest));
-                    throws.extend(by.map(|by| (by, bytes)));
+                    throws.extend(seats.get(&guest).map(|seat| (seat.thrower(guest), bytes)));
                 }
                 HostEvent::Left { guest, reason, .. } => self.leaving.push((guest, reason)),
                 _ => {}
@@ -367,7 +382,8 @@ impl Ticker {
         }
     }
 
-    fn receive(&mut self, now_us: u64) {
+    fn receive(&mut self, now: Instant, now_us: u64) {
+        self.seat_arriving(now);
         for (&guest, seat) in &self.seats {
             for unit in seat.link.to_world.take() {
                 self.running.counters.units_in.fetch_add(1, Ordering::Relaxed);

@@ -179,9 +179,6 @@ fn two_servers_share_a_world_and_one_goes_on_when_the_other_is_killed_slow() {
     // A server that comes again is told what is there, and all are equal.
     let east = share(&folder, &address, east_port);
     ada.until(|player| player.saved >= player.outcomes.len() as u64);
-    for _ in 0..6 {
-        eprintln!("DEBUG {} {}", digest(&folder, west_port), digest(&folder, east_port));
-    }
     assert_eq!(digest(&folder, west_port), digest(&folder, east_port));
     let shown = digest(&folder, west_port);
     drop(ada);
