@@ -10,6 +10,7 @@
 use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
 use terravox::replicate::{Host, HostWorld, Refusal, RefusalCode};
 use terravox::voxel::{Region, VoxelPos};
@@ -18,6 +19,9 @@ use tracing::warn;
 
 /// Parts that are applied in a tick.
 const PARTS_PER_TICK: usize = 64;
+
+/// How long that may take, and one part longer.
+const TIME_PER_TICK: Duration = Duration::from_millis(20);
 
 /// The record of a column that is held.
 #[derive(Default)]
@@ -43,8 +47,11 @@ pub(crate) fn apply_parts(
     world: &mut HostWorld<'_>,
     due: Vec<DuePart>,
 ) -> Vec<DuePart> {
-    let (mut late, mut done) = (BTreeSet::new(), Vec::new());
+    let (mut late, mut done, begin) = (BTreeSet::new(), Vec::new(), Instant::now());
     for part in due {
+        if begin.elapsed() > TIME_PER_TICK {
+            break;
+        }
         if late.contains(&(part.origin, part.target)) {
             continue;
         }
