@@ -23,6 +23,9 @@ const PARTS_PER_TICK: usize = 64;
 /// How long that may take, and one part longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(20);
 
+/// Extra data by name, for a save.
+pub(crate) type NamedData = Vec<(String, Option<Vec<u8>>)>;
+
 /// The record of a column that is held.
 #[derive(Default)]
 struct HeldRecord {
@@ -201,7 +204,7 @@ impl Borders {
     }
 
     /// The state, and the records that changed since the one that is saved, as extra data.
-    pub fn to_save(&self) -> (u64, Vec<(String, Option<Vec<u8>>)>) {
+    pub fn to_save(&self) -> (u64, NamedData) {
         let changed = self.held.iter().filter(|(_, held)| held.changed > self.saved);
         let data =
             changed.map(|(column, held)| (column.data_name(BORDER), Some(held.record.to_bytes())));
