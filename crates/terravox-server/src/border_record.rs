@@ -55,7 +55,7 @@ pub(crate) struct BorderRecord {
     pub applied: BTreeMap<[i8; 2], u64>,
 }
 
-/// Where a neighbour lies, in columns; `None` if it is none.
+/// Where a neighbour lies, in columns; `None` if it does not lie beside it.
 pub(crate) fn offset(from: Column, to: Column) -> Option<[i8; 2]> {
     let [x, z] = [i64::from(to.x) - i64::from(from.x), i64::from(to.z) - i64::from(from.z)];
     let is_beside = x.abs() <= 1 && z.abs() <= 1 && (x, z) != (0, 0);
@@ -98,7 +98,7 @@ impl BorderRecord {
         for _ in 0..count {
             let place = input.array::<2>()?.map(|v| v as i8);
             if !place.iter().all(|v| (-1..=1).contains(v)) || place == [0, 0] {
-                return Err("a neighbour is none");
+                return Err("a neighbour does not lie beside it");
             }
             if record.applied.insert(place, input.number()?).is_some() {
                 return Err("a neighbour is there twice");

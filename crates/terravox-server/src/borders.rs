@@ -3,7 +3,7 @@
 //! The server of the column where an operation's middle lies decides about it, applies its part, and notes the
 //! operation in that column's record, with a number; both are saved in one transaction. The server of each other
 //! column reads the record, applies its part, and notes the number in its own record, in one transaction with the
-//! cells. So each part is applied once, whoever is killed: a state that is lost is lost with its note. Operations
+//! cells. So each part is applied once, whichever server is killed: a state that is lost is lost with its note. Operations
 //! of one column are applied in the order of their numbers; among those of several columns and its own, the order in
 //! a column is that of its server, which all others see.
 

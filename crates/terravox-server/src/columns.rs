@@ -271,7 +271,7 @@ impl ColumnKeeper {
             self.looked = None;
         }
         // After the claims: what was saved in these columns before has to be known first.
-        // Guests that come are to see at once what was saved while nobody was there.
+        // Guests that come are to see at once what was saved while no guest was there.
         let is_far_due =
             is_due(self.looked_far, INTERVAL) || !orders.watched.is_subset(&self.watched);
         let asked = if is_far_due { &orders.watched } else { &orders.near };

@@ -15,7 +15,7 @@ use terravox_store::Column;
 /// Between two looks at what guests edit; what they see that is new is told at once.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A column in which nobody has edited anything for so long is released.
+/// A column that was not edited for so long is released.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
 /// How long a column is tried to be claimed after an operation that needs it.
@@ -192,11 +192,11 @@ impl HeldColumns {
     }
 
     /// Keeps columns in which operations wait for others, and claims those that they wait for and that no server has.
-    fn demand_waiting(&mut self, nobody: &Arc<str>, now: Instant) {
+    fn demand_waiting(&mut self, no_person: &Arc<str>, now: Instant) {
         let [origins, targets] = self.borders.waiting();
         let unserved = targets.into_iter().filter(|column| !self.servers.contains_key(column));
         for column in origins.into_iter().chain(unserved.collect::<Vec<_>>()) {
-            let used = || ColumnUse { last: now, person: nobody.clone() };
+            let used = || ColumnUse { last: now, person: no_person.clone() };
             self.used.entry(column).or_insert_with(used).last = now;
         }
     }
@@ -210,13 +210,13 @@ impl HeldColumns {
         }
         self.watched.clone_from(&watched);
         self.looked = Some(now);
-        // One that was just claimed has its time, too; it may be nobody's demand any more.
-        let nobody: Arc<str> = Arc::from("");
+        // One that was just claimed has its time, too; the operation that needed it may be long ago.
+        let no_person: Arc<str> = Arc::from("");
         for column in self.held.iter().filter(|column| !self.closing.contains_key(column)) {
-            let used = || ColumnUse { last: now, person: nobody.clone() };
+            let used = || ColumnUse { last: now, person: no_person.clone() };
             self.used.entry(*column).or_insert_with(used);
         }
-        self.demand_waiting(&nobody, now);
+        self.demand_waiting(&no_person, now);
         let (held, servers) = (&self.held, &self.servers);
         self.used.retain(|column, used| {
             let is_held = held.contains(column);
@@ -231,7 +231,7 @@ impl HeldColumns {
         self.shared().tell(ColumnOrders { wanted, watched, near }, released);
     }
 
-    /// Closes columns that nobody edits any more; returns those that are to be released.
+    /// Closes columns that are not edited any more; returns those that are to be released.
     fn close_idle(&mut self, host: &mut Host, edits: u64, saved: u64) -> Vec<Column> {
         let used = &self.used;
         // Guests that come back in time keep it.

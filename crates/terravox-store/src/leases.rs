@@ -24,7 +24,7 @@ pub struct ColumnOwner {
 pub struct ColumnChanges {
     /// Chunks, sorted; it may have some that did not change.
     pub chunks: Vec<ChunkPos>,
-    /// The columns in which something was saved, be it extra data alone, in no order.
+    /// The columns in which something was saved, also extra data alone, in no order.
     pub columns: Vec<Column>,
 }
 

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
 use terravox::replicate::{GuestEvent, Interest};
-use terravox::voxel::VoxelPos;
+use terravox::voxel::{AIR, VoxelPos};
 use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_server::{Client, ClientOptions, WorldAddress};
 use terravox_store::StoreError;
@@ -20,8 +20,8 @@ use terravox_store::StoreError;
 /// Strokes that are measured, and of a full run.
 const STROKES: [u32; 2] = [100, 400];
 
-/// What the strokes are of, in turn: a place is built and built over.
-const MATERIALS: [u8; 2] = [5, 6];
+/// What the strokes leave, in turn: a place is built, and dug away.
+const MATERIALS: [u8; 2] = [5, AIR];
 
 /// A stroke takes less, or something is wrong.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -131,7 +131,10 @@ fn stroke(from: &mut Player, to: &mut Player, number: u32) -> f64 {
     let [y, z] = [place % 6, place / 6 % 6].map(|v| 7 * v - 18);
     let (at, material) = ([12 * from.side, y, Z + z], MATERIALS[number as usize / 72 % 2]);
     let (begin, refused) = (Instant::now(), from.refused);
-    let op = EditOp::fill_ball(material, at.map(f64::from), 3.0);
+    let op = match material {
+        AIR => EditOp::dig_ball(at.map(f64::from), 3.0),
+        material => EditOp::fill_ball(material, at.map(f64::from), 3.0),
+    };
     from.client.guest().edit(&op).unwrap_or_else(|error| panic!("{error}"));
     let is_seen = |to: &mut Player| {
         let cell = to.client.guest().cell(VoxelPos::from(at), air);

@@ -117,7 +117,8 @@ impl Player {
 
     /// Whether the link holds.
     fn frame(&mut self) -> bool {
-        if self.client.poll(hills).is_err() {
+        if let Err(error) = self.client.poll(hills) {
+            eprintln!("the player of side {} lost the link: {error}", self.side);
             return false;
         }
         let guest = self.client.guest();

@@ -60,7 +60,7 @@ fn a_claim_that_waited_for_a_lock_sees_who_renewed_a_lease_meanwhile() {
     assert_eq!(share.claim(&[home]).unwrap(), [home]);
     first.set_extra(&home.data_name("state"), Some(b"1")).unwrap();
     std::thread::scope(|scope| {
-        // Somebody holds the row of the column.
+        // Another session holds the row of the column.
         let held = scope.spawn(|| {
             server.sql(
                 "begin; select 1 from terravox_zones where zone < -1 for update;
