@@ -18,7 +18,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// A column that was not edited for so long is released.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// How long a column is tried to be claimed after an operation that needs it.
+/// How long a column is tried to be claimed after an operation that needs it; and after how long one is released that
+/// was claimed only to finish operations that began beside it.
 const DEMAND_TIME: Duration = Duration::from_secs(5);
 
 /// Columns that are held, or about to be claimed, because one person edited them. An operation reaches up to four.
@@ -31,7 +32,7 @@ const MAX_COLUMNS: usize = 256;
 struct ColumnUse {
     /// The last operation that was allowed.
     last: Instant,
-    /// Who made the first one.
+    /// Who made the first one; empty if it is held to finish operations that began beside it.
     person: Arc<str>,
 }
 
@@ -177,6 +178,9 @@ impl HeldColumns {
             let used = self.used.entry(column);
             let used = used.or_insert_with(|| ColumnUse { last: now, person: person.clone() });
             used.last = now;
+            if used.person.is_empty() {
+                used.person = person.clone();
+            }
         }
         Ok(())
     }
@@ -220,7 +224,8 @@ impl HeldColumns {
         let (held, servers) = (&self.held, &self.servers);
         self.used.retain(|column, used| {
             let is_held = held.contains(column);
-            let time = if is_held { IDLE_TIME } else { DEMAND_TIME };
+            let is_edited = is_held && !used.person.is_empty();
+            let time = if is_edited { IDLE_TIME } else { DEMAND_TIME };
             now - used.last < time && (is_held || !servers.contains_key(column))
         });
         // What is noted of borders has to be saved, too.
@@ -437,6 +442,33 @@ mod tests {
         assert_eq!(served.held(), 1);
         assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
         assert!(served.dig(Right::Edit, "ada", at(500)).unwrap_err().reason.contains("try again"));
+    }
+
+    #[test]
+    fn a_column_that_was_claimed_to_finish_an_operation_is_free_soon_after() {
+        let mut served = Served::new(&[], None);
+        assert!(served.dig(Right::Edit, "ada", at(0)).is_err());
+        served.pass(Duration::ZERO);
+        assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
+        // The server of the column beside it is gone.
+        let split = EditOp::dig_ball([1.0, 0.0, 4096.0], 4.0);
+        served.rules.note_parts(&[(at(0).region(), Box::new(split))], &[]);
+        assert_eq!(served.rules.due_parts().len(), 0);
+        served.pass(Duration::ZERO);
+        assert_eq!(served.held(), 2);
+        let due = served.rules.due_parts();
+        assert_eq!(due.iter().map(|part| part.target).collect::<Vec<_>>(), [at(-1)]);
+        // It stays until it is done, and what is noted is saved.
+        served.pass(DEMAND_TIME);
+        served.rules.note_parts(&[], &due);
+        served.pass(DEMAND_TIME);
+        assert_eq!(served.held(), 2);
+        let borders = &mut served.rules.columns.as_mut().unwrap().borders;
+        let [state, _] = borders.states();
+        borders.note_saved(state);
+        served.pass(DEMAND_TIME);
+        served.pass(Duration::ZERO);
+        assert_eq!(served.held(), 1);
     }
 
     #[test]
