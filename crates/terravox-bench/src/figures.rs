@@ -271,6 +271,8 @@ pub const FIGURES: &[Figure] = {
         figure(Cluster, "pg_load_region_ms", "ms", AtMost(60.0), Some(15.0)),
         figure(Cluster, "takeover_s", "s", AtMost(5.0), Some(2.0)),
         figure(Cluster, "lost_edits", "edits", AtMost(0.0), None),
+        figure(Cluster, "border_edit_ms", "ms", AtMost(100.0), Some(30.0)),
+        figure(Cluster, "border_takeover_s", "s", AtMost(5.0), Some(2.0)),
         figure(Cluster, "s3_first_block_ms", "ms", AtMost(120.0), Some(60.0)),
         figure(Cluster, "s3_overhead", "×", AtMost(1.1), Some(1.03)),
         figure(Page, "page_kib", "KiB", AtMost(1024.0), Some(640.0)),

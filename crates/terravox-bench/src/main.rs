@@ -43,7 +43,7 @@ AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, fr
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, digs, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
-      net: session, far, links, killed, load; cluster: postgres, takeover, s3
+      net: session, far, links, killed, load; cluster: postgres, takeover, border, s3
 
 Prints all tables.
   --json FILE        write the same rows as JSON

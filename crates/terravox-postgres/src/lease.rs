@@ -44,7 +44,7 @@ pub(crate) const TAKE: &str = "
     on conflict (world, zone) do update set epoch = terravox_zones.epoch + 1,
         owner = excluded.owner, until = excluded.until
         where $5::boolean or terravox_zones.owner = excluded.owner
-            or terravox_zones.until < now()
+            or terravox_zones.until < clock_timestamp()
             or terravox_zones.zone <> -1 and exists (
                 select 1 from terravox_zones as whole
                 where whole.world = $1 and whole.zone = -1 and whole.owner = $3)
@@ -62,8 +62,17 @@ pub(crate) const JOIN: &str = "
         until = case when terravox_zones.owner = excluded.owner
             then greatest(terravox_zones.until, excluded.until) else excluded.until end
         where $5::boolean or terravox_zones.owner = excluded.owner
-            or terravox_zones.until < now()
+            or terravox_zones.until < clock_timestamp()
     returning zone, epoch, head";
+
+/// Waits until no transaction holds zones, not even as one that shares the world ([`crate::share::HOLD`]).
+pub(crate) const LOCK: &str = "
+    select zone from terravox_zones where world = $1 and zone = any($2::bigint[])
+    order by zone for update";
+
+/// Whether servers share the world: to join them fences none, so it waits for none.
+const IS_SHARED: &str = "
+    select zone from terravox_zones where world = $1 and zone = -1 and owner = $2";
 
 const LOOK: &str = "
     select zone, epoch, head, owner, extract(epoch from until)::float8
@@ -121,7 +130,7 @@ pub(crate) async fn take(
     claim: Claim<'_>,
     zones: &[i64],
 ) -> Result<BTreeMap<i64, HeldZone>, LeaseFailure> {
-    let Claim { world, owner, lease, takes_over, sql } = claim;
+    let Claim { world, owner, lease, .. } = claim;
     // Who lost the world takes no other zone.
     if !zones.contains(&Zone::WORLD.0) {
         let rows = look(connection, world, &[Zone::WORLD.0]).await?;
@@ -138,12 +147,7 @@ pub(crate) async fn take(
         if missing.is_empty() {
             return Ok(taken);
         }
-        let seconds = lease.as_secs_f64();
-        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-            [&world, &missing, &owner, &seconds, &takes_over];
-        for row in connection.query(sql, &parameters).await? {
-            taken.insert(row.get(0), HeldZone { epoch: row.get(1), head: row.get(2) });
-        }
+        taken.extend(take_once(connection, claim, &missing).await?);
         let mut others = look(connection, world, &missing).await?;
         others.retain(|row| !taken.contains_key(&row.zone));
         let before = seen.get_or_insert_with(|| others.clone());
@@ -159,6 +163,44 @@ pub(crate) async fn take(
             tokio::time::sleep(lease / 20).await;
         }
     }
+}
+
+/// Takes those of some zones that are free. With the world come all other zones, so its row is locked first.
+async fn take_once(
+    connection: &Connection,
+    claim: Claim<'_>,
+    zones: &[i64],
+) -> Result<BTreeMap<i64, HeldZone>, RequestFailure> {
+    let Claim { world, owner, lease, takes_over, sql } = claim;
+    let is_joined =
+        sql == JOIN && !connection.query(IS_SHARED, &[&world, &owner]).await?.is_empty();
+    let locks = zones.contains(&Zone::WORLD.0) && !is_joined;
+    if locks {
+        // One that vanishes now would hold it for as long as TCP waits.
+        let idle_ms = lease.as_millis();
+        let begin = format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}");
+        connection.run(&begin).await?;
+    }
+    let taken = async {
+        if locks {
+            connection.query(LOCK, &[&world, &zones]).await?;
+        }
+        let seconds = lease.as_secs_f64();
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+            [&world, &zones, &owner, &seconds, &takes_over];
+        connection.query(sql, &parameters).await
+    };
+    let taken = taken.await;
+    if locks {
+        let end = if taken.is_ok() { "commit" } else { "rollback" };
+        let ended = connection.run(end).await;
+        if taken.is_ok() {
+            ended?;
+        }
+    }
+    let held =
+        |row: &tokio_postgres::Row| (row.get(0), HeldZone { epoch: row.get(1), head: row.get(2) });
+    Ok(taken?.iter().map(held).collect())
 }
 
 /// Holds the world for `lease_seconds` from now on; a time below 0 gives it up. With it come all other

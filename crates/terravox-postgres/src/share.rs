@@ -12,7 +12,7 @@ use crate::failure::RequestFailure;
 use crate::lease::HeldZone;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use terravox::voxel::ChunkPos;
 use terravox_store::{Column, ColumnOwner, CommitFailure, Zone};
@@ -25,44 +25,81 @@ pub(crate) const REGISTER: &str = "
     values ($1, $2, $3, clock_timestamp() + $4::float8 * interval '1 second')
     on conflict (world, owner) do update set until = excluded.until";
 
-/// Other servers with the address of this one that are alive.
-pub(crate) const NAMESAKES: &str = "
-    select owner from terravox_servers
-    where world = $1 and address = $3 and owner <> $2 and until >= clock_timestamp()";
+/// Takes the address of a server, which one of them has at a time: a row of its own, so that of two that start at
+/// once one gets it. Its owner is [`address_row`], its address is the owner of the server.
+pub(crate) const TAKE_ADDRESS: &str = "
+    insert into terravox_servers (world, owner, address, until)
+    values ($1, $2, $3, clock_timestamp() + $4::float8 * interval '1 second')
+    on conflict (world, owner) do update set address = excluded.address,
+        until = clock_timestamp() + $4::float8 * interval '1 second'
+        where terravox_servers.address = excluded.address
+            or terravox_servers.until < clock_timestamp()
+    returning owner";
+
+/// Which server has an address.
+pub(crate) const NAMESAKE: &str = "
+    select address from terravox_servers where world = $1 and owner = $2";
 
 /// Rows of servers that ended without leaving.
 pub(crate) const REMOVE_DEAD: &str = "
     delete from terravox_servers
     where world = $1 and until < clock_timestamp() - interval '1 hour'";
 
-/// Holds the zone of the world as it was joined until the transaction ends.
+/// Removes the rows of columns that were never written, of servers that ended without leaving. No late commit is
+/// let through by that: it names its owner.
+pub(crate) const REMOVE_UNWRITTEN: &str = "
+    delete from terravox_zones where world = $1 and zone < -1 and head = 0 and not exists (
+        select 1 from terravox_servers
+        where terravox_servers.world = terravox_zones.world
+            and terravox_servers.owner = terravox_zones.owner)";
+
+/// Holds the zone of the world as it was joined until the transaction ends. Renewing its lease does not wait for that;
+/// a program that takes the world locks the row before ([`crate::lease::LOCK`]), and does.
 pub(crate) const HOLD: &str = "
-    select zone from terravox_zones where world = $1 and zone = -1 and epoch = $2 for share";
+    select zone from terravox_zones where world = $1 and zone = -1 and epoch = $2 for key share";
 
 const SUCCESSOR: &str = "
     select owner from terravox_zones where world = $1 and zone = -1 and epoch <> $2";
 
-pub(crate) const CLAIM: &str = "
+/// Makes the rows of columns that have none.
+pub(crate) const ADD_COLUMNS: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
-    select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp()
-    from unnest($2::bigint[]) as taken(zone)
-    on conflict (world, zone) do update set epoch = terravox_zones.epoch + 1,
-        owner = excluded.owner, until = excluded.until
-        where terravox_zones.owner = excluded.owner or not exists (
+    select $1::bigint, new.zone, 0, 0, '', clock_timestamp()
+    from unnest($2::bigint[]) as new(zone)
+    on conflict (world, zone) do nothing";
+
+/// Takes columns whose rows are locked ([`crate::lease::LOCK`]): waiting for a lock may take long, and only a
+/// statement that begins after it sees who renewed a lease meanwhile.
+pub(crate) const CLAIM: &str = "
+    update terravox_zones set epoch = terravox_zones.epoch + 1, owner = $3::text,
+        until = clock_timestamp()
+    where terravox_zones.world = $1 and terravox_zones.zone = any($2::bigint[])
+        and (terravox_zones.owner = $3::text or not exists (
             select 1 from terravox_servers
             where terravox_servers.world = terravox_zones.world
                 and terravox_servers.owner = terravox_zones.owner
-                and terravox_servers.until >= clock_timestamp())
+                and terravox_servers.until >= clock_timestamp()))
     returning zone, epoch, head";
+
+/// Before [`RELEASE`]: a column that was never written needs no row.
+pub(crate) const RELEASE_UNWRITTEN: &str = "
+    delete from terravox_zones
+    where world = $1 and zone = any($2::bigint[]) and owner = $3 and head = 0";
 
 pub(crate) const RELEASE: &str = "
     update terravox_zones set owner = ''
     where world = $1 and zone = any($2::bigint[]) and owner = $3";
 
+pub(crate) const RELEASE_ALL_UNWRITTEN: &str = "
+    delete from terravox_zones where world = $1 and zone < -1 and owner = $2 and head = 0";
+
 pub(crate) const RELEASE_ALL: &str = "
     update terravox_zones set owner = '' where world = $1 and zone < -1 and owner = $2";
 
-pub(crate) const UNREGISTER: &str = "delete from terravox_servers where world = $1 and owner = $2";
+/// Gives up the rows of a server: its own, and that of its address if it still has it.
+pub(crate) const UNREGISTER: &str = "
+    delete from terravox_servers
+    where world = $1 and (owner = $2 or owner = $3 and address = $2)";
 
 /// The last one gives the world up.
 pub(crate) const LEAVE: &str = "
@@ -71,21 +108,21 @@ pub(crate) const LEAVE: &str = "
         select 1 from terravox_servers
         where terravox_servers.world = $1 and terravox_servers.until >= clock_timestamp())";
 
+/// Both rows of a server.
 pub(crate) const RENEW: &str = "
     update terravox_servers set until = clock_timestamp() + $3::float8 * interval '1 second'
-    where world = $1 and owner = $2";
+    where world = $1 and (owner = $2 or owner = $4 and address = $2)";
 
-/// Not each time: all who share a world renew this row.
+/// Not each time: all who share a world renew this row. It waits for no commit ([`HOLD`]).
 pub(crate) const RENEW_WORLD: &str = "
     update terravox_zones set until = clock_timestamp() + $3::float8 * interval '1 second'
     where world = $1 and zone = -1 and epoch = $2
         and until < clock_timestamp() + $3::float8 * interval '500 milliseconds'";
 
-pub(crate) const COUNT_HELD: &str = "
-    select
-        (select count(*) from terravox_zones where world = $1 and zone = -1 and epoch = $2),
-        (select count(*) from terravox_zones
-            where world = $1 and zone = any($3::bigint[]) and owner = $4)";
+/// The zone of the world, if it is as it was joined, and the columns that are held.
+pub(crate) const STILL_HELD: &str = "
+    select zone from terravox_zones where world = $1
+        and (zone = -1 and epoch = $2 or zone = any($3::bigint[]) and owner = $4)";
 
 const OWNERS: &str = "
     select held.zone, held.epoch, server.address, server.until >= clock_timestamp(), held.owner = $2
@@ -93,8 +130,18 @@ const OWNERS: &str = "
         on server.world = held.world and server.owner = held.owner
     where held.world = $1 and held.zone < -1 order by held.zone desc";
 
-const FOREIGN_HEADS: &str = "
+const OWNERS_OF: &str = "
+    select held.zone, held.epoch, server.address, server.until >= clock_timestamp(), held.owner = $2
+    from terravox_zones as held join terravox_servers as server
+        on server.world = held.world and server.owner = held.owner
+    where held.world = $1 and held.zone = any($3::bigint[]) order by held.zone desc";
+
+const ALL_HEADS: &str = "
     select zone, head from terravox_zones where world = $1 and zone < -1 and owner <> $2";
+
+const FOREIGN_HEADS: &str = "
+    select zone, head from terravox_zones
+    where world = $1 and owner <> $2 and zone = any($3::bigint[])";
 
 const LOG_PARTS: &str = "
     select log.zone, log.keys
@@ -112,19 +159,39 @@ pub(crate) struct Share {
     pub address: String,
     /// The epoch of the zone of the world.
     pub epoch: AtomicI64,
-    /// The columns that are held; each is one in the database for as long as it is here.
-    columns: Mutex<BTreeSet<i64>>,
+    /// The columns that are held, with the number of the claim; each is this server's in the database for as long as
+    /// it is here.
+    columns: Mutex<BTreeMap<i64, u64>>,
+    /// Claims so far.
+    claims: AtomicU64,
     pub has_left: AtomicBool,
+}
+
+/// The owner of the row of an address. No writer has such a name.
+pub(crate) fn address_row(address: &str) -> String {
+    format!("address {address}")
 }
 
 impl Share {
     pub fn new(address: String) -> Share {
         let (columns, has_left) = (Mutex::default(), AtomicBool::new(false));
-        Share { address, epoch: AtomicI64::new(0), columns, has_left }
+        let (epoch, claims) = (AtomicI64::new(0), AtomicU64::new(0));
+        Share { address, epoch, columns, claims, has_left }
     }
 
-    pub fn columns(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+    pub fn columns(&self) -> MutexGuard<'_, BTreeMap<i64, u64>> {
         self.columns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a column was claimed.
+    pub fn add(&self, column: i64) {
+        let number = self.claims.fetch_add(1, Ordering::Relaxed);
+        self.columns().insert(column, number);
+    }
+
+    /// The row of the address.
+    pub fn address_row(&self) -> String {
+        address_row(&self.address)
     }
 
     pub fn epoch(&self) -> i64 {
@@ -149,17 +216,21 @@ impl Share {
 
     /// The columns that are held.
     pub fn held(&self) -> Vec<Column> {
-        self.columns().iter().filter_map(|&number| Zone(number).column()).collect()
+        self.columns().keys().filter_map(|&number| Zone(number).column()).collect()
     }
 }
 
-/// Who has which column of a world; `own` asks.
+/// Who has which column of a world, or of some columns of it; `own` asks.
 pub(crate) async fn owners(
     pool: &ViewPool,
     world: i64,
     own: &str,
+    columns: Option<&[i64]>,
 ) -> Result<Vec<ColumnOwner>, RequestFailure> {
-    let rows = pool.query(OWNERS, &[&world, &own]).await?;
+    let rows = match columns {
+        None => pool.query(OWNERS, &[&world, &own]).await?,
+        Some(columns) => pool.query(OWNERS_OF, &[&world, &own, &columns]).await?,
+    };
     let owner = |row: &tokio_postgres::Row| {
         Some(ColumnOwner {
             column: Zone(row.get(0)).column()?,
@@ -172,13 +243,18 @@ pub(crate) async fn owners(
     Ok(rows.iter().filter_map(owner).collect())
 }
 
-/// The columns that others may write, with the numbers of their last commits.
+/// Columns that others may write, with the numbers of their last commits: all that were ever written, or those of
+/// some columns.
 pub(crate) async fn foreign_heads(
     pool: &ViewPool,
     world: i64,
     owner: &str,
+    columns: Option<&[i64]>,
 ) -> Result<Vec<(i64, i64)>, RequestFailure> {
-    let rows = pool.query(FOREIGN_HEADS, &[&world, &owner]).await?;
+    let rows = match columns {
+        None => pool.query(ALL_HEADS, &[&world, &owner]).await?,
+        Some(columns) => pool.query(FOREIGN_HEADS, &[&world, &owner, &columns]).await?,
+    };
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 

@@ -6,13 +6,15 @@ use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::schema;
 use crate::share::{
-    CLAIM, COUNT_HELD, LEAVE, NAMESAKES, REGISTER, RELEASE, RELEASE_ALL, REMOVE_DEAD, RENEW,
-    RENEW_WORLD, SHARED, Share, UNREGISTER,
+    ADD_COLUMNS, CLAIM, LEAVE, NAMESAKE, REGISTER, RELEASE, RELEASE_ALL, RELEASE_ALL_UNWRITTEN,
+    RELEASE_UNWRITTEN, REMOVE_DEAD, REMOVE_UNWRITTEN, RENEW, RENEW_WORLD, SHARED, STILL_HELD,
+    Share, TAKE_ADDRESS, UNREGISTER,
 };
 use crate::writer::{Holdings, Writer};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use terravox_store::Zone;
 use tokio_postgres::types::ToSql;
 
@@ -34,53 +36,72 @@ impl Writer {
         let (world, lease) = (self.world, self.lease);
         schema::make_servers(&connection).await?;
         connection.execute(REMOVE_DEAD, &[&world]).await?;
-        // First, so that one that leaves meanwhile does not give the world up.
-        let seconds = lease.as_secs_f64();
-        let row: [&(dyn ToSql + Sync); 4] = [&world, &self.owner, &share.address, &seconds];
-        connection.execute(REGISTER, &row).await?;
+        connection.execute(REMOVE_UNWRITTEN, &[&world]).await?;
         let (takes_over, sql) = (self.takes_over, lease::JOIN);
         let claim = Claim { world, owner: SHARED, lease, takes_over, sql };
-        let taken = match self.wait_for_namesake(share, &connection).await {
-            Ok(()) => lease::take(&connection, claim, &[Zone::WORLD.0]).await,
-            Err(failure) => Err(failure),
-        };
-        match taken {
-            Ok(taken) => {
-                let epoch = taken.get(&Zone::WORLD.0).map_or(0, |held| held.epoch);
+        let joined = self.join_as(share, &connection, claim).await;
+        match joined {
+            Ok(epoch) => {
                 share.epoch.store(epoch, Ordering::Release);
-                // Waiting for the world may have taken longer than a lease.
-                connection.execute(REGISTER, &row).await?;
                 Ok(())
             }
             Err(failure) => {
-                // If this fails, the row ends by itself.
-                let _ = connection.execute(UNREGISTER, &[&world, &self.owner]).await;
+                // If this fails, the rows end by themselves.
+                self.unregister(share, &connection).await;
                 Err(failure)
             }
         }
     }
 
-    /// Waits until no other server has the address of this one: one that was killed and started again is gone
-    /// after its lease. Two that live are a mistake.
-    async fn wait_for_namesake(
+    /// Takes the address and joins under it; returns the epoch of the world.
+    async fn join_as(
         &self,
         share: &Share,
         connection: &Connection,
+        claim: Claim<'_>,
+    ) -> Result<i64, LeaseFailure> {
+        let seconds = self.lease.as_secs_f64();
+        let row: [&(dyn ToSql + Sync); 4] = [&self.world, &self.owner, &share.address, &seconds];
+        // First, so that one that leaves meanwhile does not give the world up.
+        connection.execute(REGISTER, &row).await?;
+        self.wait_for_address(share, connection, self.lease * 3 / 2).await?;
+        let taken = lease::take(connection, claim, &[Zone::WORLD.0]).await?;
+        // Waiting for the world may have taken longer than a lease: then another one may have the address.
+        self.wait_for_address(share, connection, Duration::ZERO).await?;
+        connection.execute(REGISTER, &row).await?;
+        Ok(taken.get(&Zone::WORLD.0).map_or(0, |held| held.epoch))
+    }
+
+    /// Takes the address of this server, once no other one has it: one that was killed and started again is gone
+    /// after its lease. Two that live are a mistake, and one of them is refused, also if they start at once.
+    async fn wait_for_address(
+        &self,
+        share: &Share,
+        connection: &Connection,
+        patience: Duration,
     ) -> Result<(), LeaseFailure> {
-        let end = Instant::now() + self.lease * 3 / 2;
+        let (end, seconds) = (Instant::now() + patience, self.lease.as_secs_f64());
+        let address_row = share.address_row();
         loop {
-            let named = [&self.world as &(dyn ToSql + Sync), &self.owner, &share.address];
-            let rows = connection.query(NAMESAKES, &named).await?;
-            match rows.first() {
-                None => return Ok(()),
-                Some(row) if Instant::now() > end => {
-                    let owner: String = row.get(0);
-                    let owner = format!("{owner} under this address, {}", share.address);
-                    return Err(LeaseFailure::Held { zone: Zone::WORLD.0, owner });
-                }
-                Some(_) => tokio::time::sleep(self.lease / 20).await,
+            let row = [&self.world as &(dyn ToSql + Sync), &address_row, &self.owner, &seconds];
+            if !connection.query(TAKE_ADDRESS, &row).await?.is_empty() {
+                return Ok(());
             }
+            if Instant::now() > end {
+                let rows = connection.query(NAMESAKE, &[&self.world, &address_row]).await?;
+                let owner: String = rows.first().map_or(String::new(), |row| row.get(0));
+                let owner = format!("{owner} under this address, {}", share.address);
+                return Err(LeaseFailure::Held { zone: Zone::WORLD.0, owner });
+            }
+            tokio::time::sleep(self.lease / 20).await;
         }
+    }
+
+    /// Removes the rows of this server.
+    async fn unregister(&self, share: &Share, connection: &Connection) {
+        let rows = [&self.world as &(dyn ToSql + Sync), &self.owner, &share.address_row()];
+        // If it fails, they end by themselves, with the lease.
+        let _ = connection.execute(UNREGISTER, &rows).await;
     }
 
     /// Claims columns; returns those that are held now, and what is new.
@@ -102,7 +123,7 @@ impl Writer {
             for (column, held) in taken? {
                 heads.push((column, held.head));
                 state.held.insert(column, held);
-                share.columns().insert(column);
+                share.add(column);
             }
         }
         let is_held = |column: &&i64| state.held.contains_key(column);
@@ -122,6 +143,8 @@ impl Writer {
             let what = "another program took the world over".to_owned();
             return Err(RequestFailure::permanent(io::ErrorKind::PermissionDenied, what));
         }
+        connection.execute(ADD_COLUMNS, &[&self.world, &columns]).await?;
+        connection.query(lease::LOCK, &[&self.world, &columns]).await?;
         let rows = connection.query(CLAIM, &[&self.world, &columns, &self.owner]).await?;
         connection.run("commit").await?;
         let held = |row: &tokio_postgres::Row| HeldZone { epoch: row.get(1), head: row.get(2) };
@@ -144,7 +167,9 @@ impl Writer {
         }
         let released = async {
             let connection = self.connection(&mut state).await?;
-            connection.execute(RELEASE, &[&self.world, &columns, &self.owner]).await.map(drop)
+            let rows = [&self.world as &(dyn ToSql + Sync), &columns, &self.owner];
+            connection.execute(RELEASE_UNWRITTEN, &rows).await?;
+            connection.execute(RELEASE, &rows).await.map(drop)
         };
         let released = released.await;
         (heads, released)
@@ -158,19 +183,25 @@ impl Writer {
         connection: &Connection,
     ) -> Result<u64, RequestFailure> {
         let (world, seconds) = (self.world, self.lease.as_secs_f64());
-        let epoch = share.epoch();
-        let columns: Vec<i64> = share.columns().iter().copied().collect();
-        let (renewed, whole, counted) = tokio::join!(biased;
-            async { connection.execute(RENEW, &[&world, &self.owner, &seconds]).await },
+        let (epoch, address_row) = (share.epoch(), share.address_row());
+        let claims = share.columns().clone();
+        let columns: Vec<i64> = claims.keys().copied().collect();
+        let (renewed, whole, held) = tokio::join!(biased;
+            async {
+                let rows = [&world as &(dyn ToSql + Sync), &self.owner, &seconds, &address_row];
+                connection.execute(RENEW, &rows).await
+            },
             async { connection.execute(RENEW_WORLD, &[&world, &epoch, &seconds]).await },
-            async { connection.query(COUNT_HELD, &[&world, &epoch, &columns, &self.owner]).await });
-        let (renewed, _, counted) = (renewed?, whole?, counted?);
-        let count = |column| counted.first().map_or(0, |row| row.get::<_, i64>(column));
-        // Those that were given up meanwhile count as held still.
-        let gone = |column: &i64| !share.columns().contains(column);
-        let given_up = columns.iter().filter(|column| gone(column)).count() as i64;
-        let is_held = count(0) == 1 && count(1) + given_up >= columns.len() as i64;
-        Ok(u64::from(renewed == 1 && is_held))
+            async { connection.query(STILL_HELD, &[&world, &epoch, &columns, &self.owner]).await });
+        let (renewed, _, held) = (renewed?, whole?, held?);
+        let held: BTreeSet<i64> = held.iter().map(|row| row.get(0)).collect();
+        // One that was given up meanwhile is not lost, also if it has been claimed again since.
+        let is_kept = |(column, claim): (&i64, &u64)| {
+            held.contains(column) || share.columns().get(column) != Some(claim)
+        };
+        let is_held = held.contains(&Zone::WORLD.0) && claims.iter().all(is_kept);
+        // Two rows: another server under this address is a takeover, too.
+        Ok(u64::from(renewed == 2 && is_held))
     }
 
     /// Gives all columns up, and the world if no other server shares it.
@@ -181,8 +212,9 @@ impl Writer {
         let Ok(connection) = self.connection(state).await else { return };
         let (world, owner) = (self.world, &self.owner);
         // What fails ends by itself, with the lease.
+        let _ = connection.execute(RELEASE_ALL_UNWRITTEN, &[&world, owner]).await;
         let _ = connection.execute(RELEASE_ALL, &[&world, owner]).await;
-        let _ = connection.execute(UNREGISTER, &[&world, owner]).await;
+        self.unregister(share, &connection).await;
         let _ = connection.execute(LEAVE, &[&world, &SHARED, &share.epoch()]).await;
     }
 }

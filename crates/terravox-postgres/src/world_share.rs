@@ -9,8 +9,7 @@ use crate::writer::Writer;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use terravox::voxel::ChunkPos;
-use terravox_store::{Column, ColumnLeases, ColumnOwner, Store, StoreError, Zone};
+use terravox_store::{Column, ColumnChanges, ColumnLeases, ColumnOwner, Store, StoreError, Zone};
 
 /// Longest address of a server, in bytes.
 const MAX_SERVER_BYTES: usize = 255;
@@ -83,7 +82,7 @@ impl Postgres {
         let share = WorldShare { access, writer, follow: Mutex::default() };
         // Before anything else is read.
         let io_error = |source| StoreError::Io { path: path.clone(), doing: "open", source };
-        let heads = share.foreign_heads().map_err(io_error)?;
+        let heads = share.foreign_heads(None).map_err(io_error)?;
         share.follow().seen.extend(heads);
         let store = Store::open_records(Arc::new(records), path)?;
         Ok((store, share))
@@ -100,13 +99,23 @@ impl WorldShare {
         self.follow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The columns that others may write, with the numbers of their last commits.
-    fn foreign_heads(&self) -> io::Result<Vec<(i64, i64)>> {
+    /// Columns that others may write, all or some, with the numbers of their last commits.
+    fn foreign_heads(&self, columns: Option<Vec<i64>>) -> io::Result<Vec<(i64, i64)>> {
         let (access, writer) = (self.access.clone(), self.writer.clone());
         let heads = self.access.background.wait(async move {
-            share::foreign_heads(&access.pool, access.world, &writer.owner).await
+            let columns = columns.as_deref();
+            share::foreign_heads(&access.pool, access.world, &writer.owner, columns).await
         })?;
         heads.map_err(RequestFailure::into_io)
+    }
+
+    /// Who has which column, all or some.
+    fn find_owners(&self, columns: Option<Vec<i64>>) -> io::Result<Vec<ColumnOwner>> {
+        let (access, writer) = (self.access.clone(), self.writer.clone());
+        let found = self.access.background.wait(async move {
+            share::owners(&access.pool, access.world, &writer.owner, columns.as_deref()).await
+        })?;
+        found.map_err(RequestFailure::into_io)
     }
 }
 
@@ -140,13 +149,21 @@ impl ColumnLeases for WorldShare {
     }
 
     fn owners(&self) -> io::Result<Vec<ColumnOwner>> {
-        let (access, writer) = (self.access.clone(), self.writer.clone());
-        let found = async move { share::owners(&access.pool, access.world, &writer.owner).await };
-        self.access.background.wait(found)?.map_err(RequestFailure::into_io)
+        self.find_owners(None)
     }
 
-    fn changes(&self) -> io::Result<Vec<ChunkPos>> {
-        let heads = self.foreign_heads()?;
+    fn owners_of(&self, columns: &[Column]) -> io::Result<Vec<ColumnOwner>> {
+        match columns {
+            [] => Ok(Vec::new()),
+            columns => self.find_owners(Some(numbers(columns))),
+        }
+    }
+
+    fn changes(&self, watched: &[Column]) -> io::Result<ColumnChanges> {
+        let heads = match watched {
+            [] => Vec::new(),
+            watched => self.foreign_heads(Some(numbers(watched)))?,
+        };
         let mut follow = self.follow();
         for (column, high) in heads {
             let low = follow.seen.insert(column, high).unwrap_or(0);
@@ -156,13 +173,13 @@ impl ColumnLeases for WorldShare {
         }
         follow.due.retain(|part| part.low < part.high);
         if follow.due.is_empty() {
-            return Ok(Vec::new());
+            return Ok(ColumnChanges::default());
         }
         let (access, due) = (self.access.clone(), follow.due.clone());
         let changed = async move { share::changed_chunks(&access.pool, access.world, &due).await };
         let changed = self.access.background.wait(changed)?.map_err(RequestFailure::into_io)?;
-        follow.due.clear();
-        Ok(changed.into_iter().collect())
+        let columns = follow.due.drain(..).filter_map(|part| Zone(part.column).column());
+        Ok(ColumnChanges { columns: columns.collect(), chunks: changed.into_iter().collect() })
     }
 }
 

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use terravox_store::{CommitFailure, RecordChanges, Zone};
 use tokio::sync::{Mutex, MutexGuard};
+use tokio_postgres::types::ToSql;
 
 /// Entries of the log of a zone that are kept, at least.
 const KEPT_LOG: i64 = 1024;
@@ -30,6 +31,7 @@ const FENCE: &str = "
         until = clock_timestamp() + $5::float8 * interval '1 second'
     from unnest($2::bigint[], $3::bigint[], $4::bigint[]) as held(zone, epoch, head)
     where terravox_zones.world = $1 and terravox_zones.zone = held.zone
+        and terravox_zones.owner = $6
         and terravox_zones.epoch = held.epoch and terravox_zones.head = held.head";
 
 /// After the changes, which may take longer than a lease. Others wait for the row until the commit.
@@ -294,8 +296,11 @@ impl Writer {
         let heads: Vec<i64> = held.iter().map(|held| held.head).collect();
         let log_keys: Vec<&[u8]> = batch.log_keys.values().map(Vec::as_slice).collect();
         let (world, lease) = (self.world, self.lease.as_secs_f64());
-        let fence =
-            async { connection.execute(FENCE, &[&world, &zones, &epochs, &heads, &lease]).await };
+        let fence = async {
+            let owner = &self.owner;
+            let held = [&world as &(dyn ToSql + Sync), &zones, &epochs, &heads, &lease, owner];
+            connection.execute(FENCE, &held).await
+        };
         let put = async {
             let Batch { put_keys, put_hashes, put_values, .. } = batch;
             for part in batch.put_parts() {
@@ -385,7 +390,8 @@ impl Writer {
         }
         let rows = lease::look(&connection, self.world, zones).await?;
         for row in &rows {
-            if state.held.get(&row.zone).is_some_and(|ours| ours.epoch != row.held.epoch) {
+            let is_held = state.held.get(&row.zone);
+            if is_held.is_some_and(|ours| ours.epoch != row.held.epoch || row.owner != self.owner) {
                 return Ok(Some(Err(taken_over(&row.owner, row.zone))));
             }
         }

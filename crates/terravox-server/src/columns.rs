@@ -1,14 +1,16 @@
-//! The columns of a world that several servers share. A thread claims those that guests of this server are in,
-//! releases those that none is in any more, and reads what other servers saved; it waits for the database,
+//! The columns of a world that several servers share. A thread claims those that guests of this server edit,
+//! releases those that none edits any more, and reads what other servers saved; it waits for the database,
 //! so that the thread of the world does not.
 
-use std::collections::BTreeSet;
+use crate::border_record::{BORDER, BorderRecord};
+use crate::borders::neighbours;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::voxel::ChunkPos;
-use terravox_store::{Column, ColumnLeases, ColumnOwner};
+use terravox_store::{Column, ColumnLeases, ColumnOwner, Store};
 use tracing::{info, warn};
 
 /// Between two looks at the database.
@@ -17,24 +19,39 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// The same while guests see a column of another server at mip 0: they are to see its edits soon.
 const BORDER_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Between two looks at who has which column.
+/// Between two looks at who has the columns that are watched.
 const OWNERS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Between two looks at who has any column: as many rows as the world has columns that were ever written.
+const ALL_OWNERS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What the thread is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ColumnOrders {
+    /// Columns to be claimed, if no other server has them.
+    pub wanted: BTreeSet<Column>,
+    /// Columns of others that guests see.
+    pub watched: BTreeSet<Column>,
+    /// Those of them that guests see at mip 0: they are to see edits there soon.
+    pub near: BTreeSet<Column>,
+}
 
 /// What the thread and the world tell each other.
 #[derive(Default)]
 struct ColumnState {
-    /// Columns that guests are in.
-    wanted: BTreeSet<Column>,
-    /// Whether they see columns that are not held.
-    is_at_border: bool,
+    orders: ColumnOrders,
     /// Columns to be released: all in them is saved.
     released: Vec<Column>,
     held: BTreeSet<Column>,
-    owners: Vec<ColumnOwner>,
+    owners: BTreeMap<Column, ColumnOwner>,
     /// Chunks that others changed.
     changed: BTreeSet<ChunkPos>,
+    /// Records of borders that were read: of columns that were claimed, and of neighbours of those that are held.
+    records: BTreeMap<Column, BorderRecord>,
     /// Whether something is new for the world.
     is_new: bool,
+    /// Whether the thread is to look at once.
+    is_urgent: bool,
     is_ending: bool,
 }
 
@@ -49,8 +66,9 @@ pub(crate) struct SharedColumns {
 /// What the thread found out since the last look.
 pub(crate) struct ColumnNews {
     pub held: BTreeSet<Column>,
-    pub owners: Vec<ColumnOwner>,
+    pub owners: BTreeMap<Column, ColumnOwner>,
     pub changed: BTreeSet<ChunkPos>,
+    pub records: BTreeMap<Column, BorderRecord>,
 }
 
 impl SharedColumns {
@@ -58,9 +76,9 @@ impl SharedColumns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who has which column, as it was half a second ago.
+    /// Who has which column: of those that guests see, as it was half a second ago, of all others, some seconds.
     pub fn owners(&self) -> Vec<ColumnOwner> {
-        self.lock().owners.clone()
+        self.lock().owners.values().cloned().collect()
     }
 
     /// What is new since the last call, if something is.
@@ -68,23 +86,43 @@ impl SharedColumns {
         let mut state = self.lock();
         let is_new = std::mem::take(&mut state.is_new);
         let changed = std::mem::take(&mut state.changed);
+        let records = std::mem::take(&mut state.records);
         is_new.then(|| ColumnNews {
+            records,
             held: state.held.clone(),
             owners: state.owners.clone(),
             changed,
         })
     }
 
-    /// Says which columns guests are in, whether they see others, and which columns are to be released.
-    pub fn tell(&self, wanted: BTreeSet<Column>, is_at_border: bool, released: Vec<Column>) {
+    /// Says what is to be done, and which columns are to be released.
+    pub fn tell(&self, orders: ColumnOrders, released: Vec<Column>) {
         let mut state = self.lock();
-        state.is_at_border = is_at_border;
-        let is_news = !wanted.is_subset(&state.held);
-        state.wanted = wanted;
+        let is_news = !orders.wanted.is_subset(&state.held)
+            || !orders.watched.is_subset(&state.orders.watched)
+            || !orders.near.is_subset(&state.orders.near);
+        state.orders = orders;
+        state.is_urgent |= is_news || !released.is_empty();
         state.released.extend(released);
-        if is_news || !state.released.is_empty() {
+        if state.is_urgent {
             self.changed.notify_one();
         }
+    }
+
+    /// Waits until it is time to look, or something is to be done at once; `None` at the end. What is said while
+    /// the thread looks is not missed: it looks again.
+    fn wait(&self, until: Instant) -> Option<(ColumnOrders, Vec<Column>)> {
+        let mut state = self.lock();
+        while !state.is_ending && !state.is_urgent {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.is_urgent = false;
+        (!state.is_ending).then(|| (state.orders.clone(), std::mem::take(&mut state.released)))
     }
 
     fn end(&self) {
@@ -104,16 +142,24 @@ impl ColumnThread {
     pub fn start(
         shared: Arc<SharedColumns>,
         leases: Box<dyn ColumnLeases>,
+        store: Arc<Store>,
         world: String,
         wake: impl Fn() + Send + 'static,
     ) -> io::Result<ColumnThread> {
         let keeper = ColumnKeeper {
             shared: shared.clone(),
             leases,
+            store,
             world,
+            changed: BTreeSet::new(),
+            unread: BTreeSet::new(),
+            records: BTreeMap::new(),
             held: BTreeSet::new(),
-            owners: Vec::new(),
+            owners: BTreeMap::new(),
             looked: None,
+            looked_at_all: None,
+            looked_far: None,
+            watched: BTreeSet::new(),
             has_failed: false,
         };
         let named = thread::Builder::new().name("terravox-columns".to_owned());
@@ -136,39 +182,44 @@ impl Drop for ColumnThread {
 struct ColumnKeeper {
     shared: Arc<SharedColumns>,
     leases: Box<dyn ColumnLeases>,
+    store: Arc<Store>,
     world: String,
+    /// Chunks that others changed and that the world has not been told yet.
+    changed: BTreeSet<ChunkPos>,
+    /// Columns in which something was saved since their records were read.
+    unread: BTreeSet<Column>,
+    /// Records that were read and that the world has not been told yet.
+    records: BTreeMap<Column, BorderRecord>,
     held: BTreeSet<Column>,
-    owners: Vec<ColumnOwner>,
-    /// When `owners` was read.
+    owners: BTreeMap<Column, ColumnOwner>,
+    /// When the owners of watched columns were read, and those of all.
     looked: Option<Instant>,
+    looked_at_all: Option<Instant>,
+    /// When columns were asked about that are not near.
+    looked_far: Option<Instant>,
+    /// Those that were asked about then.
+    watched: BTreeSet<Column>,
     /// Whether the last look failed: only the first of several is logged.
     has_failed: bool,
 }
 
 impl ColumnKeeper {
     fn run(mut self, wake: impl Fn()) {
-        loop {
-            let (wanted, released) = {
-                let mut state = self.shared.lock();
-                if state.released.is_empty() {
-                    let interval = if state.is_at_border { BORDER_INTERVAL } else { INTERVAL };
-                    let waited = self.shared.changed.wait_timeout(state, interval);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
-                if state.is_ending {
-                    return;
-                }
-                (state.wanted.clone(), std::mem::take(&mut state.released))
-            };
-            match self.look(&wanted, &released) {
-                Ok(changed) => {
+        let mut next = Instant::now();
+        while let Some((orders, released)) = self.shared.wait(next) {
+            let interval = if orders.near.is_empty() { INTERVAL } else { BORDER_INTERVAL };
+            next = Instant::now() + interval;
+            match self.look(&orders, &released) {
+                Ok(()) => {
                     let mut state = self.shared.lock();
-                    let is_new = !changed.is_empty()
+                    let is_new = !self.changed.is_empty()
+                        || !self.records.is_empty()
                         || state.held != self.held
                         || state.owners != self.owners;
                     state.held.clone_from(&self.held);
                     state.owners.clone_from(&self.owners);
-                    state.changed.extend(changed);
+                    state.changed.append(&mut self.changed);
+                    state.records.append(&mut self.records);
                     state.is_new |= is_new;
                     self.has_failed = false;
                     drop(state);
@@ -186,12 +237,8 @@ impl ColumnKeeper {
         }
     }
 
-    /// Releases and claims columns; returns what others changed.
-    fn look(
-        &mut self,
-        wanted: &BTreeSet<Column>,
-        released: &[Column],
-    ) -> io::Result<Vec<ChunkPos>> {
+    /// Releases and claims columns, and notes what others changed.
+    fn look(&mut self, orders: &ColumnOrders, released: &[Column]) -> io::Result<()> {
         if !released.is_empty() {
             self.held.retain(|column| !released.contains(column));
             self.looked = None;
@@ -200,28 +247,91 @@ impl ColumnKeeper {
                 self.shared.lock().released.extend_from_slice(released);
                 return Err(error);
             }
-            released.iter().for_each(|column| info!(world = self.world, "released {column}"));
+            for column in released {
+                info!(world = self.world, "released {column}");
+                self.owners.remove(column);
+            }
         }
-        if self.looked.is_none_or(|looked| looked.elapsed() >= OWNERS_INTERVAL) {
-            self.owners = self.leases.owners()?;
-            self.looked = Some(Instant::now());
-        }
+        self.find_owners(orders)?;
         let is_free = |column: &&Column| {
-            let is_taken = |owner: &ColumnOwner| {
-                // A claim whose answer was lost is this server's; it claims again.
-                owner.column == **column && owner.is_alive && !owner.is_own
-            };
-            !self.held.contains(column) && !self.owners.iter().any(is_taken)
+            // A claim whose answer was lost is this server's; it claims again.
+            let owner = self.owners.get(column);
+            let is_taken = owner.is_some_and(|owner| owner.is_alive && !owner.is_own);
+            !self.held.contains(column) && !is_taken
         };
-        let free: Vec<Column> = wanted.iter().filter(is_free).copied().collect();
+        let free: Vec<Column> = orders.wanted.iter().filter(is_free).copied().collect();
         if !free.is_empty() {
             for column in self.leases.claim(&free)? {
+                // It counts as held when it is known what is to be done there.
+                self.read_record(column)?;
                 info!(world = self.world, "claimed {column}");
                 self.held.insert(column);
+                self.unread.extend(neighbours(column).filter(|beside| !self.held.contains(beside)));
             }
             self.looked = None;
         }
         // After the claims: what was saved in these columns before has to be known first.
-        self.leases.changes()
+        // Guests that come are to see at once what was saved while no guest was there.
+        let is_far_due =
+            is_due(self.looked_far, INTERVAL) || !orders.watched.is_subset(&self.watched);
+        let asked = if is_far_due { &orders.watched } else { &orders.near };
+        let asked: Vec<Column> = asked.difference(&self.held).copied().collect();
+        // What it returns is not returned again.
+        let changes = self.leases.changes(&asked)?;
+        if is_far_due {
+            self.looked_far = Some(Instant::now());
+            self.watched.clone_from(&orders.watched);
+        }
+        self.changed.extend(changes.chunks);
+        self.unread.extend(changes.columns);
+        self.read_records()
     }
+
+    /// Reads what neighbours of columns that are held saved of their borders.
+    fn read_records(&mut self) -> io::Result<()> {
+        while let Some(column) = self.unread.pop_first() {
+            let is_beside = neighbours(column).any(|beside| self.held.contains(&beside));
+            // That of a column that is held is known here better.
+            if is_beside
+                && !self.held.contains(&column)
+                && let Err(error) = self.read_record(column)
+            {
+                self.unread.insert(column);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_record(&mut self, column: Column) -> io::Result<()> {
+        let bytes = self.store.extra(&column.data_name(BORDER)).map_err(io::Error::other)?;
+        let record = bytes.map_or(Ok(BorderRecord::default()), |bytes| {
+            let damaged = |what| io::Error::other(format!("the record of {column}: {what}"));
+            BorderRecord::from_bytes(&bytes).map_err(damaged)
+        });
+        self.records.insert(column, record?);
+        Ok(())
+    }
+
+    /// Reads who has which column, if it is time.
+    fn find_owners(&mut self, orders: &ColumnOrders) -> io::Result<()> {
+        let by_column = |owner: ColumnOwner| (owner.column, owner);
+        if is_due(self.looked_at_all, ALL_OWNERS_INTERVAL) {
+            self.owners = self.leases.owners()?.into_iter().map(by_column).collect();
+            self.looked_at_all = Some(Instant::now());
+            self.looked = self.looked_at_all;
+        } else if is_due(self.looked, OWNERS_INTERVAL) {
+            let asked = orders.watched.iter().chain(&orders.wanted).chain(&self.held);
+            let asked: BTreeSet<Column> = asked.copied().collect();
+            let found = self.leases.owners_of(&Vec::from_iter(asked.iter().copied()))?;
+            self.owners.retain(|column, _| !asked.contains(column));
+            self.owners.extend(found.into_iter().map(by_column));
+            self.looked = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+fn is_due(last: Option<Instant>, interval: Duration) -> bool {
+    last.is_none_or(|last| last.elapsed() >= interval)
 }

@@ -1,10 +1,13 @@
 //! Decides which operations of guests a world allows.
 
 use crate::access::Right;
+use crate::borders::DuePart;
 use crate::held_columns::HeldColumns;
 use crate::server_reason::ServerReason;
+use std::sync::Arc;
+use std::time::Instant;
 use terravox::edit::EditOp;
-use terravox::replicate::{Refusal, Verdict};
+use terravox::replicate::Verdict;
 use terravox::voxel::Region;
 
 /// Decides about an operation, in voxels, of a guest with a number and a right. It is called on the
@@ -23,11 +26,34 @@ pub(crate) struct EditRules {
 }
 
 impl EditRules {
-    /// Decides about an operation of a guest.
-    pub fn verdict(&mut self, guest: u64, right: Option<Right>, op: &EditOp) -> Verdict {
+    /// The parts that are to be applied here of operations that other servers decided about.
+    pub fn due_parts(&self) -> Vec<DuePart> {
+        let columns = self.columns.as_ref();
+        columns
+            .map_or(Vec::new(), |columns| columns.borders.due(|column| columns.may_change(column)))
+    }
+
+    /// Notes operations of which only the part within a region was applied, since other servers apply theirs; and the
+    /// parts of theirs that were applied.
+    pub fn note_parts(&mut self, split: &[(Region, Box<EditOp>)], applied: &[DuePart]) {
+        if let Some(columns) = &mut self.columns {
+            columns.note_parts(split, applied);
+        }
+    }
+
+    /// Decides about an operation of a guest. A column is claimed only for what all rules allow.
+    pub fn verdict(
+        &mut self,
+        guest: u64,
+        right: Option<Right>,
+        person: &Arc<str>,
+        op: &EditOp,
+        now: Instant,
+    ) -> Verdict {
         let mut verdict = check_right(right, op, &self.protected);
-        if let (Verdict::Accept, Some(columns)) = (&verdict, &mut self.columns)
-            && let Err(refusal) = check_columns(columns, op)
+        // A game is not asked about what another server decides about.
+        if let (Verdict::Accept, Some(columns)) = (&verdict, &self.columns)
+            && let Err(refusal) = columns.check(op)
         {
             verdict = Verdict::Refuse(refusal);
         }
@@ -35,20 +61,19 @@ impl EditRules {
             (Verdict::Accept, Some(right), Some(decide)) => decide(guest, right, op),
             (verdict, ..) => verdict,
         };
-        // What a game does instead may reach further.
-        match (verdict, &mut self.columns) {
-            (Verdict::Replace(op), Some(columns)) => match check_columns(columns, &op) {
-                Ok(()) => Verdict::Replace(op),
-                Err(refusal) => Verdict::Refuse(refusal),
-            },
-            (verdict, _) => verdict,
+        let Some(columns) = &mut self.columns else { return verdict };
+        let allowed = match &verdict {
+            Verdict::Accept => op,
+            // What a game does instead may reach further.
+            Verdict::Replace(other) | Verdict::Part(other, _) => other,
+            Verdict::Refuse(_) => return verdict,
+        };
+        match columns.reach(person, allowed, now) {
+            Ok(None) => verdict,
+            Ok(Some(part)) => Verdict::Part(Box::new(allowed.clone()), part),
+            Err(refusal) => Verdict::Refuse(refusal),
         }
     }
-}
-
-/// Refuses what reaches beyond the columns that are held.
-fn check_columns(columns: &mut HeldColumns, op: &EditOp) -> Result<(), Refusal> {
-    columns.check(op.region().map_err(Refusal::from)?)
 }
 
 /// Decides about an operation by the right of its guest.

@@ -2,6 +2,8 @@
 
 mod access;
 mod address;
+mod border_record;
+mod borders;
 mod certificate;
 mod client;
 mod columns;

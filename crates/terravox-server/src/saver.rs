@@ -30,6 +30,8 @@ pub(crate) struct SaveJob {
     pub edits: u64,
     /// The state of the falling pieces in it.
     pub pieces: u64,
+    /// The state of the records of borders in it.
+    pub borders: u64,
     /// Edits of guests that it has.
     pub point: SavePoint,
     /// Who waits for it.
@@ -204,7 +206,14 @@ mod tests {
         let unsaved = UnsavedChanges::from(grid.unsaved());
         let point = SavePoint::default();
         assert!(saver.is_ready(true) && saver.wait().is_none() && !saver.has_died());
-        saver.begin(SaveJob { unsaved, edits: 1, pieces: 0, point, waiting: Vec::new() });
+        saver.begin(SaveJob {
+            unsaved,
+            edits: 1,
+            pieces: 0,
+            borders: 0,
+            point,
+            waiting: Vec::new(),
+        });
         assert!(!saver.is_ready(true));
         let finished = saver.wait();
         assert!(saver.wait().is_none() && saver.finished().is_none());

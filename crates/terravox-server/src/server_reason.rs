@@ -33,9 +33,11 @@ pub enum ServerReason {
     Protected = 17,
     /// 18: another server has this part of the world, or none yet: the reason says which.
     OtherServer = 18,
+    /// 19: this person, or all at this server, edited too many parts of a shared world within a minute.
+    TooManyColumns = 19,
 }
 
-const ALL: [ServerReason; 8] = [
+const ALL: [ServerReason; 9] = [
     ServerReason::ServerEnds,
     ServerReason::WorldStopped,
     ServerReason::TooSlow,
@@ -44,6 +46,7 @@ const ALL: [ServerReason; 8] = [
     ServerReason::LookOnly,
     ServerReason::Protected,
     ServerReason::OtherServer,
+    ServerReason::TooManyColumns,
 ];
 
 impl ServerReason {

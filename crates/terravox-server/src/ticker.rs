@@ -1,6 +1,7 @@
 //! The thread of a world: it ticks the host, and saves in the background.
 
 use crate::access::{AccessList, Right};
+use crate::borders::apply_parts;
 use crate::columns::ColumnThread;
 use crate::edit_rules::EditRules;
 use crate::falling::FallingPieces;
@@ -32,6 +33,9 @@ use tracing::{error, info, warn};
 
 /// A tick begins at the latest after this time, and earlier when something arrived.
 const TICK: Duration = Duration::from_millis(33);
+
+/// The same while something is unsaved in a world that servers share.
+const UNSAVED_TICK: Duration = Duration::from_millis(8);
 
 /// The shortest time between ticks.
 const SHORTEST_TICK: Duration = Duration::from_millis(4);
@@ -70,7 +74,8 @@ fn keep_columns(
 ) -> Result<HeldColumns, StoreError> {
     let shared = running.columns.clone().unwrap_or_default();
     let (name, woken) = (running.name.clone(), running.clone());
-    let started = ColumnThread::start(shared, leases, name, move || woken.wake());
+    let store = running.store.clone();
+    let started = ColumnThread::start(shared, leases, store, name, move || woken.wake());
     started.map(HeldColumns::new).map_err(|source| StoreError::Io {
         path: running.store.path().to_owned(),
         doing: "start a thread for",
@@ -92,20 +97,22 @@ struct Seat {
 }
 
 impl Seat {
-    /// Lets a guest in. Returns what it may do, its name in the journal, and whose budget it spends; an
-    /// error if its token is not known.
+    /// Lets a guest in to a world. Returns whose budget it spends; an error if its token is not known.
     fn let_in(
         &self,
         access: &AccessList,
         token: &[u8],
-    ) -> Result<(Right, &str, Arc<str>), LinkEnd> {
+        guest: u64,
+        world: &str,
+    ) -> Result<Arc<str>, LinkEnd> {
         let Some(right) = access.right(token) else {
             return Err(ServerReason::UnknownToken.end(AccessList::refusal(token)));
         };
         self.right.set(Some(right));
         let author = self.author.get_or_init(|| access.author(token, self.link.peer));
         let person = self.person.get_or_init(|| access.person(token, self.link.peer).into());
-        Ok((right, author, person.clone()))
+        info!(world, guest, %right, %author, "joined");
+        Ok(person.clone())
     }
 
     /// Who throws what this guest asks for.
@@ -116,6 +123,15 @@ impl Seat {
 
 fn right_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Option<Right> {
     seats.get(&guest).and_then(|seat| seat.right.get())
+}
+
+/// The name of a guest in the journal.
+fn author_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> &str {
+    seats.get(&guest).and_then(|seat| seat.author.get()).map_or("", String::as_str)
+}
+
+fn person_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Arc<str> {
+    seats.get(&guest).and_then(|seat| seat.person.get()).cloned().unwrap_or_default()
 }
 
 fn may_edit(seats: &BTreeMap<u64, Seat>, guest: u64) -> bool {
@@ -240,8 +256,9 @@ impl Ticker {
             // Half of the time is left for what else the machine does.
             let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
             thread::sleep(shortest.saturating_sub(start.elapsed()));
-            while !self.running.has_input() && start.elapsed() < TICK {
-                thread::park_timeout(TICK.saturating_sub(start.elapsed()));
+            let longest = self.longest_tick();
+            while !self.running.has_input() && start.elapsed() < longest {
+                thread::park_timeout(longest.saturating_sub(start.elapsed()));
             }
         }
         for guest in self.seats.keys() {
@@ -256,6 +273,15 @@ impl Ticker {
         self.save_all()
     }
 
+    /// A tick begins at the latest after this time.
+    fn longest_tick(&self) -> Duration {
+        match self.rules.columns.is_some() && !self.is_saved() {
+            // The next save is not to wait for a whole one: others see what is saved.
+            true => UNSAVED_TICK,
+            false => TICK,
+        }
+    }
+
     /// Why nothing more can be saved: another program took the world over, or the outcome of a save is
     /// unknown.
     fn cannot_save(&self) -> Option<StoreError> {
@@ -267,8 +293,9 @@ impl Ticker {
         self.running.counters.count_tick(took, admitted.count());
     }
 
-    /// Takes what other servers changed.
+    /// Takes what other servers changed, for the tick that begins.
     fn take_news(&mut self) -> BTreeSet<ChunkPos> {
+        self.stored_ground.begin_tick();
         let changed = self.rules.columns.as_mut().map(HeldColumns::take_news).unwrap_or_default();
         // What was read before that lacks it.
         self.stored_ground.note_save(changed.iter().copied());
@@ -277,14 +304,15 @@ impl Ticker {
 
     fn tick(&mut self, now: Instant) {
         let now_us = (now - self.began).as_micros() as u64;
-        self.seat_arriving(now);
-        self.receive(now_us);
-        self.stored_ground.begin_tick();
+        self.receive(now, now_us);
         let changed = self.take_news();
+        let due = self.rules.due_parts();
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
-        let (seats, rules, mut throws) = (&self.seats, &mut self.rules, Vec::new());
-        let mut decide = |guest: u64, op: &EditOp| rules.verdict(guest, right_of(seats, guest), op);
+        let (seats, rules, mut throws, mut split) = (&self.seats, &mut self.rules, vec![], vec![]);
+        let mut decide = |guest: u64, op: &EditOp| {
+            rules.verdict(guest, right_of(seats, guest), &person_of(seats, guest), op, now)
+        };
         let mut world = HostWorld {
             grid: &mut self.grid,
             placement: self.running.store.info().placement(),
@@ -293,32 +321,30 @@ impl Ticker {
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);
+        let applied = apply_parts(&mut self.host, &mut world, due);
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {
                 HostEvent::Joining { guest, token } => {
                     let Some(seat) = seats.get(&guest) else { continue };
-                    match seat.let_in(&self.access, &token) {
-                        Ok((right, author, person)) => {
-                            info!(world = self.running.name, guest, %right, %author, "joined");
-                            self.host.admit_as(guest, &world, &person);
-                        }
+                    match seat.let_in(&self.access, &token, guest, &self.running.name) {
+                        Ok(person) => self.host.admit_as(guest, &world, &person),
                         Err(end) => self.host.disconnect(guest, end),
                     }
                 }
-                HostEvent::Edited { guest, op, region, before } => {
+                HostEvent::Edited { guest, op, region, within, before } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
-                    let author = seats.get(&guest).and_then(|seat| seat.author.get());
-                    let author = author.map_or("", String::as_str);
+                    let author = author_of(seats, guest);
                     let kind = if op.is_some() { JournalKind::Edit } else { JournalKind::Undo };
                     self.journal.record(kind, author, before);
                     if let Some(falling) = &mut self.falling {
                         falling.follow_edit(op.as_deref(), region, author);
                     }
+                    // Guest 0: what another server decided about.
+                    split.extend(within.zip(op).filter(|_| guest != 0));
                 }
                 HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
-                    let by = seats.get(&guest).map(|seat| seat.thrower(guest));
-                    throws.extend(by.map(|by| (by, bytes)));
+                    throws.extend(seats.get(&guest).map(|seat| (seat.thrower(guest), bytes)));
                 }
                 HostEvent::Left { guest, reason, .. } => self.leaving.push((guest, reason)),
                 _ => {}
@@ -333,6 +359,7 @@ impl Ticker {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
             falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
         }
+        self.rules.note_parts(&split, &applied);
         self.transmit(now, now_us);
     }
 
@@ -355,7 +382,8 @@ impl Ticker {
         }
     }
 
-    fn receive(&mut self, now_us: u64) {
+    fn receive(&mut self, now: Instant, now_us: u64) {
+        self.seat_arriving(now);
         for (&guest, seat) in &self.seats {
             for unit in seat.link.to_world.take() {
                 self.running.counters.units_in.fetch_add(1, Ordering::Relaxed);
@@ -424,7 +452,12 @@ impl Ticker {
 
     fn is_saved(&self) -> bool {
         let are_pieces_saved = self.falling.as_ref().is_none_or(FallingPieces::is_saved);
-        self.grid.is_saved() && self.journal.is_saved() && are_pieces_saved
+        let columns = self.rules.columns.as_ref();
+        let are_borders_saved = columns.is_none_or(|columns| {
+            let [state, saved] = columns.borders.states();
+            state == saved
+        });
+        self.grid.is_saved() && self.journal.is_saved() && are_pieces_saved && are_borders_saved
     }
 
     fn begin_save(&mut self, edits: u64) {
@@ -436,9 +469,15 @@ impl Ticker {
             let (bodies, state) = falling.to_save(self.running.store.info().placement());
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
+        let mut borders = 0;
+        if let Some(columns) = &self.rules.columns {
+            let (state, records) = columns.borders.to_save();
+            unsaved.data.extend(records);
+            borders = state;
+        }
         let point = self.host.save_point();
         self.stored_ground.note_save(unsaved.chunks.chunks());
-        self.saver.begin(SaveJob { unsaved, edits, pieces, point, waiting });
+        self.saver.begin(SaveJob { unsaved, edits, pieces, borders, point, waiting });
     }
 
     /// Saves all that is unsaved; returns whether that succeeded.
@@ -475,6 +514,9 @@ impl Ticker {
                 self.host.note_saved(&job.point);
                 if let Some(falling) = &mut self.falling {
                     falling.note_saved(job.pieces);
+                }
+                if let Some(columns) = &mut self.rules.columns {
+                    columns.borders.note_saved(job.borders);
                 }
                 counters.edits_saved.store(job.edits, Ordering::Release);
                 counters.saves.fetch_add(1, Ordering::Relaxed);

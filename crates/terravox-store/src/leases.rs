@@ -11,12 +11,21 @@ pub struct ColumnOwner {
     pub column: Column,
     /// The address of its server, as that gave it.
     pub server: String,
-    /// How often it was claimed.
+    /// How often it was claimed since it was first written, or claimed to be written.
     pub epoch: u64,
     /// Whether the lease of the server lasts. If not, the column may be claimed.
     pub is_alive: bool,
     /// Whether that server is the one that asks.
     pub is_own: bool,
+}
+
+/// What others saved in a world that several servers share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnChanges {
+    /// Chunks, sorted; it may have some that did not change.
+    pub chunks: Vec<ChunkPos>,
+    /// The columns in which something was saved, also extra data alone, in no order.
+    pub columns: Vec<Column>,
 }
 
 /// A server's share of a world that several write: the columns that it has claimed. The calls wait for the
@@ -38,17 +47,22 @@ pub trait ColumnLeases: Send {
     /// program ends.
     fn release(&self, columns: &[Column]) -> io::Result<()>;
 
-    /// All columns that a server has, also this one.
+    /// All columns that a server has, also this one: as many as there are in the whole world.
     ///
     /// # Errors
     /// If the database cannot be reached.
     fn owners(&self) -> io::Result<Vec<ColumnOwner>>;
 
-    /// The chunks that others saved since the last call, or since the world was opened: those in columns that
-    /// are not held, and of a column that was claimed meanwhile, those before the claim. Sorted; it may
-    /// have some that did not change.
+    /// Those of some columns.
     ///
     /// # Errors
-    /// If the database cannot be reached; the next call has them.
-    fn changes(&self) -> io::Result<Vec<ChunkPos>>;
+    /// If the database cannot be reached.
+    fn owners_of(&self, columns: &[Column]) -> io::Result<Vec<ColumnOwner>>;
+
+    /// What others saved in `watched` columns since it was last asked for these, or since the world was
+    /// opened; and, in columns that were claimed since the last call, before the claim.
+    ///
+    /// # Errors
+    /// If the database cannot be reached; the next call has it.
+    fn changes(&self, watched: &[Column]) -> io::Result<ColumnChanges>;
 }

@@ -3,6 +3,8 @@
 use crate::report::{AreaPart, AreaReport};
 
 #[cfg(feature = "cluster")]
+pub mod border;
+#[cfg(feature = "cluster")]
 mod postgres;
 #[cfg(feature = "cluster")]
 mod s3;
@@ -18,6 +20,7 @@ mod server;
 pub const PARTS: &[AreaPart] = &[
     AreaPart::new("postgres", postgres),
     AreaPart::new("takeover", takeover),
+    AreaPart::new("border", border),
     AreaPart::new("s3", published),
 ];
 
@@ -33,6 +36,14 @@ fn takeover(report: &mut AreaReport) {
     let ids = ["takeover_s", "lost_edits"];
     #[cfg(feature = "cluster")]
     with_server(report, &ids, takeover::run);
+    #[cfg(not(feature = "cluster"))]
+    without_client(report, &ids);
+}
+
+fn border(report: &mut AreaReport) {
+    let ids = ["border_edit_ms", "border_takeover_s"];
+    #[cfg(feature = "cluster")]
+    with_server(report, &ids, border::run);
     #[cfg(not(feature = "cluster"))]
     without_client(report, &ids);
 }

@@ -32,7 +32,7 @@ pub fn serve(address: &str, folder: &Path) {
             Err(error) => panic!("{error}"),
         }
     };
-    serve_store(store, folder);
+    serve_store(store, None, folder);
 }
 
 /// A server that runs or waits.

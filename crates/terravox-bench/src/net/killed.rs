@@ -16,7 +16,7 @@ use terravox::voxel::{DenseBox, VoxelPos};
 use terravox_server::{
     Client, ClientError, ClientOptions, ServedWorld, Server, ServerOptions, WorldAddress,
 };
-use terravox_store::{Generator, Overwrite, Store, WorldInfo};
+use terravox_store::{ColumnLeases, Generator, Overwrite, Store, WorldInfo};
 
 /// Kills, and of a full run.
 const KILLS: [u64; 2] = [10, 50];
@@ -52,14 +52,15 @@ pub fn serve(folder: &Path) {
             Store::create(&path, &world_info(), Overwrite::No).and_then(|draft| draft.finish())
         }
     };
-    serve_store(store.unwrap_or_else(|error| panic!("{error}")), folder);
+    serve_store(store.unwrap_or_else(|error| panic!("{error}")), None, folder);
 }
 
-/// Serves a world, and prints where, until it is killed. `folder`: for the certificate.
-pub fn serve_store(store: Store, folder: &Path) {
+/// Serves a world, and prints where, until it is killed. `share`: the columns of it that are written here, if
+/// others write the rest. `folder`: for the certificate.
+pub fn serve_store(store: Store, share: Option<Box<dyn ColumnLeases>>, folder: &Path) {
     let generate = Some(std::sync::Arc::new(air) as terravox_server::Generate);
     let (name, protected) = ("killed".into(), Vec::new());
-    let world = ServedWorld { name, store, generate, protected, decide: None, share: None };
+    let world = ServedWorld { name, store, generate, protected, decide: None, share };
     let options = ServerOptions {
         port: 0,
         certificate_folder: folder.to_owned(),

@@ -59,6 +59,10 @@ pub fn run_child(arguments: &[String]) -> ExitCode {
         ["serve-database", address, folder] => {
             crate::cluster::takeover::serve(address, Path::new(folder));
         }
+        #[cfg(feature = "cluster")]
+        ["serve-shared", address, name, folder] => {
+            crate::cluster::border::serve(address, name, Path::new(folder));
+        }
         ["saves", path] => reopen::save_for_ever(Path::new(path)),
         _ => return ExitCode::from(2),
     }

@@ -30,7 +30,7 @@ pub struct ServeArgs {
     #[arg(long)]
     pub wait: bool,
     /// Share a world of a database with other servers that do so: this one serves the columns of 8,192 × 8,192
-    /// voxels that its guests are in. HOST:PORT is where guests reach it, which the others tell theirs
+    /// voxels that its guests edit. HOST:PORT is where guests reach it, which the others tell theirs
     #[arg(long, value_name = "HOST:PORT")]
     pub share: Option<WorldAddress>,
     /// The address to listen on

@@ -15,6 +15,8 @@ mod postgres;
 mod real_files;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 mod shared;
+#[cfg(all(feature = "server", feature = "postgres", unix))]
+mod shared_borders;
 mod use_cases;
 
 use serde_json::Value;

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What is built of, high in the air.
 const MATERIAL: u8 = 5;
 
-fn new_world(server: &Server) -> String {
+pub fn new_world(server: &Server) -> String {
     let address = server.address("shared");
     let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
     let generator = Generator { name, version, seed: 7, ..Generator::default() };
@@ -30,7 +30,7 @@ fn new_world(server: &Server) -> String {
 }
 
 /// A server that shares the world.
-fn share(folder: &Folder, address: &str, port: u16) -> Served {
+pub fn share(folder: &Folder, address: &str, port: u16) -> Served {
     let own = format!("127.0.0.1:{port}");
     serve_with(folder, address, port, &["--share", &own])
 }
@@ -142,8 +142,15 @@ fn two_servers_share_a_world_and_one_goes_on_when_the_other_is_killed_slow() {
             assert!(begin.elapsed() < PATIENCE, "the other server is never named");
             player.rest();
         }
-        player.build([0, 300, 100]).expect_err("half of it is the other's");
+        // Half of it is the other's: its middle says who decides.
+        player.build([-2 * x, 330, 100]).expect_err("its middle is the other's");
+        assert_eq!(player.build([2 * x, 330, 100 + 20 * x]), Ok(true));
         assert_eq!(player.build([x * 20, 300, 100]), Ok(true));
+    }
+    for player in [&mut ada, &mut ben] {
+        let both = [[-3, 330, 80], [0, 330, 80], [2, 330, 120], [-1, 330, 120]];
+        let took = player.until(|player| both.iter().all(|&at| player.sees(at)));
+        eprintln!("both halves of operations over the border are seen after {took:?}");
     }
     let mut waits = [Duration::ZERO; 40];
     for (round, wait) in (0..).zip(&mut waits) {

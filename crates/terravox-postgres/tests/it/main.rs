@@ -12,4 +12,5 @@ mod lost_answers;
 mod proxy;
 mod server;
 mod share;
+mod share_rows;
 mod suite;

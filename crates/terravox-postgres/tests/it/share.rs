@@ -13,7 +13,7 @@ use terravox::edit::{EditOp, Editor};
 use terravox::terrain::UnsavedChanges;
 use terravox::voxel::VoxelGrid;
 use terravox_postgres::{Postgres, PostgresOptions, WorldShare};
-use terravox_store::{Column, ColumnLeases, Store, StoreError, WorldInfo};
+use terravox_store::{Column, ColumnChanges, ColumnLeases, Store, StoreError, WorldInfo};
 
 /// Times that a column is taken from a server that is writing.
 const TAKEOVERS: u64 = 200;
@@ -161,7 +161,7 @@ fn a_column_has_one_server_and_is_free_when_that_gives_it_up_or_its_lease_ends()
     assert_eq!(second_share.claim(&[a, b]).unwrap(), [b], "at once");
     let owners = second_share.owners().unwrap();
     let owners: BTreeMap<_, _> = owners.iter().map(|o| (o.column, (&*o.server, o.epoch))).collect();
-    assert_eq!(owners, BTreeMap::from([(a, ("first:1", 1)), (b, ("second:2", 2))]));
+    assert_eq!(owners, BTreeMap::from([(a, ("first:1", 1)), (b, ("second:2", 1))]));
     // What belongs to the world stays as it is, and a server that gave a column up goes on.
     let error = first.set_extra("undo", Some(b"1")).unwrap_err().to_string();
     assert!(error.contains("that several servers share"), "{error}");
@@ -293,7 +293,8 @@ fn two_servers_with_one_address_are_a_mistake_and_one_that_starts_again_is_not()
     // As if it had been killed: its row is there, and it is not renewed.
     server.sql(
         "insert into terravox_servers
-        select world, 'dead', 'again:1', clock_timestamp() + interval '500 ms' from terravox_servers",
+        select world, 'address again:1', 'dead', clock_timestamp() + interval '500 ms'
+        from terravox_servers where address = 'same:1'",
     );
     let begin = Instant::now();
     let (_again, _) = Postgres::share(&address, &options(), "again:1").unwrap();
@@ -378,31 +379,47 @@ fn a_server_learns_what_others_saved_and_nothing_of_its_own() {
     edit(&mut a_grid, &mut numbers, &a, home);
     let (b, b_share) = Postgres::share(&address, &options(), "b:1").unwrap();
     b_share.claim(&[other]).unwrap();
-    assert_eq!((a_share.changes().unwrap(), b_share.changes().unwrap()), (vec![], vec![]));
+    let both = [home, other];
+    let a_news = || a_share.changes(&both).unwrap().chunks;
+    let b_news = || b_share.changes(&both).unwrap().chunks;
+    assert_eq!((a_news(), b_news()), (vec![], vec![]));
     let mut b_grid = empty_grid(&b.info());
     for round in 0..5 {
         let mut of_a = edit(&mut a_grid, &mut numbers, &a, home);
         let mut of_b = edit(&mut b_grid, &mut numbers, &b, other);
         of_a.sort_unstable();
         of_b.sort_unstable();
-        assert_eq!(a_share.changes().unwrap(), of_b, "round {round}");
-        assert_eq!(b_share.changes().unwrap(), of_a, "round {round}");
-        assert_eq!(b_share.changes().unwrap(), []);
+        assert_eq!(a_news(), of_b, "round {round}");
+        assert_eq!(b_news(), of_a, "round {round}");
+        assert_eq!(b_news(), []);
     }
     // A column that changes hands: what its server saved last is news, and then nothing is.
     let mut last = edit(&mut a_grid, &mut numbers, &a, home);
     last.sort_unstable();
     a_share.release(&[home]).unwrap();
     assert_eq!(b_share.claim(&[home]).unwrap(), [home]);
-    assert_eq!(b_share.changes().unwrap(), last);
+    assert_eq!(b_news(), last);
     let mut of_b = edit(&mut b_grid, &mut numbers, &b, home);
     of_b.sort_unstable();
-    assert_eq!(b_share.changes().unwrap(), []);
-    assert_eq!(a_share.changes().unwrap(), of_b);
+    assert_eq!(b_news(), []);
+    assert_eq!(a_news(), of_b);
+    // What is not watched waits until it is, and is then there at once.
+    let of_b = {
+        let mut changed = edit(&mut b_grid, &mut numbers, &b, home);
+        changed.sort_unstable();
+        changed
+    };
+    assert_eq!(a_share.changes(&[other, column(3, 3)]).unwrap(), ColumnChanges::default());
+    let found = a_share.changes(&[home]).unwrap();
+    assert_eq!((found.chunks, found.columns), (of_b, vec![home]));
+    // Extra data alone is a change of its column.
+    b.set_extra(&other.data_name("bodies"), Some(b"1")).unwrap();
+    let found = a_share.changes(&both).unwrap();
+    assert_eq!((found.chunks, found.columns), (vec![], vec![other]));
     // The log does not reach back: all of that column may have changed.
     edit(&mut b_grid, &mut numbers, &b, other);
     server.sql("delete from terravox_log");
-    let all = a_share.changes().unwrap();
+    let all = a_news();
     let stored = b.chunks().unwrap();
     let in_other =
         |chunk: &&terravox::voxel::ChunkPos| Column::of_voxel(chunk.region().min) == other;

@@ -76,7 +76,19 @@ impl Editor {
         op: &EditOp,
         history: impl Into<Option<&'h mut History>>,
     ) -> Result<EditSummary, EditError> {
-        self.apply_by(ONE_BOX, grid, op, history.into())
+        self.apply_by(ONE_BOX, grid, op, None, history.into())
+    }
+
+    /// As [`Editor::apply`], but writes nothing outside of a region, in voxels. Inside, the cells are those that the
+    /// whole operation makes.
+    pub(crate) fn apply_within(
+        &mut self,
+        grid: &mut VoxelGrid,
+        op: &EditOp,
+        within: Region,
+        history: Option<&mut History>,
+    ) -> Result<EditSummary, EditError> {
+        self.apply_by(ONE_BOX, grid, op, Some(within), history)
     }
 
     /// Returns what an operation in voxels costs, from its numbers and from coarse mips of the
@@ -137,20 +149,25 @@ impl Editor {
         grid: &mut VoxelGrid,
         op: &EditOp,
     ) -> Result<EditSummary, EditError> {
-        self.apply_by(0, grid, op, None)
+        self.apply_by(0, grid, op, None, None)
     }
 
-    /// Applies an operation as one box if that has at most `one_box` cells.
+    /// Applies an operation, or the part of it within a region, as one box if that has at most `one_box` cells.
     fn apply_by(
         &mut self,
         one_box: u64,
         grid: &mut VoxelGrid,
         op: &EditOp,
+        within: Option<Region>,
         history: Option<&mut History>,
     ) -> Result<EditSummary, EditError> {
         self.check(grid, op)?;
         let prepared = PreparedOp::new(op, grid.as_snapshot())?;
-        let (region, padding) = (prepared.region(), prepared.padding());
+        let (whole, padding) = (prepared.region(), prepared.padding());
+        let region = within.map_or(whole, |within| whole.intersect(within));
+        if region.is_empty() {
+            return Ok(EditSummary::default());
+        }
         let needed = region.grow(padding);
         grid.as_snapshot().check_held(needed)?;
         let mut progress = EditProgress::default();

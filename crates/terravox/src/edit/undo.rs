@@ -185,6 +185,29 @@ impl History {
         *self = History::new(self.budget_bytes);
     }
 
+    /// Drops the strokes that changed something in a region, in voxels, also an open one. The others stay: strokes
+    /// are undone without what was done since.
+    pub(crate) fn drop_strokes_in(&mut self, region: Region) {
+        self.end_stroke();
+        let touches = |stroke: &Stroke| {
+            stroke.patches.iter().any(|patch| !patch.region.intersect(region).is_empty())
+        };
+        for strokes in [&mut self.done, &mut self.undone] {
+            if !strokes.iter().any(touches) {
+                continue;
+            }
+            self.stamp.version += 1;
+            let mut kept = Strokes::default();
+            for stroke in strokes.iter() {
+                match touches(stroke) {
+                    true => self.bytes -= stroke.bytes(),
+                    false => kept.push_back(stroke.clone()),
+                }
+            }
+            *strokes = kept;
+        }
+    }
+
     /// Takes the cells that the last operation, undo or redo changed, as they were before it; none
     /// if it was taken before or changed nothing. The budget does not matter.
     ///

@@ -272,13 +272,23 @@ impl Host {
     /// # Errors
     /// Why it was refused; nothing is then changed.
     pub fn edit(&mut self, world: &mut HostWorld<'_>, op: &EditOp) -> Result<EditSummary, Refusal> {
+        self.edit_part(world, op, None)
+    }
+
+    /// [`Host::edit`], or the part within a region.
+    pub(super) fn edit_part(
+        &mut self,
+        world: &mut HostWorld<'_>,
+        op: &EditOp,
+        within: Option<Region>,
+    ) -> Result<EditSummary, Refusal> {
         let mut history = History::new(0);
-        let (summary, read) = self.apply(world, op, Some(&mut history))?;
-        self.announce(world, Author { guest: 0, has_op: false }, op, &summary, read);
-        let (op, region) = (Some(Box::new(op.clone())), summary.region);
+        let applied = self.apply(world, op, within, Some(&mut history))?;
+        self.announce(world, Author { guest: 0, has_op: false }, op, &applied);
+        let (op, region) = (Some(Box::new(op.clone())), applied.summary.region);
         let before = history.take_last_change();
-        self.events.push_back(HostEvent::Edited { guest: 0, op, region, before });
-        Ok(summary)
+        self.events.push_back(HostEvent::Edited { guest: 0, op, region, within, before });
+        Ok(applied.summary)
     }
 
     /// Fills `out` with the cells of a block as guests see it; false if they are not available now.
@@ -327,30 +337,30 @@ impl Host {
         if let Err(error) = self.editor.reach(world.grid, op) {
             return self.refuse(guest, world, number, error.into());
         }
-        let (op, is_changed) = match (world.decide)(guest, op) {
-            Verdict::Accept => (op.clone(), false),
-            Verdict::Replace(other) => (*other, true),
+        let (op, is_changed, within) = match (world.decide)(guest, op) {
+            Verdict::Accept => (op.clone(), false, None),
+            Verdict::Replace(other) => (*other, true, None),
+            Verdict::Part(other, within) => (*other, true, Some(within)),
             Verdict::Refuse(refusal) => return self.refuse(guest, world, number, refusal),
         };
         let mut history = self.guests.get_mut(&guest).map(|entry| entry.take_history());
         let paid = self.pay(guest, world, &op);
-        let applied = paid.and_then(|()| self.apply(world, &op, history.as_mut()));
+        let applied = paid.and_then(|()| self.apply(world, &op, within, history.as_mut()));
         let before = history.as_mut().map(History::take_last_change).unwrap_or_default();
         if let (Some(entry), Some(history)) = (self.guests.get_mut(&guest), history) {
             entry.history = history;
         }
         match applied {
             Err(refusal) => self.refuse(guest, world, number, refusal),
-            Ok((summary, read)) => {
+            Ok(applied) => {
                 let author = Author { guest, has_op: !is_changed };
-                self.announce(world, author, &op, &summary, read);
-                let kinds = *world.grid.materials().kinds();
+                self.announce(world, author, &op, &applied);
+                let (kinds, region) = (*world.grid.materials().kinds(), applied.summary.region);
                 if let Some(entry) = self.guests.get_mut(&guest) {
-                    entry.finish_edit(number, !summary.region.is_empty(), &kinds);
+                    entry.finish_edit(number, !region.is_empty(), &kinds);
                 }
-                let region = summary.region;
                 let op = Some(Box::new(op));
-                self.events.push_back(HostEvent::Edited { guest, op, region, before });
+                self.events.push_back(HostEvent::Edited { guest, op, region, within, before });
             }
         }
     }
@@ -374,7 +384,8 @@ impl Host {
             }
             Ok(Some(region)) => {
                 self.changed(world, region);
-                self.events.push_back(HostEvent::Edited { guest, op: None, region, before });
+                let edited = HostEvent::Edited { guest, op: None, region, within: None, before };
+                self.events.push_back(edited);
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
                     let work = region.volume() * WORK_PER_UNDONE_CELL;
@@ -408,20 +419,24 @@ impl Host {
         }
     }
 
-    /// Applies an operation. Returns what changed, and the region that it read.
+    /// Applies an operation, or the part of it within a region.
     fn apply(
         &mut self,
         world: &mut HostWorld<'_>,
         op: &EditOp,
+        within: Option<Region>,
         history: Option<&mut History>,
-    ) -> Result<(EditSummary, Region), Refusal> {
+    ) -> Result<AppliedOp, Refusal> {
         let reach = self.editor.reach(world.grid, op)?;
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
         }
-        let summary = self.editor.apply(world.grid, op, history)?;
+        let summary = match within {
+            None => self.editor.apply(world.grid, op, history)?,
+            Some(within) => self.editor.apply_within(world.grid, op, within, history)?,
+        };
         self.follow(world, summary.region);
-        Ok((summary, reach.read))
+        Ok(AppliedOp { summary, read: reach.read, is_whole: within.is_none() })
     }
 
     /// Tells all guests of an operation: guests that hold all that it read get the operation, all
@@ -431,14 +446,16 @@ impl Host {
         world: &HostWorld<'_>,
         author: Author,
         op: &EditOp,
-        summary: &EditSummary,
-        read: Region,
+        applied: &AppliedOp,
     ) {
-        let region = summary.region;
+        let (region, read) = (applied.summary.region, applied.read);
         if region.is_empty() {
             return;
         }
-        let digest = self.encode_op(world, author.guest, op, region, read);
+        // Guests would apply all of it.
+        let digest =
+            applied.is_whole.then(|| self.encode_op(world, author.guest, op, region, read));
+        let digest = digest.flatten();
         for guest in &self.order {
             let Some(entry) = self.guests.get_mut(guest) else { continue };
             let keeps_up = entry.pipe.backlog(EDITS) <= EDIT_BACKLOG;
@@ -481,6 +498,15 @@ impl Host {
 pub(super) fn unavailable(chunk: ChunkPos) -> Refusal {
     let reason = format!("chunk {chunk} is not available now; try again");
     Refusal::new(RefusalCode::NotAvailable, reason)
+}
+
+/// What came of an operation.
+struct AppliedOp {
+    summary: EditSummary,
+    /// The region that it read.
+    read: Region,
+    /// Whether all of it was applied, not a part.
+    is_whole: bool,
 }
 
 /// Who made an operation.

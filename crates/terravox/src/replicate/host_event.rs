@@ -24,6 +24,9 @@ pub enum HostEvent {
         op: Option<Box<EditOp>>,
         /// What changed, in voxels; empty if nothing did.
         region: Region,
+        /// The part of the operation that was applied, in voxels, if not all of it was: see
+        /// [`Verdict::Part`](super::Verdict::Part).
+        within: Option<Region>,
         /// The cells that changed, as they were before: what a [`Journal`](crate::edit::Journal)
         /// keeps.
         before: ChangedCells,

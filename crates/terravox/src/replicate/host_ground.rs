@@ -1,9 +1,10 @@
 //! Ground that changes beneath a host: other hosts edit the same world elsewhere.
 
 use super::host::Host;
+use super::reasons::Refusal;
 use super::truth::HostWorld;
-use crate::edit::History;
-use crate::voxel::ChunkPos;
+use crate::edit::{EditOp, EditSummary};
+use crate::voxel::{ChunkPos, MipBlock, Region};
 
 impl Host {
     /// Reads chunks anew that another program changed in what [`HostWorld::ground`] reads, and tells all guests
@@ -26,15 +27,31 @@ impl Host {
         }
     }
 
-    /// Forgets what guests did, for their undo: what they edited is another host's to change now.
-    pub fn forget_strokes(&mut self) {
+    /// Forgets what guests changed in a region, in voxels, for their undo: it is another host's to change now. A
+    /// stroke that lies there in part is forgotten whole.
+    pub fn forget_strokes(&mut self, region: Region) {
         for entry in self.guests.values_mut() {
-            entry.history = History::new(self.options.history_bytes);
+            entry.history.drop_strokes_in(region);
         }
     }
 
-    /// The chunks that a guest wants at mip 0, in no order.
-    pub fn watched_chunks(&self, guest: u64) -> impl Iterator<Item = ChunkPos> {
-        self.guests.get(&guest).into_iter().flat_map(|entry| entry.blocks.chunks())
+    /// The blocks that a guest wants at the coarsest mip, each with how many chunks it wants in it at mip 0, in no
+    /// order.
+    pub fn watched_roots(&self, guest: u64) -> impl Iterator<Item = (MipBlock, u32)> {
+        self.guests.get(&guest).into_iter().flat_map(|entry| entry.blocks.roots())
+    }
+
+    /// Applies the part within a region, in voxels, of an operation that another host decided about, and
+    /// tells all guests, as [`Host::edit`] does.
+    ///
+    /// # Errors
+    /// As [`Host::edit`].
+    pub fn edit_within(
+        &mut self,
+        world: &mut HostWorld<'_>,
+        op: &EditOp,
+        within: Region,
+    ) -> Result<EditSummary, Refusal> {
+        self.edit_part(world, op, Some(within))
     }
 }

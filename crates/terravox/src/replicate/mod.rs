@@ -71,6 +71,7 @@ pub use truth::HostWorld;
 pub use wire::MessageError;
 
 use crate::edit::EditOp;
+use crate::voxel::Region;
 use std::fmt;
 
 /// What a game decides about an operation of a guest.
@@ -81,6 +82,8 @@ pub enum Verdict {
     Accept,
     /// Another one is applied in its place.
     Replace(Box<EditOp>),
+    /// The part of an operation within a region, in voxels, is applied; the rest is another host's to apply.
+    Part(Box<EditOp>, Region),
     /// Nothing is applied; the guest is told why. A text is enough: `Verdict::Refuse("too deep".into())`.
     Refuse(Refusal),
 }

@@ -57,6 +57,33 @@ pub(super) fn take_op(input: &mut Input<'_>, kinds: &[Kind; 256]) -> Result<Edit
     }
 }
 
+impl BrushOp {
+    /// The operation as bytes, some fifteen for a dig with a ball: as guests and hosts exchange it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_brush_op(self, &mut bytes);
+        bytes
+    }
+
+    /// The operation of bytes; equal to the one that became them. Whether its numbers are allowed is checked when it
+    /// is applied.
+    ///
+    /// # Errors
+    /// If the bytes are not those of one operation.
+    pub fn from_bytes(bytes: &[u8]) -> Result<BrushOp, MessageError> {
+        let mut input = Input::new(bytes);
+        let head = input.byte()?;
+        if matches!(head, COPY | PASTE) {
+            return input.wrong("no operation with a brush");
+        }
+        let op = take_brush_op(&mut input, head)?;
+        match input.is_empty() {
+            true => Ok(op),
+            false => input.wrong("bytes after an operation"),
+        }
+    }
+}
+
 /// Returns the operation with every length and position of it rounded to 1/256 voxel.
 pub(super) fn rounded_op(op: &EditOp) -> EditOp {
     let mut op = op.clone();

@@ -1,7 +1,7 @@
 //! The blocks of one guest, as its host sees them.
 
 use super::family::{Children, FamilyChild};
-use crate::voxel::{ChunkPos, MipBlock, Region, VoxelPos};
+use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -44,6 +44,8 @@ pub(super) struct Subscriptions {
     marked: Vec<MipBlock>,
     /// Counts blocks that came and went.
     state: u64,
+    /// The coarsest blocks, each with how many chunks are wanted in it.
+    roots: FxHashMap<MipBlock, u32>,
 }
 
 /// What is next to send.
@@ -70,6 +72,7 @@ impl Subscriptions {
         if let Entry::Vacant(entry) = self.blocks.entry(block) {
             entry.insert(Subscription { known, ..Subscription::default() });
             self.state += 1;
+            *self.roots.entry(block.over(max_mip)).or_default() += u32::from(block.mip == 0);
             self.queue(block);
         }
         true
@@ -92,15 +95,23 @@ impl Subscriptions {
         }
         let removed = self.blocks.remove(&block);
         self.state += 1;
+        if removed.is_some()
+            && block.mip == 0
+            && let Some(chunks) = self.roots.get_mut(&block.over(max_mip))
+        {
+            *chunks -= 1;
+        }
+        if block.mip == max_mip {
+            self.roots.remove(&block);
+        }
         if block.mip == 0 && removed.is_some_and(|entry| entry.is_dirty()) {
             self.mark_coarse(block, max_mip);
         }
     }
 
-    /// The chunks that are wanted, in no order.
-    pub fn chunks(&self) -> impl Iterator<Item = ChunkPos> {
-        let chunks = self.blocks.keys().filter(|block| block.mip == 0);
-        chunks.map(|block| ChunkPos::new(block.pos.x, block.pos.y, block.pos.z))
+    /// The coarsest blocks that are wanted, each with how many chunks are wanted in it, in no order.
+    pub fn roots(&self) -> impl Iterator<Item = (MipBlock, u32)> {
+        self.roots.iter().map(|(&block, &chunks)| (block, chunks))
     }
 
     /// A number that differs after each block that came or went.

@@ -67,6 +67,31 @@ proptest! {
         editor.apply_in_pieces(&mut many, &edit).expect("a sound edit");
         prop_assert_eq!(difference(&many, &one), None);
     }
+
+    /// Two hosts each apply the part of an operation on their side of a border.
+    #[test]
+    fn parts_of_an_operation_are_what_the_whole_makes(op in brush_op(), wet: bool, x in -9..9i32) {
+        let op = EditOp::from(op);
+        let mut whole = ground(3, wet);
+        apply(&mut whole, op.clone());
+        let [west, east] =
+            [Region::new([-99, -99, -99], [x, 99, 99]), Region::new([x, -99, -99], [99, 99, 99])];
+        for part in [west, east] {
+            let (mut grid, before) = (ground(3, wet), ground(3, wet));
+            let mut editor = Editor::default();
+            let summary = editor.apply_within(&mut grid, &op, part, None).expect("a sound edit");
+            let changed = summary.region;
+            prop_assert!(changed.is_empty() || changed == changed.intersect(part));
+            let side = |grid: &VoxelGrid, side: Region| {
+                let mut cells = DenseBox::default();
+                grid.read(side.intersect(Region::new([-32; 3], [32; 3])), 0, &mut cells).unwrap();
+                cells
+            };
+            let other = if part == west { east } else { west };
+            prop_assert!(side(&grid, part) == side(&whole, part));
+            prop_assert!(side(&grid, other) == side(&before, other));
+        }
+    }
 }
 
 /// Beside a chunk, too, a cell of new ground needs to be known before what is left beside it is

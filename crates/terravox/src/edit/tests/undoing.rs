@@ -216,3 +216,24 @@ fn the_golden_history_is_read_and_written() {
 
 const GOLDEN: &str = "01b29acd39607a622c02000101010104040410fe8a77fe7768778677687786fe7777fe03\
     00801f0100000102020204797777770f0442424242c800018801c800018801";
+
+#[test]
+fn strokes_in_a_region_are_dropped_and_the_others_can_be_undone() {
+    let (mut grid, mut history) = (ground(6, false), History::default());
+    let dig =
+        |x: f64| BrushOp::new(Brush::Ball { centre: [x, 0.0, 0.0], radius: 3.0 }, Action::Dig);
+    let strokes = [vec![dig(-12.0)], vec![dig(12.0)], vec![dig(-9.0), dig(9.0)], vec![dig(-5.0)]];
+    draw(&mut grid, &mut history, &strokes);
+    history.undo(&mut grid).expect("all is held");
+    let bytes = history.stats().bytes;
+    history.drop_strokes_in(Region::new([0, -99, -99], [99, 99, 99]));
+    let stats = history.stats();
+    assert_eq!((stats.undoable, stats.redoable), (1, 1), "those in the west");
+    assert!(stats.bytes < bytes && stats.bytes > 0);
+    let undone = history.undo(&mut grid).expect("all is held").expect("a stroke");
+    assert!(undone.max.x < -8, "{undone:?}");
+    history.redo(&mut grid).expect("all is held");
+    history.drop_strokes_in(Region::new([-99; 3], [99; 3]));
+    assert_eq!((history.stats().undoable, history.stats().bytes), (0, 0));
+    assert_eq!(history.undo(&mut grid), Ok(None));
+}

@@ -104,6 +104,11 @@ impl World {
     }
 }
 
+/// Strokes that the first guest may undo.
+fn undoable(world: &World) -> usize {
+    world.host.guests[&world.guests[0].0].history.stats().undoable
+}
+
 #[test]
 fn guests_see_ground_that_others_change_and_own_edits_stay() {
     let mut world = World::new();
@@ -112,8 +117,10 @@ fn guests_see_ground_that_others_change_and_own_edits_stay() {
     let (theirs, ours) = (ChunkPos::new(1, 1, 0), ChunkPos::new(-1, 1, 0));
     let (there, here) = (VoxelPos::new(40, 50, 10), VoxelPos::new(-16, 50, 10));
     assert_eq!(world.seen(there), [0]);
-    let watched: Vec<_> = world.host.watched_chunks(world.guests[0].0).collect();
-    assert!(watched.contains(&theirs) && world.host.watched_chunks(77).count() == 0);
+    let root = MipBlock::from(theirs).over(4);
+    let watched: Vec<_> = world.host.watched_roots(world.guests[0].0).collect();
+    assert!(watched.iter().any(|&(block, chunks)| block == root && chunks > 9), "{watched:?}");
+    assert_eq!(world.host.watched_roots(77).count(), 0);
     // Held by the host, as by an operation beside it, and not changed here.
     let op = EditOp::fill_ball(5, here.to_array().map(f64::from), 3.0);
     world.guests[0].1.edit(&op).unwrap();
@@ -136,7 +143,9 @@ fn guests_see_ground_that_others_change_and_own_edits_stay() {
     assert_eq!(a.cell([20, 25, 5].into()).material, THEIRS);
     assert_eq!(a.materials().len(), b.materials().len());
     // What was done before cannot be undone any more.
-    world.host.forget_strokes();
+    world.host.forget_strokes(theirs.region());
+    assert_eq!(undoable(&world), 1, "it lies elsewhere");
+    world.host.forget_strokes(ours.region());
     world.guests[0].1.undo().unwrap();
     world.run(&[]);
     assert_eq!(world.refused, [RefusalCode::NothingToUndo]);

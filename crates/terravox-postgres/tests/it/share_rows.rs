@@ -1,0 +1,140 @@
+//! The rows by which servers share a world: who gets one when several want it at once, and when they go away.
+
+use crate::proxy::{Accident, Proxy};
+use crate::server::Server;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+use terravox_postgres::{Postgres, PostgresOptions};
+use terravox_store::{Column, ColumnLeases, StoreError, WorldInfo};
+
+const LEASE: Duration = Duration::from_millis(600);
+
+fn options() -> PostgresOptions {
+    PostgresOptions { lease: LEASE, ..PostgresOptions::default() }
+}
+
+fn new_world(server: &Server, name: &str) -> String {
+    let address = server.address(name);
+    drop(Postgres::create(&address, &WorldInfo::default(), &options()).unwrap());
+    address
+}
+
+/// The rows of columns.
+fn columns(server: &Server) -> String {
+    server.sql("select count(*) from terravox_zones where zone < -1")
+}
+
+#[test]
+fn of_two_servers_that_start_at_once_with_one_address_one_is_refused_by_name_slow() {
+    let Some(server) = Server::start("twins") else { return };
+    let server = server.run();
+    let address = new_world(&server, "twins");
+    for round in 0..4 {
+        let (name, begin) = (format!("twin-{round}:1"), Barrier::new(2));
+        let opened = std::thread::scope(|scope| {
+            let open = || {
+                begin.wait();
+                Postgres::share(&address, &options(), &name)
+            };
+            let twins = [scope.spawn(open), scope.spawn(open)];
+            twins.map(|twin| twin.join().unwrap())
+        });
+        let refused: Vec<_> = opened.iter().filter_map(|opened| opened.as_ref().err()).collect();
+        let [StoreError::InUse { writer: Some(writer), .. }] = refused[..] else {
+            panic!("round {round}: {refused:?}")
+        };
+        assert!(writer.ends_with(&format!("under this address, {name}")), "{writer}");
+        let (store, _) = opened.iter().find_map(|opened| opened.as_ref().ok()).unwrap();
+        store.check_writer().unwrap();
+    }
+}
+
+#[test]
+fn a_claim_that_waited_for_a_lock_sees_who_renewed_a_lease_meanwhile() {
+    let Some(server) = Server::start("waits") else { return };
+    let server = server.run();
+    let address = new_world(&server, "waits");
+    let (_second, second) = Postgres::share(&address, &options(), "second:1").unwrap();
+    let (first, share) = Postgres::share(&address, &options(), "first:1").unwrap();
+    let home = Column { x: 0, z: 0 };
+    assert_eq!(share.claim(&[home]).unwrap(), [home]);
+    first.set_extra(&home.data_name("state"), Some(b"1")).unwrap();
+    std::thread::scope(|scope| {
+        // Another session holds the row of the column.
+        let held = scope.spawn(|| {
+            server.sql(
+                "begin; select 1 from terravox_zones where zone < -1 for update;
+                select pg_sleep(1.2); commit",
+            )
+        });
+        std::thread::sleep(Duration::from_millis(400));
+        // The lease of its server has ended when the claim begins, and is renewed while that waits.
+        server.sql(
+            "update terravox_servers set until = clock_timestamp() - interval '1 second'
+            where address = 'first:1'",
+        );
+        assert_eq!(second.claim(&[home]).unwrap(), [], "it is alive");
+        held.join().unwrap();
+    });
+    first.check_writer().unwrap();
+}
+
+#[test]
+fn a_column_that_was_never_written_leaves_no_row() {
+    let Some(server) = Server::start("unwritten") else { return };
+    let server = server.run();
+    let address = new_world(&server, "unwritten");
+    let all: Vec<Column> = (0..20).map(|x| Column { x, z: 7 }).collect();
+    let (store, share) = Postgres::share(&address, &options(), "a:1").unwrap();
+    assert_eq!(share.claim(&all).unwrap().len(), 20);
+    store.set_extra(&all[0].data_name("state"), Some(b"1")).unwrap();
+    store.set_extra(&all[1].data_name("state"), Some(b"1")).unwrap();
+    assert_eq!(columns(&server), "20");
+    share.release(&all[1..10]).unwrap();
+    assert_eq!(columns(&server), "12", "those that were written, and those that are held");
+    store.check_writer().unwrap();
+    drop((store, share));
+    assert_eq!(columns(&server), "2");
+    // Of one that died, those go with its own row.
+    let (store, share) = Postgres::share(&address, &options(), "b:1").unwrap();
+    assert_eq!(share.claim(&all).unwrap().len(), 20);
+    server.sql("delete from terravox_servers where address = 'b:1'");
+    let (_third, third) = Postgres::share(&address, &options(), "c:1").unwrap();
+    assert_eq!(columns(&server), "2");
+    // It writes nothing, although the row that another one has now is as new as its own was.
+    assert_eq!(third.claim(&all[5..6]).unwrap().len(), 1);
+    let late = store.set_extra(&all[5].data_name("state"), Some(b"late"));
+    assert!(matches!(late, Err(StoreError::Fenced { .. })), "{late:?}");
+}
+
+#[test]
+fn renewing_the_lease_of_the_world_waits_for_no_commit() {
+    let Some(server) = Server::start("renews") else { return };
+    let server = server.run();
+    new_world(&server, "renews");
+    let proxy = Proxy::start(server.port());
+    let patient = PostgresOptions { lease: Duration::from_secs(20), ..options() };
+    let through = server.address_at(proxy.port, "renews");
+    let (store, share) = Postgres::share(&through, &patient, "a:1").unwrap();
+    let home = Column { x: 0, z: 0 };
+    share.claim(&[home]).unwrap();
+    std::thread::scope(|scope| {
+        proxy.arrange(Accident::Delay(Duration::from_millis(1500)));
+        let saved = scope.spawn(|| store.set_extra(&home.data_name("state"), Some(b"1")));
+        std::thread::sleep(Duration::from_millis(400));
+        let begin = Instant::now();
+        server.sql(
+            "set statement_timeout = 500;
+            update terravox_zones set until = clock_timestamp() + interval '20 seconds'
+            where zone = -1",
+        );
+        // One that takes the world waits for it.
+        let taken = Postgres::open(
+            &server.address("renews"),
+            &PostgresOptions { takes_over: true, ..options() },
+        );
+        assert!(begin.elapsed() > Duration::from_millis(500), "{:?}", begin.elapsed());
+        saved.join().unwrap().unwrap();
+        assert!(taken.unwrap().extra(&home.data_name("state")).unwrap().is_some());
+    });
+}
