@@ -21,8 +21,8 @@ mod surface_mesh;
 mod terrain;
 mod viewer;
 
-// avian
-// pub mod avian;
+#[cfg(feature = "avian")]
+pub mod avian;
 
 /// The terrain library itself.
 pub use terravox;

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use bevy::prelude::*;
-use terravox::terrain::{FillRequest, TerrainOptions};
+use terravox::terrain::{FillRequest, LodOptions, TerrainOptions};
 
 use crate::chunks::TerrainChunks;
 use crate::streaming::Work;
@@ -35,9 +35,11 @@ pub struct Terrain {
 
 impl Terrain {
     /// A terrain with voxels of one metre that `fill` generates block by block, on other threads.
-    /// It must give a block the same cells each time.
+    /// It must give a block the same cells each time. For views of up to some kilometres: the
+    /// coarsest blocks, which are always generated whole, are 1 km wide (`max_mip` 5).
     pub fn new(fill: impl Fn(&mut FillRequest<'_>) + Send + Sync + 'static) -> Terrain {
-        Terrain::with_options(TerrainOptions::default(), fill)
+        let lod = LodOptions { max_mip: 5, ..LodOptions::default() };
+        Terrain::with_options(TerrainOptions { lod, ..TerrainOptions::default() }, fill)
     }
 
     /// As [`Terrain::new`], with options.

@@ -142,6 +142,9 @@ mod window {
             app.insert_resource(Target(image, path));
             app.add_observer(
                 |camera: On<Add, Camera3d>, target: Res<Target>, mut commands: Commands| {
+                    // Drawing in software takes much of a second: not before all is there.
+                    let hidden = Camera { is_active: false, ..default() };
+                    commands.entity(camera.entity).insert(hidden);
                     let to_image = RenderTarget::Image(target.0.clone().into());
                     // Four samples take four times as long in software.
                     commands.entity(camera.entity).insert((to_image, Msaa::Off));
@@ -152,6 +155,7 @@ mod window {
 
         fn take(
             terrains: Query<(&Terrain, &TerrainChunks)>,
+            mut camera: Single<&mut Camera>,
             target: Res<Target>,
             mut frames: Local<u32>,
             mut commands: Commands,
@@ -163,6 +167,7 @@ mod window {
             if terrains.is_empty() || !terrains.iter().all(is_drawn) {
                 return;
             }
+            camera.is_active = true;
             *frames += 1;
             if *frames == 3 {
                 let picture = Screenshot::image(target.0.clone());
