@@ -17,7 +17,7 @@ fn set_up(mut commands: Commands) {
     commands.spawn(Terrain::new(|request| {
         request.fill_height(2, -6.0..=6.0, |x, z| 6.0 * (x * 0.05).sin() * (z * 0.04).cos())
     }));
-    let eye = Transform::from_xyz(0.0, 12.0, 20.0).looking_at(Vec3::ZERO, Vec3::Y);
+    let eye = Transform::from_xyz(0.0, 9.0, 20.0).looking_at(Vec3::Y * 3.0, Vec3::Y);
     commands.spawn((Camera3d::default(), TerrainViewer::new(300.0), eye));
 }
 

@@ -14,8 +14,8 @@ mod plugin;
 mod queries;
 #[cfg(feature = "render")]
 pub mod render;
-// store
-// mod store;
+#[cfg(feature = "store")]
+mod store;
 mod streaming;
 mod surface_mesh;
 mod terrain;
@@ -34,8 +34,8 @@ pub use loose::{LoosePiece, LoosePieces, PieceCutLoose};
 pub use palette::{PaletteHandle, TerrainPalette};
 pub use plugin::{TerravoxPlugin, TerravoxSettings, TerravoxStats, TerravoxSystems};
 pub use queries::{TerrainHit, Terrains};
-// store
-// pub use store::{SaveTerrain, TerrainSaved, TerrainStore};
+#[cfg(feature = "store")]
+pub use store::{SaveTerrain, TerrainSaved, TerrainStore};
 pub use terrain::Terrain;
 pub use viewer::TerrainViewer;
 
@@ -46,8 +46,8 @@ pub mod prelude {
         TerrainEdited, TerrainHit, TerrainPalette, TerrainViewer, Terrains, TerravoxPlugin,
         TerravoxSettings, TerravoxSystems, WaitForGround,
     };
-    // store
-    // pub use crate::{SaveTerrain, TerrainSaved, TerrainStore};
+    #[cfg(feature = "store")]
+    pub use crate::{SaveTerrain, TerrainSaved, TerrainStore};
     pub use terravox::edit::EditOp;
     pub use terravox::terrain::{FillRequest, TerrainOptions};
 }

@@ -133,8 +133,8 @@ impl Plugin for TerravoxPlugin {
                 ground::announce.in_set(Ground),
             ),
         );
-        // store
-        // crate::store::build(app);
+        #[cfg(feature = "store")]
+        crate::store::build(app);
         #[cfg(feature = "render")]
         app.add_plugins(crate::render::TerrainRenderPlugin);
     }

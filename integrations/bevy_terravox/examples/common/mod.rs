@@ -1,7 +1,8 @@
 //! What the examples share: a window, a sun, a camera that flies.
 //!
 //! `--frames N` runs N frames without a window or renderer and ends; `--click N` clicks into the
-//! middle of the window in frame N of them.
+//! middle of the window in frame N of them. `--picture FILE` draws one picture off screen
+//! (with `--click 1` after a dig) and ends.
 
 #![allow(dead_code, reason = "not every example needs all of it")]
 
@@ -119,7 +120,8 @@ mod window {
         use bevy::render::view::screenshot::{Screenshot, save_to_disk};
         use bevy::window::ExitCondition;
         use bevy::winit::WinitPlugin;
-        use bevy_terravox::{Terrain, TerrainChunks};
+        use bevy_terravox::TerrainChunks;
+        use bevy_terravox::prelude::*;
 
         const SIZE: UVec2 = UVec2::new(640, 360);
 
@@ -155,7 +157,9 @@ mod window {
 
         fn take(
             terrains: Query<(&Terrain, &TerrainChunks)>,
-            mut camera: Single<&mut Camera>,
+            terrain_rays: Terrains,
+            mut camera: Single<(&mut Camera, &GlobalTransform)>,
+            mut edits: MessageWriter<EditTerrain>,
             target: Res<Target>,
             mut frames: Local<u32>,
             mut commands: Commands,
@@ -167,13 +171,20 @@ mod window {
             if terrains.is_empty() || !terrains.iter().all(is_drawn) {
                 return;
             }
-            camera.is_active = true;
             *frames += 1;
-            if *frames == 3 {
+            if *frames == 1 && crate::common::flag("--click").is_some() {
+                let ray = Ray3d::new(camera.1.translation(), camera.1.forward());
+                edits.write_batch(
+                    terrain_rays.ray(ray, 200.0).map(|hit| EditTerrain::dig(&hit, 3.0)),
+                );
+                return;
+            }
+            camera.0.is_active = true;
+            if *frames == 4 {
                 let picture = Screenshot::image(target.0.clone());
                 commands.spawn(picture).observe(save_to_disk(target.1.clone()));
             }
-            if *frames > 8 {
+            if *frames > 9 {
                 exit.write(AppExit::Success);
             }
         }
