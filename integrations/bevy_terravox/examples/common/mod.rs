@@ -22,6 +22,23 @@ pub fn text_flag(name: &str) -> Option<String> {
     std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
+/// Gives a body a colour of its own, where there is a renderer.
+pub fn colour(body: &mut EntityCommands, number: usize) {
+    #[cfg(feature = "render")]
+    body.queue(move |mut entity: EntityWorldMut| {
+        let colour = Color::hsl(37.0 * number as f32 % 360.0, 0.6, 0.55);
+        let materials = entity.world_scope(|world| {
+            let materials = world.get_resource_mut::<Assets<StandardMaterial>>();
+            materials.map(|mut materials| materials.add(StandardMaterial::from(colour)))
+        });
+        if let Some(material) = materials {
+            entity.insert(MeshMaterial3d(material));
+        }
+    });
+    #[cfg(not(feature = "render"))]
+    let _ = (body, number);
+}
+
 impl Plugin for ExamplePlugins {
     fn build(&self, app: &mut App) {
         match flag("--frames") {
