@@ -20,6 +20,7 @@ pub struct EditTerrain {
 
 /// What [`EditTerrain`] does.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all are operations; a box each costs more")]
 pub enum TerrainAction {
     /// Applies an operation in metres of terrain space. Outside a stroke each is a step of undo.
     Apply(EditOp),

@@ -63,6 +63,9 @@ impl TerrainColliders {
     }
 }
 
+/// All bodies but those of ground.
+type Bodies<'w, 's> = Query<'w, 's, BodyQuery, Without<super::GroundCollider>>;
+
 /// What a step of one terrain needs.
 struct Step<'a, 'cw, 'cs> {
     source: Source<'a>,
@@ -81,10 +84,7 @@ pub fn sync(
         &TerrainColliderSettings,
         &GlobalTransform,
     )>,
-    mut bodies: ParamSet<(
-        Query<BodyQuery, Without<super::GroundCollider>>,
-        Query<(&mut Position, &mut LinearVelocity)>,
-    )>,
+    mut bodies: ParamSet<(Bodies, Query<(&mut Position, &mut LinearVelocity)>)>,
     colliders: ColliderQuery,
     mut stats: ResMut<TerrainPhysicsStats>,
     mut commands: Commands,
@@ -118,12 +118,7 @@ pub fn sync(
 }
 
 impl Step<'_, '_, '_> {
-    fn run(
-        &mut self,
-        ground: &mut TerrainColliders,
-        bodies: &Query<BodyQuery, Without<super::GroundCollider>>,
-        colliders: &ColliderQuery,
-    ) {
+    fn run(&mut self, ground: &mut TerrainColliders, bodies: &Bodies, colliders: &ColliderQuery) {
         ground.step = ground.step.wrapping_add(1);
         self.follow_space(ground);
         let voxels = self.source.voxels.collider();
@@ -197,7 +192,8 @@ impl Step<'_, '_, '_> {
             }
         }
         let Some(interest) = ground.interests.get_mut(&body.entity) else { return };
-        let turn = body.entity.index_u32().wrapping_add(ground.step) % BURIAL_CHECK_STEPS == 0;
+        let turn =
+            body.entity.index_u32().wrapping_add(ground.step).is_multiple_of(BURIAL_CHECK_STEPS);
         if (turn || is_edited || interest.tries > 0)
             && !body.is_waiting
             && self.settings.freed_voxels > 0.0
@@ -250,7 +246,7 @@ impl Step<'_, '_, '_> {
         &mut self,
         ground: &TerrainColliders,
         regions: &[Region],
-        bodies: &Query<BodyQuery, Without<super::GroundCollider>>,
+        bodies: &Bodies,
         colliders: &ColliderQuery,
     ) {
         let space = self.source.space;
@@ -275,12 +271,8 @@ impl Step<'_, '_, '_> {
     }
 
     /// Forgets bodies that are gone.
-    fn remove_dead(
-        &mut self,
-        ground: &mut TerrainColliders,
-        bodies: &Query<BodyQuery, Without<super::GroundCollider>>,
-    ) {
-        if ground.step % REMOVAL_STEPS != 0 {
+    fn remove_dead(&mut self, ground: &mut TerrainColliders, bodies: &Bodies) {
+        if !ground.step.is_multiple_of(REMOVAL_STEPS) {
             return;
         }
         let TerrainColliders { interests, blocks, left, .. } = ground;
