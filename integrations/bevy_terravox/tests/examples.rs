@@ -19,7 +19,7 @@ fn run(name: &str, arguments: &[&str]) -> String {
 fn dig_digs_where_one_clicks_in_40_lines() {
     let printed = run("dig", &["--frames", "120", "--click", "90"]);
     assert_eq!(printed.lines().filter(|line| line.starts_with("edited Region")).count(), 1);
-    assert!(run("dig", &["--frames", "100"]).is_empty(), "nobody clicked");
+    assert!(run("dig", &["--frames", "100"]).is_empty(), "there was no click");
     assert!(include_str!("../examples/dig.rs").lines().count() <= 40);
 }
 
