@@ -52,6 +52,8 @@ pub enum Area {
     Cluster,
     /// The page in a browser: measured by `scripts/web-figures`, reported here.
     Page,
+    /// The plugin for Bevy: measured by `scripts/bevy-figures`, reported here.
+    Bevy,
 }
 
 impl Area {
@@ -90,6 +92,7 @@ impl Area {
             Area::Worlds => "worlds",
             Area::Cluster => "cluster",
             Area::Page => "page",
+            Area::Bevy => "bevy",
         }
     }
 }
@@ -122,8 +125,8 @@ const fn figure(
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
     use Area::{
-        Bodies, Cluster, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Page, Particles,
-        Storage, Trust, Worlds,
+        Bevy, Bodies, Cluster, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Page,
+        Particles, Storage, Trust, Worlds,
     };
     use Bound::{AtLeast, AtMost};
     &[
@@ -283,6 +286,13 @@ pub const FIGURES: &[Figure] = {
         figure(Page, "edit_seen_other_ms", "ms", AtMost(150.0), Some(60.0)),
         figure(Page, "page_memory_growth", "×", AtMost(1.1), Some(1.0)),
         figure(Page, "wasm_digest_differences", "worlds", AtMost(0.0), None),
+        figure(Bevy, "bevy_main_ms_p99", "ms", AtMost(2.0), Some(0.7)),
+        figure(Bevy, "bevy_upload_over_budget_bytes", "bytes", AtMost(0.0), None),
+        figure(Bevy, "brush_frame_ratio", "×", AtMost(2.0), Some(1.3)),
+        figure(Bevy, "edit_to_drawn_frames", "frames", AtMost(2.0), Some(1.0)),
+        figure(Bevy, "bodies_not_woken", "bodies", AtMost(0.0), None),
+        figure(Bevy, "bodies_below", "bodies", AtMost(0.0), None),
+        figure(Bevy, "plugin_lines_to_dig", "lines", AtMost(40.0), Some(25.0)),
     ]
 };
 

@@ -16,12 +16,12 @@ mod markdown;
 mod mesh;
 mod net;
 mod octree;
-mod page;
 mod particles;
 mod report;
 mod storage;
 mod summary;
 mod trust;
+mod values;
 mod worlds;
 
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench lod|octree|front|trust|net|cluster --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench trust|net|cluster --full
-       terravox-bench page --values FILE [--json FILE] [--update DOCUMENT]
+       terravox-bench page|bevy --values FILE [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
 AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, trust,
@@ -51,7 +51,8 @@ Prints all tables.
                      docs/benchmarks.md; with --only, just the lines that were measured
   --full             as many damaged worlds, kills and links as were asked for once, in an hour or so
   --details FILE     write the tables behind the figures as Markdown
-  --values FILE      the figures of the page as scripts/web-figures measured them; not in all
+  --values FILE      the figures of the page as scripts/web-figures measured them, or those of the
+                     plugin as scripts/bevy-figures did; not in all
 cluster measures a PostgreSQL that it starts, with --features cluster; it is not in all either.
 Real places are read from ../shared/data, or from TERRAVOX_REAL_DATA.
 soak runs bodies on terrain that is edited at random for N seconds of simulated time (default
@@ -146,6 +147,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         match argument.as_str() {
             "all" => areas.extend(Area::MEASURED),
             "page" => areas.push(Area::Page),
+            "bevy" => areas.push(Area::Bevy),
             "cluster" => areas.push(Area::Cluster),
             "--full" => is_full = true,
             "--json" | "--update" | "--details" | "--values" => {
@@ -171,8 +173,9 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if areas.is_empty() {
         return Err("no area given".to_string());
     }
-    if values.is_some() != areas.contains(&Area::Page) {
-        return Err("page needs --values, and nothing else does".to_string());
+    let needs_values = |area: &Area| matches!(area, Area::Page | Area::Bevy);
+    if values.is_some() != areas.iter().any(needs_values) || (values.is_some() && areas.len() > 1) {
+        return Err("page and bevy need --values, and nothing else does".to_string());
     }
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
@@ -208,7 +211,7 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
             Area::Worlds => biomes::run(&mut report),
-            Area::Page => report_page(request, &mut report)?,
+            Area::Page | Area::Bevy => report_values(area, request, &mut report)?,
         }
         print!("\n{}", report.text());
         reports.push(report);
@@ -236,12 +239,12 @@ fn run(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads what a browser has measured.
-fn report_page(request: &Request, report: &mut AreaReport) -> Result<(), String> {
+/// Reads what another program has measured.
+fn report_values(area: Area, request: &Request, report: &mut AreaReport) -> Result<(), String> {
     let Some(path) = &request.values else { return Ok(()) };
     let error = |what: String| format!("{}: {what}", path.display());
     let text = std::fs::read_to_string(path).map_err(|e| error(e.to_string()))?;
-    page::report(&text, report).map_err(error)
+    values::report(area, &text, report).map_err(error)
 }
 
 #[cfg(test)]

@@ -1,0 +1,307 @@
+//! Chunks: the entities that draw a terrain, children of it, with their meshes.
+//!
+//! A swap of [`terravox::terrain::MeshSwap`] is shown as a whole, or holes would gape between
+//! blocks. Its meshes are made hidden, as many in a frame as the upload budget allows; when the
+//! last one is there, they are shown and the old ones hidden. Hidden entities are used again.
+
+use std::collections::{HashMap, VecDeque};
+
+use bevy::asset::RenderAssetUsages;
+use bevy::camera::primitives::Aabb;
+use bevy::prelude::*;
+use terravox::mesh::Surface;
+use terravox::terrain::{MeshSwap, Placement, ShownMesh};
+use terravox::voxel::MipBlock;
+
+use crate::plugin::{TerravoxSettings, TerravoxStats, timed};
+use crate::surface_mesh::{Colours, part_from, surface_bytes};
+use crate::terrain::Terrain;
+
+/// Hidden entities that are kept, with their buffers, for the next meshes of a terrain.
+const MAX_SPARE: usize = 64;
+
+/// A part of a terrain that is drawn, or will be used again if it is hidden.
+#[derive(Component, Clone, Copy, Debug, PartialEq, Eq)]
+#[require(Transform, Visibility)]
+pub struct TerrainChunk {
+    /// The terrain.
+    pub terrain: Entity,
+    /// The block of which it is the mesh, or a part of the mesh.
+    pub block: MipBlock,
+    /// The mip of its cells, each 2ⁿ voxels wide.
+    pub mip: u8,
+    /// Whether it is the surface of water.
+    pub is_liquid: bool,
+}
+
+/// The entity and the mesh of a chunk.
+#[derive(Clone, Debug)]
+struct Chunk {
+    entity: Entity,
+    mesh: Handle<Mesh>,
+}
+
+/// The swap that is being uploaded.
+#[derive(Default)]
+struct StagedSwap {
+    swap: MeshSwap,
+    /// The added mesh, the surface of it and the triangle that come next.
+    next: (usize, usize, usize),
+    chunks: Vec<(MipBlock, Chunk)>,
+}
+
+/// What is drawn of a terrain.
+#[derive(Component, Default)]
+pub struct TerrainChunks {
+    shown: HashMap<MipBlock, Vec<Chunk>>,
+    staged: Option<StagedSwap>,
+    waiting: VecDeque<MeshSwap>,
+    spare: Vec<Chunk>,
+    /// Emptied vectors of `shown`.
+    spare_lists: Vec<Vec<Chunk>>,
+    /// Bytes of `waiting` and `staged` that are not uploaded yet.
+    backlog_bytes: usize,
+    colours: Option<Box<Colours>>,
+    /// Where the meshes that are shown lie.
+    placement: Placement,
+}
+
+impl TerrainChunks {
+    /// Number of blocks that are drawn.
+    pub fn shown_count(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// Hidden entities that will be used again.
+    pub fn spare_count(&self) -> usize {
+        self.spare.len()
+    }
+
+    /// Bytes that wait to be handed to the renderer.
+    pub fn backlog_bytes(&self) -> usize {
+        self.backlog_bytes
+    }
+
+    /// Whether all that the terrain shows is drawn.
+    pub fn is_complete(&self) -> bool {
+        self.staged.is_none() && self.waiting.is_empty()
+    }
+
+    /// Has all meshes made again, in the colours of today.
+    pub(crate) fn restart(&mut self, everything: MeshSwap) {
+        self.colours = None;
+        self.waiting.clear();
+        self.backlog_bytes = 0;
+        // What is staged was never shown.
+        let mut swap = everything;
+        if let Some(staged) = self.staged.take() {
+            self.spare.extend(staged.chunks.into_iter().map(|(_, chunk)| chunk));
+        }
+        swap.removed.extend(self.shown.keys().copied());
+        self.push(swap);
+    }
+
+    fn push(&mut self, swap: MeshSwap) {
+        self.backlog_bytes +=
+            swap.added.iter().flat_map(surfaces).map(surface_bytes).sum::<usize>();
+        self.waiting.push_back(swap);
+    }
+}
+
+/// Both surfaces of a mesh.
+fn surfaces(shown: &ShownMesh) -> [&Surface; 2] {
+    [&shown.mesh.solid, &shown.mesh.liquid]
+}
+
+/// What chunks are made with.
+struct Drawing<'a, 'cw, 'cs, 'qw, 'qs> {
+    meshes: &'a mut Assets<Mesh>,
+    commands: &'a mut Commands<'cw, 'cs>,
+    parts: &'a mut Query<'qw, 'qs, ChunkParts, With<TerrainChunk>>,
+    stats: &'a mut TerravoxStats,
+    max_bytes: usize,
+    usage: RenderAssetUsages,
+}
+
+/// The components of chunks that change.
+type ChunkParts = (&'static mut Transform, &'static mut Visibility);
+
+/// Takes the changes of all terrains and draws as much of them as the budget allows.
+pub(crate) fn draw(
+    mut terrains: Query<(Entity, &mut Terrain, &mut TerrainChunks)>,
+    mut parts: Query<ChunkParts, With<TerrainChunk>>,
+    mut meshes: ResMut<Assets<Mesh>>,
+    settings: Res<TerravoxSettings>,
+    mut stats: ResMut<TerravoxStats>,
+    mut commands: Commands,
+) {
+    let usage = match settings.keep_meshes {
+        true => RenderAssetUsages::default(),
+        false => RenderAssetUsages::RENDER_WORLD,
+    };
+    let mut draw_ms = 0.0;
+    timed(&mut draw_ms, || {
+        let mut drawing = Drawing {
+            meshes: meshes.bypass_change_detection(),
+            commands: &mut commands,
+            parts: &mut parts,
+            stats: &mut stats,
+            max_bytes: settings.upload_bytes(),
+            usage,
+        };
+        for (terrain, mut voxels, mut chunks) in &mut terrains {
+            let chunks = chunks.bypass_change_detection();
+            drawing.follow(terrain, &mut voxels.bypass_change_detection().voxels, chunks);
+        }
+    });
+    stats.draw_ms += draw_ms;
+}
+
+impl Drawing<'_, '_, '_, '_, '_> {
+    /// Draws what is new of a terrain, oldest first, within the budget.
+    fn follow(
+        &mut self,
+        terrain: Entity,
+        voxels: &mut terravox::Terrain,
+        chunks: &mut TerrainChunks,
+    ) {
+        for swap in voxels.mesh_swaps() {
+            chunks.push(swap);
+        }
+        let placement = voxels.placement();
+        let old = std::mem::replace(&mut chunks.placement, placement);
+        if old.origin_m != placement.origin_m && !chunks.shown.is_empty() {
+            self.shift(chunks, [0, 1, 2].map(|i| placement.origin_m[i] - old.origin_m[i]));
+        }
+        loop {
+            if chunks.staged.is_none() {
+                let Some(swap) = chunks.waiting.pop_front() else { return };
+                chunks.staged = Some(StagedSwap { swap, ..StagedSwap::default() });
+            }
+            if !self.upload(terrain, voxels, chunks) {
+                return;
+            }
+            self.show(chunks);
+        }
+    }
+
+    /// Moves what is drawn with the origin of the world.
+    fn shift(&mut self, chunks: &TerrainChunks, by_m: [f64; 3]) {
+        let staged = chunks.staged.iter().flat_map(|staged| &staged.chunks).map(|(_, chunk)| chunk);
+        for chunk in chunks.shown.values().flatten().chain(staged) {
+            if let Ok((mut transform, _)) = self.parts.get_mut(chunk.entity) {
+                transform.translation += Vec3::from(by_m.map(|v| v as f32));
+            }
+        }
+    }
+
+    /// Makes the meshes of the staged swap; returns whether all are there.
+    fn upload(
+        &mut self,
+        terrain: Entity,
+        voxels: &terravox::Terrain,
+        chunks: &mut TerrainChunks,
+    ) -> bool {
+        let TerrainChunks { staged, spare, colours, backlog_bytes, .. } = chunks;
+        let Some(StagedSwap { swap, next, chunks }) = staged else { return true };
+        let colours =
+            colours.get_or_insert_with(|| Box::new(Colours::of(voxels.grid().materials())));
+        while let Some(shown) = swap.added.get(next.0) {
+            let (which, triangle) = (next.1, next.2);
+            let Some(surface) = surfaces(shown).get(which).copied() else {
+                *next = (next.0 + 1, 0, 0);
+                continue;
+            };
+            if surface.is_empty() {
+                *next = (next.0, which + 1, 0);
+                continue;
+            }
+            let left = self.max_bytes.saturating_sub(self.stats.uploaded_bytes);
+            let rest = surface_bytes(surface);
+            // A mesh is split only if it is too large for any frame.
+            if left < self.max_bytes && (rest > left || triangle > 0) {
+                return false;
+            }
+            let (part, rest) = part_from(surface, triangle, self.max_bytes, colours, self.usage);
+            self.stats.uploaded_bytes += part.bytes;
+            self.stats.uploaded_meshes += 1;
+            *backlog_bytes = backlog_bytes.saturating_sub(part.bytes);
+            *next = match rest {
+                Some(triangle) => (next.0, which, triangle),
+                None => (next.0, which + 1, 0),
+            };
+            let transform = shown.transform_from(&voxels.placement(), [0.0; 3]);
+            let transform = Transform {
+                translation: transform.translation.into(),
+                scale: Vec3::splat(transform.scale),
+                ..Transform::IDENTITY
+            };
+            let chunk =
+                TerrainChunk { terrain, block: shown.block, mip: shown.mip, is_liquid: which == 1 };
+            let made = self.place(chunk, transform, part.mesh, part.bounds, spare);
+            chunks.push((shown.block, made));
+        }
+        true
+    }
+
+    /// Gives a hidden entity the mesh, a spare one if there is one.
+    fn place(
+        &mut self,
+        chunk: TerrainChunk,
+        transform: Transform,
+        mesh: Mesh,
+        bounds: Aabb,
+        spare: &mut Vec<Chunk>,
+    ) -> Chunk {
+        if let Some(old) = spare.pop() {
+            // Its mesh exists as long as its handle.
+            if self.meshes.insert(&old.mesh, mesh).is_err() {
+                error!("the mesh of a spare chunk is gone");
+            }
+            self.commands.entity(old.entity).try_insert((chunk, transform, bounds));
+            return old;
+        }
+        let mesh = self.meshes.add(mesh);
+        let parts = (chunk, transform, bounds, Mesh3d(mesh.clone()), Visibility::Hidden);
+        let entity = self.commands.spawn((parts, ChildOf(chunk.terrain))).id();
+        Chunk { entity, mesh }
+    }
+
+    /// Shows the staged swap in place of what it replaces.
+    fn show(&mut self, chunks: &mut TerrainChunks) {
+        let Some(StagedSwap { swap, chunks: staged, .. }) = chunks.staged.take() else { return };
+        for block in &swap.removed {
+            let Some(mut old) = chunks.shown.remove(block) else { continue };
+            for chunk in old.drain(..) {
+                self.retire(chunk, &mut chunks.spare);
+            }
+            chunks.spare_lists.push(old);
+        }
+        for (block, chunk) in staged {
+            self.set_visibility(chunk.entity, Visibility::Inherited);
+            let list = || chunks.spare_lists.pop().unwrap_or_default();
+            chunks.shown.entry(block).or_insert_with(list).push(chunk);
+        }
+        chunks.spare_lists.truncate(MAX_SPARE);
+    }
+
+    /// Hides a chunk, and keeps it unless there are enough.
+    fn retire(&mut self, chunk: Chunk, spare: &mut Vec<Chunk>) {
+        if spare.len() < MAX_SPARE {
+            self.set_visibility(chunk.entity, Visibility::Hidden);
+            spare.push(chunk);
+        } else {
+            self.commands.entity(chunk.entity).try_despawn();
+        }
+    }
+
+    fn set_visibility(&mut self, entity: Entity, to: Visibility) {
+        match self.parts.get_mut(entity) {
+            Ok((_, mut visibility)) => *visibility = to,
+            // It is spawned by a command of this very frame.
+            Err(_) => {
+                self.commands.entity(entity).try_insert(to);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Materials of a terrain as an asset.
+
+use bevy::prelude::*;
+use terravox::voxel::MaterialTable;
+
+use crate::chunks::TerrainChunks;
+use crate::terrain::Terrain;
+
+/// Names, colours, shapes, friction and densities of the materials of a terrain. When it is loaded
+/// or changed, every terrain with its [`PaletteHandle`] takes it over.
+#[derive(Asset, TypePath, Clone, Debug, Default, PartialEq)]
+pub struct TerrainPalette {
+    /// The materials, by id.
+    pub materials: MaterialTable,
+}
+
+/// The palette of a terrain. Without one, a terrain uses the table of its options.
+#[derive(Component, Clone, Debug, Default, PartialEq, Eq, Deref)]
+pub struct PaletteHandle(pub Handle<TerrainPalette>);
+
+/// Gives terrains the palettes that were loaded or changed.
+pub(crate) fn apply(
+    mut changed: MessageReader<AssetEvent<TerrainPalette>>,
+    palettes: Res<Assets<TerrainPalette>>,
+    mut terrains: Query<(Entity, &mut Terrain, &mut TerrainChunks, Ref<PaletteHandle>)>,
+) {
+    let id_of = |event: &AssetEvent<TerrainPalette>| match event {
+        AssetEvent::Added { id } | AssetEvent::Modified { id } => Some(*id),
+        _ => None,
+    };
+    let changed: Vec<_> = changed.read().filter_map(id_of).collect();
+    for (entity, mut terrain, mut chunks, handle) in &mut terrains {
+        if !handle.is_changed() && !changed.contains(&handle.id()) {
+            continue;
+        }
+        let Some(palette) = palettes.get(handle.id()) else { continue };
+        let old = terrain.grid().materials();
+        if *old == palette.materials {
+            continue;
+        }
+        if old.kinds() != palette.materials.kinds() {
+            error!(
+                "the palette of terrain {entity} is refused: it makes other materials air, liquid \
+                 or solid than the world has"
+            );
+            continue;
+        }
+        terrain.grid_mut().set_materials(palette.materials.clone());
+        let everything = terrain.reset_mesh_swaps();
+        chunks.restart(everything);
+    }
+}

@@ -1,0 +1,153 @@
+//! The plugin: its systems, their order, settings and what was measured.
+
+use std::time::Instant;
+
+use bevy::camera::visibility::VisibilitySystems;
+use bevy::prelude::*;
+
+use crate::{
+    EditTerrain, GroundReady, PieceCutLoose, TerrainEditFailed, TerrainEdited, TerrainPalette,
+    TerrainViewer, WaitForGround,
+};
+use crate::{chunks, edits, ground, loose, palette, streaming};
+
+/// Adds terrain to an app. Fields are copied into the resource [`TerravoxSettings`].
+#[derive(Clone, Debug, Default)]
+pub struct TerravoxPlugin {
+    /// Budgets of a frame.
+    pub settings: TerravoxSettings,
+}
+
+/// Budgets of a frame. May be changed at any time.
+#[derive(Resource, Clone, Debug, PartialEq, Reflect)]
+#[reflect(Resource, Default)]
+pub struct TerravoxSettings {
+    /// Bytes of vertices and indices that are handed to the renderer in a frame, at most; no less
+    /// than [`TerravoxSettings::MIN_UPLOAD_BYTES`]. Larger meshes are split.
+    pub upload_bytes: usize,
+    /// Milliseconds that planning may take in a frame, for each terrain.
+    pub plan_ms: f32,
+    /// Jobs in flight for each thread of the `AsyncComputeTaskPool`. More jobs delay the meshes of
+    /// edits; fewer leave threads idle until the next frame.
+    pub jobs_per_thread: usize,
+    /// Whether meshes stay in memory after they were handed to the renderer, for systems of the
+    /// game that read them. Rays need none.
+    pub keep_meshes: bool,
+}
+
+impl TerravoxSettings {
+    /// The least that [`TerravoxSettings::upload_bytes`] counts as.
+    pub const MIN_UPLOAD_BYTES: usize = 64 << 10;
+
+    pub(crate) fn upload_bytes(&self) -> usize {
+        self.upload_bytes.max(TerravoxSettings::MIN_UPLOAD_BYTES)
+    }
+}
+
+impl Default for TerravoxSettings {
+    /// 2 MiB, 1 ms, 8 jobs.
+    fn default() -> TerravoxSettings {
+        TerravoxSettings {
+            upload_bytes: 2 << 20,
+            plan_ms: 1.0,
+            jobs_per_thread: 8,
+            keep_meshes: false,
+        }
+    }
+}
+
+/// What the last frame cost on the main thread.
+#[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Reflect)]
+#[reflect(Resource, Default)]
+pub struct TerravoxStats {
+    /// Milliseconds of edits and of cutting pieces loose.
+    pub edit_ms: f64,
+    /// Milliseconds of planning and of taking jobs back.
+    pub stream_ms: f64,
+    /// Milliseconds of making meshes and of showing and hiding them.
+    pub draw_ms: f64,
+    /// Milliseconds of looking whether ground is ready.
+    pub ground_ms: f64,
+    /// Bytes that were handed to the renderer.
+    pub uploaded_bytes: usize,
+    /// Meshes that were handed to the renderer.
+    pub uploaded_meshes: usize,
+}
+
+impl TerravoxStats {
+    /// Milliseconds of all systems.
+    pub fn main_ms(&self) -> f64 {
+        self.edit_ms + self.stream_ms + self.draw_ms + self.ground_ms
+    }
+}
+
+/// Runs `work` and adds the milliseconds that it took.
+pub(crate) fn timed<T>(total_ms: &mut f64, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let done = work();
+    *total_ms += start.elapsed().as_secs_f64() * 1e3;
+    done
+}
+
+/// What the plugin does in `PostUpdate`, in this order, before transforms are propagated. Systems
+/// that write [`EditTerrain`] before `Edit` are drawn soonest.
+#[derive(SystemSet, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TerravoxSystems {
+    /// Edits are applied; queries see them from then on.
+    Edit,
+    /// Jobs are taken back and started.
+    Stream,
+    /// Meshes are made, shown and hidden.
+    Draw,
+    /// [`GroundReady`] is sent.
+    Ground,
+}
+
+impl Plugin for TerravoxPlugin {
+    fn build(&self, app: &mut App) {
+        app.insert_resource(self.settings.clone())
+            .init_resource::<TerravoxStats>()
+            .add_message::<EditTerrain>()
+            .add_message::<TerrainEdited>()
+            .add_message::<TerrainEditFailed>()
+            .add_message::<PieceCutLoose>()
+            .add_message::<GroundReady>()
+            .register_type::<TerrainViewer>()
+            .register_type::<WaitForGround>()
+            .register_type::<TerravoxSettings>()
+            .register_type::<TerravoxStats>();
+        use TerravoxSystems::{Draw, Edit, Ground, Stream};
+        app.configure_sets(
+            PostUpdate,
+            (Edit, Stream, Draw, Ground)
+                .chain()
+                .before(TransformSystems::Propagate)
+                .before(VisibilitySystems::VisibilityPropagate),
+        );
+        app.add_systems(PreUpdate, clear_stats).add_systems(
+            PostUpdate,
+            (
+                (edits::apply, loose::cut).chain().in_set(Edit),
+                streaming::stream.in_set(Stream),
+                chunks::draw.run_if(resource_exists::<Assets<Mesh>>).in_set(Draw),
+                ground::announce.in_set(Ground),
+            ),
+        );
+        #[cfg(feature = "store")]
+        crate::store::build(app);
+        #[cfg(feature = "render")]
+        app.add_plugins(crate::render::TerrainRenderPlugin);
+    }
+
+    fn finish(&self, app: &mut App) {
+        // Without assets, as on a server, terrains use the table of their options.
+        if app.world().contains_resource::<AssetServer>() {
+            app.init_asset::<TerrainPalette>();
+            app.add_systems(PostUpdate, palette::apply.before(TerravoxSystems::Edit));
+        }
+    }
+}
+
+fn clear_stats(mut stats: ResMut<TerravoxStats>) {
+    *stats = TerravoxStats::default();
+}

@@ -1,0 +1,149 @@
+//! Jobs of terrains on Bevy's task pool: taken, run, brought back.
+//!
+//! A terrain of which nothing is left to do is not touched: a quiet frame costs a comparison of
+//! viewers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bevy::math::DVec3;
+use bevy::platform::cell::SyncCell;
+use bevy::prelude::*;
+use bevy::tasks::AsyncComputeTaskPool;
+use terravox::terrain::{Budget, FinishedJob, Job, JobScratch, Viewer};
+
+use crate::chunks::TerrainChunks;
+use crate::plugin::{TerravoxSettings, TerravoxStats, timed};
+use crate::terrain::{Fill, Terrain};
+use crate::viewer::TerrainViewer;
+
+/// Scratch memory of jobs: as many as ever ran at once.
+type Scratch = Arc<Mutex<Vec<JobScratch>>>;
+
+/// What a task sends back; `None` if the generator panicked.
+type Outcome = Option<FinishedJob>;
+
+/// The jobs of one terrain.
+pub(crate) struct Work {
+    send: Sender<Outcome>,
+    receive: SyncCell<Receiver<Outcome>>,
+    scratch: Scratch,
+    in_flight: usize,
+    /// Those of the last planning, in terrain space.
+    viewers: Vec<Viewer>,
+    next_viewers: Vec<Viewer>,
+    /// Whether something was written since the last planning.
+    pub is_dirty: bool,
+    pub has_failed: bool,
+}
+
+impl Default for Work {
+    fn default() -> Work {
+        let (send, receive) = channel();
+        Work {
+            send,
+            receive: SyncCell::new(receive),
+            scratch: Scratch::default(),
+            in_flight: 0,
+            viewers: Vec::new(),
+            next_viewers: Vec::new(),
+            is_dirty: true,
+            has_failed: false,
+        }
+    }
+}
+
+impl Terrain {
+    /// Takes back what tasks finished.
+    fn finish_jobs(&mut self) {
+        while self.work.in_flight > 0 {
+            let Ok(outcome) = self.work.receive.get().try_recv() else { return };
+            self.work.in_flight -= 1;
+            match outcome {
+                Some(done) => self.voxels.finish_job(done),
+                None => self.work.has_failed = true,
+            }
+        }
+    }
+
+    /// Whether there is nothing to plan for the viewers in `next_viewers`.
+    fn is_quiet(&self) -> bool {
+        let work = &self.work;
+        let is_same = !work.is_dirty && work.viewers == work.next_viewers;
+        let lod = self.voxels.lod();
+        is_same && work.in_flight == 0 && self.voxels.is_settled() && lod.is_at_rest()
+    }
+
+    /// Plans, and starts what the plan needs.
+    fn start_jobs(&mut self, settings: &TerravoxSettings, has_backlog: bool) {
+        let work = &mut self.work;
+        std::mem::swap(&mut work.viewers, &mut work.next_viewers);
+        work.is_dirty = false;
+        let pool = AsyncComputeTaskPool::get();
+        let most = settings.jobs_per_thread * pool.thread_num().max(1);
+        let max_jobs = if has_backlog { 0 } else { most.saturating_sub(work.in_flight) };
+        let jobs = self.voxels.take_jobs(&work.viewers, Budget::Millis(settings.plan_ms), max_jobs);
+        for job in jobs {
+            let (send, scratch, fill) =
+                (work.send.clone(), work.scratch.clone(), self.fill.clone());
+            work.in_flight += 1;
+            // A terrain that was despawned has no receiver any more.
+            pool.spawn(async move { drop(send.send(run(job, &scratch, &fill))) }).detach();
+        }
+    }
+}
+
+/// Runs a job with borrowed scratch memory.
+fn run(job: Job, scratch: &Scratch, fill: &Fill) -> Outcome {
+    let lock = || scratch.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut own = lock().pop().unwrap_or_default();
+    let block = job.block();
+    // Scratch memory of a job that panicked is dropped.
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let done = job.run(&mut own, |request| fill(request));
+        (done, own)
+    }));
+    match done {
+        Ok((done, own)) => {
+            lock().push(own);
+            Some(done)
+        }
+        Err(_) => {
+            error!("the generator panicked at {block:?}; this terrain is not streamed any further");
+            None
+        }
+    }
+}
+
+/// Streams all terrains in around the viewers.
+pub(crate) fn stream(
+    mut terrains: Query<(&mut Terrain, &TerrainChunks, Ref<GlobalTransform>)>,
+    viewers: Query<(&TerrainViewer, Ref<GlobalTransform>)>,
+    settings: Res<TerravoxSettings>,
+    mut stats: ResMut<TerravoxStats>,
+) {
+    timed(&mut stats.stream_ms, || {
+        for (mut terrain, chunks, transform) in &mut terrains {
+            // Streaming is not a change that a game wants to hear of.
+            let terrain = terrain.bypass_change_detection();
+            terrain.finish_jobs();
+            // What was just spawned has no place in the world before transforms are propagated.
+            if terrain.work.has_failed || transform.is_added() {
+                continue;
+            }
+            let terrain_from_world = transform.affine().as_daffine3().inverse();
+            let in_terrain = |(viewer, at): (&TerrainViewer, Ref<GlobalTransform>)| {
+                let point: DVec3 = at.translation().as_dvec3();
+                let position_m = terrain_from_world.transform_point3(point).to_array();
+                let viewer = Viewer { position_m, distance_m: viewer.distance_m.into() };
+                (!at.is_added()).then_some(viewer)
+            };
+            terrain.work.next_viewers.clear();
+            terrain.work.next_viewers.extend(viewers.iter().filter_map(in_terrain));
+            if !terrain.is_quiet() {
+                terrain.start_jobs(&settings, chunks.backlog_bytes() > 2 * settings.upload_bytes);
+            }
+        }
+    });
+}

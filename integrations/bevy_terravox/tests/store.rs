@@ -1,0 +1,74 @@
+//! Worlds that are saved and opened again.
+#![cfg(feature = "store")]
+
+use std::time::{Duration, Instant};
+
+use bevy::prelude::*;
+use bevy_terravox::prelude::*;
+
+fn app() -> App {
+    let mut app = App::new();
+    app.add_plugins((MinimalPlugins, TransformPlugin, TerravoxPlugin::default()));
+    app.finish();
+    app.cleanup();
+    app
+}
+
+fn spawn(app: &mut App, path: &std::path::Path) -> Entity {
+    let flat = |request: &mut FillRequest<'_>| request.fill_height(2, 0.0..=0.0, |_, _| 0.0);
+    let store = TerrainStore::open_or_create(path, "flat", 1, 0).unwrap();
+    let mut options = TerrainOptions::default();
+    options.lod.max_mip = 2;
+    let terrain = store.terrain(options, flat).unwrap();
+    app.world_mut().spawn((TerrainViewer::new(60.0), Transform::from_xyz(0.0, 5.0, 0.0)));
+    app.world_mut().spawn((terrain, store)).id()
+}
+
+fn run_until(app: &mut App, mut is_done: impl FnMut(&World) -> bool) {
+    let start = Instant::now();
+    while !is_done(app.world()) {
+        app.update();
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(start.elapsed() < Duration::from_secs(60), "it takes more than a minute");
+    }
+}
+
+fn depth(app: &App, terrain: Entity) -> f64 {
+    let terrain = app.world().get::<Terrain>(terrain).unwrap();
+    let hit = terrain.ray([0.5, 10.0, 0.5], [0.0, -1.0, 0.0], 50.0).hit();
+    -hit.expect("ground").point_m[1]
+}
+
+#[test]
+fn a_hole_is_there_after_the_world_was_saved_and_opened_again() {
+    let folder = std::env::temp_dir().join(format!("bevy-terravox-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("world.tvx");
+    {
+        let mut app = app();
+        let terrain = spawn(&mut app, &path);
+        app.update();
+        run_until(&mut app, |world| world.get::<Terrain>(terrain).unwrap().is_settled());
+        let hole = EditOp::dig_ball([0.5, 0.0, 0.5], 5.0);
+        app.world_mut().write_message(EditTerrain::new(terrain, hole));
+        app.world_mut().write_message(SaveTerrain { terrain });
+        app.update();
+        assert!(app.world().get::<TerrainStore>(terrain).unwrap().is_saving());
+        run_until(&mut app, |world| !world.get::<TerrainStore>(terrain).unwrap().is_saving());
+        let saved = app.world().resource::<Messages<TerrainSaved>>();
+        let saved: Vec<_> = saved.iter_current_update_messages().collect();
+        assert!(saved.len() == 1 && saved[0].error.is_none(), "{saved:?}");
+        assert!(app.world().get::<Terrain>(terrain).unwrap().is_saved());
+    }
+    let mut app = app();
+    let terrain = spawn(&mut app, &path);
+    app.update();
+    run_until(&mut app, |world| world.get::<Terrain>(terrain).unwrap().is_settled());
+    assert!((depth(&app, terrain) - 5.0).abs() < 0.3, "{}", depth(&app, terrain));
+    app.world_mut().write_message(EditTerrain::undo(terrain));
+    app.update();
+    assert!(depth(&app, terrain).abs() < 0.01, "undo is saved, too");
+    assert!(TerrainStore::open_or_create(&path, "other", 1, 0).is_err());
+    drop(app);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
