@@ -49,7 +49,7 @@ impl Setting<'_> {
             let by = self.sum(points, salt, &WARP, true);
             values.iter().zip(by).map(|(v, by)| v + scale * by).collect()
         };
-        Points { anchor: points.anchor, xs: moved(&points.xs, 100), zs: moved(&points.zs, 110) }
+        Points::new(points.anchor, moved(&points.xs, 100), moved(&points.zs, 110))
     }
 }
 

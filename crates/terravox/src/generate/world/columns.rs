@@ -71,21 +71,17 @@ fn of_tile(setting: &Setting<'_>, tile: [i32; 2], x: [i32; 2], z: [i32; 2]) -> V
     let edge = setting.edge;
     let corner = tile.map(|v| i64::from(v) * i64::from(TILE));
     let anchor = corner.map(|v| v as f64 * edge);
-    let mut points = Points { anchor, xs: Vec::new(), zs: Vec::new() };
+    let (mut xs, mut zs) = (Vec::new(), Vec::new());
     let wide = (x[1] - x[0]) as usize + 2;
     let deep = (z[1] - z[0]) as usize + 2;
     // One more column on every side, for the slopes.
     for z in z[0] - 1..=z[1] {
         for x in x[0] - 1..=x[1] {
-            points.xs.push(((i64::from(x) - corner[0]) as f32 + 0.5) * edge as f32);
-            points.zs.push(((i64::from(z) - corner[1]) as f32 + 0.5) * edge as f32);
+            xs.push(((i64::from(x) - corner[0]) as f32 + 0.5) * edge as f32);
+            zs.push(((i64::from(z) - corner[1]) as f32 + 0.5) * edge as f32);
         }
     }
-    while !points.len().is_multiple_of(8) {
-        let last = points.len() - 1;
-        points.xs.push(points.xs[last]);
-        points.zs.push(points.zs[last]);
-    }
+    let points = Points::new(anchor, xs, zs);
     let relief = Landscape::at(setting, &points);
     let patches = Patches::at(setting, &points);
     let islands = islands::at(setting, &points);

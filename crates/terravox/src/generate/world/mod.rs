@@ -101,7 +101,7 @@ impl World {
         let tile = f64::from(columns::TILE);
         let anchor = [x, z].map(|v| (v / tile).floor() * tile);
         let [x, z] = [(x - anchor[0]) as f32, (z - anchor[1]) as f32];
-        let points = Points { anchor, xs: vec![x; 8], zs: vec![z; 8] };
+        let points = Points::new(anchor, vec![x], vec![z]);
         let relief = Landscape::at(&setting, &points);
         (f64::from(relief.height[0]), relief.biomes[0])
     }

@@ -112,14 +112,12 @@ impl Landscape {
 
 impl Fields {
     fn at(setting: &Setting<'_>, points: &Points, warped: &Points) -> Fields {
-        let dunes = Points {
-            anchor: [0, 1].map(|axis| {
-                let [a, b] = DUNE_AXES[axis].map(f64::from);
-                a * warped.anchor[0] + b * warped.anchor[1]
-            }),
-            xs: turned(warped, DUNE_AXES[0]),
-            zs: turned(warped, DUNE_AXES[1]),
-        };
+        let anchor = [0, 1].map(|axis| {
+            let [a, b] = DUNE_AXES[axis].map(f64::from);
+            a * warped.anchor[0] + b * warped.anchor[1]
+        });
+        let [across, along] = DUNE_AXES.map(|axis| turned(warped, axis));
+        let dunes = Points::new(anchor, across, along);
         Fields {
             land: Land::at(setting, warped),
             climate: Climate::at(setting, warped),
@@ -302,7 +300,7 @@ fn meandered(setting: &Setting<'_>, points: &Points, warped: &Points) -> Points 
         let by = setting.sum(points, salt, &[(260.0, 38.0), (95.0, 11.0)], false);
         values.iter().zip(by).map(|(v, by)| v + by).collect()
     };
-    Points { anchor: warped.anchor, xs: moved(&warped.xs, 240), zs: moved(&warped.zs, 245) }
+    Points::new(warped.anchor, moved(&warped.xs, 240), moved(&warped.zs, 245))
 }
 
 fn turned(points: &Points, [a, b]: [f32; 2]) -> Vec<f32> {

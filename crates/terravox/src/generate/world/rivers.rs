@@ -170,7 +170,7 @@ impl Graph {
         let spacing = SPACING.map(|v| v * f64::from(setting.options.scale));
         let low = [self.low[0] + x0 as i64, self.low[1] + z0 as i64];
         let anchor = [0, 1].map(|axis| low[axis] as f64 * spacing[axis]);
-        let mut points = Points { anchor, xs: Vec::new(), zs: Vec::new() };
+        let (mut xs, mut zs) = (Vec::new(), Vec::new());
         let jitter = |salt: u64, x: i64, z: i64| 0.44 * unit(setting.seed ^ salt, x, 7, z) - 0.22;
         let mut places = Vec::new();
         for z in 0..SQUARE {
@@ -183,10 +183,11 @@ impl Graph {
                     (z as f64 + 0.5 + jitter(0x72, node_x, node_z)) * spacing[1],
                 ];
                 places.push([anchor[0] + off[0], anchor[1] + off[1]]);
-                points.xs.push(off[0] as f32);
-                points.zs.push(off[1] as f32);
+                xs.push(off[0] as f32);
+                zs.push(off[1] as f32);
             }
         }
+        let points = Points::new(anchor, xs, zs);
         let setting = Setting { edge: 0.0, ..*setting };
         let land = Land::at(&setting, &points);
         let volcanoes = Volcanoes::at(&setting, &points);
