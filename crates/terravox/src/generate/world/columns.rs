@@ -3,10 +3,14 @@
 //! Columns are evaluated in tiles, relative to the corner of their tile, so that a column is the same
 //! whatever region it is part of.
 
+use std::sync::Arc;
+
 use super::climate::{Setting, smooth_step};
 use super::islands::{self, Island};
 use super::lattice::Points;
+use super::options::WorldOptions;
 use super::relief::{Biomes, Landscape, NO_WATER};
+use super::slots::{SlotCache, slot_of};
 use super::strata::{self, Strata};
 use crate::generate::materials::{
     BASALT, COBBLESTONE, CRACKED_LAVA, GLACIER, GRASS, GROUND, ICE, LEAFY_GRASS, MUD, ROCK, SALT,
@@ -41,6 +45,81 @@ pub(super) struct LandColumn {
     pub soil_depth: f32,
     pub strata: Strata,
     pub island: Option<Island>,
+}
+
+/// All columns of a tile.
+pub(super) struct Tile {
+    /// x fastest, then z.
+    pub columns: Vec<LandColumn>,
+    /// All cells are air whose centres are above this height, voxels.
+    pub highest: f32,
+}
+
+/// What columns depend on.
+#[derive(PartialEq)]
+struct TileKey {
+    seed: u64,
+    options: WorldOptions,
+    edge: f64,
+    tile: [i32; 2],
+}
+
+/// Tiles along the edge of the square of neighbours that are kept: 5 MB.
+const KEPT: usize = 8;
+
+static TILES: SlotCache<TileKey, Tile, { KEPT * KEPT }> = SlotCache::new();
+
+impl Tile {
+    /// The tile that a region covers from edge to edge, if it does.
+    pub fn covered_by(region: Region) -> Option<[i32; 2]> {
+        let tile = [region.min.x, region.min.z].map(|v| v.div_euclid(TILE));
+        let low = tile.map(|v| v * TILE);
+        let is_whole = [region.min.x, region.min.z] == low
+            && [region.max.x, region.max.z] == low.map(|v| v.saturating_add(TILE));
+        is_whole.then_some(tile)
+    }
+
+    /// A tile if it is kept.
+    pub fn kept(setting: &Setting<'_>, tile: [i32; 2]) -> Option<Arc<Tile>> {
+        let key = TileKey::new(setting, tile);
+        TILES.get(key.slot(), &key)
+    }
+
+    /// A tile, evaluated if it is not kept.
+    pub fn at(setting: &Setting<'_>, tile: [i32; 2]) -> Arc<Tile> {
+        let key = TileKey::new(setting, tile);
+        TILES.get_or_make(key.slot(), key, || {
+            let ends = tile.map(|v| [v * TILE, v * TILE + TILE]);
+            let columns = of_tile(setting, tile, ends[0], ends[1]);
+            let highest = |column: &LandColumn| column.highest(setting.edge as f32);
+            let highest = columns.iter().map(highest).fold(f32::NEG_INFINITY, f32::max);
+            Tile { columns, highest }
+        })
+    }
+}
+
+impl TileKey {
+    fn new(setting: &Setting<'_>, tile: [i32; 2]) -> TileKey {
+        let Setting { seed, options, edge } = *setting;
+        TileKey { seed, options: *options, edge, tile }
+    }
+
+    fn slot(&self) -> usize {
+        // Mips of one place are next to one another.
+        let aside = self.edge as i64;
+        slot_of(KEPT, self.tile.map(|v| i64::from(v) + aside / 2))
+    }
+}
+
+impl LandColumn {
+    /// All cells are air whose centres are above this height, voxels.
+    fn highest(&self, edge: f32) -> f32 {
+        let ground = self.around[1].max(self.water) + 0.5 * edge;
+        match self.island {
+            Some(island) => ground.max(island.top + edge / island.normal_y[0]),
+            None => ground,
+        }
+    }
 }
 
 /// Evaluates the columns of a region, x fastest, then z.
@@ -252,8 +331,8 @@ impl Site<'_> {
     /// Snow lies high and where it is cold, less where it is steep, and stays longest in gullies.
     fn snow(&self) -> Option<Cover> {
         let Site { height, normal_y, biomes, patches: [small, wide], .. } = *self;
-        let line = 185.0 + 260.0 * biomes.temperature - 25.0 * biomes.humidity;
-        let above = (height - line) / 45.0 + 0.35 * small + 0.3 * wide + 0.8 * biomes.gully;
+        let above =
+            (height - biomes.snow_line()) / 45.0 + 0.35 * small + 0.3 * wide + 0.8 * biomes.gully;
         let steepest = 0.88 - 0.18 * smooth_step(0.0, 3.0, above);
         if above < 0.0 || normal_y < steepest + 0.07 * small + 0.04 * wide {
             return None;

@@ -15,6 +15,18 @@ fn worlds() -> impl Strategy<Value = World> {
     (0..1000u64, 0..Preset::ALL.len()).prop_map(|(seed, i)| World::new(seed, Preset::ALL[i]))
 }
 
+/// Worlds of any options.
+fn any_worlds() -> impl Strategy<Value = World> {
+    let which = prop::collection::vec((0usize..16, 0.0f32..=1.0), 0..9);
+    (worlds(), which).prop_map(|(world, which)| {
+        let mut options = *world.options();
+        for (i, t) in which {
+            options.set_within_range(i, t);
+        }
+        World { options, ..world }
+    })
+}
+
 /// A region of cells of a mip, at the ground or anywhere.
 fn region_at(world: &World, at: (i32, i32, i32), size: (i32, i32, i32), mip: u8) -> Region {
     let (height, _) = world.ground(f64::from(at.0), f64::from(at.2));
@@ -71,13 +83,14 @@ proptest! {
     /// What bounds call air or deep is so where every cell is asked.
     #[test]
     fn bounds_are_conservative(
-        world in worlds(),
-        at in (-200_000..200_000i32, 0..60i32, -200_000..200_000i32),
-        mip in 0u8..8,
+        world in any_worlds(),
+        at in (-(1 << 30)..1 << 30i32, -(1 << 30)..1 << 30i32),
+        near in prop::option::weighted(0.7, (-90_000..90_000i32, -90_000..90_000i32)),
+        mip in prop_oneof![4 => 0u8..8, 1 => 8u8..=20],
         edge in 1..33i32,
     ) {
-        let min = VoxelPos::new(at.0, 0, at.2).coarser(mip.into());
-        // The lowest box that is air, and the highest that is deep.
+        let at = near.unwrap_or(at);
+        let min = VoxelPos::new(at.0, 0, at.1).coarser(mip.into());
         let setting = world.setting(mip);
         let boxed = |y: i32| {
             let min = VoxelPos::new(min.x, y, min.z);
@@ -85,23 +98,91 @@ proptest! {
         };
         let heights = world.heights();
         let layers = (heights.start >> mip) - 4..=(heights.end >> mip) + 4;
-        let air = layers.clone().find(|&y| bounds::uniform(&setting, boxed(y)) == Some(Uniform::Air));
-        let region = boxed(air.unwrap());
-        let columns = columns::columns(&setting, region);
-        let mut all = DenseBox::new(region);
-        cells::fill(&setting, &mut all, mip, &columns);
-        prop_assert!(all.materials().iter().all(|&material| material == 0), "{region:?}");
-        let deep = layers.rev().find(|&y| {
-            matches!(bounds::uniform(&setting, boxed(y)), Some(Uniform::Deep(_)))
-        });
-        let region = boxed(deep.unwrap());
-        let Some(Uniform::Deep(material)) = bounds::uniform(&setting, region) else {
-            unreachable!("it was found so");
+        let columns = columns::columns(&setting, boxed(0));
+        let filled = |region: Region| {
+            let mut all = DenseBox::new(region);
+            cells::fill(&setting, &mut all, mip, &columns);
+            all
         };
-        all.reset(region);
-        cells::fill(&setting, &mut all, mip, &columns::columns(&setting, region));
-        for pos in region.voxels() {
+        // The lowest box that is air, by samples and by the world; the highest that is deep.
+        let is_known = [
+            layers.clone().find(|&y| bounds::is_air(&setting, boxed(y))),
+            layers.clone().find(|&y| bounds::uniform(&setting, boxed(y)) == Some(Uniform::Air)),
+        ];
+        prop_assert!(is_known[1].is_some());
+        for air in is_known.into_iter().flatten() {
+            let all = filled(boxed(air));
+            prop_assert!(all.materials().iter().all(|&material| material == 0), "{air}");
+        }
+        let deep = layers.rev().find_map(|y| match bounds::uniform(&setting, boxed(y)) {
+            Some(Uniform::Deep(material)) => Some((y, material)),
+            _ => None,
+        });
+        let (deep, material) = deep.unwrap();
+        let all = filled(boxed(deep));
+        for pos in all.region().voxels() {
             prop_assert_eq!(all.cell(pos), Cell::full(material));
+        }
+    }
+
+    /// Each sample's bounds, against columns all over its box.
+    #[test]
+    fn no_column_is_higher_than_the_bounds_of_its_box(
+        world in any_worlds(),
+        at in (-(1 << 30)..1 << 30i32, -(1 << 30)..1 << 30i32),
+        near in prop::option::weighted(0.7, (-90_000..90_000i32, -90_000..90_000i32)),
+        mip in 0u8..7,
+        edge in 1..33i32,
+    ) {
+        let at = near.unwrap_or(at);
+        let min = VoxelPos::new(at.0, 0, at.1).coarser(mip.into());
+        let region = Region { min, max: min + VoxelPos::new(edge, 1, edge) };
+        let setting = world.setting(mip);
+        let highest = columns::columns(&setting, region)
+            .iter()
+            .map(|column| {
+                let island = column.island.map_or(f32::MIN, |island| island.top);
+                column.around[1].max(column.water).max(island)
+            })
+            .fold(f32::MIN, f32::max);
+        prop_assert!(!samples::are_below(&setting, region, f64::from(highest) - 0.1));
+        prop_assert!(f64::from(highest) < f64::from(world.heights().end) + 0.5 * setting.edge);
+    }
+
+    #[test]
+    fn many_columns_are_what_each_is_alone(
+        world in any_worlds(),
+        at in (-900_000..900_000i32, -900_000..900_000i32),
+        off in prop::collection::vec((0.0..70.0f64, 0.0..70.0f64), 1..40),
+    ) {
+        let at = [at.0, at.1].map(f64::from);
+        let columns: Vec<_> = off.iter().map(|&(x, z)| [at[0] + x, at[1] + z]).collect();
+        for (&[x, z], ground) in columns.iter().zip(world.grounds(&columns)) {
+            prop_assert_eq!(world.grounds(&[[x, z]]), [ground]);
+            prop_assert_eq!(world.ground(x, z), (ground.height, ground.biomes));
+            prop_assert_eq!(world.biome(x, z), ground.biome());
+            prop_assert!(ground.water.is_none_or(|level| level > ground.height));
+            prop_assert_eq!(ground.height < 0.0, ground.biome() == Biome::Sea);
+        }
+    }
+
+    /// Blocks that cover a tile are filled from columns that are kept.
+    #[test]
+    fn kept_columns_give_the_cells_of_new_ones(
+        world in any_worlds(),
+        at in (-9000..9000i32, -9000..9000i32),
+        mip in 0u8..9,
+        up in prop::collection::vec(-2..9i32, 1..4),
+    ) {
+        let (height, _) = world.ground(f64::from(at.0), f64::from(at.1));
+        let block = VoxelPos::new(at.0, height as i32, at.1).coarser(u32::from(mip) + 5);
+        let setting = world.setting(mip);
+        for up in up {
+            let min = VoxelPos::new(block.x * 32, (block.y + up) * 32, block.z * 32);
+            let region = Region { min, max: min + VoxelPos::new(32, 32, 32) };
+            let mut all = DenseBox::new(region);
+            cells::fill(&setting, &mut all, mip, &columns::columns(&setting, region));
+            prop_assert!(cells(&world, region, mip) == all);
         }
     }
 
@@ -194,6 +275,22 @@ fn worlds_have_their_biomes_and_materials() {
     assert_eq!(digests.len(), Preset::ALL.len(), "presets differ");
     materials.retain(|&material| material > WATER);
     assert!(materials.len() >= 14, "{materials:?}");
+}
+
+#[test]
+fn every_biome_is_somewhere_and_has_a_name_of_its_own() {
+    let mut found: BTreeSet<Biome> = BTreeSet::new();
+    for preset in Preset::ALL {
+        let at = |i: i32| [f64::from(i % 40 * 410 - 8000), f64::from(i / 40 * 430 - 8000)];
+        let columns: Vec<_> = (0..1600).map(at).collect();
+        found.extend(World::new(7, preset).grounds(&columns).iter().map(Ground::biome));
+    }
+    assert_eq!(found, BTreeSet::from(Biome::ALL));
+    for biome in Biome::ALL {
+        assert_eq!(Biome::find(biome.name()), Some(biome));
+        assert_eq!(biome.to_string(), biome.name());
+    }
+    assert_eq!(Biome::find("Sea"), None);
 }
 
 #[test]
