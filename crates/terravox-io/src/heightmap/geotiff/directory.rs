@@ -93,7 +93,9 @@ impl Directory {
                 (true, source.unsigned(&start))
             }
             _ => {
-                return Err(HeightmapError::Tiff(format!("its version is {version}, not 42 or 43")));
+                return Err(HeightmapError::Tiff(format!(
+                    "its version is {version}, not 42 or 43"
+                )));
             }
         };
         let count_bytes = if is_big { 8 } else { 2 };

@@ -36,6 +36,8 @@ pub(super) struct LandColumn {
     pub overhang: f32,
     /// How much farther caves keep away, voxels: from waters, and from loose sand.
     pub sealed: f32,
+    /// Depth above which there are no caves, voxels: they open in steep ground only.
+    pub roof: f32,
     /// Material of the surface; 0 where the stone is bare.
     pub top: u8,
     /// Material below it; 0 for stone.
@@ -256,6 +258,7 @@ impl Site<'_> {
             normal_y: self.normal_y,
             water: self.water.max(0.0),
             sealed: 2.0 * (self.water.max(0.0) + 5.0 - self.height).max(0.0) + 14.0 * biomes.dunes,
+            roof: 8.0 * smooth_step(0.84, 0.95, self.normal_y),
             overhang: if is_open { 3.4 * layered * steep } else { 0.0 },
             top,
             soil,
@@ -323,6 +326,7 @@ impl Site<'_> {
         let bed = match () {
             () if biomes.humidity > 0.3 && biomes.mountains < 0.3 => MUD,
             () if biomes.mountains > 0.25 + 0.2 * small => COBBLESTONE,
+            () if biomes.temperature < -0.3 + 0.2 * small => COBBLESTONE,
             () => SAND,
         };
         Cover::deep(bed, 3.0)
@@ -376,8 +380,14 @@ impl Site<'_> {
         }
         let cold = -biomes.temperature + 0.1 * patch;
         if cold > 0.42 {
-            let is_bare = wide + 0.4 * small > 0.5 + 1.5 * (0.6 - cold).max(0.0);
-            return Cover::new(if is_bare { COBBLESTONE } else { GRASS }, GROUND);
+            // The colder, the less grows.
+            let bare = wide + 0.4 * small + 3.0 * (cold - 0.5).clamp(-0.2, 0.6);
+            let top = match bare {
+                v if v > 1.0 => COBBLESTONE,
+                v if v > 0.1 => GROUND,
+                _ => GRASS,
+            };
+            return Cover::new(top, GROUND);
         }
         let dry = biomes.desert.max(smooth_step(0.05, 0.45, biomes.temperature - biomes.humidity));
         if dry > 0.55 && wide + 0.5 * small > 1.35 - dry {

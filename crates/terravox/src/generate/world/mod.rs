@@ -59,7 +59,7 @@ impl World {
     pub const NAME: &str = "world";
 
     /// Version of the generator: it changes when its cells do.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Height of the sea's surface, voxels.
     pub const SEA_LEVEL: f64 = 0.0;

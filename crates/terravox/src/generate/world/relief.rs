@@ -390,6 +390,8 @@ impl Landscape {
         if erosion <= 0.0 || gullied.iter().all(|&share| share <= 0.0) {
             return;
         }
+        // How much what is cut shows in materials.
+        let strength = 5.3 * erosion;
         for (i, (width, depth)) in GULLIES.into_iter().enumerate() {
             let Some(octave) = setting.octave(170 + i as u64, width) else { continue };
             let count = warped.len();
@@ -404,10 +406,14 @@ impl Landscape {
             for j in 0..count {
                 let amplitude = erosion * depth * width as f32 * gullied[j] * steepness[j];
                 self.height[j] += amplitude * waves.value[j];
-                self.biomes[j].gully -= depth * 3.2 * waves.value[j] * steepness[j] * gullied[j];
+                self.biomes[j].gully -=
+                    strength * depth * waves.value[j] * steepness[j] * gullied[j];
                 slope_x[j] += amplitude * waves.slope_x[j];
                 slope_z[j] += amplitude * waves.slope_z[j];
             }
+        }
+        for biomes in &mut self.biomes {
+            biomes.gully = biomes.gully.clamp(-1.0, 1.0);
         }
     }
 
@@ -465,7 +471,8 @@ impl Landscape {
         let valley = (14.0 + steep * (height - level).abs()).min(REACH);
         let side = mix(1.0, smooth_step(0.0, valley, beside), is_there);
         // Rivers do not raise banks out of the sea.
-        let raised = smooth_step(0.0, 2.5, level);
+        let on_land = smooth_step(-1.5, 0.5, height);
+        let raised = smooth_step(0.0, 2.5, level).max(on_land);
         let lowered = mix(bank, height, side);
         let carved = if lowered > height { mix(height, lowered, raised) } else { lowered };
         biomes.river = is_there * (1.0 - smooth_step(0.5, 5.0, beside));

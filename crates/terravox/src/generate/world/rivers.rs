@@ -28,7 +28,7 @@ pub(super) const MAX_HALF_WIDTH: f32 = 90.0;
 pub(super) const MAX_MIP: u8 = 7;
 
 /// Steps upstream that are counted.
-const STEPS: usize = 5;
+const STEPS: usize = 9;
 
 /// Nodes that a river drains at least.
 const MIN_DRAINED: f32 = 2.0;
