@@ -384,7 +384,7 @@ impl Site<'_> {
             let bare = wide + 0.4 * small + 3.0 * (cold - 0.5).clamp(-0.2, 0.6);
             let top = match bare {
                 v if v > 1.0 => COBBLESTONE,
-                v if v > 0.1 => GROUND,
+                v if v > 0.5 => GROUND,
                 _ => GRASS,
             };
             return Cover::new(top, GROUND);
