@@ -1,6 +1,8 @@
 //! One check for each importer and decoder. Any bytes are fine; what is accepted is encoded again
 //! and must decode to the same. The tests of `terravox-io` include this file, and replay seeds.
 
+use std::io::Cursor;
+
 use terravox::codec::{BitRle, Dialect, Refinement, Rle};
 use terravox::edit::{EditOp, History, Journal, JournalFilter, Rollback};
 use terravox::replicate::{
@@ -18,12 +20,13 @@ use terravox_io::{ImportBudget, ImportLimits};
 pub type NamedCheck = (&'static str, fn(&[u8]));
 
 /// All checks.
-pub const CHECKS: [NamedCheck; 12] = [
+pub const CHECKS: [NamedCheck; 13] = [
     ("roblox_binary", roblox_binary),
     ("roblox_xml", roblox_xml),
     ("smooth_grid", smooth_grid),
     ("png", png),
     ("raw", raw),
+    ("tiff", tiff),
     ("metadata", metadata),
     ("codec", codec),
     ("history", history),
@@ -156,6 +159,21 @@ pub fn png(bytes: &[u8]) {
     let file = forged.as_deref().unwrap_or(bytes);
     check_heights(heightmap::read_png(file, ColourPolicy::Refuse, &mut budget()));
     check_heights(heightmap::read_png(file, ColourPolicy::Luminance, &mut budget()));
+}
+
+/// Files as they are, alone and as two parts of one map.
+pub fn tiff(bytes: &[u8]) {
+    for parts in [vec![Cursor::new(bytes)], vec![Cursor::new(bytes); 2]] {
+        match heightmap::read_geotiff(parts, &mut budget()) {
+            Ok(read) => {
+                let [low, high] = read.heights.range();
+                assert!(low.is_finite() && low <= high && high.is_finite(), "{low} to {high}");
+                let [width, depth] = read.heights.size();
+                assert!(read.without_data < (width * depth) as u64);
+            }
+            Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+        }
+    }
 }
 
 fn forged_png(header: &[u8], mut chunks: &[u8]) -> Vec<u8> {

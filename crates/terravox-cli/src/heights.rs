@@ -5,6 +5,7 @@ use crate::args::HeightmapArgs;
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::heightmap_input::{HeightmapInput, HeightmapSamples};
 use crate::import_limits;
 use crate::world::{World, store_failure};
 use rayon::prelude::*;
@@ -12,9 +13,7 @@ use std::fs;
 use std::path::Path;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::ImportBudget;
-use terravox_io::heightmap::{
-    self, ChunkCells, ColourPolicy, HeightmapError, HeightmapOptions, HeightmapRelief, Heights,
-};
+use terravox_io::heightmap::{self, ChunkCells, HeightmapError, HeightmapOptions, HeightmapRelief};
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
 
@@ -33,26 +32,6 @@ const PIECE_CHUNKS: u64 = 1 << 14;
 /// Most chunks of a streamed world, within its bounds. They take minutes.
 const MAX_STREAMED_CHUNKS: u64 = 1 << 22;
 
-/// The format of a heightmap file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeightmapFormat {
-    /// A PNG.
-    Png,
-    /// Samples of 16 bits, little-endian, without a header.
-    Raw,
-}
-
-impl HeightmapFormat {
-    /// Detects the format by extension and first bytes; `None` if the file is not a heightmap.
-    pub fn of(extension: &str, start: &[u8]) -> Option<HeightmapFormat> {
-        match extension {
-            "raw" | "r16" => Some(HeightmapFormat::Raw),
-            "png" => Some(HeightmapFormat::Png),
-            _ => start.starts_with(b"\x89PNG\r\n\x1A\n").then_some(HeightmapFormat::Png),
-        }
-    }
-}
-
 /// Imports a heightmap into memory.
 ///
 /// # Errors
@@ -60,16 +39,16 @@ impl HeightmapFormat {
 /// in memory.
 pub fn import(
     path: &Path,
-    bytes: Vec<u8>,
-    kind: HeightmapFormat,
+    input: &HeightmapInput,
     options: &HeightmapArgs,
     console: &Console,
 ) -> CliResult<World> {
-    let info = info(options);
+    let mut budget = input.budget(options);
+    let (samples, info) = read(path, input, options, &mut budget)?;
     let explain = |error| Failure::of(path, explained(&error, &info, options));
-    let mut budget = import_limits::budget(bytes.len(), options);
-    let heights = read(bytes, kind, options, &mut budget).map_err(explain)?;
-    let voxel_options = in_voxels(&heights, options, info.voxel_size_m);
+    let voxel_options = in_voxels(&samples, options, info.voxel_size_m);
+    let notes = samples.notes();
+    let heights = samples.heights;
     let mut grid = VoxelGrid::new(GridOptions::default());
     let bar = console.bar("importing", 1);
     let progress = |done, all| bar.set(done, all);
@@ -82,7 +61,7 @@ pub fn import(
         roblox: RobloxMetadata::default(),
         source: "heightmap",
         file_bytes: 0,
-        notes: Vec::new(),
+        notes,
     })
 }
 
@@ -92,6 +71,8 @@ pub struct StreamedImport {
     pub census: Census,
     /// Length of its file.
     pub file_bytes: u64,
+    /// What to tell the user, a line each.
+    pub notes: Vec<String>,
 }
 
 /// Imports a heightmap into a world file piece by piece: all threads generate a piece while the
@@ -103,20 +84,19 @@ pub struct StreamedImport {
 /// written.
 pub fn stream(
     path: &Path,
-    bytes: Vec<u8>,
-    kind: HeightmapFormat,
+    input: &HeightmapInput,
     options: &HeightmapArgs,
     target: &Path,
     overwrite: Overwrite,
     console: &Console,
 ) -> CliResult<StreamedImport> {
-    let info = info(options);
+    let mut budget = input.budget(options);
+    let (samples, info) = read(path, input, options, &mut budget)?;
     let explain = |error| Failure::of(path, explained(&error, &info, options));
-    let mut budget = import_limits::budget(bytes.len(), options);
-    let heights = read(bytes, kind, options, &mut budget).map_err(explain)?;
-    let voxel_options = in_voxels(&heights, options, info.voxel_size_m);
-    let relief =
-        HeightmapRelief::new(heights, voxel_options, info.materials.kinds()).map_err(explain)?;
+    let voxel_options = in_voxels(&samples, options, info.voxel_size_m);
+    let notes = samples.notes();
+    let relief = HeightmapRelief::new(samples.heights, voxel_options, info.materials.kinds())
+        .map_err(explain)?;
     check_chunks(&relief, options).map_err(|what| Failure::of(path, what))?;
     let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
     let pieces = pieces(&relief);
@@ -143,7 +123,7 @@ pub fn stream(
     let metadata = fs::metadata(target);
     let metadata = metadata.map_err(|error| Failure::of(target, error).after_change())?;
     let file_bytes = metadata.len();
-    Ok(StreamedImport { census, file_bytes })
+    Ok(StreamedImport { census, file_bytes, notes })
 }
 
 /// Refuses worlds of too many chunks, before any is generated.
@@ -221,31 +201,36 @@ fn write(draft: &Draft, grid: &VoxelGrid) -> CliResult<()> {
     draft.write_all(grid.as_snapshot(), |_, _| ()).map(drop).map_err(store_failure)
 }
 
-fn info(options: &HeightmapArgs) -> WorldInfo {
-    WorldInfo { voxel_size_m: options.voxel_size.unwrap_or(1.0), ..WorldInfo::default() }
-}
-
+/// Reads the samples, and chooses the size of voxels: that of samples, if a file says how far apart
+/// they are.
 fn read(
-    bytes: Vec<u8>,
-    kind: HeightmapFormat,
+    path: &Path,
+    input: &HeightmapInput,
     options: &HeightmapArgs,
     budget: &mut ImportBudget,
-) -> Result<Heights, HeightmapError> {
-    let colours = if options.luma { ColourPolicy::Luminance } else { ColourPolicy::Refuse };
-    let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
-    match kind {
-        HeightmapFormat::Png => heightmap::read_png(&bytes, colours, budget),
-        HeightmapFormat::Raw => heightmap::read_raw_u16(&bytes, size, budget),
-    }
+) -> CliResult<(HeightmapSamples, WorldInfo)> {
+    let info = |voxel_size_m| WorldInfo { voxel_size_m, ..WorldInfo::default() };
+    let given = options.voxel_size;
+    let explain =
+        |error| Failure::of(path, explained(&error, &info(given.unwrap_or(1.0)), options));
+    let samples = input.read(options, budget)?.map_err(explain)?;
+    let voxel_size_m = given.or(options.scale).or_else(|| samples.sample_m());
+    // Without a place on the Earth samples are voxels.
+    let voxel_size_m = if samples.reference.is_some() { voxel_size_m } else { given };
+    Ok((samples, info(voxel_size_m.unwrap_or(1.0))))
 }
 
 /// Converts metres of the command line to voxels.
-fn in_voxels(heights: &Heights, options: &HeightmapArgs, voxel: f64) -> HeightmapOptions {
+fn in_voxels(samples: &HeightmapSamples, options: &HeightmapArgs, voxel: f64) -> HeightmapOptions {
+    let heights = &samples.heights;
     let defaults = HeightmapOptions::default();
-    let voxels_per_sample = options.scale.map_or(1.0, |scale| scale / voxel);
+    let sample_m = options.scale.or_else(|| samples.sample_m());
+    let voxels_per_sample = sample_m.map_or(1.0, |sample_m| sample_m / voxel);
     let [low, high] = heights.range().map(f64::from);
     let height_voxels = match options.vertical_scale {
         Some(height) => height / voxel,
+        // Heights in metres.
+        None if samples.reference.is_some() => 1.0 / voxel,
         None => HeightmapOptions::natural_height_voxels(heights, voxels_per_sample),
     };
     let sea_level = options.sea_level.map(|sea| sea / voxel);
@@ -336,6 +321,7 @@ fn metres(length: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use terravox_io::heightmap::Heights;
 
     #[test]
     fn values_out_of_range_are_reported_in_metres() {
@@ -348,7 +334,9 @@ mod tests {
                 voxel_size: Some(voxel),
                 ..HeightmapArgs::default()
             };
-            let voxel_options = in_voxels(&heights, &options, voxel);
+            let samples = HeightmapSamples { heights, reference: None, without_data: 0 };
+            let voxel_options = in_voxels(&samples, &options, voxel);
+            let heights = samples.heights;
             let kinds = MaterialTable::default();
             let error = HeightmapRelief::new(heights, voxel_options, kinds.kinds())
                 .err()

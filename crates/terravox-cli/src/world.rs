@@ -3,6 +3,7 @@
 use crate::args::{HeightmapArgs, ReadArgs};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure, damaged_parts};
+use crate::heightmap_input::HeightmapInput;
 use crate::heights;
 use crate::import_limits;
 use crate::lod_view::seeded;
@@ -62,18 +63,17 @@ pub fn open(
     if is_world(&kind, &start) {
         return load(path, reading, file_bytes, console);
     }
-    let map = heights::HeightmapFormat::of(&kind, &start);
+    let map = HeightmapInput::find(path)?;
     let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
     let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
     if map.is_none() && !roblox {
         let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .png, \
-                    .raw or .r16";
+                    .raw, .r16 or .tif";
         return Err(Failure::of(path, what));
     }
-    let bytes = read(path, file_bytes)?;
     let mut world = match map.filter(|_| !known) {
-        Some(map) => heights::import(path, bytes, map, heightmap, console)?,
-        None => import_roblox(path, &bytes, heightmap, console)?,
+        Some(map) => heights::import(path, &map, heightmap, console)?,
+        None => import_roblox(path, &read(path, file_bytes)?, heightmap, console)?,
     };
     world.file_bytes = file_bytes;
     Ok(world)

@@ -7,7 +7,7 @@
 //! | module | reads | writes |
 //! |---|---|---|
 //! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid |
-//! | [`heightmap`] | PNG, raw 16-bit samples | |
+//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | |
 //! | [`gltf`] | | meshes as `.glb` |
 //! | [`obj`] | | meshes as `.obj` and `.mtl` |
 //!

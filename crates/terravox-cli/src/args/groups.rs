@@ -8,14 +8,16 @@ use clap::{Args, ValueEnum};
 /// Heightmaps, and the voxel size and the limits of imports.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HeightmapArgs {
-    /// Edge of a voxel in metres [default: 1; for Roblox 1.12, which is 4 studs]
+    /// Edge of a voxel in metres [default: 1; for Roblox 1.12, which is 4 studs; for GeoTIFF the
+    /// distance between samples]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub voxel_size: Option<f64>,
-    /// Heightmaps: distance between samples in metres [default: one voxel]
+    /// Heightmaps: distance between samples in metres [default: one voxel; for GeoTIFF that of the
+    /// file]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub scale: Option<f64>,
     /// Heightmaps: height of white above black in metres [default: such that the land is an eighth
-    /// as high as the map is wide]
+    /// as high as the map is wide]; GeoTIFF: metres of a unit of height [default: 1]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub vertical_scale: Option<f64>,
     /// Heightmaps: height of the water surface above black in metres [default: no water]

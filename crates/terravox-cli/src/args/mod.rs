@@ -240,8 +240,8 @@ pub const DEMO_SEED: u64 = 1;
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid) or a heightmap (.png, or raw 16-bit
-    /// .raw .r16)
+    /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid) or a heightmap (.png, raw 16-bit .raw
+    /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map)
     pub file: PathBuf,
     /// The world to write (.tvx)
     pub world: PathBuf,

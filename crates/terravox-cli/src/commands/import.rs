@@ -4,21 +4,21 @@ use crate::args::{ImportArgs, ReadArgs};
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::heightmap_input::HeightmapInput;
 use crate::heights;
 use crate::report::Report;
-use crate::world::{self, WORLD_EXTENSION, check_file, check_new_world, extension, first_bytes};
+use crate::world::{self, WORLD_EXTENSION, check_file, check_new_world, extension};
 use std::time::Instant;
 use terravox_store::Overwrite;
 
 pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
     check_new_world(&args.world, args.force)?;
-    check_file(&args.file)?;
     if extension(&args.file) == WORLD_EXTENSION {
+        check_file(&args.file)?;
         return Err(Failure::of(&args.file, "is already a world; copy the file instead"));
     }
-    let start_bytes = first_bytes(&args.file)?;
-    if let Some(kind) = heights::HeightmapFormat::of(&extension(&args.file), &start_bytes) {
-        return stream(args, kind, console);
+    if let Some(input) = HeightmapInput::find(&args.file)? {
+        return stream(args, &input, console);
     }
     let start = Instant::now();
     let world = world::open(&args.file, &args.heightmap, ReadArgs::default(), console)?;
@@ -39,16 +39,11 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
 }
 
 /// Imports a heightmap piece by piece: its world may be larger than memory.
-fn stream(
-    args: &ImportArgs,
-    kind: heights::HeightmapFormat,
-    console: &Console,
-) -> CliResult<Report> {
+fn stream(args: &ImportArgs, input: &HeightmapInput, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
-    let bytes = world::read(&args.file, check_file(&args.file)?)?;
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
     let imported =
-        heights::stream(&args.file, bytes, kind, &args.heightmap, &args.world, overwrite, console)?;
+        heights::stream(&args.file, input, &args.heightmap, &args.world, overwrite, console)?;
     let mut report = Report::of_change("import", &args.world);
     report.text_line("file", "file", args.file.display().to_string());
     report.text_line("world", "world", args.world.display().to_string());
@@ -58,7 +53,7 @@ fn stream(
         report.bytes("peak_memory_bytes", "peak memory", bytes);
     }
     report.time("import_ms", "import", start.elapsed());
-    add_notes(&[], &mut report);
+    add_notes(&imported.notes, &mut report);
     Ok(report)
 }
 

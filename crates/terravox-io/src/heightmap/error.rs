@@ -10,6 +10,9 @@ pub enum HeightmapError {
     /// The bytes are not a valid PNG.
     #[error("PNG: {0}; the file is damaged or not a PNG, get another copy")]
     Png(String),
+    /// The bytes are not a TIFF whose heights can be read.
+    #[error("TIFF: {0}")]
+    Tiff(String),
     /// A pixel is not grey.
     #[error(
         "pixel ({}, {}) is {}, {}, {}: this is a colour picture, and a heightmap must be grey",

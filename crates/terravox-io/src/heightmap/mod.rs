@@ -1,7 +1,7 @@
 //! Worlds from heightmaps: smooth ground through a grid of heights, with water up to a sea level
 //! and materials by height and slope.
 //!
-//! [`read_png`] and [`read_raw_u16`] decode [`Heights`]. [`import()`] writes them into a grid;
+//! [`read_png`], [`read_raw_u16`] and [`read_geotiff`] decode [`Heights`]. [`import()`] writes them into a grid;
 //! [`HeightmapRelief`] generates single chunk columns, for worlds larger than memory.
 //!
 //! A sample is an area, like a pixel, and its height is that of its centre. Sample (column i, row
@@ -32,6 +32,7 @@
 mod chunk_cells;
 mod error;
 mod fill;
+mod geotiff;
 mod heights;
 mod import;
 mod limits;
@@ -44,6 +45,7 @@ mod surface;
 
 pub use chunk_cells::ChunkCells;
 pub use error::HeightmapError;
+pub use geotiff::{GeoHeights, GeoReference, is_tiff, read_geotiff};
 pub use heights::Heights;
 pub use import::{HeightmapImport, import};
 pub use options::{HeightmapOptions, MaterialRule, default_rules};

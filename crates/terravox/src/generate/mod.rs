@@ -36,7 +36,7 @@ pub(crate) use noise::noise_3d;
 pub use noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 pub use sdf::{RowPoints, fill_sdf};
 pub use seeded::{Seeded, SeededError};
-pub use world::{Biomes, Preset, World, WorldOptions, WorldOptionsError};
+pub use world::{Biome, Biomes, Ground, Preset, World, WorldOptions, WorldOptionsError};
 
 /// The ways to fill in the unit of a [`FillRequest`](crate::terrain::FillRequest).
 pub(crate) mod placed {

@@ -49,7 +49,7 @@ impl Retiled {
 }
 
 impl PlanDraft {
-    /// Whether the plan takes no further step. While somebody edits, plans are a quarter as long, so
+    /// Whether the plan takes no further step. While a player edits, plans are a quarter as long, so
     /// that edits show soon; but half of each are steps, so that endless edits do not stop the
     /// stream.
     pub fn is_full(&self, jobs_per_plan: usize, is_editing: bool) -> bool {

@@ -48,7 +48,7 @@ impl LodView {
         }
     }
 
-    /// Counts a job that is none of the edit plan's.
+    /// Counts a job of anything but the edit plan.
     pub(super) fn pay_job(&mut self) {
         self.owed_jobs = self.owed_jobs.saturating_sub(1);
     }

@@ -153,7 +153,7 @@ impl Fill<'_> {
         let mut inside = depth;
         if depth > -edge && !caves.is_empty() {
             let open = caves::distance(centre(pos, edge), caves, &mut self.walls) as f32;
-            let open = open + column.sealed;
+            let open = open + column.sealed + (column.roof - depth).max(0.0);
             inside = smooth_min(depth, open);
         }
         let mut solid = occupancy_units(f64::from(inside / edge));

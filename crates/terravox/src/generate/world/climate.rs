@@ -49,7 +49,7 @@ impl Setting<'_> {
             let by = self.sum(points, salt, &WARP, true);
             values.iter().zip(by).map(|(v, by)| v + scale * by).collect()
         };
-        Points { anchor: points.anchor, xs: moved(&points.xs, 100), zs: moved(&points.zs, 110) }
+        Points::new(points.anchor, moved(&points.xs, 100), moved(&points.zs, 110))
     }
 }
 
@@ -95,19 +95,26 @@ pub(super) struct Climate {
 impl Climate {
     pub fn at(setting: &Setting<'_>, warped: &Points) -> Climate {
         let options = setting.options;
-        let field = |salt: u64, period: f64, by: f32| {
-            let terms = [(period, 1.1), (period / 7.0, 0.22)];
+        let field = |(salt, terms): (u64, [(f64, f32); 2]), by: f32| {
             let mut values = setting.sum(warped, salt, &terms, true);
             values.iter_mut().for_each(|v| *v += by);
             values
         };
         Climate {
-            temperature: field(20, 5200.0, options.temperature),
-            humidity: field(30, 3700.0, options.humidity),
-            variety: field(40, 2300.0, 0.0),
-            kind: field(50, 1700.0, 0.0),
+            temperature: field(TEMPERATURE, options.temperature),
+            humidity: field(HUMIDITY, options.humidity),
+            variety: field((40, climate_terms(2300.0)), 0.0),
+            kind: field((50, climate_terms(1700.0)), 0.0),
         }
     }
+}
+
+/// Salt and terms of temperature and humidity.
+pub(super) const TEMPERATURE: (u64, [(f64, f32); 2]) = (20, climate_terms(5200.0));
+pub(super) const HUMIDITY: (u64, [(f64, f32); 2]) = (30, climate_terms(3700.0));
+
+const fn climate_terms(period: f64) -> [(f64, f32); 2] {
+    [(period, 1.1), (period / 7.0, 0.22)]
 }
 
 /// Elevation of the land without hills and mountains, voxels above the sea.

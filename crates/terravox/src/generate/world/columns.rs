@@ -3,10 +3,14 @@
 //! Columns are evaluated in tiles, relative to the corner of their tile, so that a column is the same
 //! whatever region it is part of.
 
+use std::sync::Arc;
+
 use super::climate::{Setting, smooth_step};
 use super::islands::{self, Island};
 use super::lattice::Points;
+use super::options::WorldOptions;
 use super::relief::{Biomes, Landscape, NO_WATER};
+use super::slots::{SlotCache, slot_of};
 use super::strata::{self, Strata};
 use crate::generate::materials::{
     BASALT, COBBLESTONE, CRACKED_LAVA, GLACIER, GRASS, GROUND, ICE, LEAFY_GRASS, MUD, ROCK, SALT,
@@ -32,6 +36,8 @@ pub(super) struct LandColumn {
     pub overhang: f32,
     /// How much farther caves keep away, voxels: from waters, and from loose sand.
     pub sealed: f32,
+    /// Depth above which there are no caves, voxels: they open in steep ground only.
+    pub roof: f32,
     /// Material of the surface; 0 where the stone is bare.
     pub top: u8,
     /// Material below it; 0 for stone.
@@ -41,6 +47,81 @@ pub(super) struct LandColumn {
     pub soil_depth: f32,
     pub strata: Strata,
     pub island: Option<Island>,
+}
+
+/// All columns of a tile.
+pub(super) struct Tile {
+    /// x fastest, then z.
+    pub columns: Vec<LandColumn>,
+    /// All cells are air whose centres are above this height, voxels.
+    pub highest: f32,
+}
+
+/// What columns depend on.
+#[derive(PartialEq)]
+struct TileKey {
+    seed: u64,
+    options: WorldOptions,
+    edge: f64,
+    tile: [i32; 2],
+}
+
+/// Tiles along the edge of the square of neighbours that are kept: 5 MB.
+const KEPT: usize = 8;
+
+static TILES: SlotCache<TileKey, Tile, { KEPT * KEPT }> = SlotCache::new();
+
+impl Tile {
+    /// The tile that a region covers from edge to edge, if it does.
+    pub fn covered_by(region: Region) -> Option<[i32; 2]> {
+        let tile = [region.min.x, region.min.z].map(|v| v.div_euclid(TILE));
+        let low = tile.map(|v| v * TILE);
+        let is_whole = [region.min.x, region.min.z] == low
+            && [region.max.x, region.max.z] == low.map(|v| v.saturating_add(TILE));
+        is_whole.then_some(tile)
+    }
+
+    /// A tile if it is kept.
+    pub fn kept(setting: &Setting<'_>, tile: [i32; 2]) -> Option<Arc<Tile>> {
+        let key = TileKey::new(setting, tile);
+        TILES.get(key.slot(), &key)
+    }
+
+    /// A tile, evaluated if it is not kept.
+    pub fn at(setting: &Setting<'_>, tile: [i32; 2]) -> Arc<Tile> {
+        let key = TileKey::new(setting, tile);
+        TILES.get_or_make(key.slot(), key, || {
+            let ends = tile.map(|v| [v * TILE, v * TILE + TILE]);
+            let columns = of_tile(setting, tile, ends[0], ends[1]);
+            let highest = |column: &LandColumn| column.highest(setting.edge as f32);
+            let highest = columns.iter().map(highest).fold(f32::NEG_INFINITY, f32::max);
+            Tile { columns, highest }
+        })
+    }
+}
+
+impl TileKey {
+    fn new(setting: &Setting<'_>, tile: [i32; 2]) -> TileKey {
+        let Setting { seed, options, edge } = *setting;
+        TileKey { seed, options: *options, edge, tile }
+    }
+
+    fn slot(&self) -> usize {
+        // Mips of one place are next to one another.
+        let aside = self.edge as i64;
+        slot_of(KEPT, self.tile.map(|v| i64::from(v) + aside / 2))
+    }
+}
+
+impl LandColumn {
+    /// All cells are air whose centres are above this height, voxels.
+    fn highest(&self, edge: f32) -> f32 {
+        let ground = self.around[1].max(self.water) + 0.5 * edge;
+        match self.island {
+            Some(island) => ground.max(island.top + edge / island.normal_y[0]),
+            None => ground,
+        }
+    }
 }
 
 /// Evaluates the columns of a region, x fastest, then z.
@@ -71,21 +152,17 @@ fn of_tile(setting: &Setting<'_>, tile: [i32; 2], x: [i32; 2], z: [i32; 2]) -> V
     let edge = setting.edge;
     let corner = tile.map(|v| i64::from(v) * i64::from(TILE));
     let anchor = corner.map(|v| v as f64 * edge);
-    let mut points = Points { anchor, xs: Vec::new(), zs: Vec::new() };
+    let (mut xs, mut zs) = (Vec::new(), Vec::new());
     let wide = (x[1] - x[0]) as usize + 2;
     let deep = (z[1] - z[0]) as usize + 2;
     // One more column on every side, for the slopes.
     for z in z[0] - 1..=z[1] {
         for x in x[0] - 1..=x[1] {
-            points.xs.push(((i64::from(x) - corner[0]) as f32 + 0.5) * edge as f32);
-            points.zs.push(((i64::from(z) - corner[1]) as f32 + 0.5) * edge as f32);
+            xs.push(((i64::from(x) - corner[0]) as f32 + 0.5) * edge as f32);
+            zs.push(((i64::from(z) - corner[1]) as f32 + 0.5) * edge as f32);
         }
     }
-    while !points.len().is_multiple_of(8) {
-        let last = points.len() - 1;
-        points.xs.push(points.xs[last]);
-        points.zs.push(points.zs[last]);
-    }
+    let points = Points::new(anchor, xs, zs);
     let relief = Landscape::at(setting, &points);
     let patches = Patches::at(setting, &points);
     let islands = islands::at(setting, &points);
@@ -181,6 +258,7 @@ impl Site<'_> {
             normal_y: self.normal_y,
             water: self.water.max(0.0),
             sealed: 2.0 * (self.water.max(0.0) + 5.0 - self.height).max(0.0) + 14.0 * biomes.dunes,
+            roof: 8.0 * smooth_step(0.84, 0.95, self.normal_y),
             overhang: if is_open { 3.4 * layered * steep } else { 0.0 },
             top,
             soil,
@@ -248,6 +326,7 @@ impl Site<'_> {
         let bed = match () {
             () if biomes.humidity > 0.3 && biomes.mountains < 0.3 => MUD,
             () if biomes.mountains > 0.25 + 0.2 * small => COBBLESTONE,
+            () if biomes.temperature < -0.3 + 0.2 * small => COBBLESTONE,
             () => SAND,
         };
         Cover::deep(bed, 3.0)
@@ -256,8 +335,8 @@ impl Site<'_> {
     /// Snow lies high and where it is cold, less where it is steep, and stays longest in gullies.
     fn snow(&self) -> Option<Cover> {
         let Site { height, normal_y, biomes, patches: [small, wide], .. } = *self;
-        let line = 185.0 + 260.0 * biomes.temperature - 25.0 * biomes.humidity;
-        let above = (height - line) / 45.0 + 0.35 * small + 0.3 * wide + 0.8 * biomes.gully;
+        let above =
+            (height - biomes.snow_line()) / 45.0 + 0.35 * small + 0.3 * wide + 0.8 * biomes.gully;
         let steepest = 0.88 - 0.18 * smooth_step(0.0, 3.0, above);
         if above < 0.0 || normal_y < steepest + 0.07 * small + 0.04 * wide {
             return None;
@@ -301,8 +380,14 @@ impl Site<'_> {
         }
         let cold = -biomes.temperature + 0.1 * patch;
         if cold > 0.42 {
-            let is_bare = wide + 0.4 * small > 0.5 + 1.5 * (0.6 - cold).max(0.0);
-            return Cover::new(if is_bare { COBBLESTONE } else { GRASS }, GROUND);
+            // The colder, the less grows.
+            let bare = wide + 0.4 * small + 3.0 * (cold - 0.5).clamp(-0.2, 0.6);
+            let top = match bare {
+                v if v > 1.0 => COBBLESTONE,
+                v if v > 0.5 => GROUND,
+                _ => GRASS,
+            };
+            return Cover::new(top, GROUND);
         }
         let dry = biomes.desert.max(smooth_step(0.05, 0.45, biomes.temperature - biomes.humidity));
         if dry > 0.55 && wide + 0.5 * small > 1.35 - dry {

@@ -3,8 +3,22 @@
 use super::climate::{Setting, rounded_abs, smooth_step};
 use super::lattice::Points;
 
-/// No island is higher, voxels: level, hills and rim at their most.
-pub(super) const HIGHEST: f32 = 225.0 + 62.0 * 1.501 + 7.0 + 6.0 + 11.0 * 1.501;
+/// Highest hill of an island above its level, voxels.
+const HIGHEST_HILL: f32 = 6.0 + 11.0 * 1.501;
+
+/// Below which height all islands are whose level is at most `level` above the mean, voxels. Where
+/// an island is steep, cells above its top have some of it: tops rise by less than 5.7 voxels a
+/// voxel, so that the unit normal is longer than 1/6 upwards.
+pub(super) fn highest(level: f32, edge: f32) -> f32 {
+    MEAN_LEVEL + level + HIGHEST_HILL + 3.0 * edge
+}
+
+/// Mean level of islands, voxels.
+const MEAN_LEVEL: f32 = 225.0;
+
+/// Term of their level.
+pub(super) const LEVEL: [(f64, f32); 1] = [(900.0, 62.0)];
+pub(super) const LEVEL_SALT: u64 = 225;
 
 /// Terms of the size of islands: period in voxels, amplitude; and the salt of the first.
 pub(super) const SIZE: [(f64, f32); 3] = [(330.0, 1.0), (140.0, 0.45), (60.0, 0.14)];
@@ -38,13 +52,13 @@ pub(super) fn at(setting: &Setting<'_>, points: &Points) -> Option<Islands> {
     if size.iter().all(|&v| v < rim(amount)) {
         return None;
     }
-    let level = setting.sum(points, 225, &[(900.0, 62.0)], false);
+    let level = setting.sum(points, LEVEL_SALT, &LEVEL, false);
     let hills = setting.sum(points, 226, &[(85.0, 8.0), (34.0, 3.0)], false);
     let roots = setting.sum(points, 230, &[(46.0, 1.0), (21.0, 0.4)], false);
     let mut islands = Islands { top: Vec::new(), bottom: Vec::new(), size: Vec::new() };
     for i in 0..points.len() {
         let inside = size[i] - rim(amount);
-        let level = 225.0 + level[i];
+        let level = MEAN_LEVEL + level[i];
         let t = smooth_step(0.0, 0.55, inside);
         let thick = 62.0 * t + 26.0 * inside.max(0.0).sqrt();
         let hang = (0.55 + 0.9 * (0.6 - rounded_abs(roots[i]))).max(0.2);

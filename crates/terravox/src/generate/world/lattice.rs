@@ -19,20 +19,43 @@ pub(super) struct Points {
     pub anchor: [f64; 2],
     pub xs: Vec<f32>,
     pub zs: Vec<f32>,
+    /// The least and the greatest coordinate along x and z. Every noise asks for it, so it is
+    /// computed once.
+    bounds: [[f32; 2]; 2],
 }
 
 impl Points {
+    /// As many points as a multiple of eight; the last is repeated up to there.
+    pub fn new(anchor: [f64; 2], mut xs: Vec<f32>, mut zs: Vec<f32>) -> Points {
+        for values in [&mut xs, &mut zs] {
+            let last = values.last().copied().unwrap_or_default();
+            values.resize(values.len().next_multiple_of(8), last);
+        }
+        let bounds = [&xs, &zs].map(|values| range(values));
+        Points { anchor, xs, zs, bounds }
+    }
+
     pub fn len(&self) -> usize {
         self.xs.len()
     }
 
     /// The least and the greatest coordinate along x and z.
     pub fn bounds(&self) -> [[f32; 2]; 2] {
-        [&self.xs, &self.zs].map(|values| {
-            let ends = |[low, high]: [f32; 2], &v: &f32| [low.min(v), high.max(v)];
-            values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], ends)
-        })
+        self.bounds
     }
+}
+
+/// The least and the greatest of a multiple of eight numbers, lane by lane so that no number waits
+/// for the last.
+fn range(values: &[f32]) -> [f32; 2] {
+    let (mut low, mut high) = ([f32::INFINITY; 8], [f32::NEG_INFINITY; 8]);
+    for lanes in values.chunks_exact(8) {
+        for i in 0..8 {
+            low[i] = if lanes[i] < low[i] { lanes[i] } else { low[i] };
+            high[i] = if lanes[i] > high[i] { lanes[i] } else { high[i] };
+        }
+    }
+    [low.into_iter().fold(low[0], f32::min), high.into_iter().fold(high[0], f32::max)]
 }
 
 /// A noise: a seed, and the width of a hill and its valley in voxels.

@@ -6,27 +6,31 @@
 //! [`sinkholes`]) → [`columns`] (materials) → [`cells`]. All work on a column is done once per column
 //! and tile, eight at a time ([`lattice`]); [`bounds`] tells air and deep ground without a column.
 
+mod biome;
 mod bounds;
 mod cells;
 mod climate;
 mod columns;
+mod highest;
 mod islands;
 mod lattice;
 mod options;
 mod relief;
 mod rivers;
+mod samples;
 mod sinkholes;
+mod slots;
 mod strata;
 mod volcanoes;
 
+pub use biome::{Biome, Ground};
 pub use options::{Preset, WorldOptions, WorldOptionsError};
 pub use relief::Biomes;
 
 use crate::voxel::{DenseBox, Region};
 use bounds::Uniform;
 use climate::Setting;
-use lattice::Points;
-use relief::Landscape;
+use columns::Tile;
 
 /// A large seeded world of many biomes, in voxels; it ignores [`Placement`](crate::Placement).
 /// Material ids are those of the default table, and a voxel is meant to be about a metre wide.
@@ -55,7 +59,7 @@ impl World {
     pub const NAME: &str = "world";
 
     /// Version of the generator: it changes when its cells do.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Height of the sea's surface, voxels.
     pub const SEA_LEVEL: f64 = 0.0;
@@ -89,21 +93,42 @@ impl World {
         bounds::heights(&self.options)
     }
 
-    /// Height of the ground at a column, and what lies there; caves, ledges and floating islands
-    /// aside. The rivers around the column are computed anew in each call.
+    /// Height of the ground at a column, and what lies there; caves, ledges, edits and floating
+    /// islands aside. Some 0.05 ms; [`World::grounds`] costs less for many columns.
     ///
     /// # Panics
     /// If the column is not finite or beyond ±2³¹.
     pub fn ground(&self, x: f64, z: f64) -> (f64, Biomes) {
-        let is_valid = x.abs().max(z.abs()) <= f64::from(1u32 << 31) && !(x + z).is_nan();
-        assert!(is_valid, "column {x}, {z} is invalid: finite and within 2^31");
-        let setting = self.setting(0);
-        let tile = f64::from(columns::TILE);
-        let anchor = [x, z].map(|v| (v / tile).floor() * tile);
-        let [x, z] = [(x - anchor[0]) as f32, (z - anchor[1]) as f32];
-        let points = Points { anchor, xs: vec![x; 8], zs: vec![z; 8] };
-        let relief = Landscape::at(&setting, &points);
-        (f64::from(relief.height[0]), relief.biomes[0])
+        let ground = self.grounds(&[[x, z]])[0];
+        (ground.height, ground.biomes)
+    }
+
+    /// The ground at columns, x and z each, in their order: the same as one by one. What columns
+    /// share that are near one another is computed once.
+    ///
+    /// ```
+    /// use terravox::generate::{Biome, Preset, World};
+    ///
+    /// let world = World::new(7, Preset::Dunes);
+    /// let line: Vec<[f64; 2]> = (0..64).map(|i| [f64::from(i), 0.0]).collect();
+    /// let grounds = world.grounds(&line);
+    /// assert!(grounds.iter().all(|ground| ground.height.is_finite()));
+    /// assert_eq!(grounds[9].biome(), world.biome(9.0, 0.0));
+    /// assert!(Biome::ALL.contains(&world.biome(9.0, 0.0)));
+    /// ```
+    ///
+    /// # Panics
+    /// If a column is not finite or beyond ±2³¹.
+    pub fn grounds(&self, columns: &[[f64; 2]]) -> Vec<Ground> {
+        biome::grounds(&self.setting(0), columns)
+    }
+
+    /// The biome that counts most at a column: [`Ground::biome`].
+    ///
+    /// # Panics
+    /// If the column is not finite or beyond ±2³¹.
+    pub fn biome(&self, x: f64, z: f64) -> Biome {
+        self.grounds(&[[x, z]])[0].biome()
     }
 
     /// Fills `cells` (in cells of mip `mip`): the same cells for any region and order.
@@ -130,8 +155,21 @@ impl World {
             return cells.reset(region);
         }
         let setting = self.setting(mip);
-        let columns = columns::columns(&setting, region);
-        cells::fill(&setting, cells, mip, &columns);
+        let covered = Tile::covered_by(region);
+        let kept = covered.and_then(|tile| Tile::kept(&setting, tile));
+        if kept.is_none() && bounds::is_air(&setting, region) {
+            return cells.reset(region);
+        }
+        let Some(tile) = covered else {
+            let columns = columns::columns(&setting, region);
+            return cells::fill(&setting, cells, mip, &columns);
+        };
+        let tile = kept.unwrap_or_else(|| Tile::at(&setting, tile));
+        let bottom = (region.min.y as f32 + 0.5) * setting.edge as f32;
+        if bottom > tile.highest {
+            return cells.reset(region);
+        }
+        cells::fill(&setting, cells, mip, &tile.columns);
     }
 }
 

@@ -120,110 +120,15 @@ impl Preset {
     pub fn options(self) -> WorldOptions {
         match self {
             Preset::Continents => CONTINENTS,
-            Preset::Alps | Preset::Fjords | Preset::Arctic => self.cold(),
-            Preset::Canyons | Preset::Dunes | Preset::Badlands => self.dry(),
-            Preset::Wetlands | Preset::Volcanoes | Preset::Skylands => self.green(),
-        }
-    }
-
-    fn cold(self) -> WorldOptions {
-        match self {
-            Preset::Alps => WorldOptions {
-                land: 0.4,
-                relief: 1.3,
-                mountains: 0.9,
-                temperature: -0.1,
-                humidity: 0.25,
-                erosion: 0.8,
-                ..CALM
-            },
-            Preset::Fjords => WorldOptions {
-                land: 0.16,
-                relief: 1.15,
-                mountains: 0.85,
-                temperature: -0.2,
-                humidity: 0.3,
-                erosion: 0.7,
-                fjords: 1.0,
-                ..CALM
-            },
-            _ => WorldOptions {
-                land: 0.15,
-                mountains: 0.55,
-                temperature: -0.8,
-                fjords: 0.5,
-                volcanoes: 0.1,
-                ..CALM
-            },
-        }
-    }
-
-    fn dry(self) -> WorldOptions {
-        match self {
-            Preset::Canyons => WorldOptions {
-                land: 0.45,
-                mountains: 0.2,
-                temperature: 0.8,
-                humidity: -0.7,
-                canyons: 1.0,
-                dunes: 0.1,
-                badlands: 0.2,
-                rivers: 0.7,
-                ..CALM
-            },
-            Preset::Dunes => WorldOptions {
-                land: 0.4,
-                mountains: 0.15,
-                temperature: 0.8,
-                humidity: -0.8,
-                canyons: 0.12,
-                dunes: 1.0,
-                badlands: 0.0,
-                rivers: 0.2,
-                ..CALM
-            },
-            _ => WorldOptions {
-                land: 0.4,
-                mountains: 0.3,
-                temperature: 0.5,
-                humidity: -0.45,
-                erosion: 1.0,
-                canyons: 0.25,
-                dunes: 0.1,
-                badlands: 1.0,
-                ..CALM
-            },
-        }
-    }
-
-    fn green(self) -> WorldOptions {
-        match self {
-            Preset::Wetlands => WorldOptions {
-                land: 0.1,
-                relief: 0.6,
-                mountains: 0.2,
-                temperature: 0.15,
-                humidity: 0.6,
-                wetlands: 1.0,
-                rivers: 0.9,
-                ..CALM
-            },
-            Preset::Volcanoes => WorldOptions {
-                land: -0.1,
-                mountains: 0.2,
-                temperature: 0.6,
-                humidity: 0.3,
-                volcanoes: 1.0,
-                ..CALM
-            },
-            _ => WorldOptions {
-                land: 0.3,
-                mountains: 0.3,
-                temperature: 0.1,
-                humidity: 0.3,
-                islands: 0.8,
-                ..CALM
-            },
+            Preset::Alps => ALPS,
+            Preset::Fjords => FJORDS,
+            Preset::Canyons => CANYONS,
+            Preset::Dunes => DUNES,
+            Preset::Badlands => BADLANDS,
+            Preset::Wetlands => WETLANDS,
+            Preset::Volcanoes => VOLCANOES,
+            Preset::Arctic => ARCTIC,
+            Preset::Skylands => SKYLANDS,
         }
     }
 }
@@ -250,6 +155,101 @@ const CONTINENTS: WorldOptions = WorldOptions {
 
 /// The default without volcanoes and fjords, which most presets start from.
 const CALM: WorldOptions = WorldOptions { fjords: 0.0, volcanoes: 0.0, ..CONTINENTS };
+
+const ALPS: WorldOptions = WorldOptions {
+    land: 0.4,
+    relief: 1.3,
+    mountains: 0.9,
+    temperature: -0.1,
+    humidity: 0.25,
+    erosion: 0.8,
+    ..CALM
+};
+
+const FJORDS: WorldOptions = WorldOptions {
+    land: 0.16,
+    relief: 1.15,
+    mountains: 0.85,
+    temperature: -0.2,
+    humidity: 0.3,
+    erosion: 0.7,
+    fjords: 1.0,
+    ..CALM
+};
+
+const ARCTIC: WorldOptions = WorldOptions {
+    land: 0.15,
+    mountains: 0.55,
+    temperature: -0.8,
+    fjords: 0.5,
+    volcanoes: 0.1,
+    ..CALM
+};
+
+const CANYONS: WorldOptions = WorldOptions {
+    land: 0.45,
+    mountains: 0.2,
+    temperature: 0.8,
+    humidity: -0.7,
+    canyons: 1.0,
+    dunes: 0.1,
+    badlands: 0.2,
+    rivers: 0.7,
+    ..CALM
+};
+
+const DUNES: WorldOptions = WorldOptions {
+    land: 0.4,
+    mountains: 0.15,
+    temperature: 0.8,
+    humidity: -0.8,
+    canyons: 0.12,
+    dunes: 1.0,
+    badlands: 0.0,
+    rivers: 0.2,
+    ..CALM
+};
+
+const BADLANDS: WorldOptions = WorldOptions {
+    land: 0.4,
+    mountains: 0.3,
+    temperature: 0.5,
+    humidity: -0.45,
+    erosion: 1.0,
+    canyons: 0.25,
+    dunes: 0.1,
+    badlands: 1.0,
+    ..CALM
+};
+
+const WETLANDS: WorldOptions = WorldOptions {
+    land: 0.1,
+    relief: 0.6,
+    mountains: 0.2,
+    temperature: 0.15,
+    humidity: 0.6,
+    wetlands: 1.0,
+    rivers: 0.9,
+    ..CALM
+};
+
+const VOLCANOES: WorldOptions = WorldOptions {
+    land: -0.1,
+    mountains: 0.2,
+    temperature: 0.6,
+    humidity: 0.3,
+    volcanoes: 1.0,
+    ..CALM
+};
+
+const SKYLANDS: WorldOptions = WorldOptions {
+    land: 0.3,
+    mountains: 0.3,
+    temperature: 0.1,
+    humidity: 0.3,
+    islands: 0.8,
+    ..CALM
+};
 
 impl Default for WorldOptions {
     fn default() -> WorldOptions {
@@ -390,6 +390,15 @@ impl std::str::FromStr for WorldOptions {
 }
 
 #[cfg(test)]
+impl WorldOptions {
+    /// Sets the parameter of an index to a part `t` of its range.
+    pub(super) fn set_within_range(&mut self, i: usize, t: f32) {
+        let Parameter { range: [low, high], set, .. } = PARAMETERS[i];
+        set(self, (low + t * (high - low)).clamp(low, high));
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -437,8 +446,7 @@ mod tests {
         ) {
             let mut options = Preset::ALL[preset].options();
             for (i, t) in which {
-                let Parameter { range: [low, high], set, .. } = PARAMETERS[i];
-                set(&mut options, (low + t * (high - low)).clamp(low, high));
+                options.set_within_range(i, t);
             }
             prop_assert_eq!(options.to_string().parse(), Ok(options));
         }

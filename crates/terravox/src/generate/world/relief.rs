@@ -62,6 +62,13 @@ pub struct Biomes {
     pub fold: f32,
 }
 
+impl Biomes {
+    /// Above which height snow lies where it is flat, voxels.
+    pub(super) fn snow_line(&self) -> f32 {
+        185.0 + 260.0 * self.temperature - 25.0 * self.humidity
+    }
+}
+
 /// Noise fields of columns.
 struct Fields {
     land: Land,
@@ -112,14 +119,12 @@ impl Landscape {
 
 impl Fields {
     fn at(setting: &Setting<'_>, points: &Points, warped: &Points) -> Fields {
-        let dunes = Points {
-            anchor: [0, 1].map(|axis| {
-                let [a, b] = DUNE_AXES[axis].map(f64::from);
-                a * warped.anchor[0] + b * warped.anchor[1]
-            }),
-            xs: turned(warped, DUNE_AXES[0]),
-            zs: turned(warped, DUNE_AXES[1]),
-        };
+        let anchor = [0, 1].map(|axis| {
+            let [a, b] = DUNE_AXES[axis].map(f64::from);
+            a * warped.anchor[0] + b * warped.anchor[1]
+        });
+        let [across, along] = DUNE_AXES.map(|axis| turned(warped, axis));
+        let dunes = Points::new(anchor, across, along);
         Fields {
             land: Land::at(setting, warped),
             climate: Climate::at(setting, warped),
@@ -128,7 +133,7 @@ impl Fields {
             plateau: setting.sum(warped, 80, &PLATEAU, true),
             dunes: setting.sum(&dunes, 90, &[(120.0, 1.0), (47.0, 0.25)], false),
             fjord: setting.sum(warped, 95, &[(1700.0, 1.0), (620.0, 0.4), (210.0, 0.1)], true),
-            clay: fractal(setting, warped, 120, &[(190.0, 1.0), (90.0, 0.4)]),
+            clay: fractal(setting, warped, 120, &CLAY),
             cliffs: setting.sum(warped, 130, &[(520.0, 1.0), (60.0, 0.15)], false),
             sinkholes: sinkholes::depths(setting, points),
             fold: setting.sum(warped, 140, &[(900.0, 11.0), (130.0, 2.0)], false),
@@ -284,12 +289,15 @@ pub(super) const PEAKS: f32 = 215.0;
 /// Crests of dunes run along the second axis: turned, and stretched.
 const DUNE_AXES: [[f32; 2]; 2] = [[0.84, 0.54], [-0.24, 0.37]];
 
-const HILLS: [(f64, f32); 4] = [(430.0, 1.0), (210.0, 0.45), (104.0, 0.2), (52.0, 0.08)];
+pub(super) const CLAY: [(f64, f32); 2] = [(190.0, 1.0), (90.0, 0.4)];
 
-const PLATEAU: [(f64, f32); 4] = [(900.0, 1.0), (380.0, 0.45), (160.0, 0.16), (60.0, 0.06)];
+pub(super) const HILLS: [(f64, f32); 4] = [(430.0, 1.0), (210.0, 0.45), (104.0, 0.2), (52.0, 0.08)];
+
+pub(super) const PLATEAU: [(f64, f32); 4] =
+    [(900.0, 1.0), (380.0, 0.45), (160.0, 0.16), (60.0, 0.06)];
 
 /// Steps of plateaus, voxels.
-fn plateau(v: f32) -> f32 {
+pub(super) fn plateau(v: f32) -> f32 {
     let step = |at: f32, height: f32| {
         height * (0.2 * smooth_step(at - 0.12, at, v) + 0.8 * smooth_step(at, at + 0.05, v))
     };
@@ -302,7 +310,7 @@ fn meandered(setting: &Setting<'_>, points: &Points, warped: &Points) -> Points 
         let by = setting.sum(points, salt, &[(260.0, 38.0), (95.0, 11.0)], false);
         values.iter().zip(by).map(|(v, by)| v + by).collect()
     };
-    Points { anchor: warped.anchor, xs: moved(&warped.xs, 240), zs: moved(&warped.zs, 245) }
+    Points::new(warped.anchor, moved(&warped.xs, 240), moved(&warped.zs, 245))
 }
 
 fn turned(points: &Points, [a, b]: [f32; 2]) -> Vec<f32> {
@@ -325,26 +333,41 @@ fn fractal(setting: &Setting<'_>, points: &Points, salt: u64, terms: &[(f64, f32
     sum
 }
 
+/// Terms of ridges.
+pub(super) const RIDGES: [(f64, f32); 4] =
+    [(1150.0, 0.75), (540.0, 0.4), (250.0, 0.2), (118.0, 0.09)];
+
+/// Height of a ridge's octave, by the absolute value of its noise.
+#[inline]
+pub(super) fn ridge_crest(off: f32) -> f32 {
+    0.62 - 2.0 * off
+}
+
+/// How much the next octave of ridges counts, by how much the last did, and its height.
+#[inline]
+pub(super) fn next_ridge_weight(weight: f32, crest: f32) -> f32 {
+    (weight * (0.45 + 1.1 * crest)).clamp(0.0, 1.0)
+}
+
 /// Ridges, with finer ones on the flanks of the wider (ridged multifractal; Musgrave in Ebert et
 /// al., "Texturing and Modeling").
 fn ridges(setting: &Setting<'_>, points: &Points) -> Slopes {
     let [value, slope_x, slope_z] = [0; 3].map(|_| vec![0.0; points.len()]);
     let mut sum = Slopes { value, slope_x, slope_z };
     let mut weight = vec![1.0_f32; points.len()];
-    let terms = [(1150.0, 0.75), (540.0, 0.4), (250.0, 0.2), (118.0, 0.09)];
-    for (i, (period, amplitude)) in terms.into_iter().enumerate() {
+    for (i, (period, amplitude)) in RIDGES.into_iter().enumerate() {
         let Some(octave) = setting.wide(70 + i as u64, period) else { continue };
         let noise = lattice::slopes(points, octave);
         for j in 0..points.len() {
             let n = noise.value[j];
-            let crest = 0.62 - 2.0 * rounded_abs(n);
+            let crest = ridge_crest(rounded_abs(n));
             // The slope as gullies see it passes crests smoothly: they would be torn there.
             let kink = -2.0 * n / (n * n + 0.02).sqrt();
             let share = amplitude * weight[j];
             sum.value[j] += share * crest;
             sum.slope_x[j] += share * kink * noise.slope_x[j];
             sum.slope_z[j] += share * kink * noise.slope_z[j];
-            weight[j] = (weight[j] * (0.45 + 1.1 * crest)).clamp(0.0, 1.0);
+            weight[j] = next_ridge_weight(weight[j], crest);
         }
     }
     sum
@@ -367,6 +390,8 @@ impl Landscape {
         if erosion <= 0.0 || gullied.iter().all(|&share| share <= 0.0) {
             return;
         }
+        // How much what is cut shows in materials.
+        let strength = 5.3 * erosion;
         for (i, (width, depth)) in GULLIES.into_iter().enumerate() {
             let Some(octave) = setting.octave(170 + i as u64, width) else { continue };
             let count = warped.len();
@@ -381,10 +406,14 @@ impl Landscape {
             for j in 0..count {
                 let amplitude = erosion * depth * width as f32 * gullied[j] * steepness[j];
                 self.height[j] += amplitude * waves.value[j];
-                self.biomes[j].gully -= depth * 3.2 * waves.value[j] * steepness[j] * gullied[j];
+                self.biomes[j].gully -=
+                    strength * depth * waves.value[j] * steepness[j] * gullied[j];
                 slope_x[j] += amplitude * waves.slope_x[j];
                 slope_z[j] += amplitude * waves.slope_z[j];
             }
+        }
+        for biomes in &mut self.biomes {
+            biomes.gully = biomes.gully.clamp(-1.0, 1.0);
         }
     }
 
@@ -442,7 +471,8 @@ impl Landscape {
         let valley = (14.0 + steep * (height - level).abs()).min(REACH);
         let side = mix(1.0, smooth_step(0.0, valley, beside), is_there);
         // Rivers do not raise banks out of the sea.
-        let raised = smooth_step(0.0, 2.5, level);
+        let on_land = smooth_step(-1.5, 0.5, height);
+        let raised = smooth_step(0.0, 2.5, level).max(on_land);
         let lowered = mix(bank, height, side);
         let carved = if lowered > height { mix(height, lowered, raised) } else { lowered };
         biomes.river = is_there * (1.0 - smooth_step(0.5, 5.0, beside));
@@ -458,6 +488,10 @@ pub(super) const RIVER_RISE: f32 = 14.0;
 
 /// Height of a layer of stone, voxels.
 pub(super) const LAYER: f32 = 13.0;
+
+/// By how much terraces raise the ground at most, voxels: 0.78 × 0.263 of a layer, where the cliff
+/// of [`terrace`] ends.
+pub(super) const HIGHEST_TERRACE: f32 = 3.0;
 
 /// Steps that follow the layers of stone: a ledge on each, and a cliff up to the next.
 fn terrace(height: f32, fold: f32) -> f32 {

@@ -9,6 +9,8 @@
 
 use super::climate::{Land, Setting, base_elevation};
 use super::lattice::Points;
+use super::options::WorldOptions;
+use super::slots::{SlotCache, slot_of};
 use super::volcanoes::Volcanoes;
 use crate::generate::noise::unit;
 use crate::math::lanes::{F32x8, InstructionSet, Simd, SimdJob};
@@ -26,7 +28,7 @@ pub(super) const MAX_HALF_WIDTH: f32 = 90.0;
 pub(super) const MAX_MIP: u8 = 7;
 
 /// Steps upstream that are counted.
-const STEPS: usize = 5;
+const STEPS: usize = 9;
 
 /// Nodes that a river drains at least.
 const MIN_DRAINED: f32 = 2.0;
@@ -165,36 +167,15 @@ impl Graph {
         (x - self.low[0]) as usize + (z - self.low[1]) as usize * self.size[0]
     }
 
-    /// Evaluates a square of nodes, relative to its corner.
+    /// Copies a square of nodes in.
     fn raise(&mut self, setting: &Setting<'_>, [x0, z0]: [usize; 2]) {
-        let spacing = SPACING.map(|v| v * f64::from(setting.options.scale));
         let low = [self.low[0] + x0 as i64, self.low[1] + z0 as i64];
-        let anchor = [0, 1].map(|axis| low[axis] as f64 * spacing[axis]);
-        let mut points = Points { anchor, xs: Vec::new(), zs: Vec::new() };
-        let jitter = |salt: u64, x: i64, z: i64| 0.44 * unit(setting.seed ^ salt, x, 7, z) - 0.22;
-        let mut places = Vec::new();
-        for z in 0..SQUARE {
-            for x in 0..SQUARE {
-                let (node_x, node_z) = (low[0] + x, low[1] + z);
-                // Every other row is half a step aside.
-                let aside = 0.5 * (node_z & 1) as f64;
-                let off = [
-                    (x as f64 + aside + 0.25 + jitter(0x71, node_x, node_z)) * spacing[0],
-                    (z as f64 + 0.5 + jitter(0x72, node_x, node_z)) * spacing[1],
-                ];
-                places.push([anchor[0] + off[0], anchor[1] + off[1]]);
-                points.xs.push(off[0] as f32);
-                points.zs.push(off[1] as f32);
-            }
-        }
-        let setting = Setting { edge: 0.0, ..*setting };
-        let land = Land::at(&setting, &points);
-        let volcanoes = Volcanoes::at(&setting, &points);
-        for (i, at) in places.into_iter().enumerate() {
-            let base = base_elevation(land.continent[i], land.uplift[i]);
-            let elevation = base + volcanoes.rise[i];
-            let (x, z) = (x0 + i % SQUARE as usize, z0 + i / SQUARE as usize);
-            self.nodes[x + z * self.size[0]] = RiverNode { at, elevation };
+        let key = SquareKey { seed: setting.seed, options: *setting.options, low };
+        let slot = slot_of(KEPT, low.map(|v| v.div_euclid(SQUARE)));
+        let square = SQUARES.get_or_make(slot, key, || square(setting, low));
+        for (z, row) in square.chunks_exact(SQUARE as usize).enumerate() {
+            let start = x0 + (z0 + z) * self.size[0];
+            self.nodes[start..start + row.len()].copy_from_slice(row);
         }
     }
 
@@ -297,6 +278,51 @@ impl Graph {
             });
         }
     }
+}
+
+/// What nodes depend on, and the first of a square.
+#[derive(PartialEq)]
+struct SquareKey {
+    seed: u64,
+    options: WorldOptions,
+    low: [i64; 2],
+}
+
+/// Squares along the edge of the one of neighbours that are kept: 400 kB.
+const KEPT: usize = 16;
+
+static SQUARES: SlotCache<SquareKey, Vec<RiverNode>, { KEPT * KEPT }> = SlotCache::new();
+
+/// Evaluates a square of nodes, relative to its corner.
+fn square(setting: &Setting<'_>, low: [i64; 2]) -> Vec<RiverNode> {
+    let spacing = SPACING.map(|v| v * f64::from(setting.options.scale));
+    let anchor = [0, 1].map(|axis| low[axis] as f64 * spacing[axis]);
+    let (mut xs, mut zs) = (Vec::new(), Vec::new());
+    let jitter = |salt: u64, x: i64, z: i64| 0.44 * unit(setting.seed ^ salt, x, 7, z) - 0.22;
+    let mut places = Vec::new();
+    for z in 0..SQUARE {
+        for x in 0..SQUARE {
+            let (node_x, node_z) = (low[0] + x, low[1] + z);
+            // Every other row is half a step aside.
+            let aside = 0.5 * (node_z & 1) as f64;
+            let off = [
+                (x as f64 + aside + 0.25 + jitter(0x71, node_x, node_z)) * spacing[0],
+                (z as f64 + 0.5 + jitter(0x72, node_x, node_z)) * spacing[1],
+            ];
+            places.push([anchor[0] + off[0], anchor[1] + off[1]]);
+            xs.push(off[0] as f32);
+            zs.push(off[1] as f32);
+        }
+    }
+    let points = Points::new(anchor, xs, zs);
+    let setting = Setting { edge: 0.0, ..*setting };
+    let land = Land::at(&setting, &points);
+    let volcanoes = Volcanoes::at(&setting, &points);
+    let node = |(i, at): (usize, [f64; 2])| {
+        let base = base_elevation(land.continent[i], land.uplift[i]);
+        RiverNode { at, elevation: base + volcanoes.rise[i] }
+    };
+    places.into_iter().enumerate().map(node).collect()
 }
 
 /// A point that a curve runs by.

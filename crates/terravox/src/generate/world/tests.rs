@@ -15,6 +15,18 @@ fn worlds() -> impl Strategy<Value = World> {
     (0..1000u64, 0..Preset::ALL.len()).prop_map(|(seed, i)| World::new(seed, Preset::ALL[i]))
 }
 
+/// Worlds of any options.
+fn any_worlds() -> impl Strategy<Value = World> {
+    let which = prop::collection::vec((0usize..16, 0.0f32..=1.0), 0..9);
+    (worlds(), which).prop_map(|(world, which)| {
+        let mut options = *world.options();
+        for (i, t) in which {
+            options.set_within_range(i, t);
+        }
+        World { options, ..world }
+    })
+}
+
 /// A region of cells of a mip, at the ground or anywhere.
 fn region_at(world: &World, at: (i32, i32, i32), size: (i32, i32, i32), mip: u8) -> Region {
     let (height, _) = world.ground(f64::from(at.0), f64::from(at.2));
@@ -71,13 +83,14 @@ proptest! {
     /// What bounds call air or deep is so where every cell is asked.
     #[test]
     fn bounds_are_conservative(
-        world in worlds(),
-        at in (-200_000..200_000i32, 0..60i32, -200_000..200_000i32),
-        mip in 0u8..8,
+        world in any_worlds(),
+        at in (-(1 << 30)..1 << 30i32, -(1 << 30)..1 << 30i32),
+        near in prop::option::weighted(0.7, (-90_000..90_000i32, -90_000..90_000i32)),
+        mip in prop_oneof![4 => 0u8..8, 1 => 8u8..=20],
         edge in 1..33i32,
     ) {
-        let min = VoxelPos::new(at.0, 0, at.2).coarser(mip.into());
-        // The lowest box that is air, and the highest that is deep.
+        let at = near.unwrap_or(at);
+        let min = VoxelPos::new(at.0, 0, at.1).coarser(mip.into());
         let setting = world.setting(mip);
         let boxed = |y: i32| {
             let min = VoxelPos::new(min.x, y, min.z);
@@ -85,23 +98,91 @@ proptest! {
         };
         let heights = world.heights();
         let layers = (heights.start >> mip) - 4..=(heights.end >> mip) + 4;
-        let air = layers.clone().find(|&y| bounds::uniform(&setting, boxed(y)) == Some(Uniform::Air));
-        let region = boxed(air.unwrap());
-        let columns = columns::columns(&setting, region);
-        let mut all = DenseBox::new(region);
-        cells::fill(&setting, &mut all, mip, &columns);
-        prop_assert!(all.materials().iter().all(|&material| material == 0), "{region:?}");
-        let deep = layers.rev().find(|&y| {
-            matches!(bounds::uniform(&setting, boxed(y)), Some(Uniform::Deep(_)))
-        });
-        let region = boxed(deep.unwrap());
-        let Some(Uniform::Deep(material)) = bounds::uniform(&setting, region) else {
-            unreachable!("it was found so");
+        let columns = columns::columns(&setting, boxed(0));
+        let filled = |region: Region| {
+            let mut all = DenseBox::new(region);
+            cells::fill(&setting, &mut all, mip, &columns);
+            all
         };
-        all.reset(region);
-        cells::fill(&setting, &mut all, mip, &columns::columns(&setting, region));
-        for pos in region.voxels() {
+        // The lowest box that is air, by samples and by the world; the highest that is deep.
+        let is_known = [
+            layers.clone().find(|&y| bounds::is_air(&setting, boxed(y))),
+            layers.clone().find(|&y| bounds::uniform(&setting, boxed(y)) == Some(Uniform::Air)),
+        ];
+        prop_assert!(is_known[1].is_some());
+        for air in is_known.into_iter().flatten() {
+            let all = filled(boxed(air));
+            prop_assert!(all.materials().iter().all(|&material| material == 0), "{air}");
+        }
+        let deep = layers.rev().find_map(|y| match bounds::uniform(&setting, boxed(y)) {
+            Some(Uniform::Deep(material)) => Some((y, material)),
+            _ => None,
+        });
+        let (deep, material) = deep.unwrap();
+        let all = filled(boxed(deep));
+        for pos in all.region().voxels() {
             prop_assert_eq!(all.cell(pos), Cell::full(material));
+        }
+    }
+
+    /// Each sample's bounds, against columns all over its box.
+    #[test]
+    fn no_column_is_higher_than_the_bounds_of_its_box(
+        world in any_worlds(),
+        at in (-(1 << 30)..1 << 30i32, -(1 << 30)..1 << 30i32),
+        near in prop::option::weighted(0.7, (-90_000..90_000i32, -90_000..90_000i32)),
+        mip in 0u8..7,
+        edge in 1..33i32,
+    ) {
+        let at = near.unwrap_or(at);
+        let min = VoxelPos::new(at.0, 0, at.1).coarser(mip.into());
+        let region = Region { min, max: min + VoxelPos::new(edge, 1, edge) };
+        let setting = world.setting(mip);
+        let highest = columns::columns(&setting, region)
+            .iter()
+            .map(|column| {
+                let island = column.island.map_or(f32::MIN, |island| island.top);
+                column.around[1].max(column.water).max(island)
+            })
+            .fold(f32::MIN, f32::max);
+        prop_assert!(!samples::are_below(&setting, region, f64::from(highest) - 0.1));
+        prop_assert!(f64::from(highest) < f64::from(world.heights().end) + 0.5 * setting.edge);
+    }
+
+    #[test]
+    fn many_columns_are_what_each_is_alone(
+        world in any_worlds(),
+        at in (-900_000..900_000i32, -900_000..900_000i32),
+        off in prop::collection::vec((0.0..70.0f64, 0.0..70.0f64), 1..40),
+    ) {
+        let at = [at.0, at.1].map(f64::from);
+        let columns: Vec<_> = off.iter().map(|&(x, z)| [at[0] + x, at[1] + z]).collect();
+        for (&[x, z], ground) in columns.iter().zip(world.grounds(&columns)) {
+            prop_assert_eq!(world.grounds(&[[x, z]]), [ground]);
+            prop_assert_eq!(world.ground(x, z), (ground.height, ground.biomes));
+            prop_assert_eq!(world.biome(x, z), ground.biome());
+            prop_assert!(ground.water.is_none_or(|level| level > ground.height));
+            prop_assert_eq!(ground.height < 0.0, ground.biome() == Biome::Sea);
+        }
+    }
+
+    /// Blocks that cover a tile are filled from columns that are kept.
+    #[test]
+    fn kept_columns_give_the_cells_of_new_ones(
+        world in any_worlds(),
+        at in (-9000..9000i32, -9000..9000i32),
+        mip in 0u8..9,
+        up in prop::collection::vec(-2..9i32, 1..4),
+    ) {
+        let (height, _) = world.ground(f64::from(at.0), f64::from(at.1));
+        let block = VoxelPos::new(at.0, height as i32, at.1).coarser(u32::from(mip) + 5);
+        let setting = world.setting(mip);
+        for up in up {
+            let min = VoxelPos::new(block.x * 32, (block.y + up) * 32, block.z * 32);
+            let region = Region { min, max: min + VoxelPos::new(32, 32, 32) };
+            let mut all = DenseBox::new(region);
+            cells::fill(&setting, &mut all, mip, &columns::columns(&setting, region));
+            prop_assert!(cells(&world, region, mip) == all);
         }
     }
 
@@ -129,6 +210,90 @@ proptest! {
                 None => prop_assert!(reach.level[1] == 0.0 || reach.level[0] == reach.level[1], "{reach:?} ends nowhere"),
             }
         }
+    }
+}
+
+/// Edge of the windows in which river cells are looked at.
+const WINDOW: usize = 192;
+
+/// The wet columns of a window, by index; the sea is not among them.
+fn wet_columns(columns: &[columns::LandColumn]) -> Vec<usize> {
+    let is_wet = |&i: &usize| columns[i].water > 0.0 && columns[i].water > columns[i].height;
+    (0..columns.len()).filter(is_wet).collect()
+}
+
+/// The columns beside one, within the window.
+fn beside(i: usize) -> impl Iterator<Item = usize> {
+    let (x, z) = (i % WINDOW, i / WINDOW);
+    let sides = [
+        (x > 0).then(|| i - 1),
+        (x + 1 < WINDOW).then_some(i + 1),
+        (z > 0).then(|| i - WINDOW),
+        (z + 1 < WINDOW).then_some(i + WINDOW),
+    ];
+    sides.into_iter().flatten()
+}
+
+/// From every wet cell the water runs down, from cell to cell, out of the window, into the sea or into
+/// a lake; nowhere does it stand above what it may spill over, but within a voxel of the sea.
+#[test]
+fn water_runs_downhill_from_cell_to_cell_between_banks() {
+    let (mut wet_cells, mut spills) = (0, 0);
+    for preset in [Preset::Continents, Preset::Alps, Preset::Canyons, Preset::Wetlands] {
+        let world = World::new(7, preset);
+        for i in 0..24 {
+            let [x, z] = [i % 6 * 1731 - 6000, i / 6 * 1517 - 5000];
+            let edge = WINDOW as i32;
+            let region = Region::new([x, 0, z], [x + edge, 1, z + edge]);
+            let columns = columns::columns(&world.setting(0), region);
+            let wet = wet_columns(&columns);
+            wet_cells += wet.len();
+            for &i in &wet {
+                let dry = |&j: &usize| columns[j].water <= columns[j].height;
+                for j in beside(i).filter(dry) {
+                    let over = columns[i].water - columns[j].height.max(0.0);
+                    assert!(over < 1.0, "{preset:?}: {over} at {x}, {z}, {i}");
+                    spills += usize::from(over > 0.25);
+                }
+                for j in beside(i).filter(|&j| columns[j].water > columns[j].height) {
+                    let step = (columns[i].water - columns[j].water).abs();
+                    assert!(step < 0.25 || columns[j].water == 0.0, "{preset:?}: {step}");
+                }
+            }
+            assert_runs_down(&columns, wet, &format!("{preset:?} at {x}, {z}"));
+        }
+    }
+    assert!(wet_cells > 40_000, "{wet_cells}");
+    assert!(spills * 400 < wet_cells, "{spills} of {wet_cells}");
+}
+
+/// Floods uphill from the lowest wet cell, then from the lowest that was not reached, and so on:
+/// each of those must be an end of a river.
+fn assert_runs_down(columns: &[columns::LandColumn], mut wet: Vec<usize>, what: &str) {
+    wet.sort_by(|&a, &b| columns[a].water.total_cmp(&columns[b].water));
+    let mut reached = vec![false; columns.len()];
+    for &lowest in &wet {
+        if std::mem::replace(&mut reached[lowest], true) {
+            continue;
+        }
+        let level = columns[lowest].water;
+        let (mut is_end, mut pool, mut stack) = (false, 0, vec![lowest]);
+        while let Some(i) = stack.pop() {
+            let near = columns[i].water < level + 0.5;
+            pool += usize::from(near);
+            is_end |= near && beside(i).count() < 4;
+            for j in beside(i) {
+                let next = &columns[j];
+                is_end |= next.water == 0.0 && next.height < 0.5 && near;
+                let is_wet = next.water > 0.0 && next.water > next.height;
+                let runs_here = is_wet && next.water > columns[i].water - 0.02;
+                if runs_here && !std::mem::replace(&mut reached[j], true) {
+                    stack.push(j);
+                }
+            }
+        }
+        // A lake is at least as wide as half a node's smallest.
+        assert!(is_end || pool > 200, "{what}: {pool} cells at {level} end nowhere");
     }
 }
 
@@ -197,6 +362,22 @@ fn worlds_have_their_biomes_and_materials() {
 }
 
 #[test]
+fn every_biome_is_somewhere_and_has_a_name_of_its_own() {
+    let mut found: BTreeSet<Biome> = BTreeSet::new();
+    for preset in Preset::ALL {
+        let at = |i: i32| [f64::from(i % 40 * 410 - 8000), f64::from(i / 40 * 430 - 8000)];
+        let columns: Vec<_> = (0..1600).map(at).collect();
+        found.extend(World::new(7, preset).grounds(&columns).iter().map(Ground::biome));
+    }
+    assert_eq!(found, BTreeSet::from(Biome::ALL));
+    for biome in Biome::ALL {
+        assert_eq!(Biome::find(biome.name()), Some(biome));
+        assert_eq!(biome.to_string(), biome.name());
+    }
+    assert_eq!(Biome::find("Sea"), None);
+}
+
+#[test]
 fn the_ends_of_the_world_are_ground_like_any() {
     for preset in [Preset::Fjords, Preset::Skylands] {
         let world = World::new(7, preset);
@@ -258,14 +439,14 @@ fn the_cells_are_those_of_this_version() {
 }
 
 const DIGESTS: [u64; 10] = [
-    0x7ca4_371b_dca3_4ac8,
-    0x3705_82c4_b285_6b94,
-    0x4a38_4303_6aec_0e59,
-    0x0c87_236a_1c44_d210,
+    0x849d_0c27_78e4_71cc,
+    0x291d_5518_7dd5_99ed,
+    0xa385_c604_0673_6da7,
+    0x31a2_1945_f461_42bc,
     0xea14_8203_b90a_dc0e,
-    0x242e_501f_62c6_cf74,
-    0x651f_8089_01b6_d029,
+    0x548d_1a5f_8b30_051b,
+    0x6cfb_bddb_7887_459e,
     0x6830_642e_ff35_37fb,
-    0xd3bb_363c_49ea_a9c1,
-    0x17a1_f8f3_e821_954d,
+    0xd47f_3750_2604_d7d4,
+    0x8aad_762c_bdf8_00cf,
 ];

@@ -26,7 +26,7 @@ pub(super) struct Volcanoes {
 
 /// A volcano, voxels from the anchor of its points.
 #[derive(Clone, Copy)]
-struct Volcano {
+pub(super) struct Volcano {
     at: [f32; 2],
     foot: f32,
     height: f32,
@@ -40,15 +40,13 @@ pub(super) fn highest(options: &WorldOptions) -> f32 {
     if options.volcanoes > 0.0 { options.relief * MAX_RISE } else { 0.0 }
 }
 
-/// Voxels that volcanoes rise at most within `reach` of a warped point.
-pub(super) fn highest_near(setting: &Setting<'_>, at: [f64; 2], reach: f64) -> f32 {
-    let bounds = [[-reach as f32, reach as f32]; 2];
-    let rise = |volcano: Volcano| {
-        let [x, z] = volcano.at;
-        let distance = ((x * x + z * z).sqrt() - reach as f32).max(0.0);
-        volcano.height * cone((1.0 - distance / volcano.foot).max(0.0))
-    };
-    near(setting, at, bounds).into_iter().map(rise).sum()
+impl Volcano {
+    /// Voxels that it raises the ground at most, within `reach` of a point.
+    pub fn highest_rise(&self, [x, z]: [f32; 2], reach: f32) -> f32 {
+        let (off_x, off_z) = (x - self.at[0], z - self.at[1]);
+        let distance = ((off_x * off_x + off_z * off_z).sqrt() - reach).max(0.0);
+        self.height * cone((1.0 - distance / self.foot).max(0.0))
+    }
 }
 
 /// Height of a cone, relative to that of its top, by the way up from its foot.
@@ -93,7 +91,7 @@ impl Volcanoes {
 const WIDEST_CELL: f64 = 256.0;
 
 /// The volcanoes that may reach a rectangle, voxels from an anchor.
-fn near(setting: &Setting<'_>, anchor: [f64; 2], bounds: [[f32; 2]; 2]) -> Vec<Volcano> {
+pub(super) fn near(setting: &Setting<'_>, anchor: [f64; 2], bounds: [[f32; 2]; 2]) -> Vec<Volcano> {
     let amount = f64::from(setting.options.volcanoes);
     // Wider cells would see more of them than can be looked at.
     if amount <= 0.0 || setting.edge > WIDEST_CELL {

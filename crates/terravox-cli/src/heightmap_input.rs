@@ -1,0 +1,154 @@
+//! Heightmap files of the command line: their format, and their samples.
+
+use crate::args::HeightmapArgs;
+use crate::failure::{CliResult, Failure};
+use crate::import_limits;
+use crate::world::{check_file, extension, first_bytes, read};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use terravox_io::heightmap::{
+    self, ColourPolicy, GeoHeights, GeoReference, HeightmapError, Heights,
+};
+
+/// Most files of a folder; they are open at once.
+const MAX_PARTS: usize = 512;
+
+/// The format of a heightmap file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeightmapFormat {
+    /// A PNG.
+    Png,
+    /// Samples of 16 bits, little-endian, without a header.
+    Raw,
+    /// A GeoTIFF or BigTIFF.
+    Tiff,
+}
+
+impl HeightmapFormat {
+    /// Detects the format by extension and first bytes; `None` if the file is not a heightmap.
+    pub fn of(extension: &str, start: &[u8]) -> Option<HeightmapFormat> {
+        match extension {
+            "raw" | "r16" => Some(HeightmapFormat::Raw),
+            "png" => Some(HeightmapFormat::Png),
+            "tif" | "tiff" => Some(HeightmapFormat::Tiff),
+            _ if heightmap::is_tiff(start) => Some(HeightmapFormat::Tiff),
+            _ => start.starts_with(b"\x89PNG\r\n\x1A\n").then_some(HeightmapFormat::Png),
+        }
+    }
+}
+
+/// A heightmap to import: a file, or a folder of GeoTIFF files that are parts of one map.
+pub struct HeightmapInput {
+    kind: HeightmapFormat,
+    files: Vec<PathBuf>,
+    bytes: u64,
+}
+
+/// Samples, and what else a file says of them.
+pub struct HeightmapSamples {
+    pub heights: Heights,
+    /// Of a GeoTIFF; its heights are in metres.
+    pub reference: Option<GeoReference>,
+    /// Samples without data.
+    pub without_data: u64,
+}
+
+impl HeightmapInput {
+    /// The heightmap at a path; `None` if the file is of another kind.
+    pub fn find(path: &Path) -> CliResult<Option<HeightmapInput>> {
+        if path.is_dir() {
+            return HeightmapInput::folder(path).map(Some);
+        }
+        let bytes = check_file(path)?;
+        let kind = HeightmapFormat::of(&extension(path), &first_bytes(path)?);
+        Ok(kind.map(|kind| HeightmapInput { kind, files: vec![path.to_owned()], bytes }))
+    }
+
+    fn folder(path: &Path) -> CliResult<HeightmapInput> {
+        let entries = fs::read_dir(path).map_err(Failure::at(path))?;
+        let mut files = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(Failure::at(path))?.path();
+            if ["tif", "tiff"].contains(&extension(&file).as_str()) {
+                files.push(file);
+            }
+        }
+        if files.is_empty() {
+            return Err(Failure::of(path, "is a folder without .tif files; give a file"));
+        }
+        if files.len() > MAX_PARTS {
+            let what = format!("has {} .tif files, at most {MAX_PARTS}", files.len());
+            return Err(Failure::of(path, what));
+        }
+        files.sort();
+        let mut bytes = 0;
+        for file in &files {
+            bytes += check_file(file)?;
+        }
+        Ok(HeightmapInput { kind: HeightmapFormat::Tiff, files, bytes })
+    }
+
+    /// Reads the samples; the budget is that of files of their length.
+    ///
+    /// # Errors
+    /// If a file cannot be opened; the inner error if one is not a heightmap.
+    pub fn read(
+        &self,
+        options: &HeightmapArgs,
+        budget: &mut terravox_io::ImportBudget,
+    ) -> CliResult<Result<HeightmapSamples, HeightmapError>> {
+        let plain = |heights| HeightmapSamples { heights, reference: None, without_data: 0 };
+        let colours = if options.luma { ColourPolicy::Luminance } else { ColourPolicy::Refuse };
+        let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
+        let whole = || read(&self.files[0], self.bytes);
+        Ok(match self.kind {
+            HeightmapFormat::Png => heightmap::read_png(&whole()?, colours, budget).map(plain),
+            HeightmapFormat::Raw => heightmap::read_raw_u16(&whole()?, size, budget).map(plain),
+            HeightmapFormat::Tiff => {
+                let open = |file: &PathBuf| File::open(file).map_err(Failure::at(file));
+                let parts = self.files.iter().map(open).collect::<CliResult<Vec<File>>>()?;
+                let read = heightmap::read_geotiff(parts, budget);
+                read.map(|GeoHeights { heights, without_data, reference, .. }| HeightmapSamples {
+                    heights,
+                    reference: Some(reference),
+                    without_data,
+                })
+            }
+        })
+    }
+
+    /// The budget of files of this length.
+    pub fn budget(&self, options: &HeightmapArgs) -> terravox_io::ImportBudget {
+        import_limits::budget(usize::try_from(self.bytes).unwrap_or(usize::MAX), options)
+    }
+}
+
+impl HeightmapSamples {
+    /// Metres between samples, if the file says so: the geometric mean of both directions.
+    pub fn sample_m(&self) -> Option<f64> {
+        let reference = self.reference.as_ref()?;
+        let [x, z] = reference.sample_m(self.heights.size()[1])?;
+        Some((x * z).sqrt())
+    }
+
+    /// What the file says of its place on the Earth, and of missing heights.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let (Some(reference), Some(sample_m)) = (&self.reference, self.sample_m()) {
+            let system = match reference.epsg {
+                Some(code) => format!("EPSG:{code}"),
+                None => "a reference system without a code".to_owned(),
+            };
+            let [x, y] = reference.corner;
+            notes.push(format!(
+                "{system}; the lowest x and z of the world are at {x}, {y}; samples are \
+                 {sample_m:.4} m apart"
+            ));
+        }
+        if self.without_data > 0 {
+            let count = self.without_data;
+            notes.push(format!("{count} samples have no data, and are as low as the lowest"));
+        }
+        notes
+    }
+}

@@ -1,0 +1,172 @@
+//! Blocks of samples, which are strips or tiles: their bytes unpacked, predictors undone, samples
+//! of the first band as numbers.
+//!
+//! Source: "TIFF, revision 6.0" (Adobe, 1992), predictors 1 and 2; "TIFF technical note 3" (Adobe,
+//! 2005), predictor 3.
+
+use super::super::error::HeightmapError;
+use ruzstd::decoding::StreamingDecoder;
+use std::io::Read;
+use weezl::{BitOrder, LzwStatus, decode::Decoder};
+
+/// How the bytes of a block are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BlockPacking {
+    None,
+    Lzw,
+    Deflate,
+    PackBits,
+    Zstd,
+}
+
+impl BlockPacking {
+    /// The packing of tag 259.
+    pub fn of(code: u64) -> Option<BlockPacking> {
+        Some(match code {
+            1 => BlockPacking::None,
+            5 => BlockPacking::Lzw,
+            8 | 32946 => BlockPacking::Deflate,
+            32773 => BlockPacking::PackBits,
+            50000 => BlockPacking::Zstd,
+            _ => return None,
+        })
+    }
+
+    /// Unpacks a block of exactly as many bytes as `out` has; what follows them is ignored.
+    pub fn unpack(self, packed: &[u8], out: &mut [u8]) -> Result<(), HeightmapError> {
+        let wanted = out.len();
+        let short = || HeightmapError::Tiff(format!("a block has fewer than its {wanted} bytes"));
+        match self {
+            BlockPacking::None => {
+                out.copy_from_slice(packed.get(..wanted).ok_or_else(short)?);
+                Ok(())
+            }
+            BlockPacking::Lzw => unpack_lzw(packed, out).ok_or_else(short),
+            BlockPacking::Deflate => {
+                flate2::read::ZlibDecoder::new(packed).read_exact(out).map_err(|_| short())
+            }
+            BlockPacking::PackBits => unpack_bits(packed, out).ok_or_else(short),
+            BlockPacking::Zstd => {
+                let stream = StreamingDecoder::new(packed);
+                let mut stream = stream.map_err(|_| short())?;
+                stream.read_exact(out).map_err(|_| short())
+            }
+        }
+    }
+}
+
+fn unpack_lzw(mut packed: &[u8], mut out: &mut [u8]) -> Option<()> {
+    let mut decoder = Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
+    while !out.is_empty() {
+        let result = decoder.decode_bytes(packed, out);
+        packed = packed.get(result.consumed_in..)?;
+        out = out.get_mut(result.consumed_out..)?;
+        match result.status.ok()? {
+            LzwStatus::Ok => {}
+            LzwStatus::NoProgress | LzwStatus::Done => break,
+        }
+    }
+    out.is_empty().then_some(())
+}
+
+/// Runs of bytes: a count and literals, or a count and one byte.
+fn unpack_bits(packed: &[u8], out: &mut [u8]) -> Option<()> {
+    let (mut from, mut at) = (0, 0);
+    while at < out.len() {
+        let count = i8::from_le_bytes([*packed.get(from)?]);
+        from += 1;
+        match count {
+            -128 => {}
+            0.. => {
+                let wanted = count as usize + 1;
+                let literals = packed.get(from..from + wanted)?;
+                let fits = wanted.min(out.len() - at);
+                out[at..at + fits].copy_from_slice(&literals[..fits]);
+                (from, at) = (from + wanted, at + fits);
+            }
+            _ => {
+                let end = (at + 1 + usize::from(count.unsigned_abs())).min(out.len());
+                out[at..end].fill(*packed.get(from)?);
+                (from, at) = (from + 1, end);
+            }
+        }
+    }
+    Some(())
+}
+
+/// What a sample is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SampleKind {
+    Unsigned,
+    Signed,
+    Float,
+}
+
+/// How samples lie in the bytes of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SampleLayout {
+    pub kind: SampleKind,
+    /// Bytes of a sample: 1, 2, 4 or 8.
+    pub bytes: usize,
+    /// Samples of a pixel, of which the first counts.
+    pub interleaved: usize,
+    /// 1: none; 2: differences; 3: differences of floats, byte by byte.
+    pub predictor: u64,
+    pub is_big_endian: bool,
+}
+
+impl SampleLayout {
+    /// Bytes of a row of pixels.
+    pub fn row_bytes(&self, pixels: usize) -> usize {
+        pixels * self.interleaved * self.bytes
+    }
+
+    /// Undoes the predictor of a row; its samples are little-endian then.
+    pub fn restore(&self, row: &mut [u8], spare: &mut Vec<u8>) {
+        let bytes = self.bytes;
+        if self.predictor == 3 {
+            for i in self.interleaved..row.len() {
+                row[i] = row[i].wrapping_add(row[i - self.interleaved]);
+            }
+            // The most significant bytes of all samples come first.
+            spare.clear();
+            spare.extend_from_slice(row);
+            let count = row.len() / bytes;
+            for (i, sample) in row.chunks_exact_mut(bytes).enumerate() {
+                for (byte, to) in sample.iter_mut().rev().enumerate() {
+                    *to = spare[byte * count + i];
+                }
+            }
+            return;
+        }
+        if self.is_big_endian {
+            row.chunks_exact_mut(bytes).for_each(<[u8]>::reverse);
+        }
+        if self.predictor == 2 {
+            let stride = bytes * self.interleaved;
+            for i in (stride..row.len()).step_by(bytes) {
+                let number = |at: usize| {
+                    let sample = &row[at..at + bytes];
+                    sample.iter().rev().fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte))
+                };
+                let sum = number(i).wrapping_add(number(i - stride));
+                row[i..i + bytes].copy_from_slice(&sum.to_le_bytes()[..bytes]);
+            }
+        }
+    }
+
+    /// The first sample of a pixel of a restored row.
+    pub fn sample(&self, row: &[u8], pixel: usize) -> f64 {
+        let at = pixel * self.interleaved * self.bytes;
+        let mut word = [0; 8];
+        word[..self.bytes].copy_from_slice(&row[at..at + self.bytes]);
+        let bits = u64::from_le_bytes(word);
+        let unused = 64 - 8 * self.bytes as u32;
+        match (self.kind, self.bytes) {
+            (SampleKind::Unsigned, _) => bits as f64,
+            (SampleKind::Signed, _) => ((bits << unused) as i64 >> unused) as f64,
+            (SampleKind::Float, 4) => f64::from(f32::from_bits(bits as u32)),
+            (SampleKind::Float, _) => f64::from_bits(bits),
+        }
+    }
+}
