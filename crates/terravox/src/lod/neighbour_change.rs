@@ -46,13 +46,14 @@ impl NeighbourChange {
         // involved, only faces on the shared face change.
         let carried = shore_edit_reach_cells(leaf.mip);
         let (mut reach, shore) = match self.has_new_cells || self.block.mip > leaf.mip {
-            // Beside a coarser block vertices depend on its cells, and so does water carried there.
-            true => (EDIT_REACH_CELLS, carried.max((PAD + 3) << MAX_MIP_STEPS)),
+            // Beside a coarser block, this or another one, vertices depend on its cells, and so does
+            // water carried there.
+            true => (EDIT_REACH_CELLS << MAX_MIP_STEPS, carried.max((PAD + 3) << MAX_MIP_STEPS)),
             false => (1, 1),
         };
         // A shore may appear around an edge or a corner.
         if has_water && self.has_new_cells && side.iter().filter(|&&side| side != 0).count() > 1 {
-            reach = carried;
+            reach = carried.max(reach);
         }
         let far = |mesh: &BlockMesh| {
             !has_vertex_near(&mesh.solid, side, reach)

@@ -22,6 +22,10 @@ const SAMPLE_BYTES: u64 = 8;
 const SAMPLE_WORK: u64 = 32;
 /// Units of work of a byte that is unpacked.
 const BYTE_WORK: u64 = 8;
+/// Packed bytes of a block beyond twice its bytes: they would be tables of codes for nothing.
+const MAX_PACKED_EXCESS: u64 = 1024;
+/// The largest window of Zstandard that every decoder has to accept (RFC 8878, 3.1.1.1.2).
+const MAX_WINDOW_BYTES: u64 = 8 << 20;
 /// Memory of unpacking: tables, and the window of Zstandard.
 const STATE_BYTES: u64 = 16 << 20;
 /// Units of work of a block, for what precedes its bytes.
@@ -64,7 +68,8 @@ pub fn read_geotiff<R: Read + Seek>(
         .collect::<Result<Vec<_>, _>>()?;
     let Some(first) = parts.first() else { return Err(HeightmapError::Empty) };
     let mut reference = first.reference.clone();
-    let places = parts.iter().map(|part| part.place(first)).collect::<Result<Vec<_>, _>>()?;
+    let others = parts[1..].iter().map(|part| part.place(first));
+    let places = std::iter::once(Ok([0, 0])).chain(others).collect::<Result<Vec<_>, _>>()?;
     let low = [0, 1].map(|axis| places.iter().map(|place| place[axis]).min().unwrap_or(0));
     let size = [0, 1].map(|axis| {
         let end = |(place, part): (&[i64; 2], &MapPart<R>)| place[axis] + part.size[axis] as i64;
@@ -188,17 +193,14 @@ impl<R: Read + Seek> MapPart<R> {
     /// Column and row of the first sample, counted from the first sample of the first part.
     fn place(&self, first: &MapPart<R>) -> Result<[i64; 2], HeightmapError> {
         let (here, there) = (&self.reference, &first.reference);
-        if here == there {
-            return Ok([0, 0]);
-        }
-        let is_alike = here.keys == there.keys
+        let is_alike = (&here.keys, &here.doubles) == (&there.keys, &there.doubles)
             && (0..2).all(|axis| {
                 let step = there.step[axis];
                 step != 0.0 && (here.step[axis] / step - 1.0).abs() < 1e-6
             });
         if !is_alike {
             return Err(HeightmapError::Tiff(
-                "the parts differ in their reference or resolution".to_owned(),
+                "the parts differ in their reference or resolution, or have none".to_owned(),
             ));
         }
         let off = [0, 1].map(|axis| (here.corner[axis] - there.corner[axis]) / there.step[axis]);
@@ -238,8 +240,21 @@ impl<R: Read + Seek> MapPart<R> {
             if length == 0 {
                 continue; // Sparse: no data.
             }
-            budget.spend_work("its blocks", BLOCK_WORK + BYTE_WORK * (used as u64 + length))?;
+            budget.spend_work("its blocks", BLOCK_WORK + BYTE_WORK * used as u64)?;
+            budget.spend_work("its blocks", BYTE_WORK.saturating_mul(length))?;
+            if length > 2 * used as u64 + MAX_PACKED_EXCESS {
+                return Err(HeightmapError::Tiff(format!(
+                    "a block of {used} bytes takes {length} in the file"
+                )));
+            }
             let packed = self.source.bytes(offset, length)?;
+            let unseen = self.packing.unseen_bytes(&packed);
+            if unseen > MAX_WINDOW_BYTES.max(used as u64) {
+                return Err(HeightmapError::Tiff(format!(
+                    "a block needs {unseen} bytes to unpack {used}, at most {MAX_WINDOW_BYTES}"
+                )));
+            }
+            budget.spend_work("its blocks", BYTE_WORK * unseen)?;
             self.packing.unpack(&packed, &mut unpacked[..used])?;
             for (row, bytes) in unpacked.chunks_exact_mut(row_bytes).take(high).enumerate() {
                 self.layout.restore(bytes, &mut spare);

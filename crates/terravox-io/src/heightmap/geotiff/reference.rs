@@ -68,7 +68,12 @@ impl GeoReference {
         if let ([x, y, ..], [column, row, _, east, north, ..]) = (&scale[..], &tie[..]) {
             reference.step = [*x, -y];
             reference.corner = [east - column * x, north + row * y];
-        } else if let [x, _, _, east, _, y, _, north, ..] = matrix[..] {
+        } else if let [x, row_x, _, east, column_y, y, _, north, ..] = matrix[..] {
+            if (row_x, column_y) != (0.0, 0.0) {
+                return Err(HeightmapError::Tiff(
+                    "it is rotated; save it with its rows from west to east first".to_owned(),
+                ));
+            }
             reference.step = [x, y];
             reference.corner = [east, north];
         }

@@ -32,6 +32,14 @@ impl BlockPacking {
         })
     }
 
+    /// Returns how many bytes are unpacked before the first comes out, at most.
+    pub fn unseen_bytes(self, packed: &[u8]) -> u64 {
+        match self {
+            BlockPacking::Zstd => zstd_window_bytes(packed).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
     /// Unpacks a block of exactly as many bytes as `out` has; what follows them is ignored.
     pub fn unpack(self, packed: &[u8], out: &mut [u8]) -> Result<(), HeightmapError> {
         let wanted = out.len();
@@ -52,6 +60,29 @@ impl BlockPacking {
                 stream.read_exact(out).map_err(|_| short())
             }
         }
+    }
+}
+
+/// Returns the window of a Zstandard frame: RFC 8878, 3.1.1.1. `None` if it has no header.
+fn zstd_window_bytes(packed: &[u8]) -> Option<u64> {
+    let [_, _, _, _, descriptor, rest @ ..] = packed else { return None };
+    if descriptor & 0x20 == 0 {
+        let window = rest.first()?;
+        let base = 1u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // One segment: the window is the content, whose size follows the number of the dictionary.
+    let skipped = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let bytes = rest.get(skipped..)?;
+    let size = |count: usize| {
+        let bytes = bytes.get(..count)?;
+        Some(bytes.iter().rev().fold(0u64, |size, &byte| size << 8 | u64::from(byte)))
+    };
+    match descriptor >> 6 {
+        0 => size(1),
+        1 => Some(size(2)? + 256),
+        2 => size(4),
+        _ => size(8),
     }
 }
 

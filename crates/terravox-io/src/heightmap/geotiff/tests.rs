@@ -138,6 +138,10 @@ fn parts_of_a_map_are_put_together_by_their_references() {
     let off = part([123.0, 500.0], &[1, 2, 3, 4]);
     let error = read(&[&east, &off]).unwrap_err().to_string();
     assert!(error.contains("0.30, "), "{error}");
+    let nowhere = TiffWriter::new([2, 2], false).finish(&words(&[1, 2, 3, 4]));
+    assert!(read(&[&nowhere]).is_ok());
+    let error = read(&[&nowhere, &nowhere]).unwrap_err().to_string();
+    assert!(error.contains("have none"), "{error}");
     // As far away as can be: a size, not an allocation.
     let far = part([1.0e10, 500.0], &[1, 2, 3, 4]);
     assert!(read(&[&east, &far]).is_err());
@@ -180,6 +184,19 @@ fn hostile_files_are_errors_of_one_line_and_cost_little() {
         let mut writer = TiffWriter::new([2, 2], is_big);
         writer.set(34736, 12, u64::MAX >> 34, vec![0; 16]);
         refused(writer.finish(&words(&[1; 4])), "tag 34736");
+        let mut writer = TiffWriter::new([2, 2], is_big);
+        let mut matrix = [0.0; 16];
+        [matrix[0], matrix[1], matrix[5]] = [10.0, 1.0, -10.0];
+        writer.doubles(34264, &matrix);
+        refused(writer.finish(&words(&[1; 4])), "rotated");
+        // A Zstandard frame with a window of 128 MiB, and one with an empty block that is long.
+        let mut writer = TiffWriter::new([2, 2], is_big);
+        writer.long(259, 50000);
+        let frame = [0x28, 0xb5, 0x2f, 0xfd, 0, 17 << 3, 3, 0, 16, 7];
+        refused(writer.finish(&frame), "134217728 bytes to unpack 8");
+        let mut writer = TiffWriter::new([2, 2], is_big);
+        writer.long(259, 8);
+        refused(writer.finish(&[0; 2000]), "takes 2000 in the file");
         let mut writer = TiffWriter::new([2, 2], is_big);
         writer.text(42113, "1");
         refused(writer.finish(&words(&[1; 4])), "no sample has data");
