@@ -273,7 +273,7 @@ fn a_palette_recolours_and_refuses_other_kinds() {
     let mut app = app();
     let mut table = MaterialTable::default();
     table.set_colour(2, [255, 0, 0]);
-    let palette = TerrainPalette { materials: table };
+    let palette = TerrainPalette { materials: table, ..default() };
     let handle = app.world_mut().resource_mut::<Assets<TerrainPalette>>().add(palette);
     let terrain = app.world_mut().spawn((plain(), PaletteHandle(handle.clone()))).id();
     spawn_viewer(&mut app, Vec3::new(0.0, 10.0, 0.0));
@@ -302,7 +302,7 @@ fn a_palette_recolours_and_refuses_other_kinds() {
     let mut table = MaterialTable::default();
     table.set_colour(2, [0, 0, 255]);
     let mut palettes = app.world_mut().resource_mut::<Assets<TerrainPalette>>();
-    palettes.insert(&handle, TerrainPalette { materials: table }).unwrap();
+    palettes.insert(&handle, TerrainPalette { materials: table, ..default() }).unwrap();
     app.update();
     app.update();
     settle(&mut app);
