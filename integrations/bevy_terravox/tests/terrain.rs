@@ -310,7 +310,7 @@ fn a_palette_recolours_and_refuses_other_kinds() {
 
     let dry = MaterialTable::new(MaterialTable::default().materials()[..1].to_vec());
     let mut palettes = app.world_mut().resource_mut::<Assets<TerrainPalette>>();
-    palettes.insert(&handle, TerrainPalette { materials: dry }).unwrap();
+    palettes.insert(&handle, TerrainPalette { materials: dry, ..default() }).unwrap();
     app.update();
     app.update();
     let table = app.world().get::<Terrain>(terrain).unwrap().grid().materials().clone();
