@@ -15,30 +15,39 @@ const MAX_SIZE: u32 = 4096;
 /// Largest file.
 const MAX_FILE_BYTES: u64 = 128 << 20;
 
+/// A layer that a folder has, RGBA.
+struct FolderLayer {
+    /// Texels along a side.
+    size: u32,
+    colour: Vec<u8>,
+    /// Normal, roughness and occlusion, if there is a file of them.
+    surface: Option<Vec<u8>>,
+}
+
 /// Reads the layers that a folder has; the others are ours, in its size.
 pub(super) fn read(folder: &Path) -> Result<Layers, String> {
-    let mut own: Vec<Option<(u32, Vec<u8>, Option<Vec<u8>>)>> = Vec::new();
+    let mut own: Vec<Option<FolderLayer>> = Vec::new();
     let mut fault = None;
     for name in LAYER_NAMES {
         let colour = texels(&folder.join(format!("{name}.png")), true);
         let surface = texels(&folder.join(format!("{name}_surface.png")), false);
         own.push(match (colour, surface) {
             (Ok((size, colour)), Ok((other, surface))) if size == other => {
-                Some((size, colour, Some(surface)))
+                Some(FolderLayer { size, colour, surface: Some(surface) })
             }
-            (Ok((size, colour)), _) => Some((size, colour, None)),
+            (Ok((size, colour)), _) => Some(FolderLayer { size, colour, surface: None }),
             (Err(error), _) => {
                 fault.get_or_insert(error);
                 None
             }
         });
     }
-    let Some(size) = own.iter().flatten().map(|layer| layer.0).next() else {
+    let Some(size) = own.iter().flatten().map(|layer| layer.size).next() else {
         let fault = fault.unwrap_or_default();
         return Err(format!("{} has no texture that can be read ({fault})", folder.display()));
     };
-    if let Some(other) = own.iter().flatten().find(|layer| layer.0 != size) {
-        let other = other.0;
+    if let Some(other) = own.iter().flatten().find(|layer| layer.size != size) {
+        let other = other.size;
         return Err(format!("{}: textures of {size} and of {other} texels", folder.display()));
     }
     let ours = made(size as usize).layers;
@@ -46,8 +55,8 @@ pub(super) fn read(folder: &Path) -> Result<Layers, String> {
     Ok(Layers { size: size as usize, layers })
 }
 
-fn merged(size: u32, own: Option<(u32, Vec<u8>, Option<Vec<u8>>)>, ours: Layer) -> Layer {
-    let Some((_, colour, surface)) = own else { return ours };
+fn merged(size: u32, own: Option<FolderLayer>, ours: Layer) -> Layer {
+    let Some(FolderLayer { colour, surface, .. }) = own else { return ours };
     // Flat, of the roughness of the palette.
     let flat = || [128, 128, 128, 255].repeat((size * size) as usize);
     finished(size as usize, colour, surface.unwrap_or_else(flat))

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use bevy::ecs::system::SystemParam;
 use bevy::material::OpaqueRendererMethod;
 use bevy::prelude::*;
 use bevy::render::storage::ShaderBuffer;
@@ -93,17 +94,32 @@ pub(super) fn take_textures(set: Option<ResMut<TextureSet>>, mut images: ResMut<
     }
 }
 
+/// What the materials of a terrain are made of.
+#[derive(SystemParam)]
+pub(super) struct SurfaceAssets<'w> {
+    images: ResMut<'w, Assets<Image>>,
+    ground: ResMut<'w, Assets<GroundMaterial>>,
+    water: ResMut<'w, Assets<WaterMaterial>>,
+    buffers: ResMut<'w, Assets<ShaderBuffer>>,
+}
+
+/// A terrain, and what changes its materials.
+type SurfaceParts<'w> = (
+    &'w Terrain,
+    Ref<'w, TerrainSurface>,
+    Option<Ref<'w, PaletteHandle>>,
+    Option<Ref<'w, WaterLook>>,
+);
+
 /// Makes the materials of a terrain.
 pub(super) fn on_terrain(
     terrain: On<Add, Terrain>,
     terrains: Query<&Terrain>,
     set: Option<Res<TextureSet>>,
-    mut images: ResMut<Assets<Image>>,
-    mut ground: ResMut<Assets<GroundMaterial>>,
-    mut water: ResMut<Assets<WaterMaterial>>,
-    mut buffers: ResMut<Assets<ShaderBuffer>>,
+    assets: SurfaceAssets,
     mut commands: Commands,
 ) {
+    let SurfaceAssets { mut images, mut ground, mut water, mut buffers } = assets;
     let Ok(voxels) = terrains.get(terrain.entity) else { return };
     let voxel_size_m = voxels.placement().voxel_size_m as f32;
     let morph = buffers.add(ShaderBuffer::from(morph_table(voxels, &[Vec4::ZERO; MAX_VIEWERS])));
@@ -130,12 +146,7 @@ pub(super) fn on_terrain(
 
 /// Brings palettes, textures and looks of water into the materials.
 pub(super) fn look(
-    terrains: Query<(
-        &Terrain,
-        Ref<TerrainSurface>,
-        Option<Ref<PaletteHandle>>,
-        Option<Ref<WaterLook>>,
-    )>,
+    terrains: Query<SurfaceParts<'static>>,
     mut changed: MessageReader<AssetEvent<TerrainPalette>>,
     palettes: Res<Assets<TerrainPalette>>,
     set: Option<Res<TextureSet>>,
