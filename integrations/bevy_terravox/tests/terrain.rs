@@ -111,6 +111,29 @@ fn terrain_streams_in_and_follows_its_viewer() {
 }
 
 #[test]
+fn a_viewer_that_is_replaced_leaves_the_view_as_it_is() {
+    let mut app = app();
+    app.world_mut().spawn(plain());
+    let at = Vec3::new(0.0, 10.0, 0.0);
+    let viewer = spawn_viewer(&mut app, at);
+    settle(&mut app);
+    let blocks = |app: &mut App| {
+        let world = app.world_mut();
+        let mut terrains = world.query::<&Terrain>();
+        terrains.single(world).unwrap().lod().blocks()
+    };
+    let before = blocks(&mut app);
+    app.world_mut().despawn(viewer);
+    spawn_viewer(&mut app, at);
+    for _ in 0..3 {
+        app.update();
+        assert_eq!(blocks(&mut app), before);
+    }
+    settle(&mut app);
+    assert_eq!(blocks(&mut app), before);
+}
+
+#[test]
 fn a_dig_changes_what_is_hit_and_drawn_and_undo_restores_both() {
     let mut app = app();
     let terrain = app.world_mut().spawn(plain()).id();
