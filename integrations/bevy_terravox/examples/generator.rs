@@ -21,7 +21,7 @@ fn main() {
 fn palette(grass: [u8; 3]) -> TerrainPalette {
     let mut materials = MaterialTable::default();
     materials.set_colour(GRASS, grass);
-    TerrainPalette { materials }
+    TerrainPalette { materials, ..default() }
 }
 
 fn set_up(mut commands: Commands, mut palettes: ResMut<Assets<TerrainPalette>>) {

@@ -31,7 +31,7 @@ pub use chunks::{TerrainChunk, TerrainChunks};
 pub use edits::{EditTerrain, TerrainAction, TerrainEditFailed, TerrainEdited};
 pub use ground::{GroundReady, WaitForGround};
 pub use loose::{LoosePiece, LoosePieces, PieceCutLoose};
-pub use palette::{PaletteHandle, TerrainPalette};
+pub use palette::{MaterialLook, PaletteHandle, TerrainPalette};
 pub use plugin::{TerravoxPlugin, TerravoxSettings, TerravoxStats, TerravoxSystems};
 pub use queries::{TerrainHit, Terrains};
 #[cfg(feature = "store")]

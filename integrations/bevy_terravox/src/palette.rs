@@ -12,6 +12,18 @@ use crate::terrain::Terrain;
 pub struct TerrainPalette {
     /// The materials, by id.
     pub materials: MaterialTable,
+    /// How they look, by id. What is missing follows from their names.
+    pub looks: Vec<MaterialLook>,
+}
+
+/// How a material looks, besides its colour.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MaterialLook {
+    /// Layer of the textures (`render::LAYER_NAMES`); above the last, the material is drawn in its
+    /// colour alone. `None`: by its name.
+    pub layer: Option<u8>,
+    /// 0 is a mirror, 1 is chalk. `None`: that of the layer.
+    pub roughness: Option<f32>,
 }
 
 /// The palette of a terrain. Without one, a terrain uses the table of its options.

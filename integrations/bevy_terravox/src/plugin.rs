@@ -124,9 +124,10 @@ impl Plugin for TerravoxPlugin {
                 .before(TransformSystems::Propagate)
                 .before(VisibilitySystems::VisibilityPropagate),
         );
-        app.add_systems(PreUpdate, clear_stats).add_systems(
+        app.add_systems(
             PostUpdate,
             (
+                clear_stats.before(Edit),
                 (edits::apply, loose::cut).chain().in_set(Edit),
                 streaming::stream.in_set(Stream),
                 chunks::draw.run_if(resource_exists::<Assets<Mesh>>).in_set(Draw),

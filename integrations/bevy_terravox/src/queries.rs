@@ -75,14 +75,16 @@ impl Terrains<'_, '_> {
         })
     }
 
-    /// Whether the ground within `radius` metres of a point is held, in all terrains: rays hit it,
+    /// Whether the ground within `radius` metres of a point is held, in all terrains, and there is one: rays hit it,
     /// edits change it, bodies may stand on it. [`WaitForGround`](crate::WaitForGround) waits for
     /// that.
     pub fn is_ready(&self, point: Vec3, radius: f32) -> bool {
-        self.terrains.iter().all(|(_, terrain, at)| is_ready(terrain, at, point, radius))
+        // With no terrain at all there is nothing to stand on yet.
+        !self.terrains.is_empty()
+            && self.terrains.iter().all(|(_, terrain, at)| is_ready(terrain, at, point, radius))
     }
 
-    /// The nearest terrain whose ground or water is at a point, and the material.
+    /// A terrain with ground or water at a point, and the material there.
     pub fn material_at(&self, point: Vec3) -> Option<(Entity, u8)> {
         self.terrains.iter().find_map(|(entity, terrain, at)| {
             let point = in_terrain(at, point);

@@ -76,13 +76,17 @@ impl Terrain {
     }
 
     /// Plans, and starts what the plan needs.
-    fn start_jobs(&mut self, settings: &TerravoxSettings, has_backlog: bool) {
+    fn start_jobs(&mut self, settings: &TerravoxSettings) {
         let work = &mut self.work;
-        std::mem::swap(&mut work.viewers, &mut work.next_viewers);
-        work.is_dirty = false;
         let pool = AsyncComputeTaskPool::get();
         let most = settings.jobs_per_thread * pool.thread_num().max(1);
-        let max_jobs = if has_backlog { 0 } else { most.saturating_sub(work.in_flight) };
+        let max_jobs = most.saturating_sub(work.in_flight);
+        if max_jobs == 0 {
+            // Nothing would be planned.
+            return;
+        }
+        std::mem::swap(&mut work.viewers, &mut work.next_viewers);
+        work.is_dirty = false;
         let jobs = self.voxels.take_jobs(&work.viewers, Budget::Millis(settings.plan_ms), max_jobs);
         for job in jobs {
             let (send, scratch, fill) =
@@ -141,8 +145,16 @@ pub(crate) fn stream(
             };
             terrain.work.next_viewers.clear();
             terrain.work.next_viewers.extend(viewers.iter().filter_map(in_terrain));
-            if !terrain.is_quiet() {
-                terrain.start_jobs(&settings, chunks.backlog_bytes() > 2 * settings.upload_bytes);
+            let work = &mut terrain.work;
+            if work.next_viewers.is_empty() {
+                // A camera that is replaced is not there for a frame: the view stays. No viewer at
+                // all would mean that everything is shown.
+                work.next_viewers.clone_from(&work.viewers);
+            }
+            // While there is much to upload, nothing is planned that would have to wait.
+            let has_backlog = chunks.backlog_bytes() > settings.upload_bytes().saturating_mul(2);
+            if !has_backlog && !terrain.is_quiet() {
+                terrain.start_jobs(&settings);
             }
         }
     });

@@ -3,13 +3,30 @@
 
 use bevy::asset::RenderAssetUsages;
 use bevy::camera::primitives::Aabb;
-use bevy::mesh::{Indices, PrimitiveTopology};
+use bevy::mesh::{
+    Indices, MeshVertexAttribute, PrimitiveTopology, VertexAttributeValues, VertexFormat,
+};
 use bevy::prelude::*;
 use terravox::mesh::Surface;
 use terravox::voxel::{Kind, MaterialTable};
 
-/// Bytes of a vertex: position, normal, colour.
-const VERTEX_BYTES: usize = 12 + 12 + 16;
+/// Up to four materials of a vertex.
+pub(crate) const ATTRIBUTE_MATERIALS: MeshVertexAttribute =
+    MeshVertexAttribute::new("Terravox_Materials", 0x7e77_a000, VertexFormat::Uint8x4);
+/// Their weights.
+pub(crate) const ATTRIBUTE_WEIGHTS: MeshVertexAttribute =
+    MeshVertexAttribute::new("Terravox_Weights", 0x7e77_a001, VertexFormat::Unorm8x4);
+/// Where a vertex lies one level up, and by how many mips its level is above the block.
+pub(crate) const ATTRIBUTE_GOAL: MeshVertexAttribute =
+    MeshVertexAttribute::new("Terravox_Goal", 0x7e77_a002, VertexFormat::Float32x4);
+/// Its normal one level up.
+pub(crate) const ATTRIBUTE_GOAL_NORMAL: MeshVertexAttribute =
+    MeshVertexAttribute::new("Terravox_GoalNormal", 0x7e77_a003, VertexFormat::Float32x3);
+
+/// Bytes of a vertex: position, normal, colour, materials, weights.
+const VERTEX_BYTES: usize = 12 + 12 + 16 + 4 + 4;
+/// Bytes of where it lies one level up.
+const GOAL_BYTES: usize = 16 + 12;
 const INDEX_BYTES: usize = 4;
 
 /// How opaque liquids are.
@@ -48,11 +65,13 @@ impl Colours {
 
 /// Bytes of a surface as one mesh.
 pub(crate) fn surface_bytes(surface: &Surface) -> usize {
-    bytes_of(surface.vertex_count(), surface.indices.len())
+    bytes_of(surface, surface.vertex_count(), surface.indices.len())
 }
 
-fn bytes_of(vertices: usize, indices: usize) -> usize {
-    vertices * VERTEX_BYTES + indices * INDEX_BYTES
+/// Bytes of some vertices and indices of a surface.
+fn bytes_of(surface: &Surface, vertices: usize, indices: usize) -> usize {
+    let goal = if surface.targets.is_empty() { 0 } else { GOAL_BYTES };
+    vertices * (VERTEX_BYTES + goal) + indices * INDEX_BYTES
 }
 
 /// A mesh and what it takes.
@@ -78,7 +97,7 @@ pub(crate) fn part_from(
     let (mut old, mut indices) = (Vec::new(), Vec::new());
     let mut next = from;
     for triangle in surface.triangles().skip(from) {
-        if bytes_of(old.len() + 3, indices.len() + 3) > max_bytes && !indices.is_empty() {
+        if bytes_of(surface, old.len() + 3, indices.len() + 3) > max_bytes && !indices.is_empty() {
             break;
         }
         for vertex in triangle {
@@ -91,46 +110,60 @@ pub(crate) fn part_from(
         }
         next += 1;
     }
-    let colour = |&v: &usize| colours.mixed(surface.materials[v], surface.weights[v]);
-    let mesh = mesh_of(
-        old.iter().map(|&v| surface.positions[v]).collect(),
-        old.iter().map(|&v| surface.normals[v]).collect(),
-        old.iter().map(colour).collect(),
-        indices,
-        usage,
-    );
+    let mesh = mesh_of(surface, old.into_iter(), indices, colours, usage);
     (mesh, (next < surface.triangle_count()).then_some(next))
 }
 
 fn whole(surface: &Surface, colours: &Colours, usage: RenderAssetUsages) -> SurfaceMesh {
-    let vertices = surface.materials.iter().zip(&surface.weights);
-    mesh_of(
-        surface.positions.clone(),
-        surface.normals.clone(),
-        vertices.map(|(&materials, &weights)| colours.mixed(materials, weights)).collect(),
-        surface.indices.clone(),
-        usage,
-    )
+    mesh_of(surface, 0..surface.vertex_count(), surface.indices.clone(), colours, usage)
 }
 
+/// These vertices of a surface as a mesh.
 fn mesh_of(
-    positions: Vec<[f32; 3]>,
-    normals: Vec<[f32; 3]>,
-    colours: Vec<[f32; 4]>,
+    surface: &Surface,
+    vertices: impl ExactSizeIterator<Item = usize> + Clone,
     indices: Vec<u32>,
+    colours: &Colours,
     usage: RenderAssetUsages,
 ) -> SurfaceMesh {
-    let bytes = bytes_of(positions.len(), indices.len());
+    let bytes = bytes_of(surface, vertices.len(), indices.len());
     let (mut min, mut max) = (Vec3::INFINITY, Vec3::NEG_INFINITY);
-    for &position in &positions {
-        let position = Vec3::from(position);
+    for vertex in vertices.clone() {
+        let position = Vec3::from(surface.positions[vertex]);
         (min, max) = (min.min(position), max.max(position));
     }
-    let mesh = Mesh::new(PrimitiveTopology::TriangleList, usage)
-        .with_inserted_attribute(Mesh::ATTRIBUTE_POSITION, positions)
-        .with_inserted_attribute(Mesh::ATTRIBUTE_NORMAL, normals)
-        .with_inserted_attribute(Mesh::ATTRIBUTE_COLOR, colours)
-        .with_inserted_indices(Indices::U32(indices));
+    let colour = |v: usize| colours.mixed(surface.materials[v], surface.weights[v]);
+    let take = |of: &[[f32; 3]]| vertices.clone().map(|v| of[v]).collect::<Vec<_>>();
+    let bytes4 = |of: &[[u8; 4]]| vertices.clone().map(|v| of[v]).collect::<Vec<_>>();
+    let mut mesh = Mesh::new(PrimitiveTopology::TriangleList, usage)
+        .with_inserted_attribute(Mesh::ATTRIBUTE_POSITION, take(&surface.positions))
+        .with_inserted_attribute(Mesh::ATTRIBUTE_NORMAL, take(&surface.normals))
+        .with_inserted_attribute(
+            Mesh::ATTRIBUTE_COLOR,
+            vertices.clone().map(colour).collect::<Vec<_>>(),
+        )
+        .with_inserted_attribute(
+            ATTRIBUTE_MATERIALS,
+            VertexAttributeValues::Uint8x4(bytes4(&surface.materials)),
+        )
+        .with_inserted_attribute(
+            ATTRIBUTE_WEIGHTS,
+            VertexAttributeValues::Unorm8x4(bytes4(&surface.weights)),
+        );
+    let targets = &surface.targets;
+    if !targets.is_empty() {
+        let goal = |v: usize| {
+            let [x, y, z] = targets.positions[v];
+            [x, y, z, f32::from(targets.steps[v])]
+        };
+        mesh.insert_attribute(ATTRIBUTE_GOAL, vertices.clone().map(goal).collect::<Vec<_>>());
+        mesh.insert_attribute(ATTRIBUTE_GOAL_NORMAL, take(&targets.normals));
+        // Vertices move up to the goal: what is drawn stays within both.
+        for position in vertices.clone().map(|v| Vec3::from(targets.positions[v])) {
+            (min, max) = (min.min(position), max.max(position));
+        }
+    }
+    mesh.insert_indices(Indices::U32(indices));
     SurfaceMesh { mesh, bounds: Aabb::from_min_max(min, max), bytes }
 }
 

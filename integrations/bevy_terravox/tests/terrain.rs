@@ -111,6 +111,29 @@ fn terrain_streams_in_and_follows_its_viewer() {
 }
 
 #[test]
+fn a_viewer_that_is_replaced_leaves_the_view_as_it_is() {
+    let mut app = app();
+    app.world_mut().spawn(plain());
+    let at = Vec3::new(0.0, 10.0, 0.0);
+    let viewer = spawn_viewer(&mut app, at);
+    settle(&mut app);
+    let blocks = |app: &mut App| {
+        let world = app.world_mut();
+        let mut terrains = world.query::<&Terrain>();
+        terrains.single(world).unwrap().lod().blocks()
+    };
+    let before = blocks(&mut app);
+    app.world_mut().despawn(viewer);
+    spawn_viewer(&mut app, at);
+    for _ in 0..3 {
+        app.update();
+        assert_eq!(blocks(&mut app), before);
+    }
+    settle(&mut app);
+    assert_eq!(blocks(&mut app), before);
+}
+
+#[test]
 fn a_dig_changes_what_is_hit_and_drawn_and_undo_restores_both() {
     let mut app = app();
     let terrain = app.world_mut().spawn(plain()).id();
@@ -273,7 +296,7 @@ fn a_palette_recolours_and_refuses_other_kinds() {
     let mut app = app();
     let mut table = MaterialTable::default();
     table.set_colour(2, [255, 0, 0]);
-    let palette = TerrainPalette { materials: table };
+    let palette = TerrainPalette { materials: table, ..default() };
     let handle = app.world_mut().resource_mut::<Assets<TerrainPalette>>().add(palette);
     let terrain = app.world_mut().spawn((plain(), PaletteHandle(handle.clone()))).id();
     spawn_viewer(&mut app, Vec3::new(0.0, 10.0, 0.0));
@@ -302,7 +325,7 @@ fn a_palette_recolours_and_refuses_other_kinds() {
     let mut table = MaterialTable::default();
     table.set_colour(2, [0, 0, 255]);
     let mut palettes = app.world_mut().resource_mut::<Assets<TerrainPalette>>();
-    palettes.insert(&handle, TerrainPalette { materials: table }).unwrap();
+    palettes.insert(&handle, TerrainPalette { materials: table, ..default() }).unwrap();
     app.update();
     app.update();
     settle(&mut app);
@@ -310,7 +333,7 @@ fn a_palette_recolours_and_refuses_other_kinds() {
 
     let dry = MaterialTable::new(MaterialTable::default().materials()[..1].to_vec());
     let mut palettes = app.world_mut().resource_mut::<Assets<TerrainPalette>>();
-    palettes.insert(&handle, TerrainPalette { materials: dry }).unwrap();
+    palettes.insert(&handle, TerrainPalette { materials: dry, ..default() }).unwrap();
     app.update();
     app.update();
     let table = app.world().get::<Terrain>(terrain).unwrap().grid().materials().clone();

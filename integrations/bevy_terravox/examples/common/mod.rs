@@ -134,7 +134,7 @@ mod window {
         use bevy::prelude::*;
         use bevy::render::RenderPlugin;
         use bevy::render::render_resource::{TextureFormat, TextureUsages};
-        use bevy::render::view::screenshot::{Screenshot, save_to_disk};
+        use bevy::render::view::screenshot::{Screenshot, ScreenshotCaptured, save_to_disk};
         use bevy::window::ExitCondition;
         use bevy::winit::WinitPlugin;
         use bevy_terravox::TerrainChunks;
@@ -180,7 +180,6 @@ mod window {
             target: Res<Target>,
             mut frames: Local<u32>,
             mut commands: Commands,
-            mut exit: MessageWriter<AppExit>,
         ) {
             let is_drawn = |(terrain, chunks): (&Terrain, &TerrainChunks)| {
                 terrain.is_settled() && chunks.is_complete()
@@ -199,10 +198,10 @@ mod window {
             camera.0.is_active = true;
             if *frames == 4 {
                 let picture = Screenshot::image(target.0.clone());
-                commands.spawn(picture).observe(save_to_disk(target.1.clone()));
-            }
-            if *frames > 9 {
-                exit.write(AppExit::Success);
+                let leave = |_: On<ScreenshotCaptured>, mut exit: MessageWriter<AppExit>| {
+                    exit.write(AppExit::Success);
+                };
+                commands.spawn(picture).observe(save_to_disk(target.1.clone())).observe(leave);
             }
         }
     }

@@ -1,15 +1,30 @@
 //! How terrain looks. Everything that names Bevy's renderer is in this module.
 //!
-//! Chunks and pieces get a material when they are spawned: that of the
-//! [`TerrainMaterials`] of their terrain. Vertex colours are those of the palette.
+//! Chunks and pieces get a material when they are spawned: the textured [`GroundMaterial`] or the
+//! [`WaterMaterial`] of their terrain, or what its [`TerrainMaterials`] say.
 
+mod folder;
+mod looks;
+mod materials;
+mod noise;
+mod patterns;
+mod surface;
+mod textures;
+
+use bevy::light::NotShadowCaster;
+use bevy::pbr::PbrPlugin;
 use bevy::prelude::*;
 
 use crate::chunks::TerrainChunk;
 use crate::loose::PieceMesh;
-use crate::terrain::Terrain;
+use crate::plugin::TerravoxSystems;
 
-/// The materials of a terrain, for its ground and for its water.
+pub use looks::{LAYER_NAMES, LAYERS};
+pub use materials::{GroundExtension, GroundMaterial, WaterExtension, WaterLook, WaterMaterial};
+pub use surface::{TerrainSurface, TextureFolder, TextureSet};
+
+/// Materials of a game in place of ours, for ground and water of a terrain. Vertex colours are
+/// those of the palette.
 #[derive(Component, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerrainMaterials {
     /// Of ground and of pieces cut loose.
@@ -18,67 +33,86 @@ pub struct TerrainMaterials {
     pub liquid: Handle<StandardMaterial>,
 }
 
-/// The materials of terrains that have none of their own.
-#[derive(Resource, Clone, Debug)]
-pub struct DefaultTerrainMaterials(pub TerrainMaterials);
-
 /// Gives terrain its materials. Part of [`TerravoxPlugin`](crate::TerravoxPlugin).
 pub(crate) struct TerrainRenderPlugin;
 
 impl Plugin for TerrainRenderPlugin {
     fn build(&self, app: &mut App) {
-        app.add_observer(on_chunk).add_observer(on_piece);
+        // A server built with this feature has no renderer.
+        if !app.is_plugin_added::<PbrPlugin>() {
+            return;
+        }
+        app.add_plugins(MaterialPlugin::<GroundMaterial>::default());
+        app.add_plugins(MaterialPlugin::<WaterMaterial>::default());
+        app.register_type::<WaterLook>().init_resource::<TextureFolder>();
+        app.add_observer(surface::on_terrain).add_observer(on_chunk).add_observer(on_piece);
+        app.add_systems(Startup, surface::start_textures);
+        app.add_systems(
+            PostUpdate,
+            (surface::take_textures, surface::look, surface::morph)
+                .chain()
+                .after(TerravoxSystems::Stream)
+                .before(TerravoxSystems::Draw),
+        );
     }
 
     fn finish(&self, app: &mut App) {
-        let Some(mut materials) = app.world_mut().get_resource_mut::<Assets<StandardMaterial>>()
-        else {
+        if !app.is_plugin_added::<PbrPlugin>() {
             return;
-        };
-        let solid = materials.add(StandardMaterial {
-            perceptual_roughness: 0.95,
-            reflectance: 0.2,
-            ..default()
-        });
-        let liquid = materials.add(StandardMaterial {
-            perceptual_roughness: 0.1,
-            alpha_mode: AlphaMode::Blend,
-            ..default()
-        });
-        app.insert_resource(DefaultTerrainMaterials(TerrainMaterials { solid, liquid }));
+        }
+        if let Some(mut shaders) = app.world_mut().get_resource_mut::<Assets<Shader>>() {
+            materials::add_shaders(&mut shaders);
+        }
+        if !app.world().contains_resource::<Assets<GroundMaterial>>() {
+            error!("terrain is not drawn: add TerravoxPlugin after DefaultPlugins");
+        }
     }
 }
 
-fn materials_of<'a>(
-    terrain: Entity,
-    own: &'a Query<&TerrainMaterials, With<Terrain>>,
-    default: &'a Option<Res<DefaultTerrainMaterials>>,
-) -> Option<&'a TerrainMaterials> {
-    own.get(terrain).ok().or_else(|| default.as_ref().map(|default| &default.0))
-}
+/// What terrains are drawn with.
+type Looks = (Option<&'static TerrainSurface>, Option<&'static TerrainMaterials>);
 
 /// A chunk that is used again may have been water.
 fn on_chunk(
     chunk: On<Insert, TerrainChunk>,
     chunks: Query<&TerrainChunk>,
-    own: Query<&TerrainMaterials, With<Terrain>>,
-    default: Option<Res<DefaultTerrainMaterials>>,
+    terrains: Query<Looks>,
     mut commands: Commands,
 ) {
     let Ok(part) = chunks.get(chunk.entity) else { return };
-    let Some(materials) = materials_of(part.terrain, &own, &default) else { return };
-    let material = if part.is_liquid { &materials.liquid } else { &materials.solid };
-    commands.entity(chunk.entity).insert(MeshMaterial3d(material.clone()));
+    let Ok((surface, own)) = terrains.get(part.terrain) else { return };
+    let mut entity = commands.entity(chunk.entity);
+    match (own, surface, part.is_liquid) {
+        (Some(own), _, true) => {
+            entity.try_insert(MeshMaterial3d(own.liquid.clone()));
+        }
+        (Some(own), _, false) => {
+            entity.try_insert(MeshMaterial3d(own.solid.clone()));
+        }
+        (None, Some(surface), true) => {
+            entity.try_remove::<MeshMaterial3d<GroundMaterial>>();
+            entity.try_insert((MeshMaterial3d(surface.water.clone()), NotShadowCaster));
+        }
+        (None, Some(surface), false) => {
+            entity.try_remove::<(MeshMaterial3d<WaterMaterial>, NotShadowCaster)>();
+            entity.try_insert(MeshMaterial3d(surface.ground.clone()));
+        }
+        (None, None, _) => {}
+    }
 }
 
 fn on_piece(
     piece: On<Add, PieceMesh>,
     pieces: Query<&PieceMesh>,
-    own: Query<&TerrainMaterials, With<Terrain>>,
-    default: Option<Res<DefaultTerrainMaterials>>,
+    terrains: Query<Looks>,
     mut commands: Commands,
 ) {
     let Ok(part) = pieces.get(piece.entity) else { return };
-    let Some(materials) = materials_of(part.terrain, &own, &default) else { return };
-    commands.entity(piece.entity).insert(MeshMaterial3d(materials.solid.clone()));
+    let Ok((surface, own)) = terrains.get(part.terrain) else { return };
+    let mut entity = commands.entity(piece.entity);
+    if let Some(own) = own {
+        entity.try_insert(MeshMaterial3d(own.solid.clone()));
+    } else if let Some(surface) = surface {
+        entity.try_insert(MeshMaterial3d(surface.ground.clone()));
+    }
 }

@@ -1,0 +1,213 @@
+//! The materials of each terrain: made with it, changed with its palette, its textures and its
+//! viewers.
+
+use std::path::PathBuf;
+
+use bevy::ecs::system::SystemParam;
+use bevy::material::OpaqueRendererMethod;
+use bevy::prelude::*;
+use bevy::render::storage::ShaderBuffer;
+use bevy::tasks::futures::check_ready;
+use bevy::tasks::{AsyncComputeTaskPool, Task};
+
+use super::looks::GroundTable;
+use super::materials::{GroundExtension, GroundMaterial, WaterExtension, WaterLook, WaterMaterial};
+use super::textures::{self, Layers};
+use crate::palette::{PaletteHandle, TerrainPalette};
+use crate::terrain::Terrain;
+use crate::viewer::TerrainViewer;
+
+/// Most viewers whose distance the shader takes into account.
+const MAX_VIEWERS: usize = 4;
+
+/// The materials of a terrain. Every terrain has this where there is a renderer.
+#[derive(Component, Clone, Debug)]
+pub struct TerrainSurface {
+    /// Of ground and of pieces cut loose.
+    pub ground: Handle<GroundMaterial>,
+    /// Of liquids.
+    pub water: Handle<WaterMaterial>,
+    morph: Handle<ShaderBuffer>,
+    /// The viewers that `morph` has.
+    viewers: [Vec4; MAX_VIEWERS],
+}
+
+/// A folder with the textures of a game in place of ours: square PNG files `grass.png` (colour,
+/// and height as alpha) and `grass_surface.png` (normal along u and up, roughness about ½, and
+/// occlusion), named as [`LAYER_NAMES`](super::LAYER_NAMES), all of one size, a power of two. Insert
+/// it before the app runs. Layers that the folder lacks are ours; if it has none that can be read,
+/// ground is drawn in the colours of the palette.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct TextureFolder(pub Option<PathBuf>);
+
+/// The textures that terrains are drawn with.
+#[derive(Resource)]
+pub struct TextureSet {
+    colour: Handle<Image>,
+    surface: Handle<Image>,
+    means: Option<Vec<Vec3>>,
+    task: Option<Task<Result<Layers, String>>>,
+}
+
+impl TextureSet {
+    /// Whether they are there, or will not come.
+    pub fn is_ready(&self) -> bool {
+        self.task.is_none()
+    }
+
+    /// Whether ground has textures, and not colours alone.
+    pub fn has_textures(&self) -> bool {
+        self.means.is_some()
+    }
+}
+
+/// Starts to make or load textures.
+pub(super) fn start_textures(
+    folder: Res<TextureFolder>,
+    mut images: ResMut<Assets<Image>>,
+    mut commands: Commands,
+) {
+    let folder = folder.0.clone();
+    let task = AsyncComputeTaskPool::get().spawn(async move {
+        match folder {
+            Some(folder) => super::folder::read(&folder),
+            None => Ok(textures::ours()),
+        }
+    });
+    let [colour, surface] = textures::empty_images().map(|image| images.add(image));
+    commands.insert_resource(TextureSet { colour, surface, means: None, task: Some(task) });
+}
+
+/// Takes the textures when they are there.
+pub(super) fn take_textures(set: Option<ResMut<TextureSet>>, mut images: ResMut<Assets<Image>>) {
+    let Some(mut set) = set else { return };
+    let Some(done) = set.bypass_change_detection().task.as_mut().and_then(check_ready) else {
+        return;
+    };
+    set.task = None;
+    match done {
+        Ok(layers) => {
+            [set.colour, set.surface] = textures::images(&layers).map(|image| images.add(image));
+            set.means = Some(layers.layers.iter().map(|layer| layer.mean).collect());
+        }
+        Err(error) => warn!("ground is drawn in colours, without textures: {error}"),
+    }
+}
+
+/// What the materials of a terrain are made of.
+#[derive(SystemParam)]
+pub(super) struct SurfaceAssets<'w> {
+    images: ResMut<'w, Assets<Image>>,
+    ground: ResMut<'w, Assets<GroundMaterial>>,
+    water: ResMut<'w, Assets<WaterMaterial>>,
+    buffers: ResMut<'w, Assets<ShaderBuffer>>,
+}
+
+/// A terrain, and what changes its materials.
+type SurfaceParts<'w> = (
+    &'w Terrain,
+    Ref<'w, TerrainSurface>,
+    Option<Ref<'w, PaletteHandle>>,
+    Option<Ref<'w, WaterLook>>,
+);
+
+/// Makes the materials of a terrain.
+pub(super) fn on_terrain(
+    terrain: On<Add, Terrain>,
+    terrains: Query<&Terrain>,
+    set: Option<Res<TextureSet>>,
+    assets: SurfaceAssets,
+    mut commands: Commands,
+) {
+    let SurfaceAssets { mut images, mut ground, mut water, mut buffers } = assets;
+    let Ok(voxels) = terrains.get(terrain.entity) else { return };
+    let voxel_size_m = voxels.placement().voxel_size_m as f32;
+    let morph = buffers.add(ShaderBuffer::from(morph_table(voxels, &[Vec4::ZERO; MAX_VIEWERS])));
+    let [colour, surface] = match set {
+        Some(set) => [set.colour.clone(), set.surface.clone()],
+        None => textures::empty_images().map(|image| images.add(image)),
+    };
+    let voxel = Vec4::splat(voxel_size_m);
+    let table = GroundTable::new(voxels.grid().materials(), &[], None, voxel_size_m);
+    let base = StandardMaterial {
+        reflectance: 0.3,
+        opaque_render_method: OpaqueRendererMethod::Forward,
+        ..default()
+    };
+    let extension = GroundExtension { table, colour, surface, morph: morph.clone(), voxel };
+    let ground = ground.add(GroundMaterial { base, extension });
+    let base = StandardMaterial { alpha_mode: AlphaMode::Blend, reflectance: 0.25, ..default() };
+    let extension =
+        WaterExtension { water: WaterLook::default().table(), morph: morph.clone(), voxel };
+    let water = water.add(WaterMaterial { base, extension });
+    let viewers = [Vec4::ZERO; MAX_VIEWERS];
+    commands.entity(terrain.entity).try_insert(TerrainSurface { ground, water, morph, viewers });
+}
+
+/// Brings palettes, textures and looks of water into the materials.
+pub(super) fn look(
+    terrains: Query<SurfaceParts<'static>>,
+    mut changed: MessageReader<AssetEvent<TerrainPalette>>,
+    palettes: Res<Assets<TerrainPalette>>,
+    set: Option<Res<TextureSet>>,
+    mut ground: ResMut<Assets<GroundMaterial>>,
+    mut water: ResMut<Assets<WaterMaterial>>,
+) {
+    let Some(set) = set else { return };
+    let any_palette = changed.read().count() > 0;
+    for (terrain, surface, palette, water_look) in &terrains {
+        let is_new = surface.is_added();
+        if (is_new || water_look.as_ref().is_some_and(|look| look.is_changed()))
+            && let Some(mut material) = water.get_mut(&surface.water)
+        {
+            material.extension.water =
+                water_look.map_or_else(WaterLook::default, |look| *look).table();
+        }
+        let other = palette.as_ref().is_some_and(|handle| handle.is_changed());
+        if !(is_new || any_palette || other || set.is_changed()) {
+            continue;
+        }
+        let Some(mut material) = ground.get_mut(&surface.ground) else { continue };
+        let looks = palette.and_then(|handle| palettes.get(handle.id()));
+        let looks = looks.map_or(&[][..], |palette| &palette.looks);
+        let voxel_size_m = terrain.placement().voxel_size_m as f32;
+        material.extension.table =
+            GroundTable::new(terrain.grid().materials(), looks, set.means.as_deref(), voxel_size_m);
+        material.extension.colour = set.colour.clone();
+        material.extension.surface = set.surface.clone();
+    }
+}
+
+/// Tells the shaders where the viewers are, if vertices move with their distance.
+pub(super) fn morph(
+    mut terrains: Query<(&Terrain, &mut TerrainSurface)>,
+    viewers: Query<&GlobalTransform, With<TerrainViewer>>,
+    mut buffers: ResMut<Assets<ShaderBuffer>>,
+) {
+    let mut all = [Vec4::ZERO; MAX_VIEWERS];
+    for (place, viewer) in all.iter_mut().zip(&viewers) {
+        *place = viewer.translation().extend(1.0);
+    }
+    for (terrain, mut surface) in &mut terrains {
+        if !terrain.lod().options().morph || surface.viewers == all {
+            continue;
+        }
+        surface.bypass_change_detection().viewers = all;
+        if let Some(mut buffer) = buffers.get_mut(&surface.morph) {
+            buffer.set_data(morph_table(terrain, &all));
+        }
+    }
+}
+
+/// What the shader reads: four viewers, then the ranges of levels, two to a vector.
+fn morph_table(terrain: &Terrain, viewers: &[Vec4; MAX_VIEWERS]) -> [Vec4; 9] {
+    let ranges = terrain.lod().morph();
+    std::array::from_fn(|i| match viewers.get(i) {
+        Some(viewer) => *viewer,
+        None => {
+            let level = 2 * (i - MAX_VIEWERS) as u8;
+            let ([a, b], [c, d]) = (ranges.range_voxels(level), ranges.range_voxels(level + 1));
+            Vec4::new(a, b, c, d)
+        }
+    })
+}
