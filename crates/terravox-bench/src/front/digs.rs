@@ -70,7 +70,7 @@ pub fn run(report: &mut AreaReport) {
         }
         let p95 = |walk: &Walk| walk.waits[(walk.waits.len() - 1) * 95 / 100];
         let note = format!(
-            "median, of Hills or World; p95 {} and {}; walking 6 m/s from the first frame on, 3 ms a frame",
+            "median, of Hills or World; p95 {} and {}; walking 6.7 m/s from the first frame on, 3 ms a frame",
             p95(&by_hills),
             p95(&by_world)
         );
