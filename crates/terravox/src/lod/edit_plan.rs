@@ -14,13 +14,6 @@ use crate::voxel::{MipBlock, Region, VoxelGrid};
 /// The most changed regions for which a plan of their own is tried.
 const MAX_EDIT_REGIONS: usize = 32;
 
-/// What became of an attempt to plan the edits that are waiting.
-enum EditsPlanned {
-    Yes(PlanDraft),
-    /// They have to wait for the next plan, together with its steps.
-    No,
-}
-
 impl LodView {
     /// Begins a plan of what edits changed since the last plan, if it can be shown before the plan
     /// in progress.
@@ -35,17 +28,16 @@ impl LodView {
         if !is_waiting || self.has_late_edits || self.owes_stream() {
             return;
         }
-        match self.plan_edits(grid) {
-            EditsPlanned::No => self.has_late_edits = true,
-            EditsPlanned::Yes(draft) => {
-                self.changed = Some(Vec::new());
-                self.chosen_for = None;
-                self.edit_count += 1;
-                self.edit_plan = self.new_plan(grid, draft, &self.selector(&[], false));
-                self.owed_jobs = self.edit_plan.as_ref().map_or(0, |plan| plan.blocks.len());
-                self.owes_planning = self.edit_plan.is_some();
-            }
-        }
+        let Some(draft) = self.plan_edits(grid) else {
+            self.has_late_edits = true;
+            return;
+        };
+        self.changed = Some(Vec::new());
+        self.chosen_for = None;
+        self.edit_count += 1;
+        self.edit_plan = self.new_plan(grid, draft, &self.selector(&[], false));
+        self.owed_jobs = self.edit_plan.as_ref().map_or(0, |plan| plan.blocks.len());
+        self.owes_planning = self.edit_plan.is_some();
     }
 
     /// Counts a job of anything but the edit plan.
@@ -60,17 +52,19 @@ impl LodView {
         self.owes_planning || (self.owed_jobs > 0 && has_jobs)
     }
 
-    fn plan_edits(&mut self, grid: &VoxelGrid) -> EditsPlanned {
-        let Some(mut regions) = self.changed.clone() else { return EditsPlanned::No };
+    /// Returns what the waiting edits change; `None` if they have to wait for the next plan, together
+    /// with its steps.
+    fn plan_edits(&mut self, grid: &VoxelGrid) -> Option<PlanDraft> {
+        let mut regions = self.changed.clone()?;
         // Without viewers, an edit may list a chunk, which shows more.
         if !self.has_viewers || self.is_committing() {
-            return EditsPlanned::No;
+            return None;
         }
         let (mut draft, mut planned) = (PlanDraft::default(), 0);
         // Chunks that arrived nearby are shown with them, and so on.
         while planned < regions.len() {
             if regions.len() > MAX_EDIT_REGIONS {
-                return EditsPlanned::No;
+                return None;
             }
             self.add_reached(grid, regions[planned..].to_vec(), &mut draft, &mut || true);
             planned = regions.len();
@@ -83,10 +77,10 @@ impl LodView {
             regions.extend(more);
         }
         if draft.rebuild.len() > self.options.jobs_per_plan || self.depends(&draft, &regions) {
-            return EditsPlanned::No;
+            return None;
         }
         self.held.retain(|region| !regions.contains(region));
-        EditsPlanned::Yes(draft)
+        Some(draft)
     }
 
     /// Whether cells of the next tiling are being written.

@@ -79,7 +79,7 @@ impl LodView {
     /// Hands out the next job of the edit plan, or of the other plan if `is_edit` is false; `None` if
     /// there is none, or if time ran out while skipping blocks without a surface. It comes back
     /// through [`LodView::finish_mesh`], or is handed out again when it was dropped.
-    pub(crate) fn take_mesh_job(
+    pub(super) fn take_mesh_job(
         &mut self,
         is_edit: bool,
         has_time: HasTime<'_>,
@@ -115,7 +115,7 @@ impl LodView {
     }
 
     /// Whether a plan has jobs that are not handed out yet.
-    pub(crate) fn has_mesh_jobs(&self) -> bool {
+    pub(super) fn has_mesh_jobs(&self) -> bool {
         let plans = self.edit_plan.iter().chain(&self.active_plan);
         plans.into_iter().any(|plan| !plan.queue.is_empty())
     }

@@ -5,25 +5,6 @@ use super::ticket::Ticket;
 use super::view::LodView;
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, UnlistedChunks, VoxelGrid};
 
-/// While edits wait for the plan in progress, one job of so many fills a block.
-const FILL_TURNS: u32 = 4;
-
-/// Jobs that come before the coarsest blocks: the chunk of a viewer and those around it.
-const FIRST_TURNS: u32 = 27;
-
-/// What is to be handed out first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NextWork {
-    /// Chunks near the viewers: what can be touched comes before what is seen.
-    NearFill,
-    /// Meshes: edits wait for them.
-    Mesh,
-    /// Blocks that steps need: nothing is shown yet.
-    FarFill,
-    /// Chunks near the viewers, else blocks that steps need: edits must not stop them.
-    Fill,
-}
-
 impl LodView {
     /// Returns the next blocks whose cells are missing, at most `most`, nearest first. Pass their
     /// cells to [`LodView::supply`]; blocks that are not supplied are requested again.
@@ -31,15 +12,21 @@ impl LodView {
         self.fills.begin_round();
         let mut taken = Vec::new();
         while taken.len() < most
-            && let Some((block, _)) = self.take_near_fill(grid).or_else(|| self.take_far_fill(grid))
+            && let Some((block, _)) = self.take_fill(grid)
         {
             taken.push(block);
         }
         taken
     }
 
+    /// Hands out the next block whose cells are missing: a chunk near a viewer, else one that a step
+    /// needs.
+    pub(super) fn take_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
+        self.take_near_fill(grid).or_else(|| self.take_far_fill(grid))
+    }
+
     /// Hands out the next chunk near a viewer whose cells are missing.
-    pub(crate) fn take_near_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
+    pub(super) fn take_near_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
         let residency = &self.residency;
         let near = self.fills.take_near(residency.version(), |block| residency.has(grid, block))?;
         self.pay_job();
@@ -47,25 +34,12 @@ impl LodView {
     }
 
     /// Hands out the next block whose cells a step is missing.
-    pub(crate) fn take_far_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
+    pub(super) fn take_far_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
         let residency = &self.residency;
         let far =
             self.fills.take_wanted(residency.version(), |block| residency.has(grid, block))?;
         self.pay_job();
         Some(far)
-    }
-
-    /// Returns what to hand out next if there is a choice.
-    pub(crate) fn next_work(&mut self) -> NextWork {
-        self.turn = self.turn.saturating_add(1);
-        let has_edits = self.active_plan.as_ref().is_some_and(|plan| plan.has_edits);
-        if self.has_late_edits || has_edits {
-            if self.turn.is_multiple_of(FILL_TURNS) { NextWork::Fill } else { NextWork::Mesh }
-        } else if self.turn > FIRST_TURNS && self.turn.is_multiple_of(2) && self.awaits_roots() {
-            NextWork::FarFill
-        } else {
-            NextWork::NearFill
-        }
     }
 
     /// Takes back a block that was handed out; `None` if its cells are not available now. Late or

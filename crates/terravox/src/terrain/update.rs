@@ -6,11 +6,8 @@ use super::job::{Finished, FinishedJob, Job, Work};
 use super::runner::{JobClass, at_once, each};
 use super::{Placement, Terrain, TerrainError};
 use crate::edit::EditError;
-use crate::lod::{FillTicket, LodView, LodViewer, MeshSwap, NextWork};
-use crate::voxel::{DenseBox, MipBlock, Snapshot};
-
-/// Hands out a block to fill.
-type TakeFill = fn(&mut LodView, &Snapshot) -> Option<(MipBlock, FillTicket)>;
+use crate::lod::{LodViewer, MeshSwap, NextJob};
+use crate::voxel::{DenseBox, MipBlock};
 
 /// A point from which the world is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -179,39 +176,14 @@ impl Terrain {
         self.lod.advance(&mut self.grid, viewers, &mut || meter.may_plan(follow))
     }
 
-    /// What was edited comes first, then what can be touched, then what is to be shown, then what
-    /// comes after, unless [`NextWork`] says otherwise.
+    /// Returns the next job; `None` if there is none, or no time to find it.
     pub(super) fn next_job(&mut self, meter: &Meter) -> Option<Job> {
-        if let Some(job) = self.mesh_job(true, meter) {
-            return Some(job);
-        }
-        let first = match self.lod.next_work() {
-            NextWork::NearFill => None,
-            NextWork::Mesh => self.mesh_job(false, meter),
-            NextWork::FarFill => self.fill_job(LodView::take_far_fill),
-            NextWork::Fill => self
-                .fill_job(LodView::take_near_fill)
-                .or_else(|| self.fill_job(LodView::take_far_fill)),
-        };
-        if let Some(job) = first.or_else(|| self.fill_job(LodView::take_near_fill)) {
-            return Some(job);
-        }
-        match self.mesh_job(false, meter) {
-            Some(job) => Some(job),
-            // There was no time to find it.
-            None if self.lod.has_mesh_jobs() => None,
-            None => self.fill_job(LodView::take_far_fill),
-        }
-    }
-
-    fn mesh_job(&mut self, is_edit: bool, meter: &Meter) -> Option<Job> {
-        let job = self.lod.take_mesh_job(is_edit, &mut || meter.may_plan(0.0))?;
-        Some(Job(Work::Mesh(Box::new(job))))
-    }
-
-    fn fill_job(&mut self, take: TakeFill) -> Option<Job> {
-        let (block, ticket) = take(&mut self.lod, self.grid.as_snapshot())?;
-        Some(Job(Work::Fill { block, placement: self.original_placement, ticket }))
+        let placement = self.original_placement;
+        let job = self.lod.next_job(self.grid.as_snapshot(), &mut || meter.may_plan(0.0))?;
+        Some(Job(match job {
+            NextJob::Mesh(job) => Work::Mesh(job),
+            NextJob::Fill(block, ticket) => Work::Fill { block, placement, ticket },
+        }))
     }
 
     /// Shows the plan that is out, if all of it is back; returns whether it did.

@@ -1,7 +1,6 @@
 //! Edits are shown ahead of what streams in, and the surface stays closed.
 
 use super::*;
-use crate::lod::supply::NextWork;
 
 /// What happened in some frames.
 #[derive(Default)]
@@ -49,34 +48,14 @@ impl Scene {
     }
 
     fn run_job(&mut self, scratch: &mut MeshScratch) -> bool {
-        let mut mesh = |scene: &mut Scene, is_edit| {
-            let job = scene.lod.take_mesh_job(is_edit, &mut || true)?;
-            scene.lod.finish_mesh(job.run(scratch));
-            Some(())
-        };
-        let fill = |scene: &mut Scene, is_near| {
-            let grid = scene.grid.as_snapshot();
-            let (block, ticket) = match is_near {
-                true => scene.lod.take_near_fill(grid)?,
-                false => scene.lod.take_far_fill(grid)?,
-            };
-            scene.lod.finish_fill(block, &ticket, Some(cells_of(block)));
-            Some(())
-        };
-        if mesh(self, true).is_some() {
-            return true;
+        match self.lod.next_job(self.grid.as_snapshot(), &mut || true) {
+            Some(NextJob::Mesh(job)) => self.lod.finish_mesh(job.run(scratch)),
+            Some(NextJob::Fill(block, ticket)) => {
+                self.lod.finish_fill(block, &ticket, Some(cells_of(block)));
+            }
+            None => return false,
         }
-        let first = match self.lod.next_work() {
-            NextWork::NearFill => None,
-            NextWork::Mesh => mesh(self, false),
-            NextWork::FarFill => fill(self, false),
-            NextWork::Fill => fill(self, true).or_else(|| fill(self, false)),
-        };
-        first
-            .or_else(|| fill(self, true))
-            .or_else(|| mesh(self, false))
-            .or_else(|| fill(self, false))
-            .is_some()
+        true
     }
 
     /// Removes a box of voxels, all of which must be held at mip 0. Returns whether they were.
