@@ -2,7 +2,7 @@
 
 use super::selection::{LodStep, RankedStep, Selector};
 use crate::voxel::MipBlock;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// Returns whether there is time left.
@@ -17,6 +17,8 @@ pub(super) struct PlanDraft {
     pub removed: BTreeSet<MipBlock>,
     /// Blocks whose cells are missing for a step, nearest first.
     pub wanted: Vec<MipBlock>,
+    /// Such blocks that were not available when last requested.
+    pub unavailable: FxHashSet<MipBlock>,
     /// Caches whether the cells to split a leaf are there.
     pub ready: FxHashMap<MipBlock, bool>,
     /// Where other blocks will be shown than before.
@@ -63,7 +65,17 @@ impl PlanDraft {
     /// Returns what to mesh and to remove so far; keeps what the choice goes on with.
     pub fn take_meshes(&mut self) -> PlanDraft {
         let (wanted, ready) = (std::mem::take(&mut self.wanted), std::mem::take(&mut self.ready));
-        std::mem::replace(self, PlanDraft { wanted, ready, ..PlanDraft::default() })
+        let unavailable = std::mem::take(&mut self.unavailable);
+        std::mem::replace(self, PlanDraft { wanted, unavailable, ready, ..PlanDraft::default() })
+    }
+
+    /// Requests the cells of a block.
+    pub fn want(&mut self, block: MipBlock, is_available: bool) {
+        if is_available {
+            self.wanted.push(block);
+        } else {
+            self.unavailable.insert(block);
+        }
     }
 
     pub fn remove(&mut self, leaf: MipBlock) {

@@ -17,7 +17,7 @@ const MAX_EDIT_REGIONS: usize = 32;
 impl LodView {
     /// Begins a plan of what edits changed since the last plan, if it can be shown before the plan
     /// in progress.
-    pub(super) fn begin_edit_plan(&mut self, grid: &VoxelGrid) {
+    pub(crate) fn begin_edit_plan(&mut self, grid: &VoxelGrid) {
         if self.edit_plan.is_some() {
             return;
         }

@@ -1,5 +1,6 @@
 //! Requests for missing cells in order of priority: first chunks near a viewer, then blocks that
-//! the next steps need.
+//! the next steps need. Blocks that were not available when last requested are tried again, one a
+//! round, the others where nothing else is left to do: what cannot be had stops nothing.
 //!
 //! A block is not requested again while a fill is in progress. A [`Ticket`] travels with the work;
 //! dropped work is requested again.
@@ -9,6 +10,7 @@ use super::selection::{Selector, distance_squared};
 use super::ticket::{Receipt, Ticket};
 use crate::voxel::{ChunkState, LIMIT, MipBlock, Region, Snapshot, UnlistedChunks, VoxelPos};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
 /// Arrivals after which it is worth planning again.
 const MIN_ARRIVALS: usize = 32;
@@ -41,10 +43,15 @@ pub(crate) struct FillQueue {
     wanted: Vec<MipBlock>,
     /// Fills in progress.
     pending: FxHashMap<MipBlock, PendingFill>,
-    /// Blocks refused in this round.
+    /// Blocks that were refused in this round, or whose cells went stale.
     refused: Vec<MipBlock>,
-    /// Blocks refused when last requested: nothing waits for them.
+    /// Blocks refused when last requested: nothing waits for them. Each is in `retries`, `refused`
+    /// or `pending`.
     unavailable: FxHashSet<MipBlock>,
+    /// Unavailable blocks to request again, the longest refused first.
+    retries: VecDeque<MipBlock>,
+    /// Whether one of them was requested in this round.
+    has_retried: bool,
     /// Blocks that arrived since the last request.
     arrivals: usize,
     /// Rounds that have begun.
@@ -81,26 +88,30 @@ impl FillQueue {
         near.sort_unstable_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0)));
         near.dedup_by_key(|entry| entry.1);
         near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-        self.near = near.into_iter().map(|(_, block)| block).collect();
+        let near = near.into_iter().map(|(_, block)| block);
+        self.near = near.filter(|block| !self.unavailable.contains(block)).collect();
         self.near_for = Some(selector.clone());
     }
 
     /// Whether all available chunks near the viewers are requested or held.
     pub fn has_no_near_left(&self) -> bool {
-        self.near.iter().all(|block| self.unavailable.contains(block))
+        self.near.is_empty()
     }
 
     /// Whether an available block is queued or in progress.
     pub fn is_waiting(&self) -> bool {
-        let is_available = |block: &MipBlock| !self.unavailable.contains(block);
-        let mut all = self.near.iter().chain(&self.wanted).chain(self.pending.keys());
-        all.any(is_available)
+        self.has_queued() || self.pending.keys().any(|block| self.is_available(*block))
     }
 
     /// Whether an available block of a mip is queued or in progress.
     pub fn awaits_mip(&self, mip: u8) -> bool {
-        let is_awaited = |block: &MipBlock| block.mip == mip && !self.unavailable.contains(block);
+        let is_awaited = |block: &MipBlock| block.mip == mip && self.is_available(*block);
         self.wanted.iter().chain(self.pending.keys()).any(is_awaited)
+    }
+
+    /// Whether a block was not refused when last requested.
+    pub fn is_available(&self, block: MipBlock) -> bool {
+        !self.unavailable.contains(&block)
     }
 
     /// Returns how many rounds have begun.
@@ -111,8 +122,8 @@ impl FillQueue {
     /// Whether any block is queued, in progress or refused: not all cells that are needed are
     /// there.
     pub fn has_missing(&self) -> bool {
-        let queues = [&self.near, &self.wanted, &self.refused];
-        !self.pending.is_empty() || queues.iter().any(|queue| !queue.is_empty())
+        let has_refused = !self.refused.is_empty() || !self.retries.is_empty();
+        !self.pending.is_empty() || has_refused || self.has_queued()
     }
 
     /// Whether a block is a chunk near a viewer, which is held as soon as it arrives.
@@ -123,14 +134,22 @@ impl FillQueue {
         block.mip == 0 && self.near_for.as_ref().is_some_and(near)
     }
 
-    /// Replaces the queue of the next steps by `blocks`, the most urgent first.
-    pub fn request(&mut self, mut blocks: Vec<MipBlock>) {
-        if !self.refused.is_empty() {
+    /// Replaces the queue of the next steps by `blocks`, the most urgent first. `unavailable` are
+    /// needed, too.
+    pub fn request(&mut self, mut blocks: Vec<MipBlock>, unavailable: FxHashSet<MipBlock>) {
+        if !self.unavailable.is_empty() || !self.refused.is_empty() {
             // What was refused and is no longer needed is not requested again.
-            let needed: FxHashSet<MipBlock> = blocks.iter().copied().collect();
-            let mut refused = std::mem::take(&mut self.refused);
+            let mut needed = unavailable;
+            needed.extend(&blocks);
+            let (mut refused, mut retries) =
+                (std::mem::take(&mut self.refused), std::mem::take(&mut self.retries));
             refused.retain(|block| needed.contains(block) || self.is_near(*block));
-            self.refused = refused;
+            retries.retain(|block| needed.contains(block) || self.is_near(*block));
+            let kept: FxHashSet<MipBlock> = refused.iter().chain(&retries).copied().collect();
+            self.unavailable
+                .retain(|block| kept.contains(block) || self.pending.contains_key(block));
+            (self.refused, self.retries) = (refused, retries);
+            blocks.retain(|block| self.is_available(*block));
         }
         blocks.reverse();
         self.wanted = blocks;
@@ -147,25 +166,32 @@ impl FillQueue {
     /// Requests again what was refused or dropped.
     pub fn begin_round(&mut self) {
         self.rounds += 1;
+        self.has_retried = false;
         let lost = self.pending.extract_if(|_, pending| pending.receipt.is_lost());
         let mut lost: Vec<MipBlock> = lost.map(|(block, _)| block).collect();
         lost.sort_unstable();
         for block in lost {
-            match self.is_near(block) {
-                true => self.near.push(block),
-                false => self.wanted.push(block),
+            match (self.is_available(block), self.is_near(block)) {
+                (false, _) => self.retries.push_back(block),
+                (true, true) => self.near.push(block),
+                (true, false) => self.wanted.push(block),
             }
         }
-        // With the lowest priority: others may be available.
         let refused = std::mem::take(&mut self.refused);
-        if !refused.is_empty() {
-            self.near.retain(|block| !refused.contains(block));
-            self.wanted.retain(|block| !refused.contains(block));
-            let (near, wanted): (Vec<_>, Vec<_>) =
-                refused.into_iter().partition(|&block| self.is_near(block));
-            self.near.splice(0..0, near);
-            self.wanted.splice(0..0, wanted);
+        if refused.is_empty() {
+            return;
         }
+        let (stale, unavailable): (Vec<_>, Vec<_>) =
+            refused.into_iter().partition(|&block| self.is_available(block));
+        self.retries.extend(unavailable);
+        let is_queued =
+            |block: &MipBlock| !self.unavailable.contains(block) && !stale.contains(block);
+        self.near.retain(is_queued);
+        self.wanted.retain(is_queued);
+        let (near, wanted): (Vec<_>, Vec<_>) =
+            stale.into_iter().partition(|&block| self.is_near(block));
+        self.near.splice(0..0, near);
+        self.wanted.splice(0..0, wanted);
     }
 
     /// Takes the next near chunk.
@@ -192,7 +218,34 @@ impl FillQueue {
         })
     }
 
-    /// Whether a block waits to be handed out.
+    /// Takes the first retry of a round.
+    pub fn take_first_retry(
+        &mut self,
+        version: u64,
+        has: impl Fn(MipBlock) -> bool,
+    ) -> Option<(MipBlock, Ticket)> {
+        if std::mem::replace(&mut self.has_retried, true) {
+            return None;
+        }
+        self.take_retry(version, has)
+    }
+
+    /// Takes the block that was refused longest ago.
+    pub fn take_retry(
+        &mut self,
+        version: u64,
+        has: impl Fn(MipBlock) -> bool,
+    ) -> Option<(MipBlock, Ticket)> {
+        while let Some(block) = self.retries.pop_front() {
+            if !has(block) {
+                return Some((block, begin_fill(&mut self.pending, block, version)));
+            }
+            self.unavailable.remove(&block);
+        }
+        None
+    }
+
+    /// Whether an available block waits to be handed out.
     pub fn has_queued(&self) -> bool {
         !self.near.is_empty() || !self.wanted.is_empty()
     }
@@ -246,12 +299,20 @@ fn take(
 ) -> Option<(MipBlock, Ticket)> {
     while let Some(block) = queue.pop() {
         if !pending.contains_key(&block) && !has(block) {
-            let ticket = Ticket::default();
-            pending.insert(block, PendingFill { receipt: ticket.receipt(), version });
-            return Some((block, ticket));
+            return Some((block, begin_fill(pending, block, version)));
         }
     }
     None
+}
+
+fn begin_fill(
+    pending: &mut FxHashMap<MipBlock, PendingFill>,
+    block: MipBlock,
+    version: u64,
+) -> Ticket {
+    let ticket = Ticket::default();
+    pending.insert(block, PendingFill { receipt: ticket.receipt(), version });
+    ticket
 }
 
 /// Returns the chunks within the near distance of any viewer, each with its priority: a squared

@@ -114,6 +114,7 @@ impl MeshJob {
         let coarse = neighbours(self.block).filter(|&beside| shown(beside) > mip);
         let coarse: Vec<_> = coarse
             .map(|beside| (beside.cells().coarser(shift).intersect(region), shown(beside)))
+            .filter(|(part, _)| !part.is_empty())
             .collect();
         out.retain_water(|pos| coarse.iter().all(|(part, _)| !part.contains(pos)));
         for (part, shown) in coarse {

@@ -28,13 +28,15 @@ impl NeighbourChange {
         NeighbourChange { block, mip: block.mip, has_new_cells: true }
     }
 
-    /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same. Conservative:
-    /// may return false for a mesh that does.
+    /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same.
+    /// `coarsest_touching` returns the mip of the coarsest leaf that touches it. Conservative: may
+    /// return false for a mesh that does.
     pub fn keeps_mesh(
         &self,
         leaf: MipBlock,
         mesh: Option<&BlockMesh>,
         has_water: bool,
+        coarsest_touching: impl FnOnce() -> u8,
         grid: &Snapshot,
         cells: &mut DenseBox,
     ) -> bool {
@@ -42,24 +44,38 @@ impl NeighbourChange {
             return false;
         }
         let side = side_of(leaf, self.block);
+        if let Some(mesh) = mesh {
+            let depends_on_cells = self.has_new_cells || self.block.mip > leaf.mip;
+            // The fewest steps first: few leaves touch any that are coarser by more.
+            let mut reach = self.reach(leaf, side, has_water, 1);
+            if depends_on_cells && !reach.meets(mesh, side) {
+                let steps = coarsest_touching().max(self.block.mip) - leaf.mip;
+                reach = self.reach(leaf, side, has_water, steps.max(1));
+            }
+            if reach.meets(mesh, side) {
+                return false;
+            }
+        }
+        self.is_uniform_across(leaf, side, grid, cells)
+    }
+
+    /// Returns how far from the `side` of `leaf` vertices may depend on the change, if blocks up to
+    /// `steps` mips coarser touch it.
+    fn reach(&self, leaf: MipBlock, side: [i32; 3], has_water: bool, steps: u8) -> Reach {
         // Vertices lie less than a cell off their corners. Where cells stay and no coarser mip is
         // involved, only faces on the shared face change.
+        if !self.has_new_cells && self.block.mip <= leaf.mip {
+            return Reach { solid: 2, liquid: 2 };
+        }
+        // Beside a coarser block, this or another one, vertices depend on its cells, and so does
+        // water carried there.
         let carried = shore_edit_reach_cells(leaf.mip);
-        let (mut reach, shore) = match self.has_new_cells || self.block.mip > leaf.mip {
-            // Beside a coarser block, this or another one, vertices depend on its cells, and so does
-            // water carried there.
-            true => (EDIT_REACH_CELLS << MAX_MIP_STEPS, carried.max((PAD + 3) << MAX_MIP_STEPS)),
-            false => (1, 1),
-        };
+        let mut solid = EDIT_REACH_CELLS << steps;
         // A shore may appear around an edge or a corner.
         if has_water && self.has_new_cells && side.iter().filter(|&&side| side != 0).count() > 1 {
-            reach = carried.max(reach);
+            solid = solid.max(carried);
         }
-        let far = |mesh: &BlockMesh| {
-            !has_vertex_near(&mesh.solid, side, reach)
-                && !has_vertex_near(&mesh.liquid, side, shore)
-        };
-        mesh.is_none_or(far) && self.is_uniform_across(leaf, side, grid, cells)
+        Reach { solid, liquid: carried.max((PAD + 3) << MAX_MIP_STEPS) }
     }
 
     /// Whether all cells on both sides of the shared face are of one kind.
@@ -91,10 +107,24 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
     [0, 1, 2].map(|i| i32::from(high.0[i] <= high.1[i]) - i32::from(low.0[i] <= low.1[i]))
 }
 
+/// How far from the shared face vertices may depend on a change, in cells.
+struct Reach {
+    solid: i32,
+    liquid: i32,
+}
+
+impl Reach {
+    /// Whether any vertex is within reach of the `side` of its block.
+    fn meets(&self, mesh: &BlockMesh, side: [i32; 3]) -> bool {
+        has_vertex_near(&mesh.solid, side, self.solid)
+            || has_vertex_near(&mesh.liquid, side, self.liquid)
+    }
+}
+
 /// Whether a vertex lies less than `reach` cells from the `side` of its block.
 fn has_vertex_near(surface: &Surface, side: [i32; 3], reach: i32) -> bool {
-    // Morph targets depend on cells four times as wide, around corners up to one such cell away.
-    let reach = if surface.targets.is_empty() { reach } else { 4 * reach + 1 } as f32;
+    // Morph targets depend on cells twice as wide, around corners up to one such cell away.
+    let reach = if surface.targets.is_empty() { reach } else { 2 * reach + 1 } as f32;
     let near = |v: f32, side: i32| match side {
         -1 => v < reach,
         0 => true,

@@ -1,5 +1,5 @@
 //! The order of jobs: what was edited comes first, then what can be touched, then what is to be
-//! shown, then what comes after. [`FirstWork`] has the exceptions.
+//! shown, then what comes after, and last what was not available. [`FirstWork`] has the exceptions.
 
 use super::draft::HasTime;
 use super::mesh_job::MeshJob;
@@ -32,12 +32,20 @@ enum FirstWork {
 }
 
 impl LodView {
+    /// Hands out the next job of edits that are shown ahead of the stream.
+    pub(crate) fn next_edit_job(&mut self, has_time: HasTime<'_>) -> Option<MeshJob> {
+        self.take_mesh_job(true, has_time)
+    }
+
     /// Hands out the next job; `None` if there is none, or if time ran out while looking for it.
     pub(crate) fn next_job(&mut self, grid: &Snapshot, has_time: HasTime<'_>) -> Option<NextJob> {
         let mesh = |job| NextJob::Mesh(Box::new(job));
         let fill = |(block, ticket)| NextJob::Fill(block, ticket);
-        if let Some(job) = self.take_mesh_job(true, has_time) {
+        if let Some(job) = self.next_edit_job(has_time) {
             return Some(mesh(job));
+        }
+        if let Some(retry) = self.take_first_retry(grid) {
+            return Some(fill(retry));
         }
         let first = match self.first_work() {
             FirstWork::NearFill => None,
@@ -52,7 +60,7 @@ impl LodView {
             Some(job) => Some(mesh(job)),
             // There was no time to find it.
             None if self.has_mesh_jobs() => None,
-            None => self.take_far_fill(grid).map(fill),
+            None => self.take_far_fill(grid).or_else(|| self.take_retry(grid)).map(fill),
         }
     }
 

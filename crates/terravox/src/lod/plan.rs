@@ -60,7 +60,8 @@ impl LodView {
         let selector = self.selector(viewers, true);
         let shows_all = viewers.is_empty();
         if selector.viewers.is_empty() && !shows_all {
-            // No viewer has a valid position: what is shown stays.
+            // No viewer has a valid position: what is shown stays, and edits of it show.
+            self.owes_planning = false;
             return true;
         }
         if !shows_all {
@@ -416,7 +417,8 @@ impl LodView {
     fn end_pass(&mut self, grid: &mut VoxelGrid, selector: &Selector, draft: &mut PlanDraft) {
         let mut seen = FxHashSet::default();
         draft.wanted.retain(|&block| seen.insert(block));
-        self.fills.request(std::mem::take(&mut draft.wanted));
+        let unavailable = std::mem::take(&mut draft.unavailable);
+        self.fills.request(std::mem::take(&mut draft.wanted), unavailable);
         draft.ready.clear();
         if self.next_tiling.is_none() {
             self.residency.evict(grid, &self.tiling, selector, self.options.max_bytes);
@@ -453,7 +455,7 @@ impl LodView {
             return;
         }
         if !self.residency.has(grid.as_snapshot(), root) {
-            draft.wanted.push(root);
+            draft.want(root, self.fills.is_available(root));
             return;
         }
         self.tiling.insert(root);
@@ -485,11 +487,13 @@ impl LodView {
         if self.is_choosing_next {
             return;
         }
-        let (shown, has_water, scratch) = (&self.shown, self.has_water, &mut self.scratch);
-        self.tiling.touching(change.block, |leaf| {
+        let (tiling, shown) = (&self.tiling, &self.shown);
+        let (has_water, scratch) = (self.has_water, &mut self.scratch);
+        tiling.touching(change.block, |leaf| {
             let mesh = shown.get(&leaf).map(|mesh| &**mesh);
+            let coarsest = || tiling.coarsest_touching(leaf);
             if !draft.rebuild.contains(&leaf)
-                && !change.keeps_mesh(leaf, mesh, has_water, grid, scratch)
+                && !change.keeps_mesh(leaf, mesh, has_water, coarsest, grid, scratch)
             {
                 draft.add(leaf);
             }

@@ -86,13 +86,15 @@ impl LodView {
         if let Some(&is_ready) = draft.ready.get(&leaf) {
             return is_ready;
         }
-        let before = draft.wanted.len();
         let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
         let missing = |block: &MipBlock| {
             !self.tiling.has(*block) && !self.residency.has(grid.as_snapshot(), *block)
         };
-        draft.wanted.extend(blocks.filter(missing));
-        let mut is_ready = draft.wanted.len() == before;
+        let mut is_ready = true;
+        for block in blocks.filter(missing) {
+            is_ready = false;
+            draft.want(block, self.fills.is_available(block));
+        }
         for other in self.coarser_beside(leaf) {
             is_ready &= self.is_ready(grid, other, draft);
         }

@@ -20,9 +20,24 @@ impl LodView {
     }
 
     /// Hands out the next block whose cells are missing: a chunk near a viewer, else one that a step
-    /// needs.
+    /// needs, else one that was not available.
     pub(super) fn take_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
-        self.take_near_fill(grid).or_else(|| self.take_far_fill(grid))
+        self.take_first_retry(grid)
+            .or_else(|| self.take_near_fill(grid))
+            .or_else(|| self.take_far_fill(grid))
+            .or_else(|| self.take_retry(grid))
+    }
+
+    /// Hands out a block that was not available: one a round.
+    pub(super) fn take_first_retry(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
+        let residency = &self.residency;
+        self.fills.take_first_retry(residency.version(), |block| residency.has(grid, block))
+    }
+
+    /// Hands out a block that was not available.
+    pub(super) fn take_retry(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
+        let residency = &self.residency;
+        self.fills.take_retry(residency.version(), |block| residency.has(grid, block))
     }
 
     /// Hands out the next chunk near a viewer whose cells are missing.

@@ -115,12 +115,14 @@ impl Meter {
     }
 
     /// Whether a job that takes so many milliseconds may begin: if it ends in time, or if it is
-    /// the first and planning left most of the time, so that slow generators get on.
-    pub fn may_begin(&self, millis: f64) -> bool {
+    /// the first and planning left most of the time, so that slow generators get on. `is_first`:
+    /// no other begins at the same time.
+    pub fn may_begin(&self, millis: f64, is_first: bool) -> bool {
         match self.budget {
             Budget::Millis(budget) => {
                 let early = self.elapsed() <= FIRST_JOB_SHARE * f64::from(budget);
-                let first = self.spent == 0 && (early || matches!(self.start, Start::Unknown));
+                let first =
+                    is_first && self.spent == 0 && (early || matches!(self.start, Start::Unknown));
                 first || self.has_time_for(millis)
             }
             _ => true,
@@ -144,9 +146,10 @@ mod tests {
     #[test]
     fn a_budget_of_time_starts_one_job_at_once_and_others_if_they_end_in_time() {
         let mut meter = Meter::new(Budget::Millis(1000.0), Some(|| 5.0));
-        assert!(meter.may_begin(f64::INFINITY), "the first begins however long it takes");
+        assert!(meter.may_begin(f64::INFINITY, true), "the first begins however long it takes");
+        assert!(!meter.may_begin(f64::INFINITY, false), "those beside it must end in time");
         meter.spend(1);
-        assert!(meter.may_begin(999.0) && !meter.may_begin(1001.0));
+        assert!(meter.may_begin(999.0, true) && !meter.may_begin(1001.0, true));
         assert!(meter.may_plan(5000.0), "planning may use half of the budget");
     }
 }

@@ -17,6 +17,11 @@ const MOST_DEVIATIONS: f64 = 3.0;
 /// near viewers); the bound is for viewers who climb forever.
 const MAX_JOB_CLASSES: usize = 1024;
 
+/// Jobs that a thread is handed at once within a budget of time. Each begins only if it is predicted
+/// to end in time.
+#[cfg(feature = "parallel")]
+const JOBS_PER_THREAD: usize = 4;
+
 /// How long jobs of this thread take, the memory they reuse, and the ones that were put off.
 #[derive(Default)]
 pub(super) struct JobRunner {
@@ -81,16 +86,11 @@ impl TimeEstimate {
 }
 
 impl JobRunner {
-    /// Returns how many milliseconds jobs that run at once are predicted to take; infinity if
-    /// there was none like one of them.
-    pub fn longest_millis(&self, jobs: &[Job]) -> f64 {
-        let longest = |job: &Job| self.longest_of(JobClass::of(job));
-        jobs.iter().map(longest).fold(0.0, f64::max)
-    }
-
-    fn longest_of(&self, class: JobClass) -> f64 {
-        let times = self.classes.get(&class).or_else(|| self.kinds.get(&class.kind));
-        times.and_then(TimeEstimate::longest).unwrap_or(f64::INFINITY)
+    /// Returns how many milliseconds a job is predicted to take; infinity if there was none like it.
+    pub fn longest_of(&self, class: JobClass) -> f64 {
+        let [same, like] = [self.classes.get(&class), self.kinds.get(&class.kind)]
+            .map(|times| times.and_then(TimeEstimate::longest));
+        same.or(like).unwrap_or(f64::INFINITY)
     }
 
     /// Records how long a job took.
@@ -127,19 +127,19 @@ impl JobRunner {
     }
 }
 
-/// Number of jobs that run before the clock is checked again.
+/// Number of jobs that are handed out before planning goes on.
 #[cfg(not(feature = "parallel"))]
 pub(super) fn at_once(_: Budget) -> usize {
     1
 }
 
-/// Number of jobs that run before the clock is checked again.
+/// Number of jobs that are handed out before planning goes on: several a thread, so that threads
+/// that finish early go on.
 #[cfg(feature = "parallel")]
 pub(super) fn at_once(budget: Budget) -> usize {
     let threads = rayon::current_num_threads();
     match budget {
-        Budget::Millis(_) => threads,
-        // Twice as many, so that threads that finish early go on.
+        Budget::Millis(_) => JOBS_PER_THREAD * threads,
         Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
     }
 }
@@ -193,6 +193,7 @@ mod tests {
         let mut runner = JobRunner::default();
         let class = |kind, y| JobClass { kind, mip: 0, y };
         assert_eq!(runner.longest_of(class(JobKind::Fill, 0)), f64::INFINITY);
+        runner.note(class(JobKind::Fill, 7), f64::INFINITY); // of an update without a limit
         runner.note(class(JobKind::Fill, 0), 1.0);
         assert_eq!(runner.longest_of(class(JobKind::Fill, 7)), 2.5);
         assert_eq!(runner.longest_of(class(JobKind::Mesh, 0)), f64::INFINITY);

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 mod rebuild;
 mod schedules;
+mod unavailable;
 
 const ROCK: u8 = 8;
 
@@ -192,20 +193,6 @@ fn what_a_viewer_can_touch_comes_first() {
 }
 
 #[test]
-fn where_no_coarse_cells_are_available_what_is_near_a_viewer_is_shown_without_them() {
-    let (mut terrain, viewers) = streamed();
-    let near_only = |request: &mut FillRequest<'_>| match request.mip() {
-        0 => fill_hills(request),
-        _ => request.set_missing(),
-    };
-    for _ in 0..4 {
-        terrain.update(&viewers, Budget::Unlimited, near_only);
-    }
-    let shown = terrain.meshed_blocks();
-    assert!(!shown.is_empty() && shown.iter().all(|block| block.mip == 0), "{shown:?}");
-}
-
-#[test]
 fn what_is_near_a_viewer_is_shown_after_a_while_if_coarse_cells_do_not_come() {
     let (mut terrain, viewers) = streamed();
     let mut scratch = JobScratch::default();
@@ -246,23 +233,6 @@ fn a_far_view_takes_the_place_of_the_island_around_the_viewer_slow() {
     slow.update(&viewers, Budget::Unlimited, fill_hills);
     assert_eq!(slow.lod().blocks(), blocks);
     assert!(shown(&slow) == shown(&terrain));
-}
-
-#[test]
-fn where_near_ground_cannot_be_had_the_rest_is_shown() {
-    let (mut terrain, viewers) = streamed();
-    let fill_far_only = |request: &mut FillRequest<'_>| match request.block().mip {
-        0 => request.set_missing(),
-        _ => fill_hills(request),
-    };
-    for _ in 0..4 {
-        terrain.update(&viewers, Budget::Unlimited, fill_far_only);
-    }
-    assert!(terrain.meshed_blocks().iter().any(|block| block.mip > 0));
-    assert!(terrain.ray([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0).is_unknown());
-    let hit = terrain.ray_shown([3.0, 9.0, -2.0], [0.0, -1.0, 0.0], 60.0, &Filter::SOLID);
-    let hit = hit.expect("coarse ground is shown");
-    assert!(hit.mip > 0 && hit.point_m[1].abs() < 5.0, "{hit:?}");
 }
 
 #[test]

@@ -68,23 +68,15 @@ impl Terrain {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         self.begin_frame();
-        let deferred = self.runner.take_deferred();
-        self.run_jobs(deferred, &mut meter, &fill);
-        while self.advance(&viewers, &meter) {
+        let mut has_time = self.run_first_jobs(&mut meter, &fill);
+        while self.advance(&viewers, &meter) && has_time {
             let max_jobs = meter.left().min(at_once(budget));
             let jobs: Vec<Job> =
                 std::iter::from_fn(|| self.next_job(&meter)).take(max_jobs).collect();
-            if jobs.is_empty() {
-                if max_jobs > 0 && self.publish_complete() {
-                    continue;
-                }
+            if jobs.is_empty() && !(max_jobs > 0 && self.publish_complete()) {
                 break;
             }
-            if !meter.may_begin(self.runner.longest_millis(&jobs)) {
-                self.runner.defer(jobs);
-                break;
-            }
-            self.run_jobs(jobs, &mut meter, &fill);
+            has_time = self.run_jobs(jobs, None, &mut meter, &fill);
         }
         self.join_or_simplify(&meter);
         let start = meter.elapsed();
@@ -142,7 +134,7 @@ impl Terrain {
             let rest = if self.lod.is_planned() { 0 } else { max_jobs - jobs.len() };
             let more = self.lod.plan_simplified(rest);
             jobs.extend(more.into_iter().map(|job| Job(Work::Simplify(job))));
-        } else if meter.may_begin(JOIN_MILLIS) {
+        } else if meter.may_begin(JOIN_MILLIS, true) {
             let swap = self.lod.join();
             self.show(swap);
         }
@@ -192,24 +184,63 @@ impl Terrain {
         swap.map(|swap| self.show(swap)).is_some()
     }
 
+    /// Runs the jobs for which the last update had no time, after those of new edits. Returns whether
+    /// there was time for all of them.
+    fn run_first_jobs(
+        &mut self,
+        meter: &mut Meter,
+        fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
+    ) -> bool {
+        let deferred = self.runner.take_deferred();
+        if deferred.is_empty() {
+            return true;
+        }
+        self.lod.begin_edit_plan(&self.grid);
+        let mut may_plan = || meter.may_plan(0.0);
+        let edits = std::iter::from_fn(|| self.lod.next_edit_job(&mut may_plan));
+        let mut jobs: Vec<Job> = edits.map(|job| Job(Work::Mesh(Box::new(job)))).collect();
+        let must_run = Some(jobs.len());
+        jobs.extend(deferred);
+        self.run_jobs(jobs, must_run, meter, fill)
+    }
+
+    /// Runs those of the jobs that are predicted to end in time, and the job `must_run` in any case.
+    /// The others wait for the next update. Returns whether there was time for all.
     fn run_jobs(
         &mut self,
         jobs: Vec<Job>,
+        must_run: Option<usize>,
         meter: &mut Meter,
         fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
-    ) {
-        meter.spend(jobs.len());
-        let classes: Vec<_> = jobs.iter().map(JobClass::of).collect();
-        let done = each(jobs, |job| {
-            let start = meter.elapsed();
-            let done = self.runner.scratch.lend(|scratch| job.run(scratch, fill));
-            (done, meter.elapsed() - start)
+    ) -> bool {
+        let (scratch, meter_now) = (&self.runner.scratch, &*meter);
+        let predicted = jobs.into_iter().enumerate().map(|(i, job)| {
+            let class = JobClass::of(&job);
+            (i, class, self.runner.longest_of(class), job)
         });
-        for (class, (done, millis)) in classes.into_iter().zip(done) {
-            let start = meter.elapsed();
-            self.finish_job(done);
-            self.runner.note(class, millis + meter.elapsed() - start);
+        let done = each(predicted.collect(), |(i, class, longest_millis, job)| {
+            if Some(i) != must_run && !meter_now.may_begin(longest_millis, i == 0) {
+                return Err(job);
+            }
+            let start = meter_now.elapsed();
+            let done = scratch.lend(|scratch| job.run(scratch, fill));
+            Ok((class, done, meter_now.elapsed() - start))
+        });
+        let mut deferred = Vec::new();
+        for result in done {
+            match result {
+                Err(job) => deferred.push(job),
+                Ok((class, done, millis)) => {
+                    meter.spend(1);
+                    let start = meter.elapsed();
+                    self.finish_job(done);
+                    self.runner.note(class, millis + meter.elapsed() - start);
+                }
+            }
         }
+        let has_time = deferred.is_empty();
+        self.runner.defer(deferred);
+        has_time
     }
 
     /// Joins or simplifies meshes that did not change for a while, with what is left of the
@@ -222,7 +253,7 @@ impl Terrain {
             let jobs = self.lod.plan_simplified(max_jobs.min(at_once(meter.budget())));
             let done = each(jobs, |job| self.runner.scratch.lend(|scratch| scratch.simplify(job)));
             self.lod.publish_simplified(done)
-        } else if meter.may_begin(JOIN_MILLIS) {
+        } else if meter.may_begin(JOIN_MILLIS, true) {
             self.lod.join()
         } else {
             return;

@@ -25,6 +25,7 @@ use crate::voxel::{
     DenseBox, Kind, Knowledge, MAX_FAR_MIP, MaterialTable, NotHeld, Region, Snapshot, VoxelPos,
     WATER,
 };
+use std::ops::Range;
 
 /// Lowest level, 1 to 256, of water that continues into ground one layer higher.
 const MIN_CLIMB_LEVEL: u16 = 224;
@@ -139,13 +140,7 @@ impl Shores {
         cells: &mut DenseBox,
         read: impl FnOnce(Region, &mut DenseBox),
     ) {
-        let region = cells.region();
-        let around = Shores::depends_on(region, mip);
-        if region.is_empty() || self.is_dry(snapshot, mip, around) {
-            return;
-        }
-        read(around, &mut self.wide);
-        self.carry(snapshot.materials(), mip, region);
+        self.find_carried(snapshot, mip, cells, read);
         if self.carried.is_empty() {
             return;
         }
@@ -233,6 +228,18 @@ impl Shores {
         holding.chain(liquid).map(|i| wide.position(i))
     }
 
+    /// Returns a box of cells of `mip` that has all cells with water in `region`; `None` if there
+    /// are none.
+    fn wet_bounds(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> Option<Region> {
+        if region.coarser(SEARCH_STEPS.into()).volume() > MAX_SEARCHED_CELLS {
+            return Some(region);
+        }
+        let steps = self.search(snapshot, mip, region);
+        let bounds = self.wet_cells(snapshot).map(Region::one).reduce(Region::union)?;
+        // Cells that are read may be shown at a coarser mip than was searched.
+        Some(bounds.finer(steps.into()).coarser(SEARCH_STEPS.into()).finer(SEARCH_STEPS.into()))
+    }
+
     /// Returns the solid cells of `region` that carry water, with their levels, unsorted.
     #[cfg(test)]
     pub(crate) fn carried(
@@ -241,17 +248,42 @@ impl Shores {
         mip: u8,
         region: Region,
     ) -> &[(VoxelPos, u8)] {
-        self.carried.clear();
-        if !self.is_dry(snapshot, mip, Shores::depends_on(region, mip)) {
-            snapshot.read_known(Shores::depends_on(region, mip), mip, &mut self.wide);
-            self.carry(snapshot.materials(), mip, region);
-        }
+        let mut cells = DenseBox::default();
+        snapshot.read_known(region, mip, &mut cells);
+        self.find_carried(snapshot, mip, &cells, |around, wide| {
+            snapshot.read_known(around, mip, wide);
+        });
         &self.carried
+    }
+
+    /// Finds those of `cells` that carry water, from the cells around, read by `read`: no more than
+    /// may matter.
+    fn find_carried(
+        &mut self,
+        snapshot: &Snapshot,
+        mip: u8,
+        cells: &DenseBox,
+        read: impl FnOnce(Region, &mut DenseBox),
+    ) {
+        self.carried.clear();
+        let region = cells.region();
+        if region.is_empty() {
+            return;
+        }
+        let around = Shores::depends_on(region, mip);
+        let Some(wet) = self.wet_bounds(snapshot, mip, around) else { return };
+        // Water is carried within its layer, and ends in the one above.
+        let layers = wet.min.y..wet.max.y + 1;
+        let Some(ground) = ground_layers(cells, snapshot.materials(), layers) else { return };
+        let mut around = Shores::depends_on(wet, mip).intersect(around);
+        around.min.y = around.min.y.max(ground.start - 2);
+        around.max.y = around.max.y.min(ground.end + 1);
+        read(around, &mut self.wide);
+        self.carry(snapshot.materials(), mip, region);
     }
 
     /// Finds the cells of `region` that carry water, from the cells in `wide`.
     fn carry(&mut self, materials: &MaterialTable, mip: u8, region: Region) {
-        self.carried.clear();
         if materials.kind(WATER) != Kind::Liquid {
             return;
         }
@@ -291,6 +323,34 @@ impl Shores {
             }
         }
     }
+}
+
+/// Returns the first to the last of `layers`, heights of cells, in which there may be ground with air
+/// above: ground in the topmost layer may have. `None` if there is none.
+fn ground_layers(
+    cells: &DenseBox,
+    materials: &MaterialTable,
+    layers: Range<i32>,
+) -> Option<Range<i32>> {
+    let (region, kinds) = (cells.region(), materials.kinds());
+    let [sx, sy, sz] = region.size();
+    let kind = |material: &u8| kinds[usize::from(*material)];
+    let has_ground = |y: &i32| {
+        let from = (y - region.min.y) as usize * sx * sz;
+        let (layer, above) = cells.materials()[from..].split_at(sx * sz);
+        let is_ground = |material: &u8| kind(material) == Kind::Solid;
+        match (y - region.min.y) as usize + 1 < sy {
+            true => layer
+                .iter()
+                .zip(above)
+                .any(|(cell, above)| is_ground(cell) && kind(above) == Kind::Air),
+            false => layer.iter().any(is_ground),
+        }
+    };
+    let mut layers = layers.start.max(region.min.y)..layers.end.min(region.max.y);
+    let first = layers.find(has_ground)?;
+    let last = layers.rev().find(has_ground).unwrap_or(first);
+    Some(first..last + 1)
 }
 
 /// The bits of a level: 256ths of a cell.
@@ -362,7 +422,8 @@ impl<'a> ShoreCells<'a> {
         let above = self.steps()[2];
         let (materials, end) = (self.cells.materials(), self.cells.len() - above);
         let mut add = |i: usize, level: u8| {
-            if self.is_inner(i) && self.kind(i + above) == Kind::Air {
+            // Most water is below more water.
+            if self.kind(i + above) == Kind::Air && self.is_inner(i) {
                 levels[i] = u16::from(level) + 1;
                 let is_solid = |at: usize| self.kind(at) == Kind::Solid;
                 if self.beside(i).any(|at| is_solid(at) || is_solid(at + above)) {
@@ -374,7 +435,7 @@ impl<'a> ShoreCells<'a> {
             add(i, self.cells.occupancies()[i]);
         }
         for &(i, level) in self.cells.water() {
-            if self.kind(i as usize) == Kind::Solid {
+            if (i as usize) < end && self.kind(i as usize) == Kind::Solid {
                 add(i as usize, level);
             }
         }
