@@ -6,6 +6,9 @@
 //! cells. So each part is applied once, whichever server is killed: a state that is lost is lost with its note. Operations
 //! of one column are applied in the order of their numbers; among those of several columns and its own, the order in
 //! a column is that of its server, which all others see.
+//!
+//! A tick allows operations first, applies them then, and notes at its end those that were applied. What is allowed
+//! takes room at once; and while a tick has changed cells of which the notes are missing, nothing may be saved.
 
 use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +22,10 @@ use tracing::warn;
 
 /// Parts that are applied in a tick.
 const PARTS_PER_TICK: usize = 64;
+
+/// Operations of a column that may wait, beyond which one more may not that needs a neighbour whose record is
+/// damaged: the others need room, too.
+const MAX_WAITING_FOR_DAMAGED: usize = MAX_WAITING / 2;
 
 /// How long that may take, and one part longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(20);
@@ -34,6 +41,9 @@ struct HeldRecord {
     changed: u64,
 }
 
+/// Where operations begin, and a column that they reach. Their order counts.
+type ColumnPair = [Column; 2];
+
 /// A part that is to be applied.
 pub(crate) struct DuePart {
     /// Where the operation began.
@@ -42,25 +52,50 @@ pub(crate) struct DuePart {
     /// Where it is to be applied.
     pub target: Column,
     pub op: Arc<EditOp>,
+    /// What of it, in voxels.
+    within: Region,
 }
 
-/// Applies parts, those of one column in order: after one that has to wait, none. Returns those that are done with.
+/// What came of the parts that were due.
+#[derive(Default)]
+pub(crate) struct TriedParts {
+    /// Those that are done with.
+    done: Vec<DuePart>,
+    /// Where a part has to wait.
+    late: BTreeSet<ColumnPair>,
+    /// The columns of the last part that was tried.
+    last: Option<ColumnPair>,
+}
+
+/// An operation of a guest that was allowed in the tick that runs.
+struct AllowedOp {
+    guest: u64,
+    origin: Column,
+    /// What of it is applied here at once, in voxels.
+    own: Region,
+    /// Without its number.
+    op: BorderOp,
+}
+
+/// Applies parts, those of one column in order: after one that has to wait, none.
 pub(crate) fn apply_parts(
     host: &mut Host,
     world: &mut HostWorld<'_>,
     due: Vec<DuePart>,
-) -> Vec<DuePart> {
-    let (mut late, mut done, begin) = (BTreeSet::new(), Vec::new(), Instant::now());
+) -> TriedParts {
+    let (mut tried, begin) = (TriedParts::default(), Instant::now());
     for part in due {
         if begin.elapsed() > TIME_PER_TICK {
             break;
         }
-        if late.contains(&(part.origin, part.target)) {
+        let pair = [part.origin, part.target];
+        if tried.late.contains(&pair) {
             continue;
         }
-        match host.edit_within(world, &part.op, part.target.region()) {
+        tried.last = Some(pair);
+        match host.edit_within(world, &part.op, part.within) {
             Err(refusal) if refusal.code == RefusalCode::NotAvailable => {
-                late.insert((part.origin, part.target));
+                tried.late.insert(pair);
                 continue;
             }
             // It never can be; the others do not wait for it.
@@ -69,9 +104,9 @@ pub(crate) fn apply_parts(
             }
             Ok(_) => {}
         }
-        done.push(part);
+        tried.done.push(part);
     }
-    done
+    tried
 }
 
 /// The records of the columns that are held, and those of their neighbours as they were saved last.
@@ -79,6 +114,16 @@ pub(crate) fn apply_parts(
 pub(crate) struct Borders {
     held: BTreeMap<Column, HeldRecord>,
     others: BTreeMap<Column, BorderRecord>,
+    /// Columns of which the record cannot be read. What was read of it before holds.
+    damaged: BTreeSet<Column>,
+    /// What the tick that runs has allowed and not noted yet.
+    allowed: Vec<AllowedOp>,
+    /// Whether parts were due in the tick that runs: they may be applied, and are not noted yet.
+    has_due: bool,
+    /// Where a part had to wait when it was tried last.
+    late: BTreeSet<ColumnPair>,
+    /// The columns of the last part that was tried: the next ones are first.
+    turn: Option<ColumnPair>,
     /// Counts changes of the records that are held.
     state: u64,
     /// The state that is saved.
@@ -86,8 +131,14 @@ pub(crate) struct Borders {
 }
 
 impl Borders {
-    /// Notes which columns are held, and records that were read: of a column that was claimed, after that.
-    pub fn take(&mut self, held: &BTreeSet<Column>, records: BTreeMap<Column, BorderRecord>) {
+    /// Notes which columns are held, the records that were read, of a column that was claimed after that, and the
+    /// columns whose record cannot be read.
+    pub fn take(
+        &mut self,
+        held: &BTreeSet<Column>,
+        records: BTreeMap<Column, BorderRecord>,
+        damaged: BTreeSet<Column>,
+    ) {
         let lost: Vec<Column> =
             self.held.keys().filter(|column| !held.contains(column)).copied().collect();
         for column in lost {
@@ -104,22 +155,61 @@ impl Borders {
             }
         }
         self.others.retain(|column, _| neighbours(*column).any(|beside| held.contains(&beside)));
+        let (held, others) = (&self.held, &self.others);
+        self.late.retain(|[origin, target]| {
+            held.contains_key(target) && (held.contains_key(origin) || others.contains_key(origin))
+        });
+        self.damaged = damaged;
     }
 
-    /// Whether one more operation may begin in a column.
-    pub fn has_room(&self, origin: Column) -> bool {
-        self.held.get(&origin).is_some_and(|held| held.record.waiting.len() < MAX_WAITING)
+    /// Whether the record of a column cannot be read.
+    pub fn is_damaged(&self, column: Column) -> bool {
+        self.damaged.contains(&column)
     }
 
-    /// Notes an operation of which the part in `origin` was applied.
-    pub fn begin(&mut self, origin: Column, op: &EditOp) {
+    /// Whether one more operation may begin in a column, and change a region. What the tick that runs has allowed
+    /// counts as waiting.
+    pub fn has_room(&self, origin: Column, region: Region) -> bool {
+        let Some(held) = self.held.get(&origin) else { return false };
+        let allowed = self.allowed.iter().filter(|allowed| allowed.origin == origin).count();
+        let needs_damaged =
+            columns_of(region).any(|column| column != origin && self.is_damaged(column));
+        let most = if needs_damaged { MAX_WAITING_FOR_DAMAGED } else { MAX_WAITING };
+        held.record.waiting.len() + allowed < most
+    }
+
+    /// Allows an operation of a guest, of which a region is to be changed, to begin in a column. Returns which part is to
+    /// be applied here at once.
+    pub fn allow(&mut self, guest: u64, origin: Column, op: BorderOp) -> Region {
+        let own = op.region.intersect(origin.region());
+        self.allowed.push(AllowedOp { guest, origin, own, op });
+        own
+    }
+
+    /// Notes an operation of a guest, a part of which was applied, if it was one that was allowed to begin in a column.
+    pub fn begin(&mut self, guest: u64, own: Region, op: &EditOp) {
+        let is_this = |allowed: &AllowedOp| {
+            allowed.guest == guest && allowed.own == own && *allowed.op.op == *op
+        };
+        let Some(place) = self.allowed.iter().position(is_this) else { return };
+        let AllowedOp { origin, mut op, .. } = self.allowed.remove(place);
         let Some(held) = self.held.get_mut(&origin) else { return };
-        if let Some(op) = BorderOp::new(held.record.last + 1, op) {
-            self.state += 1;
-            held.changed = self.state;
-            held.record.last = op.number;
-            held.record.waiting.push_back(op);
-        }
+        self.state += 1;
+        held.changed = self.state;
+        held.record.last += 1;
+        op.number = held.record.last;
+        held.record.waiting.push_back(op);
+    }
+
+    /// Whether cells may have changed of which the notes are missing: within a tick. They must not be saved then.
+    pub fn lacks_notes(&self) -> bool {
+        self.has_due || !self.allowed.is_empty()
+    }
+
+    /// Notes that all that was applied is noted, at the end of a tick.
+    pub fn end_tick(&mut self) {
+        self.has_due = false;
+        self.allowed.clear();
     }
 
     fn record(&self, column: Column) -> Option<&BorderRecord> {
@@ -132,32 +222,59 @@ impl Borders {
         columns_of(op.region).filter(move |&column| column != origin)
     }
 
-    /// Parts that are to be applied in columns that are held and may be changed, those of one column in order.
-    pub fn due(&self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
+    /// Parts that are to be applied in columns that are held and may be changed, those of one column in order. Each pair
+    /// of columns comes first in its turn, and one of which a part had to wait has one part: it keeps no other from its
+    /// turn.
+    pub fn due(&mut self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
         let origins = self.held.iter().map(|(column, held)| (*column, &held.record));
         let origins = origins.chain(self.others.iter().map(|(column, record)| (*column, record)));
-        let mut due = Vec::new();
+        let mut by_pair: BTreeMap<ColumnPair, Vec<DuePart>> = BTreeMap::new();
         for (origin, record) in origins {
             for waiting in &record.waiting {
                 for target in Borders::targets(origin, waiting).filter(|&target| may_change(target))
                 {
                     let Some(held) = self.held.get(&target) else { continue };
-                    if held.record.applied_of(target, origin) < waiting.number {
+                    if held.record.applied_of(target, origin) >= waiting.number {
+                        continue;
+                    }
+                    let pair = [origin, target];
+                    let parts = by_pair.entry(pair).or_default();
+                    let most = if self.late.contains(&pair) { 1 } else { PARTS_PER_TICK };
+                    if parts.len() < most {
                         let (number, op) = (waiting.number, waiting.op.clone());
-                        due.push(DuePart { origin, number, target, op });
+                        let within = waiting.region.intersect(target.region());
+                        parts.push(DuePart { origin, number, target, op, within });
                     }
                 }
             }
-            if due.len() >= PARTS_PER_TICK {
-                break;
-            }
+        }
+        let mut due = Vec::new();
+        if let Some(turn) = self.turn {
+            let later = by_pair.split_off(&turn);
+            let (this, later): (BTreeMap<_, _>, _) =
+                later.into_iter().partition(|(pair, _)| *pair == turn);
+            due.extend(later.into_values().flatten());
+            due.extend(by_pair.into_values().flatten());
+            due.extend(this.into_values().flatten());
+        } else {
+            due.extend(by_pair.into_values().flatten());
         }
         due.truncate(PARTS_PER_TICK);
+        self.has_due |= !due.is_empty();
         due
     }
 
-    /// Notes that a part is applied.
-    pub fn note_applied(&mut self, part: &DuePart) {
+    /// Notes what came of the parts that were due.
+    pub fn note_tried(&mut self, tried: &TriedParts) {
+        self.turn = tried.last.or(self.turn);
+        for part in &tried.done {
+            self.late.remove(&[part.origin, part.target]);
+            self.note_applied(part);
+        }
+        self.late.extend(&tried.late);
+    }
+
+    fn note_applied(&mut self, part: &DuePart) {
         let place = crate::border_record::offset(part.target, part.origin);
         if let (Some(held), Some(place)) = (self.held.get_mut(&part.target), place) {
             self.state += 1;
@@ -166,7 +283,7 @@ impl Borders {
         }
     }
 
-    /// Forgets operations that all have applied, in columns that may be changed.
+    /// Forgets operations that all have applied, in columns that may be changed. One that waits keeps no later one.
     pub fn forget_done(&mut self, may_change: impl Fn(Column) -> bool) {
         let origins: Vec<Column> = self.held.keys().copied().collect();
         for origin in origins.into_iter().filter(|&origin| may_change(origin)) {
@@ -177,11 +294,12 @@ impl Borders {
                 })
             };
             let Some(held) = self.held.get(&origin) else { continue };
-            let done = held.record.waiting.iter().take_while(|op| is_done(op)).count();
-            if let Some(held) = self.held.get_mut(&origin).filter(|_| done > 0) {
+            let done = held.record.waiting.iter().filter(|op| is_done(op)).map(|op| op.number);
+            let done: BTreeSet<u64> = done.collect();
+            if let Some(held) = self.held.get_mut(&origin).filter(|_| !done.is_empty()) {
                 self.state += 1;
                 held.changed = self.state;
-                held.record.waiting.drain(..done);
+                held.record.waiting.retain(|op| !done.contains(&op.number));
             }
         }
     }
@@ -248,6 +366,25 @@ pub(crate) fn middle_of(region: Region) -> Column {
 }
 
 #[cfg(test)]
+impl TriedParts {
+    /// All are done with.
+    pub fn done(done: Vec<DuePart>) -> TriedParts {
+        TriedParts { done, ..TriedParts::default() }
+    }
+}
+
+#[cfg(test)]
+impl Borders {
+    /// Allows an operation to begin in a column, and begins it.
+    pub fn begin_at(&mut self, origin: Column, op: &EditOp) {
+        let op_here = BorderOp::new(0, op, op.region().expect("an operation"));
+        let own = self.allow(1, origin, op_here.expect("one that may reach over a border"));
+        self.begin(1, own, op);
+        self.end_tick();
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -272,7 +409,7 @@ mod tests {
         let (state, data) = from.to_save();
         let find = |column: &Column| {
             let (_, bytes) = data.iter().find(|(name, _)| *name == column.data_name(BORDER))?;
-            Some((*column, BorderRecord::from_bytes(bytes.as_deref()?).unwrap()))
+            Some((*column, BorderRecord::from_bytes(*column, bytes.as_deref()?).unwrap()))
         };
         let read = columns.iter().filter_map(find).collect();
         from.note_saved(state);
@@ -283,44 +420,44 @@ mod tests {
     fn a_part_is_applied_once_in_order_and_then_forgotten() {
         let (a, b) = (at(-1, 0), at(0, 0));
         let [mut west, mut east] = [Borders::default(), Borders::default()];
-        west.take(&BTreeSet::from([a]), BTreeMap::new());
-        east.take(&BTreeSet::from([b]), BTreeMap::new());
+        west.take(&BTreeSet::from([a]), BTreeMap::new(), BTreeSet::new());
+        east.take(&BTreeSet::from([b]), BTreeMap::new(), BTreeSet::new());
         for radius in [3.0, 4.0, 5.0] {
-            assert!(west.has_room(a) && !west.has_room(b));
-            west.begin(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], radius));
+            assert!(west.has_room(a, a.region()) && !west.has_room(b, b.region()));
+            west.begin_at(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], radius));
         }
         assert!(west.due(|_| true).is_empty(), "it has no other column");
         let read = save(&mut west, &[a, b]);
         assert!(west.to_save().1.is_empty());
-        east.take(&BTreeSet::from([b]), read.clone());
+        east.take(&BTreeSet::from([b]), read.clone(), BTreeSet::new());
         assert!(east.due(|_| false).is_empty());
         let due = east.due(|_| true);
         assert_eq!(due.iter().map(|part| part.number).collect::<Vec<_>>(), [1, 2, 3]);
         east.note_applied(&due[0]);
         // It is read again, and the first one is not applied again.
-        east.take(&BTreeSet::from([b]), read.clone());
+        east.take(&BTreeSet::from([b]), read.clone(), BTreeSet::new());
         assert_eq!(east.due(|_| true).len(), 2);
         // It is killed, and what it did is lost with the note of it; the next one does it.
         let mut next = Borders::default();
-        next.take(&BTreeSet::from([b]), read.clone());
+        next.take(&BTreeSet::from([b]), read.clone(), BTreeSet::new());
         assert_eq!(next.due(|_| true).len(), 3);
         let mut saved = save(&mut east, &[b]);
         let mut next = Borders::default();
         saved.extend(read);
-        next.take(&BTreeSet::from([b]), saved);
+        next.take(&BTreeSet::from([b]), saved, BTreeSet::new());
         for part in next.due(|_| true) {
             assert!(part.number > 1);
             next.note_applied(&part);
         }
         west.forget_done(|_| true);
         assert_eq!(west.waiting(), [BTreeSet::from([a]), BTreeSet::from([b])]);
-        west.take(&BTreeSet::from([a]), save(&mut next, &[b]));
+        west.take(&BTreeSet::from([a]), save(&mut next, &[b]), BTreeSet::new());
         west.forget_done(|_| false);
         assert_eq!(west.waiting()[0].len(), 1, "it is closing");
         west.forget_done(|_| true);
         assert_eq!(west.waiting(), [BTreeSet::new(), BTreeSet::new()]);
         // Numbers go on.
-        west.begin(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], 3.0));
+        west.begin_at(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], 3.0));
         let read = save(&mut west, &[a]);
         assert_eq!((read[&a].last, read[&a].waiting.len()), (4, 1));
     }
@@ -329,8 +466,8 @@ mod tests {
     fn one_server_with_both_sides_applies_what_waits_for_a_third() {
         let (a, b, c) = (at(0, 0), at(-1, 0), at(-1, -1));
         let mut both = Borders::default();
-        both.take(&BTreeSet::from([a, b]), BTreeMap::new());
-        both.begin(a, &EditOp::dig_ball([1.0, 0.0, 1.0], 4.0));
+        both.take(&BTreeSet::from([a, b]), BTreeMap::new(), BTreeSet::new());
+        both.begin_at(a, &EditOp::dig_ball([1.0, 0.0, 1.0], 4.0));
         let due = both.due(|_| true);
         assert_eq!(due.iter().map(|part| part.target).collect::<Vec<_>>(), [b]);
         due.iter().for_each(|part| both.note_applied(part));
@@ -338,11 +475,110 @@ mod tests {
         both.forget_done(|_| true);
         assert_eq!(both.waiting()[1], BTreeSet::from([b, c, at(0, -1)]));
         // It takes the others, too.
-        both.take(&BTreeSet::from([a, b, c, at(0, -1)]), BTreeMap::new());
+        both.take(&BTreeSet::from([a, b, c, at(0, -1)]), BTreeMap::new(), BTreeSet::new());
         let due = both.due(|_| true);
         assert_eq!(due.len(), 2);
         due.iter().for_each(|part| both.note_applied(part));
         both.forget_done(|_| true);
         assert_eq!(both.waiting()[0], BTreeSet::new());
+    }
+
+    /// Ten times as many as a tick applies, from the first column into the second, and one into the third.
+    fn much_to_do() -> (Borders, [Column; 3]) {
+        let (a, b, c) = (at(0, 0), at(-1, 0), at(0, 1));
+        let mut home = Borders::default();
+        home.take(&BTreeSet::from([a]), BTreeMap::new(), BTreeSet::new());
+        for _ in 0..MAX_WAITING - 1 {
+            home.begin_at(a, &EditOp::dig_ball([1.0, 0.0, 50.0], 3.0));
+        }
+        home.begin_at(a, &EditOp::dig_ball([90.0, 0.0, 8191.0], 3.0));
+        let read = save(&mut home, &[a]);
+        let mut next = Borders::default();
+        next.take(&BTreeSet::from([b, c]), read, BTreeSet::new());
+        (next, [a, b, c])
+    }
+
+    /// Tries what is due as if the first part between two columns had to wait, and all others were applied.
+    fn try_all(borders: &mut Borders, stuck: Option<ColumnPair>) -> Vec<ColumnPair> {
+        let mut tried = TriedParts::default();
+        for part in borders.due(|_| true) {
+            let pair = [part.origin, part.target];
+            tried.last = Some(pair);
+            match stuck == Some(pair) {
+                true => drop(tried.late.insert(pair)),
+                false => tried.done.push(part),
+            }
+        }
+        borders.note_tried(&tried);
+        borders.end_tick();
+        tried.done.iter().map(|part| [part.origin, part.target]).collect()
+    }
+
+    #[test]
+    fn parts_that_have_to_wait_keep_no_others_from_their_turn() {
+        let (mut east, [a, b, c]) = much_to_do();
+        // Those into b come first, and as many as a tick applies.
+        assert!(try_all(&mut east, Some([a, b])).is_empty());
+        assert_eq!(try_all(&mut east, Some([a, b])), [[a, c]]);
+        // It is tried again each time, with one part, and goes on when it can.
+        assert_eq!(east.due(|_| true).len(), 1);
+        assert!(try_all(&mut east, Some([a, b])).is_empty());
+        assert_eq!(try_all(&mut east, None), [[a, b]]);
+        assert_eq!(try_all(&mut east, None).len(), PARTS_PER_TICK);
+    }
+
+    #[test]
+    fn parts_between_two_columns_keep_no_others_from_their_turn() {
+        let (mut east, [a, b, c]) = much_to_do();
+        assert_eq!(try_all(&mut east, None), [[a, b]; PARTS_PER_TICK]);
+        let second = try_all(&mut east, None);
+        assert_eq!((second[0], second[1]), ([a, c], [a, b]));
+        let mut tries = 2;
+        while !try_all(&mut east, None).is_empty() {
+            tries += 1;
+        }
+        assert_eq!(tries, MAX_WAITING / PARTS_PER_TICK);
+        assert_eq!(east.held[&b].record.applied_of(b, a), MAX_WAITING as u64 - 1);
+    }
+
+    #[test]
+    fn an_operation_that_waits_keeps_no_room_for_later_ones_that_are_done() {
+        let (a, b, c) = (at(0, 0), at(-1, 0), at(0, -1));
+        let mut own = Borders::default();
+        own.take(&BTreeSet::from([a]), BTreeMap::new(), BTreeSet::new());
+        own.begin_at(a, &EditOp::dig_ball([1.0, 0.0, 60.0], 4.0));
+        own.begin_at(a, &EditOp::dig_ball([60.0, 0.0, 1.0], 4.0));
+        let applied = BTreeMap::from([([0, 1], 2)]);
+        let north = BorderRecord { applied, ..BorderRecord::default() };
+        own.take(&BTreeSet::from([a]), BTreeMap::from([(c, north)]), BTreeSet::new());
+        own.forget_done(|_| true);
+        assert_eq!(own.waiting()[1], BTreeSet::from([b]));
+        assert_eq!(own.held[&a].record.waiting.len(), 1);
+    }
+
+    #[test]
+    fn a_neighbour_with_a_damaged_record_leaves_room_for_the_others() {
+        let (a, b, c) = (at(0, 0), at(-1, 0), at(0, -1));
+        let mut own = Borders::default();
+        own.take(&BTreeSet::from([a]), BTreeMap::new(), BTreeSet::from([b]));
+        let (west, north) = ([1.0, 0.0, 60.0], [60.0, 0.0, 1.0]);
+        let [west, north] = [west, north].map(|centre| EditOp::dig_ball(centre, 4.0));
+        let mut counts = [0, 0];
+        for (count, op) in counts.iter_mut().zip([&west, &north]) {
+            while own.has_room(a, op.region().unwrap()) {
+                own.begin_at(a, op);
+                *count += 1;
+            }
+        }
+        assert_eq!(counts, [MAX_WAITING_FOR_DAMAGED, MAX_WAITING - MAX_WAITING_FOR_DAMAGED]);
+        // What was read of it before holds.
+        let applied = BTreeMap::from([([1, 0], 100)]);
+        let record = BorderRecord { applied, ..BorderRecord::default() };
+        let held = BTreeSet::from([a]);
+        own.take(&held, BTreeMap::from([(b, record)]), BTreeSet::new());
+        own.take(&held, BTreeMap::new(), BTreeSet::from([b]));
+        own.forget_done(|_| true);
+        assert_eq!(own.held[&a].record.waiting.len(), MAX_WAITING - 100);
+        assert_eq!(own.waiting()[1], BTreeSet::from([b, c]));
     }
 }
