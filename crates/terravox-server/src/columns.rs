@@ -436,7 +436,7 @@ mod tests {
     use tracing::field::{Field, Visit};
     use tracing::{Event, Metadata, Subscriber, span};
 
-    /// A database in which nobody has a column.
+    /// A database in which no column is held.
     struct NoLeases;
 
     impl ColumnLeases for NoLeases {

@@ -133,14 +133,12 @@ impl HeldColumns {
         }
         let origin = middle_of(region);
         let refused = |what: String| Err(ServerReason::OtherServer.refusal(&what));
-        let served_by = |server: &str| {
-            let what = format!("this part of the world is served by {server}");
-            Err(ServerReason::OtherServer.refusal(&what))
-        };
+        let served_by =
+            |server: &str| refused(format!("this part of the world is served by {server}"));
         if let Some(server) = self.server_of(origin) {
             return served_by(server);
         }
-        // All of them, before one is asked for: it is claimed by nobody.
+        // All of them, before one is asked for: it is not claimed.
         let is_lost = |column: &Column| {
             self.borders.is_damaged(*column)
                 && !self.held.contains(column)

@@ -347,9 +347,8 @@ impl Ticker {
                     if let Some(falling) = &mut self.falling {
                         falling.follow_edit(op.as_deref(), region, author);
                     }
-                    // Guest 0: what another server decided about.
-                    let part = within.zip(op).filter(|_| guest != 0);
-                    begun.extend(part.map(|(within, op)| (guest, within, op)));
+                    // Also parts of what other servers decided about: those were allowed to no guest.
+                    begun.extend(within.zip(op).map(|(part, op)| (guest, part, op)));
                 }
                 HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
                     throws.extend(seats.get(&guest).map(|seat| (seat.thrower(guest), bytes)));

@@ -247,7 +247,7 @@ fn a_damaged_record_of_a_neighbour_stops_nothing_else() {
 }
 
 #[test]
-fn a_column_with_a_damaged_record_is_served_by_nobody_until_that_is_mended() {
+fn a_column_with_a_damaged_record_is_not_served_until_that_is_mended() {
     let shared = Shared::new("damaged-own");
     let name = WEST.data_name("border");
     shared.open().set_extra(&name, Some(b"what no server writes")).unwrap();
