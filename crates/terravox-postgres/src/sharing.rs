@@ -146,7 +146,8 @@ impl Writer {
         Ok(Claimed { held, heads })
     }
 
-    /// Gives columns back of claims without an answer, if there are some, without waiting for that.
+    /// Gives columns back of claims without an answer and of releases that failed, if there are some, without waiting
+    /// for that.
     pub fn give_back_unsure(self: &Arc<Writer>) {
         let is_due = self.state.try_lock().is_ok_and(|state| !state.unsure.is_empty());
         if is_due {
@@ -203,7 +204,7 @@ impl Writer {
     ) -> (Vec<(i64, i64)>, Result<(), RequestFailure>) {
         let mut state = self.state.lock().await;
         let mut heads = Vec::new();
-        // From now on nothing is written to them, also if this fails: then it is tried again.
+        // From now on nothing is written to them, also if this fails: then it is tried again with the next renewal.
         for column in columns {
             heads.extend(state.held.remove(column).map(|held| (*column, held.head)));
             share.columns().remove(column);
@@ -213,6 +214,9 @@ impl Writer {
             self.release_in(&connection, columns).await
         };
         let released = released.await;
+        if released.is_err() {
+            state.unsure.extend(columns);
+        }
         (heads, released)
     }
 

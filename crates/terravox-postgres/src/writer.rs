@@ -79,7 +79,8 @@ pub(crate) struct Holdings {
     connection: Option<Arc<Connection>>,
     /// Of a shared world, the columns.
     pub held: BTreeMap<i64, HeldZone>,
-    /// Columns that are not held here and may be this writer's in the database: the answer to a claim was lost.
+    /// Columns that are not held here and may be this writer's in the database: the answer to a claim was lost, or a
+    /// release failed.
     pub unsure: BTreeSet<i64>,
 }
 

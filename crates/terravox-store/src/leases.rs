@@ -45,8 +45,8 @@ pub trait ColumnLeases: Send {
     /// refused afterwards.
     ///
     /// # Errors
-    /// If the database cannot be reached. The columns then count as given up here, and for others only when this
-    /// program ends.
+    /// If the database cannot be reached. The columns then count as given up here, and for others once the database is
+    /// back.
     fn release(&self, columns: &[Column]) -> io::Result<()>;
 
     /// All columns that a server has, also this one: as many as there are in the whole world.

@@ -92,3 +92,30 @@ fn a_column_whose_claim_had_no_answer_is_given_back_or_claimed_again_slow() {
     // What was never written leaves no row.
     assert_eq!(server.sql("select count(*) from terravox_zones where zone < -1"), "6");
 }
+
+#[test]
+fn a_release_that_failed_is_made_when_the_database_is_back_slow() {
+    let Some(server) = Server::start("lost-releases") else { return };
+    let server = server.run();
+    // The lease lasts over all of it.
+    let options = PostgresOptions {
+        lease: Duration::from_secs(6),
+        answer_time: Duration::from_millis(500),
+        ..PostgresOptions::default()
+    };
+    let address = server.address("releases");
+    drop(Postgres::create(&address, &WorldInfo::default(), &options).unwrap());
+    let (store, share) = Postgres::share(&address, &options, "first:1").unwrap();
+    let (_second, second) = Postgres::share(&address, &options, "second:1").unwrap();
+    let columns = [0, 1].map(|x| Column { x, z: 0 });
+    assert_eq!(share.claim(&columns).unwrap().len(), 2);
+    store.set_extra(&columns[0].data_name("state"), Some(b"1")).unwrap();
+    server.freeze();
+    let released = share.release(&columns);
+    server.resume();
+    assert!(released.is_err(), "{released:?}");
+    for column in columns {
+        claim_patiently(&second, column, "its server has released it");
+    }
+    store.check_writer().unwrap();
+}
