@@ -16,9 +16,12 @@ const VERSION: u8 = 1;
 /// Each operation says which part of it is to be applied. Only written where one is to be in part.
 const VERSION_OF_PARTS: u8 = 2;
 
-/// Operations of a column that wait for neighbours; beyond, more are refused. Records of servers that counted
-/// otherwise have more, and are read.
-pub(crate) const MAX_WAITING: usize = 256;
+/// Operations of a column that wait for one neighbour; beyond, more are refused.
+pub(crate) const MAX_WAITING_FOR_ONE: usize = 256;
+
+/// The same for all neighbours: one that is stuck leaves room for the others. Records of earlier builds have more, and
+/// are read.
+pub(crate) const MAX_WAITING: usize = 384;
 
 /// Bytes of an operation that may reach over a border.
 pub(crate) const MAX_OP_BYTES: usize = 600;

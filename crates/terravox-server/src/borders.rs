@@ -10,7 +10,7 @@
 //! A tick allows operations first, applies them then, and notes at its end those that were applied. What is allowed
 //! takes room at once; and while a tick has changed cells of which the notes are missing, nothing may be saved.
 
-use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING};
+use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING, MAX_WAITING_FOR_ONE};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,10 +22,6 @@ use tracing::warn;
 
 /// Parts that are applied in a tick.
 const PARTS_PER_TICK: usize = 64;
-
-/// Operations of a column that may wait, beyond which one more may not that needs a neighbour whose record is
-/// damaged: the others need room, too.
-const MAX_WAITING_FOR_DAMAGED: usize = MAX_WAITING / 2;
 
 /// How long that may take, and one part longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(20);
@@ -167,15 +163,21 @@ impl Borders {
         self.damaged.contains(&column)
     }
 
-    /// Whether one more operation may begin in a column, and change a region. What the tick that runs has allowed
-    /// counts as waiting.
-    pub fn has_room(&self, origin: Column, region: Region) -> bool {
-        let Some(held) = self.held.get(&origin) else { return false };
-        let allowed = self.allowed.iter().filter(|allowed| allowed.origin == origin).count();
-        let needs_damaged =
-            columns_of(region).any(|column| column != origin && self.is_damaged(column));
-        let most = if needs_damaged { MAX_WAITING_FOR_DAMAGED } else { MAX_WAITING };
-        held.record.waiting.len() + allowed < most
+    /// The column beside `origin` for which so many operations wait that one more may not begin that changes a region;
+    /// `None` if it may. What the tick that runs has allowed counts as waiting.
+    pub fn column_behind(&self, origin: Column, region: Region) -> Option<Column> {
+        let held = self.held.get(&origin)?;
+        let allowed = self.allowed.iter().filter(|allowed| allowed.origin == origin);
+        let allowed: Vec<&BorderOp> = allowed.map(|allowed| &allowed.op).collect();
+        let is_full = held.record.waiting.len() + allowed.len() >= MAX_WAITING;
+        columns_of(region).filter(|&column| column != origin).find(|&target| {
+            let reaches = |op: &BorderOp| Borders::targets(origin, op).any(|to| to == target);
+            let applied = self.record(target).map_or(0, |record| record.applied_of(target, origin));
+            let is_late = |op: &&BorderOp| op.number > applied && reaches(op);
+            let late = held.record.waiting.iter().filter(is_late).count();
+            let more = allowed.iter().filter(|op| reaches(op)).count();
+            is_full || late + more >= MAX_WAITING_FOR_ONE
+        })
     }
 
     /// Allows an operation of a guest, of which a region is to be changed, to begin in a column. Returns which part is to
@@ -422,8 +424,9 @@ mod tests {
         let [mut west, mut east] = [Borders::default(), Borders::default()];
         west.take(&BTreeSet::from([a]), BTreeMap::new(), BTreeSet::new());
         east.take(&BTreeSet::from([b]), BTreeMap::new(), BTreeSet::new());
+        let over = Region::new([-9, 0, 0], [9, 9, 9]);
         for radius in [3.0, 4.0, 5.0] {
-            assert!(west.has_room(a, a.region()) && !west.has_room(b, b.region()));
+            assert!(west.column_behind(a, over).is_none());
             west.begin_at(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], radius));
         }
         assert!(west.due(|_| true).is_empty(), "it has no other column");
@@ -557,28 +560,33 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_with_a_damaged_record_leaves_room_for_the_others() {
+    fn a_neighbour_that_is_behind_leaves_room_for_the_others() {
         let (a, b, c) = (at(0, 0), at(-1, 0), at(0, -1));
+        let held = BTreeSet::from([a]);
         let mut own = Borders::default();
-        own.take(&BTreeSet::from([a]), BTreeMap::new(), BTreeSet::from([b]));
+        own.take(&held, BTreeMap::new(), BTreeSet::from([b]));
         let (west, north) = ([1.0, 0.0, 60.0], [60.0, 0.0, 1.0]);
         let [west, north] = [west, north].map(|centre| EditOp::dig_ball(centre, 4.0));
-        let mut counts = [0, 0];
-        for (count, op) in counts.iter_mut().zip([&west, &north]) {
-            while own.has_room(a, op.region().unwrap()) {
-                own.begin_at(a, op);
-                *count += 1;
-            }
-        }
-        assert_eq!(counts, [MAX_WAITING_FOR_DAMAGED, MAX_WAITING - MAX_WAITING_FOR_DAMAGED]);
-        // What was read of it before holds.
+        let [to_west, to_north] = [&west, &north].map(|op| op.region().unwrap());
+        let fill = |own: &mut Borders, op: &EditOp| {
+            let count = (0..).take_while(|_| {
+                let is_open = own.column_behind(a, op.region().unwrap()).is_none();
+                is_open.then(|| own.begin_at(a, op)).is_some()
+            });
+            count.count()
+        };
+        let counts = [&west, &north].map(|op| fill(&mut own, op));
+        assert_eq!(counts, [MAX_WAITING_FOR_ONE, MAX_WAITING - MAX_WAITING_FOR_ONE]);
+        assert_eq!(own.column_behind(a, to_west), Some(b));
+        assert_eq!(own.column_behind(a, to_north), Some(c));
+        // What was read of a record before it was damaged holds.
         let applied = BTreeMap::from([([1, 0], 100)]);
         let record = BorderRecord { applied, ..BorderRecord::default() };
-        let held = BTreeSet::from([a]);
         own.take(&held, BTreeMap::from([(b, record)]), BTreeSet::new());
         own.take(&held, BTreeMap::new(), BTreeSet::from([b]));
         own.forget_done(|_| true);
         assert_eq!(own.held[&a].record.waiting.len(), MAX_WAITING - 100);
+        assert_eq!((fill(&mut own, &west), fill(&mut own, &north)), (100, 0));
         assert_eq!(own.waiting()[1], BTreeSet::from([b, c]));
     }
 }

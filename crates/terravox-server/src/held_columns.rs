@@ -149,17 +149,18 @@ impl HeldColumns {
                 "{lost} cannot be edited: the record of its borders is damaged; the output of the server says what to do"
             ));
         }
-        let Some((beyond, server)) =
-            columns_of(region).find_map(|column| Some((column, self.server_of(column)?)))
-        else {
+        let Some(server) = columns_of(region).find_map(|column| self.server_of(column)) else {
             return Ok(());
         };
         if !is_around(origin, region) || BorderOp::new(0, asked.op, region).is_none() {
             return served_by(server);
         }
-        match self.held.contains(&origin) && !self.borders.has_room(origin, region) {
-            true => refused(format!("{server}, which serves {beyond}, is behind; try again")),
-            false => Ok(()),
+        match self.borders.column_behind(origin, region) {
+            Some(column) => {
+                let server = self.server_of(column).unwrap_or("no other server");
+                refused(format!("{server}, which serves {column}, is behind; try again"))
+            }
+            None => Ok(()),
         }
     }
 

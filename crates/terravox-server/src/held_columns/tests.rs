@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::access::Right;
-use crate::border_record::{BorderRecord, MAX_WAITING};
+use crate::border_record::{BorderRecord, MAX_WAITING_FOR_ONE};
 use crate::edit_rules::EditRules;
 use std::io;
 use std::sync::Mutex;
@@ -247,14 +247,14 @@ fn a_tick_begins_no_more_operations_over_a_border_than_may_wait() {
     let mut served = beside_another(None);
     let within = at(0).region().intersect(over_the_border().region().unwrap());
     let mut begun = Vec::new();
-    for _ in 0..MAX_WAITING + 50 {
+    for _ in 0..MAX_WAITING_FOR_ONE + 50 {
         match served.verdict(&over_the_border()) {
             Verdict::Part(op, part) => begun.push((1, part, op)),
             Verdict::Refuse(refusal) => assert!(refusal.reason.contains("behind"), "{refusal:?}"),
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(begun.len(), MAX_WAITING);
+    assert_eq!(begun.len(), MAX_WAITING_FOR_ONE);
     assert!(begun.iter().all(|(_, part, _)| *part == within));
     // Two of them failed: their room is free in the next tick.
     assert!(served.rules.lacks_notes());
@@ -264,7 +264,7 @@ fn a_tick_begins_no_more_operations_over_a_border_than_may_wait() {
     assert_eq!(taken.count(), 2);
     let (_, data) = served.borders().to_save();
     let record = BorderRecord::from_bytes(at(0), data[0].1.as_deref().unwrap()).unwrap();
-    assert_eq!(record.waiting.len(), MAX_WAITING - 2);
+    assert_eq!(record.waiting.len(), MAX_WAITING_FOR_ONE - 2);
 }
 
 #[test]
