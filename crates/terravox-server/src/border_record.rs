@@ -23,6 +23,9 @@ pub(crate) const MAX_WAITING_FOR_ONE: usize = 256;
 /// are read.
 pub(crate) const MAX_WAITING: usize = 384;
 
+/// Numbers are less: one that is damaged leaves room for all that follow.
+const NUMBER_END: u64 = 1 << 63;
+
 /// Bytes of an operation that may reach over a border.
 pub(crate) const MAX_OP_BYTES: usize = 600;
 
@@ -130,9 +133,6 @@ impl BorderRecord {
             return Err("the version is another one");
         }
         let mut record = BorderRecord { last: input.number()?, ..BorderRecord::default() };
-        if record.last == u64::MAX {
-            return Err("no number is left for the next operation");
-        }
         let [count] = input.array()?;
         for _ in 0..count {
             let place = input.array::<2>()?.map(|v| v as i8);
@@ -184,7 +184,8 @@ impl<'a> Input<'a> {
     }
 
     fn number(&mut self) -> Result<u64, &'static str> {
-        self.array().map(u64::from_le_bytes)
+        let number = u64::from_le_bytes(self.array()?);
+        if number < NUMBER_END { Ok(number) } else { Err("a number is too large") }
     }
 
     fn corner(&mut self) -> Result<VoxelPos, &'static str> {
@@ -308,7 +309,7 @@ mod tests {
         }
         let mut bytes = record().to_bytes();
         bytes[1..9].fill(255);
-        assert!(BorderRecord::from_bytes(HOME, &bytes).unwrap_err().contains("no number"));
+        assert!(BorderRecord::from_bytes(HOME, &bytes).unwrap_err().contains("too large"));
         // All columns of a world would be looked at for it.
         let far = Column { x: 2, z: 0 };
         assert!(

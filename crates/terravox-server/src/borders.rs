@@ -180,8 +180,8 @@ impl Borders {
         })
     }
 
-    /// Allows an operation of a guest, of which a region is to be changed, to begin in a column. Returns which part is to
-    /// be applied here at once.
+    /// Allows an operation of a guest to begin in a column. Returns which part of it, in voxels, is to be applied here
+    /// at once.
     pub fn allow(&mut self, guest: u64, origin: Column, op: BorderOp) -> Region {
         let own = op.region.intersect(origin.region());
         self.allowed.push(AllowedOp { guest, origin, own, op });
@@ -195,10 +195,14 @@ impl Borders {
         };
         let Some(place) = self.allowed.iter().position(is_this) else { return };
         let AllowedOp { origin, mut op, .. } = self.allowed.remove(place);
+        // A record that was restored is older than what its neighbours have applied: they would skip its numbers.
+        let applied = neighbours(origin)
+            .filter_map(|beside| Some(self.record(beside)?.applied_of(beside, origin)));
+        let applied = applied.max().unwrap_or(0);
         let Some(held) = self.held.get_mut(&origin) else { return };
         self.state += 1;
         held.changed = self.state;
-        held.record.last += 1;
+        held.record.last = held.record.last.max(applied) + 1;
         op.number = held.record.last;
         held.record.waiting.push_back(op);
     }
@@ -224,9 +228,9 @@ impl Borders {
         columns_of(op.region).filter(move |&column| column != origin)
     }
 
-    /// Parts that are to be applied in columns that are held and may be changed, those of one column in order. Each pair
-    /// of columns comes first in its turn, and one of which a part had to wait has one part: it keeps no other from its
-    /// turn.
+    /// Parts that are to be applied in columns that are held and may be changed, those of one column in order. Each
+    /// pair of columns comes first in its turn, and one of which a part had to wait has one part: it keeps no other
+    /// from its turn.
     pub fn due(&mut self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
         let origins = self.held.iter().map(|(column, held)| (*column, &held.record));
         let origins = origins.chain(self.others.iter().map(|(column, record)| (*column, record)));
@@ -557,6 +561,20 @@ mod tests {
         own.forget_done(|_| true);
         assert_eq!(own.waiting()[1], BTreeSet::from([b]));
         assert_eq!(own.held[&a].record.waiting.len(), 1);
+    }
+
+    #[test]
+    fn a_record_that_was_restored_goes_on_behind_what_its_neighbours_have_applied() {
+        let (a, b) = (at(0, 0), at(-1, 0));
+        let record = |last, applied| BorderRecord { last, applied, ..BorderRecord::default() };
+        let read =
+            [(a, record(3, BTreeMap::new())), (b, record(0, BTreeMap::from([([1, 0], 40)])))];
+        let mut own = Borders::default();
+        own.take(&BTreeSet::from([a]), read.into(), BTreeSet::new());
+        own.begin_at(a, &EditOp::dig_ball([1.0, 0.0, 60.0], 4.0));
+        own.begin_at(a, &EditOp::dig_ball([60.0, 0.0, 1.0], 4.0));
+        let numbers: Vec<u64> = own.held[&a].record.waiting.iter().map(|op| op.number).collect();
+        assert_eq!(numbers, [41, 42]);
     }
 
     #[test]

@@ -36,9 +36,9 @@ pub trait ColumnLeases: Send {
     /// [`ColumnLeases::changes`] has it.
     ///
     /// # Errors
-    /// If the database cannot be reached, another program took the whole world, or the store is gone. None of the columns is
-    /// held that was not before; those that were claimed all the same are given back once the database is back, if they are not
-    /// claimed again.
+    /// If the database cannot be reached, another program took the whole world, or the store is gone. Then no more
+    /// columns are held than before; those that were claimed all the same are given back once the database is back, if
+    /// they are not claimed again.
     fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>>;
 
     /// Gives columns up, so that others may claim them at once. Save first: what is unsaved in them is

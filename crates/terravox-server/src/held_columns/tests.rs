@@ -193,7 +193,10 @@ fn a_column_that_was_claimed_to_finish_an_operation_is_free_soon_after() {
     assert_eq!(due.iter().map(|part| part.target).collect::<Vec<_>>(), [at(-1)]);
     // It stays until it is done, and what is noted is saved.
     served.pass(DEMAND_TIME);
+    // They may be applied: a panic now must not save them without the note of it.
+    assert!(served.rules.lacks_notes());
     served.rules.note_parts(&[], &TriedParts::done(due));
+    assert!(!served.rules.lacks_notes());
     served.pass(DEMAND_TIME);
     assert_eq!(served.held(), 2);
     let [state, _] = served.borders().states();
