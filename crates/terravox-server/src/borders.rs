@@ -232,42 +232,35 @@ impl Borders {
     /// pair of columns comes first in its turn, and one of which a part had to wait has one part: it keeps no other
     /// from its turn.
     pub fn due(&mut self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
-        let origins = self.held.iter().map(|(column, held)| (*column, &held.record));
-        let origins = origins.chain(self.others.iter().map(|(column, record)| (*column, record)));
-        let mut by_pair: BTreeMap<ColumnPair, Vec<DuePart>> = BTreeMap::new();
-        for (origin, record) in origins {
-            for waiting in &record.waiting {
-                for target in Borders::targets(origin, waiting).filter(|&target| may_change(target))
-                {
-                    let Some(held) = self.held.get(&target) else { continue };
-                    if held.record.applied_of(target, origin) >= waiting.number {
-                        continue;
-                    }
-                    let pair = [origin, target];
-                    let parts = by_pair.entry(pair).or_default();
-                    let most = if self.late.contains(&pair) { 1 } else { PARTS_PER_TICK };
-                    if parts.len() < most {
-                        let (number, op) = (waiting.number, waiting.op.clone());
-                        let within = waiting.region.intersect(target.region());
-                        parts.push(DuePart { origin, number, target, op, within });
-                    }
-                }
-            }
-        }
+        let held = self.held.iter().map(|(column, held)| (*column, &held.record));
+        let origins = held.chain(self.others.iter().map(|(column, record)| (*column, record)));
+        let origins = origins.filter(|(_, record)| !record.waiting.is_empty());
+        let pairs =
+            origins.flat_map(|(origin, _)| neighbours(origin).map(move |target| [origin, target]));
+        let mut pairs: Vec<ColumnPair> = pairs.filter(|&[_, target]| may_change(target)).collect();
+        let turn = self.turn;
+        pairs.sort_by_key(|pair| (turn.is_some_and(|turn| *pair <= turn), *pair));
         let mut due = Vec::new();
-        if let Some(turn) = self.turn {
-            let later = by_pair.split_off(&turn);
-            let (this, later): (BTreeMap<_, _>, _) =
-                later.into_iter().partition(|(pair, _)| *pair == turn);
-            due.extend(later.into_values().flatten());
-            due.extend(by_pair.into_values().flatten());
-            due.extend(this.into_values().flatten());
-        } else {
-            due.extend(by_pair.into_values().flatten());
+        for pair in pairs {
+            let left = PARTS_PER_TICK - due.len();
+            let most = if self.late.contains(&pair) { left.min(1) } else { left };
+            due.extend(self.parts_between(pair).take(most));
         }
-        due.truncate(PARTS_PER_TICK);
         self.has_due |= !due.is_empty();
         due
+    }
+
+    /// Parts of the operations of a column that are to be applied in another one, which is held, in order.
+    fn parts_between(&self, [origin, target]: ColumnPair) -> impl Iterator<Item = DuePart> {
+        let applied = self.held.get(&target).map(|held| held.record.applied_of(target, origin));
+        let waiting = self.record(origin).filter(|_| applied.is_some());
+        let waiting = waiting.into_iter().flat_map(|record| &record.waiting);
+        let due = waiting.filter(move |op| Some(op.number) > applied);
+        due.filter_map(move |op| {
+            let within = op.region.intersect(target.region());
+            let part = DuePart { origin, number: op.number, target, op: op.op.clone(), within };
+            (!within.is_empty()).then_some(part)
+        })
     }
 
     /// Notes what came of the parts that were due.
