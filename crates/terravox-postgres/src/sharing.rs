@@ -13,6 +13,7 @@ use crate::share::{
 use crate::writer::{Holdings, Writer};
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use terravox_store::Zone;
@@ -104,26 +105,40 @@ impl Writer {
         let _ = connection.execute(UNREGISTER, &rows).await;
     }
 
-    /// Claims columns; returns those that are held now, and what is new.
+    /// Claims columns; returns those that are held now, and what is new. Columns of earlier claims without an answer are
+    /// claimed with them, and given back: what became of those claims is known then, also if one is still under way.
     pub async fn claim(&self, share: &Share, columns: &[i64]) -> Result<Claimed, RequestFailure> {
         let mut state = self.state.lock().await;
         if share.has_left.load(Ordering::Acquire) {
             return Err(has_left());
         }
         let is_new = |column: &&i64| !state.held.contains_key(column);
-        let new: Vec<i64> = columns.iter().filter(is_new).copied().collect();
+        let new: BTreeSet<i64> = columns.iter().filter(is_new).copied().collect();
+        let asked: Vec<i64> = new.union(&state.unsure).copied().collect();
         let mut heads = Vec::new();
-        if !new.is_empty() {
+        if !asked.is_empty() {
             let connection = self.connection(&mut state).await?;
-            let taken = self.claim_in(share, &connection, &new).await;
+            let mut is_unsure = false;
+            let taken = self.claim_in(share, &connection, &asked, &mut is_unsure).await;
             if taken.is_err() {
                 // It may be in a transaction.
                 state.drop_connection();
             }
-            for (column, held) in taken? {
+            if is_unsure {
+                state.unsure.extend(&asked);
+            }
+            let (taken, strays): (Vec<_>, Vec<_>) =
+                taken?.into_iter().partition(|(column, _)| new.contains(column));
+            for (column, held) in taken {
                 heads.push((column, held.head));
                 state.held.insert(column, held);
                 share.add(column);
+            }
+            state.unsure = strays.into_iter().map(|(column, _)| column).collect();
+            let strays: Vec<i64> = state.unsure.iter().copied().collect();
+            // If it fails, it is tried again.
+            if !strays.is_empty() && self.release_in(&connection, &strays).await.is_ok() {
+                state.unsure.clear();
             }
         }
         let is_held = |column: &&i64| state.held.contains_key(column);
@@ -131,12 +146,28 @@ impl Writer {
         Ok(Claimed { held, heads })
     }
 
-    /// The transaction of a claim.
+    /// Gives columns back of claims without an answer and of releases that failed, if there are some, without waiting
+    /// for that.
+    pub fn give_back_unsure(self: &Arc<Writer>) {
+        let is_due = self.state.try_lock().is_ok_and(|state| !state.unsure.is_empty());
+        if is_due {
+            let writer = self.clone();
+            tokio::spawn(async move {
+                if let Some(share) = &writer.share {
+                    // It is tried again after the next renewal.
+                    drop(writer.claim(share, &[]).await);
+                }
+            });
+        }
+    }
+
+    /// The transaction of a claim. Notes whether the commit was sent and had no answer.
     async fn claim_in(
         &self,
         share: &Share,
         connection: &Connection,
         columns: &[i64],
+        is_unsure: &mut bool,
     ) -> Result<Vec<(i64, HeldZone)>, RequestFailure> {
         connection.run(&self.begin()).await?;
         if share.hold(connection, self.world).await? == 0 {
@@ -146,9 +177,22 @@ impl Writer {
         connection.execute(ADD_COLUMNS, &[&self.world, &columns]).await?;
         connection.query(lease::LOCK, &[&self.world, &columns]).await?;
         let rows = connection.query(CLAIM, &[&self.world, &columns, &self.owner]).await?;
-        connection.run("commit").await?;
+        let committed = connection.run("commit").await;
+        *is_unsure = committed.as_ref().is_err_and(|failure| !failure.is_answer);
+        committed?;
         let held = |row: &tokio_postgres::Row| HeldZone { epoch: row.get(1), head: row.get(2) };
         Ok(rows.iter().map(|row| (row.get(0), held(row))).collect())
+    }
+
+    /// Lets others claim columns.
+    async fn release_in(
+        &self,
+        connection: &Connection,
+        columns: &[i64],
+    ) -> Result<(), RequestFailure> {
+        let rows = [&self.world as &(dyn ToSql + Sync), &columns, &self.owner];
+        connection.execute(RELEASE_UNWRITTEN, &rows).await?;
+        connection.execute(RELEASE, &rows).await.map(drop)
     }
 
     /// Gives columns up, after all commits to them: others may claim them at once. Returns the numbers of
@@ -160,18 +204,19 @@ impl Writer {
     ) -> (Vec<(i64, i64)>, Result<(), RequestFailure>) {
         let mut state = self.state.lock().await;
         let mut heads = Vec::new();
-        // From now on nothing is written to them, also if this fails: then it is tried again.
+        // From now on nothing is written to them, also if this fails: then it is tried again with the next renewal.
         for column in columns {
             heads.extend(state.held.remove(column).map(|held| (*column, held.head)));
             share.columns().remove(column);
         }
         let released = async {
             let connection = self.connection(&mut state).await?;
-            let rows = [&self.world as &(dyn ToSql + Sync), &columns, &self.owner];
-            connection.execute(RELEASE_UNWRITTEN, &rows).await?;
-            connection.execute(RELEASE, &rows).await.map(drop)
+            self.release_in(&connection, columns).await
         };
         let released = released.await;
+        if released.is_err() {
+            state.unsure.extend(columns);
+        }
         (heads, released)
     }
 

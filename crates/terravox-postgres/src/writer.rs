@@ -11,7 +11,7 @@ use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::retry::pause;
 use crate::share::{self, Share};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +79,9 @@ pub(crate) struct Holdings {
     connection: Option<Arc<Connection>>,
     /// Of a shared world, the columns.
     pub held: BTreeMap<i64, HeldZone>,
+    /// Columns that are not held here and may be this writer's in the database: the answer to a claim was lost, or a
+    /// release failed.
+    pub unsure: BTreeSet<i64>,
 }
 
 impl Holdings {
@@ -437,7 +440,10 @@ impl Writer {
             let renewal = self.renew_once(&mut connection, prefers_own);
             match tokio::time::timeout(interval, renewal).await {
                 Ok(Ok(0)) => return self.is_lost.store(true, Ordering::Release),
-                Ok(Ok(_)) => failures = 0,
+                Ok(Ok(_)) => {
+                    failures = 0;
+                    self.give_back_unsure();
+                }
                 Ok(Err(_)) | Err(_) => failures += 1,
             }
         }

@@ -4,16 +4,27 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use terravox::edit::{BrushOp, EditOp};
-use terravox::voxel::Region;
+use terravox::voxel::{Region, VoxelPos};
 use terravox_store::Column;
 
 /// The name of the extra data of a column.
 pub(crate) const BORDER: &str = "border";
 
+/// All of each operation is to be applied.
 const VERSION: u8 = 1;
 
-/// Operations of a column that wait for neighbours; beyond, more are refused.
-pub(crate) const MAX_WAITING: usize = 256;
+/// Each operation says which part of it is to be applied. Only written where one is to be in part.
+const VERSION_OF_PARTS: u8 = 2;
+
+/// Operations of a column that wait for one neighbour; beyond, more are refused.
+pub(crate) const MAX_WAITING_FOR_ONE: usize = 256;
+
+/// The same for all neighbours: one that is stuck leaves room for the others. Records of earlier builds have more, and
+/// are read.
+pub(crate) const MAX_WAITING: usize = 384;
+
+/// Numbers are less: one that is damaged leaves room for all that follow.
+const NUMBER_END: u64 = 1 << 63;
 
 /// Bytes of an operation that may reach over a border.
 pub(crate) const MAX_OP_BYTES: usize = 600;
@@ -24,22 +35,33 @@ pub(crate) struct BorderOp {
     /// Its number in the column where it began; they count up by one.
     pub number: u64,
     pub op: Arc<EditOp>,
-    /// What it reaches, in voxels.
+    /// What is to be changed, in voxels.
     pub region: Region,
+    /// Whether that is less than what the operation reaches.
+    is_part: bool,
     bytes: Arc<[u8]>,
 }
 
 impl BorderOp {
-    /// `None` for an operation that cannot reach over a border: copies, and those of many bytes.
-    pub fn new(number: u64, op: &EditOp) -> Option<BorderOp> {
+    /// The part of an operation within a region, in voxels. `None` for an operation that cannot reach over a border:
+    /// copies, those of many bytes, and those that others would read as other ones.
+    pub fn new(number: u64, op: &EditOp, within: Region) -> Option<BorderOp> {
         let EditOp::Brush(brush) = op else { return None };
-        let (region, bytes) = (op.region().ok()?, Arc::from(brush.to_bytes()));
-        let bytes: Arc<[u8]> = bytes;
-        (bytes.len() <= MAX_OP_BYTES).then(|| BorderOp {
+        let bytes = brush.to_bytes();
+        let is_same = BrushOp::from_bytes(&bytes).is_ok_and(|read| read == *brush);
+        is_same.then(|| BorderOp::of_bytes(number, op.clone(), within, &bytes))?
+    }
+
+    /// As [`BorderOp::new`], of an operation that has these bytes.
+    fn of_bytes(number: u64, op: EditOp, within: Region, bytes: &[u8]) -> Option<BorderOp> {
+        let whole = op.region().ok().filter(|_| bytes.len() <= MAX_OP_BYTES)?;
+        let region = whole.intersect(within);
+        (!region.is_empty()).then(|| BorderOp {
             number,
-            op: Arc::new(op.clone()),
+            op: Arc::new(op),
             region,
-            bytes,
+            is_part: region != whole,
+            bytes: Arc::from(bytes),
         })
     }
 }
@@ -62,6 +84,15 @@ pub(crate) fn offset(from: Column, to: Column) -> Option<[i8; 2]> {
     is_beside.then_some([x as i8, z as i8])
 }
 
+/// Whether all of a region, in voxels, lies in a column and the eight around it.
+pub(crate) fn is_around(column: Column, region: Region) -> bool {
+    let is_near = |pos| {
+        let to = Column::of_voxel(pos);
+        to == column || offset(column, to).is_some()
+    };
+    region.is_empty() || (is_near(region.min) && is_near(region.max - VoxelPos::new(1, 1, 1)))
+}
+
 impl BorderRecord {
     /// The last operation of a neighbour that is applied in a column that this is the record of.
     pub fn applied_of(&self, own: Column, neighbour: Column) -> u64 {
@@ -70,7 +101,8 @@ impl BorderRecord {
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
+        let has_parts = self.waiting.iter().any(|op| op.is_part);
+        let mut bytes = vec![if has_parts { VERSION_OF_PARTS } else { VERSION }];
         bytes.extend(self.last.to_le_bytes());
         bytes.push(self.applied.len() as u8);
         for ([x, z], number) in &self.applied {
@@ -80,17 +112,24 @@ impl BorderRecord {
         bytes.extend((self.waiting.len() as u16).to_le_bytes());
         for op in &self.waiting {
             bytes.extend(op.number.to_le_bytes());
+            if has_parts {
+                let corners = [op.region.min, op.region.max].map(VoxelPos::to_array);
+                bytes.extend(corners.as_flattened().iter().flat_map(|v| v.to_le_bytes()));
+            }
             bytes.extend((op.bytes.len() as u16).to_le_bytes());
             bytes.extend_from_slice(&op.bytes);
         }
         bytes
     }
 
+    /// The record of a column.
+    ///
     /// # Errors
     /// What is wrong with the bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Result<BorderRecord, &'static str> {
+    pub fn from_bytes(column: Column, bytes: &[u8]) -> Result<BorderRecord, &'static str> {
         let mut input = Input(bytes);
-        if input.array::<1>()? != [VERSION] {
+        let [version] = input.array()?;
+        if ![VERSION, VERSION_OF_PARTS].contains(&version) {
             return Err("the version is another one");
         }
         let mut record = BorderRecord { last: input.number()?, ..BorderRecord::default() };
@@ -104,26 +143,27 @@ impl BorderRecord {
                 return Err("a neighbour is there twice");
             }
         }
-        let count = usize::from(u16::from_le_bytes(input.array()?));
-        if count > MAX_WAITING {
-            return Err("too many operations");
-        }
-        let mut before = 0;
+        // Each takes some bytes: no count that is made up takes more memory.
+        let count = u16::from_le_bytes(input.array()?);
         for _ in 0..count {
-            let number = input.number()?;
-            if number <= before || number > record.last {
+            let op = input.border_op(version == VERSION_OF_PARTS)?;
+            let before = record.waiting.back().map_or(0, |before| before.number);
+            if op.number <= before || op.number > record.last {
                 return Err("operations are out of order");
             }
-            before = number;
-            let length = usize::from(u16::from_le_bytes(input.array()?));
-            let brush = BrushOp::from_bytes(input.bytes(length)?).map_err(|_| "a bad operation")?;
-            let op = BorderOp::new(number, &EditOp::Brush(brush));
-            record.waiting.push_back(op.ok_or("an operation that reaches over no border")?);
+            if !is_around(column, op.region) {
+                return Err("an operation reaches beyond the columns beside it");
+            }
+            record.waiting.push_back(op);
         }
         if !input.0.is_empty() {
             return Err("bytes after the end");
         }
-        Ok(record)
+        let has_parts = record.waiting.iter().any(|op| op.is_part);
+        match has_parts == (version == VERSION_OF_PARTS) {
+            true => Ok(record),
+            false => Err("the version is that of parts, and there are none"),
+        }
     }
 }
 
@@ -144,7 +184,32 @@ impl<'a> Input<'a> {
     }
 
     fn number(&mut self) -> Result<u64, &'static str> {
-        self.array().map(u64::from_le_bytes)
+        let number = u64::from_le_bytes(self.array()?);
+        if number < NUMBER_END { Ok(number) } else { Err("a number is too large") }
+    }
+
+    fn corner(&mut self) -> Result<VoxelPos, &'static str> {
+        let mut axis = || self.array().map(i32::from_le_bytes);
+        Ok(VoxelPos::new(axis()?, axis()?, axis()?))
+    }
+
+    fn border_op(&mut self, has_part: bool) -> Result<BorderOp, &'static str> {
+        let number = self.number()?;
+        let part = match has_part {
+            true => Some(Region { min: self.corner()?, max: self.corner()? }),
+            false => None,
+        };
+        let length = usize::from(u16::from_le_bytes(self.array()?));
+        let bytes = self.bytes(length)?;
+        let brush = BrushOp::from_bytes(bytes).map_err(|_| "a bad operation")?;
+        let op = EditOp::Brush(brush);
+        let within = part.or_else(|| op.region().ok()).unwrap_or_default();
+        let op = BorderOp::of_bytes(number, op, within, bytes);
+        let op = op.ok_or("an operation that reaches over no border")?;
+        match op.region == within {
+            true => Ok(op),
+            false => Err("a part lies outside of its operation"),
+        }
     }
 }
 
@@ -152,24 +217,39 @@ impl<'a> Input<'a> {
 mod tests {
     use super::*;
 
+    const HOME: Column = Column { x: 0, z: 0 };
+
+    fn border_op(number: u64, x: f64) -> BorderOp {
+        let op = EditOp::dig_ball([x, 1.0, 2.0], 4.0);
+        BorderOp::new(number, &op, op.region().unwrap()).unwrap()
+    }
+
     fn record() -> BorderRecord {
-        let op = |number, x| BorderOp::new(number, &EditOp::dig_ball([x, 1.0, 2.0], 4.0)).unwrap();
         BorderRecord {
             last: 300,
-            waiting: VecDeque::from([op(7, 0.0), op(300, 0.3)]),
+            waiting: VecDeque::from([border_op(7, 0.0), border_op(300, 0.3)]),
             applied: BTreeMap::from([([-1, 0], 5), ([1, 1], 1 << 40)]),
         }
+    }
+
+    /// One of which the upper half is to be applied.
+    fn record_of_part() -> BorderRecord {
+        let op = EditOp::dig_ball([0.0, 1.0, 2.0], 4.0);
+        let upper = Region::new([-100, 1, -100], [100, 100, 100]);
+        let part = BorderOp::new(8, &op, upper).unwrap();
+        assert_eq!(part.region, op.region().unwrap().intersect(upper));
+        let mut record = record();
+        record.waiting.insert(1, part);
+        record
     }
 
     #[test]
     fn bytes_of_a_record_are_fixed() {
         let bytes = record().to_bytes();
-        assert_eq!(BorderRecord::from_bytes(&bytes), Ok(record()));
+        assert_eq!(BorderRecord::from_bytes(HOME, &bytes), Ok(record()));
         let small = BorderRecord {
             last: 1,
-            waiting: VecDeque::from([
-                BorderOp::new(1, &EditOp::dig_ball([0.0, 1.0, 2.0], 4.0)).unwrap()
-            ]),
+            waiting: VecDeque::from([border_op(1, 0.0)]),
             applied: BTreeMap::from([([-1, 1], 2)]),
         };
         let op = &small.waiting[0].bytes;
@@ -181,32 +261,77 @@ mod tests {
     }
 
     #[test]
-    fn bad_bytes_are_refused() {
-        let bytes = record().to_bytes();
-        for length in 0..bytes.len() {
-            assert!(BorderRecord::from_bytes(&bytes[..length]).is_err(), "{length}");
+    fn bytes_of_a_record_with_a_part_are_fixed() {
+        let bytes = record_of_part().to_bytes();
+        assert_eq!(BorderRecord::from_bytes(HOME, &bytes), Ok(record_of_part()));
+        let part = record_of_part().waiting[1].clone();
+        let op = part.bytes.clone();
+        let small = BorderRecord { last: 8, waiting: VecDeque::from([part]), ..Default::default() };
+        let mut golden = vec![2, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0];
+        for corner in [-4i32, 1, -2, 4, 5, 6] {
+            golden.extend(corner.to_le_bytes());
         }
-        assert!(BorderRecord::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
-        for at in 0..bytes.len() {
-            for bit in 0..8 {
-                let mut other = bytes.clone();
-                other[at] ^= 1 << bit;
-                // It never panics, and what it takes it writes as it was.
-                if let Ok(record) = BorderRecord::from_bytes(&other) {
-                    assert_eq!(record.to_bytes().len(), other.len(), "{at}");
+        golden.extend([op.len() as u8, 0]);
+        golden.extend_from_slice(&op);
+        assert_eq!(small.to_bytes(), golden);
+    }
+
+    #[test]
+    fn a_record_with_more_operations_than_may_wait_is_read() {
+        let count = MAX_WAITING as u64 + 90;
+        let waiting = (1..=count).map(|number| border_op(number, 0.5)).collect();
+        let long = BorderRecord { last: count, waiting, ..BorderRecord::default() };
+        assert_eq!(BorderRecord::from_bytes(HOME, &long.to_bytes()), Ok(long));
+        // A count that is made up takes no memory.
+        let mut bytes = record().to_bytes();
+        let count = 10 + 2 * 10;
+        bytes[count..count + 2].copy_from_slice(&u16::MAX.to_le_bytes());
+        assert_eq!(BorderRecord::from_bytes(HOME, &bytes), Err("it ends early"));
+    }
+
+    #[test]
+    fn bad_bytes_are_refused() {
+        for bytes in [record().to_bytes(), record_of_part().to_bytes()] {
+            for length in 0..bytes.len() {
+                assert!(BorderRecord::from_bytes(HOME, &bytes[..length]).is_err(), "{length}");
+            }
+            assert!(BorderRecord::from_bytes(HOME, &[&bytes[..], &[0]].concat()).is_err());
+            for at in 0..bytes.len() {
+                for bit in 0..8 {
+                    let mut other = bytes.clone();
+                    other[at] ^= 1 << bit;
+                    // It never panics, and what it takes it writes as it was.
+                    if let Ok(record) = BorderRecord::from_bytes(HOME, &other) {
+                        assert_eq!(record.to_bytes(), other, "{at}");
+                    }
                 }
             }
         }
+        let mut bytes = record().to_bytes();
+        bytes[1..9].fill(255);
+        assert!(BorderRecord::from_bytes(HOME, &bytes).unwrap_err().contains("too large"));
+        // All columns of a world would be looked at for it.
+        let far = Column { x: 2, z: 0 };
+        assert!(
+            BorderRecord::from_bytes(far, &record().to_bytes()).unwrap_err().contains("beyond")
+        );
+        let wide = EditOp::dig_ball([0.0; 3], 1e6);
+        let wide = BorderOp::new(1, &wide, wide.region().unwrap()).unwrap();
+        let wide = BorderRecord { last: 1, waiting: VecDeque::from([wide]), ..Default::default() };
+        assert!(BorderRecord::from_bytes(HOME, &wide.to_bytes()).unwrap_err().contains("beyond"));
     }
 
     #[test]
     fn what_cannot_reach_over_a_border_is_known() {
         let region = Region::new([0; 3], [4; 3]);
-        assert_eq!(BorderOp::new(1, &EditOp::copy(region, [9, 0, 0].into())), None);
+        let all = Region::new([-9999; 3], [9999; 3]);
+        assert_eq!(BorderOp::new(1, &EditOp::copy(region, [9, 0, 0].into()), all), None);
         let points = vec![[0.1; 3]; 90];
         let path = terravox::edit::Brush::Path { points, radius: 2.0 };
         let long = BrushOp::new(path, terravox::edit::Action::Dig).into();
-        assert_eq!(BorderOp::new(1, &long), None);
+        assert_eq!(BorderOp::new(1, &long, all), None);
+        let ball = EditOp::dig_ball([0.0; 3], 4.0);
+        assert_eq!(BorderOp::new(1, &ball, Region::new([50; 3], [60; 3])), None, "no part of it");
         let at = |x, z| Column { x, z };
         assert_eq!(offset(at(3, -2), at(2, -1)), Some([-1, 1]));
         assert_eq!((offset(at(0, 0), at(0, 0)), offset(at(0, 0), at(2, 0))), (None, None));

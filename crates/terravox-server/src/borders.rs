@@ -6,8 +6,11 @@
 //! cells. So each part is applied once, whichever server is killed: a state that is lost is lost with its note. Operations
 //! of one column are applied in the order of their numbers; among those of several columns and its own, the order in
 //! a column is that of its server, which all others see.
+//!
+//! A tick allows operations first, applies them then, and notes at its end those that were applied. What is allowed
+//! takes room at once; and while a tick has changed cells of which the notes are missing, nothing may be saved.
 
-use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING};
+use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING, MAX_WAITING_FOR_ONE};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,6 +37,9 @@ struct HeldRecord {
     changed: u64,
 }
 
+/// Where operations begin, and a column that they reach. Their order counts.
+type ColumnPair = [Column; 2];
+
 /// A part that is to be applied.
 pub(crate) struct DuePart {
     /// Where the operation began.
@@ -42,25 +48,50 @@ pub(crate) struct DuePart {
     /// Where it is to be applied.
     pub target: Column,
     pub op: Arc<EditOp>,
+    /// What of it, in voxels.
+    within: Region,
 }
 
-/// Applies parts, those of one column in order: after one that has to wait, none. Returns those that are done with.
+/// What came of the parts that were due.
+#[derive(Default)]
+pub(crate) struct TriedParts {
+    /// Those that are done with.
+    done: Vec<DuePart>,
+    /// Where a part has to wait.
+    late: BTreeSet<ColumnPair>,
+    /// The columns of the last part that was tried.
+    last: Option<ColumnPair>,
+}
+
+/// An operation of a guest that was allowed in the tick that runs.
+struct AllowedOp {
+    guest: u64,
+    origin: Column,
+    /// What of it is applied here at once, in voxels.
+    own: Region,
+    /// Without its number.
+    op: BorderOp,
+}
+
+/// Applies parts, those of one column in order: after one that has to wait, none.
 pub(crate) fn apply_parts(
     host: &mut Host,
     world: &mut HostWorld<'_>,
     due: Vec<DuePart>,
-) -> Vec<DuePart> {
-    let (mut late, mut done, begin) = (BTreeSet::new(), Vec::new(), Instant::now());
+) -> TriedParts {
+    let (mut tried, begin) = (TriedParts::default(), Instant::now());
     for part in due {
         if begin.elapsed() > TIME_PER_TICK {
             break;
         }
-        if late.contains(&(part.origin, part.target)) {
+        let pair = [part.origin, part.target];
+        if tried.late.contains(&pair) {
             continue;
         }
-        match host.edit_within(world, &part.op, part.target.region()) {
+        tried.last = Some(pair);
+        match host.edit_within(world, &part.op, part.within) {
             Err(refusal) if refusal.code == RefusalCode::NotAvailable => {
-                late.insert((part.origin, part.target));
+                tried.late.insert(pair);
                 continue;
             }
             // It never can be; the others do not wait for it.
@@ -69,9 +100,9 @@ pub(crate) fn apply_parts(
             }
             Ok(_) => {}
         }
-        done.push(part);
+        tried.done.push(part);
     }
-    done
+    tried
 }
 
 /// The records of the columns that are held, and those of their neighbours as they were saved last.
@@ -79,6 +110,16 @@ pub(crate) fn apply_parts(
 pub(crate) struct Borders {
     held: BTreeMap<Column, HeldRecord>,
     others: BTreeMap<Column, BorderRecord>,
+    /// Columns of which the record cannot be read. What was read of it before holds.
+    damaged: BTreeSet<Column>,
+    /// What the tick that runs has allowed and not noted yet.
+    allowed: Vec<AllowedOp>,
+    /// Whether parts were due in the tick that runs: they may be applied, and are not noted yet.
+    has_due: bool,
+    /// Where a part had to wait when it was tried last.
+    late: BTreeSet<ColumnPair>,
+    /// The columns of the last part that was tried: the next ones are first.
+    turn: Option<ColumnPair>,
     /// Counts changes of the records that are held.
     state: u64,
     /// The state that is saved.
@@ -86,8 +127,14 @@ pub(crate) struct Borders {
 }
 
 impl Borders {
-    /// Notes which columns are held, and records that were read: of a column that was claimed, after that.
-    pub fn take(&mut self, held: &BTreeSet<Column>, records: BTreeMap<Column, BorderRecord>) {
+    /// Notes which columns are held, the records that were read, of a column that was claimed after that, and the
+    /// columns whose record cannot be read.
+    pub fn take(
+        &mut self,
+        held: &BTreeSet<Column>,
+        records: BTreeMap<Column, BorderRecord>,
+        damaged: BTreeSet<Column>,
+    ) {
         let lost: Vec<Column> =
             self.held.keys().filter(|column| !held.contains(column)).copied().collect();
         for column in lost {
@@ -104,22 +151,71 @@ impl Borders {
             }
         }
         self.others.retain(|column, _| neighbours(*column).any(|beside| held.contains(&beside)));
+        let (held, others) = (&self.held, &self.others);
+        self.late.retain(|[origin, target]| {
+            held.contains_key(target) && (held.contains_key(origin) || others.contains_key(origin))
+        });
+        self.damaged = damaged;
     }
 
-    /// Whether one more operation may begin in a column.
-    pub fn has_room(&self, origin: Column) -> bool {
-        self.held.get(&origin).is_some_and(|held| held.record.waiting.len() < MAX_WAITING)
+    /// Whether the record of a column cannot be read.
+    pub fn is_damaged(&self, column: Column) -> bool {
+        self.damaged.contains(&column)
     }
 
-    /// Notes an operation of which the part in `origin` was applied.
-    pub fn begin(&mut self, origin: Column, op: &EditOp) {
+    /// The column beside `origin` for which so many operations wait that one more may not begin that changes a region;
+    /// `None` if it may. What the tick that runs has allowed counts as waiting.
+    pub fn column_behind(&self, origin: Column, region: Region) -> Option<Column> {
+        let held = self.held.get(&origin)?;
+        let allowed = self.allowed.iter().filter(|allowed| allowed.origin == origin);
+        let allowed: Vec<&BorderOp> = allowed.map(|allowed| &allowed.op).collect();
+        let is_full = held.record.waiting.len() + allowed.len() >= MAX_WAITING;
+        columns_of(region).filter(|&column| column != origin).find(|&target| {
+            let reaches = |op: &BorderOp| Borders::targets(origin, op).any(|to| to == target);
+            let applied = self.record(target).map_or(0, |record| record.applied_of(target, origin));
+            let is_late = |op: &&BorderOp| op.number > applied && reaches(op);
+            let late = held.record.waiting.iter().filter(is_late).count();
+            let more = allowed.iter().filter(|op| reaches(op)).count();
+            is_full || late + more >= MAX_WAITING_FOR_ONE
+        })
+    }
+
+    /// Allows an operation of a guest to begin in a column. Returns which part of it, in voxels, is to be applied here
+    /// at once.
+    pub fn allow(&mut self, guest: u64, origin: Column, op: BorderOp) -> Region {
+        let own = op.region.intersect(origin.region());
+        self.allowed.push(AllowedOp { guest, origin, own, op });
+        own
+    }
+
+    /// Notes an operation of a guest, a part of which was applied, if it was one that was allowed to begin in a column.
+    pub fn begin(&mut self, guest: u64, own: Region, op: &EditOp) {
+        let is_this = |allowed: &AllowedOp| {
+            allowed.guest == guest && allowed.own == own && *allowed.op.op == *op
+        };
+        let Some(place) = self.allowed.iter().position(is_this) else { return };
+        let AllowedOp { origin, mut op, .. } = self.allowed.remove(place);
+        // A record that was restored is older than what its neighbours have applied: they would skip its numbers.
+        let applied = neighbours(origin)
+            .filter_map(|beside| Some(self.record(beside)?.applied_of(beside, origin)));
+        let applied = applied.max().unwrap_or(0);
         let Some(held) = self.held.get_mut(&origin) else { return };
-        if let Some(op) = BorderOp::new(held.record.last + 1, op) {
-            self.state += 1;
-            held.changed = self.state;
-            held.record.last = op.number;
-            held.record.waiting.push_back(op);
-        }
+        self.state += 1;
+        held.changed = self.state;
+        held.record.last = held.record.last.max(applied) + 1;
+        op.number = held.record.last;
+        held.record.waiting.push_back(op);
+    }
+
+    /// Whether cells may have changed of which the notes are missing: within a tick. They must not be saved then.
+    pub fn lacks_notes(&self) -> bool {
+        self.has_due || !self.allowed.is_empty()
+    }
+
+    /// Notes that all that was applied is noted, at the end of a tick.
+    pub fn end_tick(&mut self) {
+        self.has_due = false;
+        self.allowed.clear();
     }
 
     fn record(&self, column: Column) -> Option<&BorderRecord> {
@@ -132,32 +228,52 @@ impl Borders {
         columns_of(op.region).filter(move |&column| column != origin)
     }
 
-    /// Parts that are to be applied in columns that are held and may be changed, those of one column in order.
-    pub fn due(&self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
-        let origins = self.held.iter().map(|(column, held)| (*column, &held.record));
-        let origins = origins.chain(self.others.iter().map(|(column, record)| (*column, record)));
+    /// Parts that are to be applied in columns that are held and may be changed, those of one column in order. Each
+    /// pair of columns comes first in its turn, and one of which a part had to wait has one part: it keeps no other
+    /// from its turn.
+    pub fn due(&mut self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
+        let held = self.held.iter().map(|(column, held)| (*column, &held.record));
+        let origins = held.chain(self.others.iter().map(|(column, record)| (*column, record)));
+        let origins = origins.filter(|(_, record)| !record.waiting.is_empty());
+        let pairs =
+            origins.flat_map(|(origin, _)| neighbours(origin).map(move |target| [origin, target]));
+        let mut pairs: Vec<ColumnPair> = pairs.filter(|&[_, target]| may_change(target)).collect();
+        let turn = self.turn;
+        pairs.sort_by_key(|pair| (turn.is_some_and(|turn| *pair <= turn), *pair));
         let mut due = Vec::new();
-        for (origin, record) in origins {
-            for waiting in &record.waiting {
-                for target in Borders::targets(origin, waiting).filter(|&target| may_change(target))
-                {
-                    let Some(held) = self.held.get(&target) else { continue };
-                    if held.record.applied_of(target, origin) < waiting.number {
-                        let (number, op) = (waiting.number, waiting.op.clone());
-                        due.push(DuePart { origin, number, target, op });
-                    }
-                }
-            }
-            if due.len() >= PARTS_PER_TICK {
-                break;
-            }
+        for pair in pairs {
+            let left = PARTS_PER_TICK - due.len();
+            let most = if self.late.contains(&pair) { left.min(1) } else { left };
+            due.extend(self.parts_between(pair).take(most));
         }
-        due.truncate(PARTS_PER_TICK);
+        self.has_due |= !due.is_empty();
         due
     }
 
-    /// Notes that a part is applied.
-    pub fn note_applied(&mut self, part: &DuePart) {
+    /// Parts of the operations of a column that are to be applied in another one, which is held, in order.
+    fn parts_between(&self, [origin, target]: ColumnPair) -> impl Iterator<Item = DuePart> {
+        let applied = self.held.get(&target).map(|held| held.record.applied_of(target, origin));
+        let waiting = self.record(origin).filter(|_| applied.is_some());
+        let waiting = waiting.into_iter().flat_map(|record| &record.waiting);
+        let due = waiting.filter(move |op| Some(op.number) > applied);
+        due.filter_map(move |op| {
+            let within = op.region.intersect(target.region());
+            let part = DuePart { origin, number: op.number, target, op: op.op.clone(), within };
+            (!within.is_empty()).then_some(part)
+        })
+    }
+
+    /// Notes what came of the parts that were due.
+    pub fn note_tried(&mut self, tried: &TriedParts) {
+        self.turn = tried.last.or(self.turn);
+        for part in &tried.done {
+            self.late.remove(&[part.origin, part.target]);
+            self.note_applied(part);
+        }
+        self.late.extend(&tried.late);
+    }
+
+    fn note_applied(&mut self, part: &DuePart) {
         let place = crate::border_record::offset(part.target, part.origin);
         if let (Some(held), Some(place)) = (self.held.get_mut(&part.target), place) {
             self.state += 1;
@@ -166,7 +282,7 @@ impl Borders {
         }
     }
 
-    /// Forgets operations that all have applied, in columns that may be changed.
+    /// Forgets operations that all have applied, in columns that may be changed. One that waits keeps no later one.
     pub fn forget_done(&mut self, may_change: impl Fn(Column) -> bool) {
         let origins: Vec<Column> = self.held.keys().copied().collect();
         for origin in origins.into_iter().filter(|&origin| may_change(origin)) {
@@ -177,11 +293,12 @@ impl Borders {
                 })
             };
             let Some(held) = self.held.get(&origin) else { continue };
-            let done = held.record.waiting.iter().take_while(|op| is_done(op)).count();
-            if let Some(held) = self.held.get_mut(&origin).filter(|_| done > 0) {
+            let done = held.record.waiting.iter().filter(|op| is_done(op)).map(|op| op.number);
+            let done: BTreeSet<u64> = done.collect();
+            if let Some(held) = self.held.get_mut(&origin).filter(|_| !done.is_empty()) {
                 self.state += 1;
                 held.changed = self.state;
-                held.record.waiting.drain(..done);
+                held.record.waiting.retain(|op| !done.contains(&op.number));
             }
         }
     }
@@ -248,101 +365,4 @@ pub(crate) fn middle_of(region: Region) -> Column {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(x: i32, z: i32) -> Column {
-        Column { x, z }
-    }
-
-    #[test]
-    fn a_region_touches_the_columns_that_hold_a_voxel_of_it() {
-        let columns = |min: [i32; 3], max: [i32; 3]| -> Vec<[i32; 2]> {
-            columns_of(Region::new(min, max)).map(|column| [column.x, column.z]).collect()
-        };
-        assert_eq!(columns([0, -9, 0], [8192, 9, 1]), [[0, 0]]);
-        assert_eq!(columns([-1, 0, 8191], [1, 1, 8193]), [[-1, 0], [0, 0], [-1, 1], [0, 1]]);
-        assert_eq!(columns([5, 5, 5], [5, 9, 9]), [[0; 2]; 0]);
-        assert_eq!(middle_of(Region::new([-3, 0, 8190], [2, 1, 8193])), at(-1, 0));
-        assert_eq!(neighbours(at(5, 5)).count(), 8);
-    }
-
-    /// Saves what changed, and reads it as the other server does.
-    fn save(from: &mut Borders, columns: &[Column]) -> BTreeMap<Column, BorderRecord> {
-        let (state, data) = from.to_save();
-        let find = |column: &Column| {
-            let (_, bytes) = data.iter().find(|(name, _)| *name == column.data_name(BORDER))?;
-            Some((*column, BorderRecord::from_bytes(bytes.as_deref()?).unwrap()))
-        };
-        let read = columns.iter().filter_map(find).collect();
-        from.note_saved(state);
-        read
-    }
-
-    #[test]
-    fn a_part_is_applied_once_in_order_and_then_forgotten() {
-        let (a, b) = (at(-1, 0), at(0, 0));
-        let [mut west, mut east] = [Borders::default(), Borders::default()];
-        west.take(&BTreeSet::from([a]), BTreeMap::new());
-        east.take(&BTreeSet::from([b]), BTreeMap::new());
-        for radius in [3.0, 4.0, 5.0] {
-            assert!(west.has_room(a) && !west.has_room(b));
-            west.begin(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], radius));
-        }
-        assert!(west.due(|_| true).is_empty(), "it has no other column");
-        let read = save(&mut west, &[a, b]);
-        assert!(west.to_save().1.is_empty());
-        east.take(&BTreeSet::from([b]), read.clone());
-        assert!(east.due(|_| false).is_empty());
-        let due = east.due(|_| true);
-        assert_eq!(due.iter().map(|part| part.number).collect::<Vec<_>>(), [1, 2, 3]);
-        east.note_applied(&due[0]);
-        // It is read again, and the first one is not applied again.
-        east.take(&BTreeSet::from([b]), read.clone());
-        assert_eq!(east.due(|_| true).len(), 2);
-        // It is killed, and what it did is lost with the note of it; the next one does it.
-        let mut next = Borders::default();
-        next.take(&BTreeSet::from([b]), read.clone());
-        assert_eq!(next.due(|_| true).len(), 3);
-        let mut saved = save(&mut east, &[b]);
-        let mut next = Borders::default();
-        saved.extend(read);
-        next.take(&BTreeSet::from([b]), saved);
-        for part in next.due(|_| true) {
-            assert!(part.number > 1);
-            next.note_applied(&part);
-        }
-        west.forget_done(|_| true);
-        assert_eq!(west.waiting(), [BTreeSet::from([a]), BTreeSet::from([b])]);
-        west.take(&BTreeSet::from([a]), save(&mut next, &[b]));
-        west.forget_done(|_| false);
-        assert_eq!(west.waiting()[0].len(), 1, "it is closing");
-        west.forget_done(|_| true);
-        assert_eq!(west.waiting(), [BTreeSet::new(), BTreeSet::new()]);
-        // Numbers go on.
-        west.begin(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], 3.0));
-        let read = save(&mut west, &[a]);
-        assert_eq!((read[&a].last, read[&a].waiting.len()), (4, 1));
-    }
-
-    #[test]
-    fn one_server_with_both_sides_applies_what_waits_for_a_third() {
-        let (a, b, c) = (at(0, 0), at(-1, 0), at(-1, -1));
-        let mut both = Borders::default();
-        both.take(&BTreeSet::from([a, b]), BTreeMap::new());
-        both.begin(a, &EditOp::dig_ball([1.0, 0.0, 1.0], 4.0));
-        let due = both.due(|_| true);
-        assert_eq!(due.iter().map(|part| part.target).collect::<Vec<_>>(), [b]);
-        due.iter().for_each(|part| both.note_applied(part));
-        assert!(both.due(|_| true).is_empty());
-        both.forget_done(|_| true);
-        assert_eq!(both.waiting()[1], BTreeSet::from([b, c, at(0, -1)]));
-        // It takes the others, too.
-        both.take(&BTreeSet::from([a, b, c, at(0, -1)]), BTreeMap::new());
-        let due = both.due(|_| true);
-        assert_eq!(due.len(), 2);
-        due.iter().for_each(|part| both.note_applied(part));
-        both.forget_done(|_| true);
-        assert_eq!(both.waiting()[0], BTreeSet::new());
-    }
-}
+mod tests;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::voxel::ChunkPos;
-use terravox_store::{Column, ColumnLeases, ColumnOwner, Store};
-use tracing::{info, warn};
+use terravox_store::{Column, ColumnLeases, ColumnOwner, Store, StoreError};
+use tracing::{error, info, warn};
 
 /// Between two looks at the database.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -24,6 +24,9 @@ const OWNERS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Between two looks at who has any column: as many rows as the world has columns that were ever written.
 const ALL_OWNERS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Between two looks whether a damaged record has been mended.
+const DAMAGED_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the thread is to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +51,8 @@ struct ColumnState {
     changed: BTreeSet<ChunkPos>,
     /// Records of borders that were read: of columns that were claimed, and of neighbours of those that are held.
     records: BTreeMap<Column, BorderRecord>,
+    /// Columns of which the record is damaged.
+    damaged: BTreeSet<Column>,
     /// Whether something is new for the world.
     is_new: bool,
     /// Whether the thread is to look at once.
@@ -69,6 +74,7 @@ pub(crate) struct ColumnNews {
     pub owners: BTreeMap<Column, ColumnOwner>,
     pub changed: BTreeSet<ChunkPos>,
     pub records: BTreeMap<Column, BorderRecord>,
+    pub damaged: BTreeSet<Column>,
 }
 
 impl SharedColumns {
@@ -89,6 +95,7 @@ impl SharedColumns {
         let records = std::mem::take(&mut state.records);
         is_new.then(|| ColumnNews {
             records,
+            damaged: state.damaged.clone(),
             held: state.held.clone(),
             owners: state.owners.clone(),
             changed,
@@ -146,22 +153,7 @@ impl ColumnThread {
         world: String,
         wake: impl Fn() + Send + 'static,
     ) -> io::Result<ColumnThread> {
-        let keeper = ColumnKeeper {
-            shared: shared.clone(),
-            leases,
-            store,
-            world,
-            changed: BTreeSet::new(),
-            unread: BTreeSet::new(),
-            records: BTreeMap::new(),
-            held: BTreeSet::new(),
-            owners: BTreeMap::new(),
-            looked: None,
-            looked_at_all: None,
-            looked_far: None,
-            watched: BTreeSet::new(),
-            has_failed: false,
-        };
+        let keeper = ColumnKeeper::new(shared.clone(), leases, store, world);
         let named = thread::Builder::new().name("terravox-columns".to_owned());
         let thread = Some(named.spawn(move || keeper.run(wake))?);
         Ok(ColumnThread { shared, thread })
@@ -190,6 +182,11 @@ struct ColumnKeeper {
     unread: BTreeSet<Column>,
     /// Records that were read and that the world has not been told yet.
     records: BTreeMap<Column, BorderRecord>,
+    /// Columns of which the record is damaged, and when those were read last.
+    damaged: BTreeSet<Column>,
+    looked_at_damaged: Option<Instant>,
+    /// Columns that were claimed and of which the record is still to be read.
+    claimed: BTreeSet<Column>,
     held: BTreeSet<Column>,
     owners: BTreeMap<Column, ColumnOwner>,
     /// When the owners of watched columns were read, and those of all.
@@ -204,6 +201,33 @@ struct ColumnKeeper {
 }
 
 impl ColumnKeeper {
+    fn new(
+        shared: Arc<SharedColumns>,
+        leases: Box<dyn ColumnLeases>,
+        store: Arc<Store>,
+        world: String,
+    ) -> ColumnKeeper {
+        ColumnKeeper {
+            shared,
+            leases,
+            store,
+            world,
+            changed: BTreeSet::new(),
+            unread: BTreeSet::new(),
+            records: BTreeMap::new(),
+            damaged: BTreeSet::new(),
+            looked_at_damaged: None,
+            claimed: BTreeSet::new(),
+            held: BTreeSet::new(),
+            owners: BTreeMap::new(),
+            looked: None,
+            looked_at_all: None,
+            looked_far: None,
+            watched: BTreeSet::new(),
+            has_failed: false,
+        }
+    }
+
     fn run(mut self, wake: impl Fn()) {
         let mut next = Instant::now();
         while let Some((orders, released)) = self.shared.wait(next) {
@@ -215,8 +239,10 @@ impl ColumnKeeper {
                     let is_new = !self.changed.is_empty()
                         || !self.records.is_empty()
                         || state.held != self.held
+                        || state.damaged != self.damaged
                         || state.owners != self.owners;
                     state.held.clone_from(&self.held);
+                    state.damaged.clone_from(&self.damaged);
                     state.owners.clone_from(&self.owners);
                     state.changed.append(&mut self.changed);
                     state.records.append(&mut self.records);
@@ -239,37 +265,24 @@ impl ColumnKeeper {
 
     /// Releases and claims columns, and notes what others changed.
     fn look(&mut self, orders: &ColumnOrders, released: &[Column]) -> io::Result<()> {
-        if !released.is_empty() {
-            self.held.retain(|column| !released.contains(column));
-            self.looked = None;
-            if let Err(error) = self.leases.release(released) {
-                // Until it is done, the database has them as this server's.
-                self.shared.lock().released.extend_from_slice(released);
-                return Err(error);
-            }
-            for column in released {
-                info!(world = self.world, "released {column}");
-                self.owners.remove(column);
-            }
-        }
+        self.release(released)?;
         self.find_owners(orders)?;
+        let strays = self.strays(orders);
+        self.release(&strays)?;
         let is_free = |column: &&Column| {
             // A claim whose answer was lost is this server's; it claims again.
             let owner = self.owners.get(column);
             let is_taken = owner.is_some_and(|owner| owner.is_alive && !owner.is_own);
-            !self.held.contains(column) && !is_taken
+            let is_known =
+                [&self.held, &self.claimed, &self.damaged].map(|known| known.contains(column));
+            !is_taken && is_known == [false; 3]
         };
         let free: Vec<Column> = orders.wanted.iter().filter(is_free).copied().collect();
         if !free.is_empty() {
-            for column in self.leases.claim(&free)? {
-                // It counts as held when it is known what is to be done there.
-                self.read_record(column)?;
-                info!(world = self.world, "claimed {column}");
-                self.held.insert(column);
-                self.unread.extend(neighbours(column).filter(|beside| !self.held.contains(beside)));
-            }
+            self.claimed.extend(self.leases.claim(&free)?);
             self.looked = None;
         }
+        self.take_claimed()?;
         // After the claims: what was saved in these columns before has to be known first.
         // Guests that come are to see at once what was saved while no guest was there.
         let is_far_due =
@@ -284,7 +297,58 @@ impl ColumnKeeper {
         }
         self.changed.extend(changes.chunks);
         self.unread.extend(changes.columns);
+        if is_due(self.looked_at_damaged, DAMAGED_INTERVAL) {
+            self.looked_at_damaged = Some(Instant::now());
+            for column in self.damaged.clone() {
+                self.read_record(column)?;
+            }
+        }
         self.read_records()
+    }
+
+    /// Gives columns up.
+    fn release(&mut self, columns: &[Column]) -> io::Result<()> {
+        if columns.is_empty() {
+            return Ok(());
+        }
+        self.held.retain(|column| !columns.contains(column));
+        self.looked = None;
+        if let Err(error) = self.leases.release(columns) {
+            // Until it is done, the database has them as this server's.
+            self.shared.lock().released.extend_from_slice(columns);
+            return Err(error);
+        }
+        for column in columns {
+            info!(world = self.world, "released {column}");
+            self.owners.remove(column);
+        }
+        Ok(())
+    }
+
+    /// Columns that the database has as this server's, and of which this server does not know, nor wants them: the
+    /// answer to a claim was lost.
+    fn strays(&self, orders: &ColumnOrders) -> Vec<Column> {
+        let own = self.owners.values().filter(|owner| owner.is_own).map(|owner| owner.column);
+        let known = [&self.held, &self.claimed, &orders.wanted];
+        own.filter(|column| known.iter().all(|known| !known.contains(column))).collect()
+    }
+
+    /// Takes columns that were claimed: each counts as held when it is known what is to be done there. One of which
+    /// the record is damaged is given up: what would be noted there instead would let operations of its neighbours
+    /// be applied twice, or not at all.
+    fn take_claimed(&mut self) -> io::Result<()> {
+        while let Some(&column) = self.claimed.first() {
+            self.read_record(column)?;
+            self.claimed.remove(&column);
+            if self.damaged.contains(&column) {
+                self.release(&[column])?;
+                continue;
+            }
+            info!(world = self.world, "claimed {column}");
+            self.held.insert(column);
+            self.unread.extend(neighbours(column).filter(|beside| !self.held.contains(beside)));
+        }
+        Ok(())
     }
 
     /// Reads what neighbours of columns that are held saved of their borders.
@@ -303,13 +367,40 @@ impl ColumnKeeper {
         Ok(())
     }
 
+    /// Reads the record of a column, or notes that it is damaged: then all else goes on.
+    ///
+    /// # Errors
+    /// If the database cannot be reached.
     fn read_record(&mut self, column: Column) -> io::Result<()> {
-        let bytes = self.store.extra(&column.data_name(BORDER)).map_err(io::Error::other)?;
-        let record = bytes.map_or(Ok(BorderRecord::default()), |bytes| {
-            let damaged = |what| io::Error::other(format!("the record of {column}: {what}"));
-            BorderRecord::from_bytes(&bytes).map_err(damaged)
-        });
-        self.records.insert(column, record?);
+        let record = match self.store.extra(&column.data_name(BORDER)) {
+            Ok(None) => Ok(BorderRecord::default()),
+            Ok(Some(bytes)) => BorderRecord::from_bytes(column, &bytes).map_err(str::to_owned),
+            Err(StoreError::Damaged { what, .. }) => Err(what.to_string()),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        match record {
+            Ok(record) => {
+                if self.damaged.remove(&column) {
+                    info!(
+                        world = self.world,
+                        "the record of the borders of {column} can be read again"
+                    );
+                }
+                self.records.insert(column, record);
+            }
+            Err(what) if self.damaged.insert(column) => {
+                let name = column.data_name(BORDER);
+                error!(
+                    world = self.world,
+                    "the record of the borders of {column} is damaged: {what}. Until the extra data {name} is restored from \
+                     a backup of the database, operations from there are not applied here, those into it wait, and no \
+                     server takes the column; it is read again every {} s",
+                    DAMAGED_INTERVAL.as_secs()
+                );
+            }
+            // It was said.
+            Err(_) => {}
+        }
         Ok(())
     }
 
@@ -334,4 +425,114 @@ impl ColumnKeeper {
 
 fn is_due(last: Option<Instant>, interval: Duration) -> bool {
     last.is_none_or(|last| last.elapsed() >= interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Debug;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use terravox_store::{ColumnChanges, MemoryDisk, WorldInfo};
+    use tracing::field::{Field, Visit};
+    use tracing::{Event, Metadata, Subscriber, span};
+
+    /// A database in which no column is held.
+    struct NoLeases;
+
+    impl ColumnLeases for NoLeases {
+        fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>> {
+            Ok(columns.to_vec())
+        }
+
+        fn release(&self, _columns: &[Column]) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn owners(&self) -> io::Result<Vec<ColumnOwner>> {
+            Ok(Vec::new())
+        }
+
+        fn owners_of(&self, _columns: &[Column]) -> io::Result<Vec<ColumnOwner>> {
+            Ok(Vec::new())
+        }
+
+        fn changes(&self, watched: &[Column]) -> io::Result<ColumnChanges> {
+            Ok(ColumnChanges { columns: watched.to_vec(), chunks: Vec::new() })
+        }
+    }
+
+    /// What is logged.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<String>>>, Arc<AtomicU64>);
+
+    impl Visit for Log {
+        fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+            if field.name() == "message" {
+                self.0.lock().unwrap().push(format!("{value:?}"));
+            }
+        }
+    }
+
+    impl Subscriber for Log {
+        fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _attributes: &span::Attributes<'_>) -> span::Id {
+            span::Id::from_u64(1 + self.1.fetch_add(1, Ordering::Relaxed))
+        }
+
+        fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
+
+        fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            event.record(&mut self.clone());
+        }
+
+        fn enter(&self, _span: &span::Id) {}
+
+        fn exit(&self, _span: &span::Id) {}
+    }
+
+    #[test]
+    fn a_damaged_record_is_said_once_by_name_with_what_to_do() {
+        let disk = Arc::new(MemoryDisk::default());
+        let store = Arc::new(Store::create_on(disk, "world", &WorldInfo::default()).unwrap());
+        let (home, east) = (Column { x: 0, z: 0 }, Column { x: 1, z: 0 });
+        store.set_extra(&east.data_name(BORDER), Some(&[7])).unwrap();
+        let (shared, leases) = (Arc::default(), Box::new(NoLeases));
+        let mut keeper = ColumnKeeper::new(shared, leases, store.clone(), "test".to_owned());
+        let orders = ColumnOrders {
+            wanted: BTreeSet::from([home]),
+            watched: BTreeSet::from([east]),
+            near: BTreeSet::from([east]),
+        };
+        let log = Log::default();
+        tracing::subscriber::with_default(log.clone(), || {
+            for _ in 0..5 {
+                // It is read again, too.
+                keeper.looked_at_damaged = None;
+                keeper.look(&orders, &[]).unwrap();
+            }
+            let lines = log.0.lock().unwrap().clone();
+            let of_damage = || lines.iter().filter(|line| line.contains("damaged"));
+            assert_eq!(of_damage().count(), 1, "{lines:?}");
+            let line = of_damage().next().unwrap();
+            assert!(line.contains("column 1, 0 is damaged: the version is another one"), "{line}");
+            assert!(
+                line.contains("extra data column 1,0/border is restored from a backup"),
+                "{line}"
+            );
+            assert_eq!((keeper.held.len(), keeper.damaged.len()), (1, 1));
+            // Mended, and damaged again: both are said.
+            store.set_extra(&east.data_name(BORDER), None).unwrap();
+            keeper.look(&orders, &[]).unwrap();
+            assert!(keeper.damaged.is_empty());
+            assert!(log.0.lock().unwrap().last().unwrap().contains("can be read again"));
+            store.set_extra(&east.data_name(BORDER), Some(&[7])).unwrap();
+            keeper.look(&orders, &[]).unwrap();
+            assert_eq!(keeper.damaged, BTreeSet::from([east]));
+        });
+    }
 }

@@ -1,8 +1,8 @@
 //! Decides which operations of guests a world allows.
 
 use crate::access::Right;
-use crate::borders::DuePart;
-use crate::held_columns::HeldColumns;
+use crate::borders::{DuePart, TriedParts};
+use crate::held_columns::{AskedOp, HeldColumns};
 use crate::server_reason::ServerReason;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,9 @@ use terravox::voxel::Region;
 
 /// Decides about an operation, in voxels, of a guest with a number and a right. It is called on the
 /// world's thread, for at most [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s)
-/// operations a second of each guest: it must not wait. Pieces that a dig cuts loose are not asked for.
+/// operations a second of each guest: it must not wait. Pieces that a dig cuts loose are not asked for. In a world that
+/// servers share, the server that decides is that of the column where the middle lies; what a verdict lets through is then
+/// applied on both sides of a border.
 pub type Decide = Box<dyn FnMut(u64, Right, &EditOp) -> Verdict + Send>;
 
 /// What decides about operations: rights, protected regions, the rules of a game.
@@ -27,18 +29,21 @@ pub(crate) struct EditRules {
 
 impl EditRules {
     /// The parts that are to be applied here of operations that other servers decided about.
-    pub fn due_parts(&self) -> Vec<DuePart> {
-        let columns = self.columns.as_ref();
-        columns
-            .map_or(Vec::new(), |columns| columns.borders.due(|column| columns.may_change(column)))
+    pub fn due_parts(&mut self) -> Vec<DuePart> {
+        self.columns.as_mut().map_or(Vec::new(), HeldColumns::due_parts)
     }
 
-    /// Notes operations of which only the part within a region was applied, since other servers apply theirs; and the
-    /// parts of theirs that were applied.
-    pub fn note_parts(&mut self, split: &[(Region, Box<EditOp>)], applied: &[DuePart]) {
+    /// Notes operations of guests of which only the part within a region was applied: other servers may have to apply
+    /// theirs; and what came of the parts of theirs that were due.
+    pub fn note_parts(&mut self, begun: &[(u64, Region, Box<EditOp>)], tried: &TriedParts) {
         if let Some(columns) = &mut self.columns {
-            columns.note_parts(split, applied);
+            columns.note_parts(begun, tried);
         }
+    }
+
+    /// Whether cells may have changed that must not be saved, since what is to be saved with them is not noted yet.
+    pub fn lacks_notes(&self) -> bool {
+        self.columns.as_ref().is_some_and(|columns| columns.borders.lacks_notes())
     }
 
     /// Decides about an operation of a guest. A column is claimed only for what all rules allow.
@@ -53,7 +58,7 @@ impl EditRules {
         let mut verdict = check_right(right, op, &self.protected);
         // A game is not asked about what another server decides about.
         if let (Verdict::Accept, Some(columns)) = (&verdict, &self.columns)
-            && let Err(refusal) = columns.check(op)
+            && let Err(refusal) = columns.check(&AskedOp { guest, person, op, within: None })
         {
             verdict = Verdict::Refuse(refusal);
         }
@@ -62,15 +67,16 @@ impl EditRules {
             (verdict, ..) => verdict,
         };
         let Some(columns) = &mut self.columns else { return verdict };
-        let allowed = match &verdict {
-            Verdict::Accept => op,
+        let (op, within) = match &verdict {
+            Verdict::Accept => (op, None),
             // What a game does instead may reach further.
-            Verdict::Replace(other) | Verdict::Part(other, _) => other,
+            Verdict::Replace(other) => (&**other, None),
+            Verdict::Part(other, within) => (&**other, Some(*within)),
             Verdict::Refuse(_) => return verdict,
         };
-        match columns.reach(person, allowed, now) {
+        match columns.reach(&AskedOp { guest, person, op, within }, now) {
             Ok(None) => verdict,
-            Ok(Some(part)) => Verdict::Part(Box::new(allowed.clone()), part),
+            Ok(Some(part)) => Verdict::Part(Box::new(op.clone()), part),
             Err(refusal) => Verdict::Refuse(refusal),
         }
     }

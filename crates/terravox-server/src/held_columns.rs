@@ -1,7 +1,7 @@
 //! Which columns of a shared world guests may edit here, and which are to be claimed and released.
 
-use crate::border_record::BorderOp;
-use crate::borders::{Borders, DuePart, columns_of, middle_of, neighbours};
+use crate::border_record::{BorderOp, is_around};
+use crate::borders::{Borders, DuePart, TriedParts, columns_of, middle_of, neighbours};
 use crate::columns::{ColumnOrders, ColumnThread, SharedColumns};
 use crate::server_reason::ServerReason;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +27,23 @@ const MAX_COLUMNS_OF_PERSON: usize = 8;
 
 /// The same of all persons of a server.
 const MAX_COLUMNS: usize = 256;
+
+/// An operation of a guest, or the part of it that is to be applied.
+pub(crate) struct AskedOp<'a> {
+    pub guest: u64,
+    pub person: &'a Arc<str>,
+    pub op: &'a EditOp,
+    /// What is to be applied, in voxels; `None` for all.
+    pub within: Option<Region>,
+}
+
+impl AskedOp<'_> {
+    /// What is to be changed, in voxels.
+    fn region(&self) -> Result<Region, Refusal> {
+        let whole = self.op.region().map_err(Refusal::from)?;
+        Ok(self.within.map_or(whole, |within| whole.intersect(within)))
+    }
+}
 
 /// That a column is edited here.
 struct ColumnUse {
@@ -84,7 +101,7 @@ impl HeldColumns {
         let Some(news) = self.shared().take_news() else { return BTreeSet::new() };
         self.closing.retain(|column, _| news.held.contains(column));
         self.held = news.held;
-        self.borders.take(&self.held, news.records);
+        self.borders.take(&self.held, news.records, news.damaged);
         let others = news.owners.into_values().filter(|owner| owner.is_alive && !owner.is_own);
         self.servers = others.map(|owner| (owner.column, owner.server)).collect();
         news.changed
@@ -96,63 +113,74 @@ impl HeldColumns {
         server.map(String::as_str)
     }
 
+    /// The parts that are to be applied here of operations that began elsewhere.
+    pub fn due_parts(&mut self) -> Vec<DuePart> {
+        let HeldColumns { held, closing, borders, .. } = self;
+        borders.due(|column| held.contains(&column) && !closing.contains_key(&column))
+    }
+
     /// Whether guests may change a column here now.
     pub fn may_change(&self, column: Column) -> bool {
         self.held.contains(&column) && !self.closing.contains_key(&column)
     }
 
-    /// Refuses an operation whose middle lies in a column of another server, and one that reaches into such a column
-    /// and cannot be split. Nothing is claimed.
-    pub fn check(&self, op: &EditOp) -> Result<(), Refusal> {
-        let region = op.region().map_err(Refusal::from)?;
+    /// Refuses an operation whose middle lies in a column of another server, one that reaches into such a column
+    /// and cannot be split, and one in a column of which the record is damaged. Nothing is claimed.
+    pub fn check(&self, asked: &AskedOp<'_>) -> Result<(), Refusal> {
+        let region = asked.region()?;
+        if region.is_empty() {
+            return Ok(());
+        }
         let origin = middle_of(region);
-        let served_by = |server: &str| {
-            let what = format!("this part of the world is served by {server}");
-            Err(ServerReason::OtherServer.refusal(&what))
-        };
+        let refused = |what: String| Err(ServerReason::OtherServer.refusal(&what));
+        let served_by =
+            |server: &str| refused(format!("this part of the world is served by {server}"));
         if let Some(server) = self.server_of(origin) {
             return served_by(server);
         }
-        let Some((beyond, server)) =
-            columns_of(region).find_map(|column| Some((column, self.server_of(column)?)))
-        else {
+        // All of them, before one is asked for: it is not claimed.
+        let is_lost = |column: &Column| {
+            self.borders.is_damaged(*column)
+                && !self.held.contains(column)
+                && self.server_of(*column).is_none()
+        };
+        if let Some(lost) = columns_of(region).find(is_lost) {
+            return refused(format!(
+                "{lost} cannot be edited: the record of its borders is damaged; the output of the server says what to do"
+            ));
+        }
+        let Some(server) = columns_of(region).find_map(|column| self.server_of(column)) else {
             return Ok(());
         };
-        let is_beside =
-            |column: Column| column == origin || neighbours(origin).any(|n| n == column);
-        if !columns_of(region).all(is_beside) || BorderOp::new(1, op).is_none() {
+        if !is_around(origin, region) || BorderOp::new(0, asked.op, region).is_none() {
             return served_by(server);
         }
-        match self.held.contains(&origin) && !self.borders.has_room(origin) {
-            true => {
-                let what = format!("{server}, which serves {beyond}, is behind; try again");
-                Err(ServerReason::OtherServer.refusal(&what))
+        match self.borders.column_behind(origin, region) {
+            Some(column) => {
+                let server = self.server_of(column).unwrap_or("no other server");
+                refused(format!("{server}, which serves {column}, is behind; try again"))
             }
-            false => Ok(()),
+            None => Ok(()),
         }
     }
 
     /// Notes that an operation of a person is allowed, and refuses it if it reaches columns that no server has: they
     /// are claimed then. If it reaches into columns of other servers, returns the part that is to be applied
     /// at once.
-    pub fn reach(
-        &mut self,
-        person: &Arc<str>,
-        op: &EditOp,
-        now: Instant,
-    ) -> Result<Option<Region>, Refusal> {
-        self.check(op)?;
-        let region = op.region().map_err(Refusal::from)?;
+    pub fn reach(&mut self, asked: &AskedOp<'_>, now: Instant) -> Result<Option<Region>, Refusal> {
+        self.check(asked)?;
+        let region = asked.region()?;
         let (own, others): (Vec<Column>, Vec<Column>) =
             columns_of(region).partition(|&column| self.server_of(column).is_none());
-        self.demand(person, &own, now)?;
+        self.demand(asked.person, &own, now)?;
         if !own.iter().all(|&column| self.may_change(column)) {
             // It is not to wait for the next look.
             self.looked = None;
             let what = "this part of the world is not served yet; try again";
             return Err(ServerReason::OtherServer.refusal(what));
         }
-        Ok((!others.is_empty()).then(|| middle_of(region).region()))
+        let op = BorderOp::new(0, asked.op, region).filter(|_| !others.is_empty());
+        Ok(op.map(|op| self.borders.allow(asked.guest, middle_of(region), op)))
     }
 
     /// Notes that columns are edited by a person, within the limits.
@@ -185,12 +213,13 @@ impl HeldColumns {
         Ok(())
     }
 
-    /// Notes operations of which the part within a column was applied, and parts of those of other columns.
-    pub fn note_parts(&mut self, split: &[(Region, Box<EditOp>)], applied: &[DuePart]) {
-        for (within, op) in split {
-            self.borders.begin(Column::of_voxel(within.min), op);
+    /// Notes operations of guests of which a part was applied, and parts of those of other columns.
+    pub fn note_parts(&mut self, begun: &[(u64, Region, Box<EditOp>)], tried: &TriedParts) {
+        for (guest, own, op) in begun {
+            self.borders.begin(*guest, *own, op);
         }
-        applied.iter().for_each(|part| self.borders.note_applied(part));
+        self.borders.note_tried(tried);
+        self.borders.end_tick();
         let HeldColumns { held, closing, borders, .. } = self;
         borders.forget_done(|column| held.contains(&column) && !closing.contains_key(&column));
     }
@@ -281,218 +310,4 @@ impl HeldColumns {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::access::Right;
-    use crate::edit_rules::EditRules;
-    use std::io;
-    use std::sync::Mutex;
-    use terravox::edit::EditOp;
-    use terravox::replicate::{HostOptions, Verdict};
-    use terravox_store::{ColumnChanges, ColumnLeases, ColumnOwner};
-
-    /// A database, as far as columns go.
-    #[derive(Clone, Default)]
-    struct Leases(Arc<Mutex<LeasesState>>);
-
-    #[derive(Default)]
-    struct LeasesState {
-        held: BTreeSet<Column>,
-        /// Columns of another server.
-        others: BTreeSet<Column>,
-        claims: usize,
-        /// Columns that were asked about.
-        asked: BTreeSet<Column>,
-    }
-
-    impl ColumnLeases for Leases {
-        fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>> {
-            let mut state = self.0.lock().unwrap();
-            state.claims += columns.len();
-            let free = columns.iter().filter(|column| !state.others.contains(column));
-            let free: Vec<Column> = free.copied().collect();
-            state.held.extend(&free);
-            Ok(free)
-        }
-
-        fn release(&self, columns: &[Column]) -> io::Result<()> {
-            self.0.lock().unwrap().held.retain(|column| !columns.contains(column));
-            Ok(())
-        }
-
-        fn owners(&self) -> io::Result<Vec<ColumnOwner>> {
-            let state = self.0.lock().unwrap();
-            let owner = |&column: &Column, is_own| ColumnOwner {
-                column,
-                server: "other:1".to_owned(),
-                epoch: 1,
-                is_alive: true,
-                is_own,
-            };
-            let others = state.others.iter().map(|column| owner(column, false));
-            Ok(others.chain(state.held.iter().map(|column| owner(column, true))).collect())
-        }
-
-        fn owners_of(&self, columns: &[Column]) -> io::Result<Vec<ColumnOwner>> {
-            let is_one = |owner: &ColumnOwner| columns.contains(&owner.column);
-            Ok(self.owners()?.into_iter().filter(is_one).collect())
-        }
-
-        fn changes(&self, watched: &[Column]) -> io::Result<ColumnChanges> {
-            self.0.lock().unwrap().asked.extend(watched);
-            Ok(ColumnChanges::default())
-        }
-    }
-
-    /// A server without guests, whose clock is set by hand.
-    struct Served {
-        rules: EditRules,
-        host: Host,
-        leases: Leases,
-        now: Instant,
-    }
-
-    impl Served {
-        fn new(others: &[Column], decide: Option<crate::Decide>) -> Served {
-            let leases = Leases::default();
-            leases.0.lock().unwrap().others.extend(others);
-            let (shared, world) = (Arc::default(), "test".to_owned());
-            let info = terravox_store::WorldInfo::default();
-            let disk = Arc::new(terravox_store::MemoryDisk::default());
-            let store = Arc::new(terravox_store::Store::create_on(disk, "world", &info).unwrap());
-            let thread = ColumnThread::start(shared, Box::new(leases.clone()), store, world, || {});
-            let columns = Some(HeldColumns::new(thread.unwrap()));
-            let rules = EditRules { protected: Vec::new(), decide, columns };
-            let host = Host::new(HostOptions { max_mip: 8, ..HostOptions::default() });
-            let mut served = Served { rules, host, leases, now: Instant::now() };
-            served.pass(Duration::ZERO);
-            served
-        }
-
-        /// Lets time go by for the columns, and the thread do what it is told.
-        fn pass(&mut self, time: Duration) {
-            self.now += time + LOOK_INTERVAL;
-            let columns = self.rules.columns.as_mut().unwrap();
-            columns.look(&mut self.host, self.now, 0, 0);
-            std::thread::sleep(2 * Duration::from_millis(100));
-            columns.take_news();
-            columns.look(&mut self.host, self.now, 0, 0);
-        }
-
-        /// Digs in the middle of a column.
-        fn dig(&mut self, right: Right, person: &str, column: Column) -> Result<(), Refusal> {
-            let [x, z] = [column.x, column.z].map(|v| f64::from(v) * 8192.0 + 4096.0);
-            let op = EditOp::dig_ball([x, 0.0, z], 4.0);
-            match self.rules.verdict(1, Some(right), &Arc::from(person), &op, self.now) {
-                Verdict::Refuse(refusal) => Err(refusal),
-                _ => Ok(()),
-            }
-        }
-
-        fn held(&self) -> usize {
-            self.leases.0.lock().unwrap().held.len()
-        }
-    }
-
-    fn at(x: i32) -> Column {
-        Column { x, z: 0 }
-    }
-
-    #[test]
-    fn columns_are_claimed_for_operations_that_are_allowed_and_for_nothing_else() {
-        let refuses_deep: crate::Decide = Box::new(|_, _, op| match op.region() {
-            Ok(region) if region.min.x > 3 * 8192 => Verdict::Refuse("not here".into()),
-            _ => Verdict::Accept,
-        });
-        let mut served = Served::new(&[at(1)], Some(refuses_deep));
-        // One that may only look, one that the game refuses, one of another server.
-        assert!(served.dig(Right::Look, "ada", at(0)).is_err());
-        assert!(served.dig(Right::Edit, "ada", at(3)).unwrap_err().reason.contains("not here"));
-        let refused = served.dig(Right::Edit, "ada", at(1)).unwrap_err();
-        assert!(refused.reason.ends_with("served by other:1"), "{}", refused.reason);
-        served.pass(Duration::ZERO);
-        assert_eq!(served.leases.0.lock().unwrap().claims, 0);
-        assert!(served.dig(Right::Edit, "ada", at(0)).unwrap_err().reason.contains("try again"));
-        served.pass(Duration::ZERO);
-        assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
-        assert_eq!(served.held(), 1);
-    }
-
-    #[test]
-    fn a_person_and_a_server_have_so_many_columns_and_no_more() {
-        let mut served = Served::new(&[], None);
-        let most = MAX_COLUMNS_OF_PERSON as i32;
-        for x in 0..most + 3 {
-            let refused = served.dig(Right::Edit, "ada", at(x)).unwrap_err();
-            assert_eq!(refused.reason.contains("too many"), x >= most, "{x}");
-        }
-        served.pass(Duration::ZERO);
-        assert_eq!(served.held(), most as usize);
-        for x in most..MAX_COLUMNS as i32 + 3 {
-            let refused = served.dig(Right::Edit, &format!("bot {}", x / 8), at(x)).unwrap_err();
-            assert_eq!(refused.reason.contains("too many"), x >= MAX_COLUMNS as i32, "{x}");
-        }
-        served.pass(Duration::ZERO);
-        assert_eq!(served.held(), MAX_COLUMNS);
-        // Ada goes on at one place: the others are free after their time.
-        served.pass(IDLE_TIME / 2);
-        assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
-        served.pass(IDLE_TIME / 2 + Duration::from_secs(1));
-        served.pass(Duration::ZERO);
-        assert_eq!(served.held(), 1);
-        assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
-        assert!(served.dig(Right::Edit, "ada", at(500)).unwrap_err().reason.contains("try again"));
-    }
-
-    #[test]
-    fn a_column_that_was_claimed_to_finish_an_operation_is_free_soon_after() {
-        let mut served = Served::new(&[], None);
-        assert!(served.dig(Right::Edit, "ada", at(0)).is_err());
-        served.pass(Duration::ZERO);
-        assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
-        // The server of the column beside it is gone.
-        let split = EditOp::dig_ball([1.0, 0.0, 4096.0], 4.0);
-        served.rules.note_parts(&[(at(0).region(), Box::new(split))], &[]);
-        assert_eq!(served.rules.due_parts().len(), 0);
-        served.pass(Duration::ZERO);
-        assert_eq!(served.held(), 2);
-        let due = served.rules.due_parts();
-        assert_eq!(due.iter().map(|part| part.target).collect::<Vec<_>>(), [at(-1)]);
-        // It stays until it is done, and what is noted is saved.
-        served.pass(DEMAND_TIME);
-        served.rules.note_parts(&[], &due);
-        served.pass(DEMAND_TIME);
-        assert_eq!(served.held(), 2);
-        let borders = &mut served.rules.columns.as_mut().unwrap().borders;
-        let [state, _] = borders.states();
-        borders.note_saved(state);
-        served.pass(DEMAND_TIME);
-        served.pass(Duration::ZERO);
-        assert_eq!(served.held(), 1);
-    }
-
-    #[test]
-    fn only_what_is_watched_is_asked_about_and_orders_given_while_the_thread_looks_are_seen() {
-        let mut served = Served::new(&[at(1), at(2)], None);
-        served.pass(Duration::ZERO);
-        let shared = served.rules.columns.as_ref().unwrap().shared().clone();
-        assert_eq!(served.leases.0.lock().unwrap().asked, BTreeSet::new());
-        let watched = BTreeSet::from([at(2)]);
-        shared.tell(ColumnOrders { watched, ..ColumnOrders::default() }, Vec::new());
-        std::thread::sleep(Duration::from_millis(500));
-        assert_eq!(served.leases.0.lock().unwrap().asked, BTreeSet::from([at(2)]));
-        // The thread is in the database when it is told: it is told all the same.
-        for round in 10..20 {
-            let busy = served.leases.0.lock().unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-            let wanted = BTreeSet::from([at(round)]);
-            shared.tell(ColumnOrders { wanted, ..ColumnOrders::default() }, Vec::new());
-            let told = Instant::now();
-            drop(busy);
-            while !served.leases.0.lock().unwrap().held.contains(&at(round)) {
-                assert!(told.elapsed() < Duration::from_millis(120), "round {round}");
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-}
+mod tests;

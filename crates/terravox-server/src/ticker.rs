@@ -225,11 +225,18 @@ impl Ticker {
         })
     }
 
-    /// Runs the world. A panic, of the generator for example, ends it after a last save; its guests
-    /// are told, and other worlds go on.
+    /// Runs the world. A panic, of the generator for example, ends it after a last save, if what is unsaved is
+    /// whole; its guests are told, and other worlds go on.
     fn run_to_the_end(mut self) -> bool {
         let ran = catch_unwind(AssertUnwindSafe(|| self.run()));
         let is_saved = ran.unwrap_or_else(|_| {
+            if self.rules.lacks_notes() {
+                // Of an operation over a border, one server would have its part and the others none, for ever.
+                let what = "a panic stopped the world while operations over borders were applied; edits since its \
+                            last save are lost";
+                error!(world = self.running.name, "{what}");
+                return false;
+            }
             error!(world = self.running.name, "a panic stopped the world; saving it");
             let saved = catch_unwind(AssertUnwindSafe(|| self.save_all()));
             if !matches!(saved, Ok(true)) {
@@ -309,7 +316,7 @@ impl Ticker {
         let due = self.rules.due_parts();
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
-        let (seats, rules, mut throws, mut split) = (&self.seats, &mut self.rules, vec![], vec![]);
+        let (seats, rules, mut throws, mut begun) = (&self.seats, &mut self.rules, vec![], vec![]);
         let mut decide = |guest: u64, op: &EditOp| {
             rules.verdict(guest, right_of(seats, guest), &person_of(seats, guest), op, now)
         };
@@ -321,7 +328,7 @@ impl Ticker {
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);
-        let applied = apply_parts(&mut self.host, &mut world, due);
+        let tried = apply_parts(&mut self.host, &mut world, due);
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {
@@ -340,8 +347,8 @@ impl Ticker {
                     if let Some(falling) = &mut self.falling {
                         falling.follow_edit(op.as_deref(), region, author);
                     }
-                    // Guest 0: what another server decided about.
-                    split.extend(within.zip(op).filter(|_| guest != 0));
+                    // Also parts of what other servers decided about: those were allowed to no guest.
+                    begun.extend(within.zip(op).map(|(part, op)| (guest, part, op)));
                 }
                 HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
                     throws.extend(seats.get(&guest).map(|seat| (seat.thrower(guest), bytes)));
@@ -359,7 +366,7 @@ impl Ticker {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
             falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
         }
-        self.rules.note_parts(&split, &applied);
+        self.rules.note_parts(&begun, &tried);
         self.transmit(now, now_us);
     }
 

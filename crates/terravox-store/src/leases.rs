@@ -36,15 +36,17 @@ pub trait ColumnLeases: Send {
     /// [`ColumnLeases::changes`] has it.
     ///
     /// # Errors
-    /// If the database cannot be reached, another program took the whole world, or the store is gone.
+    /// If the database cannot be reached, another program took the whole world, or the store is gone. Then no more
+    /// columns are held than before; those that were claimed all the same are given back once the database is back, if
+    /// they are not claimed again.
     fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>>;
 
     /// Gives columns up, so that others may claim them at once. Save first: what is unsaved in them is
     /// refused afterwards.
     ///
     /// # Errors
-    /// If the database cannot be reached. The columns then count as given up here, and for others only when this
-    /// program ends.
+    /// If the database cannot be reached. The columns then count as given up here, and for others once the database is
+    /// back.
     fn release(&self, columns: &[Column]) -> io::Result<()>;
 
     /// All columns that a server has, also this one: as many as there are in the whole world.

@@ -3,6 +3,7 @@
 mod falling;
 mod log;
 mod loopback;
+mod shared_world;
 mod taken_over;
 mod thrown;
 mod waves;
