@@ -61,11 +61,11 @@ impl NeighbourChange {
 
     /// Returns how far from the `side` of `leaf` vertices may depend on the change, if blocks up to
     /// `steps` mips coarser touch it.
-    fn reach(&self, leaf: MipBlock, side: [i32; 3], has_water: bool, steps: u8) -> Reach {
+    fn reach(&self, leaf: MipBlock, side: [i32; 3], has_water: bool, steps: u8) -> VertexReach {
         // Vertices lie less than a cell off their corners. Where cells stay and no coarser mip is
         // involved, only faces on the shared face change.
         if !self.has_new_cells && self.block.mip <= leaf.mip {
-            return Reach { solid: 2, liquid: 2 };
+            return VertexReach { solid: 2, liquid: 2 };
         }
         // Beside a coarser block, this or another one, vertices depend on its cells, and so does
         // water carried there.
@@ -75,7 +75,7 @@ impl NeighbourChange {
         if has_water && self.has_new_cells && side.iter().filter(|&&side| side != 0).count() > 1 {
             solid = solid.max(carried);
         }
-        Reach { solid, liquid: carried.max((PAD + 3) << MAX_MIP_STEPS) }
+        VertexReach { solid, liquid: carried.max((PAD + 3) << MAX_MIP_STEPS) }
     }
 
     /// Whether all cells on both sides of the shared face are of one kind.
@@ -108,12 +108,12 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
 }
 
 /// How far from the shared face vertices may depend on a change, in cells.
-struct Reach {
+struct VertexReach {
     solid: i32,
     liquid: i32,
 }
 
-impl Reach {
+impl VertexReach {
     /// Whether any vertex is within reach of the `side` of its block.
     fn meets(&self, mesh: &BlockMesh, side: [i32; 3]) -> bool {
         has_vertex_near(&mesh.solid, side, self.solid)
