@@ -10,10 +10,10 @@ use terravox_store::Column;
 /// The name of the extra data of a column.
 pub(crate) const BORDER: &str = "border";
 
-/// All of each operation is to be applied.
+/// Format 1: each operation applies in full.
 const VERSION: u8 = 1;
 
-/// Each operation says which part of it is to be applied. Only written where one is to be in part.
+/// Format 2: each operation has the region within which it applies. Written only where one applies in part.
 const VERSION_OF_PARTS: u8 = 2;
 
 /// Operations of a column that wait for one neighbour; beyond, more are refused.
@@ -23,7 +23,7 @@ pub(crate) const MAX_WAITING_FOR_ONE: usize = 256;
 /// are read.
 pub(crate) const MAX_WAITING: usize = 384;
 
-/// Numbers are less: one that is damaged leaves room for all that follow.
+/// Numbers are below this, so that a damaged one cannot use up the counter.
 const NUMBER_END: u64 = 1 << 63;
 
 /// Bytes of an operation that may reach over a border.
@@ -130,7 +130,7 @@ impl BorderRecord {
         let mut input = Input(bytes);
         let [version] = input.array()?;
         if ![VERSION, VERSION_OF_PARTS].contains(&version) {
-            return Err("the version is another one");
+            return Err("unknown version");
         }
         let mut record = BorderRecord { last: input.number()?, ..BorderRecord::default() };
         let [count] = input.array()?;

@@ -20,10 +20,10 @@ use terravox::voxel::{Region, VoxelPos};
 use terravox_store::Column;
 use tracing::warn;
 
-/// Parts that are applied in a tick.
+/// Most parts that are applied in a tick.
 const PARTS_PER_TICK: usize = 64;
 
-/// How long that may take, and one part longer.
+/// Time for the parts of a tick, checked between them.
 const TIME_PER_TICK: Duration = Duration::from_millis(20);
 
 /// Extra data by name, for a save.
@@ -37,8 +37,17 @@ struct HeldRecord {
     changed: u64,
 }
 
-/// Where operations begin, and a column that they reach. Their order counts.
+/// Where operations begin, and a column that they reach, in this order.
 type ColumnPair = [Column; 2];
+
+/// Why one more operation may not begin in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backlog {
+    /// As many as may wait for this neighbour.
+    Behind(Column),
+    /// As many as may wait for all neighbours together.
+    Full,
+}
 
 /// A part that is to be applied.
 pub(crate) struct DuePart {
@@ -127,8 +136,8 @@ pub(crate) struct Borders {
 }
 
 impl Borders {
-    /// Notes which columns are held, the records that were read, of a column that was claimed after that, and the
-    /// columns whose record cannot be read.
+    /// Replaces the set of columns that are held, and takes the records that were read before a column was claimed, and
+    /// the columns whose record cannot be read.
     pub fn take(
         &mut self,
         held: &BTreeSet<Column>,
@@ -163,21 +172,22 @@ impl Borders {
         self.damaged.contains(&column)
     }
 
-    /// The column beside `origin` for which so many operations wait that one more may not begin that changes a region;
-    /// `None` if it may. What the tick that runs has allowed counts as waiting.
-    pub fn column_behind(&self, origin: Column, region: Region) -> Option<Column> {
+    /// Returns why one more operation that changes `region` may not begin in `origin`; `None` if it may. What the tick
+    /// that runs has allowed counts as waiting.
+    pub fn backlog(&self, origin: Column, region: Region) -> Option<Backlog> {
         let held = self.held.get(&origin)?;
         let allowed = self.allowed.iter().filter(|allowed| allowed.origin == origin);
         let allowed: Vec<&BorderOp> = allowed.map(|allowed| &allowed.op).collect();
-        let is_full = held.record.waiting.len() + allowed.len() >= MAX_WAITING;
-        columns_of(region).filter(|&column| column != origin).find(|&target| {
+        let behind = columns_of(region).filter(|&column| column != origin).find(|&target| {
             let reaches = |op: &BorderOp| Borders::targets(origin, op).any(|to| to == target);
             let applied = self.record(target).map_or(0, |record| record.applied_of(target, origin));
-            let is_late = |op: &&BorderOp| op.number > applied && reaches(op);
-            let late = held.record.waiting.iter().filter(is_late).count();
+            let is_pending = |op: &&BorderOp| op.number > applied && reaches(op);
+            let pending = held.record.waiting.iter().filter(is_pending).count();
             let more = allowed.iter().filter(|op| reaches(op)).count();
-            is_full || late + more >= MAX_WAITING_FOR_ONE
-        })
+            pending + more >= MAX_WAITING_FOR_ONE
+        });
+        let is_full = held.record.waiting.len() + allowed.len() >= MAX_WAITING;
+        behind.map(Backlog::Behind).or(is_full.then_some(Backlog::Full))
     }
 
     /// Allows an operation of a guest to begin in a column. Returns which part of it, in voxels, is to be applied here
@@ -228,9 +238,8 @@ impl Borders {
         columns_of(op.region).filter(move |&column| column != origin)
     }
 
-    /// Parts that are to be applied in columns that are held and may be changed, those of one column in order. Each
-    /// pair of columns comes first in its turn, and one of which a part had to wait has one part: it keeps no other
-    /// from its turn.
+    /// Returns parts to apply in columns that are held and may be changed, those of one column in order. Pairs of
+    /// columns take turns. A pair that had to wait last time has one part, so that it cannot starve the others.
     pub fn due(&mut self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
         let held = self.held.iter().map(|(column, held)| (*column, &held.record));
         let origins = held.chain(self.others.iter().map(|(column, record)| (*column, record)));
@@ -282,7 +291,8 @@ impl Borders {
         }
     }
 
-    /// Forgets operations that all have applied, in columns that may be changed. One that waits keeps no later one.
+    /// Forgets operations that all have applied, in columns that may be changed. One that still waits does not keep
+    /// later ones.
     pub fn forget_done(&mut self, may_change: impl Fn(Column) -> bool) {
         let origins: Vec<Column> = self.held.keys().copied().collect();
         for origin in origins.into_iter().filter(|&origin| may_change(origin)) {

@@ -1,7 +1,7 @@
 //! Which columns of a shared world guests may edit here, and which are to be claimed and released.
 
 use crate::border_record::{BorderOp, is_around};
-use crate::borders::{Borders, DuePart, TriedParts, columns_of, middle_of, neighbours};
+use crate::borders::{Backlog, Borders, DuePart, TriedParts, columns_of, middle_of, neighbours};
 use crate::columns::{ColumnOrders, ColumnThread, SharedColumns};
 use crate::server_reason::ServerReason;
 use std::collections::{BTreeMap, BTreeSet};
@@ -155,11 +155,14 @@ impl HeldColumns {
         if !is_around(origin, region) || BorderOp::new(0, asked.op, region).is_none() {
             return served_by(server);
         }
-        match self.borders.column_behind(origin, region) {
-            Some(column) => {
+        match self.borders.backlog(origin, region) {
+            Some(Backlog::Behind(column)) => {
                 let server = self.server_of(column).unwrap_or("no other server");
                 refused(format!("{server}, which serves {column}, is behind; try again"))
             }
+            Some(Backlog::Full) => refused(format!(
+                "too many operations wait for the columns beside {origin}; try again"
+            )),
             None => Ok(()),
         }
     }

@@ -55,7 +55,7 @@ fn a_part_is_applied_once_in_order_and_then_forgotten() {
     east.take(&BTreeSet::from([b]), BTreeMap::new(), BTreeSet::new());
     let over = Region::new([-9, 0, 0], [9, 9, 9]);
     for radius in [3.0, 4.0, 5.0] {
-        assert!(west.column_behind(a, over).is_none());
+        assert!(west.backlog(a, over).is_none());
         west.begin_at(a, &EditOp::dig_ball([-1.0, 0.0, 50.0], radius));
     }
     assert!(west.due(|_| true).is_empty(), "it has no other column");
@@ -212,15 +212,15 @@ fn a_neighbour_that_is_behind_leaves_room_for_the_others() {
     let [to_west, to_north] = [&west, &north].map(|op| op.region().unwrap());
     let fill = |own: &mut Borders, op: &EditOp| {
         let count = (0..).take_while(|_| {
-            let is_open = own.column_behind(a, op.region().unwrap()).is_none();
+            let is_open = own.backlog(a, op.region().unwrap()).is_none();
             is_open.then(|| own.begin_at(a, op)).is_some()
         });
         count.count()
     };
     let counts = [&west, &north].map(|op| fill(&mut own, op));
     assert_eq!(counts, [MAX_WAITING_FOR_ONE, MAX_WAITING - MAX_WAITING_FOR_ONE]);
-    assert_eq!(own.column_behind(a, to_west), Some(b));
-    assert_eq!(own.column_behind(a, to_north), Some(c));
+    assert_eq!(own.backlog(a, to_west), Some(Backlog::Behind(b)));
+    assert_eq!(own.backlog(a, to_north), Some(Backlog::Full));
     // What was read of a record before it was damaged holds.
     let applied = BTreeMap::from([([1, 0], 100)]);
     let record = BorderRecord { applied, ..BorderRecord::default() };

@@ -52,18 +52,19 @@ impl Retiled {
 
 impl PlanDraft {
     /// Whether the plan takes no further step. While a player edits, plans are a quarter as long, so
-    /// that edits show soon; but half of each are steps, so that endless edits do not stop the
-    /// stream.
+    /// that edits show soon; but half of each, and always a quarter of a plan, are steps, so that
+    /// endless edits do not stop the stream.
     pub fn is_full(&self, jobs_per_plan: usize, is_editing: bool) -> bool {
+        let quarter = (jobs_per_plan / 4).max(1);
         let most = match is_editing {
-            true => (jobs_per_plan / 4).max(2 * self.edited).clamp(1, jobs_per_plan),
+            true => quarter.max(2 * self.edited).min(jobs_per_plan).max(self.edited + quarter),
             false => jobs_per_plan,
         };
         self.rebuild.len() >= most
     }
 
     /// Returns what to mesh and to remove so far; keeps what the choice goes on with.
-    pub fn take_meshes(&mut self) -> PlanDraft {
+    pub fn split_off(&mut self) -> PlanDraft {
         let (wanted, ready) = (std::mem::take(&mut self.wanted), std::mem::take(&mut self.ready));
         let unavailable = std::mem::take(&mut self.unavailable);
         std::mem::replace(self, PlanDraft { wanted, unavailable, ready, ..PlanDraft::default() })
@@ -158,4 +159,22 @@ pub(super) enum Stage {
         blocks: Vec<MipBlock>,
     },
     Done,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_have_room_for_steps_however_much_is_edited() {
+        for edited in [0, 3, 32, 48, 64, 500] {
+            let leaf = |x| MipBlock::new(0, crate::voxel::VoxelPos::new(x, 0, 0));
+            let rebuild = (0..edited).map(leaf).collect();
+            let edited = usize::try_from(edited).unwrap();
+            let mut draft = PlanDraft { rebuild, edited, ..PlanDraft::default() };
+            assert!(!draft.is_full(64, true), "{edited}");
+            (0..64).for_each(|x| draft.add(leaf(1000 + x)));
+            assert!(draft.is_full(64, true), "{edited}");
+        }
+    }
 }

@@ -45,7 +45,7 @@ impl LodView {
         self.owed_jobs = self.owed_jobs.saturating_sub(1);
     }
 
-    /// Whether what streams in has its turn, since the last edit plan had one.
+    /// Whether streaming must go on before the next edit plan.
     fn owes_stream(&self) -> bool {
         let has_queue = |plan: &ActivePlan| !plan.queue.is_empty();
         let has_jobs = self.active_plan.as_ref().is_some_and(has_queue) || self.fills.has_queued();
@@ -56,7 +56,7 @@ impl LodView {
     /// with its steps.
     fn plan_edits(&mut self, grid: &VoxelGrid) -> Option<PlanDraft> {
         let mut regions = self.changed.clone()?;
-        // Without viewers, an edit may list a chunk, which shows more.
+        // Without viewers, an edit may list a chunk, which is then a new leaf.
         if !self.has_viewers || self.is_committing() {
             return None;
         }
@@ -66,20 +66,20 @@ impl LodView {
             if regions.len() > MAX_EDIT_REGIONS {
                 return None;
             }
-            self.add_reached(grid, regions[planned..].to_vec(), &mut draft, &mut || true);
+            self.add_reached(grid, &mut regions[planned..].to_vec(), &mut draft, &mut || true);
             planned = regions.len();
             let extra_mips = self.extra_mips();
             let meets = |region: &&Region| {
                 let reaches = |&block| Tiling::may_reach(**region, block, extra_mips);
                 !regions.contains(region) && draft.rebuild.iter().any(reaches)
             };
-            let more: Vec<Region> = self.held.iter().filter(meets).copied().collect();
+            let more: Vec<Region> = self.arrived.iter().filter(meets).copied().collect();
             regions.extend(more);
         }
         if draft.rebuild.len() > self.options.jobs_per_plan || self.depends(&draft, &regions) {
             return None;
         }
-        self.held.retain(|region| !regions.contains(region));
+        self.arrived.retain(|region| !regions.contains(region));
         Some(draft)
     }
 
@@ -90,7 +90,7 @@ impl LodView {
     }
 
     /// Whether the blocks that edits of `regions` reach depend on what is planned but not shown, or
-    /// that on them.
+    /// vice versa.
     fn depends(&self, edits: &PlanDraft, regions: &[Region]) -> bool {
         let extra_mips = self.extra_mips();
         let reaches = |region: Region, block| Tiling::may_reach(region, block, extra_mips);

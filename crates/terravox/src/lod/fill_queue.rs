@@ -1,6 +1,7 @@
 //! Requests for missing cells in order of priority: first chunks near a viewer, then blocks that
-//! the next steps need. Blocks that were not available when last requested are tried again, one a
-//! round, the others where nothing else is left to do: what cannot be had stops nothing.
+//! the next steps need. Blocks that were not available when last requested are tried again, each at
+//! most once a round, in a share of the jobs, or once nothing else is left to do: what cannot be had
+//! stops nothing, and what could not is soon there.
 //!
 //! A block is not requested again while a fill is in progress. A [`Ticket`] travels with the work;
 //! dropped work is requested again.
@@ -45,14 +46,18 @@ pub(crate) struct FillQueue {
     pending: FxHashMap<MipBlock, PendingFill>,
     /// Blocks that were refused in this round, or whose cells went stale.
     refused: Vec<MipBlock>,
-    /// Blocks refused when last requested: nothing waits for them. Each is in `retries`, `refused`
-    /// or `pending`.
+    /// Blocks refused when last requested: no plan waits for them. Each is in `near_retries`,
+    /// `far_retries`, `refused` or `pending`.
     unavailable: FxHashSet<MipBlock>,
-    /// Unavailable blocks to request again, the longest refused first.
-    retries: VecDeque<MipBlock>,
-    /// Whether one of them was requested in this round.
-    has_retried: bool,
-    /// Blocks that arrived since the last request.
+    /// Unavailable chunks near the viewers to request again in this round, the longest refused first.
+    near_retries: VecDeque<MipBlock>,
+    /// The other unavailable blocks.
+    far_retries: VecDeque<MipBlock>,
+    /// Whether the last retry was a near one: they take turns.
+    was_near_retry: bool,
+    /// Whether blocks were requested in this round.
+    has_requested: bool,
+    /// Blocks that arrived since the last request, or turned out to be unavailable.
     arrivals: usize,
     /// Rounds that have begun.
     rounds: u64,
@@ -122,8 +127,17 @@ impl FillQueue {
     /// Whether any block is queued, in progress or refused: not all cells that are needed are
     /// there.
     pub fn has_missing(&self) -> bool {
-        let has_refused = !self.refused.is_empty() || !self.retries.is_empty();
+        let has_refused = !self.refused.is_empty() || self.has_retries();
         !self.pending.is_empty() || has_refused || self.has_queued()
+    }
+
+    fn has_retries(&self) -> bool {
+        !self.near_retries.is_empty() || !self.far_retries.is_empty()
+    }
+
+    /// Whether blocks arrived since the last request.
+    pub fn has_any_arrivals(&self) -> bool {
+        self.arrivals > 0
     }
 
     /// Whether a block is a chunk near a viewer, which is held as soon as it arrives.
@@ -141,38 +155,46 @@ impl FillQueue {
             // What was refused and is no longer needed is not requested again.
             let mut needed = unavailable;
             needed.extend(&blocks);
-            let (mut refused, mut retries) =
-                (std::mem::take(&mut self.refused), std::mem::take(&mut self.retries));
-            refused.retain(|block| needed.contains(block) || self.is_near(*block));
-            retries.retain(|block| needed.contains(block) || self.is_near(*block));
-            let kept: FxHashSet<MipBlock> = refused.iter().chain(&retries).copied().collect();
+            let is_needed = |block: &MipBlock| needed.contains(block) || self.is_near(*block);
+            let refused = self.refused.iter().filter(|block| is_needed(block));
+            let refused: Vec<MipBlock> = refused.copied().collect();
+            let retries = self.near_retries.iter().chain(&self.far_retries);
+            let (near, far): (VecDeque<_>, VecDeque<_>) = retries
+                .copied()
+                .filter(|block| is_needed(block))
+                .partition(|&block| self.is_near(block));
+            let kept: FxHashSet<MipBlock> =
+                refused.iter().chain(&near).chain(&far).copied().collect();
+            (self.refused, self.near_retries, self.far_retries) = (refused, near, far);
             self.unavailable
                 .retain(|block| kept.contains(block) || self.pending.contains_key(block));
-            (self.refused, self.retries) = (refused, retries);
             blocks.retain(|block| self.is_available(*block));
         }
+        self.has_requested = true;
         blocks.reverse();
         self.wanted = blocks;
         self.arrivals = 0;
     }
 
-    /// Whether enough blocks arrived to plan again. The next tiling (`has_next_tiling`) is not
-    /// shown before it is complete, so there it is only worth it once all requests are handed out.
+    /// Whether enough blocks arrived, or turned out to be unavailable, to plan again. The next tiling
+    /// (`has_next_tiling`) is not shown before it is complete, so there it is only worth it once all
+    /// requests are handed out. While blocks are tried again, it is done once a round.
     pub fn has_arrivals(&self, has_next_tiling: bool) -> bool {
-        (self.arrivals >= MIN_ARRIVALS && !has_next_tiling)
-            || (self.arrivals > 0 && self.wanted.is_empty())
+        let is_handed_out = self.wanted.is_empty() && !(self.has_retries() && self.has_requested);
+        (self.arrivals >= MIN_ARRIVALS && !has_next_tiling) || (self.arrivals > 0 && is_handed_out)
     }
 
     /// Requests again what was refused or dropped.
     pub fn begin_round(&mut self) {
         self.rounds += 1;
-        self.has_retried = false;
+        self.has_requested = false;
         let lost = self.pending.extract_if(|_, pending| pending.receipt.is_lost());
         let mut lost: Vec<MipBlock> = lost.map(|(block, _)| block).collect();
         lost.sort_unstable();
         for block in lost {
             match (self.is_available(block), self.is_near(block)) {
-                (false, _) => self.retries.push_back(block),
+                (false, true) => self.near_retries.push_back(block),
+                (false, false) => self.far_retries.push_back(block),
                 (true, true) => self.near.push(block),
                 (true, false) => self.wanted.push(block),
             }
@@ -183,7 +205,10 @@ impl FillQueue {
         }
         let (stale, unavailable): (Vec<_>, Vec<_>) =
             refused.into_iter().partition(|&block| self.is_available(block));
-        self.retries.extend(unavailable);
+        let (near, far): (Vec<_>, Vec<_>) =
+            unavailable.into_iter().partition(|&block| self.is_near(block));
+        self.near_retries.extend(near);
+        self.far_retries.extend(far);
         let is_queued =
             |block: &MipBlock| !self.unavailable.contains(block) && !stale.contains(block);
         self.near.retain(is_queued);
@@ -218,31 +243,23 @@ impl FillQueue {
         })
     }
 
-    /// Takes the first retry of a round.
-    pub fn take_first_retry(
-        &mut self,
-        version: u64,
-        has: impl Fn(MipBlock) -> bool,
-    ) -> Option<(MipBlock, Ticket)> {
-        if std::mem::replace(&mut self.has_retried, true) {
-            return None;
-        }
-        self.take_retry(version, has)
-    }
-
-    /// Takes the block that was refused longest ago.
+    /// Takes a block that was not available: one near a viewer and another one in turn, of each the one
+    /// that was refused longest ago.
     pub fn take_retry(
         &mut self,
         version: u64,
         has: impl Fn(MipBlock) -> bool,
     ) -> Option<(MipBlock, Ticket)> {
-        while let Some(block) = self.retries.pop_front() {
+        loop {
+            self.was_near_retry = !self.was_near_retry;
+            let (near, far) = (&mut self.near_retries, &mut self.far_retries);
+            let (first, second) = if self.was_near_retry { (near, far) } else { (far, near) };
+            let block = first.pop_front().or_else(|| second.pop_front())?;
             if !has(block) {
                 return Some((block, begin_fill(&mut self.pending, block, version)));
             }
             self.unavailable.remove(&block);
         }
-        None
     }
 
     /// Whether an available block waits to be handed out.
@@ -285,7 +302,7 @@ impl FillQueue {
     pub fn refuse(&mut self, block: MipBlock, ticket: &Ticket) {
         if self.pending.get(&block).is_some_and(|pending| pending.receipt.is_of(ticket)) {
             self.pending.remove(&block);
-            self.unavailable.insert(block);
+            self.arrivals += usize::from(self.unavailable.insert(block));
             self.refuse_once(block);
         }
     }

@@ -1,5 +1,5 @@
-//! Which blocks keep their mesh although a touching block is shown at another mip: more than half
-//! of all that touch.
+//! Decides which touching blocks keep their mesh when a block is shown at another mip or gets other
+//! cells. More than half do.
 //!
 //! A vertex depends on cells up to [`PAD`] cells away. A block without a vertex that near to the
 //! change has no face there that could change, and gets none if the cells on both sides of the
@@ -10,6 +10,13 @@ use crate::mesh::{
     BlockMesh, EDIT_REACH_CELLS, MAX_MIP_STEPS, PAD, Surface, shore_edit_reach_cells,
 };
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
+
+/// How far from the shared face vertices may lie that change with its faces alone.
+const FACE_REACH_CELLS: i32 = 2;
+
+/// How far water that a coarse block carries may be from the vertices that depend on it: the padding,
+/// the cell that it is carried over, and those on both sides.
+const CARRIED_REACH_CELLS: i32 = PAD + 3;
 
 /// A change of a block, seen by the blocks that touch it.
 #[derive(Clone, Copy)]
@@ -29,8 +36,8 @@ impl NeighbourChange {
     }
 
     /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same.
-    /// `coarsest_touching` returns the mip of the coarsest leaf that touches it. Conservative: may
-    /// return false for a mesh that does.
+    /// `has_water`: whether any mesh has a liquid surface. `coarsest_touching` returns the mip of the
+    /// coarsest leaf that touches it. Conservative: may return false for a mesh that does.
     pub fn keeps_mesh(
         &self,
         leaf: MipBlock,
@@ -47,10 +54,10 @@ impl NeighbourChange {
         if let Some(mesh) = mesh {
             let depends_on_cells = self.has_new_cells || self.block.mip > leaf.mip;
             // The fewest steps first: few leaves touch any that are coarser by more.
-            let mut reach = self.reach(leaf, side, has_water, 1);
+            let mut reach = self.reach(leaf, has_water, 1);
             if depends_on_cells && !reach.meets(mesh, side) {
                 let steps = coarsest_touching().max(self.block.mip) - leaf.mip;
-                reach = self.reach(leaf, side, has_water, steps.max(1));
+                reach = self.reach(leaf, has_water, steps.max(1));
             }
             if reach.meets(mesh, side) {
                 return false;
@@ -59,23 +66,23 @@ impl NeighbourChange {
         self.is_uniform_across(leaf, side, grid, cells)
     }
 
-    /// Returns how far from the `side` of `leaf` vertices may depend on the change, if blocks up to
+    /// Returns how far from the side of `leaf` vertices may depend on the change, if blocks up to
     /// `steps` mips coarser touch it.
-    fn reach(&self, leaf: MipBlock, side: [i32; 3], has_water: bool, steps: u8) -> VertexReach {
+    fn reach(&self, leaf: MipBlock, has_water: bool, steps: u8) -> VertexReach {
         // Vertices lie less than a cell off their corners. Where cells stay and no coarser mip is
         // involved, only faces on the shared face change.
         if !self.has_new_cells && self.block.mip <= leaf.mip {
-            return VertexReach { solid: 2, liquid: 2 };
+            return VertexReach { solid: FACE_REACH_CELLS, liquid: FACE_REACH_CELLS };
         }
         // Beside a coarser block, this or another one, vertices depend on its cells, and so does
         // water carried there.
         let carried = shore_edit_reach_cells(leaf.mip);
         let mut solid = EDIT_REACH_CELLS << steps;
-        // A shore may appear around an edge or a corner.
-        if has_water && self.has_new_cells && side.iter().filter(|&&side| side != 0).count() > 1 {
+        // A shore may appear.
+        if has_water {
             solid = solid.max(carried);
         }
-        VertexReach { solid, liquid: carried.max((PAD + 3) << MAX_MIP_STEPS) }
+        VertexReach { solid, liquid: carried.max(CARRIED_REACH_CELLS << MAX_MIP_STEPS) }
     }
 
     /// Whether all cells on both sides of the shared face are of one kind.

@@ -1,5 +1,5 @@
-//! The order of jobs: what was edited comes first, then what can be touched, then what is to be
-//! shown, then what comes after, and last what was not available. [`FirstWork`] has the exceptions.
+//! The order of jobs: edits, chunks near the viewers, meshes, blocks that steps need, and last those
+//! that were not available. [`FirstWork`] has the exceptions.
 
 use super::draft::HasTime;
 use super::mesh_job::MeshJob;
@@ -10,6 +10,9 @@ use crate::voxel::{MipBlock, Snapshot};
 /// While edits wait for the plan in progress, one job of so many fills a block.
 const FILL_TURNS: u32 = 4;
 
+/// One job of so many tries again what was not available.
+const RETRY_TURNS: u32 = 4;
+
 /// Jobs that come before the coarsest blocks: the chunk of a viewer and those around it.
 const FIRST_TURNS: u32 = 27;
 
@@ -19,7 +22,7 @@ pub(crate) enum NextJob {
     Fill(MipBlock, Ticket),
 }
 
-/// What comes first of all but edits.
+/// What comes first of all but edits that are shown ahead.
 enum FirstWork {
     /// Chunks near the viewers: what can be touched comes before what is seen.
     NearFill,
@@ -29,6 +32,8 @@ enum FirstWork {
     FarFill,
     /// Chunks near the viewers, else blocks that steps need: edits must not stop them.
     Fill,
+    /// What was not available: it may be now, and near.
+    Retry,
 }
 
 impl LodView {
@@ -44,14 +49,12 @@ impl LodView {
         if let Some(job) = self.next_edit_job(has_time) {
             return Some(mesh(job));
         }
-        if let Some(retry) = self.take_first_retry(grid) {
-            return Some(fill(retry));
-        }
         let first = match self.first_work() {
             FirstWork::NearFill => None,
             FirstWork::Mesh => self.take_mesh_job(false, has_time).map(mesh),
             FirstWork::FarFill => self.take_far_fill(grid).map(fill),
             FirstWork::Fill => self.take_fill(grid).map(fill),
+            FirstWork::Retry => self.take_retry(grid).map(fill),
         };
         if let Some(job) = first.or_else(|| self.take_near_fill(grid).map(fill)) {
             return Some(job);
@@ -65,9 +68,11 @@ impl LodView {
     }
 
     fn first_work(&mut self) -> FirstWork {
-        self.turn = self.turn.saturating_add(1);
+        self.turn = self.turn.checked_add(1).unwrap_or(FIRST_TURNS);
         let has_edits = self.active_plan.as_ref().is_some_and(|plan| plan.has_edits);
-        if self.has_late_edits || has_edits {
+        if self.turn % RETRY_TURNS == 1 {
+            FirstWork::Retry
+        } else if self.has_late_edits || has_edits {
             if self.turn.is_multiple_of(FILL_TURNS) { FirstWork::Fill } else { FirstWork::Mesh }
         } else if self.turn > FIRST_TURNS && self.turn.is_multiple_of(2) && self.awaits_roots() {
             FirstWork::FarFill

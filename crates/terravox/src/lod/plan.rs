@@ -62,6 +62,7 @@ impl LodView {
         if selector.viewers.is_empty() && !shows_all {
             // No viewer has a valid position: what is shown stays, and edits of it show.
             self.owes_planning = false;
+            self.has_late_edits &= self.active_plan.is_some();
             return true;
         }
         if !shows_all {
@@ -112,7 +113,7 @@ impl LodView {
         }
         self.residency.skip_own_changes(grid);
         if is_chosen || is_cut {
-            let draft = planning.draft.take_meshes();
+            let draft = planning.draft.split_off();
             self.active_plan = self.new_plan(grid, draft, &planning.selector);
             self.has_late_edits = false;
             self.owes_planning = false;
@@ -232,6 +233,12 @@ impl LodView {
         }
     }
 
+    /// Whether all changes of the grid were taken into plans.
+    pub(crate) fn has_read_changes(&self, grid: &VoxelGrid) -> bool {
+        let is_planned = self.changed.as_ref().is_some_and(Vec::is_empty);
+        is_planned && self.arrived.is_empty() && grid.version() == self.residency.version()
+    }
+
     /// Whether others changed cells a moment ago.
     fn is_editing(&self) -> bool {
         self.edit_round.is_some_and(|round| self.fills.rounds() - round < EDITING_ROUNDS)
@@ -247,18 +254,18 @@ impl LodView {
         has_time: HasTime<'_>,
     ) -> bool {
         self.read_changes(grid);
-        let changes = self.changed.replace(Vec::new());
-        let held = std::mem::take(&mut self.held);
-        let has_edits = changes.as_ref().is_some_and(|regions| !regions.is_empty());
+        let edits = self.changed.replace(Vec::new());
+        let mut held = std::mem::take(&mut self.arrived);
+        let has_edits = edits.as_ref().is_some_and(|regions| !regions.is_empty());
         self.edit_count += u64::from(has_edits);
-        let changes = changes.map(|regions| [regions, held].concat());
-        if changes.as_ref().is_none_or(|regions| !regions.is_empty()) {
+        if edits.is_none() || has_edits || !held.is_empty() {
             self.chosen_for = None;
         }
         if shows_all {
-            let changed: BTreeSet<MipBlock> = match &changes {
-                Some(regions) => {
-                    regions.iter().flat_map(|r| r.blocks::<5>()).map(MipBlock::from).collect()
+            let changed: BTreeSet<MipBlock> = match &edits {
+                Some(edits) => {
+                    let regions = edits.iter().chain(&held);
+                    regions.flat_map(|r| r.blocks::<5>()).map(MipBlock::from).collect()
                 }
                 None => grid
                     .chunks()
@@ -269,13 +276,16 @@ impl LodView {
             };
             changed.into_iter().for_each(|chunk| self.update_listed(grid, chunk, draft));
         }
-        let Some(regions) = changes else {
+        let Some(mut edits) = edits else {
             self.tiling.leaves().for_each(|leaf| draft.add(leaf));
             return true;
         };
         let leaves = draft.rebuild.len();
-        let is_finished = self.add_reached(grid, regions, draft, has_time);
-        draft.edited += if has_edits { draft.rebuild.len() - leaves } else { 0 };
+        let mut is_finished = self.add_reached(grid, &mut edits, draft, has_time);
+        draft.edited += draft.rebuild.len() - leaves;
+        is_finished = is_finished && self.add_reached(grid, &mut held, draft, has_time);
+        // What there was no time for comes next.
+        (self.changed, self.arrived) = (Some(edits), held);
         is_finished
     }
 
@@ -284,17 +294,17 @@ impl LodView {
         1 + u8::from(self.options.morph)
     }
 
-    /// Adds the leaves whose mesh depends on changed regions to the draft, while there is time.
-    /// Returns whether it finished.
+    /// Adds the leaves whose mesh depends on changed regions to the draft, while there is time, and
+    /// takes those regions away. Returns whether it finished.
     pub(super) fn add_reached(
-        &mut self,
+        &self,
         grid: &VoxelGrid,
-        mut regions: Vec<Region>,
+        regions: &mut Vec<Region>,
         draft: &mut PlanDraft,
         has_time: HasTime<'_>,
     ) -> bool {
         let extra_mips = self.extra_mips();
-        let is_wet = self.has_water || is_any_wet(grid.as_snapshot(), &regions);
+        let is_wet = self.has_water || is_any_wet(grid.as_snapshot(), regions);
         let (snapshot, mut dry) = (grid.snapshot(), DryLeaves::default());
         while let Some(region) = regions.pop() {
             if is_wet {
@@ -315,7 +325,6 @@ impl LodView {
                 self.tiling.reached_by(region, extra_mips, &mut |leaf| draft.add(leaf));
             }
             if !regions.is_empty() && !has_time() {
-                self.changed = Some(regions);
                 return false;
             }
         }

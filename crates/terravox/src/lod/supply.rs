@@ -22,22 +22,18 @@ impl LodView {
     /// Hands out the next block whose cells are missing: a chunk near a viewer, else one that a step
     /// needs, else one that was not available.
     pub(super) fn take_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
-        self.take_first_retry(grid)
-            .or_else(|| self.take_near_fill(grid))
+        self.take_near_fill(grid)
             .or_else(|| self.take_far_fill(grid))
             .or_else(|| self.take_retry(grid))
-    }
-
-    /// Hands out a block that was not available: one a round.
-    pub(super) fn take_first_retry(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
-        let residency = &self.residency;
-        self.fills.take_first_retry(residency.version(), |block| residency.has(grid, block))
     }
 
     /// Hands out a block that was not available.
     pub(super) fn take_retry(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
         let residency = &self.residency;
-        self.fills.take_retry(residency.version(), |block| residency.has(grid, block))
+        let retry =
+            self.fills.take_retry(residency.version(), |block| residency.has(grid, block))?;
+        self.pay_job();
+        Some(retry)
     }
 
     /// Hands out the next chunk near a viewer whose cells are missing.
@@ -145,6 +141,6 @@ impl LodView {
     fn note_held(&mut self, grid: &mut VoxelGrid, block: MipBlock) {
         self.residency.forget_surfaceless(block, self.tiling.top());
         self.residency.skip_own_changes(grid);
-        self.held.push(block.voxels());
+        self.arrived.push(block.voxels());
     }
 }

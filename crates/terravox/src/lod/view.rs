@@ -50,7 +50,7 @@ pub struct LodView {
     pub(super) changed: Option<Vec<Region>>,
     /// Regions whose cells arrived since the last plan and are in the grid, before a step needed
     /// them.
-    pub(super) held: Vec<Region>,
+    pub(super) arrived: Vec<Region>,
     /// Whether a mesh with a liquid surface was ever shown.
     pub(super) has_water: bool,
     pub(super) plan_count: u64,
@@ -125,7 +125,7 @@ impl LodView {
             detail_share: 1.0,
             chosen_for: None,
             changed: None,
-            held: Vec::new(),
+            arrived: Vec::new(),
             plan_count: 0,
             planning: None,
             active_plan: None,
@@ -162,9 +162,10 @@ impl LodView {
     /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false
     /// before the first, and while cells that are needed cannot be had.
     pub fn is_settled(&self) -> bool {
+        let has_news = self.has_viewers && self.fills.has_any_arrivals();
         let is_chosen = !self.has_viewers || self.chosen_for.is_some();
         let is_idle = !self.is_planned() && self.planning.is_none() && self.next_tiling.is_none();
-        self.has_planned && is_chosen && is_idle && !self.fills.has_missing()
+        self.has_planned && is_chosen && is_idle && !has_news && !self.fills.has_missing()
     }
 
     /// Whether all meshes that stopped changing are joined, or simplified if that is on.

@@ -14,7 +14,8 @@ pub enum Budget {
     /// with those.
     Blocks(usize),
     /// This many milliseconds. A job that is predicted to take longer than what is left, from
-    /// the times of earlier ones like it, waits for the next update, which begins with it. A job
+    /// the times of earlier ones like it, waits for the next update, which begins with it after
+    /// the meshes of new edits. A job
     /// slower than predicted exceeds the budget by the difference, a job longer than the whole
     /// budget by its length. With the feature `parallel`, as many jobs as there are threads run
     /// at once. NaN counts as 0. Without a clock
@@ -37,7 +38,7 @@ pub(super) struct Meter {
 /// predicted to take.
 const FIRST_JOB_SHARE: f64 = 0.25;
 
-/// How long joining a few groups of meshes takes at most, milliseconds.
+/// Time that is kept for joining a few groups of meshes, milliseconds: an estimate.
 pub(super) const JOIN_MILLIS: f64 = 0.5;
 
 enum Start {
@@ -72,12 +73,12 @@ impl Meter {
         matches!(self.budget, Budget::Millis(_))
     }
 
-    /// Counts jobs that begin.
+    /// Counts jobs that ended.
     pub fn spend(&mut self, jobs: usize) {
         self.spent += jobs;
     }
 
-    /// Returns milliseconds since the start.
+    /// Returns milliseconds since the start; infinity without a clock.
     pub fn elapsed(&self) -> f64 {
         match self.start {
             Start::Instant(start) => start.elapsed().as_secs_f64() * 1e3,
@@ -86,8 +87,8 @@ impl Meter {
         }
     }
 
-    /// Whether there is time to plan, if what follows takes so many milliseconds. Planning may
-    /// always use half of the budget.
+    /// Whether there is time to plan, if the update of the collider afterwards takes
+    /// `follow_millis`. Planning may always use half of the budget.
     pub fn may_plan(&self, follow_millis: f64) -> bool {
         match self.budget {
             // One job can be chosen only when all is planned.
@@ -115,8 +116,8 @@ impl Meter {
     }
 
     /// Whether a job that takes so many milliseconds may begin: if it ends in time, or if it is
-    /// the first and planning left most of the time, so that slow generators get on. `is_first`:
-    /// no other begins at the same time.
+    /// among the first and planning left most of the time, so that slow generators get on.
+    /// `is_first`: a thread begins with it.
     pub fn may_begin(&self, millis: f64, is_first: bool) -> bool {
         match self.budget {
             Budget::Millis(budget) => {

@@ -447,7 +447,7 @@ impl Terrain {
     /// blocks that are needed are [missing](FillRequest::set_missing). Joining and simplifying
     /// meshes may still follow.
     pub fn is_settled(&self) -> bool {
-        self.lod.is_settled()
+        self.lod.is_settled() && self.lod.has_read_changes(&self.grid)
     }
 
     /// Returns all shown meshes as one swap, for a renderer that lost its buffers. Drop everything

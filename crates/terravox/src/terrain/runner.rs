@@ -66,7 +66,7 @@ struct MeanAndDeviation {
 
 impl TimeEstimate {
     fn note(&mut self, millis: f64) {
-        // Without a clock, times are infinite.
+        // Without a clock, times are infinite, and their differences NaN.
         if !millis.is_finite() {
             return;
         }
@@ -127,17 +127,26 @@ impl JobRunner {
     }
 }
 
+/// Number of jobs that run at once.
+pub(super) fn thread_count() -> usize {
+    #[cfg(feature = "parallel")]
+    let threads = rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    let threads = 1;
+    threads
+}
+
 /// Number of jobs that are handed out before planning goes on.
 #[cfg(not(feature = "parallel"))]
-pub(super) fn at_once(_: Budget) -> usize {
+pub(super) fn batch_size(_: Budget) -> usize {
     1
 }
 
 /// Number of jobs that are handed out before planning goes on: several a thread, so that threads
 /// that finish early go on.
 #[cfg(feature = "parallel")]
-pub(super) fn at_once(budget: Budget) -> usize {
-    let threads = rayon::current_num_threads();
+pub(super) fn batch_size(budget: Budget) -> usize {
+    let threads = thread_count();
     match budget {
         Budget::Millis(_) => JOBS_PER_THREAD * threads,
         Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
@@ -146,13 +155,16 @@ pub(super) fn at_once(budget: Budget) -> usize {
 
 /// Returns the result of `work` for each item, in order.
 #[cfg(not(feature = "parallel"))]
-pub(super) fn each<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
+pub(super) fn map_jobs<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
     items.into_iter().map(work).collect()
 }
 
 /// Returns the result of `work` for each item, in order.
 #[cfg(feature = "parallel")]
-pub(super) fn each<I: Send, O: Send>(items: Vec<I>, work: impl Fn(I) -> O + Sync + Send) -> Vec<O> {
+pub(super) fn map_jobs<I: Send, O: Send>(
+    items: Vec<I>,
+    work: impl Fn(I) -> O + Sync + Send,
+) -> Vec<O> {
     use rayon::prelude::*;
     items.into_par_iter().map(work).collect()
 }

@@ -3,11 +3,12 @@
 use super::budget::{Budget, JOIN_MILLIS, Meter};
 use super::fill_request::{FillRequest, filled};
 use super::job::{Finished, FinishedJob, Job, Work};
-use super::runner::{JobClass, at_once, each};
+use super::runner::{JobClass, batch_size, map_jobs, thread_count};
 use super::{Placement, Terrain, TerrainError};
 use crate::edit::EditError;
 use crate::lod::{LodViewer, MeshSwap, NextJob};
 use crate::voxel::{DenseBox, MipBlock};
+use std::ops::Range;
 
 /// A point from which the world is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,13 +71,13 @@ impl Terrain {
         self.begin_frame();
         let mut has_time = self.run_first_jobs(&mut meter, &fill);
         while self.advance(&viewers, &meter) && has_time {
-            let max_jobs = meter.left().min(at_once(budget));
+            let max_jobs = meter.left().min(batch_size(budget));
             let jobs: Vec<Job> =
                 std::iter::from_fn(|| self.next_job(&meter)).take(max_jobs).collect();
             if jobs.is_empty() && !(max_jobs > 0 && self.publish_complete()) {
                 break;
             }
-            has_time = self.run_jobs(jobs, None, &mut meter, &fill);
+            has_time = self.run_jobs(jobs, 0..0, &mut meter, &fill);
         }
         self.join_or_simplify(&meter);
         let start = meter.elapsed();
@@ -160,7 +161,7 @@ impl Terrain {
         }
     }
 
-    /// Plans as long as there is time; returns whether planning came to an end.
+    /// Plans as long as there is time; returns false if that ran out.
     pub(super) fn advance(&mut self, viewers: &[LodViewer], meter: &Meter) -> bool {
         // A plan may be complete without a job: none of its blocks has a surface.
         self.publish_complete();
@@ -199,17 +200,18 @@ impl Terrain {
         let mut may_plan = || meter.may_plan(0.0);
         let edits = std::iter::from_fn(|| self.lod.next_edit_job(&mut may_plan));
         let mut jobs: Vec<Job> = edits.map(|job| Job(Work::Mesh(Box::new(job)))).collect();
-        let must_run = Some(jobs.len());
+        // As many as run at once cost no more time than one.
+        let must_run = jobs.len()..jobs.len() + thread_count();
         jobs.extend(deferred);
         self.run_jobs(jobs, must_run, meter, fill)
     }
 
-    /// Runs those of the jobs that are predicted to end in time, and the job `must_run` in any case.
-    /// The others wait for the next update. Returns whether there was time for all.
+    /// Runs those of the jobs that are predicted to end in time, and in any case those with the indices
+    /// `must_run`. The others wait for the next update. Returns whether there was time for all.
     fn run_jobs(
         &mut self,
         jobs: Vec<Job>,
-        must_run: Option<usize>,
+        must_run: Range<usize>,
         meter: &mut Meter,
         fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
     ) -> bool {
@@ -218,8 +220,9 @@ impl Terrain {
             let class = JobClass::of(&job);
             (i, class, self.runner.longest_of(class), job)
         });
-        let done = each(predicted.collect(), |(i, class, longest_millis, job)| {
-            if Some(i) != must_run && !meter_now.may_begin(longest_millis, i == 0) {
+        let done = map_jobs(predicted.collect(), |(i, class, longest_millis, job)| {
+            let is_first = i < thread_count();
+            if !must_run.contains(&i) && !meter_now.may_begin(longest_millis, is_first) {
                 return Err(job);
             }
             let start = meter_now.elapsed();
@@ -250,8 +253,9 @@ impl Terrain {
         let swap = if self.lod.options().simplify.is_some() {
             let is_idle = !meter.is_timed() && !self.lod.is_planned();
             let max_jobs = if is_idle { meter.left() } else { 0 };
-            let jobs = self.lod.plan_simplified(max_jobs.min(at_once(meter.budget())));
-            let done = each(jobs, |job| self.runner.scratch.lend(|scratch| scratch.simplify(job)));
+            let jobs = self.lod.plan_simplified(max_jobs.min(batch_size(meter.budget())));
+            let done =
+                map_jobs(jobs, |job| self.runner.scratch.lend(|scratch| scratch.simplify(job)));
             self.lod.publish_simplified(done)
         } else if meter.may_begin(JOIN_MILLIS, true) {
             self.lod.join()
@@ -348,5 +352,5 @@ fn fill_all(
     placement: Placement,
     fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
 ) -> Vec<(MipBlock, Option<DenseBox>)> {
-    each(blocks, |block| (block, filled(block, placement, fill)))
+    map_jobs(blocks, |block| (block, filled(block, placement, fill)))
 }

@@ -16,8 +16,8 @@
 //!   unless a higher level arrives later.
 //! - Ground one layer higher, with air above and none below, ends the shore too: if the water
 //!   beside it, a layer lower, fills at least 7/8 of its cell, it takes the lowest level and passes
-//!   nothing on. Otherwise a film on the water or a first step would expose the water's end where
-//!   the ground's surface has not risen yet.
+//!   nothing on. Otherwise thin ground above the water, or the first step of a terrace, would show
+//!   the edge of the water's surface where the ground has not risen yet.
 //!
 //! So the result depends on cells of one mip alone, and not on the box that is read.
 
@@ -92,7 +92,7 @@ impl Shores {
 
     /// Returns the number of cells over which shores of a mip carry water, counted in steps along x
     /// and z: 12 voxels, at least one cell. So all cells on which a block's vertices depend lie in
-    /// the blocks that touch it, which are 32 voxels wide and at most three mips finer.
+    /// the blocks that touch it, which are at least 32 voxels or four of these cells wide.
     pub const fn reach_cells(mip: u8) -> i32 {
         match mip {
             0..=3 => 12 >> mip,
@@ -120,7 +120,8 @@ impl Shores {
     }
 
     /// Adds the water that shores carry to a box of cells of a mip, read from `snapshot`.
-    /// Cells of the box that differ from the snapshot's do not change.
+    /// Cells of the box that differ from the snapshot's do not change; below them, water may end
+    /// earlier.
     ///
     /// # Panics
     /// If `mip` is above [`MAX_FAR_MIP`], or the box, grown by 13 cells along x and z and 2
@@ -359,7 +360,7 @@ const LEVEL_MASK: u16 = 0x3ff;
 const CARRIED: u16 = 0x400;
 /// Flag: it took its level at this step.
 const FRESH: u16 = 0x800;
-/// Flag: it keeps its level, and has passed it on.
+/// Flag: it keeps its level, and passes it on in the next step.
 const SETTLED: u16 = 0x1000;
 
 /// A box of cells over which water spreads.
