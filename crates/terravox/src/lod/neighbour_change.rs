@@ -5,9 +5,11 @@
 //! change has no face there that could change, and gets none if the cells on both sides of the
 //! shared face are of one kind.
 
+use super::dry::is_dry;
 use super::residency::uniform_kind;
+use super::tiling::Tiling;
 use crate::mesh::{
-    BlockMesh, EDIT_REACH_CELLS, MAX_MIP_STEPS, PAD, Surface, shore_edit_reach_cells,
+    BlockMesh, EDIT_REACH_CELLS, MAX_MIP_STEPS, PAD, Shores, Surface, shore_edit_reach_cells,
 };
 use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 
@@ -29,60 +31,69 @@ pub(super) struct NeighbourChange {
     pub has_new_cells: bool,
 }
 
+/// What is around the leaves that a change may reach.
+pub(super) struct Surroundings<'a> {
+    pub tiling: &'a Tiling,
+    pub grid: &'a Snapshot,
+    /// Whether any mesh has a liquid surface.
+    pub has_water: bool,
+    pub shores: &'a mut Shores,
+    pub cells: &'a mut DenseBox,
+}
+
 impl NeighbourChange {
     /// Returns the change of a block that appears, disappears or gets other cells.
     pub fn of(block: MipBlock) -> NeighbourChange {
         NeighbourChange { block, mip: block.mip, has_new_cells: true }
     }
 
-    /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same.
-    /// `has_water`: whether any mesh has a liquid surface. `coarsest_touching` returns the mip of the
-    /// coarsest leaf that touches it. Conservative: may return false for a mesh that does.
+    /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same. Conservative: may
+    /// return false for a mesh that does.
     pub fn keeps_mesh(
         &self,
         leaf: MipBlock,
         mesh: Option<&BlockMesh>,
-        has_water: bool,
-        coarsest_touching: impl FnOnce() -> u8,
-        grid: &Snapshot,
-        cells: &mut DenseBox,
+        around: &mut Surroundings<'_>,
     ) -> bool {
         if self.block.mip < leaf.mip {
             return false;
         }
         let side = side_of(leaf, self.block);
-        if let Some(mesh) = mesh {
-            let depends_on_cells = self.has_new_cells || self.block.mip > leaf.mip;
-            // The fewest steps first: few leaves touch any that are coarser by more.
-            let mut reach = self.reach(leaf, has_water, 1);
-            if depends_on_cells && !reach.meets(mesh, side) {
-                let steps = coarsest_touching().max(self.block.mip) - leaf.mip;
-                reach = self.reach(leaf, has_water, steps.max(1));
-            }
-            if reach.meets(mesh, side) {
-                return false;
-            }
-        }
-        self.is_uniform_across(leaf, side, grid, cells)
+        mesh.is_none_or(|mesh| self.is_beyond_reach(leaf, mesh, side, around))
+            && self.is_uniform_across(leaf, side, around)
     }
 
-    /// Returns how far from the side of `leaf` vertices may depend on the change, if blocks up to
-    /// `steps` mips coarser touch it.
-    fn reach(&self, leaf: MipBlock, has_water: bool, steps: u8) -> VertexReach {
-        // Vertices lie less than a cell off their corners. Where cells stay and no coarser mip is
-        // involved, only faces on the shared face change.
+    /// Whether no vertex depends on the change.
+    fn is_beyond_reach(
+        &self,
+        leaf: MipBlock,
+        mesh: &BlockMesh,
+        side: [i32; 3],
+        around: &mut Surroundings<'_>,
+    ) -> bool {
+        let solid_within = |reach: i32| has_vertex_near(&mesh.solid, side, reach);
+        let liquid_within = |reach: i32| has_vertex_near(&mesh.liquid, side, reach);
+        // Where cells stay and no coarser mip is involved, only faces on the shared face change.
         if !self.has_new_cells && self.block.mip <= leaf.mip {
-            return VertexReach { solid: FACE_REACH_CELLS, liquid: FACE_REACH_CELLS };
+            return !solid_within(FACE_REACH_CELLS) && !liquid_within(FACE_REACH_CELLS);
         }
         // Beside a coarser block, this or another one, vertices depend on its cells, and so does
-        // water carried there.
+        // water carried there. Few leaves touch any that are coarser by more than one mip.
         let carried = shore_edit_reach_cells(leaf.mip);
-        let mut solid = EDIT_REACH_CELLS << steps;
-        // A shore may appear.
-        if has_water {
-            solid = solid.max(carried);
+        if solid_within(EDIT_REACH_CELLS << 1)
+            || liquid_within(carried.max(CARRIED_REACH_CELLS << MAX_MIP_STEPS))
+        {
+            return false;
         }
-        VertexReach { solid, liquid: carried.max(CARRIED_REACH_CELLS << MAX_MIP_STEPS) }
+        let coarsest = around.tiling.coarsest_touching(leaf).max(self.block.mip);
+        let steps = coarsest - leaf.mip;
+        if steps > 1 && solid_within(EDIT_REACH_CELLS << steps) {
+            return false;
+        }
+        // A shore may appear.
+        !around.has_water
+            || !solid_within(carried)
+            || is_dry(around.shores, around.grid, leaf, coarsest)
     }
 
     /// Whether all cells on both sides of the shared face are of one kind.
@@ -90,13 +101,13 @@ impl NeighbourChange {
         &self,
         leaf: MipBlock,
         side: [i32; 3],
-        grid: &Snapshot,
-        cells: &mut DenseBox,
+        around: &mut Surroundings<'_>,
     ) -> bool {
         // Blocks that touch at an edge or a corner share no face.
         if side.iter().filter(|&&side| side != 0).count() != 1 {
             return true;
         }
+        let Surroundings { grid, cells, .. } = around;
         let mut kind = |mip: u8, layer: Region| {
             grid.read_known(layer.coarser(u32::from(mip)), mip, cells);
             uniform_kind(cells, grid.materials())
@@ -112,20 +123,6 @@ fn side_of(leaf: MipBlock, block: MipBlock) -> [i32; 3] {
     let [low, high] = [(block.max, leaf.min), (leaf.max, block.min)]
         .map(|(end, start): (VoxelPos, VoxelPos)| (end.to_array(), start.to_array()));
     [0, 1, 2].map(|i| i32::from(high.0[i] <= high.1[i]) - i32::from(low.0[i] <= low.1[i]))
-}
-
-/// How far from the shared face vertices may depend on a change, in cells.
-struct VertexReach {
-    solid: i32,
-    liquid: i32,
-}
-
-impl VertexReach {
-    /// Whether any vertex is within reach of the `side` of its block.
-    fn meets(&self, mesh: &BlockMesh, side: [i32; 3]) -> bool {
-        has_vertex_near(&mesh.solid, side, self.solid)
-            || has_vertex_near(&mesh.liquid, side, self.liquid)
-    }
 }
 
 /// Whether a vertex lies less than `reach` cells from the `side` of its block.

@@ -7,7 +7,7 @@
 use super::draft::{HasTime, PlanDraft, Planning, Stage};
 use super::dry::{DryLeaves, is_any_wet};
 use super::mesh_job::MeshJob;
-use super::neighbour_change::NeighbourChange;
+use super::neighbour_change::{NeighbourChange, Surroundings};
 use super::residency::has_no_faces;
 use super::selection::{LodViewer, RankedStep, Selector};
 use super::tiling::Tiling;
@@ -497,13 +497,16 @@ impl LodView {
             return;
         }
         let (tiling, shown) = (&self.tiling, &self.shown);
-        let (has_water, scratch) = (self.has_water, &mut self.scratch);
+        let mut around = Surroundings {
+            tiling,
+            grid,
+            has_water: self.has_water,
+            shores: &mut self.shores,
+            cells: &mut self.scratch,
+        };
         tiling.touching(change.block, |leaf| {
             let mesh = shown.get(&leaf).map(|mesh| &**mesh);
-            let coarsest = || tiling.coarsest_touching(leaf);
-            if !draft.rebuild.contains(&leaf)
-                && !change.keeps_mesh(leaf, mesh, has_water, coarsest, grid, scratch)
-            {
+            if !draft.rebuild.contains(&leaf) && !change.keeps_mesh(leaf, mesh, &mut around) {
                 draft.add(leaf);
             }
         });

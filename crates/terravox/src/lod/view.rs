@@ -12,7 +12,7 @@ use super::selection::{LodStep, LodViewer, Selector};
 use super::shown_mesh::{MeshSwap, ShownMesh, ShownMeshes};
 use super::simplify_jobs::{SimplifiedMeshes, SimplifyJob};
 use super::tiling::Tiling;
-use crate::mesh::BlockMesh;
+use crate::mesh::{BlockMesh, Shores};
 use crate::simplify::SimplifyOptions;
 use crate::voxel::{DenseBox, LIMIT, MipBlock, Region};
 use rustc_hash::FxHashMap;
@@ -88,6 +88,7 @@ pub struct LodView {
     /// Whether a chunk near the viewers was written into the grid in this round.
     pub(super) has_held_near: bool,
     pub(super) scratch: DenseBox,
+    pub(super) shores: Shores,
 }
 
 impl std::fmt::Debug for LodView {
@@ -146,6 +147,7 @@ impl LodView {
             is_choosing_next: false,
             has_held_near: false,
             scratch: DenseBox::default(),
+            shores: Shores::default(),
         }
     }
 
