@@ -22,8 +22,7 @@ pub fn import(
     options: &HeightmapArgs,
     console: &Console,
 ) -> CliResult<World> {
-    let (voxel_size_m, vox_options) =
-        in_cells(options).map_err(|what| Failure::of(path, what))?;
+    let (voxel_size_m, vox_options) = in_cells(options).map_err(|what| Failure::of(path, what))?;
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut budget = import_limits::budget(bytes.len(), options);
     let bar = console.bar("importing", 1);

@@ -40,8 +40,9 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let grid = world.grid.as_snapshot();
     let busy = console.busy("exporting");
     let bytes = match format {
-        Format::Roblox(container) => roblox::export(grid, &world.roblox, container)
-            .map_err(Failure::at(&args.world))?,
+        Format::Roblox(container) => {
+            roblox::export(grid, &world.roblox, container).map_err(Failure::at(&args.world))?
+        }
         Format::Vox => vox::export(grid).map_err(Failure::at(&args.world))?,
         Format::Triangles => {
             drop(busy);

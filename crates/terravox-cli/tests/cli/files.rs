@@ -79,7 +79,10 @@ pub fn vox_scene() -> Vec<u8> {
         vox_chunk(b"SIZE", &numbers(&[2, 1, 3])),
         vox_chunk(b"XYZI", &[&numbers(&[5]), voxels.as_flattened()].concat()),
         // A transform by (1, 0, 1), so that the tower stands on (0, 0, 0).
-        vox_chunk(b"nTRN", &[&numbers(&[0, 0, 1, u32::MAX, 0, 1, 1, 2])[..], b"_t\x05\0\0\x001 0 1"].concat()),
+        vox_chunk(
+            b"nTRN",
+            &[&numbers(&[0, 0, 1, u32::MAX, 0, 1, 1, 2])[..], b"_t\x05\0\0\x001 0 1"].concat(),
+        ),
         vox_chunk(b"nSHP", &numbers(&[1, 0, 1, 0, 0])),
         vox_chunk(b"RGBA", &[palette, vec![255; 4 * 254]].concat()),
     ])
@@ -87,8 +90,7 @@ pub fn vox_scene() -> Vec<u8> {
 
 /// A small scene in which one model is placed ten thousand times.
 pub fn vox_of_many_models() -> Vec<u8> {
-    let voxels: Vec<[u8; 4]> =
-        (0..=255).flat_map(|x| (0..64).map(move |y| [x, y, 0, 1])).collect();
+    let voxels: Vec<[u8; 4]> = (0..=255).flat_map(|x| (0..64).map(move |y| [x, y, 0, 1])).collect();
     vox_file(&[
         vox_chunk(b"SIZE", &numbers(&[256, 64, 1])),
         vox_chunk(b"XYZI", &[&numbers(&[voxels.len() as u32]), voxels.as_flattened()].concat()),

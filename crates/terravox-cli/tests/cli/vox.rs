@@ -28,7 +28,8 @@ fn a_scene_is_imported_at_its_scale_and_comes_back() {
     // Recognised by its first bytes.
     folder.put("scene.bin", &files::vox_scene());
     assert_eq!(folder.report(&["info", "scene.bin"])["digest"], info["digest"]);
-    let fine = folder.report(&["import", "s.vox", "f.tvx", "--scale", "1.5", "--voxel-size", "0.5"]);
+    let fine =
+        folder.report(&["import", "s.vox", "f.tvx", "--scale", "1.5", "--voxel-size", "0.5"]);
     assert_eq!(fine["cells"], 5 * 27);
     let small = folder.report(&["import", "s.vox", "g.tvx", "--scale", "0.1"]);
     assert_eq!(small["cells"], 5);

@@ -43,7 +43,8 @@ pub fn export(grid: &Snapshot) -> Result<Vec<u8>, VoxExportError> {
         let model = [chunk.x, chunk.y, chunk.z].map(|v| v >> MODEL_LOG2_CHUNKS);
         models.entry(model).or_default().push(chunk);
     }
-    let (mut main, mut places, mut voxels) = (Vec::new(), Vec::new(), 0);
+    let (mut main, mut voxels) = (Vec::new(), 0);
+    let mut places: Vec<[i32; 3]> = Vec::new();
     let mut is_used = [false; 256];
     for (model, chunks) in models {
         let Some(model) = model_of(grid, model.map(|v| v * MODEL_EDGE), &chunks)? else { continue };

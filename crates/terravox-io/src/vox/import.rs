@@ -82,8 +82,9 @@ pub fn import(
     let chosen =
         materials::choose(&file.palette, &file.glass, &counts, grid.materials(), options.shape);
     grid.set_materials(chosen.table);
-    let total: usize =
-        scene.iter().fold(0, |sum, it| sum.saturating_add(file.models[it.model].voxels.len()));
+    let total: usize = scene
+        .iter()
+        .fold(0_usize, |sum, it| sum.saturating_add(file.models[it.model].voxels.len()));
     // Before the first voxel is placed: a model may be placed again and again.
     let work = PLACE_WORK + CELL_WORK * u64::from(found).pow(3);
     budget.spend_work("its voxels", work.saturating_mul(total as u64))?;
@@ -143,8 +144,7 @@ fn place(
     writer: &mut CellWriter<'_>,
 ) -> Result<(), VoxError> {
     let place = instance.pose.place(model.size, cells_per_voxel);
-    let place =
-        place.map_err(|voxel| VoxError::BeyondLimits { model: instance.model, voxel })?;
+    let place = place.map_err(|voxel| VoxError::BeyondLimits { model: instance.model, voxel })?;
     for &[x, y, z, colour] in model.voxels.iter().filter(|voxel| voxel[3] != 0) {
         let (pos, id) = (place.voxel([x, y, z]), ids[usize::from(colour)]);
         if cells_per_voxel == 1 {

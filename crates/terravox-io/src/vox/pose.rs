@@ -142,7 +142,8 @@ mod tests {
             let mut all = Region::default();
             for pos in Region::new([0; 3], size.map(i32::from)).voxels() {
                 let at = pos.to_array();
-                let centre = std::array::from_fn(|i| i64::from(2 * (at[i] - i32::from(size[i] / 2)) + 1));
+                let centre =
+                    std::array::from_fn(|i| i64::from(2 * (at[i] - i32::from(size[i] / 2)) + 1));
                 let corner = mapped(&pose, centre).map(|v| ((v - 1) / 2) as i32);
                 assert!(mapped(&pose, centre).iter().all(|v| v.rem_euclid(2) == 1));
                 let voxel = place.voxel(at.map(|v| v as u8));

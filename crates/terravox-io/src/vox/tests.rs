@@ -210,10 +210,9 @@ fn of_models_that_overlap_the_later_one_counts_however_far_it_is_between() {
     chunks.push(group(1, &children));
     let (grid, import) = imported(&file(&chunks));
     let palette = palette::default_palette();
-    let expected = (0..300).flat_map(|i| {
-        [([40 * i - 1, 0, -1], palette[5]), ([40 * i, 0, -1], palette[7])]
-    });
-    assert_eq!(colours(&grid), expected.collect());
+    let expected =
+        (0..300).flat_map(|i| [([40 * i - 1, 0, -1], palette[5]), ([40 * i, 0, -1], palette[7])]);
+    assert_eq!(colours(&grid), expected.collect::<BTreeMap<_, _>>());
     assert_eq!(import.models, 600);
 }
 

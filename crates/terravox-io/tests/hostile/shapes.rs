@@ -390,14 +390,14 @@ fn vox_models(list: &mut ShapeList) {
         vox(&[vox_model([256, 256, 256], &vec![[7, 7, 7, 1]; n])])
     });
     list.add("voxels in all chunks", 64, move |n| {
-        let voxels: Vec<[u8; 4]> = (0..n)
-            .map(|i| [(i << 5) as u8, (i >> 3 << 5) as u8, (i >> 6 << 5) as u8, 9])
-            .collect();
+        let voxels: Vec<[u8; 4]> =
+            (0..n).map(|i| [(i << 5) as u8, (i >> 3 << 5) as u8, (i >> 6 << 5) as u8, 9]).collect();
         vox(&[vox_model([256, 256, 256], &voxels)])
     });
     list.add("rows of two colours", 1000, move |n| {
-        let voxels: Vec<[u8; 4]> =
-            (0..n).flat_map(|i| [[0, i as u8, (i >> 8) as u8, 1], [1, i as u8, (i >> 8) as u8, 2]]).collect();
+        let voxels: Vec<[u8; 4]> = (0..n)
+            .flat_map(|i| [[0, i as u8, (i >> 8) as u8, 1], [1, i as u8, (i >> 8) as u8, 2]])
+            .collect();
         vox(&[vox_model([256, 256, 256], &voxels)])
     });
     list.add("a large model again and again", 400, move |n| {
@@ -406,9 +406,7 @@ fn vox_models(list: &mut ShapeList) {
         vox(&[model, vox_group(0, &vec![1; n]), vox_shape(1, 0)])
     });
     list.add("empty models", 4000, |n| vox(&vec![vox_model([1, 1, 1], &[]); n]));
-    list.add("sizes without voxels", 4000, |n| {
-        vox(&vec![vox_chunk(b"SIZE", &[1; 12]); n])
-    });
+    list.add("sizes without voxels", 4000, |n| vox(&vec![vox_chunk(b"SIZE", &[1; 12]); n]));
     list.add("palettes", 100, |n| {
         vox(&[vec![vox_chunk(b"RGBA", &[7; 1024]); n], vec![vox_model([1; 3], &[])]].concat())
     });
@@ -423,9 +421,8 @@ fn vox_models(list: &mut ShapeList) {
         vox(&[vox_chunk(b"what", &vec![0; n]), vox_model([1; 3], &[])])
     });
     list.add("chunks within chunks", 900, |n| {
-        let head = |below: usize| {
-            [&b"MAIN"[..], &[0; 4], &(12 * below as u32).to_le_bytes()].concat()
-        };
+        let head =
+            |below: usize| [&b"MAIN"[..], &[0; 4], &(12 * below as u32).to_le_bytes()].concat();
         let nested = (0..n).rev().flat_map(head).collect();
         vox(&[nested, vox_model([1; 3], &[])])
     });
