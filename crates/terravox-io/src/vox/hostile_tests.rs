@@ -99,7 +99,7 @@ fn nodes_that_are_missing_there_twice_or_of_no_use() {
 fn nodes_below_themselves() {
     refused_with(&[dot(), below(0, 0)], "scene node 0 is below itself");
     let ring = [dot(), below(0, 1), group(1, &[2, 3]), below(2, 4), below(3, 1), shape(4, &[0])];
-    refused_with(&ring, "is below itself");
+    refused_with(&ring, "scene node 1 is below itself");
 }
 
 #[test]

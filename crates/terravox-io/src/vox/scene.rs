@@ -4,6 +4,7 @@ use super::chunks::{Node, VoxFile};
 use super::error::VoxError;
 use super::pose::{NO_ROTATION, Pose};
 use crate::budget::ImportBudget;
+use std::collections::HashSet;
 
 /// Units of work to visit a node.
 const VISIT_WORK: u64 = 256;
@@ -58,8 +59,9 @@ pub(super) fn instances(
             continue;
         }
         if let Err(error) = budget.reach_depth("scene nodes", path.len()) {
-            let is_cycle = path.iter().any(|level| level.node == node);
-            return Err(if is_cycle { VoxError::Cycle { node } } else { error.into() });
+            let mut above = HashSet::new();
+            let again = path.iter().find(|level| !above.insert(level.node));
+            return Err(again.map_or(error.into(), |level| VoxError::Cycle { node: level.node }));
         }
         path.push(Level { node, children: children.iter(), pose });
     }
