@@ -62,14 +62,13 @@ impl<'a> CellWriter<'a> {
             let slot = self.slot(chunk)?;
             let part = region.intersect(chunk.region());
             let cells = &mut self.open[slot];
-            let width = part.size()[0];
-            for y in part.min.y..part.max.y {
-                for z in part.min.z..part.max.z {
-                    let start = cells.index(VoxelPos::new(part.min.x, y, z));
-                    let (materials, occupancies) = cells.arrays_mut();
-                    materials[start..start + width].fill(material);
-                    occupancies[start..start + width].fill(255);
-                }
+            let [width, height, depth] = part.size();
+            let first = cells.index(part.min);
+            let (materials, occupancies) = cells.arrays_mut();
+            for row in (0..height).flat_map(|y| (0..depth).map(move |z| 32 * (z + 32 * y))) {
+                let row = first + row..first + row + width;
+                materials[row.clone()].fill(material);
+                occupancies[row].fill(255);
             }
         }
         Ok(())

@@ -10,10 +10,12 @@ use terravox::voxel::{Region, SurfaceShape, VoxelGrid, VoxelPos};
 
 /// Units of work to check and count a voxel of the file.
 const CHECK_WORK: u64 = 2;
-/// Units of work to place a voxel.
+/// Units of work to place a voxel that becomes a cell.
 const PLACE_WORK: u64 = 16;
-/// Units of work of a cell.
-const CELL_WORK: u64 = 1;
+/// Units of work to place one that becomes a cube of cells, besides its rows and cells.
+const CUBE_WORK: u64 = 64;
+/// Units of work of a row of a cube.
+const CUBE_ROW_WORK: u64 = 16;
 
 /// Options of [`import()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +88,7 @@ pub fn import(
         .iter()
         .fold(0_usize, |sum, it| sum.saturating_add(file.models[it.model].voxels.len()));
     // Before the first voxel is placed: a model may be placed again and again.
-    let work = PLACE_WORK + CELL_WORK * u64::from(found).pow(3);
-    budget.spend_work("its voxels", work.saturating_mul(total as u64))?;
+    budget.spend_work("its voxels", place_work(found).saturating_mul(total as u64))?;
     let mut writer = CellWriter::new(grid, budget);
     let mut done = 0;
     for instance in &scene {
@@ -100,6 +101,12 @@ pub fn import(
     let voxels = counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
     let notes = notes(&file, voxels, chosen.replaced);
     Ok(VoxImport { voxels, models: scene.len() as u64, chunks, notes })
+}
+
+/// Returns the units of work to place a voxel.
+fn place_work(cells_per_voxel: u32) -> u64 {
+    let n = u64::from(cells_per_voxel);
+    if n == 1 { PLACE_WORK } else { CUBE_WORK + CUBE_ROW_WORK * n * n + n * n * n }
 }
 
 /// Checks the voxels of all models that are placed, and counts them by colour.
