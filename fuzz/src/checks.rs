@@ -9,24 +9,26 @@ use terravox::replicate::{
     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
 };
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelGrid};
+use terravox::voxel::{Cell, DenseBox, Kind, MaterialTable, Region, VoxelGrid};
 use terravox_io::heightmap::{self, ColourPolicy, Heights};
 use terravox_io::roblox::{
     self, Container, ImportOptions, RobloxMetadata, SmoothGridReader, SmoothGridWriter,
 };
+use terravox_io::vox::{self, VoxExportError, VoxOptions};
 use terravox_io::{ImportBudget, ImportLimits};
 
 /// A check by the name of its target.
 pub type NamedCheck = (&'static str, fn(&[u8]));
 
 /// All checks.
-pub const CHECKS: [NamedCheck; 13] = [
+pub const CHECKS: [NamedCheck; 14] = [
     ("roblox_binary", roblox_binary),
     ("roblox_xml", roblox_xml),
     ("smooth_grid", smooth_grid),
     ("png", png),
     ("raw", raw),
     ("tiff", tiff),
+    ("vox", vox),
     ("metadata", metadata),
     ("codec", codec),
     ("history", history),
@@ -174,6 +176,46 @@ pub fn tiff(bytes: &[u8]) {
             Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
         }
     }
+}
+
+/// Kind and colour of the cells of a grid that are not air, by position.
+fn colours(grid: &VoxelGrid) -> Vec<([i32; 3], Kind, [u8; 3])> {
+    let (table, mut cells, mut all) = (grid.materials(), DenseBox::default(), Vec::new());
+    for chunk in grid.chunks() {
+        grid.read(chunk.region(), 0, &mut cells).expect("a chunk");
+        let looks = chunk.region().voxels().zip(cells.materials());
+        let solid = looks.filter(|(_, material)| **material != 0);
+        all.extend(solid.map(|(pos, id)| (pos.to_array(), table.kind(*id), table.colour(*id))));
+    }
+    all
+}
+
+/// A scene that is accepted is exported and imported again. Without a magic number, the input is what
+/// stands in MAIN.
+pub fn vox(bytes: &[u8]) {
+    let whole = if vox::is_vox(bytes) {
+        bytes.to_vec()
+    } else {
+        let length = (bytes.len() as u32).to_le_bytes();
+        [&b"VOX \x96\0\0\0MAIN\0\0\0\0"[..], &length, bytes].concat()
+    };
+    let (options, mut grid) = (VoxOptions::default(), VoxelGrid::default());
+    let imported = vox::import(&whole, &options, &mut budget(), &mut grid, |_, _| ());
+    let imported = match imported {
+        Ok(imported) => imported,
+        Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
+    };
+    let file = match vox::export(grid.as_snapshot()) {
+        Ok(file) => file,
+        Err(error) => {
+            assert_eq!((error, imported.voxels), (VoxExportError::Empty, 0));
+            return;
+        }
+    };
+    let mut again = VoxelGrid::default();
+    let mut budget = ImportBudget::new(ImportLimits::for_input(file.len()).times(16));
+    vox::import(&file, &options, &mut budget, &mut again, |_, _| ()).expect("our own file");
+    assert_eq!(colours(&again), colours(&grid));
 }
 
 fn forged_png(header: &[u8], mut chunks: &[u8]) -> Vec<u8> {

@@ -18,6 +18,7 @@ mod output;
 mod report;
 mod secrets;
 mod triangles;
+mod vox_scene;
 mod world;
 mod world_store;
 

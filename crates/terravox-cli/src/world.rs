@@ -8,6 +8,7 @@ use crate::heights;
 use crate::import_limits;
 use crate::lod_view::seeded;
 use crate::report::size;
+use crate::vox_scene;
 use crate::world_store;
 use std::fs::{self, File};
 use std::io::Read;
@@ -15,6 +16,7 @@ use std::path::Path;
 use terravox::generate::Seeded;
 use terravox::voxel::{GridOptions, LIMIT, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
+use terravox_io::vox;
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, StoredPart, WorldInfo};
 
 /// Limit of imported files, bytes.
@@ -31,7 +33,7 @@ pub struct World {
     pub info: WorldInfo,
     /// Metadata for exporting to Roblox; the default for other worlds.
     pub roblox: RobloxMetadata,
-    /// Kind of the file: `world`, `roblox`, `heightmap` or `generated`.
+    /// Kind of the file: `world`, `roblox`, `heightmap`, `vox` or `generated`.
     pub source: &'static str,
     /// Length of the file, bytes; 0 if it is in a database.
     pub file_bytes: u64,
@@ -66,13 +68,15 @@ pub fn open(
     let map = HeightmapInput::find(path)?;
     let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
     let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
-    if map.is_none() && !roblox {
-        let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .png, \
-                    .raw, .r16 or .tif";
+    let is_vox = map.is_none() && !roblox && (kind == "vox" || vox::is_vox(&start));
+    if map.is_none() && !roblox && !is_vox {
+        let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .vox, \
+                    .png, .raw, .r16 or .tif";
         return Err(Failure::of(path, what));
     }
     let mut world = match map.filter(|_| !known) {
         Some(map) => heights::import(path, &map, heightmap, console)?,
+        None if is_vox => vox_scene::import(path, &read(path, file_bytes)?, heightmap, console)?,
         None => import_roblox(path, &read(path, file_bytes)?, heightmap, console)?,
     };
     world.file_bytes = file_bytes;

@@ -73,8 +73,19 @@ pub(crate) fn spend_cells(
     budget.spend_memory("its cells", MIXED_ROW_BYTES * rows + WATER_BYTES * water)
 }
 
+/// Spends what rows cost that are not uniform, when their chunk is written: the work of all, and
+/// the memory of those that are new.
+pub(crate) fn spend_rows(
+    rows: u64,
+    new_rows: u64,
+    budget: &mut ImportBudget,
+) -> Result<(), BudgetError> {
+    budget.spend_work("its cells", MIXED_ROW_WORK * rows)?;
+    budget.spend_memory("its cells", MIXED_ROW_BYTES * new_rows)
+}
+
 /// Returns the number of rows that are not uniform, which take memory in the grid.
-fn mixed_rows(cells: &DenseBox) -> u64 {
+pub(crate) fn mixed_rows(cells: &DenseBox) -> u64 {
     let rows = cells.materials().chunks_exact(32).zip(cells.occupancies().chunks_exact(32));
     let mixed = rows.filter(|(material, occupancy)| {
         let m = material[0];

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid |
 //! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | |
+//! | [`vox`] | MagicaVoxel scenes, `.vox` | MagicaVoxel scenes |
 //! | [`gltf`] | | meshes as `.glb` |
 //! | [`obj`] | | meshes as `.obj` and `.mtl` |
 //!
@@ -20,6 +21,7 @@ pub mod heightmap;
 pub mod obj;
 pub mod roblox;
 pub mod tiles;
+pub mod vox;
 
 pub use budget::{BudgetError, ImportBudget, ImportCost, ImportLimits, ImportResource};
 

@@ -252,6 +252,7 @@ pub fn import(kind: &str, path: &Path) -> String {
         Importer::Png,
         Importer::RawHeights,
         Importer::Metadata,
+        Importer::Vox,
     ];
     let Some(&importer) = importers.iter().find(|own| format!("{own:?}") == kind) else {
         return format!("no importer {kind}");

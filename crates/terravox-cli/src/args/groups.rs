@@ -13,7 +13,7 @@ pub struct HeightmapArgs {
     #[arg(long, value_parser = positive, value_name = "M")]
     pub voxel_size: Option<f64>,
     /// Heightmaps: distance between samples in metres [default: one voxel; for GeoTIFF that of the
-    /// file]
+    /// file]; .vox: edge of a voxel of the file, 1 to 64 times --voxel-size
     #[arg(long, value_parser = positive, value_name = "M")]
     pub scale: Option<f64>,
     /// Heightmaps: height of white above black in metres [default: such that the land is an eighth

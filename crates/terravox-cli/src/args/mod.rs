@@ -72,9 +72,10 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox generate hills.tvx --seed 7 --size 512\n  \
         terravox generate fjords.tvx --preset fjords --seed 7 --size 1024")]
     Generate(GenerateArgs),
-    /// Import a Roblox place or a heightmap
+    /// Import a Roblox place, a heightmap or a MagicaVoxel scene
     #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
-        terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40")]
+        terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40\n  \
+        terravox import castle.vox castle.tvx --scale 0.5")]
     Import(ImportArgs),
     /// Edit a world: dig, fill, paint, smooth, copy, undo, redo
     #[command(after_help = EDIT_HELP)]
@@ -82,7 +83,7 @@ pub enum Command {
     /// Write a world in another program's format, chosen by the extension
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
         terravox export world.tvx world.obj --up z\n\n\
-        Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .glb (glTF), .obj")]
+        Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .vox (MagicaVoxel), .glb (glTF), .obj")]
     Export(ExportArgs),
     /// Print the contents of a world, or of a file that can be imported
     #[command(after_help = "Example:\n  terravox info world.tvx\n  \
@@ -187,7 +188,7 @@ impl Command {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// A world, a Roblox file or a heightmap [default: a generated world]
+    /// A world, a Roblox file, a heightmap or a MagicaVoxel scene [default: a generated world]
     pub file: Option<PathBuf>,
     /// Output folder
     #[arg(long, default_value = "terravox-demo", value_name = "FOLDER")]
@@ -240,8 +241,9 @@ pub const DEMO_SEED: u64 = 1;
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid) or a heightmap (.png, raw 16-bit .raw
-    /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map)
+    /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid), a heightmap (.png, raw 16-bit .raw
+    /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map) or a MagicaVoxel
+    /// scene (.vox)
     pub file: PathBuf,
     /// The world to write (.tvx)
     pub world: PathBuf,
@@ -307,7 +309,7 @@ pub struct EditArgs {
 pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
-    /// The file to write: .rbxm .rbxmx .smoothgrid .glb .obj
+    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj
     pub file: PathBuf,
     #[command(flatten)]
     pub triangles: TriangleArgs,

@@ -10,30 +10,45 @@ use crate::triangles::check_triangles_path;
 use crate::world::{self, extension};
 use std::time::Instant;
 use terravox_io::roblox::{self, Container};
+use terravox_io::vox;
+
+/// What a world is written as.
+enum Format {
+    Roblox(Container),
+    Vox,
+    Triangles,
+}
 
 pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
-    let container = match extension(&args.file).as_str() {
-        "rbxm" => Some(Container::Binary),
-        "rbxmx" => Some(Container::Xml),
-        "smoothgrid" => Some(Container::SmoothGrid),
-        "glb" | "obj" => None,
+    let format = match extension(&args.file).as_str() {
+        "rbxm" => Format::Roblox(Container::Binary),
+        "rbxmx" => Format::Roblox(Container::Xml),
+        "smoothgrid" => Format::Roblox(Container::SmoothGrid),
+        "vox" => Format::Vox,
+        "glb" | "obj" => Format::Triangles,
         _ => {
-            let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .glb or .obj";
+            let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb or .obj";
             return Err(Failure::of(&args.file, what));
         }
     };
-    if container.is_none() {
+    if let Format::Triangles = format {
         check_triangles_path(&args.file, &args.triangles)?;
     }
     check_not_input(&args.world, &args.file)?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
-    let Some(container) = container else {
-        return mesh::triangles("export", &world, args, None, console);
-    };
     let start = Instant::now();
+    let grid = world.grid.as_snapshot();
     let busy = console.busy("exporting");
-    let bytes = roblox::export(world.grid.as_snapshot(), &world.roblox, container)
-        .map_err(Failure::at(&args.world))?;
+    let bytes = match format {
+        Format::Roblox(container) => {
+            roblox::export(grid, &world.roblox, container).map_err(Failure::at(&args.world))?
+        }
+        Format::Vox => vox::export(grid).map_err(Failure::at(&args.world))?,
+        Format::Triangles => {
+            drop(busy);
+            return mesh::triangles("export", &world, args, None, console);
+        }
+    };
     let file_bytes = write_file(&args.file, &bytes)?;
     drop(busy);
     let mut report = Report::new("export");

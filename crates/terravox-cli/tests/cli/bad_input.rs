@@ -76,7 +76,7 @@ fn no_output_of_any_command_has_a_password() {
 #[test]
 fn empty_files() {
     let folder = Folder::new();
-    for name in ["e.tvx", "e.rbxm", "e.rbxlx", "e.smoothgrid", "e.png", "e.raw"] {
+    for name in ["e.tvx", "e.rbxm", "e.rbxlx", "e.smoothgrid", "e.png", "e.raw", "e.vox"] {
         folder.put(name, b"");
         all_refuse(&folder, name, &["empty"]);
     }

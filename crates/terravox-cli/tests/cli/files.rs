@@ -55,3 +55,46 @@ pub fn samples(width: u32, height: u32, bytes: impl Fn(u16) -> [u8; 2]) -> Vec<u
     let at = (0..height).flat_map(|z| (0..width).map(move |x| (x, z)));
     at.flat_map(|(x, z)| bytes(hill(x, z))).collect()
 }
+
+fn vox_chunk(id: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    [&id[..], &(content.len() as u32).to_le_bytes(), &[0; 4], content].concat()
+}
+
+fn vox_file(chunks: &[Vec<u8>]) -> Vec<u8> {
+    let main = chunks.concat();
+    let length = (main.len() as u32).to_le_bytes();
+    [&b"VOX \x96\0\0\0MAIN\0\0\0\0"[..], &length, &main].concat()
+}
+
+fn numbers(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// A MagicaVoxel scene: a red tower of three voxels and a blue wall of two beside it, of a palette in
+/// which colour 1 is red, 2 blue and the others white.
+pub fn vox_scene() -> Vec<u8> {
+    let voxels = [[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 2, 1], [1, 0, 0, 2], [1, 0, 1, 2]];
+    let palette = [[255, 0, 0, 255], [0, 0, 255, 255]].concat();
+    vox_file(&[
+        vox_chunk(b"SIZE", &numbers(&[2, 1, 3])),
+        vox_chunk(b"XYZI", &[&numbers(&[5]), voxels.as_flattened()].concat()),
+        // A transform by (1, 0, 1), so that the tower stands on (0, 0, 0).
+        vox_chunk(
+            b"nTRN",
+            &[&numbers(&[0, 0, 1, u32::MAX, 0, 1, 1, 2])[..], b"_t\x05\0\0\x001 0 1"].concat(),
+        ),
+        vox_chunk(b"nSHP", &numbers(&[1, 0, 1, 0, 0])),
+        vox_chunk(b"RGBA", &[palette, vec![255; 4 * 254]].concat()),
+    ])
+}
+
+/// A small scene in which one model is placed ten thousand times.
+pub fn vox_of_many_models() -> Vec<u8> {
+    let voxels: Vec<[u8; 4]> = (0..=255).flat_map(|x| (0..64).map(move |y| [x, y, 0, 1])).collect();
+    vox_file(&[
+        vox_chunk(b"SIZE", &numbers(&[256, 64, 1])),
+        vox_chunk(b"XYZI", &[&numbers(&[voxels.len() as u32]), voxels.as_flattened()].concat()),
+        vox_chunk(b"nGRP", &numbers(&[&[0, 0, 10_000][..], &[1; 10_000]].concat())),
+        vox_chunk(b"nSHP", &numbers(&[1, 0, 1, 0, 0])),
+    ])
+}

@@ -18,6 +18,7 @@ mod shared;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 mod shared_borders;
 mod use_cases;
+mod vox;
 
 use serde_json::Value;
 use std::fs;

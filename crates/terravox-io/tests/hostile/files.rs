@@ -169,3 +169,50 @@ pub fn png_chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
     }
     [&(data.len() as u32).to_be_bytes()[..], &body, &(!crc).to_be_bytes()].concat()
 }
+
+/// A MagicaVoxel file of these chunks.
+pub fn vox(chunks: &[Vec<u8>]) -> Vec<u8> {
+    let main = chunks.concat();
+    let mut out = b"VOX \x96\0\0\0MAIN\0\0\0\0".to_vec();
+    out.extend((main.len() as u32).to_le_bytes());
+    out.extend(main);
+    out
+}
+
+pub fn vox_chunk(id: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    [&id[..], &(content.len() as u32).to_le_bytes(), &[0; 4], content].concat()
+}
+
+pub fn vox_model(size: [u32; 3], voxels: &[[u8; 4]]) -> Vec<u8> {
+    let count = (voxels.len() as u32).to_le_bytes();
+    let size = vox_chunk(b"SIZE", size.map(u32::to_le_bytes).as_flattened());
+    [size, vox_chunk(b"XYZI", &[&count, voxels.as_flattened()].concat())].concat()
+}
+
+/// Attributes of a node.
+fn attributes(entries: &[(&str, &str)]) -> Vec<u8> {
+    let text = |text: &str| string(text.as_bytes());
+    let entries_of = entries.iter().flat_map(|(key, value)| [text(key), text(value)].concat());
+    (entries.len() as u32).to_le_bytes().into_iter().chain(entries_of).collect()
+}
+
+/// A transform whose first frame has these attributes; in no layer.
+pub fn vox_transform(id: u32, child: u32, frame: &[(&str, &str)]) -> Vec<u8> {
+    let head = [id, 0, child, u32::MAX, u32::MAX, 1].map(u32::to_le_bytes);
+    vox_chunk(b"nTRN", &[head.as_flattened(), &attributes(frame)].concat())
+}
+
+pub fn vox_group(id: u32, children: &[u32]) -> Vec<u8> {
+    let head = [id, 0, children.len() as u32];
+    let all = head.iter().chain(children).flat_map(|value| value.to_le_bytes());
+    vox_chunk(b"nGRP", &all.collect::<Vec<u8>>())
+}
+
+pub fn vox_shape(id: u32, model: u32) -> Vec<u8> {
+    vox_chunk(b"nSHP", [id, 0, 1, model, 0].map(u32::to_le_bytes).as_flattened())
+}
+
+pub fn vox_layer(id: u32, entries: &[(&str, &str)]) -> Vec<u8> {
+    let [id, reserved] = [id, u32::MAX].map(u32::to_le_bytes);
+    vox_chunk(b"LAYR", &[&id[..], &attributes(entries), &reserved].concat())
+}

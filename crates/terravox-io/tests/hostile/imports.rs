@@ -8,6 +8,7 @@ use terravox::voxel::VoxelGrid;
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{self, ColourPolicy, Heights};
 use terravox_io::roblox::{self, Container, ImportOptions, RobloxMetadata};
+use terravox_io::vox::{self, VoxOptions};
 
 /// Imports a file of any kind and forgets it.
 pub fn import(importer: Importer, file: &[u8], budget: &mut ImportBudget) -> Result<(), String> {
@@ -18,6 +19,10 @@ pub fn import(importer: Importer, file: &[u8], budget: &mut ImportBudget) -> Res
         Importer::Png => heights(heightmap::read_png(file, ColourPolicy::Luminance, budget)),
         Importer::RawHeights => heights(heightmap::read_raw_u16(file, None, budget)),
         Importer::Metadata => RobloxMetadata::from_bytes(file).map(drop).map_err(line_of),
+        Importer::Vox => {
+            let (options, mut grid) = (VoxOptions::default(), VoxelGrid::default());
+            vox::import(file, &options, budget, &mut grid, |_, _| ()).map(drop).map_err(line_of)
+        }
     }
 }
 

@@ -102,6 +102,19 @@ fn valid_files() -> Vec<(&'static str, Importer, Vec<u8>)> {
         colours: Some(vec![1; 69]),
     };
     out.push(("metadata", Importer::Metadata, metadata.to_bytes()));
+    let scene = vox(&[
+        vox_model([3, 2, 1], &[[0, 0, 0, 1], [2, 1, 0, 9]]),
+        vox_model([200, 1, 200], &[[199, 0, 199, 255]]),
+        vox_transform(0, 1, &[("_name", "all")]),
+        vox_group(1, &[2, 4]),
+        vox_transform(2, 3, &[("_r", "17"), ("_t", "1 -2 30")]),
+        vox_shape(3, 0),
+        vox_transform(4, 5, &[("_t", "-500 0 4")]),
+        vox_shape(5, 1),
+        vox_layer(0, &[("_hidden", "1")]),
+        vox_chunk(b"RGBA", &[77; 1024]),
+    ]);
+    out.push(("vox", Importer::Vox, scene));
     out
 }
 

@@ -11,6 +11,7 @@ pub enum Importer {
     Png,
     RawHeights,
     Metadata,
+    Vox,
 }
 
 /// A family of files.
@@ -69,7 +70,7 @@ pub fn shapes() -> Vec<HostileShape> {
         }
         lists.push(list);
     }
-    let formats: [(&str, Importer, AddShapes); 7] = [
+    let formats: [(&str, Importer, AddShapes); 9] = [
         ("rbxmx", Importer::Roblox, xml_elements),
         ("rbxmx", Importer::Roblox, xml_values),
         ("rbxmx", Importer::Roblox, xml_shared),
@@ -77,6 +78,8 @@ pub fn shapes() -> Vec<HostileShape> {
         ("PNG", Importer::Png, pngs),
         ("raw", Importer::RawHeights, raw_heights),
         ("metadata", Importer::Metadata, metadata),
+        ("vox", Importer::Vox, vox_scenes),
+        ("vox", Importer::Vox, vox_models),
     ];
     for (prefix, importer, add) in formats {
         let mut list = ShapeList::new(prefix, importer);
@@ -326,4 +329,101 @@ fn metadata(list: &mut ShapeList) {
         [header, vec![0; 12 * n]].concat()
     });
     list.add("bytes behind the end", 9000, |n| [vec![1, 0], vec![0; n]].concat());
+}
+
+/// Nodes of a MagicaVoxel scene.
+fn vox_scenes(list: &mut ShapeList) {
+    let dot = || vox_model([1, 1, 1], &[[0, 0, 0, 1]]);
+    let scene = move |nodes: Vec<Vec<u8>>| vox(&[vec![dot()], nodes].concat());
+    let text = |n: usize| "a".repeat(n);
+    list.add("one shape again and again", 4000, move |n| {
+        scene(vec![vox_group(0, &vec![1; n]), vox_shape(1, 0)])
+    });
+    list.add("shapes far apart", 60, move |n| {
+        let placed = |i: u32| {
+            let at = format!("{} 0 0", i * 9000);
+            [vox_transform(2 * i + 1, 2 * i + 2, &[("_t", &at)]), vox_shape(2 * i + 2, 0)].concat()
+        };
+        let children: Vec<u32> = (0..n as u32).map(|i| 2 * i + 1).collect();
+        scene([vec![vox_group(0, &children)], (0..n as u32).map(placed).collect()].concat())
+    });
+    list.add("groups that double", 40, move |n| {
+        let groups = (0..n as u32).map(|id| vox_group(id, &[id + 1, id + 1]));
+        scene([groups.collect(), vec![vox_shape(n as u32, 0)]].concat())
+    });
+    list.add("groups that double above nothing", 40, move |n| {
+        let groups = (0..n as u32).map(|id| vox_group(id, &[id + 1, id + 1]));
+        scene([groups.collect(), vec![vox_group(n as u32, &[])]].concat())
+    });
+    list.add("a chain of transforms", 400, move |n| {
+        let chain = (0..n as u32).map(|id| vox_transform(id, id + 1, &[("_t", "1 0 0")]));
+        scene([chain.collect(), vec![vox_shape(n as u32, 0)]].concat())
+    });
+    list.add("a group in itself", 4000, move |n| scene(vec![vox_group(0, &vec![0; n])]));
+    list.add("a square of empty groups", 600, move |n| {
+        let rows = vec![vox_group(0, &vec![1; n]), vox_group(1, &vec![2; n]), vox_group(2, &[])];
+        scene(rows)
+    });
+    list.add("nodes without a parent", 4000, move |n| {
+        scene((0..n as u32).map(|id| vox_group(id, &[])).collect())
+    });
+    list.add("attributes of a node", 9000, move |n| {
+        scene(vec![vox_transform(0, 1, &vec![("", ""); n]), vox_shape(1, 0)])
+    });
+    list.add("a long name", 90_000, move |n| {
+        scene(vec![vox_transform(0, 1, &[("_name", &text(n))]), vox_shape(1, 0)])
+    });
+    list.add("hidden layers", 4000, move |n| {
+        let layers = (0..n as u32).map(|id| vox_layer(id, &[("_hidden", "1")]));
+        scene([layers.collect(), vec![vox_group(0, &[])]].concat())
+    });
+}
+
+/// Models and chunks of a MagicaVoxel file.
+fn vox_models(list: &mut ShapeList) {
+    let small = |n: usize| (0..n).map(|i| [i as u8, (i >> 8) as u8, (i >> 16) as u8, 1]).collect();
+    list.add("voxels", 20_000, move |n| {
+        let voxels: Vec<[u8; 4]> = small(n);
+        vox(&[vox_model([256, 256, 256], &voxels)])
+    });
+    list.add("one voxel again and again", 20_000, move |n| {
+        vox(&[vox_model([256, 256, 256], &vec![[7, 7, 7, 1]; n])])
+    });
+    list.add("voxels in all chunks", 64, move |n| {
+        let voxels: Vec<[u8; 4]> =
+            (0..n).map(|i| [(i << 5) as u8, (i >> 3 << 5) as u8, (i >> 6 << 5) as u8, 9]).collect();
+        vox(&[vox_model([256, 256, 256], &voxels)])
+    });
+    list.add("rows of two colours", 1000, move |n| {
+        let voxels: Vec<[u8; 4]> = (0..n)
+            .flat_map(|i| [[0, i as u8, (i >> 8) as u8, 1], [1, i as u8, (i >> 8) as u8, 2]])
+            .collect();
+        vox(&[vox_model([256, 256, 256], &voxels)])
+    });
+    list.add("a large model again and again", 400, move |n| {
+        let voxels: Vec<[u8; 4]> = small(4096);
+        let model = vox_model([256, 256, 256], &voxels);
+        vox(&[model, vox_group(0, &vec![1; n]), vox_shape(1, 0)])
+    });
+    list.add("empty models", 4000, |n| vox(&vec![vox_model([1, 1, 1], &[]); n]));
+    list.add("sizes without voxels", 4000, |n| vox(&vec![vox_chunk(b"SIZE", &[1; 12]); n]));
+    list.add("palettes", 100, |n| {
+        vox(&[vec![vox_chunk(b"RGBA", &[7; 1024]); n], vec![vox_model([1; 3], &[])]].concat())
+    });
+    list.add("materials", 4000, |n| {
+        let material = vox_chunk(b"MATL", &[0; 8]);
+        vox(&[vec![material; n], vec![vox_model([1; 3], &[])]].concat())
+    });
+    list.add("unknown chunks", 4000, |n| {
+        vox(&[vec![vox_chunk(b"what", &[]); n], vec![vox_model([1; 3], &[])]].concat())
+    });
+    list.add("a large unknown chunk", 90_000, |n| {
+        vox(&[vox_chunk(b"what", &vec![0; n]), vox_model([1; 3], &[])])
+    });
+    list.add("chunks within chunks", 900, |n| {
+        let head =
+            |below: usize| [&b"MAIN"[..], &[0; 4], &(12 * below as u32).to_le_bytes()].concat();
+        let nested = (0..n).rev().flat_map(head).collect();
+        vox(&[nested, vox_model([1; 3], &[])])
+    });
 }

@@ -9,6 +9,7 @@ use terravox::edit::{EditOp, Editor, History, Journal};
 use terravox::replicate::{Guest, LinkKind};
 use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
 use terravox_io::roblox::{self, Container, RobloxMetadata};
+use terravox_io::vox;
 
 /// Longest real file that is taken.
 const MAX_BYTES: u64 = 400_000;
@@ -69,6 +70,8 @@ fn own() -> io::Result<()> {
     }
     // A grey picture of 3 × 2 pixels, with a filter byte a row.
     put("seeds", "png", "forged", &[3, 2, 8, 0, 0, 4, 8, 0, 0, 1, 2, 3, 0, 4, 5, 6])?;
+    put("seeds", "vox", "world", &vox::export(grid.as_snapshot()).map_err(io::Error::other)?)?;
+    put("seeds", "vox", "scene", &vox_scene())?;
     // Three strokes or entries of a few cells, the last with rows of its own.
     let patches =
         [0, 3, 4, 5, 2, 2, 2, 80, 3, 4, 6, 7, 0, 7, 161, 3, 4, 5, 0, 0, 0, 4, 0xFF, 1, 0, 1];
@@ -118,6 +121,37 @@ fn session() -> io::Result<()> {
     assert!(guest.is_complete() && guest.pending_edits() == 0, "the session came to its end");
     put("seeds", "host_units", "session", &up)?;
     put("seeds", "guest_units", "session", &down)
+}
+
+/// What stands in MAIN: a turned model, and the same in a hidden layer.
+fn vox_scene() -> Vec<u8> {
+    let chunk = |id: &[u8; 4], content: &[u8]| {
+        [&id[..], &(content.len() as u32).to_le_bytes(), &[0; 4], content].concat()
+    };
+    let numbers = |values: &[u32]| -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    };
+    let attribute = |key: &[u8], value: &[u8]| {
+        let [key_length, value_length] = [key, value].map(|text| numbers(&[text.len() as u32]));
+        [&numbers(&[1])[..], &key_length, key, &value_length, value].concat()
+    };
+    let transform = |id: u32, layer: u32, frame: &[u8]| {
+        let head = numbers(&[id, 0, id + 1, u32::MAX, layer, 1]);
+        chunk(b"nTRN", &[&head[..], frame].concat())
+    };
+    let hidden = [&numbers(&[7])[..], &attribute(b"_hidden", b"1"), &numbers(&[u32::MAX])].concat();
+    [
+        chunk(b"SIZE", &numbers(&[3, 2, 1])),
+        chunk(b"XYZI", &[2, 0, 0, 0, 0, 0, 0, 1, 2, 1, 0, 9]),
+        transform(0, u32::MAX, &numbers(&[0])),
+        chunk(b"nGRP", &numbers(&[1, 0, 2, 2, 4])),
+        transform(2, 0, &attribute(b"_r", b"17")),
+        chunk(b"nSHP", &numbers(&[3, 0, 1, 0, 0])),
+        transform(4, 7, &attribute(b"_t", b"1 -2 30")),
+        chunk(b"nSHP", &numbers(&[5, 0, 1, 0, 0])),
+        chunk(b"LAYR", &hidden),
+    ]
+    .concat()
 }
 
 /// Chunks for the target `roblox_binary`, one of each packing.

@@ -1,0 +1,185 @@
+//! Exporting a grid as a scene.
+//!
+//! The world is cut into boxes of at most 256³ voxels, aligned to multiples of 256, each of which
+//! becomes a model as small as its voxels allow, placed by a node of the scene graph.
+
+use super::chunks::MAGIC;
+use super::error::VoxExportError;
+use std::collections::BTreeMap;
+use terravox::voxel::{ChunkPos, Kind, MaterialTable, Snapshot, VoxelPos};
+
+/// Version of the format: of 2016, with the scene graph.
+const VERSION: u32 = 150;
+/// Log2 of the chunks along the edge of a model.
+const MODEL_LOG2_CHUNKS: u32 = 3;
+/// Voxels along its edge.
+const MODEL_EDGE: i32 = 256;
+/// Stored occupancy of a cell that is half full.
+const HALF_FULL: u8 = 127;
+/// Longest content of MAIN: lengths are signed.
+const MAX_BYTES: u64 = i32::MAX as u64 - (1 << 20);
+/// Bytes of a model besides its voxels, in all chunks, from above.
+const MODEL_BYTES: u64 = 256;
+
+/// A model, with Z up.
+struct ExportedModel {
+    /// The lowest voxel of the model in the world.
+    min: [i32; 3],
+    size: [i32; 3],
+    /// x, y, z from `min`, and material.
+    voxels: Vec<[u8; 4]>,
+}
+
+/// Encodes the cells of a grid that are at least half full as a MagicaVoxel scene, Z up. A colour of
+/// the palette has the id of its material as index. Liquids are glass, so that
+/// [`import()`](super::import()) gives them back; water in solid cells, names and how full a cell is
+/// are lost. A world of full cells of the default materials is imported again with the same digest.
+///
+/// # Errors
+/// If no cell is half full, a listed chunk is not held at mip 0, or the file would have 2 GB.
+pub fn export(grid: &Snapshot) -> Result<Vec<u8>, VoxExportError> {
+    let mut models: BTreeMap<[i32; 3], Vec<ChunkPos>> = BTreeMap::new();
+    for chunk in grid.chunks() {
+        let model = [chunk.x, chunk.y, chunk.z].map(|v| v >> MODEL_LOG2_CHUNKS);
+        models.entry(model).or_default().push(chunk);
+    }
+    let (mut main, mut voxels) = (Vec::new(), 0);
+    let mut places: Vec<[i32; 3]> = Vec::new();
+    let mut is_used = [false; 256];
+    for (model, chunks) in models {
+        let Some(model) = model_of(grid, model.map(|v| v * MODEL_EDGE), &chunks)? else { continue };
+        let bytes = 4 * model.voxels.len() as u64 + MODEL_BYTES * (places.len() as u64 + 1);
+        if main.len() as u64 + bytes > MAX_BYTES {
+            return Err(VoxExportError::TooLong { voxels });
+        }
+        voxels += model.voxels.len() as u64;
+        model.voxels.iter().for_each(|voxel| is_used[usize::from(voxel[3])] = true);
+        put_model(&mut main, &model);
+        // A model turns about the middle of its size, so that is what is placed.
+        places.push(std::array::from_fn(|i| model.min[i] + model.size[i] / 2));
+    }
+    if places.is_empty() {
+        return Err(VoxExportError::Empty);
+    }
+    put_scene(&mut main, &places);
+    put_palette(&mut main, grid.materials(), &is_used);
+    let mut file = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
+    put_header(&mut file, b"MAIN", 0, main.len());
+    file.extend(main);
+    Ok(file)
+}
+
+/// Returns the voxels of some chunks, which lie in a box from `corner` on; `None` if there are none.
+fn model_of(
+    grid: &Snapshot,
+    corner: [i32; 3],
+    chunks: &[ChunkPos],
+) -> Result<Option<ExportedModel>, VoxExportError> {
+    let kinds = grid.materials().kinds();
+    let mut voxels: Vec<[u8; 4]> = Vec::new();
+    let (mut low, mut high) = ([u8::MAX; 3], [0; 3]);
+    for &chunk in chunks {
+        let view = grid.chunk(chunk)?;
+        let from = chunk.min_voxel() - VoxelPos::from(corner);
+        for (y, z, x) in edges() {
+            let cell = view.cell(x, y, z);
+            if kinds[usize::from(cell.material)] == Kind::Air || cell.occupancy < HALF_FULL {
+                continue;
+            }
+            let [x, y, z] = [from.x + x as i32, from.y + y as i32, from.z + z as i32];
+            // South is −y in MagicaVoxel.
+            let at = [x, MODEL_EDGE - 1 - z, y].map(|v| v as u8);
+            low = std::array::from_fn(|i| low[i].min(at[i]));
+            high = std::array::from_fn(|i| high[i].max(at[i]));
+            voxels.push([at[0], at[1], at[2], cell.material]);
+        }
+    }
+    if voxels.is_empty() {
+        return Ok(None);
+    }
+    for voxel in &mut voxels {
+        (0..3).for_each(|i| voxel[i] -= low[i]);
+    }
+    let corner = [corner[0], -corner[2] - MODEL_EDGE, corner[1]];
+    Ok(Some(ExportedModel {
+        min: std::array::from_fn(|i| corner[i] + i32::from(low[i])),
+        size: std::array::from_fn(|i| i32::from(high[i]) - i32::from(low[i]) + 1),
+        voxels,
+    }))
+}
+
+/// All cells of a chunk: y, z and x, which is fastest.
+fn edges() -> impl Iterator<Item = (usize, usize, usize)> {
+    (0..32).flat_map(|y| (0..32).flat_map(move |z| (0..32).map(move |x| (y, z, x))))
+}
+
+fn put_header(out: &mut Vec<u8>, id: &[u8; 4], content: usize, below: usize) {
+    out.extend(id);
+    out.extend((content as u32).to_le_bytes());
+    out.extend((below as u32).to_le_bytes());
+}
+
+fn put_chunk(out: &mut Vec<u8>, id: &[u8; 4], content: &[u8]) {
+    put_header(out, id, content.len(), 0);
+    out.extend(content);
+}
+
+fn put_model(out: &mut Vec<u8>, model: &ExportedModel) {
+    let size = model.size.map(i32::to_le_bytes);
+    put_chunk(out, b"SIZE", size.as_flattened());
+    put_header(out, b"XYZI", 4 + 4 * model.voxels.len(), 0);
+    out.extend((model.voxels.len() as u32).to_le_bytes());
+    out.extend(model.voxels.as_flattened());
+}
+
+fn numbers(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn dictionary(entries: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = numbers(&[entries.len() as u32]);
+    for text in entries.iter().flat_map(|(key, value)| [key, value]) {
+        out.extend((text.len() as u32).to_le_bytes());
+        out.extend(text.as_bytes());
+    }
+    out
+}
+
+/// A root, a group, and for each model a transform with a shape.
+fn put_scene(out: &mut Vec<u8>, places: &[[i32; 3]]) {
+    // Of all transforms: an id that is reserved, a layer, and one frame.
+    let transform = |out: &mut Vec<u8>, [id, child, layer]: [u32; 3], frame: &[(&str, &str)]| {
+        let head = [numbers(&[id]), dictionary(&[]), numbers(&[child, u32::MAX, layer, 1])];
+        put_chunk(out, b"nTRN", &[head.concat(), dictionary(frame)].concat());
+    };
+    let first = |model: usize| 2 + 2 * model as u32;
+    transform(out, [0, 1, u32::MAX], &[]);
+    let children: Vec<u32> = (0..places.len()).map(first).collect();
+    let head = [numbers(&[1]), dictionary(&[]), numbers(&[children.len() as u32])];
+    put_chunk(out, b"nGRP", &[head.concat(), numbers(&children)].concat());
+    for (model, [x, y, z]) in places.iter().enumerate() {
+        let id = first(model);
+        transform(out, [id, id + 1, 0], &[("_t", &format!("{x} {y} {z}"))]);
+        let shape = [numbers(&[id + 1]), dictionary(&[]), numbers(&[1, model as u32])];
+        put_chunk(out, b"nSHP", &[shape.concat(), dictionary(&[])].concat());
+    }
+    put_chunk(out, b"LAYR", &[numbers(&[0]), dictionary(&[]), numbers(&[u32::MAX])].concat());
+}
+
+fn put_palette(out: &mut Vec<u8>, table: &MaterialTable, is_used: &[bool; 256]) {
+    let colour = |index: u16| match index {
+        256 => [0; 4],
+        _ => {
+            let [r, g, b] = table.colour(index as u8);
+            [r, g, b, 255]
+        }
+    };
+    let colours: Vec<[u8; 4]> = (1..=256).map(colour).collect();
+    put_chunk(out, b"RGBA", colours.as_flattened());
+    for id in (1..=255_u8).filter(|id| is_used[usize::from(*id)]) {
+        if table.kind(id) == Kind::Liquid {
+            let glass = dictionary(&[("_type", "_glass"), ("_alpha", "0.5"), ("_ior", "0.3")]);
+            put_chunk(out, b"MATL", &[numbers(&[id.into()]), glass].concat());
+        }
+    }
+}
