@@ -32,7 +32,7 @@ pub(super) struct NeighbourChange {
 }
 
 /// What is around the leaves that a change may reach.
-pub(super) struct Surroundings<'a> {
+pub(super) struct LeafSurroundings<'a> {
     pub tiling: &'a Tiling,
     pub grid: &'a Snapshot,
     /// Whether any mesh has a liquid surface.
@@ -53,7 +53,7 @@ impl NeighbourChange {
         &self,
         leaf: MipBlock,
         mesh: Option<&BlockMesh>,
-        around: &mut Surroundings<'_>,
+        around: &mut LeafSurroundings<'_>,
     ) -> bool {
         if self.block.mip < leaf.mip {
             return false;
@@ -69,7 +69,7 @@ impl NeighbourChange {
         leaf: MipBlock,
         mesh: &BlockMesh,
         side: [i32; 3],
-        around: &mut Surroundings<'_>,
+        around: &mut LeafSurroundings<'_>,
     ) -> bool {
         let solid_within = |reach: i32| has_vertex_near(&mesh.solid, side, reach);
         let liquid_within = |reach: i32| has_vertex_near(&mesh.liquid, side, reach);
@@ -101,13 +101,13 @@ impl NeighbourChange {
         &self,
         leaf: MipBlock,
         side: [i32; 3],
-        around: &mut Surroundings<'_>,
+        around: &mut LeafSurroundings<'_>,
     ) -> bool {
         // Blocks that touch at an edge or a corner share no face.
         if side.iter().filter(|&&side| side != 0).count() != 1 {
             return true;
         }
-        let Surroundings { grid, cells, .. } = around;
+        let LeafSurroundings { grid, cells, .. } = around;
         let mut kind = |mip: u8, layer: Region| {
             grid.read_known(layer.coarser(u32::from(mip)), mip, cells);
             uniform_kind(cells, grid.materials())

@@ -7,7 +7,7 @@
 use super::draft::{HasTime, PlanDraft, Planning, Stage};
 use super::dry::{DryLeaves, is_any_wet};
 use super::mesh_job::MeshJob;
-use super::neighbour_change::{NeighbourChange, Surroundings};
+use super::neighbour_change::{LeafSurroundings, NeighbourChange};
 use super::residency::has_no_faces;
 use super::selection::{LodViewer, RankedStep, Selector};
 use super::tiling::Tiling;
@@ -497,7 +497,7 @@ impl LodView {
             return;
         }
         let (tiling, shown) = (&self.tiling, &self.shown);
-        let mut around = Surroundings {
+        let mut around = LeafSurroundings {
             tiling,
             grid,
             has_water: self.has_water,
