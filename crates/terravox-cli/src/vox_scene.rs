@@ -64,9 +64,9 @@ fn in_cells(options: &HeightmapArgs) -> Result<(f64, VoxOptions), String> {
     let whole = cells.round();
     if (cells - whole).abs() > 1e-6 * whole || !(1.0..=f64::from(most)).contains(&whole) {
         return Err(format!(
-            "--scale is {} m; a voxel of a scene is 1 to {most} voxels of the world wide, of \
-             {voxel_size_m} m each (--voxel-size)",
-            cells * voxel_size_m
+            "--scale is {} m, but must be a whole number from 1 to {most} times --voxel-size, which is \
+             {voxel_size_m} m",
+            scale.unwrap_or(voxel_size_m)
         ));
     }
     let cells_per_voxel = whole as u32;

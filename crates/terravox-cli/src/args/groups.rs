@@ -9,11 +9,11 @@ use clap::{Args, ValueEnum};
 #[derive(Clone, Debug, Default, Args)]
 pub struct HeightmapArgs {
     /// Edge of a voxel in metres [default: 1; for Roblox 1.12, which is 4 studs; for GeoTIFF the
-    /// distance between samples]
+    /// distance between samples; for .vox that of --scale]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub voxel_size: Option<f64>,
     /// Heightmaps: distance between samples in metres [default: one voxel; for GeoTIFF that of the
-    /// file]; .vox: edge of a voxel of the file, 1 to 64 times --voxel-size
+    /// file]; .vox: edge of a voxel of the file; a whole number, 1 to 64, times --voxel-size
     #[arg(long, value_parser = positive, value_name = "M")]
     pub scale: Option<f64>,
     /// Heightmaps: height of white above black in metres [default: such that the land is an eighth

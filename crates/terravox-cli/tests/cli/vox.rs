@@ -64,7 +64,10 @@ fn bad_scenes_and_options_are_refused() {
         (&["--depth", "3"][..], &["--depth is for heightmaps", "--scale"][..]),
         (&["--sea-level", "3"], &["--sea-level is for heightmaps"]),
         (&["--luma"], &["--luma is for heightmaps"]),
-        (&["--scale", "1.5", "--voxel-size", "1"], &["--scale is 1.5 m", "1 to 64 voxels"]),
+        (
+            &["--scale", "1.5", "--voxel-size", "1"],
+            &["--scale is 1.5 m", "from 1 to 64 times --voxel-size"],
+        ),
         (&["--scale", "65", "--voxel-size", "1"], &["--scale is 65 m"]),
         (&["--scale", "0.5", "--voxel-size", "1"], &["--scale is 0.5 m", "--voxel-size"]),
     ] {

@@ -14,8 +14,8 @@ const VERSIONS: std::ops::RangeInclusive<u32> = 150..=200;
 /// Longest edge of a model: positions in it are bytes.
 const MAX_EDGE: u32 = 256;
 
-/// Units of work to read a chunk, besides its bytes.
-const CHUNK_WORK: u64 = 64;
+/// Units of work to read a chunk of the file, besides its bytes.
+const FILE_CHUNK_WORK: u64 = 64;
 /// Units of work of a byte of a dictionary, or of a node.
 const BYTE_WORK: u64 = 2;
 /// Memory of a node, while the map of nodes grows.
@@ -38,6 +38,8 @@ pub(super) struct VoxFile<'a> {
     pub palette: Palette,
     /// Colours whose material is glass.
     pub glass: [bool; 256],
+    /// Whether a node has more than one frame.
+    pub is_animated: bool,
 }
 
 /// A box of voxels.
@@ -78,7 +80,9 @@ impl<'a> Cursor<'a> {
         let (items, _) = self.bytes.as_chunks::<N>();
         let Some(items) = items.get(..count as usize) else {
             let left = self.bytes.len();
-            return Err(self.damaged(format!("{what} takes {bytes} bytes, but {left} are left")));
+            return Err(
+                self.damaged(format!("{what} would take {bytes} bytes, but {left} are left"))
+            );
         };
         self.bytes = &self.bytes[bytes as usize..];
         self.offset += bytes as usize;
@@ -119,6 +123,7 @@ pub(super) fn read<'a>(
         hidden_layers: HashSet::new(),
         palette: default_palette(),
         glass: [false; 256],
+        is_animated: false,
     };
     let mut chunks = main_chunk(bytes)?;
     // Of the next model.
@@ -128,7 +133,7 @@ pub(super) fn read<'a>(
         let [length, below] = [chunks.u32("a length")?, chunks.u32("a length")?];
         let content = chunks.bytes("a chunk", length)?;
         chunks.bytes("what is in a chunk", below)?;
-        budget.spend_work("its chunks", CHUNK_WORK)?;
+        budget.spend_work("its chunks", FILE_CHUNK_WORK)?;
         match &id {
             b"SIZE" => size = Some(read_size(content)?),
             b"XYZI" => {
@@ -190,6 +195,9 @@ fn read_model<'a>(
     }
     let count = content.u32("the number of voxels")?;
     let voxels = content.take::<4>(&format!("{count} voxels"), count)?;
+    if !content.bytes.is_empty() {
+        return Err(content.damaged(format!("more follows the {count} voxels of a model")));
+    }
     Ok(Model { size: size.map(|edge| edge as u16), voxels })
 }
 
@@ -211,7 +219,7 @@ impl<'a> VoxFile<'a> {
         let mut node =
             Node { children: &[], model: None, layer: u32::MAX, is_hidden, pose: unmoved() };
         match kind {
-            b"nTRN" => read_transform(&mut content, id, &mut node)?,
+            b"nTRN" => self.is_animated |= read_transform(&mut content, id, &mut node)? > 1,
             b"nGRP" => {
                 let count = content.u32("the number of children")?;
                 node.children = content.take::<4>(&format!("{count} children"), count)?;
@@ -219,7 +227,10 @@ impl<'a> VoxFile<'a> {
             // Further models are those of other frames.
             _ => match content.u32("the number of models")? {
                 0 => return Err(VoxError::Node { node: id, what: "it has no model".to_owned() }),
-                _ => node.model = Some(content.u32("the number of a model")?),
+                count => {
+                    self.is_animated |= count > 1;
+                    node.model = Some(content.u32("the number of a model")?);
+                }
             },
         }
         // The editor's root is node 0.
@@ -275,17 +286,18 @@ fn unmoved() -> Pose {
     pose
 }
 
-/// Reads a transform behind its attributes: the first of its frames counts.
+/// Reads a transform behind its attributes: the first of its frames counts. Returns how many it has.
 fn read_transform<'a>(
     content: &mut Cursor<'a>,
     id: u32,
     node: &mut Node<'a>,
-) -> Result<(), VoxError> {
+) -> Result<u32, VoxError> {
     node.children = content.take::<4>("the child of a node", 1)?;
     content.u32("a reserved number")?;
     node.layer = content.u32("the layer of a node")?;
     let (mut rotation, mut translation) = (None, None);
-    if content.u32("the number of frames")? > 0 {
+    let frames = content.u32("the number of frames")?;
+    if frames > 0 {
         content.dictionary(|key, value| match key {
             b"_r" => rotation = Some(value),
             b"_t" => translation = Some(value),
@@ -308,7 +320,7 @@ fn read_transform<'a>(
             pose.ok_or_else(|| invalid(text, "rotation"))?
         }
     };
-    Ok(())
+    Ok(frames)
 }
 
 /// Returns the three numbers of a text.

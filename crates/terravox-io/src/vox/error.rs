@@ -15,8 +15,8 @@ pub enum VoxError {
     },
     /// The version is unknown.
     #[error(
-        "version {found}, but only 150 to 200 are supported; save the file again with a current \
-         MagicaVoxel"
+        "version {found}, but only 150 to 200 are supported; save the file again with MagicaVoxel \
+         0.99, or update terravox"
     )]
     Version {
         /// The version.
@@ -53,7 +53,7 @@ pub enum VoxError {
         node: u32,
     },
     /// The file is valid but holds no model.
-    #[error("the file holds no model")]
+    #[error("the file holds no model; save it with at least one")]
     NoModels,
     /// A model lies beyond the limits of a grid.
     #[error(
@@ -88,11 +88,11 @@ pub enum VoxExportError {
     Empty,
     /// The file would be too long: its lengths are signed 32-bit integers.
     #[error(
-        "more than {voxels} voxels do not fit in a .vox file; export a smaller part of the world"
+        "more than {most} voxels do not fit in a .vox file; export a smaller part of the world"
     )]
     TooLong {
-        /// Voxels that did fit.
-        voxels: u64,
+        /// Most voxels that fit.
+        most: u64,
     },
     /// A chunk is not held at mip 0.
     #[error("{0}; load the whole world before exporting it")]

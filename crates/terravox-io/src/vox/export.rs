@@ -6,7 +6,7 @@
 use super::chunks::MAGIC;
 use super::error::VoxExportError;
 use std::collections::BTreeMap;
-use terravox::voxel::{ChunkPos, Kind, MaterialTable, Snapshot, VoxelPos};
+use terravox::voxel::{Cell, ChunkPos, Kind, MaterialTable, Snapshot, VoxelPos};
 
 /// Version of the format: of 2016, with the scene graph.
 const VERSION: u32 = 150;
@@ -31,42 +31,70 @@ struct ExportedModel {
 }
 
 /// Encodes the cells of a grid that are at least half full as a MagicaVoxel scene, Z up. A colour of
-/// the palette has the id of its material as index. Liquids are glass, so that
-/// [`import()`](super::import()) gives them back; water in solid cells, names and how full a cell is
-/// are lost. A world of full cells of the default materials is imported again with the same digest.
+/// the palette has the id of its material as index; materials that the table lacks are grey. Liquids
+/// are glass: [`import()`](super::import()) into a grid whose table has a liquid of that colour gives
+/// them back. Water in solid cells, names and how full a cell is are lost. A world of full cells of
+/// the default materials is imported again with the same digest.
+///
+/// Takes about 4 bytes of memory a voxel.
 ///
 /// # Errors
-/// If no cell is half full, a listed chunk is not held at mip 0, or the file would have 2 GB.
+/// If no cell is half full, a listed chunk is not held at mip 0, or the file would have 2 GB, which
+/// is known before any of it is made.
 pub fn export(grid: &Snapshot) -> Result<Vec<u8>, VoxExportError> {
     let mut models: BTreeMap<[i32; 3], Vec<ChunkPos>> = BTreeMap::new();
     for chunk in grid.chunks() {
         let model = [chunk.x, chunk.y, chunk.z].map(|v| v >> MODEL_LOG2_CHUNKS);
         models.entry(model).or_default().push(chunk);
     }
-    let (mut main, mut voxels) = (Vec::new(), 0);
+    let bytes = 4 * voxel_count(grid)? + MODEL_BYTES * models.len() as u64;
+    if bytes > MAX_BYTES {
+        return Err(VoxExportError::TooLong { most: MAX_BYTES / 4 });
+    }
+    let mut file = Vec::with_capacity(bytes as usize);
+    file.extend([&MAGIC[..], &VERSION.to_le_bytes()].concat());
+    // Its length is known at the end.
+    put_header(&mut file, b"MAIN", 0, 0);
+    let start = file.len();
     let mut places: Vec<[i32; 3]> = Vec::new();
     let mut is_used = [false; 256];
     for (model, chunks) in models {
         let Some(model) = model_of(grid, model.map(|v| v * MODEL_EDGE), &chunks)? else { continue };
-        let bytes = 4 * model.voxels.len() as u64 + MODEL_BYTES * (places.len() as u64 + 1);
-        if main.len() as u64 + bytes > MAX_BYTES {
-            return Err(VoxExportError::TooLong { voxels });
-        }
-        voxels += model.voxels.len() as u64;
         model.voxels.iter().for_each(|voxel| is_used[usize::from(voxel[3])] = true);
-        put_model(&mut main, &model);
+        put_model(&mut file, &model);
         // A model turns about the middle of its size, so that is what is placed.
         places.push(std::array::from_fn(|i| model.min[i] + model.size[i] / 2));
     }
     if places.is_empty() {
         return Err(VoxExportError::Empty);
     }
-    put_scene(&mut main, &places);
-    put_palette(&mut main, grid.materials(), &is_used);
-    let mut file = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
-    put_header(&mut file, b"MAIN", 0, main.len());
-    file.extend(main);
+    put_scene(&mut file, &places);
+    put_palette(&mut file, grid.materials(), &is_used);
+    let length = (file.len() - start) as u32;
+    file[start - 4..start].copy_from_slice(&length.to_le_bytes());
     Ok(file)
+}
+
+/// Whether a cell becomes a voxel.
+fn is_voxel(cell: Cell, kinds: &[Kind; 256]) -> bool {
+    kinds[usize::from(cell.material)] != Kind::Air && cell.occupancy >= HALF_FULL
+}
+
+/// Returns the number of voxels of the file.
+fn voxel_count(grid: &Snapshot) -> Result<u64, VoxExportError> {
+    let kinds = grid.materials().kinds();
+    let mut count = 0;
+    for chunk in grid.chunks() {
+        let view = grid.chunk(chunk)?;
+        count += match view.uniform_material() {
+            Some(material) if kinds[usize::from(material)] == Kind::Air => 0,
+            Some(_) => 32 * 32 * 32,
+            None => local_positions()
+                .filter(|&(y, z, x)| is_voxel(view.cell(x, y, z), kinds))
+                .count() as u64,
+        };
+    }
+    Ok(count)
 }
 
 /// Returns the voxels of some chunks, which lie in a box from `corner` on; `None` if there are none.
@@ -80,10 +108,13 @@ fn model_of(
     let (mut low, mut high) = ([u8::MAX; 3], [0; 3]);
     for &chunk in chunks {
         let view = grid.chunk(chunk)?;
+        if view.uniform_material().is_some_and(|id| kinds[usize::from(id)] == Kind::Air) {
+            continue;
+        }
         let from = chunk.min_voxel() - VoxelPos::from(corner);
-        for (y, z, x) in edges() {
+        for (y, z, x) in local_positions() {
             let cell = view.cell(x, y, z);
-            if kinds[usize::from(cell.material)] == Kind::Air || cell.occupancy < HALF_FULL {
+            if !is_voxel(cell, kinds) {
                 continue;
             }
             let [x, y, z] = [from.x + x as i32, from.y + y as i32, from.z + z as i32];
@@ -109,7 +140,7 @@ fn model_of(
 }
 
 /// All cells of a chunk: y, z and x, which is fastest.
-fn edges() -> impl Iterator<Item = (usize, usize, usize)> {
+fn local_positions() -> impl Iterator<Item = (usize, usize, usize)> {
     (0..32).flat_map(|y| (0..32).flat_map(move |z| (0..32).map(move |x| (y, z, x))))
 }
 

@@ -55,18 +55,21 @@ fn counts_and_lengths_of_four_gigabytes() {
     let most = &numbers(&[u32::MAX])[..];
     let size = chunk(b"SIZE", &numbers(&[1, 1, 1]));
     let voxels = [most, &[0, 0, 0, 1]].concat();
-    refused_with(&[size.clone(), chunk(b"XYZI", &voxels)], "4294967295 voxels takes 17179869180");
+    refused_with(
+        &[size.clone(), chunk(b"XYZI", &voxels)],
+        "4294967295 voxels would take 17179869180",
+    );
     let long = [&b"XYZI"[..], most, &[0; 4]].concat();
-    refused_with(&[size.clone(), long], "a chunk takes 4294967295 bytes, but 0 are left");
+    refused_with(&[size.clone(), long], "a chunk would take 4294967295 bytes, but 0 are left");
     let children = [&b"LAYR"[..], &[0; 4], most].concat();
-    refused_with(&[children], "what is in a chunk takes 4294967295 bytes");
+    refused_with(&[children], "what is in a chunk would take 4294967295 bytes");
     refused_with(&[chunk(b"XYZI", &[0; 4])], "a model has no size");
-    refused_with(&[size, chunk(b"SIZE", &[0; 8])], "the size of a model takes 4 bytes, but 0");
+    refused_with(&[size, chunk(b"SIZE", &[0; 8])], "the size of a model would take 4 bytes, but 0");
     let many = |head: &[u32], kind| [dot(), chunk(kind, &numbers(head))];
-    refused_with(&many(&[0, 0, u32::MAX, 7], b"nGRP"), "4294967295 children takes");
-    refused_with(&many(&[0, u32::MAX, 7], b"nTRN"), "a key takes 7 bytes, but 0 are left");
-    refused_with(&many(&[0, 1, u32::MAX], b"nSHP"), "a key takes 4294967295 bytes");
-    refused_with(&many(&[0, 1], b"MATL"), "the length of a key takes 4 bytes");
+    refused_with(&many(&[0, 0, u32::MAX, 7], b"nGRP"), "4294967295 children would take");
+    refused_with(&many(&[0, u32::MAX, 7], b"nTRN"), "a key would take 7 bytes, but 0 are left");
+    refused_with(&many(&[0, 1, u32::MAX], b"nSHP"), "a key would take 4294967295 bytes");
+    refused_with(&many(&[0, 1], b"MATL"), "the length of a key would take 4 bytes");
     refused_with(&many(&[0, 0, 0], b"nSHP"), "scene node 0: it has no model");
     refused_with(&[dot(), chunk(b"RGBA", &[0; 1000])], "fewer than 255 colours");
 }

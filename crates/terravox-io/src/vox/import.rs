@@ -171,6 +171,9 @@ fn notes(file: &VoxFile<'_>, voxels: u64, replaced: usize) -> Vec<String> {
     if file.root.is_none() && models > 1 {
         notes.push(format!("the file is an animation of {models} frames; imported the first"));
     }
+    if file.is_animated {
+        notes.push("the scene is animated; imported the first frame of each part".to_owned());
+    }
     if voxels == 0 {
         notes.push("the scene shows no voxels; hidden models and layers are left out".to_owned());
     }

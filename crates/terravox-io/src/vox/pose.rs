@@ -23,7 +23,7 @@ impl Pose {
     /// have the same entry, or a fourth one.
     pub fn from_packed(rotation: u8, translation: [i32; 3]) -> Option<Pose> {
         let [first, second] = [rotation & 3, rotation >> 2 & 3];
-        if first == 3 || second == 3 || first == second {
+        if first == 3 || second == 3 || first == second || rotation > 127 {
             return None;
         }
         let signs = [4, 5, 6].map(|bit| if rotation >> bit & 1 == 1 { -1 } else { 1 });

@@ -63,7 +63,7 @@ fn a_scene_is_placed_by_its_graph_without_what_is_hidden() {
     ];
     assert_eq!(colours(&grid), BTreeMap::from(expected));
     assert_eq!((import.voxels, import.models, import.chunks), (4, 2, 2));
-    assert_eq!(import.notes, Vec::<String>::new());
+    assert_eq!(import.notes, ["the scene is animated; imported the first frame of each part"]);
     let cell = grid.cell(VoxelPos::new(11, 33, -22)).expect("a cell");
     assert_eq!(grid.materials().name(cell.material), "#ffffff");
     assert_eq!(grid.materials().shape(cell.material), SurfaceShape::Blocky);

@@ -142,12 +142,13 @@ pub(super) fn batch_size(_: Budget) -> usize {
     1
 }
 
-/// Number of jobs that are handed out before planning goes on: several a thread, so that threads
-/// that finish early go on.
+/// Number of jobs that are handed out before planning goes on: several a thread if there is more than
+/// one, so that threads that finish early go on.
 #[cfg(feature = "parallel")]
 pub(super) fn batch_size(budget: Budget) -> usize {
     let threads = thread_count();
     match budget {
+        Budget::Millis(_) if threads == 1 => 1,
         Budget::Millis(_) => JOBS_PER_THREAD * threads,
         Budget::Blocks(_) | Budget::Unlimited => 2 * threads,
     }
