@@ -519,7 +519,7 @@ mod tests {
             let of_damage = || lines.iter().filter(|line| line.contains("damaged"));
             assert_eq!(of_damage().count(), 1, "{lines:?}");
             let line = of_damage().next().unwrap();
-            assert!(line.contains("column 1, 0 is damaged: the version is another one"), "{line}");
+            assert!(line.contains("column 1, 0 is damaged: unknown version"), "{line}");
             assert!(
                 line.contains("extra data column 1,0/border is restored from a backup"),
                 "{line}"
