@@ -97,6 +97,10 @@ pub(super) enum StepTask {
     BeginSplit(MipBlock),
     /// Shows a root.
     ShowRoot(MipBlock),
+    /// Begins to show a root beside finer leaves.
+    BeginJoin(MipBlock),
+    /// Shows a root, and splits it and what touches it.
+    EndJoin(MipBlock),
     /// Writes the staged cells of a block into the grid.
     CommitCells(MipBlock),
     /// Splits a leaf whose children's cells are in the grid.
@@ -110,6 +114,7 @@ impl From<LodStep> for StepTask {
         match step {
             LodStep::Split(leaf) => StepTask::BeginSplit(leaf),
             LodStep::Merge(inner) => StepTask::Merge(inner),
+            LodStep::Join(root) => StepTask::BeginJoin(root),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::dry::{DryLeaves, is_any_wet};
 use super::mesh_job::MeshJob;
 use super::neighbour_change::{LeafSurroundings, NeighbourChange};
 use super::residency::has_no_faces;
-use super::selection::{LodViewer, RankedStep, Selector};
+use super::selection::{LodStep, LodViewer, RankedStep, Selector};
 use super::tiling::Tiling;
 use super::view::LodView;
 use crate::voxel::{ChunkPos, MipBlock, Region, Snapshot, VoxelGrid, VoxelPos};
@@ -360,9 +360,9 @@ impl LodView {
             match stage {
                 Stage::Roots => {
                     *edits = self.edit_count;
-                    self.choose_roots(grid, selector, draft);
+                    let steps = self.choose_roots(grid, selector, draft);
                     let nodes = self.tiling.roots().collect();
-                    *stage = Stage::Collect { nodes, steps: Vec::new() };
+                    *stage = Stage::Collect { nodes, steps };
                 }
                 Stage::Collect { nodes, steps } => {
                     let Some(node) = nodes.pop() else {
@@ -434,10 +434,21 @@ impl LodView {
         }
     }
 
-    /// Shows the roots in view and removes those that are not.
-    fn choose_roots(&mut self, grid: &mut VoxelGrid, selector: &Selector, draft: &mut PlanDraft) {
+    /// Shows the roots in view and removes those that are not. Returns the steps that show those
+    /// beside which finer leaves are shown.
+    fn choose_roots(
+        &mut self,
+        grid: &mut VoxelGrid,
+        selector: &Selector,
+        draft: &mut PlanDraft,
+    ) -> Vec<RankedStep> {
+        let mut joins = Vec::new();
         for root in selector.roots(self.tiling.top()) {
             self.show_root(grid, root, draft);
+            if !self.tiling.has(root) && self.residency.has(grid.as_snapshot(), root) {
+                let distance_edges = selector.distance_edges(root);
+                joins.push(RankedStep { distance_edges, step: LodStep::Join(root) });
+            }
         }
         let out_of_view: Vec<_> =
             self.tiling.roots().filter(|&root| selector.is_out_of_view(root)).collect();
@@ -451,9 +462,11 @@ impl LodView {
                 self.invalidate_neighbours(grid.as_snapshot(), NeighbourChange::of(root), draft);
             }
         }
+        joins
     }
 
-    /// Shows a root if its cells are there, else requests them.
+    /// Shows a root if its cells are there, else requests them. One beside finer leaves is shown by
+    /// [`LodStep::Join`].
     pub(super) fn show_root(
         &mut self,
         grid: &mut VoxelGrid,
@@ -465,6 +478,9 @@ impl LodView {
         }
         if !self.residency.has(grid.as_snapshot(), root) {
             draft.want(root, self.fills.is_available(root));
+            return;
+        }
+        if self.touches_finer(root) {
             return;
         }
         self.tiling.insert(root);

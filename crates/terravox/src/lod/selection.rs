@@ -43,13 +43,15 @@ pub(crate) enum LodStep {
     Split(MipBlock),
     /// Eight leaves into their parent.
     Merge(MipBlock),
+    /// A root appears beside finer leaves, which were split without it.
+    Join(MipBlock),
 }
 
 impl LodStep {
     /// Returns the parent of the blocks that are shown before or after it.
     pub fn block(self) -> MipBlock {
         match self {
-            LodStep::Split(block) | LodStep::Merge(block) => block,
+            LodStep::Split(block) | LodStep::Merge(block) | LodStep::Join(block) => block,
         }
     }
 }
@@ -128,6 +130,18 @@ impl Selector {
         };
         any(&|_| self.near_voxels)
             || any(&|viewer| reach.min(viewer.distance_voxels)) && !surfaceless()
+    }
+
+    /// Returns the blocks of mip `top` that hold a viewer.
+    pub fn own_roots(&self, top: u8) -> impl Iterator<Item = MipBlock> {
+        let edge = f64::from(MipBlock::EDGE << top);
+        // The casts saturate.
+        let at =
+            move |viewer: &LodViewer| viewer.position_voxels.map(|v| (v / edge).floor() as i32);
+        let limit = LIMIT >> (5 + top);
+        let all = Region::new([-limit; 3], [limit; 3]);
+        let holding = self.viewers.iter().map(move |viewer| VoxelPos::from(at(viewer)));
+        holding.filter(move |&pos| all.contains(pos)).map(move |pos| MipBlock::new(top, pos))
     }
 
     /// Returns the blocks of mip `top` in view of any viewer, nearest first.

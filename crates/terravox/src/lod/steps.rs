@@ -1,5 +1,5 @@
 //! The tasks of a step. A split has many: first the coarser leaves beside it are split, roots
-//! around it are shown, and the cells of its children go into the grid one block at a time.
+//! around it are shown, if they can be had, and the cells of its children go into the grid one block at a time.
 
 use super::draft::{PlanDraft, StepTask};
 use super::neighbour_change::NeighbourChange;
@@ -20,6 +20,8 @@ impl LodView {
         match task {
             StepTask::BeginSplit(leaf) => self.begin_split(grid, leaf, tasks, draft),
             StepTask::ShowRoot(root) => self.show_root(grid, root, draft),
+            StepTask::BeginJoin(root) => self.begin_join(grid.as_snapshot(), root, tasks, draft),
+            StepTask::EndJoin(root) => return self.end_join(grid, root, draft),
             StepTask::CommitCells(block) => self.residency.commit(grid, block),
             StepTask::EndSplit(leaf) => return self.end_split(grid, leaf, draft),
             StepTask::Merge(inner) => return self.merge(grid.as_snapshot(), inner, draft),
@@ -58,7 +60,7 @@ impl LodView {
         }
         let can_split =
             leaf.children().iter().all(|&child| self.residency.has(grid.as_snapshot(), child))
-                && self.roots_beside(leaf).iter().all(|&root| self.tiling.has(root))
+                && self.roots_beside(leaf).iter().all(|&root| self.may_be_beside(root))
                 && self.coarser_beside(leaf).is_empty();
         if can_split {
             self.tiling.split(leaf);
@@ -86,14 +88,22 @@ impl LodView {
         if let Some(&is_ready) = draft.ready.get(&leaf) {
             return is_ready;
         }
-        let blocks = leaf.children().into_iter().chain(self.roots_beside(leaf));
-        let missing = |block: &MipBlock| {
-            !self.tiling.has(*block) && !self.residency.has(grid.as_snapshot(), *block)
+        let is_missing = |block: MipBlock| {
+            !self.tiling.has(block) && !self.residency.has(grid.as_snapshot(), block)
         };
         let mut is_ready = true;
-        for block in blocks.filter(missing) {
+        for child in leaf.children().into_iter().filter(|&child| is_missing(child)) {
             is_ready = false;
-            draft.want(block, self.fills.is_available(block));
+            draft.want(child, self.fills.is_available(child));
+        }
+        for root in self.roots_beside(leaf) {
+            let is_available = self.fills.is_available(root);
+            if is_missing(root) {
+                is_ready &= !is_available;
+                draft.want(root, is_available);
+            } else {
+                is_ready &= self.tiling.has(root) || !self.touches_finer(root);
+            }
         }
         for other in self.coarser_beside(leaf) {
             is_ready &= self.is_ready(grid, other, draft);
@@ -113,8 +123,14 @@ impl LodView {
         coarser
     }
 
-    /// Returns the roots that must be shown before a leaf is split, apart from its own.
-    fn roots_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
+    /// Whether a leaf may be split beside a root: if it is shown, or cannot be had.
+    fn may_be_beside(&self, root: MipBlock) -> bool {
+        self.tiling.has(root) || !self.fills.is_available(root)
+    }
+
+    /// Returns the roots beside a leaf, apart from its own. Those that can be had must be shown before
+    /// it is split.
+    pub(super) fn roots_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
         let top = self.tiling.top();
         let roots = neighbours(leaf).map(|beside| beside.over(top));
         let mut roots: Vec<MipBlock> =

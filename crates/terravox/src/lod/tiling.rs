@@ -127,6 +127,30 @@ impl Tiling {
         self.nodes.extend(leaf.children().map(|child| (child, TileKind::Leaf)));
     }
 
+    /// Splits leaves until none touches another that is finer by more than one mip, as they may around
+    /// a new leaf. Returns what was split.
+    pub fn balance(&mut self, changed: MipBlock) -> Vec<MipBlock> {
+        let (mut splits, mut queue) = (Vec::new(), vec![changed]);
+        while let Some(leaf) = queue.pop() {
+            if !self.is_leaf(leaf) {
+                continue;
+            }
+            let mut finest = leaf.mip;
+            self.touching(leaf, |other| {
+                finest = finest.min(other.mip);
+                if other.mip > leaf.mip + 1 {
+                    queue.push(other);
+                }
+            });
+            if finest + 1 < leaf.mip {
+                self.split(leaf);
+                splits.push(leaf);
+                queue.extend(leaf.children());
+            }
+        }
+        splits
+    }
+
     /// Replaces the children of an inner node, which must be leaves, by the node.
     pub fn merge(&mut self, inner: MipBlock) {
         debug_assert!(self.is_inner(inner));

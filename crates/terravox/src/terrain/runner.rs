@@ -174,7 +174,8 @@ pub(super) fn map_jobs<I: Send, O: Send>(
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
         next.map(|(i, item)| (i, work(item)))
     };
-    let mut done: Vec<_> = (0..count).into_par_iter().with_max_len(1).filter_map(run_next).collect();
+    let mut done: Vec<_> =
+        (0..count).into_par_iter().with_max_len(1).filter_map(run_next).collect();
     done.sort_unstable_by_key(|&(i, _)| i);
     done.into_iter().map(|(_, result)| result).collect()
 }

@@ -132,7 +132,7 @@ fn fill_hills(request: &mut FillRequest<'_>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(ProptestConfig::with_cases(3))]
 
     /// Results come in any order, late, twice in effect or never; edits come between.
     #[test]

@@ -8,7 +8,7 @@ fn by(author: &str) -> JournalFilter {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn a_rollback_never_overwrites_an_edit_that_it_does_not_know_of_slow(

@@ -277,7 +277,7 @@ pub(super) fn first_difference(a: &DenseBox, b: &DenseBox) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn a_rollback_does_what_the_slow_twin_does_and_can_be_rolled_back_slow(

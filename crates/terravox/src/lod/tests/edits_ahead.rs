@@ -109,7 +109,7 @@ fn endless_digs_do_not_stop_the_stream() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3))]
+    #![proptest_config(ProptestConfig::with_cases(2))]
 
     #[test]
     fn digs_while_flying_slowly_are_closed_at_once_and_equal_a_rebuild_later(
