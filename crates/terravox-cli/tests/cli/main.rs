@@ -9,6 +9,9 @@ mod limits;
 mod maintenance;
 #[cfg(all(feature = "server", unix))]
 mod online;
+#[cfg(all(feature = "server", unix))]
+#[path = "../../../terravox-postgres/tests/it/server/ports.rs"]
+mod ports;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 #[path = "../../../terravox-postgres/tests/it/server/mod.rs"]
 mod postgres;
