@@ -9,6 +9,9 @@ mod limits;
 mod maintenance;
 #[cfg(all(feature = "server", unix))]
 mod online;
+#[cfg(all(feature = "server", not(feature = "postgres"), unix))]
+#[path = "../../../terravox-postgres/tests/it/server/ports.rs"]
+mod ports;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 #[path = "../../../terravox-postgres/tests/it/server/mod.rs"]
 mod postgres;
@@ -20,6 +23,8 @@ mod shared_borders;
 mod use_cases;
 mod vox;
 
+#[cfg(all(feature = "server", feature = "postgres", unix))]
+use postgres::ports;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

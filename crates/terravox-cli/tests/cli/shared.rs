@@ -1,7 +1,8 @@
 //! Two servers share a world in PostgreSQL: real processes, of which one is killed.
 
 use crate::Folder;
-use crate::online::{Served, free_port, hills, join, serve_with};
+use crate::online::{Served, hills, join, serve_with};
+use crate::ports::free_port;
 use crate::postgres::Server;
 use serde_json::Value;
 use std::time::{Duration, Instant};

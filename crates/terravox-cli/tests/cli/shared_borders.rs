@@ -2,7 +2,8 @@
 //! is there once, or none is.
 
 use crate::Folder;
-use crate::online::{Served, free_port, hills};
+use crate::online::{Served, hills};
+use crate::ports::free_port;
 use crate::postgres::Server;
 use crate::shared::{new_world, share};
 use std::collections::BTreeMap;
@@ -259,7 +260,7 @@ fn operations_over_a_border_are_applied_once_whatever_is_killed_slow() {
     }
     let begin = Instant::now();
     let mut found = faults(&stored(&address), &known);
-    while !found.is_empty() && begin.elapsed() < Duration::from_secs(10) {
+    while !found.is_empty() && begin.elapsed() < PATIENCE {
         players.iter_mut().for_each(|player| assert!(player.frame()));
         found = faults(&stored(&address), &known);
     }

@@ -9,6 +9,9 @@ use terravox::terrain::UnsavedChanges;
 use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_store::{Store, StoreError, WorldInfo, Zone};
 
+/// After this long, something hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Times that a world is taken from a writer that is writing.
 const TAKEOVERS: u64 = 200;
 
@@ -55,6 +58,8 @@ fn a_writer_whose_world_was_taken_writes_nothing_slow() {
             assert!(matches!(again, Err(StoreError::Fenced { .. })), "{again:?}");
             error
         });
+        // Each second time it has saved once before, however busy this machine is.
+        let first = (round % 2 == 0).then(|| acknowledged.recv().unwrap());
         std::thread::sleep(Duration::from_micros(numbers.below(12_000)));
         let new = Postgres::open(&address, &takes_over()).unwrap();
         // From now on the old one must change nothing, whatever it has sent.
@@ -63,7 +68,7 @@ fn a_writer_whose_world_was_taken_writes_nothing_slow() {
         let error = old.join().unwrap();
         assert!(matches!(error, StoreError::Fenced { .. }), "{error}");
         assert!(error.to_string().contains("took"), "{error}");
-        let last = acknowledged.iter().last();
+        let last = acknowledged.iter().last().or(first);
         acknowledged_total += u64::from(last.is_some());
         if let Some(last) = last {
             assert!(state >= Some(last), "{state:?} is older than {last}, which was acknowledged");
@@ -119,17 +124,26 @@ fn a_writer_that_lost_everything_stops_asking() {
     let options =
         PostgresOptions { lease: Duration::from_millis(300), ..PostgresOptions::default() };
     let old = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
-    let renewals = || {
-        // The server counts what a connection has done with some delay.
-        let query = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and query like '%set until = clock_timestamp()%' \
-                     and now() - query_start < interval '250 milliseconds'";
-        server.sql(query).parse::<u32>().unwrap()
+    let last_renewal = || {
+        let query = "select max(query_start) from pg_stat_activity where pid <> pg_backend_pid() \
+                     and query like '%set until = clock_timestamp()%'";
+        server.sql(query)
     };
-    std::thread::sleep(options.lease * 2);
-    assert_eq!(renewals(), 1, "it renews");
+    // Whether it renews once or more within three leases.
+    let renews = || {
+        let before = last_renewal();
+        std::thread::sleep(options.lease * 3);
+        last_renewal() != before
+    };
+    let begin = Instant::now();
+    while !renews() {
+        assert!(begin.elapsed() < PATIENCE, "it does not renew");
+    }
     server.sql("update terravox_zones set owner = 'other', epoch = epoch + 1");
-    std::thread::sleep(options.lease * 3);
-    assert_eq!(renewals(), 0, "it has stopped");
+    let begin = Instant::now();
+    while renews() {
+        assert!(begin.elapsed() < PATIENCE, "it does not stop");
+    }
     let late = old.set_extra("late", Some(b"write"));
     assert!(matches!(late, Err(StoreError::Fenced { .. })), "{late:?}");
 }
@@ -139,8 +153,8 @@ fn a_second_writer_is_refused_while_the_first_lives_and_takes_over_when_it_is_de
     let Some(server) = Server::start("lease") else { return };
     let server = server.run();
     let address = server.address("leased");
-    let options =
-        PostgresOptions { lease: Duration::from_millis(900), ..PostgresOptions::default() };
+    // A busy machine renews it in time.
+    let options = PostgresOptions { lease: Duration::from_secs(2), ..PostgresOptions::default() };
     let first = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
     let second = Postgres::open(&address, &options);
     let error = second.err().expect("the first one lives").to_string();
@@ -171,11 +185,11 @@ fn a_second_writer_is_refused_while_the_first_lives_and_takes_over_when_it_is_de
 fn a_lease_is_kept_over_a_line_on_which_a_connection_takes_longer_than_it_slow() {
     let Some(server) = Server::start("far") else { return };
     let server = server.run();
-    let lease = Duration::from_millis(900);
+    let lease = Duration::from_millis(1800);
     let options = PostgresOptions { lease, ..PostgresOptions::default() };
     let near = server.address("far");
     drop(Postgres::create(&near, &WorldInfo::default(), &options).unwrap());
-    let proxy = Proxy::far(server.port(), Duration::from_millis(90));
+    let proxy = Proxy::far(server.port(), Duration::from_millis(180));
     let store = Postgres::open(&server.address_at(proxy.port, "far"), &options).unwrap();
     for round in 0..3u8 {
         std::thread::sleep(2 * lease);

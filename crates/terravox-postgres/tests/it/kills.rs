@@ -66,7 +66,9 @@ fn saves_go_on_over_restarts_of_the_server_slow() {
     let Some(server) = Server::start("restarts") else { return };
     let mut server = server.run();
     let address = server.address("restarted");
-    let options = PostgresOptions::default();
+    // As long as a start may take on a busy machine.
+    let options =
+        PostgresOptions { retry_time: Duration::from_secs(120), ..PostgresOptions::default() };
     let store = Postgres::create(&address, &WorldInfo::default(), &options).unwrap();
     let mut game = Game::new(3);
     let (is_done, saves) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -107,7 +109,7 @@ fn a_server_that_hangs_is_given_up_and_found_again() {
     let server = server.run();
     let address = server.address("hung");
     let options = PostgresOptions {
-        answer_time: Duration::from_millis(400),
+        answer_time: Duration::from_secs(2),
         retry_time: Duration::ZERO,
         takes_over: true,
         ..PostgresOptions::default()
@@ -119,7 +121,7 @@ fn a_server_that_hangs_is_given_up_and_found_again() {
     let error = game.go_on(&store).unwrap_err().to_string();
     assert!(error.contains("does not answer"), "{error}");
     server.resume();
-    let store = Postgres::open(&address, &options).unwrap();
+    let store = Postgres::open(&address, &impatient()).unwrap();
     let state = game.check(&store);
     assert!([game.number - 1, game.number].contains(&state));
     game.go_on(&store).unwrap();

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_store::{Column, ColumnLeases, StoreError, WorldInfo};
 
-const LEASE: Duration = Duration::from_millis(600);
+/// Servers on a busy machine renew it in time.
+const LEASE: Duration = Duration::from_millis(1500);
 
 fn options() -> PostgresOptions {
     PostgresOptions { lease: LEASE, ..PostgresOptions::default() }
@@ -64,10 +65,13 @@ fn a_claim_that_waited_for_a_lock_sees_who_renewed_a_lease_meanwhile() {
         let held = scope.spawn(|| {
             server.sql(
                 "begin; select 1 from terravox_zones where zone < -1 for update;
-                select pg_sleep(1.2); commit",
+                select pg_sleep(3); commit",
             )
         });
-        std::thread::sleep(Duration::from_millis(400));
+        let sleepers = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
+        while server.sql(sleepers) == "0" {
+            assert!(!held.is_finished(), "it holds the row no longer");
+        }
         // The lease of its server has ended when the claim begins, and is renewed while that waits.
         server.sql(
             "update terravox_servers set until = clock_timestamp() - interval '1 second'
@@ -119,12 +123,15 @@ fn renewing_the_lease_of_the_world_waits_for_no_commit() {
     let home = Column { x: 0, z: 0 };
     share.claim(&[home]).unwrap();
     std::thread::scope(|scope| {
-        proxy.arrange(Accident::Delay(Duration::from_millis(1500)));
+        proxy.arrange(Accident::Delay(Duration::from_secs(3)));
         let saved = scope.spawn(|| store.set_extra(&home.data_name("state"), Some(b"1")));
-        std::thread::sleep(Duration::from_millis(400));
+        // The commit is under way.
+        while proxy.is_armed() {
+            assert!(!saved.is_finished(), "there was no commit");
+        }
         let begin = Instant::now();
         server.sql(
-            "set statement_timeout = 500;
+            "set statement_timeout = 1500;
             update terravox_zones set until = clock_timestamp() + interval '20 seconds'
             where zone = -1",
         );

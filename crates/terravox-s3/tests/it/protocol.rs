@@ -106,11 +106,7 @@ fn a_real_protocol_publishes_reads_and_names_what_is_wrong_slow() {
 
 #[test]
 fn no_bucket_and_no_server_are_named() {
-    let options = S3Options {
-        retry_time: Duration::ZERO,
-        answer_time: Duration::from_millis(500),
-        ..S3Options::default()
-    };
+    let options = S3Options { retry_time: Duration::ZERO, ..S3Options::default() };
     let place = S3::at("s3://worlds/a?endpoint=http://127.0.0.1:1&anonymous=true", &options);
     let error = place.unwrap().open_read_only().err().unwrap().to_string();
     assert!(

@@ -217,7 +217,8 @@ fn read_to_end(mut stream: TcpStream) -> String {
 #[test]
 fn connections_that_ask_for_nothing_count_and_are_ended() -> Outcome {
     let folder = Folder::new("half-open");
-    let patience = Duration::from_millis(300);
+    // All of them are made before the first one is ended, also on a busy machine.
+    let patience = Duration::from_secs(5);
     let options = ServerOptions { patience, max_connections: 12, ..options(&folder.0) };
     let server = serve_air(&folder.0, "a", options)?;
     let mut half_open = Vec::new();
@@ -233,7 +234,7 @@ fn connections_that_ask_for_nothing_count_and_are_ended() -> Outcome {
     assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("too many"), "{refused}");
     assert!(Client::connect(&quic(&server), ClientOptions::default()).is_err());
     for stream in half_open {
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let end = read_to_end(stream);
         assert!(end.is_empty() || end.starts_with("HTTP/1.1 408"), "{end}");
     }
@@ -250,7 +251,8 @@ fn connections_that_ask_for_nothing_count_and_are_ended() -> Outcome {
 #[test]
 fn a_guest_that_does_not_greet_is_told_so() -> Outcome {
     let folder = Folder::new("silent");
-    let patience = Duration::from_millis(300);
+    // The second guest greets in time.
+    let patience = Duration::from_secs(3);
     let options = ServerOptions { patience, ..options(&folder.0) };
     let server = serve_air(&folder.0, "a b", options)?;
     // The name of the world has a space.

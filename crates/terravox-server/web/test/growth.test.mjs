@@ -47,4 +47,4 @@ visitTest("flight and digging for long take no more memory", async (visit, conte
   for (const name of ["Texture", "Framebuffer", "Program", "nodes"]) {
     assert.equal(last[name], first[name], name);
   }
-}, { timeout: (minutes + 5) * 60_000 });
+}, { timeout: (minutes + 20) * 60_000 });

@@ -9,13 +9,14 @@ import { watch } from "./watch.mjs";
 /** Drawing is left to the processor: there may be no graphics card. */
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
 /** After this long, something hangs. Nothing is judged by its time. */
-export const PATIENCE = 30_000;
+export const PATIENCE = 120_000;
 /** Cheap to draw. */
 const SETTINGS = { name: "one", view: 80, scale: 0.5, shadows: false };
 
 /** A browser with some more flags. */
 export function launch(flags = []) {
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "chromium", args: [...FLAGS, ...flags] });
+  const executablePath = process.env.CHROMIUM ?? "chromium";
+  return chromium.launch({ executablePath, args: [...FLAGS, ...flags], timeout: PATIENCE });
 }
 
 const shared = {};

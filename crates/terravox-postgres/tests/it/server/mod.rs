@@ -3,8 +3,10 @@
 
 #![allow(dead_code)]
 
+#[path = "ports.rs"]
+pub mod ports;
+
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -78,7 +80,7 @@ impl Server {
         let folder = place.join(format!("terravox-postgres-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = ports::free_port();
         let mut all = vec![
             "listen_addresses=127.0.0.1".to_owned(),
             "unix_socket_directories=".to_owned(),

@@ -1,9 +1,12 @@
 //! A server of our own that speaks the protocol of S3: moto, on a port of this machine. Tests that find
 //! none say so and pass, unless `TERRAVOX_REQUIRE_MOTO` is set; `scripts/test-cluster install` installs it.
 
+#[path = "../../../../terravox-postgres/tests/it/server/ports.rs"]
+mod ports;
+
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -42,7 +45,7 @@ impl Moto {
             std::env::temp_dir().join(format!("terravox-s3-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = ports::free_port();
         let mut command = Command::new(programs.join("python"));
         command.arg(programs.join("moto_server")).args(["-H", "127.0.0.1", "-p"]);
         command.arg(port.to_string());

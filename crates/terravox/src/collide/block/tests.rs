@@ -14,6 +14,17 @@ use crate::voxel::Cell;
 /// A triangle's share by which fast and naive may differ at its edges.
 const EDGE: f64 = 1e-3;
 
+/// The share of a triangle's least height by which rounded positions move the place where a ray meets its plane: the
+/// more, the more the ray grazes it.
+fn rounding_share(plain: &naive::Plain, origin: DVec3, direction: DVec3) -> f64 {
+    let [a, b, c] = plain.corners;
+    let reach = origin.length() + a.length().max(b.length()).max(c.length());
+    let longest = (b - a).length().max((c - b).length()).max((a - c).length());
+    // The share of the height that is seen along the ray.
+    let seen = plain.normal().dot(direction.normalize()).abs() / longest;
+    2.0 * f64::from(f32::EPSILON) * reach / seen
+}
+
 fn check_ray(surface: &Surface, tree: &QuadBvh, origin: Vec3, direction: Vec3) {
     let longest = direction.abs().max_element();
     if longest < 1e-6 {
@@ -23,11 +34,12 @@ fn check_ray(surface: &Surface, tree: &QuadBvh, origin: Vec3, direction: Vec3) {
     let (o, d) = (origin.as_dvec3(), direction.as_dvec3());
     let mut hits = Vec::new();
     tree.each(&ray, 0.0, 100.0, |hit| hits.push(hit));
+    let edge = |plain: &naive::Plain| EDGE + rounding_share(plain, o, d);
     let close = |t: f32, plain: &naive::Plain| {
         // A ray that grazes a plane meets it at no sharp place.
         let steep = (plain.normal().normalize().dot(d.normalize())).abs();
         plain
-            .meet(o, d, EDGE)
+            .meet(o, d, edge(plain))
             .is_some_and(|s| (s - f64::from(t)).abs() * d.length() * steep.max(1e-3) < 1e-3)
     };
     let plains = naive::triangles(surface);
@@ -45,7 +57,7 @@ fn check_ray(surface: &Surface, tree: &QuadBvh, origin: Vec3, direction: Vec3) {
     }
     for plain in &plains {
         let steep = (plain.normal().normalize().dot(d.normalize())).abs();
-        let Some(t) = plain.meet(o, d, -EDGE).filter(|t| (1e-4..99.0).contains(t)) else {
+        let Some(t) = plain.meet(o, d, -edge(plain)).filter(|t| (1e-4..99.0).contains(t)) else {
             continue;
         };
         if steep > 1e-4 {
