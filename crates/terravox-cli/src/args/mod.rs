@@ -82,7 +82,8 @@ pub enum Command {
     Edit(EditArgs),
     /// Write a world in another program's format, chosen by the extension
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
-        terravox export world.tvx world.obj --up z\n\n\
+        terravox export world.tvx world.obj --up z\n  \
+        terravox export world.tvx new.rbxl --into place.rbxl\n\n\
         Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .vox (MagicaVoxel), .glb (glTF), .obj")]
     Export(ExportArgs),
     /// Print the contents of a world, or of a file that can be imported
@@ -309,8 +310,11 @@ pub struct EditArgs {
 pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
-    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj
+    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, with --into .rbxl .rbxlx
     pub file: PathBuf,
+    /// A Roblox place or model: write a copy of it in which only the terrain is another
+    #[arg(long, value_name = "PLACE")]
+    pub into: Option<PathBuf>,
     #[command(flatten)]
     pub triangles: TriangleArgs,
     #[command(flatten)]

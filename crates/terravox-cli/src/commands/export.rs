@@ -7,9 +7,12 @@ use crate::failure::{CliResult, Failure};
 use crate::output::{check_not_input, write_file};
 use crate::report::Report;
 use crate::triangles::check_triangles_path;
-use crate::world::{self, extension};
+use crate::world::{self, World, extension};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
-use terravox_io::roblox::{self, Container};
+use terravox_io::ImportBudget;
+use terravox_io::roblox::{self, Container, ExportError, RobloxError};
 use terravox_io::vox;
 
 /// What a world is written as.
@@ -23,6 +26,13 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let format = match extension(&args.file).as_str() {
         "rbxm" => Format::Roblox(Container::Binary),
         "rbxmx" => Format::Roblox(Container::Xml),
+        "rbxl" if args.into.is_some() => Format::Roblox(Container::Binary),
+        "rbxlx" if args.into.is_some() => Format::Roblox(Container::Xml),
+        "rbxl" | "rbxlx" => {
+            let what = "a place holds more than terrain; name the place whose terrain this is to \
+                        be with --into, or write a model (.rbxm)";
+            return Err(Failure::of(&args.file, what));
+        }
         "smoothgrid" => Format::Roblox(Container::SmoothGrid),
         "vox" => Format::Vox,
         "glb" | "obj" => Format::Triangles,
@@ -35,14 +45,18 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         check_triangles_path(&args.file, &args.triangles)?;
     }
     check_not_input(&args.world, &args.file)?;
+    let place = args.into.as_deref().map(|path| Place::read(path, &format, args)).transpose()?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     let start = Instant::now();
     let grid = world.grid.as_snapshot();
     let busy = console.busy("exporting");
     let bytes = match format {
-        Format::Roblox(container) => {
-            roblox::export(grid, &world.roblox, container).map_err(Failure::at(&args.world))?
-        }
+        Format::Roblox(container) => match &place {
+            Some(place) => place.with_terrain(&world, &args.world)?,
+            None => {
+                roblox::export(grid, &world.roblox, container).map_err(Failure::at(&args.world))?
+            }
+        },
         Format::Vox => vox::export(grid).map_err(Failure::at(&args.world))?,
         Format::Triangles => {
             drop(busy);
@@ -54,9 +68,53 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let mut report = Report::new("export");
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());
+    if let Some(place) = &args.into {
+        report.text_line("into", "terrain of", place.display().to_string());
+    }
     report.count("chunks", "chunks", world.grid.chunks().len() as u64);
     report.bytes("file_bytes", "written", file_bytes);
     report.time("export_ms", "export", start.elapsed());
     super::import::add_notes(&world.notes, &mut report);
     Ok(report)
+}
+
+/// A place whose terrain is replaced.
+struct Place {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Place {
+    /// Reads a place that is to be written as `format`.
+    fn read(path: &Path, format: &Format, args: &ExportArgs) -> CliResult<Place> {
+        check_not_input(path, &args.file)?;
+        let bytes = fs::read(path).map_err(Failure::at(path))?;
+        let ending = match roblox::detect(&bytes) {
+            Some(found) if matches!(format, Format::Roblox(to) if *to == found) => {
+                return Ok(Place { path: path.to_owned(), bytes });
+            }
+            Some(Container::Binary) => "is binary; write it to a .rbxl or .rbxm file",
+            Some(Container::Xml) => "is XML; write it to a .rbxlx or .rbxmx file",
+            _ => "is no Roblox place; --into takes a .rbxl, .rbxm, .rbxlx or .rbxmx file",
+        };
+        Err(Failure::of(path, ending))
+    }
+
+    /// Returns its bytes with the terrain of a world.
+    fn with_terrain(&self, world: &World, world_path: &Path) -> CliResult<Vec<u8>> {
+        let grid = world.grid.as_snapshot();
+        let mut budget = ImportBudget::for_input(self.bytes.len());
+        roblox::export_into(grid, &world.roblox, &self.bytes, &mut budget).map_err(|error| {
+            let path = match error {
+                ExportError::NotHeld(_)
+                | ExportError::Roblox(
+                    RobloxError::Material { .. }
+                    | RobloxError::BeyondLimits { .. }
+                    | RobloxError::TooLong { .. },
+                ) => world_path,
+                _ => &self.path,
+            };
+            Failure::of(path, error)
+        })
+    }
 }

@@ -16,6 +16,7 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
     let clusters = args.clusters;
     let args = ExportArgs {
+        into: None,
         world: args.world.clone(),
         file: args.file.clone(),
         triangles: args.triangles,

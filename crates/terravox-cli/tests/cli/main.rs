@@ -9,6 +9,7 @@ mod limits;
 mod maintenance;
 #[cfg(all(feature = "server", unix))]
 mod online;
+mod places;
 #[cfg(all(feature = "server", not(feature = "postgres"), unix))]
 #[path = "../../../terravox-postgres/tests/it/server/ports.rs"]
 mod ports;

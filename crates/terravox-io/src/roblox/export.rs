@@ -1,17 +1,15 @@
 //! Exporting a grid as a SmoothGrid or a model.
 
-use super::container::Container;
+use super::container::{Container, detect_known};
 use super::error::RobloxError;
+use super::limits::MAX_VALUE_BYTES;
 use super::metadata::RobloxMetadata;
 use super::smooth_grid::SmoothGridWriter;
 use super::terrain_instance::TerrainProperty;
 use super::{binary, xml};
+use crate::budget::ImportBudget;
 use std::collections::HashMap;
 use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Snapshot};
-
-/// Longest value of a model. Its lengths are signed 32-bit integers, and compression may lengthen a
-/// value a little.
-const MAX_VALUE_BYTES: usize = 2_000_000_000;
 
 /// Why an export failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -40,8 +38,8 @@ pub fn export(
     container: Container,
 ) -> Result<Vec<u8>, ExportError> {
     let blob = export_smooth_grid(grid, metadata)?;
-    if container != Container::SmoothGrid && blob.len() > MAX_VALUE_BYTES {
-        return Err(RobloxError::TooLong { bytes: blob.len() }.into());
+    if container != Container::SmoothGrid {
+        check_length(&blob)?;
     }
     let colours = metadata.material_colors(grid.materials());
     let properties: [(TerrainProperty, &[u8]); 2] =
@@ -51,6 +49,61 @@ pub fn export(
         Container::Xml => xml::write(&properties),
         Container::SmoothGrid => blob,
     })
+}
+
+/// Encodes the terrain of a grid into a place or model: returns its bytes with another SmoothGrid in
+/// the Terrain that [`import()`](super::import()) takes, the first with chunks, else the first. Every
+/// byte outside of that property stays, among them MaterialColors, scripts and models. Pass the
+/// `metadata` of the import that the world comes from, or the default.
+///
+/// ```
+/// use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
+/// use terravox_io::ImportBudget;
+/// use terravox_io::roblox::{self, Container, ImportOptions, RobloxMetadata};
+///
+/// // A place with empty terrain.
+/// let (mut grid, metadata) = (VoxelGrid::new(GridOptions::default()), RobloxMetadata::default());
+/// let place = roblox::export(grid.as_snapshot(), &metadata, Container::Binary)?;
+///
+/// let mut cells = DenseBox::new(Region::new([0, 0, 0], [40, 8, 40]));
+/// cells.fill(2);
+/// grid.write(&cells)?;
+/// let mut budget = ImportBudget::for_input(place.len());
+/// let place = roblox::export_into(grid.as_snapshot(), &metadata, &place, &mut budget)?;
+///
+/// let mut again = VoxelGrid::new(GridOptions::default());
+/// roblox::import(&place, &ImportOptions::default(), &mut again)?;
+/// assert_eq!(again.digest(), grid.digest());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`export()`] and [`import()`](super::import()), and if a place in XML has a Terrain without an
+/// element for its properties.
+pub fn export_into(
+    grid: &Snapshot,
+    metadata: &RobloxMetadata,
+    place: &[u8],
+    budget: &mut ImportBudget,
+) -> Result<Vec<u8>, ExportError> {
+    let container = detect_known(place)?;
+    let blob = export_smooth_grid(grid, metadata)?;
+    if container == Container::SmoothGrid {
+        return Ok(blob);
+    }
+    check_length(&blob)?;
+    Ok(match container {
+        Container::Xml => xml::replace(place, budget, &blob)?,
+        _ => binary::replace(place, budget, &blob)?,
+    })
+}
+
+/// Refuses a SmoothGrid that does not fit in a model.
+fn check_length(blob: &[u8]) -> Result<(), RobloxError> {
+    match blob.len() > MAX_VALUE_BYTES {
+        true => Err(RobloxError::TooLong { bytes: blob.len() }),
+        false => Ok(()),
+    }
 }
 
 fn export_smooth_grid(grid: &Snapshot, metadata: &RobloxMetadata) -> Result<Vec<u8>, ExportError> {

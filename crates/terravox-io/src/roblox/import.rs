@@ -1,6 +1,6 @@
 //! Importing a Roblox place or model into a grid.
 
-use super::container::{Container, detect};
+use super::container::{Container, detect_known};
 use super::error::RobloxError;
 use super::metadata::{self, RobloxMetadata};
 use super::smooth_grid::SmoothGridReader;
@@ -64,7 +64,10 @@ pub fn import_with_progress(
     grid: &mut VoxelGrid,
     progress: impl FnMut(usize, usize),
 ) -> Result<RobloxImport, RobloxError> {
-    let container = find_container(bytes, options)?;
+    let container = match options.container {
+        Some(container) if !bytes.is_empty() => container,
+        _ => detect_known(bytes)?,
+    };
     let file = read_file(bytes, container, budget)?;
     let Some(TerrainValues { smooth_grid, colours }) = file.terrain else {
         let RobloxFile { instances, classes, .. } = file;
@@ -96,17 +99,6 @@ pub fn import_with_progress(
     let smooth_grid_bytes = smooth_grid.len() as u64;
     let skipped = file.skipped;
     Ok(RobloxImport { metadata, container, chunks, smooth_grid_bytes, skipped, notes })
-}
-
-/// Returns the container of the options, else the detected one.
-fn find_container(bytes: &[u8], options: &ImportOptions) -> Result<Container, RobloxError> {
-    if bytes.is_empty() {
-        return Err(RobloxError::Empty);
-    }
-    options.container.or_else(|| detect(bytes)).ok_or_else(|| {
-        let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        RobloxError::Unknown { start: start.join(" ") }
-    })
 }
 
 /// Finds the Terrain of a file.

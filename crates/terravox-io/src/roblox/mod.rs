@@ -35,12 +35,14 @@ mod xml;
 
 pub use container::{Container, detect};
 pub use error::{FilePart, RobloxError};
-pub use export::{ExportError, export};
+pub use export::{ExportError, export, export_into};
 pub use import::{ImportOptions, RobloxImport, import, import_with_progress};
 pub use limits::MAX_CHUNK_COORDINATE;
 pub use metadata::RobloxMetadata;
 pub use smooth_grid::{STUDS_PER_VOXEL, SmoothGridReader, SmoothGridWriter, VOXEL_M};
 pub use terrain_instance::SkippedParts;
 
+#[cfg(test)]
+mod into_tests;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, GridOptions, VoxelGrid, VoxelPos};
 
 /// A SmoothGrid of two chunks out of order, one of them air, with a shoreline.
-fn blob() -> Vec<u8> {
+pub(super) fn blob() -> Vec<u8> {
     let kinds = *VoxelGrid::new(GridOptions::default()).materials().kinds();
     let mut writer = SmoothGridWriter::new(&kinds);
     let mut cells = DenseBox::new(ChunkPos::new(3, -1, 0).region());
@@ -22,11 +22,11 @@ fn blob() -> Vec<u8> {
     writer.finish()
 }
 
-fn colours() -> Vec<u8> {
+pub(super) fn colours() -> Vec<u8> {
     (0..69).map(|i| i * 3).collect()
 }
 
-fn imported(bytes: &[u8]) -> Result<(VoxelGrid, RobloxImport), RobloxError> {
+pub(super) fn imported(bytes: &[u8]) -> Result<(VoxelGrid, RobloxImport), RobloxError> {
     imported_with(bytes, ImportLimits::for_input(bytes.len()))
 }
 
@@ -41,24 +41,24 @@ fn imported_with(
     Ok((grid, imported))
 }
 
-fn error_of(bytes: &[u8]) -> String {
+pub(super) fn error_of(bytes: &[u8]) -> String {
     imported(bytes).expect_err("an error").to_string()
 }
 
 /// Returns the SmoothGrid of an export.
-fn exported(grid: &VoxelGrid, imported: &RobloxImport) -> Vec<u8> {
+pub(super) fn exported(grid: &VoxelGrid, imported: &RobloxImport) -> Vec<u8> {
     export(grid.as_snapshot(), &imported.metadata, Container::SmoothGrid).unwrap()
 }
 
 /// A binary file of these chunks.
-fn binary_file(chunks: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn binary_file(chunks: &[Vec<u8>]) -> Vec<u8> {
     let mut out = b"<roblox!\x89\xff\r\n\x1a\n".to_vec();
     out.extend([0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     out.extend(chunks.concat());
     out
 }
 
-fn raw_chunk(name: &[u8; 4], payload: &[u8]) -> Vec<u8> {
+pub(super) fn raw_chunk(name: &[u8; 4], payload: &[u8]) -> Vec<u8> {
     let mut out = name.to_vec();
     out.extend([0; 4]);
     out.extend((payload.len() as u32).to_le_bytes());
@@ -67,7 +67,7 @@ fn raw_chunk(name: &[u8; 4], payload: &[u8]) -> Vec<u8> {
     out
 }
 
-fn packed_chunk(name: &[u8; 4], packed: &[u8], length: usize) -> Vec<u8> {
+pub(super) fn packed_chunk(name: &[u8; 4], packed: &[u8], length: usize) -> Vec<u8> {
     let mut out = name.to_vec();
     out.extend((packed.len() as u32).to_le_bytes());
     out.extend((length as u32).to_le_bytes());
@@ -86,11 +86,11 @@ fn zstd_header(content: &[u8], length: u64) -> Vec<u8> {
     out
 }
 
-fn string(value: &[u8]) -> Vec<u8> {
+pub(super) fn string(value: &[u8]) -> Vec<u8> {
     [&(value.len() as u32).to_le_bytes(), value].concat()
 }
 
-fn inst(id: u32, class: &str, count: u32) -> Vec<u8> {
+pub(super) fn inst(id: u32, class: &str, count: u32) -> Vec<u8> {
     let mut payload = id.to_le_bytes().to_vec();
     payload.extend(string(class.as_bytes()));
     payload.push(0);
@@ -99,7 +99,7 @@ fn inst(id: u32, class: &str, count: u32) -> Vec<u8> {
     raw_chunk(b"INST", &payload)
 }
 
-fn prop_payload(id: u32, name: &str, values: &[&[u8]]) -> Vec<u8> {
+pub(super) fn prop_payload(id: u32, name: &str, values: &[&[u8]]) -> Vec<u8> {
     let mut payload = id.to_le_bytes().to_vec();
     payload.extend(string(name.as_bytes()));
     payload.push(1);
@@ -107,11 +107,11 @@ fn prop_payload(id: u32, name: &str, values: &[&[u8]]) -> Vec<u8> {
     payload
 }
 
-fn prop(id: u32, name: &str, values: &[&[u8]]) -> Vec<u8> {
+pub(super) fn prop(id: u32, name: &str, values: &[&[u8]]) -> Vec<u8> {
     raw_chunk(b"PROP", &prop_payload(id, name, values))
 }
 
-fn end() -> Vec<u8> {
+pub(super) fn end() -> Vec<u8> {
     raw_chunk(b"END\0", b"</roblox>")
 }
 

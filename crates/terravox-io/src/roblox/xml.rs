@@ -26,7 +26,9 @@ use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// The version attribute of all current files.
 const VERSION: u32 = 4;
 /// Characters in a line of base64.
@@ -49,10 +51,47 @@ pub(super) fn read(
     bytes: &[u8],
     budget: &mut ImportBudget,
 ) -> Result<RobloxFile<'static>, RobloxError> {
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = valid_text(bytes, budget).map_err(over_budget(0))?;
+    scan(&text, budget)?.finish()
+}
+
+/// Returns the file with another SmoothGrid in the Terrain that an import takes. All else stays as it
+/// is, byte for byte.
+pub(super) fn replace(
+    bytes: &[u8],
+    budget: &mut ImportBudget,
+    smooth_grid: &[u8],
+) -> Result<Vec<u8>, RobloxError> {
+    let (mark, text) = bytes.split_at(if bytes.starts_with(BYTE_ORDER_MARK) { 3 } else { 0 });
+    let readable = valid_text(text, budget).map_err(over_budget(0))?;
+    let place = scan(&readable, budget)?.place_of_smooth_grid(readable.len())?;
+    let [start, end] = [place.start, place.end].map(|offset| byte_offset(text, offset));
+    let mut out = [mark, &text[..start]].concat();
+    push_value(&mut out, TerrainProperty::SmoothGrid, smooth_grid);
+    out.extend(&text[end..]);
+    Ok(out)
+}
+
+/// Returns the offset in a file of an offset in its [`valid_text`].
+fn byte_offset(bytes: &[u8], text_offset: usize) -> usize {
+    let (mut at, mut text_at) = (0, 0);
+    for part in bytes.utf8_chunks() {
+        if text_offset <= text_at + part.valid().len() {
+            break;
+        }
+        at += part.valid().len() + part.invalid().len();
+        text_at += part.valid().len();
+        text_at +=
+            if part.invalid().is_empty() { 0 } else { char::REPLACEMENT_CHARACTER.len_utf8() };
+    }
+    at + text_offset - text_at
+}
+
+/// Collects the Terrains of a file.
+fn scan<'b>(text: &str, budget: &'b mut ImportBudget) -> Result<XmlTerrainFinder<'b>, RobloxError> {
     let mut finder = XmlTerrainFinder::new(budget);
-    let mut reader = Reader::from_str(&text);
+    let mut reader = Reader::from_str(text);
     reader.config_mut().allow_dangling_amp = true;
     loop {
         let offset = reader.buffer_position() as usize;
@@ -60,13 +99,14 @@ pub(super) fn read(
             let what = format!("XML: {}", printable(&error.to_string()));
             RobloxError::damaged(FilePart::File, reader.error_position() as usize, what)
         })?;
+        let end = reader.buffer_position() as usize;
         match event {
             Event::Start(tag) => finder.open_element(&tag, offset)?,
             Event::Empty(tag) => {
                 finder.open_element(&tag, offset)?;
-                finder.close_element()?;
+                finder.close_element(end..end)?;
             }
-            Event::End(_) => finder.close_element()?,
+            Event::End(_) => finder.close_element(offset..end)?,
             Event::Text(text) => finder.add_text(&text)?,
             Event::CData(text) => finder.add_text(&text)?,
             Event::GeneralRef(_) => finder.add_text("&")?,
@@ -74,7 +114,8 @@ pub(super) fn read(
             _ => {}
         }
     }
-    finder.finish(text.len())
+    finder.check_whole(text.len())?;
+    Ok(finder)
 }
 
 /// Returns the text of a file. Only names and scripts may hold invalid UTF-8, and neither is
@@ -131,6 +172,9 @@ struct PropertySlot {
 struct XmlTerrain {
     smooth_grid: Option<XmlValue>,
     colours: Option<XmlValue>,
+    /// Offsets of the SmoothGrid's element and of the end of the properties.
+    smooth_grid_element: Option<(usize, usize)>,
+    properties_end: Option<usize>,
 }
 
 /// Where the value of a property is.
@@ -280,8 +324,21 @@ impl<'b> XmlTerrainFinder<'b> {
         Ok(())
     }
 
-    fn close_element(&mut self) -> Result<(), RobloxError> {
-        let Some(OpenElement::Captured(capture)) = self.open_elements.pop() else { return Ok(()) };
+    /// Closes the innermost element, whose closing tag is at `tag`: empty behind an empty element.
+    fn close_element(&mut self, tag: Range<usize>) -> Result<(), RobloxError> {
+        let capture = match self.open_elements.pop() {
+            Some(OpenElement::Captured(capture)) => capture,
+            Some(OpenElement::Properties(Some(terrain))) if !tag.is_empty() => {
+                self.terrains[terrain].properties_end = Some(tag.start);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        if let CapturedText::Value(slot) | CapturedText::Hash(slot) = capture
+            && slot.property == TerrainProperty::SmoothGrid
+        {
+            self.terrains[slot.terrain].smooth_grid_element = Some((self.text_offset, tag.end));
+        }
         let memory = self.budget.spend_memory("its properties", ENTRY_BYTES);
         memory.map_err(over_budget(self.text_offset))?;
         match capture {
@@ -332,7 +389,8 @@ impl<'b> XmlTerrainFinder<'b> {
         }
     }
 
-    fn finish(mut self, end: usize) -> Result<RobloxFile<'static>, RobloxError> {
+    /// Refuses files that are cut short or lack a shared string.
+    fn check_whole(&self, end: usize) -> Result<(), RobloxError> {
         if !self.has_root || !self.open_elements.is_empty() {
             let what = format!("the file ends with {} elements open", self.open_elements.len());
             return Err(RobloxError::damaged(FilePart::File, end, what));
@@ -346,12 +404,37 @@ impl<'b> XmlTerrainFinder<'b> {
             );
             return Err(RobloxError::damaged(FilePart::File, end, what));
         }
-        let lists_chunks = |terrain: &&XmlTerrain| {
-            let index = self.index_of(terrain.smooth_grid);
-            index.is_some_and(|index| has_chunks(&self.values[index]))
+        Ok(())
+    }
+
+    fn lists_chunks(&self, terrain: &XmlTerrain) -> bool {
+        let index = self.index_of(terrain.smooth_grid);
+        index.is_some_and(|index| has_chunks(&self.values[index]))
+    }
+
+    /// Returns the Terrain to import.
+    fn found(&self) -> Option<XmlTerrain> {
+        let with_chunks = self.terrains.iter().find(|terrain| self.lists_chunks(terrain));
+        with_chunks.or(self.terrains.first()).copied()
+    }
+
+    /// Returns where the element of the SmoothGrid is or may be inserted.
+    fn place_of_smooth_grid(&self, end: usize) -> Result<Range<usize>, RobloxError> {
+        let Some(found) = self.found() else {
+            let (instances, classes) = (self.instances, self.classes.len() as u64);
+            return Err(RobloxError::NoTerrain { instances, classes });
         };
+        let element = found.smooth_grid_element.map(|(start, end)| start..end);
+        let place = element.or(found.properties_end.map(|end| end..end));
+        place.ok_or_else(|| {
+            RobloxError::damaged(FilePart::File, end, "its Terrain has no properties")
+        })
+    }
+
+    fn finish(mut self) -> Result<RobloxFile<'static>, RobloxError> {
+        let lists_chunks = |terrain: &&XmlTerrain| self.lists_chunks(terrain);
         let terrains_with_chunks = self.terrains.iter().filter(lists_chunks).count() as u64;
-        let found = self.terrains.iter().find(lists_chunks).or(self.terrains.first()).copied();
+        let found = self.found();
         let terrain = found.map(|terrain| {
             let indices = [terrain.colours, terrain.smooth_grid].map(|value| self.index_of(value));
             // Both may be the same shared string.
@@ -416,17 +499,24 @@ pub(super) fn write(properties: &[(TerrainProperty, &[u8])]) -> Vec<u8> {
         "<roblox version=\"4\">\n\t<Item class=\"Terrain\" referent=\"RBX0\">\n\t\t<Properties>\n",
     );
     out.push_str("\t\t\t<string name=\"Name\">Terrain</string>\n");
+    let mut out = out.into_bytes();
     for (property, value) in properties {
-        out.push_str(&format!("\t\t\t<BinaryString name=\"{}\"><![CDATA[", property.name()));
-        let encoded = BASE64.encode(value);
-        for (i, line) in encoded.as_bytes().chunks(BASE64_LINE_CHARS).enumerate() {
-            if i > 0 {
-                out.push('\n');
-            }
-            out.extend(line.iter().map(|&c| char::from(c)));
-        }
-        out.push_str("]]></BinaryString>\n");
+        out.extend(b"\t\t\t");
+        push_value(&mut out, *property, value);
+        out.push(b'\n');
     }
-    out.push_str("\t\t</Properties>\n\t</Item>\n</roblox>\n");
-    out.into_bytes()
+    out.extend(b"\t\t</Properties>\n\t</Item>\n</roblox>\n");
+    out
+}
+
+/// Writes the element of a property.
+fn push_value(out: &mut Vec<u8>, property: TerrainProperty, value: &[u8]) {
+    out.extend(format!("<BinaryString name=\"{}\"><![CDATA[", property.name()).bytes());
+    for (i, line) in BASE64.encode(value).as_bytes().chunks(BASE64_LINE_CHARS).enumerate() {
+        if i > 0 {
+            out.push(b'\n');
+        }
+        out.extend(line);
+    }
+    out.extend(b"]]></BinaryString>");
 }

@@ -21,6 +21,7 @@
 mod file_chunk;
 mod lz4_prefix;
 mod payload;
+mod replace;
 mod write;
 mod zstd;
 
@@ -52,6 +53,24 @@ pub(super) fn read<'a>(
     bytes: &'a [u8],
     budget: &mut ImportBudget,
 ) -> Result<RobloxFile<'a>, RobloxError> {
+    scan(bytes, budget)?.finish()
+}
+
+/// Returns the file with another SmoothGrid in the Terrain that an import takes. All else stays as it
+/// is, byte for byte.
+pub(super) fn replace(
+    bytes: &[u8],
+    budget: &mut ImportBudget,
+    smooth_grid: &[u8],
+) -> Result<Vec<u8>, RobloxError> {
+    scan(bytes, budget)?.replace(bytes, smooth_grid)
+}
+
+/// Collects the Terrains of a file.
+fn scan<'a, 'b>(
+    bytes: &'a [u8],
+    budget: &'b mut ImportBudget,
+) -> Result<BinaryTerrainFinder<'a, 'b>, RobloxError> {
     check_header(bytes)?;
     let mut finder = BinaryTerrainFinder {
         budget,
@@ -61,6 +80,7 @@ pub(super) fn read<'a>(
         shared: None,
         class_count: 0,
         instances: 0,
+        after_properties: 0,
         skipped: SkippedParts::default(),
     };
     let mut offset = HEADER_BYTES;
@@ -81,8 +101,11 @@ pub(super) fn read<'a>(
             finder.skipped.bytes += chunk.payload.len() as u64;
         }
         offset = chunk.end;
+        if matches!(&chunk.name, b"INST" | b"PROP") {
+            finder.after_properties = offset;
+        }
     }
-    finder.finish()
+    Ok(finder)
 }
 
 /// Refuses damaged headers and unknown versions.
@@ -107,6 +130,7 @@ fn check_header(bytes: &[u8]) -> Result<(), RobloxError> {
 
 /// A class named Terrain.
 struct TerrainClass<'a> {
+    id: u32,
     instances: u32,
     smooth_grids: Option<Box<PropertyColumn<'a>>>,
     colours: Option<Box<PropertyColumn<'a>>>,
@@ -135,6 +159,8 @@ struct BinaryTerrainFinder<'a, 'b> {
     shared: Option<FileChunk<'a>>,
     class_count: u64,
     instances: u64,
+    /// Offset of what follows the last class or property.
+    after_properties: usize,
     skipped: SkippedParts,
 }
 
@@ -159,7 +185,7 @@ impl<'a> BinaryTerrainFinder<'a, '_> {
         }
         self.budget.spend_memory("its classes", ENTRY_BYTES).map_err(chunk.over_budget())?;
         self.class_by_id.entry(id).or_insert(self.classes.len());
-        self.classes.push(TerrainClass { instances, smooth_grids: None, colours: None });
+        self.classes.push(TerrainClass { id, instances, smooth_grids: None, colours: None });
         Ok(true)
     }
 

@@ -37,12 +37,12 @@ pub(in crate::roblox) fn write(properties: &[(TerrainProperty, &[u8])]) -> Vec<u
     out
 }
 
-fn push_string(to: &mut Vec<u8>, value: &[u8]) {
+pub(super) fn push_string(to: &mut Vec<u8>, value: &[u8]) {
     to.extend(chunk_length(value.len()).to_le_bytes());
     to.extend(value);
 }
 
-fn push_chunk(out: &mut Vec<u8>, name: &[u8; 4], payload: &[u8]) {
+pub(super) fn push_chunk(out: &mut Vec<u8>, name: &[u8; 4], payload: &[u8]) {
     let packed = lz4_flex::block::compress(payload);
     out.extend(name);
     out.extend(chunk_length(packed.len()).to_le_bytes());
