@@ -30,7 +30,7 @@ pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
 }
 
-/// Makes a world of a .tvx file, a Roblox place or a heightmap; the error says why it cannot.
+/// Makes a world of a .tvx file, a Roblox place, a scene or a heightmap; the error says why it cannot.
 #[wasm_bindgen]
 pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<Imported, JsError> {
     crate::import_world(name, bytes).map(Imported).map_err(|e| JsError::new(&e))

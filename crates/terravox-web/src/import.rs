@@ -1,5 +1,5 @@
-//! Files that become worlds of one's own: worlds, Roblox places and heightmaps. Places and heightmaps
-//! spend from the import budget of `terravox-io`, which grows with their length; a complete `.tvx` file
+//! Files that become worlds of one's own: worlds, Roblox places, scenes of MagicaVoxel and heightmaps. All
+//! but worlds spend from the import budget of `terravox-io`, which grows with their length; a complete `.tvx` file
 //! may take what [`OwnHost::open`] allows.
 
 use crate::host::OwnHost;
@@ -8,6 +8,7 @@ use terravox::voxel::{GridOptions, Snapshot, VoxelGrid, VoxelPos};
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{self, ColourPolicy, HeightmapError, HeightmapOptions};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
+use terravox_io::vox::{self, VoxError, VoxOptions};
 use terravox_store::{BadPart, MemoryDisk, Store, StoreError, StoredPart, ValueError, WorldInfo};
 
 const WORLD_MAGIC: &[u8] = b"\x89TVX\r\n\x1A\n";
@@ -31,10 +32,10 @@ pub struct ImportedWorld {
 }
 
 /// Makes a world of a file, by its content: a `.tvx` file that [`PlayerWorld::stored`](crate::PlayerWorld::stored)
-/// opens, a Roblox place or model, or a heightmap in shades of grey (PNG; a sample is a metre wide, and the
+/// opens, a Roblox place or model, a scene of MagicaVoxel in voxels of a metre, or a heightmap in shades of grey (PNG; a sample is a metre wide, and the
 /// land an eighth of its width high).
 ///
-/// Places and heightmaps take memory by the file's length, as in
+/// All but worlds take memory by the file's length, as in
 /// [`ImportLimits::for_input`](terravox_io::ImportLimits). All of a world is checked, and a complete one loaded.
 ///
 /// # Errors
@@ -53,12 +54,15 @@ pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<ImportedWorld, String>
     if bytes.starts_with(PNG_MAGIC) {
         return import_heightmap(name, &bytes, &mut budget).map_err(named);
     }
+    if vox::is_vox(&bytes) {
+        return import_scene(name, &bytes, &mut budget).map_err(named);
+    }
     match roblox::detect(&bytes) {
         Some(roblox::Container::Binary | roblox::Container::Xml) => {
             import_place(name, &bytes, &mut budget).map_err(named)
         }
         _ => Err(named(
-            "no world, Roblox place or heightmap: drop a .tvx, .rbxl, .rbxm, .rbxlx, .rbxmx or .png"
+            "no world, place, scene or heightmap: drop a .tvx, .rbxl, .rbxm, .rbxlx, .rbxmx, .vox or .png"
                 .to_owned(),
         )),
     }
@@ -136,6 +140,23 @@ fn import_place(
         ..WorldInfo::default()
     };
     stored(name, &grid, &info, Some(&imported.metadata), imported.notes)
+}
+
+fn import_scene(
+    name: &str,
+    bytes: &[u8],
+    budget: &mut ImportBudget,
+) -> Result<ImportedWorld, String> {
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let imported = vox::import(bytes, &VoxOptions::default(), budget, &mut grid, |_, _| {});
+    let imported = imported.map_err(|error| match error {
+        VoxError::OverBudget(_) => {
+            "the scene is too large for this page; use terravox import".to_owned()
+        }
+        error => error.to_string(),
+    })?;
+    let info = WorldInfo { materials: grid.materials().clone(), ..WorldInfo::default() };
+    stored(name, &grid, &info, None, imported.notes)
 }
 
 /// Writes a grid as a world.

@@ -164,3 +164,30 @@ fn what_is_shown_is_a_glb_with_as_many_triangles() {
     assert!(shown > 10_000);
     assert_eq!(triangles, shown);
 }
+
+/// A scene of MagicaVoxel: one model of a voxel of colour 1, with a palette of reds.
+fn scene() -> Vec<u8> {
+    let chunk = |name: &[u8; 4], content: &[u8]| {
+        [name, &(content.len() as u32).to_le_bytes()[..], &[0; 4], content].concat()
+    };
+    let size = [1u32, 1, 1].map(u32::to_le_bytes).concat();
+    let voxels = [1, 0, 0, 0, 0, 0, 0, 1];
+    let palette = [[255, 0, 0, 255]; 256].concat();
+    let chunks =
+        [chunk(b"SIZE", &size), chunk(b"XYZI", &voxels), chunk(b"RGBA", &palette)].concat();
+    let main = [&b"MAIN"[..], &[0; 4], &(chunks.len() as u32).to_le_bytes(), &chunks].concat();
+    [&b"VOX "[..], &150u32.to_le_bytes(), &main].concat()
+}
+
+#[test]
+fn a_scene_becomes_a_world_and_a_damaged_one_is_refused() {
+    let imported = import_world("house.vox", scene()).expect("a scene");
+    let start = imported.start_m.expect("it has ground");
+    assert!(start[1] > 20.0, "{start:?}");
+    assert_eq!(imported.notes, Vec::<String>::new());
+    let world = visit(&imported);
+    assert!(world.terrain().expect("the world is here").lod().triangles() >= 12);
+    let cut = scene()[..60].to_vec();
+    let error = import_world("cut.vox", cut).expect_err("it is cut short");
+    assert!(error.starts_with("cut.vox: ") && error.contains("byte "), "{error}");
+}

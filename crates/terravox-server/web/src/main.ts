@@ -473,7 +473,7 @@ function join(link: string | null) {
   hasServer = link !== null;
   byId("where").textContent = hasServer
     ? "Everyone here digs in one world. What you do stays."
-    : "A world of your own, kept in this browser. Drop a world (.tvx), a Roblox place or a grey heightmap (.png) here to open it.";
+    : "A world of your own, kept in this browser. Drop a world (.tvx), a Roblox place, a scene of MagicaVoxel (.vox) or a grey heightmap (.png) here to open it.";
   byId("export").hidden = hasServer;
   const seed = seedOf(query.get("seed") ?? "7");
   const { name } = settings;

@@ -48,7 +48,7 @@ visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded 
   const { page } = one;
   await one.until("there is ground", () => seen.frame?.aim);
   await drop(one, "story.rbxl", Buffer.from("Once there was no place."));
-  await news(one, /story\.rbxl: no world, Roblox place or heightmap/);
+  await news(one, /story\.rbxl: no world, place, scene or heightmap/);
   assert.equal(await page.locator("#news .progress").count(), 0, "what follows takes its place");
   await drop(one, "slope.png", slope());
   await page.waitForURL(/file=slope\.tvx/);
