@@ -1,6 +1,8 @@
 //! `export`: writes a world in another program's format.
 
 use super::mesh;
+use super::print;
+use super::print::PrintFormat;
 use crate::args::ExportArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -17,6 +19,7 @@ enum Format {
     Roblox(Container),
     Vox,
     Triangles,
+    Print(PrintFormat),
 }
 
 pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
@@ -26,13 +29,24 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         "smoothgrid" => Format::Roblox(Container::SmoothGrid),
         "vox" => Format::Vox,
         "glb" | "obj" => Format::Triangles,
+        "stl" => Format::Print(PrintFormat::Stl),
+        "3mf" => Format::Print(PrintFormat::ThreeMf),
         _ => {
-            let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb or .obj";
+            let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb, .obj, \
+                        .stl or .3mf";
             return Err(Failure::of(&args.file, what));
         }
     };
     if let Format::Triangles = format {
         check_triangles_path(&args.file, &args.triangles)?;
+    }
+    match format {
+        Format::Print(_) => print::check_options(args)?,
+        _ if args.from.is_some() => {
+            let what = "--from and --to are for .stl and .3mf; omit them";
+            return Err(Failure::of(&args.file, what));
+        }
+        _ => {}
     }
     check_not_input(&args.world, &args.file)?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
@@ -47,6 +61,10 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         Format::Triangles => {
             drop(busy);
             return mesh::triangles("export", &world, args, None, console);
+        }
+        Format::Print(format) => {
+            drop(busy);
+            return print::run(&world, format, args, console);
         }
     };
     let file_bytes = write_file(&args.file, &bytes)?;

@@ -18,6 +18,8 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     let args = ExportArgs {
         world: args.world.clone(),
         file: args.file.clone(),
+        from: None,
+        to: None,
         triangles: args.triangles,
         reading: args.reading,
     };

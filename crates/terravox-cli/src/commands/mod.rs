@@ -14,6 +14,7 @@ mod journal;
 mod lod;
 mod maintenance;
 mod mesh;
+mod print;
 mod raycast;
 mod render;
 #[cfg(feature = "server")]
