@@ -2,6 +2,8 @@
 //! much. They are small; what they cost has to grow with their length only.
 
 use super::files::*;
+use super::meshes;
+use terravox_io::triangles::MeshFormat;
 
 /// The importer that a shape is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +14,7 @@ pub enum Importer {
     RawHeights,
     Metadata,
     Vox,
+    Mesh(MeshFormat),
 }
 
 /// A family of files.
@@ -24,7 +27,7 @@ pub struct HostileShape {
 }
 
 /// Shapes of one format.
-struct ShapeList {
+pub struct ShapeList {
     prefix: String,
     importer: Importer,
     shapes: Vec<HostileShape>,
@@ -35,7 +38,7 @@ impl ShapeList {
         ShapeList { prefix: prefix.into(), importer, shapes: Vec::new() }
     }
 
-    fn add(&mut self, name: &str, n: usize, file: impl Fn(usize) -> Vec<u8> + 'static) {
+    pub fn add(&mut self, name: &str, n: usize, file: impl Fn(usize) -> Vec<u8> + 'static) {
         let name = format!("{}: {name}", self.prefix);
         let (importer, file) = (self.importer, Box::new(file));
         self.shapes.push(HostileShape { name, importer, n, file });
@@ -70,7 +73,7 @@ pub fn shapes() -> Vec<HostileShape> {
         }
         lists.push(list);
     }
-    let formats: [(&str, Importer, AddShapes); 9] = [
+    let formats: [(&str, Importer, AddShapes); 13] = [
         ("rbxmx", Importer::Roblox, xml_elements),
         ("rbxmx", Importer::Roblox, xml_values),
         ("rbxmx", Importer::Roblox, xml_shared),
@@ -80,6 +83,10 @@ pub fn shapes() -> Vec<HostileShape> {
         ("metadata", Importer::Metadata, metadata),
         ("vox", Importer::Vox, vox_scenes),
         ("vox", Importer::Vox, vox_models),
+        ("OBJ", Importer::Mesh(MeshFormat::Obj), meshes::objs),
+        ("STL", Importer::Mesh(MeshFormat::Stl), meshes::stls),
+        ("PLY", Importer::Mesh(MeshFormat::Ply), meshes::plys),
+        ("glTF", Importer::Mesh(MeshFormat::Glb), meshes::glbs),
     ];
     for (prefix, importer, add) in formats {
         let mut list = ShapeList::new(prefix, importer);
