@@ -58,7 +58,7 @@ pub fn import(
     drop(bar);
     let info =
         WorldInfo { voxel_size_m, materials: grid.materials().clone(), ..WorldInfo::default() };
-    let notes = notes(&made, up, unit_m, voxel_size_m);
+    let notes = notes(&mesh, &made, up, [unit_m, voxel_size_m]);
     let roblox = RobloxMetadata::default();
     Ok(World { grid, info, roblox, source: "mesh", file_bytes: 0, notes })
 }
@@ -113,10 +113,18 @@ fn voxel_size(mesh: &FileMesh, unit_m: f64, options: &HeightmapArgs) -> Result<f
 }
 
 /// Says what was made of the file.
-fn notes(made: &VoxelisedMesh, up: UpChoice, unit_m: f64, voxel_size_m: f64) -> Vec<String> {
-    // Half a voxel on every side is for the ramp of the occupancy.
-    let [x, y, z] = made.region.size().map(|edge| edge.saturating_sub(1));
-    let axis = if up == UpChoice::Z { "z" } else { "y" };
+fn notes(
+    mesh: &FileMesh,
+    made: &VoxelisedMesh,
+    up: UpChoice,
+    [unit_m, voxel_size_m]: [f64; 2],
+) -> Vec<String> {
+    let [low, high] = mesh.bounds().unwrap_or_default();
+    let [x, y, z] = [0, 1, 2].map(|i| ((high[i] - low[i]) * unit_m / voxel_size_m).round());
+    let ([x, y, z], axis) = match up {
+        UpChoice::Y => ([x, y, z], "y"),
+        UpChoice::Z => ([x, z, y], "z"),
+    };
     let mut notes = vec![format!(
         "read with {axis} up (--up) and {unit_m} m per unit of the file (--scale); about {x} × {y} × {z} \
          voxels of {voxel_size_m} m (--voxel-size)"

@@ -23,10 +23,9 @@ impl FileMesh {
     /// Returns the lowest and the highest coordinates of the triangles; `None` without triangles.
     pub fn bounds(&self) -> Option<[[f64; 3]; 2]> {
         let used = self.triangles.iter().flatten().map(|&v| self.positions[v as usize]);
-        let bounds = used.map(|p| [p, p]).reduce(|[low, high], [p, _]| {
+        used.map(|p| [p, p]).reduce(|[low, high], [p, _]| {
             [[0, 1, 2].map(|i| low[i].min(p[i])), [0, 1, 2].map(|i| high[i].max(p[i]))]
-        });
-        bounds.filter(|_| !self.triangles.is_empty())
+        })
     }
 
     /// Returns the volume within a closed mesh, in cubic units of the file; negative if its triangles

@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use terravox::generate::fill_triangles;
 use terravox::voxel::{AIR, ChunkPos, DenseBox, LIMIT, Region, VoxelGrid};
 
-/// Longest edge of a mesh, voxels.
-const MAX_LENGTH_VOXELS: u32 = 1 << 16;
+/// Longest edge of a mesh, voxels; rounded to chunks it is at most 2^16.
+const MAX_LENGTH_VOXELS: u32 = (1 << 16) - 128;
 /// Bytes of the rows that are filled at once, if one does not take more.
 const BATCH_BYTES: u64 = 24 << 20;
 /// Most rows that are filled at once.
@@ -51,8 +51,7 @@ pub struct VoxeliseOptions {
 /// The result of [`voxelise`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VoxelisedMesh {
-    /// The voxels that the mesh may fill; empty if it is without thickness and between the centres of
-    /// cells.
+    /// The voxels that the mesh may fill, whole or in part.
     pub region: Region,
     /// Chunks written.
     pub chunks: u64,
@@ -151,7 +150,7 @@ fn in_voxels(
     let low = [0, 1, 2].map(|i| a[i].min(b[i]));
     let high = [0, 1, 2].map(|i| a[i].max(b[i]));
     let voxels = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
-    let most = MAX_LENGTH_VOXELS - 4;
+    let most = MAX_LENGTH_VOXELS;
     // Not finite where a scale is too large.
     if voxels.is_nan() || voxels > f64::from(most) {
         return Err(MeshError::TooLong { voxels, most });
