@@ -6,5 +6,7 @@ mod files;
 pub mod imports;
 #[path = "../../../terravox-io/tests/hostile/meshes.rs"]
 mod meshes;
+#[path = "../../../terravox-io/tests/hostile/shape_list.rs"]
+mod shape_list;
 #[path = "../../../terravox-io/tests/hostile/shapes.rs"]
 pub mod shapes;

@@ -16,10 +16,10 @@ fn a_mesh_is_imported_at_true_scale_and_said_how() {
     assert_eq!(
         note,
         "read with y up (--up) and 1 m per unit of the file (--scale); about 128 × 64 × 96 voxels of \
-         0.0313 m (--voxel-size)"
+         0.0312 m (--voxel-size)"
     );
     let info = folder.report(&["info", "w.tvx"]);
-    assert_eq!(info["voxel_size_m"], 0.0313);
+    assert_eq!(info["voxel_size_m"], 0.0312);
     let hit = folder.report(&["raycast", "w.tvx", "1,9,1", "0,-1,0"]);
     assert_eq!(hit["material"], "Rock", "{hit}");
     let height = hit["point_m"][1].as_f64().expect("a height");

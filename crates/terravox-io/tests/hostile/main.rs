@@ -4,6 +4,7 @@
 mod files;
 mod imports;
 mod meshes;
+mod shape_list;
 mod shapes;
 
 use shapes::{HostileShape, Importer, shapes};

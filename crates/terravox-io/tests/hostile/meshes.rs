@@ -1,6 +1,6 @@
 //! Hostile mesh files of each format, each for a size n; with n = 1 some are valid.
 
-use super::shapes::ShapeList;
+use super::shape_list::ShapeList;
 
 /// A tetrahedron.
 const CORNERS: [[u8; 3]; 4] = [[0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]];

@@ -3,62 +3,9 @@
 
 use super::files::*;
 use super::meshes;
+use super::shape_list::ShapeList;
+pub use super::shape_list::{HostileShape, Importer};
 use terravox_io::triangles::MeshFormat;
-
-/// The importer that a shape is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Importer {
-    Roblox,
-    SmoothGrid,
-    Png,
-    RawHeights,
-    Metadata,
-    Vox,
-    Mesh(MeshFormat),
-}
-
-/// A family of files.
-pub struct HostileShape {
-    pub name: String,
-    pub importer: Importer,
-    /// Size for tests.
-    pub n: usize,
-    pub file: Box<dyn Fn(usize) -> Vec<u8>>,
-}
-
-/// Shapes of one format.
-pub struct ShapeList {
-    prefix: String,
-    importer: Importer,
-    shapes: Vec<HostileShape>,
-}
-
-impl ShapeList {
-    fn new(prefix: impl Into<String>, importer: Importer) -> ShapeList {
-        ShapeList { prefix: prefix.into(), importer, shapes: Vec::new() }
-    }
-
-    pub fn add(&mut self, name: &str, n: usize, file: impl Fn(usize) -> Vec<u8> + 'static) {
-        let name = format!("{}: {name}", self.prefix);
-        let (importer, file) = (self.importer, Box::new(file));
-        self.shapes.push(HostileShape { name, importer, n, file });
-    }
-
-    /// Adds a binary file of chunks.
-    fn add_chunks(
-        &mut self,
-        name: &str,
-        n: usize,
-        chunks: impl Fn(usize) -> Vec<Vec<u8>> + 'static,
-    ) {
-        self.add(name, n, move |n| binary(&chunks(n)));
-    }
-
-    /// Adds an XML file with this body.
-    fn add_xml(&mut self, name: &str, n: usize, body: impl Fn(usize) -> String + 'static) {
-        self.add(name, n, move |n| xml(&body(n)));
-    }
-}
 
 /// Adds the shapes of one kind.
 type AddShapes = fn(&mut ShapeList);
