@@ -7,7 +7,7 @@
 //! | module | reads | writes |
 //! |---|---|---|
 //! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid |
-//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | |
+//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | PNG of 16 bits |
 //! | [`vox`] | MagicaVoxel scenes, `.vox` | MagicaVoxel scenes |
 //! | [`triangles`] | closed meshes: `.obj`, `.stl`, `.ply`, `.glb` | |
 //! | [`gltf`] | | meshes as `.glb` |

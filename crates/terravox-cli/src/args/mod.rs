@@ -310,13 +310,14 @@ pub struct EditArgs {
 pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
-    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, or closed to be printed: .stl .3mf
+    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed to be printed .stl .3mf,
+    /// or the height of the ground as .png
     pub file: PathBuf,
-    /// .stl, .3mf: a corner of the box that is written, in metres [default: the whole world]
+    /// .stl, .3mf, .png: a corner of the box that is written, in metres [default: the whole world]
     #[arg(long, value_parser = triple, requires = "to", value_name = "X,Y,Z",
         allow_hyphen_values = true)]
     pub from: Option<[f64; 3]>,
-    /// .stl, .3mf: the opposite corner, in metres
+    /// .stl, .3mf, .png: the opposite corner, in metres
     #[arg(long, value_parser = triple, requires = "from", value_name = "X,Y,Z",
         allow_hyphen_values = true)]
     pub to: Option<[f64; 3]>,

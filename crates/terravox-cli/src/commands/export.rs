@@ -1,5 +1,6 @@
 //! `export`: writes a world in another program's format.
 
+use super::ground_heights;
 use super::mesh;
 use super::print;
 use super::print::PrintFormat;
@@ -20,6 +21,7 @@ enum Format {
     Vox,
     Triangles,
     Print(PrintFormat),
+    Heights,
 }
 
 pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
@@ -31,9 +33,10 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         "glb" | "obj" => Format::Triangles,
         "stl" => Format::Print(PrintFormat::Stl),
         "3mf" => Format::Print(PrintFormat::ThreeMf),
+        "png" => Format::Heights,
         _ => {
             let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb, .obj, \
-                        .stl or .3mf";
+                        .stl, .3mf or .png";
             return Err(Failure::of(&args.file, what));
         }
     };
@@ -42,8 +45,9 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     }
     match format {
         Format::Print(_) => print::check_options(args)?,
+        Format::Heights => {}
         _ if args.from.is_some() => {
-            let what = "--from and --to are for .stl and .3mf; omit them";
+            let what = "--from and --to are for .stl, .3mf and .png; omit them";
             return Err(Failure::of(&args.file, what));
         }
         _ => {}
@@ -65,6 +69,10 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         Format::Print(format) => {
             drop(busy);
             return print::run(&world, format, args, console);
+        }
+        Format::Heights => {
+            drop(busy);
+            return ground_heights::run(&world, args, console);
         }
     };
     let file_bytes = write_file(&args.file, &bytes)?;

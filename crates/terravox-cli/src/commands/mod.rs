@@ -5,6 +5,7 @@ mod demo;
 mod edit;
 mod export;
 mod generate;
+mod ground_heights;
 mod import;
 mod info;
 #[cfg(feature = "server")]

@@ -92,7 +92,10 @@ pub fn run(
 }
 
 /// Returns the box to write, in voxels.
-fn region(world: &World, args: &ExportArgs) -> CliResult<Region> {
+///
+/// # Errors
+/// If a corner is beyond all worlds, or the box is thinner than half a voxel.
+pub fn region(world: &World, args: &ExportArgs) -> CliResult<Region> {
     let bounds = world.grid.bounds();
     let (Some(from), Some(to)) = (args.from, args.to) else { return Ok(bounds) };
     let placement = world.info.placement();

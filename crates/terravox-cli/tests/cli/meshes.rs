@@ -76,6 +76,32 @@ fn ground_goes_out_to_be_printed_and_comes_back() {
 }
 
 #[test]
+fn heights_go_out_as_a_picture_and_come_back() {
+    let folder = Folder::new();
+    folder.put("hill.raw", &files::samples(40, 30, u16::to_le_bytes));
+    let shape =
+        ["--width", "40", "--height", "30", "--vertical-scale", "12", "--voxel-size", "0.5"];
+    folder.report(&[&["import", "hill.raw", "w.tvx", "--scale", "1"][..], &shape].concat());
+    let out = folder.report(&["export", "w.tvx", "w.png"]);
+    assert_eq!(out["samples"], json!([80, 60]), "{out}");
+    let height = out["height_m"].as_f64().expect("a height").to_string();
+    let shape = ["--scale", "0.5", "--voxel-size", "0.5", "--vertical-scale", &height];
+    folder.report(&[&["import", "w.png", "again.tvx"][..], &shape].concat());
+    // Black is the lowest height, which is at 0 then.
+    let low = out["lowest_m"].as_f64().expect("a height");
+    for at in ["20,99,15", "3,99,28", "31,99,4"] {
+        let [a, b] = ["w.tvx", "again.tvx"].map(|world| {
+            folder.report(&["raycast", world, at, "0,-1,0"])["point_m"][1].as_f64().expect("ground")
+        });
+        assert!((a - b - low).abs() < 0.1, "{a} and {b} over {low}");
+    }
+    folder.refused(
+        &["export", "w.tvx", "n.png", "--from", "90,0,0", "--to", "91,9,9"],
+        &["no ground"],
+    );
+}
+
+#[test]
 fn bad_meshes_and_options_are_refused() {
     let folder = Folder::new();
     folder.put("box.obj", BOX.as_bytes());
@@ -117,7 +143,10 @@ fn bad_meshes_and_options_are_refused() {
     for (arguments, words) in [
         (&["a.stl", "--simplify", "1"][..], "--simplify is not for .stl"),
         (&["a.3mf", "--materials"], "--materials is not for .stl"),
-        (&["a.obj", "--from", "0,0,0", "--to", "1,1,1"], "--from and --to are for .stl and .3mf"),
+        (
+            &["a.obj", "--from", "0,0,0", "--to", "1,1,1"],
+            "--from and --to are for .stl, .3mf and .png",
+        ),
         (&["a.stl", "--from", "0,0,0", "--to", "1,0.1,1"], "thinner than half a voxel"),
         (&["a.stl", "--from", "90,0,0", "--to", "91,1,1"], "has no ground there"),
         (&["a.stl", "--from", "0,0,0"], "--to"),
