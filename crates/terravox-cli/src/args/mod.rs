@@ -76,7 +76,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
         terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40\n  \
         terravox import castle.vox castle.tvx --scale 0.5\n  \
-        terravox import statue.stl statue.tvx --scale 0.001 --voxel-size 0.002 --material Marble")]
+        terravox import statue.stl statue.tvx --scale 0.001 --voxel-size 0.002 --material Limestone")]
     Import(ImportArgs),
     /// Edit a world: dig, fill, paint, smooth, copy, undo, redo
     #[command(after_help = EDIT_HELP)]
