@@ -1,4 +1,5 @@
 //! What the fuzz targets check; see `README.md`.
 
 pub mod checks;
+pub mod mesh_checks;
 pub mod worlds;

@@ -22,6 +22,7 @@ mod storage;
 mod summary;
 mod trust;
 mod values;
+mod voxelise;
 mod worlds;
 
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ use report::{AreaPart, AreaReport};
 
 const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
-       terravox-bench lod|octree|front|trust|net|cluster --only PART [--json FILE] [--update DOCUMENT]
+       terravox-bench lod|octree|front|trust|net|worlds|cluster --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench trust|net|cluster --full
        terravox-bench page|bevy --values FILE [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
@@ -43,7 +44,8 @@ AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, fr
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, digs, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
-      net: session, far, links, killed, load; cluster: postgres, takeover, border, s3
+      net: session, far, links, killed, load; worlds: generated, voxelise;
+      cluster: postgres, takeover, border, s3
 
 Prints all tables.
   --json FILE        write the same rows as JSON
@@ -76,6 +78,10 @@ struct Request {
     values: Option<PathBuf>,
 }
 
+/// Parts of the area `worlds`.
+const WORLD_PARTS: &[AreaPart] =
+    &[AreaPart::new("generated", biomes::run), AreaPart::new("voxelise", voxelise::run)];
+
 /// Returns the parts of an area that can be measured by themselves.
 fn parts(area: Area) -> &'static [AreaPart] {
     match area {
@@ -84,6 +90,7 @@ fn parts(area: Area) -> &'static [AreaPart] {
         Area::Front => front::PARTS,
         Area::Trust => trust::PARTS,
         Area::Net => net::PARTS,
+        Area::Worlds => WORLD_PARTS,
         Area::Cluster => cluster::PARTS,
         _ => &[],
     }
@@ -180,8 +187,11 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
         if areas.len() > 1 || names.is_empty() {
-            return Err("--only needs exactly one area: lod, octree, front, trust, net or cluster"
-                .to_string());
+            return Err(
+                "--only needs exactly one area: lod, octree, front, trust, net, worlds or \
+                 cluster"
+                    .to_string(),
+            );
         }
         if !names.contains(&only.as_str()) {
             return Err(format!("--only takes one of {}", names.join(", ")));
@@ -203,14 +213,19 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod | Area::Octree | Area::Front | Area::Trust | Area::Net | Area::Cluster => {
+            Area::Lod
+            | Area::Octree
+            | Area::Front
+            | Area::Trust
+            | Area::Net
+            | Area::Worlds
+            | Area::Cluster => {
                 let is_wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
                 let parts = parts(area).iter().filter(|part| is_wanted(part.name));
                 parts.for_each(|part| (part.measure)(&mut report));
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
-            Area::Worlds => biomes::run(&mut report),
             Area::Page | Area::Bevy => report_values(area, request, &mut report)?,
         }
         print!("\n{}", report.text());

@@ -13,6 +13,7 @@ mod heightmap_input;
 mod heights;
 mod import_limits;
 mod lod_view;
+mod mesh_input;
 mod octree;
 mod output;
 mod report;

@@ -33,7 +33,7 @@ pub struct WrittenModel {
 /// If the extension is not `.glb` or `.obj`, or an option does not apply to it.
 pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()> {
     match extension(path).as_str() {
-        "glb" if options.up == UpChoice::Z => {
+        "glb" if options.up == Some(UpChoice::Z) => {
             Err(Failure::of(path, "glTF is always y-up; omit --up, or write an .obj"))
         }
         "obj" if options.materials => Err(Failure::of(
@@ -84,11 +84,17 @@ pub fn write(
             let options = GlbOptions { frame, materials, ..GlbOptions::default() };
             write_glb(world, path, options, meshed, console)
         }
-        _ => write_obj(world, path, ObjOptions { frame, up: up_axis(options.up) }, meshed),
+        _ => write_obj(
+            world,
+            path,
+            ObjOptions { frame, up: up_axis(options.up.unwrap_or(UpChoice::Y)) },
+            meshed,
+        ),
     }
 }
 
-fn up_axis(up: UpChoice) -> obj::UpAxis {
+/// The axis of a choice.
+pub fn up_axis(up: UpChoice) -> obj::UpAxis {
     match up {
         UpChoice::Y => obj::UpAxis::Y,
         UpChoice::Z => obj::UpAxis::Z,

@@ -7,6 +7,7 @@ use crate::heightmap_input::HeightmapInput;
 use crate::heights;
 use crate::import_limits;
 use crate::lod_view::seeded;
+use crate::mesh_input;
 use crate::report::size;
 use crate::vox_scene;
 use crate::world_store;
@@ -16,6 +17,7 @@ use std::path::Path;
 use terravox::generate::Seeded;
 use terravox::voxel::{GridOptions, LIMIT, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
+use terravox_io::triangles::MeshFormat;
 use terravox_io::vox;
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, StoredPart, WorldInfo};
 
@@ -33,7 +35,7 @@ pub struct World {
     pub info: WorldInfo,
     /// Metadata for exporting to Roblox; the default for other worlds.
     pub roblox: RobloxMetadata,
-    /// Kind of the file: `world`, `roblox`, `heightmap`, `vox` or `generated`.
+    /// Kind of the file: `world`, `roblox`, `heightmap`, `vox`, `mesh` or `generated`.
     pub source: &'static str,
     /// Length of the file, bytes; 0 if it is in a database.
     pub file_bytes: u64,
@@ -69,9 +71,17 @@ pub fn open(
     let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
     let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
     let is_vox = map.is_none() && !roblox && (kind == "vox" || vox::is_vox(&start));
+    let mesh = MeshFormat::of(&kind, &start).filter(|_| map.is_none() && !roblox && !is_vox);
+    if let Some(format) = mesh {
+        let bytes = read(path, file_bytes)?;
+        let mut world = mesh_input::import(path, format, &bytes, heightmap, console)?;
+        world.file_bytes = file_bytes;
+        return Ok(world);
+    }
+    mesh_input::check_not_mesh(heightmap).map_err(|what| Failure::of(path, what))?;
     if map.is_none() && !roblox && !is_vox {
         let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .vox, \
-                    .png, .raw, .r16 or .tif";
+                    .obj, .stl, .ply, .glb, .png, .raw, .r16 or .tif";
         return Err(Failure::of(path, what));
     }
     let mut world = match map.filter(|_| !known) {

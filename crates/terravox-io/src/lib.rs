@@ -7,10 +7,12 @@
 //! | module | reads | writes |
 //! |---|---|---|
 //! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid |
-//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | |
+//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | PNG of 16 bits |
 //! | [`vox`] | MagicaVoxel scenes, `.vox` | MagicaVoxel scenes |
+//! | [`triangles`] | closed meshes: `.obj`, `.stl`, `.ply`, `.glb` | |
 //! | [`gltf`] | | meshes as `.glb` |
 //! | [`obj`] | | meshes as `.obj` and `.mtl` |
+//! | [`printing`] | | closed ground as `.stl` and `.3mf` |
 //!
 //! [`tiles`] groups chunks for [`gltf`] and [`obj`], which write one object per tile.
 
@@ -19,8 +21,10 @@ mod cell_cost;
 pub mod gltf;
 pub mod heightmap;
 pub mod obj;
+pub mod printing;
 pub mod roblox;
 pub mod tiles;
+pub mod triangles;
 pub mod vox;
 
 pub use budget::{BudgetError, ImportBudget, ImportCost, ImportLimits, ImportResource};

@@ -11,6 +11,7 @@ use std::io::Read;
 use std::path::Path;
 use terravox::terrain::UnsavedChanges;
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid};
+use terravox_io::triangles::MeshFormat;
 use terravox_io::{ImportBudget, ImportLimits};
 use terravox_store::{Store, StoreError};
 
@@ -253,6 +254,10 @@ pub fn import(kind: &str, path: &Path) -> String {
         Importer::RawHeights,
         Importer::Metadata,
         Importer::Vox,
+        Importer::Mesh(MeshFormat::Obj),
+        Importer::Mesh(MeshFormat::Stl),
+        Importer::Mesh(MeshFormat::Ply),
+        Importer::Mesh(MeshFormat::Glb),
     ];
     let Some(&importer) = importers.iter().find(|own| format!("{own:?}") == kind) else {
         return format!("no importer {kind}");

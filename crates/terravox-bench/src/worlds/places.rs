@@ -28,13 +28,17 @@ const PLACES: [RealPlace; 6] = [
     place("Caves", "TheTryph__Caves__Terrain.smoothgrid"),
 ];
 
-/// Returns the folder of the real data, if it exists.
-pub fn folder() -> Option<PathBuf> {
-    let root = match std::env::var_os("TERRAVOX_REAL_DATA") {
+/// Returns the folder of all real data, whether it exists or not.
+pub fn root() -> PathBuf {
+    match std::env::var_os("TERRAVOX_REAL_DATA") {
         Some(root) => PathBuf::from(root),
         None => PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data")),
-    };
-    let places = root.join("roblox");
+    }
+}
+
+/// Returns the folder of the real places, if it exists.
+pub fn folder() -> Option<PathBuf> {
+    let places = root().join("roblox");
     places.is_dir().then_some(places)
 }
 

@@ -5,15 +5,17 @@ use super::values::{
 };
 use clap::{Args, ValueEnum};
 
-/// Heightmaps, and the voxel size and the limits of imports.
+/// Heightmaps, meshes, and the voxel size and the limits of imports.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HeightmapArgs {
     /// Edge of a voxel in metres [default: 1; for Roblox 1.12, which is 4 studs; for GeoTIFF the
-    /// distance between samples; for .vox that of --scale]
+    /// distance between samples; for .vox that of --scale; for meshes such that the longest edge is
+    /// 128 voxels]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub voxel_size: Option<f64>,
     /// Heightmaps: distance between samples in metres [default: one voxel; for GeoTIFF that of the
-    /// file]; .vox: edge of a voxel of the file; a whole number, 1 to 64, times --voxel-size
+    /// file]; .vox: edge of a voxel of the file; a whole number, 1 to 64, times --voxel-size;
+    /// meshes: metres of a unit of the file [default: 1]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub scale: Option<f64>,
     /// Heightmaps: height of white above black in metres [default: such that the land is an eighth
@@ -37,6 +39,12 @@ pub struct HeightmapArgs {
     #[arg(long, requires = "width", value_parser = |text: &str| integer(text, 1..=usize::MAX),
         value_name = "ROWS")]
     pub height: Option<usize>,
+    /// Meshes: the axis of the file that points up [default: y; for .stl z]
+    #[arg(long, value_enum, value_name = "AXIS")]
+    pub up: Option<UpChoice>,
+    /// Meshes: material of all cells [default: Rock]
+    #[arg(long, value_name = "NAME")]
+    pub material: Option<String>,
     /// Imports: allow a file that you trust N times the memory and work that files of its length
     /// may take [default: 1]
     #[arg(long, value_parser = |text: &str| integer(text, 1..=1000_u32), value_name = "N")]
@@ -69,10 +77,10 @@ pub struct ClusterArgs {
 /// Writing of triangles.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct TriangleArgs {
-    /// .obj: the axis that points up
-    #[arg(long, value_enum, default_value_t = UpChoice::Y, value_name = "AXIS")]
-    pub up: UpChoice,
-    /// Triangles: units of the file per metre
+    /// .obj, .stl, .3mf: the axis that points up [default: y; for .stl and .3mf z]
+    #[arg(long, value_enum, value_name = "AXIS")]
+    pub up: Option<UpChoice>,
+    /// Triangles: units of the file per metre; programs take those of .stl and .3mf for millimetres
     #[arg(long, default_value_t = 1.0, value_parser = positive, value_name = "UNITS")]
     pub scale: f64,
     /// .glb: also write the materials and weights of vertices, for shaders

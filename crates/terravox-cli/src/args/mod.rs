@@ -72,10 +72,11 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox generate hills.tvx --seed 7 --size 512\n  \
         terravox generate fjords.tvx --preset fjords --seed 7 --size 1024")]
     Generate(GenerateArgs),
-    /// Import a Roblox place, a heightmap or a MagicaVoxel scene
+    /// Import a Roblox place, a heightmap, a MagicaVoxel scene or a closed mesh
     #[command(after_help = "Example:\n  terravox import place.rbxl place.tvx\n  \
         terravox import dem.png dem.tvx --scale 2 --vertical-scale 300 --sea-level 40\n  \
-        terravox import castle.vox castle.tvx --scale 0.5")]
+        terravox import castle.vox castle.tvx --scale 0.5\n  \
+        terravox import statue.stl statue.tvx --scale 0.001 --voxel-size 0.002 --material Limestone")]
     Import(ImportArgs),
     /// Edit a world: dig, fill, paint, smooth, copy, undo, redo
     #[command(after_help = EDIT_HELP)]
@@ -84,7 +85,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
         terravox export world.tvx world.obj --up z\n  \
         terravox export world.tvx new.rbxl --into place.rbxl\n\n\
-        Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .vox (MagicaVoxel), .glb (glTF), .obj")]
+        Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .vox (MagicaVoxel), .glb (glTF), .obj, .stl, .3mf, .png")]
     Export(ExportArgs),
     /// Print the contents of a world, or of a file that can be imported
     #[command(after_help = "Example:\n  terravox info world.tvx\n  \
@@ -189,7 +190,7 @@ impl Command {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// A world, a Roblox file, a heightmap or a MagicaVoxel scene [default: a generated world]
+    /// A world, a Roblox file, a heightmap, a MagicaVoxel scene or a mesh [default: a generated world]
     pub file: Option<PathBuf>,
     /// Output folder
     #[arg(long, default_value = "terravox-demo", value_name = "FOLDER")]
@@ -243,8 +244,8 @@ pub const DEMO_SEED: u64 = 1;
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid), a heightmap (.png, raw 16-bit .raw
-    /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map) or a MagicaVoxel
-    /// scene (.vox)
+    /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map), a MagicaVoxel
+    /// scene (.vox) or a closed mesh (.obj .stl .ply .glb)
     pub file: PathBuf,
     /// The world to write (.tvx)
     pub world: PathBuf,
@@ -310,11 +311,20 @@ pub struct EditArgs {
 pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
-    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, with --into .rbxl .rbxlx
+    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed to be printed .stl .3mf,
+    /// the height of the ground as .png, or with --into .rbxl .rbxlx
     pub file: PathBuf,
     /// A Roblox place or model: write a copy of it in which only the terrain is another
     #[arg(long, value_name = "PLACE")]
     pub into: Option<PathBuf>,
+    /// .stl, .3mf, .png: a corner of the box that is written, in metres [default: the whole world]
+    #[arg(long, value_parser = triple, requires = "to", value_name = "X,Y,Z",
+        allow_hyphen_values = true)]
+    pub from: Option<[f64; 3]>,
+    /// .stl, .3mf, .png: the opposite corner, in metres
+    #[arg(long, value_parser = triple, requires = "from", value_name = "X,Y,Z",
+        allow_hyphen_values = true)]
+    pub to: Option<[f64; 3]>,
     #[command(flatten)]
     pub triangles: TriangleArgs,
     #[command(flatten)]

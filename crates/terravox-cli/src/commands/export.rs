@@ -1,6 +1,9 @@
 //! `export`: writes a world in another program's format.
 
+use super::ground_heights;
 use super::mesh;
+use super::print;
+use super::print::PrintFormat;
 use crate::args::ExportArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -20,6 +23,8 @@ enum Format {
     Roblox(Container),
     Vox,
     Triangles,
+    Print(PrintFormat),
+    Heights,
 }
 
 pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
@@ -36,13 +41,26 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         "smoothgrid" => Format::Roblox(Container::SmoothGrid),
         "vox" => Format::Vox,
         "glb" | "obj" => Format::Triangles,
+        "stl" => Format::Print(PrintFormat::Stl),
+        "3mf" => Format::Print(PrintFormat::ThreeMf),
+        "png" => Format::Heights,
         _ => {
-            let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb or .obj";
+            let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb, .obj, \
+                        .stl, .3mf or .png";
             return Err(Failure::of(&args.file, what));
         }
     };
     if let Format::Triangles = format {
         check_triangles_path(&args.file, &args.triangles)?;
+    }
+    match format {
+        Format::Print(_) => print::check_options(args)?,
+        Format::Heights => {}
+        _ if args.from.is_some() => {
+            let what = "--from and --to are for .stl, .3mf and .png; omit them";
+            return Err(Failure::of(&args.file, what));
+        }
+        _ => {}
     }
     check_not_input(&args.world, &args.file)?;
     let place = args.into.as_deref().map(|path| Place::read(path, &format, args)).transpose()?;
@@ -61,6 +79,14 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         Format::Triangles => {
             drop(busy);
             return mesh::triangles("export", &world, args, None, console);
+        }
+        Format::Print(format) => {
+            drop(busy);
+            return print::run(&world, format, args, console);
+        }
+        Format::Heights => {
+            drop(busy);
+            return ground_heights::run(&world, args, console);
         }
     };
     let file_bytes = write_file(&args.file, &bytes)?;

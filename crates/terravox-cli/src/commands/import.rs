@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::heightmap_input::HeightmapInput;
 use crate::heights;
+use crate::mesh_input;
 use crate::report::Report;
 use crate::world::{self, WORLD_EXTENSION, check_file, check_new_world, extension};
 use std::time::Instant;
@@ -18,6 +19,8 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
         return Err(Failure::of(&args.file, "is already a world; copy the file instead"));
     }
     if let Some(input) = HeightmapInput::find(&args.file)? {
+        let failure = |what| Failure::of(&args.file, what);
+        mesh_input::check_not_mesh(&args.heightmap).map_err(failure)?;
         return stream(args, &input, console);
     }
     let start = Instant::now();

@@ -19,6 +19,8 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
         into: None,
         world: args.world.clone(),
         file: args.file.clone(),
+        from: None,
+        to: None,
         triangles: args.triangles,
         reading: args.reading,
     };

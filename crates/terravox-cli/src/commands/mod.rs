@@ -5,6 +5,7 @@ mod demo;
 mod edit;
 mod export;
 mod generate;
+mod ground_heights;
 mod import;
 mod info;
 #[cfg(feature = "server")]
@@ -14,6 +15,7 @@ mod journal;
 mod lod;
 mod maintenance;
 mod mesh;
+mod print;
 mod raycast;
 mod render;
 #[cfg(feature = "server")]

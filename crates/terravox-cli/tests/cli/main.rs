@@ -7,6 +7,7 @@ mod far;
 mod files;
 mod limits;
 mod maintenance;
+mod meshes;
 #[cfg(all(feature = "server", unix))]
 mod online;
 mod places;

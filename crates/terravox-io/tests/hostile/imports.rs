@@ -7,7 +7,9 @@ use std::fmt::Display;
 use terravox::voxel::VoxelGrid;
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{self, ColourPolicy, Heights};
+use terravox_io::obj::UpAxis;
 use terravox_io::roblox::{self, Container, ImportOptions, RobloxMetadata};
+use terravox_io::triangles::{self, MeshFormat, VoxeliseOptions};
 use terravox_io::vox::{self, VoxOptions};
 
 /// Imports a file of any kind and forgets it.
@@ -23,7 +25,21 @@ pub fn import(importer: Importer, file: &[u8], budget: &mut ImportBudget) -> Res
             let (options, mut grid) = (VoxOptions::default(), VoxelGrid::default());
             vox::import(file, &options, budget, &mut grid, |_, _| ()).map(drop).map_err(line_of)
         }
+        Importer::Mesh(format) => import_mesh(file, format, budget).map_err(line_of),
     }
+}
+
+/// Makes cells of a mesh as the program does by default, 128 along the longest edge.
+fn import_mesh(
+    file: &[u8],
+    format: MeshFormat,
+    budget: &mut ImportBudget,
+) -> Result<(), triangles::MeshError> {
+    let mesh = triangles::read(file, format, budget)?;
+    let [low, high] = mesh.bounds().unwrap_or_default();
+    let longest = (0..3).map(|i| high[i] - low[i]).fold(f64::MIN_POSITIVE, f64::max);
+    let options = VoxeliseOptions { voxels_per_unit: 128.0 / longest, up: UpAxis::Y, material: 8 };
+    triangles::voxelise(&mesh, &options, budget, &mut VoxelGrid::default(), |_, _| ()).map(drop)
 }
 
 fn import_roblox(

@@ -3,10 +3,13 @@
 
 mod files;
 mod imports;
+mod meshes;
+mod shape_list;
 mod shapes;
 
 use shapes::{HostileShape, Importer, shapes};
 use terravox_io::roblox::RobloxMetadata;
+use terravox_io::triangles::MeshFormat;
 use terravox_io::{ImportBudget, ImportCost, ImportLimits};
 
 /// A share of the default limits, so that what reaches them does not take long.
@@ -115,6 +118,9 @@ fn valid_files() -> Vec<(&'static str, Importer, Vec<u8>)> {
         vox_chunk(b"RGBA", &[77; 1024]),
     ]);
     out.push(("vox", Importer::Vox, scene));
+    out.push(("STL", Importer::Mesh(MeshFormat::Stl), meshes::stl_bodies(1)));
+    out.push(("PLY", Importer::Mesh(MeshFormat::Ply), meshes::ply_bodies(1)));
+    out.push(("glTF", Importer::Mesh(MeshFormat::Glb), meshes::glb_bodies(2)));
     out
 }
 

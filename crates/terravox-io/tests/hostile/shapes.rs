@@ -2,60 +2,10 @@
 //! much. They are small; what they cost has to grow with their length only.
 
 use super::files::*;
-
-/// The importer that a shape is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Importer {
-    Roblox,
-    SmoothGrid,
-    Png,
-    RawHeights,
-    Metadata,
-    Vox,
-}
-
-/// A family of files.
-pub struct HostileShape {
-    pub name: String,
-    pub importer: Importer,
-    /// Size for tests.
-    pub n: usize,
-    pub file: Box<dyn Fn(usize) -> Vec<u8>>,
-}
-
-/// Shapes of one format.
-struct ShapeList {
-    prefix: String,
-    importer: Importer,
-    shapes: Vec<HostileShape>,
-}
-
-impl ShapeList {
-    fn new(prefix: impl Into<String>, importer: Importer) -> ShapeList {
-        ShapeList { prefix: prefix.into(), importer, shapes: Vec::new() }
-    }
-
-    fn add(&mut self, name: &str, n: usize, file: impl Fn(usize) -> Vec<u8> + 'static) {
-        let name = format!("{}: {name}", self.prefix);
-        let (importer, file) = (self.importer, Box::new(file));
-        self.shapes.push(HostileShape { name, importer, n, file });
-    }
-
-    /// Adds a binary file of chunks.
-    fn add_chunks(
-        &mut self,
-        name: &str,
-        n: usize,
-        chunks: impl Fn(usize) -> Vec<Vec<u8>> + 'static,
-    ) {
-        self.add(name, n, move |n| binary(&chunks(n)));
-    }
-
-    /// Adds an XML file with this body.
-    fn add_xml(&mut self, name: &str, n: usize, body: impl Fn(usize) -> String + 'static) {
-        self.add(name, n, move |n| xml(&body(n)));
-    }
-}
+use super::meshes;
+use super::shape_list::ShapeList;
+pub use super::shape_list::{HostileShape, Importer};
+use terravox_io::triangles::MeshFormat;
 
 /// Adds the shapes of one kind.
 type AddShapes = fn(&mut ShapeList);
@@ -70,7 +20,7 @@ pub fn shapes() -> Vec<HostileShape> {
         }
         lists.push(list);
     }
-    let formats: [(&str, Importer, AddShapes); 9] = [
+    let formats: [(&str, Importer, AddShapes); 13] = [
         ("rbxmx", Importer::Roblox, xml_elements),
         ("rbxmx", Importer::Roblox, xml_values),
         ("rbxmx", Importer::Roblox, xml_shared),
@@ -80,6 +30,10 @@ pub fn shapes() -> Vec<HostileShape> {
         ("metadata", Importer::Metadata, metadata),
         ("vox", Importer::Vox, vox_scenes),
         ("vox", Importer::Vox, vox_models),
+        ("OBJ", Importer::Mesh(MeshFormat::Obj), meshes::objs),
+        ("STL", Importer::Mesh(MeshFormat::Stl), meshes::stls),
+        ("PLY", Importer::Mesh(MeshFormat::Ply), meshes::plys),
+        ("glTF", Importer::Mesh(MeshFormat::Glb), meshes::glbs),
     ];
     for (prefix, importer, add) in formats {
         let mut list = ShapeList::new(prefix, importer);

@@ -2,6 +2,8 @@
 
 #[path = "../../../../fuzz/src/checks.rs"]
 mod checks;
+#[path = "../../../../fuzz/src/mesh_checks.rs"]
+mod mesh_checks;
 mod seeds;
 
 use std::fs;

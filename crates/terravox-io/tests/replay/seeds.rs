@@ -17,6 +17,7 @@ const MAX_BYTES: u64 = 400_000;
 /// Writes all seeds.
 pub fn write() -> io::Result<()> {
     own()?;
+    meshes()?;
     real(&super::fuzz_folder().join("../../../shared/data"))
 }
 
@@ -90,6 +91,49 @@ fn own() -> io::Result<()> {
     put("seeds", "history", "two", &history.to_bytes()[9..])?;
     put("seeds", "edit_op", "ball", serde_json::to_string(&ops[1])?.as_bytes())?;
     session()
+}
+
+/// A tetrahedron in every format, and one without its last triangle.
+fn meshes() -> io::Result<()> {
+    const OBJ: &str = "v 0 0 0\nv 3 0 0\nv 0 3 0\nv 0 0 3\nf 1 3 2\nf 1/1 2//1 4/1/1\nf -4 -1 -2\n";
+    const PLY: &str = "ply\nformat binary_little_endian 1.0\nelement vertex 4\nproperty char x\n\
+        property char y\nproperty char z\nelement face 4\nproperty list uchar uchar \
+        vertex_indices\nend_header\n";
+    const JSON: &str = r#"{"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0,"scale":[1,2,1]}],"meshes":
+        [{"primitives":[{"attributes":{"POSITION":0},"indices":1}]}],"buffers":[{"byteLength":24}],
+        "bufferViews":[{"buffer":0,"byteLength":12},{"buffer":0,"byteOffset":12,"byteLength":12}],
+        "accessors":[{"bufferView":0,"componentType":5121,"count":4,"type":"VEC3"},
+        {"bufferView":1,"componentType":5121,"count":12,"type":"SCALAR"}]}"#;
+    let corners = [[0_u8, 0, 0], [3, 0, 0], [0, 3, 0], [0, 0, 3]];
+    let faces = [[0_u8, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+    let mut stl = [&[0; 80][..], &4_u32.to_le_bytes()].concat();
+    let mut text = "solid\n".to_owned();
+    for face in faces {
+        stl.extend([0; 12]);
+        for [x, y, z] in face.map(|v| corners[usize::from(v)].map(f32::from)) {
+            stl.extend([x, y, z].map(f32::to_le_bytes).as_flattened());
+            text += &format!("vertex {x} {y} {z}\n");
+        }
+        stl.extend([0; 2]);
+        text += "endfacet\n";
+    }
+    let ply = faces.iter().flat_map(|face| [3, face[0], face[1], face[2]]);
+    let ply: Vec<u8> = corners.as_flattened().iter().copied().chain(ply).collect();
+    let length = (JSON.len() as u16).to_le_bytes();
+    let data = [corners.as_flattened(), faces.as_flattened()].concat();
+    let open = OBJ.as_bytes();
+    let closed = [open, b"f 2 3 4\n"].concat();
+    for (name, kind, file) in [
+        ("obj", 0, &closed),
+        ("open_obj", 0, &open.to_vec()),
+        ("stl", 1, &stl),
+        ("stl_text", 1, &text.into_bytes()),
+        ("ply", 2, &[PLY.as_bytes(), &ply].concat()),
+        ("glb", 4, &[&length[..], JSON.as_bytes(), &data].concat()),
+    ] {
+        put("seeds", "triangles", name, &[&[kind], &file[..]].concat())?;
+    }
+    Ok(())
 }
 
 /// What a guest and a host say to each other while the guest joins and edits.

@@ -8,6 +8,7 @@
 //! | [`fill_height`] | a height for each (x, z) | once per column; nothing outside a range |
 //! | [`fill_sdf_bounded`] | a distance for each point, and its maximum slope | near the surface |
 //! | [`fill_sdf`] | a distance for each point | every cell |
+//! | [`fill_triangles`] | a closed mesh | near its triangles |
 //!
 //! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`],
 //! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`] and
@@ -24,6 +25,7 @@ mod noise;
 mod noise_bounds;
 mod sdf;
 mod seeded;
+mod triangles;
 mod water;
 mod world;
 
@@ -36,6 +38,7 @@ pub(crate) use noise::noise_3d;
 pub use noise::{Noise2, Noise2Cursor, Noise3, Noise3Cursor};
 pub use sdf::{RowPoints, fill_sdf};
 pub use seeded::{Seeded, SeededError};
+pub use triangles::fill_triangles;
 pub use world::{Biome, Biomes, Ground, Preset, World, WorldOptions, WorldOptionsError};
 
 /// The ways to fill in the unit of a [`FillRequest`](crate::terrain::FillRequest).

@@ -17,7 +17,8 @@ use crate::voxel::Region;
 /// Vertices are rounded to multiples of 1 / PARTS of a voxel.
 const PARTS: f64 = 4096.0;
 
-/// Maximum voxels along an axis, so that products of two differences fit 64 bits.
+/// Maximum voxels along an axis, so that products of two differences fit 64 bits, also where vertices
+/// lie as far beyond the region.
 pub(crate) const MAX_MESH_EDGE: usize = 1 << 16;
 
 /// Distances of the cells of a region from a mesh.
@@ -46,15 +47,20 @@ impl MeshDistance {
         let size = region.size();
         assert!(size.iter().all(|&edge| edge <= MAX_MESH_EDGE), "a mesh over {region}");
         let min = region.min.to_array().map(f64::from);
-        let local = |v: &[f64; 3]| [0, 1, 2].map(|i| ((v[i] - min[i]) * PARTS).round() as i64);
-        let parts: Vec<[i64; 3]> = vertices.iter().map(local).collect();
+        // Not once for each vertex: a region may have few triangles of a large mesh.
+        let parts = |triangle: &[u32; 3]| {
+            triangle.map(|v| {
+                let v = vertices[v as usize];
+                [0, 1, 2].map(|i| ((v[i] - min[i]) * PARTS).round() as i64)
+            })
+        };
         let mut depth = vec![0.0; size.iter().product()];
         for triangle in triangles {
-            add_crossings(*triangle, triangle.map(|v| parts[v as usize]), size, &mut depth);
+            add_crossings(*triangle, parts(triangle), size, &mut depth);
         }
         wind(&mut depth, size[0], reach);
         for triangle in triangles {
-            let corners = triangle.map(|v| parts[v as usize].map(|v| v as f64 / PARTS));
+            let corners = parts(triangle).map(|corner| corner.map(|v| v as f64 / PARTS));
             lower_distances(corners, size, reach, &mut depth);
         }
         depth.iter_mut().for_each(|v| *v = v.abs().sqrt().copysign(*v));

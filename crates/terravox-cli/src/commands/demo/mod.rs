@@ -11,7 +11,7 @@ mod views;
 
 use super::generate::generate;
 use super::render::{camera_report, take, write_png};
-use crate::args::{DEMO_SEED, DemoArgs, TriangleArgs, UpChoice};
+use crate::args::{DEMO_SEED, DemoArgs, TriangleArgs};
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -78,8 +78,7 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
     let file_bytes = times.step("save", || world.save(&saved_path, true, console))?;
     let reopened = times.step("reopen", || reopen(&world, &saved_path, console))?;
     let model = args.out.join("world.glb");
-    let options =
-        TriangleArgs { up: UpChoice::Y, scale: 1.0, materials: false, mip: 0, simplify: None };
+    let options = TriangleArgs { up: None, scale: 1.0, materials: false, mip: 0, simplify: None };
     let written =
         times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
     let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;

@@ -1,0 +1,123 @@
+//! `export` of a surface that can be printed: closed where the world or the box ends.
+
+use super::import::add_notes;
+use crate::args::{ExportArgs, UpChoice};
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::output::Output;
+use crate::report::Report;
+use crate::triangles::up_axis;
+use crate::world::{World, check_point};
+use std::time::Instant;
+use terravox::voxel::Region;
+use terravox_io::printing::{PrintFrame, PrintSurface, write_3mf, write_stl};
+
+/// Formats that printers take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrintFormat {
+    /// Binary STL.
+    Stl,
+    /// 3MF, with colours.
+    ThreeMf,
+}
+
+/// Refuses options that do not apply.
+///
+/// # Errors
+/// If one is given.
+pub fn check_options(args: &ExportArgs) -> CliResult<()> {
+    let given = [
+        ("--simplify", args.triangles.simplify.is_some()),
+        ("--materials", args.triangles.materials),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => {
+            let what = format!("{name} is not for .stl and .3mf; --mip makes fewer triangles");
+            Err(Failure::of(&args.file, what))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes the closed ground of a world, or of a box in it.
+///
+/// # Errors
+/// If the box is empty or beyond the world, there is no ground in it, or the file cannot be written.
+pub fn run(
+    world: &World,
+    format: PrintFormat,
+    args: &ExportArgs,
+    console: &Console,
+) -> CliResult<Report> {
+    let start = Instant::now();
+    let region = region(world, args)?;
+    let snapshot = world.grid.snapshot();
+    let bar = console.bar("meshing", 1);
+    let progress = |done, all| bar.set(done, all);
+    let surface = PrintSurface::of(&snapshot, region, args.triangles.mip, &progress)
+        .map_err(Failure::at(&args.world))?;
+    drop(bar);
+    if surface.triangles.is_empty() {
+        let what = "has no ground there; give another box with --from and --to";
+        return Err(Failure::of(&args.world, what));
+    }
+    let voxel = world.info.voxel_size_m;
+    let units_per_voxel = voxel * args.triangles.scale;
+    let up = up_axis(args.triangles.up.unwrap_or(UpChoice::Z));
+    let frame = PrintFrame { units_per_voxel, up };
+    let busy = console.busy("writing");
+    let mut output = Output::create(&args.file)?;
+    let written = match format {
+        PrintFormat::Stl => write_stl(output.writer(), &surface, frame),
+        PrintFormat::ThreeMf => write_3mf(output.writer(), &surface, snapshot.materials(), frame),
+    };
+    written.map_err(Failure::at(&args.file))?;
+    let file_bytes = output.finish()?;
+    drop(busy);
+    let mut report = Report::new("export");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("file", "file", args.file.display().to_string());
+    report.count("vertices", "vertices", surface.positions.len() as u64);
+    report.count("triangles", "triangles", surface.triangles.len() as u64);
+    report.bytes("file_bytes", "written", file_bytes);
+    report.time("export_ms", "export", start.elapsed());
+    let mut notes = world.notes.clone();
+    let [x, y, z] = extent(&surface).map(|voxels| f64::from(voxels) * units_per_voxel);
+    notes.push(format!(
+        "printed {x:.1} × {z:.1} mm wide and {y:.1} mm high if a unit of the file is a millimetre; \
+         --scale N makes N of a metre"
+    ));
+    add_notes(&notes, &mut report);
+    Ok(report)
+}
+
+/// Returns the box to write, in voxels.
+///
+/// # Errors
+/// If a corner is beyond all worlds, or the box is thinner than half a voxel.
+pub fn region(world: &World, args: &ExportArgs) -> CliResult<Region> {
+    let bounds = world.grid.bounds();
+    let (Some(from), Some(to)) = (args.from, args.to) else { return Ok(bounds) };
+    let placement = world.info.placement();
+    check_point("--from", from, &world.info)?;
+    check_point("--to", to, &world.info)?;
+    let [a, b] = [from, to].map(|corner| placement.voxel_from_world(corner));
+    let low = [0, 1, 2].map(|i| a[i].min(b[i]).round() as i32);
+    let high = [0, 1, 2].map(|i| a[i].max(b[i]).round() as i32);
+    let region = Region::new(low, high);
+    if region.is_empty() {
+        let what = "the box of --from and --to is thinner than half a voxel; give a larger one";
+        return Err(Failure::new(what));
+    }
+    Ok(region.intersect(bounds))
+}
+
+/// Returns the size of a surface, voxels.
+fn extent(surface: &PrintSurface) -> [f32; 3] {
+    let bounds = surface.positions.iter().map(|p| [*p, *p]);
+    let bounds = bounds.reduce(|[low, high], [p, _]| {
+        [[0, 1, 2].map(|i| low[i].min(p[i])), [0, 1, 2].map(|i| high[i].max(p[i]))]
+    });
+    let [low, high] = bounds.unwrap_or_default();
+    [0, 1, 2].map(|i| high[i] - low[i])
+}

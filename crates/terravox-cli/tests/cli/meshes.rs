@@ -1,0 +1,157 @@
+//! Closed meshes: in, out to be printed, and refused.
+
+use super::{Folder, files, read};
+use serde_json::json;
+
+/// A box of 4 × 2 × 3 units, of quads.
+const BOX: &str = "v 0 0 0\nv 4 0 0\nv 4 2 0\nv 0 2 0\nv 0 0 3\nv 4 0 3\nv 4 2 3\nv 0 2 3\n\
+    f 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\nf 3 4 8 7\nf 2 3 7 6\nf 1 5 8 4\n";
+
+#[test]
+fn a_mesh_is_imported_at_true_scale_and_said_how() {
+    let folder = Folder::new();
+    folder.put("box.obj", BOX.as_bytes());
+    let made = folder.report(&["import", "box.obj", "w.tvx"]);
+    let note = made["notes"][0].as_str().expect("a note");
+    assert_eq!(
+        note,
+        "read with y up (--up) and 1 m per unit of the file (--scale); about 128 × 64 × 96 voxels of \
+         0.0312 m (--voxel-size)"
+    );
+    let info = folder.report(&["info", "w.tvx"]);
+    assert_eq!(info["voxel_size_m"], 0.0312);
+    let hit = folder.report(&["raycast", "w.tvx", "1,9,1", "0,-1,0"]);
+    assert_eq!(hit["material"], "Rock", "{hit}");
+    let height = hit["point_m"][1].as_f64().expect("a height");
+    assert!((height - 2.0).abs() < 0.003, "{hit}");
+
+    let options = ["--voxel-size", "0.5", "--scale", "2", "--up", "z", "--material", "Sand"];
+    folder.report(&[&["import", "box.obj", "z.tvx"][..], &options].concat());
+    let hit = folder.report(&["raycast", "z.tvx", "1,9,-1", "0,-1,0"]);
+    assert_eq!((&hit["material"], &hit["point_m"][1]), (&json!("Sand"), &json!(6.0)), "{hit}");
+    assert_eq!(folder.report(&["info", "z.tvx"])["cells"], 16 * 8 * 12);
+    assert_eq!(folder.report(&["info", "box.obj"])["kind"], "mesh");
+
+    // Without its top a box stays a box.
+    folder.put("open.obj", BOX.replace("f 3 4 8 7\n", "").as_bytes());
+    let open = folder.report(&["import", "open.obj", "open.tvx", "--voxel-size", "0.25"]);
+    assert_eq!(
+        open["notes"][1],
+        "the mesh is not closed; closed a hole with 4 edges in all, the widest 4.000 m"
+    );
+    folder.report(&["import", "box.obj", "closed.tvx", "--voxel-size", "0.25"]);
+    let digests =
+        ["open.tvx", "closed.tvx"].map(|file| folder.report(&["info", file])["digest"].clone());
+    assert_eq!(digests[0], digests[1]);
+    folder.report(&["render", "box.obj", "box.png", "--size", "32x20"]);
+}
+
+#[test]
+fn ground_goes_out_to_be_printed_and_comes_back() {
+    let folder = Folder::new();
+    folder.put("hill.raw", &files::samples(33, 33, u16::to_le_bytes));
+    let shape = ["--width", "33", "--height", "33", "--vertical-scale", "12", "--depth", "3"];
+    folder.report(&[&["import", "hill.raw", "w.tvx"][..], &shape].concat());
+    let out = folder.report(&["export", "w.tvx", "hill.stl", "--scale", "2"]);
+    let file = read(folder.path("hill.stl"));
+    let count = u32::from_le_bytes(file[80..84].try_into().expect("four bytes"));
+    assert_eq!((&out["triangles"], file.len()), (&json!(count), 84 + 50 * count as usize));
+    let note = out["notes"].as_array().expect("notes").last().expect("a note").to_string();
+    assert!(note.contains("printed 66.0 × 66.0 mm wide"), "{note}");
+    // Back at its scale, without a hole.
+    let back = ["--scale", "0.5", "--voxel-size", "1"];
+    let again = folder.report(&[&["import", "hill.stl", "again.tvx"][..], &back].concat());
+    assert_eq!(again["notes"].as_array().expect("notes").len(), 1, "{again}");
+    let cells = |file| folder.report(&["info", file])["cells"].as_f64().expect("cells");
+    assert!((cells("again.tvx") / cells("w.tvx") - 1.0).abs() < 0.05);
+
+    let part = ["--from", "4,-2,6", "--to", "20,40,30"];
+    let stl = folder.report(&[&["export", "w.tvx", "part.stl"][..], &part].concat());
+    let model = folder.report(&[&["export", "w.tvx", "part.3mf"][..], &part].concat());
+    assert_eq!(stl["triangles"], model["triangles"]);
+    assert!(stl["triangles"].as_u64() < out["triangles"].as_u64());
+    assert!(read(folder.path("part.3mf")).starts_with(b"PK\x03\x04"));
+    let coarse = folder.report(&["export", "w.tvx", "coarse.stl", "--mip", "1"]);
+    assert!(coarse["triangles"].as_u64() < out["triangles"].as_u64());
+}
+
+#[test]
+fn heights_go_out_as_a_picture_and_come_back() {
+    let folder = Folder::new();
+    folder.put("hill.raw", &files::samples(40, 30, u16::to_le_bytes));
+    let shape =
+        ["--width", "40", "--height", "30", "--vertical-scale", "12", "--voxel-size", "0.5"];
+    folder.report(&[&["import", "hill.raw", "w.tvx", "--scale", "1"][..], &shape].concat());
+    let out = folder.report(&["export", "w.tvx", "w.png"]);
+    assert_eq!(out["samples"], json!([80, 60]), "{out}");
+    let height = out["height_m"].as_f64().expect("a height").to_string();
+    let shape = ["--scale", "0.5", "--voxel-size", "0.5", "--vertical-scale", &height];
+    folder.report(&[&["import", "w.png", "again.tvx"][..], &shape].concat());
+    // Black is the lowest height, which is at 0 then.
+    let low = out["lowest_m"].as_f64().expect("a height");
+    for at in ["20,99,15", "3,99,28", "31,99,4"] {
+        let [a, b] = ["w.tvx", "again.tvx"].map(|world| {
+            folder.report(&["raycast", world, at, "0,-1,0"])["point_m"][1].as_f64().expect("ground")
+        });
+        assert!((a - b - low).abs() < 0.1, "{a} and {b} over {low}");
+    }
+    folder.refused(
+        &["export", "w.tvx", "n.png", "--from", "90,0,0", "--to", "91,9,9"],
+        &["no ground"],
+    );
+}
+
+#[test]
+fn bad_meshes_and_options_are_refused() {
+    let folder = Folder::new();
+    folder.put("box.obj", BOX.as_bytes());
+    let import = ["import", "box.obj", "w.tvx"];
+    for (options, words) in [
+        (&["--depth", "3"][..], &["--depth is for heightmaps", "--material"][..]),
+        (&["--luma"], &["--luma is for heightmaps"]),
+        (&["--material", "Cheese"], &["unknown material \"Cheese\"", "Rock"]),
+        (&["--material", "Air"], &["air fills nothing"]),
+        (&["--scale", "1e6", "--voxel-size", "1"], &["4000000 voxels long", "--voxel-size"]),
+        (&["--scale", "1000", "--voxel-size", "1"], &["million units of work", "--voxel-size"]),
+        (&["--up", "x"], &["--up"]),
+    ] {
+        folder.refused(&[&import[..], options].concat(), words);
+    }
+    folder.put("hill.raw", &files::samples(9, 9, u16::to_le_bytes));
+    folder.put("s.vox", &files::vox_scene());
+    for file in ["hill.raw", "s.vox"] {
+        for option in [["--up", "z"], ["--material", "Rock"]] {
+            let arguments = [&["import", file, "w.tvx"][..], &option].concat();
+            folder.refused(&arguments, &[file, option[0], "is for meshes"]);
+        }
+    }
+    for (file, content, words) in [
+        ("cut.obj", &b"v 0 0"[..], "line 1"),
+        ("none.stl", b"solid x\nendsolid x\n", "no triangles"),
+        ("cut.stl", &[0x7F; 200], "byte 80: 2139062143 triangles"),
+        ("nan.obj", b"v nan 0 0\nf 1 1 1\n", "not finite"),
+        ("dot.obj", b"v 0 0 0\nf 1 1 1\n", "--scale"),
+        ("cut.ply", b"ply\nformat ascii 1.0\n", "header"),
+        ("cut.glb", b"glTF\x02\0\0\0\xFF\xFF\xFF\xFF\x04\0\0\0JSON", "a chunk has 4 bytes"),
+        ("empty.glb", b"", "empty"),
+    ] {
+        folder.put(file, content);
+        folder.refused(&["import", file, "w.tvx"], &[file, words]);
+        folder.refused(&["render", file, "w.png"], &[file, words]);
+    }
+    folder.report(&["import", "box.obj", "w.tvx", "--voxel-size", "0.5"]);
+    for (arguments, words) in [
+        (&["a.stl", "--simplify", "1"][..], "--simplify is not for .stl"),
+        (&["a.3mf", "--materials"], "--materials is not for .stl"),
+        (
+            &["a.obj", "--from", "0,0,0", "--to", "1,1,1"],
+            "--from and --to are for .stl, .3mf and .png",
+        ),
+        (&["a.stl", "--from", "0,0,0", "--to", "1,0.1,1"], "thinner than half a voxel"),
+        (&["a.stl", "--from", "90,0,0", "--to", "91,1,1"], "has no ground there"),
+        (&["a.stl", "--from", "0,0,0"], "--to"),
+        (&["a.stl", "--from", "0,0,0", "--to", "1e12,1,1"], "--to is beyond the world"),
+    ] {
+        folder.refused(&[&["export", "w.tvx"][..], arguments].concat(), &[words]);
+    }
+}

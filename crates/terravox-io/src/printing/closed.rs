@@ -1,0 +1,188 @@
+//! The closed surface of the solid cells of a region.
+
+use crate::obj::UpAxis;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use terravox::mesh::{BlockMesh, Mesher, PAD, Surface, VertexKey};
+use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Region, Snapshot, VoxelPos};
+
+/// Blocks that are meshed before they are joined.
+const BATCH_BLOCKS: usize = 256;
+
+/// A closed surface: every edge belongs to two triangles, which pass it in opposite directions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PrintSurface {
+    /// Positions in voxels, from the min corner of the region.
+    pub positions: Vec<[f32; 3]>,
+    /// Triangles, counter-clockwise seen from outside.
+    pub triangles: Vec<[u32; 3]>,
+    /// One per triangle: the material of the cell behind it.
+    pub materials: Vec<u8>,
+}
+
+/// How a surface is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrintFrame {
+    /// Units of the file, which programs take for millimetres, per voxel.
+    pub units_per_voxel: f64,
+    /// The up axis of the file.
+    pub up: UpAxis,
+}
+
+impl Default for PrintFrame {
+    /// A millimetre per voxel, z up as printers have it.
+    fn default() -> PrintFrame {
+        PrintFrame { units_per_voxel: 1.0, up: UpAxis::Z }
+    }
+}
+
+impl PrintFrame {
+    /// Converts positions to units of the file, with the lowest coordinates at 0. Each is rounded once,
+    /// so that equal ones stay equal.
+    pub(super) fn positions(&self, surface: &PrintSurface) -> Vec<[f32; 3]> {
+        let turn = |[x, y, z]: [f32; 3]| match self.up {
+            UpAxis::Y => [x, y, z],
+            UpAxis::Z => [x, -z, y],
+        };
+        let turned = || surface.positions.iter().map(|p| turn(*p));
+        let lowest = |low: [f32; 3], p: [f32; 3]| [0, 1, 2].map(|i| low[i].min(p[i]));
+        let low = turned().reduce(lowest).unwrap_or_default();
+        let place = |p: [f32; 3]| {
+            [0, 1, 2].map(|i| {
+                let voxels = f64::from(p[i]) - f64::from(low[i]);
+                (voxels * self.units_per_voxel) as f32
+            })
+        };
+        turned().map(place).collect()
+    }
+}
+
+impl PrintSurface {
+    /// Meshes the solid cells of `region`, in voxels, from cells of 2^`mip` voxels; the region is
+    /// rounded outward to such cells. Water is left out. Calls `progress(done, total)`, in blocks.
+    /// The result does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// [`NotHeld`] if a cell of the region is not held.
+    pub fn of(
+        snapshot: &Snapshot,
+        region: Region,
+        mip: u8,
+        progress: &dyn Fn(usize, usize),
+    ) -> Result<PrintSurface, NotHeld> {
+        let cells = region.coarser(mip.into());
+        let mut blocks: Vec<Region> = snapshot
+            .chunks()
+            .into_iter()
+            .map(|chunk| VoxelPos::new(chunk.x, chunk.y, chunk.z).coarser(mip.into()))
+            .map(|pos| ChunkPos::new(pos.x, pos.y, pos.z).region())
+            .filter(|block| !block.intersect(cells).is_empty())
+            .collect();
+        blocks.sort_unstable_by_key(|block| block.min);
+        blocks.dedup();
+        let mut joiner = BlockJoiner { cells, mip, ..BlockJoiner::default() };
+        for (i, batch) in blocks.chunks(BATCH_BLOCKS).enumerate() {
+            let meshed: Result<Vec<BlockMesh>, NotHeld> = batch
+                .par_iter()
+                .map_init(MeshScratch::default, |scratch, block| {
+                    scratch.mesh(snapshot, *block, cells, mip)
+                })
+                .collect();
+            meshed?.iter().for_each(|mesh| joiner.add(mesh));
+            progress(i * BATCH_BLOCKS + batch.len(), blocks.len());
+        }
+        Ok(joiner.surface)
+    }
+
+    /// Returns the volume within, cubic voxels.
+    pub fn volume(&self) -> f64 {
+        let corner = |v: u32| self.positions[v as usize].map(f64::from);
+        let six = |triangle: &[u32; 3]| {
+            let [[ax, ay, az], [bx, by, bz], [cx, cy, cz]] = triangle.map(corner);
+            ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx)
+        };
+        self.triangles.iter().map(six).sum::<f64>() / 6.0
+    }
+}
+
+/// What a thread needs to mesh.
+#[derive(Default)]
+struct MeshScratch {
+    mesher: Mesher,
+    cells: DenseBox,
+    clipped: DenseBox,
+}
+
+impl MeshScratch {
+    /// Meshes a block of cells of a mip, with air beyond `kept`.
+    fn mesh(
+        &mut self,
+        snapshot: &Snapshot,
+        block: Region,
+        kept: Region,
+        mip: u8,
+    ) -> Result<BlockMesh, NotHeld> {
+        let padded = block.grow(PAD);
+        // Cells beyond the region need not be held.
+        let inside = padded.intersect(kept);
+        snapshot.read(inside, mip, &mut self.cells)?;
+        self.cells.set_all_water(Vec::new());
+        let MeshScratch { mesher, cells, clipped } = self;
+        let cells = if inside == padded {
+            cells
+        } else {
+            clipped.reset(padded);
+            clipped.copy_from(cells);
+            clipped
+        };
+        let mut mesh = BlockMesh::new();
+        mesher.mesh_keyed(cells, snapshot.materials(), &mut mesh);
+        Ok(mesh)
+    }
+}
+
+/// Joins blocks by the keys of the vertices that they may share.
+#[derive(Default)]
+struct BlockJoiner {
+    surface: PrintSurface,
+    /// The region, in cells of the mip.
+    cells: Region,
+    mip: u8,
+    shared: HashMap<VertexKey, u32>,
+}
+
+impl BlockJoiner {
+    fn add(&mut self, mesh: &BlockMesh) {
+        let Surface { positions, keys, .. } = &mesh.solid;
+        let [origin, min] = [self.cells.min, mesh.block.min].map(VoxelPos::to_array);
+        let cell = f64::from(1_u32 << self.mip);
+        let place = |p: &[f32; 3]| {
+            [0, 1, 2].map(|i| {
+                let cells = f64::from(min[i]) - f64::from(origin[i]) + f64::from(p[i]);
+                (cells * cell) as f32
+            })
+        };
+        let all = &mut self.surface.positions;
+        let mut numbers = Vec::with_capacity(positions.len());
+        for (position, key) in positions.iter().zip(keys) {
+            let new = all.len() as u32;
+            let number = match is_on_hull(key.corner, mesh.block) {
+                true => *self.shared.entry(*key).or_insert(new),
+                false => new,
+            };
+            if number == new {
+                all.push(place(position));
+            }
+            numbers.push(number);
+        }
+        let triangles = mesh.solid.triangles().map(|corners| corners.map(|v| numbers[v as usize]));
+        self.surface.triangles.extend(triangles);
+        self.surface.materials.extend(mesh.solid.triangle_materials());
+    }
+}
+
+/// Whether a corner of a cell lies on the surface of a block.
+fn is_on_hull(corner: VoxelPos, block: Region) -> bool {
+    let [corner, min, max] = [corner, block.min, block.max].map(VoxelPos::to_array);
+    (0..3).any(|i| corner[i] <= min[i] || corner[i] >= max[i])
+}

@@ -1,0 +1,136 @@
+//! The arrays of a binary glTF file: accessors of buffer views of its one buffer.
+
+use super::error::MeshError;
+use serde_json::Value;
+
+/// The JSON of a file, and its data.
+pub(super) struct GlbFile<'a> {
+    pub json: &'a Value,
+    pub data: &'a [u8],
+}
+
+/// A number of an accessor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GlbScalar {
+    I8,
+    U8,
+    I16,
+    U16,
+    U32,
+    F32,
+}
+
+/// An array of numbers or vectors.
+#[derive(Debug)]
+pub(super) struct GlbArray<'a> {
+    /// From the first number of the first element.
+    bytes: &'a [u8],
+    stride: usize,
+    pub count: usize,
+    scalar: GlbScalar,
+    is_normalised: bool,
+}
+
+impl<'a> GlbFile<'a> {
+    /// Returns an entry of a list.
+    pub fn entry(&self, list: &str, number: u64) -> Result<&'a Value, MeshError> {
+        let place = usize::try_from(number).ok();
+        let entry = place.and_then(|place| self.json[list].as_array()?.get(place));
+        entry.ok_or_else(|| MeshError::Damaged {
+            place: "its JSON".to_owned(),
+            what: format!("entry {number} of {list} is missing"),
+        })
+    }
+
+    /// Returns the array of an accessor with so many numbers an element. Errors say what is wrong.
+    pub fn accessor(&self, number: &Value, width: usize) -> Result<GlbArray<'a>, String> {
+        let whole = |value: &Value, name: &str| -> Result<usize, String> {
+            let number = if value.is_null() { Some(0) } else { value.as_u64() };
+            let number = number.and_then(|number| usize::try_from(number).ok());
+            number.ok_or_else(|| format!("{name} is not a count"))
+        };
+        let entry = |list: &str, number: &Value| {
+            let place = number.as_u64().unwrap_or(u64::MAX);
+            self.entry(list, place).map_err(|error| error.to_string())
+        };
+        let accessor = entry("accessors", number)?;
+        if accessor.get("sparse").is_some() || accessor.get("bufferView").is_none() {
+            return Err("sparse and empty accessors are not supported".to_owned());
+        }
+        let view = entry("bufferViews", &accessor["bufferView"])?;
+        if whole(&view["buffer"], "a buffer")? != 0 || self.json["buffers"][0].get("uri").is_some()
+        {
+            return Err("its data is in another file; export it as one .glb".to_owned());
+        }
+        let scalar = match accessor["componentType"].as_u64() {
+            Some(5120) => GlbScalar::I8,
+            Some(5121) => GlbScalar::U8,
+            Some(5122) => GlbScalar::I16,
+            Some(5123) => GlbScalar::U16,
+            Some(5125) => GlbScalar::U32,
+            Some(5126) => GlbScalar::F32,
+            _ => return Err("the type of an accessor is unknown".to_owned()),
+        };
+        let kind = if width == 1 { "SCALAR" } else { "VEC3" };
+        let is_index = matches!(scalar, GlbScalar::U8 | GlbScalar::U16 | GlbScalar::U32);
+        if accessor["type"] != kind || (width == 1 && !is_index) {
+            return Err(format!("an accessor is not of type {kind}, or not of numbers for it"));
+        }
+        let count = whole(&accessor["count"], "the count of an accessor")?;
+        let view_bytes = self.part(
+            self.data,
+            whole(&view["byteOffset"], "an offset")?,
+            whole(&view["byteLength"], "a length")?,
+        )?;
+        let offset = whole(&accessor["byteOffset"], "an offset")?;
+        let element = width * scalar.bytes();
+        let stride = match whole(&view["byteStride"], "a stride")? {
+            0 => element,
+            stride if stride >= element => stride,
+            stride => return Err(format!("a stride of {stride} is shorter than an element")),
+        };
+        let all = count.saturating_sub(1).checked_mul(stride).and_then(|v| v.checked_add(element));
+        let all = if count == 0 { 0 } else { all.unwrap_or(usize::MAX) };
+        let bytes = self.part(view_bytes, offset, all)?;
+        let is_normalised = accessor["normalized"] == true;
+        Ok(GlbArray { bytes, stride, count, scalar, is_normalised })
+    }
+
+    fn part(&self, bytes: &'a [u8], offset: usize, length: usize) -> Result<&'a [u8], String> {
+        let part = bytes.get(offset..).and_then(|rest| rest.get(..length));
+        part.ok_or_else(|| {
+            let end = offset.saturating_add(length);
+            format!("an accessor or its view ends at byte {end} of {}", bytes.len())
+        })
+    }
+}
+
+impl GlbScalar {
+    fn bytes(self) -> usize {
+        match self {
+            GlbScalar::I8 | GlbScalar::U8 => 1,
+            GlbScalar::I16 | GlbScalar::U16 => 2,
+            GlbScalar::U32 | GlbScalar::F32 => 4,
+        }
+    }
+}
+
+impl GlbArray<'_> {
+    /// Returns number `axis` of element `i`, which are below the width and the count.
+    pub fn value(&self, i: usize, axis: usize) -> f64 {
+        let size = self.scalar.bytes();
+        let at = i * self.stride + axis * size;
+        let mut field = [0; 4];
+        field[..size].copy_from_slice(&self.bytes[at..at + size]);
+        let [a, b, ..] = field;
+        let (value, most) = match self.scalar {
+            GlbScalar::I8 => (f64::from(a as i8), 127.0),
+            GlbScalar::U8 => (f64::from(a), 255.0),
+            GlbScalar::I16 => (f64::from(i16::from_le_bytes([a, b])), 32_767.0),
+            GlbScalar::U16 => (f64::from(u16::from_le_bytes([a, b])), 65_535.0),
+            GlbScalar::U32 => (f64::from(u32::from_le_bytes(field)), 1.0),
+            GlbScalar::F32 => (f64::from(f32::from_le_bytes(field)), 1.0),
+        };
+        if self.is_normalised { (value / most).max(-1.0) } else { value }
+    }
+}
