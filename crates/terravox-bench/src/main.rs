@@ -18,6 +18,7 @@ mod net;
 mod octree;
 mod particles;
 mod report;
+mod scatter;
 mod storage;
 mod summary;
 mod trust;
@@ -43,7 +44,8 @@ AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, fr
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, digs, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
-      net: session, far, links, killed, load; cluster: postgres, takeover, border, s3
+      net: session, far, links, killed, load; cluster: postgres, takeover, border, s3;
+      worlds: biomes, scatter
 
 Prints all tables.
   --json FILE        write the same rows as JSON
@@ -76,6 +78,10 @@ struct Request {
     values: Option<PathBuf>,
 }
 
+/// The parts of the area of generated worlds.
+const WORLDS: &[AreaPart] =
+    &[AreaPart::new("biomes", biomes::run), AreaPart::new("scatter", scatter::run)];
+
 /// Returns the parts of an area that can be measured by themselves.
 fn parts(area: Area) -> &'static [AreaPart] {
     match area {
@@ -85,6 +91,7 @@ fn parts(area: Area) -> &'static [AreaPart] {
         Area::Trust => trust::PARTS,
         Area::Net => net::PARTS,
         Area::Cluster => cluster::PARTS,
+        Area::Worlds => WORLDS,
         _ => &[],
     }
 }
@@ -203,14 +210,19 @@ fn run(request: &Request) -> Result<(), String> {
             Area::Collide => collide::run(&mut report),
             Area::Contacts => contacts::run(&mut report),
             Area::Edit => edit::run(&mut report),
-            Area::Lod | Area::Octree | Area::Front | Area::Trust | Area::Net | Area::Cluster => {
+            Area::Lod
+            | Area::Octree
+            | Area::Front
+            | Area::Trust
+            | Area::Net
+            | Area::Cluster
+            | Area::Worlds => {
                 let is_wanted = |name: &str| request.only.as_ref().is_none_or(|only| only == name);
                 let parts = parts(area).iter().filter(|part| is_wanted(part.name));
                 parts.for_each(|part| (part.measure)(&mut report));
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
-            Area::Worlds => biomes::run(&mut report),
             Area::Page | Area::Bevy => report_values(area, request, &mut report)?,
         }
         print!("\n{}", report.text());
