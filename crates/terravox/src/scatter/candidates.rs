@@ -11,7 +11,7 @@ const BESIDE: i32 = 1;
 
 /// A vertical line on which a thing may stand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Candidate {
+pub(super) struct VerticalLine {
     /// Quanta from the block's min corner; odd.
     pub x: i32,
     /// Quanta from the block's min corner; odd.
@@ -37,9 +37,9 @@ pub(super) struct Part {
 /// Candidates by column. Reusable.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
-    found: Vec<Candidate>,
+    found: Vec<VerticalLine>,
     /// `found`, ordered by column.
-    sorted: Vec<Candidate>,
+    sorted: Vec<VerticalLine>,
     /// First of each column, x fastest, and the end.
     starts: Vec<u32>,
     /// The columns, in cells from the block's min corner.
@@ -72,7 +72,7 @@ impl Candidates {
     /// Those over the columns `x` of row `z`, in cells from the block's min corner; columns that
     /// are further outside have none.
     #[inline]
-    pub fn row(&self, x: [i32; 2], z: i32) -> &[Candidate] {
+    pub fn row(&self, x: [i32; 2], z: i32) -> &[VerticalLine] {
         let [low, high] = [x[0] - self.min[0], x[1] - self.min[0]];
         let [low, high] = [low.clamp(0, self.size[0]), (high + 1).clamp(0, self.size[0])];
         let z = z - self.min[1];
@@ -92,7 +92,7 @@ impl Candidates {
         pattern: &Pattern,
         part: Part,
     ) {
-        let frame = Frame::new(rule, part.mip);
+        let frame = PatternFrame::new(rule, part.mip);
         let level = &pattern.levels[level(share)];
         let min = part.block.min;
         let origin = [min.x, min.z].map(|v| i64::from(v) * i64::from(QUANTA));
@@ -117,7 +117,7 @@ impl Candidates {
                     let rank = rank(point, id);
                     if rank < share {
                         let [x, z] = [x - origin[0], z - origin[1]].map(|v| v as i32);
-                        self.found.push(Candidate { x, z, rank, rule: number, id });
+                        self.found.push(VerticalLine { x, z, rank, rule: number, id });
                     }
                 }
             }
@@ -130,9 +130,10 @@ impl Candidates {
         self.starts.clear();
         self.starts.resize(columns + 1, 0);
         self.sorted.clear();
-        self.sorted.resize(self.found.len(), Candidate { x: 0, z: 0, rank: 0.0, rule: 0, id: 0 });
+        self.sorted
+            .resize(self.found.len(), VerticalLine { x: 0, z: 0, rank: 0.0, rule: 0, id: 0 });
         let ([min_x, min_z], width) = (self.min, self.size[0]);
-        let column = |c: &Candidate| {
+        let column = |c: &VerticalLine| {
             ((c.x.div_euclid(QUANTA) - min_x) + width * (c.z.div_euclid(QUANTA) - min_z)) as usize
         };
         // Counted one ahead, so that placing the candidates leaves the starts.
@@ -152,7 +153,7 @@ impl Candidates {
 
 /// Where the pattern of a rule lies among the cells of a mip.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct PatternFrame {
     /// Quanta of the mip per unit of the pattern.
     quanta: f64,
     /// Units by which the pattern is moved, x and z.
@@ -160,14 +161,14 @@ pub(super) struct Frame {
     seed: u64,
 }
 
-impl Frame {
-    pub fn new(rule: &ScatterRule, mip: u8) -> Frame {
+impl PatternFrame {
+    pub fn new(rule: &ScatterRule, mip: u8) -> PatternFrame {
         let seed = mixed(rule.seed);
         let moved = [seed, seed >> 32].map(|bits| (bits & (PERIOD as u64 - 1)) as i64);
         let voxels = f64::from(rule.spacing_voxels) / UNITS as f64;
         // Powers of two are exact: points of all mips have the same bits before rounding.
         let quanta = voxels * f64::from(QUANTA) / f64::from(1u32 << mip);
-        Frame { quanta, moved, seed }
+        PatternFrame { quanta, moved, seed }
     }
 
     /// The squares, from and to, that hold all points of a range of quanta, along x or z.

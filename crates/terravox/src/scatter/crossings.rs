@@ -6,13 +6,13 @@
 
 use crate::mesh::Surface;
 
-use super::candidates::{Candidate, Candidates};
+use super::candidates::{Candidates, VerticalLine};
 use super::instance::QUANTA;
 
 /// A line that crosses a triangle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossing<'a> {
-    pub line: &'a Candidate,
+    pub line: &'a VerticalLine,
     /// Height of the crossing in half as many quanta from the block's min corner, rounded down.
     pub y: i32,
     /// The vertices of the triangle.
@@ -58,7 +58,7 @@ pub(super) fn each_crossing<'a>(
 }
 
 /// The crossing of a line with a triangle, if there is one.
-fn cross(corners: [[i32; 3]; 3], line: &Candidate) -> Option<Crossing<'_>> {
+fn cross(corners: [[i32; 3]; 3], line: &VerticalLine) -> Option<Crossing<'_>> {
     let [a, b, c] = corners;
     let all = edge(a, b, [c[0], c[2]]).value;
     let sign = all.signum();

@@ -7,7 +7,7 @@
 use crate::mesh::{BlockMesh, PAD, naive};
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, VoxelPos};
 
-use super::candidates::{Candidate, Frame, Part, rank};
+use super::candidates::{Part, PatternFrame, VerticalLine, rank};
 use super::crossings::Crossing;
 use super::instance::{Instance, QUANTA};
 use super::pattern::{PERIOD, UNITS};
@@ -43,11 +43,11 @@ pub(super) fn instances(
 }
 
 /// All points within two cells of a box, in quanta from its min corner.
-fn lines(rules: &ScatterRules, mip: u8, min: [i32; 3], size: [usize; 3]) -> Vec<Candidate> {
+fn lines(rules: &ScatterRules, mip: u8, min: [i32; 3], size: [usize; 3]) -> Vec<VerticalLine> {
     let mut all = Vec::new();
     let quanta = i64::from(QUANTA);
     for (number, rule) in rules.rules().iter().enumerate() {
-        let frame = Frame::new(rule, mip);
+        let frame = PatternFrame::new(rule, mip);
         let period = f64::from(rule.spacing_voxels) * (PERIOD / UNITS) as f64;
         let cell = f64::from(1u32 << mip);
         let periods = |axis: usize| {
@@ -64,7 +64,7 @@ fn lines(rules: &ScatterRules, mip: u8, min: [i32; 3], size: [usize; 3]) -> Vec<
                 let rank = rank(point, id);
                 if near(local[0], size[0]) && near(local[1], size[2]) && rank < rule.share(mip) {
                     let [x, z] = local.map(|v| v as i32);
-                    all.push(Candidate { x, z, rank, rule: number as u8, id });
+                    all.push(VerticalLine { x, z, rank, rule: number as u8, id });
                 }
             }
         }

@@ -41,7 +41,7 @@ const TURN: f32 = std::f32::consts::TAU;
 #[derive(Debug)]
 pub struct ScatterRules {
     rules: Vec<ScatterRule>,
-    filters: Vec<Filter>,
+    filters: Vec<RuleFilter>,
     pattern: Pattern,
 }
 
@@ -59,7 +59,7 @@ pub struct ScatterScratch {
 
 /// A rule in the terms of a crossing.
 #[derive(Clone, Debug)]
-struct Filter {
+struct RuleFilter {
     /// Upward component of normals, from and to.
     up: [f32; 2],
     /// By material.
@@ -67,14 +67,14 @@ struct Filter {
     noise: Noise2,
 }
 
-impl Filter {
-    fn new(rule: &ScatterRule) -> Filter {
+impl RuleFilter {
+    fn new(rule: &ScatterRule) -> RuleFilter {
         let mut materials = [rule.materials.is_empty(); 256];
         rule.materials.iter().for_each(|&m| materials[usize::from(m)] = true);
         let [flat, steep] = rule.slope_degrees.map(cosine);
         // Unit vectors are so within rounding.
         let up = [steep - 1e-6, flat + 1e-6];
-        Filter { up, materials, noise: Noise2::new(mixed(!rule.seed)) }
+        RuleFilter { up, materials, noise: Noise2::new(mixed(!rule.seed)) }
     }
 }
 
@@ -90,7 +90,7 @@ impl ScatterRules {
             return Err(ScatterRuleError { rule: MAX_RULES, allowed, given });
         }
         rules.iter().enumerate().try_for_each(|(number, rule)| rule.check(number))?;
-        let filters = rules.iter().map(Filter::new).collect();
+        let filters = rules.iter().map(RuleFilter::new).collect();
         Ok(ScatterRules { rules, filters, pattern: Pattern::new() })
     }
 
