@@ -10,7 +10,7 @@ use terravox::generate::fill_height;
 use terravox::scatter::{Scatter, ScatterRule, ScatterRules};
 use terravox::voxel::{ChunkPos, DenseBox, MipBlock, Region, VoxelGrid};
 
-const GRASS: u8 = 6;
+const GRASS: u8 = 2;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut grid = VoxelGrid::default();

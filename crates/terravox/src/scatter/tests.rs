@@ -14,7 +14,7 @@ use crate::voxel::{
     VoxelPos, WATER,
 };
 
-const GRASS: u8 = 6;
+const GRASS: u8 = 2;
 const ROCK: u8 = 8;
 
 fn rules(rules: Vec<ScatterRule>) -> ScatterRules {
