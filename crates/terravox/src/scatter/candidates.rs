@@ -2,7 +2,7 @@
 
 use crate::voxel::Region;
 
-use super::instance::QUANTA;
+use super::instance::{QUANTA, QUANTA_LOG2};
 use super::pattern::{PERIOD, Pattern, PatternPoint, UNITS, mixed};
 use super::rule::{ScatterRule, level, level_share};
 
@@ -62,11 +62,6 @@ impl Candidates {
             }
         }
         self.sort();
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.sorted.is_empty()
     }
 
     /// Those over the columns `x` of row `z`, in cells from the block's min corner; columns that
@@ -134,7 +129,7 @@ impl Candidates {
             .resize(self.found.len(), VerticalLine { x: 0, z: 0, rank: 0.0, rule: 0, id: 0 });
         let ([min_x, min_z], width) = (self.min, self.size[0]);
         let column = |c: &VerticalLine| {
-            ((c.x.div_euclid(QUANTA) - min_x) + width * (c.z.div_euclid(QUANTA) - min_z)) as usize
+            (((c.x >> QUANTA_LOG2) - min_x) + width * ((c.z >> QUANTA_LOG2) - min_z)) as usize
         };
         // Counted one ahead, so that placing the candidates leaves the starts.
         self.found.iter().for_each(|c| self.starts[column(c)] += 1);
@@ -174,7 +169,7 @@ impl PatternFrame {
     /// The squares, from and to, that hold all points of a range of quanta, along x or z.
     fn squares(&self, within: [i64; 2], axis: usize, square: i64) -> [i64; 2] {
         // A unit of slack for rounding on each side.
-        let unit = |quanta: i64| (quanta as f64 / self.quanta).floor() as i64 - self.moved[axis];
+        let unit = |quanta: i64| floor(quanta as f64 / self.quanta) - self.moved[axis];
         [unit(within[0]) - 2, unit(within[1]) + 2].map(|v| v.div_euclid(square))
     }
 
@@ -182,7 +177,7 @@ impl PatternFrame {
     pub fn place(&self, point: &PatternPoint, period: [i64; 2]) -> [i64; 2] {
         let place = |axis: usize, v: u16| {
             let units = period[axis] * PERIOD + i64::from(v) + self.moved[axis];
-            (units as f64 * self.quanta).floor() as i64 | 1
+            floor(units as f64 * self.quanta) | 1
         };
         [place(0, point.x), place(1, point.z)]
     }
@@ -192,6 +187,13 @@ impl PatternFrame {
         let place = (x as u64) << 32 ^ z as u64 & 0xffff_ffff;
         mixed(mixed(self.seed ^ place) ^ u64::from(point.index))
     }
+}
+
+/// The greatest integer up to `v`. Without SSE 4.1 `f64::floor` is a call.
+#[inline]
+pub(super) fn floor(v: f64) -> i64 {
+    let toward_zero = v as i64;
+    toward_zero - i64::from(toward_zero as f64 > v)
 }
 
 /// The rank of a point, of the ranks of its level, by its id.

@@ -7,7 +7,7 @@
 use crate::mesh::Surface;
 
 use super::candidates::{Candidates, VerticalLine};
-use super::instance::QUANTA;
+use super::instance::{QUANTA, QUANTA_LOG2};
 
 /// A line that crosses a triangle.
 #[derive(Clone, Copy, Debug)]
@@ -25,31 +25,39 @@ pub(super) struct Crossing<'a> {
 }
 
 /// Calls `each` for every crossing of `surface`, whose positions are moved by `offset` cells, with
-/// the candidates; triangles in their order. `vertices` is scratch.
+/// the candidates; triangles in their order. Without `ceilings` triangles are left out of which no
+/// vertex has a normal that points up: no point of them has one. `vertices` is scratch.
 pub(super) fn each_crossing<'a>(
     surface: &Surface,
     offset: [i32; 3],
+    ceilings: bool,
     candidates: &'a Candidates,
     vertices: &mut Vec<[i32; 3]>,
     mut each: impl FnMut(Crossing<'a>),
 ) {
     vertices.clear();
-    vertices.extend(
-        surface.positions.iter().map(|p| {
-            [0, 1, 2].map(|axis| (p[axis] * QUANTA as f32) as i32 + offset[axis] * QUANTA)
-        }),
-    );
+    let [by_x, by_y, by_z] = offset;
+    // Written out: `array::map` is a call here, and takes longer than what it maps.
+    let quanta = |v: f32, by: i32| (v * QUANTA as f32) as i32 + by * QUANTA;
+    let positions = surface.positions.iter();
+    vertices
+        .extend(positions.map(|&[x, y, z]| [quanta(x, by_x), quanta(y, by_y), quanta(z, by_z)]));
     for (triangle, indices) in surface.triangles().enumerate() {
-        let corners = indices.map(|v| vertices[v as usize]);
-        let [x, z] = [0, 2].map(|axis| {
-            let [a, b, c] = corners.map(|p| p[axis]);
-            [a.min(b).min(c), a.max(b).max(c)]
-        });
-        let columns = x.map(|v| v.div_euclid(QUANTA));
-        for row in z[0].div_euclid(QUANTA)..=z[1].div_euclid(QUANTA) {
+        let [i, j, k] = [indices[0] as usize, indices[1] as usize, indices[2] as usize];
+        let up = |v: usize| surface.normals[v][1] > 0.0;
+        if !ceilings && !up(i) && !up(j) && !up(k) {
+            continue;
+        }
+        let (a, b, c) = (vertices[i], vertices[j], vertices[k]);
+        let [low_x, high_x] = [a[0].min(b[0]).min(c[0]), a[0].max(b[0]).max(c[0])];
+        let [low_z, high_z] = [a[2].min(b[2]).min(c[2]), a[2].max(b[2]).max(c[2])];
+        // Rounded down, as shifts round.
+        let columns = [low_x >> QUANTA_LOG2, high_x >> QUANTA_LOG2];
+        for row in low_z >> QUANTA_LOG2..=high_z >> QUANTA_LOG2 {
             for line in candidates.row(columns, row) {
-                let is_near = x[0] <= line.x && line.x <= x[1] && z[0] <= line.z && line.z <= z[1];
-                if is_near && let Some(found) = cross(corners, line) {
+                let is_near =
+                    low_x < line.x && line.x < high_x && low_z < line.z && line.z < high_z;
+                if is_near && let Some(found) = cross([a, b, c], line) {
                     each(Crossing { vertices: indices, quad: triangle / 2, ..found });
                 }
             }
@@ -63,11 +71,12 @@ fn cross(corners: [[i32; 3]; 3], line: &VerticalLine) -> Option<Crossing<'_>> {
     let all = edge(a, b, [c[0], c[2]]).value;
     let sign = all.signum();
     let at = [line.x, line.z];
-    let opposite = [edge(b, c, at), edge(c, a, at), edge(a, b, at)];
-    if sign == 0 || !opposite.iter().all(|e| e.value * sign > 0 || e.is_inside_of_tie(sign)) {
+    let (ea, eb, ec) = (edge(b, c, at), edge(c, a, at), edge(a, b, at));
+    let is_inside = |e: &Edge| e.value * sign > 0 || e.is_inside_of_tie(sign);
+    if sign == 0 || !is_inside(&ea) || !is_inside(&eb) || !is_inside(&ec) {
         return None;
     }
-    let weights = opposite.map(|e| e.value * sign);
+    let weights = [ea.value * sign, eb.value * sign, ec.value * sign];
     let weight = all * sign;
     // From corner a, so that all products fit: three cells an axis are 2^15 quanta.
     let rise = i64::from(b[1] - a[1]) * weights[1] + i64::from(c[1] - a[1]) * weights[2];
@@ -84,7 +93,7 @@ struct Edge {
 
 #[inline]
 fn edge(a: [i32; 3], b: [i32; 3], [x, z]: [i32; 2]) -> Edge {
-    let [dx, dz] = [b[0] - a[0], b[2] - a[2]].map(i64::from);
+    let (dx, dz) = (i64::from(b[0] - a[0]), i64::from(b[2] - a[2]));
     let value = dx * i64::from(z - a[2]) - dz * i64::from(x - a[0]);
     Edge { value, dx, dz }
 }

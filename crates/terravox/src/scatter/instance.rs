@@ -4,7 +4,8 @@ use crate::voxel::Region;
 
 /// Quanta of a cell, in which points and vertices are integers: twice as fine as vertices, so
 /// that points, which are odd, never lie on one.
-pub(super) const QUANTA: i32 = 8192;
+pub(super) const QUANTA: i32 = 1 << QUANTA_LOG2;
+pub(super) const QUANTA_LOG2: u32 = 13;
 
 /// Something that stands on the ground.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@ use crate::generate::{Noise2, Noise2Cursor};
 use crate::mesh::{BlockMesh, Mesher, PAD, Surface};
 use crate::voxel::{DenseBox, Kind, MaterialTable, MipBlock, Region, VoxelPos};
 
-use super::candidates::{Candidates, Part};
+use super::candidates::{Candidates, Part, floor};
 use super::crossings::{Crossing, each_crossing};
 use super::instance::{Instance, QUANTA};
 use super::pattern::{Pattern, mixed};
@@ -137,20 +137,25 @@ impl ScatterRules {
         assert!(read == part.grow(PAD), "cells of {read} for the block {block}");
         out.clear();
         let ids = cells.materials();
-        if ids.iter().all(|&id| id == ids[0]) {
+        // Compared with itself, one off, as that is a call of `memcmp`.
+        if ids[1..] == ids[..ids.len() - 1] {
             return;
         }
         let ScatterScratch { mesher, mesh, candidates, vertices, order, found } = scratch;
-        let part = Part { mip: block.mip, block: block.cells(), cells: part };
-        candidates.find(&self.rules, &self.pattern, part);
-        if candidates.is_empty() {
+        if !self.has_mip(block.mip) {
             return;
         }
         mesher.mesh(cells, materials, mesh);
+        if mesh.solid.is_empty() {
+            return; // layers of stone
+        }
+        let part = Part { mip: block.mip, block: block.cells(), cells: part };
+        candidates.find(&self.rules, &self.pattern, part);
         let offset = (part.cells.min - part.block.min).to_array();
         let mut stand = Stand::new(self, part, cells, materials, &mesh.solid, offset);
         found.clear();
-        each_crossing(&mesh.solid, offset, candidates, vertices, |crossing| {
+        let ceilings = self.filters.iter().any(|filter| filter.up[0] <= 0.0);
+        each_crossing(&mesh.solid, offset, ceilings, candidates, vertices, |crossing| {
             found.extend(stand.instance(&crossing));
         });
         let voxels = stand.voxels;
@@ -276,7 +281,7 @@ impl<'a> Stand<'a> {
             return true;
         }
         // Surfaces reach ¾ of a cell, so this is within the padding.
-        let out = [0, 1, 2].map(|axis| (in_cells[axis] + normal[axis]).floor() as i32);
+        let out = [0, 1, 2].map(|axis| floor(f64::from(in_cells[axis] + normal[axis])) as i32);
         let cell = self.cells.cell(self.part.block.min + VoxelPos::from(out));
         let is_wet = self.materials.kind(cell.material) == Kind::Liquid;
         is_wet == (water == ScatterWater::Under)

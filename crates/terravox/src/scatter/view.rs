@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::mesh::PAD;
 use crate::voxel::{
-    ChangeCursor, Changes, DenseBox, FarChanges, Knowledge, MAX_FAR_MIP, MipBlock, Region,
-    Snapshot, VoxelGrid,
+    ChangeCursor, Changes, ChunkPos, DenseBox, FarChanges, Kind, Knowledge, MAX_FAR_MIP, MipBlock,
+    Region, Snapshot, VoxelGrid, VoxelPos,
 };
 
 use super::instance::Instance;
@@ -196,6 +196,12 @@ impl Scatter {
         let part = shown.stale;
         fresh.clear();
         if rules.has_mip(block.mip) {
+            if part == block.cells() && has_no_surface(snapshot, block) {
+                // Sky and deep stone, without reading them.
+                let had = !shown.instances.is_empty();
+                *shown = Shown::default();
+                return had;
+            }
             let is_known = |region: Region, cells: &mut DenseBox| {
                 snapshot.read_known(region, block.mip, cells) == Knowledge::AtMip
             };
@@ -223,6 +229,19 @@ impl Scatter {
             .sort_by(|a, b| a.key(voxels).cmp(&b.key(voxels)).then_with(|| a.tie().cmp(&b.tie())));
         true
     }
+}
+
+/// Whether a block of mip 0 and all around it are chunks of one material each, all solid or none.
+fn has_no_surface(snapshot: &Snapshot, block: MipBlock) -> bool {
+    if block.mip > 0 {
+        return false;
+    }
+    let is_solid = |VoxelPos { x, y, z }| {
+        let material = snapshot.chunk(ChunkPos::new(x, y, z)).ok()?.uniform_material()?;
+        Some(snapshot.materials().kind(material) == Kind::Solid)
+    };
+    let Some(own) = is_solid(block.pos) else { return false };
+    Region::one(block.pos).grow(1).voxels().all(|pos| is_solid(pos) == Some(own))
 }
 
 impl Shown {
