@@ -68,14 +68,15 @@ impl Candidates {
     /// are further outside have none.
     #[inline]
     pub fn row(&self, x: [i32; 2], z: i32) -> &[VerticalLine] {
-        let [low, high] = [x[0] - self.min[0], x[1] - self.min[0]];
-        let [low, high] = [low.clamp(0, self.size[0]), (high + 1).clamp(0, self.size[0])];
+        let low = (x[0] - self.min[0]).clamp(0, self.size[0]);
+        let high = (x[1] + 1 - self.min[0]).clamp(0, self.size[0]);
         let z = z - self.min[1];
         if !(0..self.size[1]).contains(&z) {
             return &[];
         }
         let row = z * self.size[0];
-        let [from, to] = [row + low, row + high].map(|at| self.starts[at as usize] as usize);
+        let from = self.starts[(row + low) as usize] as usize;
+        let to = self.starts[(row + high) as usize] as usize;
         &self.sorted[from..to]
     }
 

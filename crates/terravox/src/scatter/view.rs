@@ -49,6 +49,7 @@ pub struct Scatter {
     scratch: ScatterScratch,
     cells: DenseBox,
     fresh: Vec<Instance>,
+    merged: Vec<Instance>,
 }
 
 /// A block that is shown.
@@ -80,6 +81,7 @@ impl Scatter {
             scratch: ScatterScratch::default(),
             cells: DenseBox::default(),
             fresh: Vec::new(),
+            merged: Vec::new(),
         }
     }
 
@@ -191,7 +193,7 @@ impl Scatter {
     /// instances. Otherwise the part stays stale, and the change log has the block again when its
     /// cells come.
     fn renew(&mut self, snapshot: &Snapshot, block: MipBlock) -> bool {
-        let Scatter { rules, blocks, scratch, cells, fresh, .. } = self;
+        let Scatter { rules, blocks, scratch, cells, fresh, merged, .. } = self;
         let Some(shown) = blocks.get_mut(&block) else { return false };
         let part = shown.stale;
         fresh.clear();
@@ -220,15 +222,35 @@ impl Scatter {
         if before.eq(fresh.iter()) {
             return false;
         }
-        shown.instances.retain(|instance| !instance.stands_in(local));
-        shown.instances.extend_from_slice(fresh);
-        let voxels = (1u32 << block.mip) as f32;
-        // Two sorted runs, which the sort of the library merges.
-        shown
-            .instances
-            .sort_by(|a, b| a.key(voxels).cmp(&b.key(voxels)).then_with(|| a.tie().cmp(&b.tie())));
+        let kept = shown.instances.iter().filter(|instance| !instance.stands_in(local));
+        merge(kept, fresh, (1u32 << block.mip) as f32, merged);
+        std::mem::swap(&mut shown.instances, merged);
         true
     }
+}
+
+/// Makes `merged` the instances of both, each in order.
+fn merge<'a>(
+    kept: impl Iterator<Item = &'a Instance>,
+    fresh: &[Instance],
+    voxels_per_cell: f32,
+    merged: &mut Vec<Instance>,
+) {
+    merged.clear();
+    let mut fresh = fresh.iter().map(|instance| (instance.key(voxels_per_cell), instance));
+    let mut next = fresh.next();
+    for instance in kept {
+        let key = instance.key(voxels_per_cell);
+        while let Some((other_key, other)) = next {
+            if (key, instance.tie()) < (other_key, other.tie()) {
+                break;
+            }
+            merged.push(*other);
+            next = fresh.next();
+        }
+        merged.push(*instance);
+    }
+    merged.extend(next.into_iter().chain(fresh).map(|(_, instance)| *instance));
 }
 
 /// Whether a block of mip 0 and all around it are chunks of one material each, all solid or none.
