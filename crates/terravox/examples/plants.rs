@@ -1,4 +1,4 @@
-//! Trees and bushes on a hill, seen from above, before and after a dig.
+//! Trees and bushes on a grassy hill of rock, seen from above, before and after a dig.
 //!
 //! `cargo run --release -p terravox --example plants`
 
@@ -8,9 +8,10 @@ use terravox::EditOp;
 use terravox::edit::Editor;
 use terravox::generate::fill_height;
 use terravox::scatter::{Scatter, ScatterRule, ScatterRules};
-use terravox::voxel::{ChunkPos, DenseBox, MipBlock, Region, VoxelGrid};
+use terravox::voxel::{Cell, ChunkPos, DenseBox, MipBlock, Region, VoxelGrid};
 
 const GRASS: u8 = 2;
+const ROCK: u8 = 8;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut grid = VoxelGrid::default();
@@ -18,16 +19,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for chunk in land.blocks::<5>() {
         let mut cells = DenseBox::new(chunk.region());
         let hill = |x: f64, z: f64| 12.0 - 0.02 * ((x - 32.0).powi(2) + (z - 32.0).powi(2));
-        fill_height(&mut cells, 0, GRASS, -32.0..=12.0, hill);
+        fill_height(&mut cells, 0, ROCK, -32.0..=12.0, hill);
+        for at in cells.region().voxels() {
+            let cell = cells.cell(at);
+            let is_top = f64::from(at.y) > hill(f64::from(at.x), f64::from(at.z)) - 3.0;
+            if cell.material == ROCK && is_top {
+                cells.set(at, Cell { material: GRASS, ..cell });
+            }
+        }
         grid.write(&cells)?;
     }
 
-    let bushes = ScatterRule { spacing_voxels: 2.0, patches: 0.9, ..ScatterRule::default() };
+    let bushes = ScatterRule {
+        spacing_voxels: 2.0,
+        materials: vec![GRASS],
+        patches: 0.9,
+        ..ScatterRule::default()
+    };
     let trees = ScatterRule {
         seed: 1,
         spacing_voxels: 7.0,
         slope_degrees: [0.0, 30.0],
-        ..ScatterRule::default()
+        patches: 0.0,
+        ..bushes.clone()
     };
     let mut scatter = Scatter::new(Arc::new(ScatterRules::new(vec![bushes, trees])?));
     let blocks: Vec<MipBlock> = land.blocks::<5>().map(|chunk: ChunkPos| chunk.into()).collect();

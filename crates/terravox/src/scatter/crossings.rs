@@ -106,3 +106,30 @@ impl Edge {
         self.value == 0 && (dz < 0 || (dz == 0 && dx > 0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fan of triangles around a vertex has many edges, and lines that lie exactly on them.
+    #[test]
+    fn a_line_on_an_edge_crosses_one_of_its_triangles() {
+        let rim = [[12, 0], [12, 4], [12, 12], [4, 12], [-12, 12], [-12, -12], [0, -12], [12, -12]];
+        let corner = |[x, z]: [i32; 2]| [x, x + 2 * z, z];
+        let mut on_edges = 0;
+        for (x, z) in (-11..12).step_by(2).flat_map(|x| (-11..12).step_by(2).map(move |z| (x, z))) {
+            let line = VerticalLine { x, z, rank: 0.0, rule: 0, id: 0 };
+            let mut found = Vec::new();
+            for i in 0..rim.len() {
+                let [a, b] = [rim[i], rim[(i + 1) % rim.len()]].map(corner);
+                on_edges += i32::from(edge([0; 3], a, [x, z]).value == 0);
+                // Both windings, as of ground and of a ceiling.
+                let up = cross([[0; 3], a, b], &line).map(|c| c.y);
+                assert_eq!(up, cross([[0; 3], b, a], &line).map(|c| c.y));
+                found.extend(up);
+            }
+            assert_eq!(found, [(x + 2 * z).div_euclid(2)], "({x}, {z})");
+        }
+        assert!(on_edges > 20, "{on_edges}");
+    }
+}

@@ -346,6 +346,20 @@ fn the_view_waits_for_unknown_blocks_and_makes_no_more_than_the_limit() {
 }
 
 #[test]
+fn ground_that_ends_where_a_chunk_does_has_points_and_deep_stone_none() {
+    let set = Arc::new(rules(vec![everything()]));
+    let mut grid = VoxelGrid::default();
+    grid.write(&floor(Region::new([-32, -96, -32], [64, 32, 64]), 0)).expect("all is held");
+    let blocks = [-3, -2, -1, 0].map(|y| MipBlock::new(0, [0, y, 0]));
+    let mut view = Scatter::new(Arc::clone(&set));
+    view.show(&blocks);
+    view.update(&grid, usize::MAX);
+    blocks.iter().for_each(|&b| assert_eq!(view.instances(b), scattered(&set, &grid, b)));
+    let has_points = blocks.map(|block| view.instances(block).len() > 500);
+    assert_eq!(has_points, [true, false, true, false], "the lowest has a lower side");
+}
+
+#[test]
 fn too_many_rules_are_refused() {
     let error = ScatterRules::new(vec![everything(); 257]).expect_err("257 rules");
     assert_eq!(error.to_string(), "scatter rule 256: 257 is not allowed; at most 256 rules");
