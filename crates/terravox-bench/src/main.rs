@@ -18,6 +18,7 @@ mod net;
 mod octree;
 mod particles;
 mod report;
+mod scatter;
 mod storage;
 mod summary;
 mod trust;
@@ -44,7 +45,7 @@ AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, fr
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, digs, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
-      net: session, far, links, killed, load; worlds: generated, voxelise;
+      net: session, far, links, killed, load; worlds: generated, voxelise, scatter;
       cluster: postgres, takeover, border, s3
 
 Prints all tables.
@@ -79,8 +80,11 @@ struct Request {
 }
 
 /// Parts of the area `worlds`.
-const WORLD_PARTS: &[AreaPart] =
-    &[AreaPart::new("generated", biomes::run), AreaPart::new("voxelise", voxelise::run)];
+const WORLD_PARTS: &[AreaPart] = &[
+    AreaPart::new("generated", biomes::run),
+    AreaPart::new("voxelise", voxelise::run),
+    AreaPart::new("scatter", scatter::run),
+];
 
 /// Returns the parts of an area that can be measured by themselves.
 fn parts(area: Area) -> &'static [AreaPart] {

@@ -44,6 +44,7 @@
 //! | connect a physics engine | [`contacts`], [`boxes`], and the crate `terravox-rapier` |
 //! | choose materials | [`MaterialTable`], [`Material`], [`mesh::shade`] |
 //! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
+//! | put plants and rocks on it | [`scatter`] |
 //! | save | [`Terrain::unsaved`], and the crate `terravox-store` |
 //! | let many dig one world | [`replicate`] |
 //! | use your own threads | [`Terrain::take_jobs`], [`Job`] |
@@ -60,6 +61,7 @@
 //! | [`terrain`] | the entry point, in metres: connects all modules below |
 //! | [`bodies`] | pieces that an edit cut loose |
 //! | [`particles`] | sparks and debris that bounce off the ground |
+//! | [`scatter`] | points on the ground for plants and rocks, at every level of detail |
 //! | [`lod`] | level of detail: which blocks are shown at which mip, and their meshes |
 //! | [`octree`] | dual contouring: an octree of the surface, contoured at any size or error |
 //! | [`boxes`] | box colliders: solid cells as few boxes |
@@ -112,6 +114,7 @@ pub mod mesh;
 pub mod octree;
 pub mod particles;
 pub mod replicate;
+pub mod scatter;
 pub mod simplify;
 pub mod terrain;
 pub mod voxel;
@@ -167,6 +170,11 @@ struct GpuPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/generate.md")]
 struct GeneratePage;
+
+/// And that in the page about plants and rocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scatter.md")]
+struct ScatterPage;
 
 /// And that in the page about generators.
 #[cfg(doctest)]

@@ -476,6 +476,9 @@ pub struct RenderArgs {
     /// steep
     #[arg(long, value_name = "NAME")]
     pub unset: Option<String>,
+    /// Put grass, trees and rocks on the ground; the world keeps as it is
+    #[arg(long, conflicts_with = "octree")]
+    pub scatter: bool,
     #[command(flatten)]
     pub levels: LevelArgs,
     #[command(flatten)]

@@ -24,7 +24,7 @@ use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
 use terravox_cli::meshing::{TileMeshOptions, mesh_tile, tiles_of};
 use terravox_render::{
     Camera, FOV_DEGREES, Image, Lens, Picture, PictureOptions, RenderStats, Scene, SunPosition,
-    Viewpoint, framing, overlay,
+    Viewpoint, demo_solids, framing, overlay,
 };
 use terravox_store::WorldInfo;
 
@@ -60,6 +60,10 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let options = PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
     let camera = camera(&info, &scene, &args.view, options.aspect());
+    if args.scatter {
+        let count = add_plants(&mut scene, &meshes, &camera, &args.world)?;
+        report.line("solids", "solids", grouped(count as u64), json!(count));
+    }
     let Picture { mut image, stats } = take(&scene, &camera, &options, console);
     if let Some(lines) = debug_lines(&scene, &camera, args) {
         overlay::draw_lines(&mut image, &scene, &camera, &lines);
@@ -177,6 +181,42 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
     drop(busy);
     let scene = scene.map_err(Failure::at(&args.world))?;
     Ok(Subject { scene, info: world.info, notes: world.notes, meshes: Vec::new() })
+}
+
+/// Puts grass, trees and rocks on the ground of a scene, and returns the number of their solids.
+///
+/// # Errors
+/// If the scene is of a coarser mip.
+fn add_plants(
+    scene: &mut Scene,
+    meshes: &[ShownMesh],
+    camera: &Camera,
+    world: &Path,
+) -> CliResult<usize> {
+    let blocks: Vec<MipBlock> = match scene.collider() {
+        // A simplified mesh covers eight blocks of its mip.
+        None => meshes
+            .iter()
+            .flat_map(|&ShownMesh { block, mip, .. }| {
+                let own = block.voxels().coarser(5 + u32::from(mip)).voxels();
+                own.map(move |pos| MipBlock { mip, pos })
+            })
+            .collect(),
+        Some(_) if scene.mip() == 0 => {
+            scene.bounds().coarser(5).voxels().map(|pos| MipBlock { mip: 0, pos }).collect()
+        }
+        Some(_) => {
+            let mip = scene.mip();
+            let what = format!(
+                "--scatter needs mip 0, and the picture is of mip {mip}; add --lod or --mip 0"
+            );
+            return Err(Failure::of(world, what));
+        }
+    };
+    let solids = demo_solids(scene.snapshot(), &blocks, camera.eye);
+    let solids = solids.map_err(Failure::at(world))?;
+    scene.set_solids(&solids);
+    Ok(solids.len())
 }
 
 /// Returns the liquid surfaces of a world.

@@ -20,6 +20,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("octree", &["voxel", "math", "mesh"]),
     ("simplify", &["voxel", "mesh"]),
     ("lod", &["voxel", "math", "mesh", "octree", "simplify"]),
+    ("scatter", &["voxel", "generate", "mesh"]),
     ("particles", &["math"]),
     ("bodies", &["voxel", "mesh", "bits", "edit"]),
     (

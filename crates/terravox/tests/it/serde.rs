@@ -11,6 +11,7 @@ use terravox::generate::{Deep, Fractal, Hills, Noise2};
 use terravox::lod::LodOptions;
 use terravox::mesh::shade::{LayerTable, SlopeRule};
 use terravox::particles::EffectOptions;
+use terravox::scatter::{Instance, ScatterRule};
 use terravox::terrain::{Placement, RayOutcome, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{Cell, Material, MaterialTable, MipBlock, Region, VoxelPos};
 
@@ -42,6 +43,7 @@ fn plain_data_comes_back() {
     assert_comes_back(EditOp::dig_ball([1.5, 0.0, -2.0], 3.0));
     assert_comes_back((Filter::SOLID, Submersion::default()));
     assert_comes_back(Fractal::new(3, 100.0, 20.0));
+    assert_comes_back((ScatterRule::default(), Instance::default()));
     assert_comes_back(Ray { origin: [0.0; 3], direction: [0.0, -1.0, 0.0], max_distance: 9.0 });
 }
 
@@ -53,6 +55,8 @@ fn options_may_name_only_what_differs() {
     assert_eq!(options.lod, LodOptions { detail: 2.0, ..LodOptions::default() });
     let terrain = Terrain::new(there_and_back(&options));
     assert_eq!(terrain.placement().voxel_size_m, 0.5);
+    let rule: ScatterRule = serde_json::from_str(r#"{ "spacing_voxels": 6 }"#).expect("as usual");
+    assert_eq!(rule, ScatterRule { spacing_voxels: 6.0, ..ScatterRule::default() });
     let outcome = terrain.ray([0.0; 3], [0.0, -1.0, 0.0], 9.0);
     assert!(matches!(there_and_back(&outcome), RayOutcome::Unknown(_)));
 }
