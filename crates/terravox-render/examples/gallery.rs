@@ -1,4 +1,4 @@
-//! Renders pictures of generated worlds: those of `docs/generate.md`.
+//! Renders pictures of generated worlds: those of `docs/generate.md` and `docs/scatter.md`.
 //!
 //! `cargo run --release -p terravox-render --example gallery -- FOLDER [NAME…]`, or with
 //! `--view world:7:alps X,UP,Z YAW PITCH DISTANCE FILE`: UP voxels above the ground.
@@ -13,7 +13,9 @@ use terravox::lod::LodOptions;
 use terravox::mesh::shade::UNSET;
 use terravox::terrain::{Budget, ShownMesh, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::MipBlock;
-use terravox_render::{Camera, FOV_DEGREES, Image, PictureOptions, Scene, Viewpoint, render};
+use terravox_render::{
+    Camera, FOV_DEGREES, Image, PictureOptions, Scene, Viewpoint, demo_solids, render,
+};
 
 /// A picture: where the camera is, and where it looks.
 struct View {
@@ -25,6 +27,8 @@ struct View {
     pitch: f64,
     /// How far the world is shown, voxels.
     distance: f64,
+    /// Whether there are plants and rocks.
+    plants: bool,
 }
 
 const VIEWS: &[View] = &[
@@ -35,6 +39,7 @@ const VIEWS: &[View] = &[
         yaw: 100.0,
         pitch: -6.0,
         distance: 5000.0,
+        plants: false,
     },
     View {
         name: "world-fjords",
@@ -43,6 +48,7 @@ const VIEWS: &[View] = &[
         yaw: 20.0,
         pitch: -12.0,
         distance: 7000.0,
+        plants: false,
     },
     View {
         name: "world-canyons",
@@ -51,6 +57,7 @@ const VIEWS: &[View] = &[
         yaw: 250.0,
         pitch: -12.0,
         distance: 5000.0,
+        plants: false,
     },
     View {
         name: "world-canyon-floor",
@@ -59,6 +66,7 @@ const VIEWS: &[View] = &[
         yaw: 200.0,
         pitch: 6.0,
         distance: 3000.0,
+        plants: false,
     },
     View {
         name: "world-alps",
@@ -67,6 +75,16 @@ const VIEWS: &[View] = &[
         yaw: 100.0,
         pitch: 4.0,
         distance: 4000.0,
+        plants: false,
+    },
+    View {
+        name: "world-forest",
+        world: "world:7:continents",
+        eye: [1000.0, 74.0, 200.0],
+        yaw: 0.0,
+        pitch: -14.0,
+        distance: 4000.0,
+        plants: true,
     },
 ];
 
@@ -84,7 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let eye: Vec<f64> = eye.split(',').map(number).collect::<Result<_, _>>()?;
         let eye = <[f64; 3]>::try_from(eye).map_err(|_| "give X,UP,Z")?;
         let looks = [number(yaw)?, number(pitch)?];
-        return picture(world, eye, looks, number(distance)?, Path::new(file));
+        return picture(world, eye, looks, number(distance)?, false, Path::new(file));
     }
     let Some((folder, names)) = args.split_first() else {
         return Err("give a folder".into());
@@ -92,7 +110,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for view in VIEWS.iter().filter(|view| names.is_empty() || names.iter().any(|n| n == view.name))
     {
         let file = Path::new(folder).join(format!("{}.png", view.name));
-        picture(view.world, view.eye, [view.yaw, view.pitch], view.distance, &file)?;
+        let looks = [view.yaw, view.pitch];
+        picture(view.world, view.eye, looks, view.distance, view.plants, &file)?;
     }
     Ok(())
 }
@@ -102,6 +121,7 @@ fn picture(
     [x, up, z]: [f64; 3],
     [yaw, pitch]: [f64; 2],
     distance: f64,
+    plants: bool,
     file: &Path,
 ) -> Result<(), Box<dyn Error>> {
     let world: Seeded = world.parse()?;
@@ -127,6 +147,10 @@ fn picture(
     let viewpoint = Viewpoint { eye, distance, detail: 3.0 };
     let mut scene = Scene::of_shown_meshes(&terrain.grid().snapshot(), &meshes, viewpoint);
     scene.set_textures(UNSET);
+    if plants {
+        let blocks: Vec<MipBlock> = meshes.iter().map(|shown| shown.block).collect();
+        scene.set_solids(&demo_solids(scene.snapshot(), &blocks, eye)?);
+    }
     let options = PictureOptions { width: SIZE[0], height: SIZE[1], ..PictureOptions::default() };
     let camera = Camera::from_bearing(eye, yaw, pitch, FOV_DEGREES);
     let picture = render(&scene, &camera, &options, &|| ());
