@@ -18,9 +18,7 @@ pub fn explained(error: &BudgetError, so_far: u32) -> String {
     match error.factor() {
         Some(times) => {
             let factor = times.max(2).saturating_mul(so_far.into()).next_power_of_two();
-            format!(
-                "{error}; if you trust the file, import it with --limit-factor {factor} or more"
-            )
+            format!("{error}; if you trust the file, allow it --limit-factor {factor} or more")
         }
         None => format!(
             "{error}; no option raises this limit, so flatten the file, or get another copy if it is damaged"
@@ -43,7 +41,7 @@ mod tests {
             line.starts_with("its samples: 1.5 GB of memory in all, at most 302.0 MB"),
             "{line}"
         );
-        assert!(line.ends_with("with --limit-factor 16 or more"), "{line}");
+        assert!(line.ends_with("allow it --limit-factor 16 or more"), "{line}");
         let depth = budget.reach_depth("elements", 9999).expect_err("too deep");
         assert!(explained(&depth, 1).ends_with("get another copy if it is damaged"));
     }

@@ -14,8 +14,8 @@ const FERTILE: [u8; 3] = [2, 14, 19];
 /// about two pixels high.
 const SMALLEST_SHARE: f64 = 1.0 / 300.0;
 
-/// Balls and cones of a tree sink this share of its height into the ground, so that none floats
-/// where the picture shows coarser ground.
+/// A trunk begins this share of the tree's height below the ground, so that none floats where the
+/// picture shows coarser ground.
 const SUNK: f64 = 0.03;
 
 /// Something that stands on the ground of a demonstration.

@@ -5,8 +5,9 @@ use terravox::collide::{Collider, Filter, Ray};
 use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
 use terravox::generate::Hills;
 use terravox::mesh::{BlockMesh, Mesher, PAD};
+use terravox::scatter::{ScatterRule, ScatterRules, ScatterScratch};
 use terravox::simplify::{Simplifier, SimplifyOptions};
-use terravox::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
+use terravox::voxel::{DenseBox, MaterialTable, MipBlock, Region, VoxelGrid};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::hash::hash_surface;
@@ -100,6 +101,27 @@ fn bytes(grid: &VoxelGrid, history: &History) -> [u128; 2] {
     [chunks, strokes].map(|bytes| xxh3_128(&bytes))
 }
 
+/// Of all that stands on the ground at a mip.
+fn instances(grid: &VoxelGrid, mip: u8) -> u128 {
+    let dense = ScatterRule { spacing_voxels: 1.0, patches: 0.5, ..ScatterRule::default() };
+    let steep = ScatterRule { slope_degrees: [30.0, 180.0], seed: 9, ..dense.clone() };
+    let rules = ScatterRules::new(vec![dense, steep]).expect("both are valid");
+    let (mut scratch, mut cells) = (ScatterScratch::default(), DenseBox::default());
+    let (mut hash, mut found, table) = (Xxh3::new(), Vec::new(), MaterialTable::default());
+    for block in world().coarser(u32::from(mip)).blocks::<5>() {
+        grid.read(block.region().grow(PAD), mip, &mut cells).expect("air is held");
+        let block = MipBlock::new(mip, [block.x, block.y, block.z]);
+        rules.scatter(block, &cells, &table, &mut scratch, &mut found);
+        for one in &found {
+            let numbers = [one.position, one.normal, [one.size, one.yaw_radians, one.rank]];
+            numbers.as_flattened().iter().for_each(|v| hash.update(&v.to_bits().to_le_bytes()));
+            hash.update(&one.id.to_le_bytes());
+            hash.update(&[one.material, one.rule]);
+        }
+    }
+    hash.digest128()
+}
+
 /// Of where rays hit.
 fn rays(grid: &VoxelGrid, numbers: &mut Numbers) -> u128 {
     let mut collider = Collider::default();
@@ -137,6 +159,7 @@ pub fn lines() -> Vec<String> {
             let [plain, simple] = meshes(&grid, mip);
             add(&format!("{when}-meshes-mip{mip}"), plain);
             add(&format!("{when}-simplified-mip{mip}"), simple);
+            add(&format!("{when}-instances-mip{mip}"), instances(&grid, mip));
         }
         add(&format!("{when}-rays"), rays(&grid, &mut numbers));
         let [chunks, strokes] = bytes(&grid, &history);

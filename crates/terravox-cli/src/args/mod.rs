@@ -314,9 +314,14 @@ pub struct ExportArgs {
     /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed to be printed .stl .3mf,
     /// the height of the ground as .png, or with --into .rbxl .rbxlx
     pub file: PathBuf,
-    /// A Roblox place or model: write a copy of it in which only the terrain is another
+    /// A Roblox place or model: write a copy of it in which only the terrain is replaced
     #[arg(long, value_name = "PLACE")]
     pub into: Option<PathBuf>,
+    /// --into: allow a PLACE that you trust N times the memory and work that files of its length may
+    /// take
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
+        value_name = "N")]
+    pub limit_factor: u32,
     /// .stl, .3mf, .png: a corner of the box that is written, in metres [default: the whole world]
     #[arg(long, value_parser = triple, requires = "to", value_name = "X,Y,Z",
         allow_hyphen_values = true)]

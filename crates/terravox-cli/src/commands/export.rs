@@ -7,6 +7,7 @@ use super::print::PrintFormat;
 use crate::args::ExportArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::import_limits;
 use crate::output::{check_not_input, write_file};
 use crate::report::Report;
 use crate::triangles::check_triangles_path;
@@ -14,9 +15,9 @@ use crate::world::{self, World, extension};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use terravox_io::ImportBudget;
 use terravox_io::roblox::{self, Container, ExportError, RobloxError};
 use terravox_io::vox;
+use terravox_io::{ImportBudget, ImportLimits};
 
 /// What a world is written as.
 enum Format {
@@ -50,18 +51,7 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
             return Err(Failure::of(&args.file, what));
         }
     };
-    if let Format::Triangles = format {
-        check_triangles_path(&args.file, &args.triangles)?;
-    }
-    match format {
-        Format::Print(_) => print::check_options(args)?,
-        Format::Heights => {}
-        _ if args.from.is_some() => {
-            let what = "--from and --to are for .stl, .3mf and .png; omit them";
-            return Err(Failure::of(&args.file, what));
-        }
-        _ => {}
-    }
+    check_options(&format, args)?;
     check_not_input(&args.world, &args.file)?;
     let place = args.into.as_deref().map(|path| Place::read(path, &format, args)).transpose()?;
     let world = world::open(&args.world, &Default::default(), args.reading, console)?;
@@ -104,10 +94,45 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     Ok(report)
 }
 
+/// Refuses options that are for other formats.
+fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
+    let triangles = &args.triangles;
+    let allowed: &[&str] = match format {
+        Format::Roblox(_) => &["--into", "--limit-factor"],
+        Format::Vox => &[],
+        Format::Triangles => &["--up", "--scale", "--materials", "--mip", "--simplify"],
+        Format::Print(_) => &["--up", "--scale", "--mip", "--from"],
+        Format::Heights => &["--from"],
+    };
+    let given = [
+        ("--into", args.into.is_some()),
+        ("--limit-factor", args.limit_factor != 1),
+        ("--from", args.from.is_some()),
+        ("--up", triangles.up.is_some()),
+        ("--scale", triangles.scale != 1.0),
+        ("--materials", triangles.materials),
+        ("--mip", triangles.mip != 0),
+        ("--simplify", triangles.simplify.is_some()),
+    ];
+    match format {
+        Format::Triangles => check_triangles_path(&args.file, triangles)?,
+        Format::Print(_) => print::check_options(args)?,
+        _ => {}
+    }
+    let is_other = |&&(name, is_given): &&(&str, bool)| is_given && !allowed.contains(&name);
+    match given.iter().find(is_other) {
+        Some((name, _)) => {
+            Err(Failure::of(&args.file, format!("{name} is for other formats; omit it")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A place whose terrain is replaced.
 struct Place {
     path: PathBuf,
     bytes: Vec<u8>,
+    limit_factor: u32,
 }
 
 impl Place {
@@ -115,21 +140,23 @@ impl Place {
     fn read(path: &Path, format: &Format, args: &ExportArgs) -> CliResult<Place> {
         check_not_input(path, &args.file)?;
         let bytes = fs::read(path).map_err(Failure::at(path))?;
-        let ending = match roblox::detect(&bytes) {
+        let what = match roblox::detect(&bytes) {
             Some(found) if matches!(format, Format::Roblox(to) if *to == found) => {
-                return Ok(Place { path: path.to_owned(), bytes });
+                let limit_factor = args.limit_factor;
+                return Ok(Place { path: path.to_owned(), bytes, limit_factor });
             }
             Some(Container::Binary) => "is binary; write it to a .rbxl or .rbxm file",
             Some(Container::Xml) => "is XML; write it to a .rbxlx or .rbxmx file",
             _ => "is no Roblox place; --into takes a .rbxl, .rbxm, .rbxlx or .rbxmx file",
         };
-        Err(Failure::of(path, ending))
+        Err(Failure::of(path, what))
     }
 
     /// Returns its bytes with the terrain of a world.
     fn with_terrain(&self, world: &World, world_path: &Path) -> CliResult<Vec<u8>> {
         let grid = world.grid.as_snapshot();
-        let mut budget = ImportBudget::for_input(self.bytes.len());
+        let limits = ImportLimits::for_input(self.bytes.len()).times(self.limit_factor);
+        let mut budget = ImportBudget::new(limits);
         roblox::export_into(grid, &world.roblox, &self.bytes, &mut budget).map_err(|error| {
             let path = match error {
                 ExportError::NotHeld(_)
@@ -140,7 +167,13 @@ impl Place {
                 ) => world_path,
                 _ => &self.path,
             };
-            Failure::of(path, error)
+            match error {
+                ExportError::Roblox(RobloxError::OverBudget { part, offset, error }) => {
+                    let what = import_limits::explained(&error, self.limit_factor);
+                    Failure::of(path, format!("{part}, byte {offset}: {what}"))
+                }
+                error => Failure::of(path, error),
+            }
         })
     }
 }

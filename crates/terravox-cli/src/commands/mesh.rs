@@ -17,6 +17,7 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     let clusters = args.clusters;
     let args = ExportArgs {
         into: None,
+        limit_factor: 1,
         world: args.world.clone(),
         file: args.file.clone(),
         from: None,

@@ -29,7 +29,10 @@ fn what_cannot_go_into_a_place_is_refused() {
     for (options, words) in [
         (&["new.rbxl"][..], &["new.rbxl", "--into"][..]),
         (&["new.rbxlx", "--into", "p.rbxm"], &["p.rbxm", "binary", ".rbxl"]),
-        (&["new.glb", "--into", "p.rbxm"], &["p.rbxm", "binary", ".rbxl"]),
+        (&["new.glb", "--into", "p.rbxm"], &["new.glb", "--into is for other formats"]),
+        (&["new.rbxm", "--mip", "1"], &["new.rbxm", "--mip is for other formats"]),
+        (&["new.vox", "--scale", "2"], &["new.vox", "--scale is for other formats"]),
+        (&["new.png", "--up", "z"], &["new.png", "--up is for other formats"]),
         (&["p.rbxm", "--into", "p.rbxm"], &["p.rbxm", "another file"]),
         (&["new.rbxl", "--into", "none.rbxl"], &["none.rbxl"]),
         (&["new.rbxl", "--into", "t.smoothgrid"], &["t.smoothgrid", "no Roblox place"]),

@@ -128,9 +128,9 @@ pub enum RobloxError {
         classes: u64,
     },
     /// The terrain is too large for a model.
-    #[error("a SmoothGrid of {bytes} bytes does not fit in a model; export fewer chunks")]
+    #[error("SmoothGrids of {bytes} bytes do not fit in a file; export fewer chunks")]
     TooLong {
-        /// Bytes of the SmoothGrid.
+        /// Bytes of the SmoothGrid, with those of other Terrains that share its chunk.
         bytes: usize,
     },
     /// A cell's material has no id in Roblox files.

@@ -78,8 +78,8 @@ pub fn export(
 /// ```
 ///
 /// # Errors
-/// As [`export()`] and [`import()`](super::import()), and if a place in XML has a Terrain without an
-/// element for its properties.
+/// As [`export()`] and [`import()`](super::import()), and if a place in XML has a Terrain without any
+/// property, even a name. Of a raw SmoothGrid nothing stays: the result is the grid's.
 pub fn export_into(
     grid: &Snapshot,
     metadata: &RobloxMetadata,

@@ -158,7 +158,7 @@ fn places_without_terrain_or_properties_say_so_in_a_line() {
     let error = |place: &[u8]| into(place).unwrap_err().to_string();
     assert!(error(&binary_file(&[inst(1, "Workspace", 1), end()])).contains("holds no Terrain"));
     assert!(error(&xml_place("")).contains("holds no Terrain"));
-    assert!(error(&xml_place("<Item class=\"Terrain\"/>")).contains("no properties"));
+    assert!(error(&xml_place("<Item class=\"Terrain\"/>")).contains("no property"));
     assert!(error(b"").contains("empty"));
     assert!(error(b"PNG").contains("not a Roblox file"));
 }

@@ -1,5 +1,5 @@
-//! The XML container, `.rbxmx` and `.rbxlx`: finds the Terrain in a model or place, and
-//! writes a model that holds one.
+//! The XML container, `.rbxmx` and `.rbxlx`: finds the Terrain in a model or place, replaces
+//! its voxels, and writes a model that holds one.
 //!
 //! ```xml
 //! <roblox version="4">
@@ -65,8 +65,8 @@ pub(super) fn replace(
 ) -> Result<Vec<u8>, RobloxError> {
     let (mark, text) = bytes.split_at(if bytes.starts_with(BYTE_ORDER_MARK) { 3 } else { 0 });
     let readable = valid_text(text, budget).map_err(over_budget(0))?;
-    let place = scan(&readable, budget)?.place_of_smooth_grid(readable.len())?;
-    let [start, end] = [place.start, place.end].map(|offset| byte_offset(text, offset));
+    let range = scan(&readable, budget)?.range_of_smooth_grid(readable.len())?;
+    let [start, end] = [range.start, range.end].map(|offset| byte_offset(text, offset));
     let mut out = [mark, &text[..start]].concat();
     push_value(&mut out, TerrainProperty::SmoothGrid, smooth_grid);
     out.extend(&text[end..]);
@@ -419,15 +419,16 @@ impl<'b> XmlTerrainFinder<'b> {
     }
 
     /// Returns where the element of the SmoothGrid is or may be inserted.
-    fn place_of_smooth_grid(&self, end: usize) -> Result<Range<usize>, RobloxError> {
+    fn range_of_smooth_grid(&self, end: usize) -> Result<Range<usize>, RobloxError> {
         let Some(found) = self.found() else {
             let (instances, classes) = (self.instances, self.classes.len() as u64);
             return Err(RobloxError::NoTerrain { instances, classes });
         };
         let element = found.smooth_grid_element.map(|(start, end)| start..end);
-        let place = element.or(found.properties_end.map(|end| end..end));
-        place.ok_or_else(|| {
-            RobloxError::damaged(FilePart::File, end, "its Terrain has no properties")
+        let range = element.or(found.properties_end.map(|end| end..end));
+        range.ok_or_else(|| {
+            let what = "its Terrain has no property, not even a name";
+            RobloxError::damaged(FilePart::File, end, what)
         })
     }
 

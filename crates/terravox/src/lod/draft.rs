@@ -98,9 +98,9 @@ pub(super) enum StepTask {
     /// Shows a root.
     ShowRoot(MipBlock),
     /// Begins to show a root beside finer leaves.
-    BeginJoin(MipBlock),
+    BeginLateRoot(MipBlock),
     /// Shows a root, and splits it and what touches it.
-    EndJoin(MipBlock),
+    EndLateRoot(MipBlock),
     /// Writes the staged cells of a block into the grid.
     CommitCells(MipBlock),
     /// Splits a leaf whose children's cells are in the grid.
@@ -114,7 +114,7 @@ impl From<LodStep> for StepTask {
         match step {
             LodStep::Split(leaf) => StepTask::BeginSplit(leaf),
             LodStep::Merge(inner) => StepTask::Merge(inner),
-            LodStep::Join(root) => StepTask::BeginJoin(root),
+            LodStep::ShowLateRoot(root) => StepTask::BeginLateRoot(root),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Requests for missing cells in order of priority: first chunks near a viewer, then blocks that
 //! the next steps need. Blocks that were not available when last requested are tried again, each at
-//! most once a round, in a share of the jobs, or once nothing else is left to do: what cannot be had
+//! most once a round, in a share of the jobs, or once nothing else is left to do: what is unavailable
 //! stops nothing, and what could not is soon there.
 //!
 //! A block is not requested again while a fill is in progress. A [`Ticket`] travels with the work;

@@ -80,7 +80,7 @@ impl LodView {
         let share = if self.has_left_island { INNER_SHARE } else { 1.0 };
         let matters = |leaf: &MipBlock| near.distance(*leaf) <= share * near.near_voxels;
         let covers = is_listed && self.tiling.leaves().filter(matters).all(|leaf| next.has(leaf));
-        // Where finer cells are unavailable, show what there is, unless a viewer stood on nothing.
+        // Where finer cells are unavailable, show what there is, unless a viewer would stand on nothing.
         let is_stuck = is_listed
             && !self.fills.is_waiting()
             && near.own_roots(next.top()).all(|root| next.has(root));

@@ -18,7 +18,7 @@ mod edit_plan;
 mod fill_queue;
 mod groups;
 mod island;
-mod join;
+mod late_root;
 mod mesh_job;
 mod morph;
 mod neighbour_change;

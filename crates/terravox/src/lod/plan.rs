@@ -442,12 +442,12 @@ impl LodView {
         selector: &Selector,
         draft: &mut PlanDraft,
     ) -> Vec<RankedStep> {
-        let mut joins = Vec::new();
+        let mut late_roots = Vec::new();
         for root in selector.roots(self.tiling.top()) {
             self.show_root(grid, root, draft);
             if !self.tiling.has(root) && self.residency.has(grid.as_snapshot(), root) {
                 let distance_edges = selector.distance_edges(root);
-                joins.push(RankedStep { distance_edges, step: LodStep::Join(root) });
+                late_roots.push(RankedStep { distance_edges, step: LodStep::ShowLateRoot(root) });
             }
         }
         let out_of_view: Vec<_> =
@@ -462,11 +462,11 @@ impl LodView {
                 self.invalidate_neighbours(grid.as_snapshot(), NeighbourChange::of(root), draft);
             }
         }
-        joins
+        late_roots
     }
 
     /// Shows a root if its cells are there, else requests them. One beside finer leaves is shown by
-    /// [`LodStep::Join`].
+    /// [`LodStep::ShowLateRoot`].
     pub(super) fn show_root(
         &mut self,
         grid: &mut VoxelGrid,

@@ -44,14 +44,14 @@ pub(crate) enum LodStep {
     /// Eight leaves into their parent.
     Merge(MipBlock),
     /// A root appears beside finer leaves, which were split without it.
-    Join(MipBlock),
+    ShowLateRoot(MipBlock),
 }
 
 impl LodStep {
     /// Returns the parent of the blocks that are shown before or after it.
     pub fn block(self) -> MipBlock {
         match self {
-            LodStep::Split(block) | LodStep::Merge(block) | LodStep::Join(block) => block,
+            LodStep::Split(block) | LodStep::Merge(block) | LodStep::ShowLateRoot(block) => block,
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The tasks of a step. A split has many: first the coarser leaves beside it are split, roots
-//! around it are shown, if they can be had, and the cells of its children go into the grid one block at a time.
+//! The tasks of a step. A split has many: first the coarser leaves beside it are split, roots around
+//! it are shown, unless they are unavailable, and the cells of its children go into the grid one
+//! block at a time.
 
 use super::draft::{PlanDraft, StepTask};
 use super::neighbour_change::NeighbourChange;
@@ -8,8 +9,8 @@ use super::view::LodView;
 use crate::voxel::{MipBlock, Snapshot, VoxelGrid};
 
 impl LodView {
-    /// Runs a task. May push the tasks that it consists of, the next one last. Returns whether a
-    /// leaf was split or merged.
+    /// Runs a task. May push the tasks that it consists of, the next one last. Returns whether the
+    /// tiling changed.
     pub(super) fn run_task(
         &mut self,
         grid: &mut VoxelGrid,
@@ -20,8 +21,10 @@ impl LodView {
         match task {
             StepTask::BeginSplit(leaf) => self.begin_split(grid, leaf, tasks, draft),
             StepTask::ShowRoot(root) => self.show_root(grid, root, draft),
-            StepTask::BeginJoin(root) => self.begin_join(grid.as_snapshot(), root, tasks, draft),
-            StepTask::EndJoin(root) => return self.end_join(grid, root, draft),
+            StepTask::BeginLateRoot(root) => {
+                self.begin_late_root(grid.as_snapshot(), root, tasks, draft)
+            }
+            StepTask::EndLateRoot(root) => return self.end_late_root(grid, root, draft),
             StepTask::CommitCells(block) => self.residency.commit(grid, block),
             StepTask::EndSplit(leaf) => return self.end_split(grid, leaf, draft),
             StepTask::Merge(inner) => return self.merge(grid.as_snapshot(), inner, draft),
@@ -60,7 +63,7 @@ impl LodView {
         }
         let can_split =
             leaf.children().iter().all(|&child| self.residency.has(grid.as_snapshot(), child))
-                && self.roots_beside(leaf).iter().all(|&root| self.may_be_beside(root))
+                && self.roots_beside(leaf).iter().all(|&root| self.allows_split(root))
                 && self.coarser_beside(leaf).is_empty();
         if can_split {
             self.tiling.split(leaf);
@@ -123,8 +126,8 @@ impl LodView {
         coarser
     }
 
-    /// Whether a leaf may be split beside a root: if it is shown, or cannot be had.
-    fn may_be_beside(&self, root: MipBlock) -> bool {
+    /// Whether a leaf may be split beside a root: if it is shown, or unavailable.
+    fn allows_split(&self, root: MipBlock) -> bool {
         self.tiling.has(root) || !self.fills.is_available(root)
     }
 

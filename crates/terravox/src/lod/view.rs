@@ -162,7 +162,7 @@ impl LodView {
     }
 
     /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false
-    /// before the first, and while cells that are needed cannot be had.
+    /// before the first, and while cells that are needed are unavailable.
     pub fn is_settled(&self) -> bool {
         let has_news = self.has_viewers && self.fills.has_any_arrivals();
         let is_chosen = !self.has_viewers || self.chosen_for.is_some();

@@ -11,7 +11,7 @@
 //! How data flows. A pattern of points of the plane (`pattern`) repeats with a period of 64
 //! spacings, moved by the seed of each rule; all its points are at least one spacing apart, and
 //! it has subsets that are 2, 4 and 8 spacings apart. Each point has a *rank* in 0..1, hashed from
-//! seed and position within the subset that it belongs to. Density, noise and level of detail are
+//! seed, period and number of the point. Density, noise and level of detail are
 //! thresholds of the rank: a sparser selection is a subset of a denser one, so points neither
 //! move nor are swapped when the level changes. The ranks and everything else about a point, but
 //! not the pattern itself, are different in each period.

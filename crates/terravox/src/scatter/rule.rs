@@ -28,7 +28,8 @@ pub enum ScatterWater {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ScatterRule {
-    /// Rules with different seeds are unrelated.
+    /// Give each rule one of its own: rules of one seed share ids, sizes, turns and bare patches, and
+    /// at equal spacing their points.
     pub seed: u64,
     /// Smallest horizontal distance of two points, voxels. At density 1 there are 0.6 points on a
     /// square of this edge.
@@ -115,11 +116,14 @@ impl ScatterRule {
         if !(0.125..=65536.0).contains(&self.spacing_voxels) {
             return fail("spacing_voxels is 0.125 to 65536", self.spacing_voxels.into());
         }
-        if !(0.0..=180.0).contains(&flat) || !(flat..=180.0).contains(&steep) {
-            return fail("slope_degrees are 0 to 180, rising", steep.into());
+        let flat_is_allowed = (0.0..=180.0).contains(&flat);
+        if !flat_is_allowed || !(flat..=180.0).contains(&steep) {
+            let wrong = if flat_is_allowed { steep } else { flat };
+            return fail("slope_degrees are 0 to 180, ascending", wrong.into());
         }
         if low.is_nan() || high.is_nan() || low > high {
-            return fail("height_voxels are two rising numbers", high);
+            let wrong = if low.is_nan() { low } else { high };
+            return fail("height_voxels are two ascending numbers", wrong);
         }
         if !unit(self.density) {
             return fail("density is 0 to 1", self.density.into());
@@ -131,7 +135,8 @@ impl ScatterRule {
             return fail("patch_voxels is 1 to 1000000", self.patch_voxels.into());
         }
         if !small.is_finite() || !large.is_finite() || small > large {
-            return fail("size is two finite, rising numbers", large.into());
+            let wrong = if small.is_finite() { large } else { small };
+            return fail("size is two finite, ascending numbers", wrong.into());
         }
         if !unit(self.share_per_mip) {
             return fail("share_per_mip is 0 to 1", self.share_per_mip.into());

@@ -63,7 +63,8 @@ struct Shown {
 /// What an update did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScatterUpdate {
-    /// Blocks whose instances are others now, oldest first. Upload these.
+    /// Blocks whose instances are others now: first those that were edited, by position, then new ones
+    /// in the order of [`Scatter::show`]. Upload these. New blocks without instances are not among them.
     pub renewed: Vec<MipBlock>,
     /// Blocks that the limit left for the next update.
     pub left: usize,

@@ -1,5 +1,5 @@
-//! Runs the jobs of a frame: how long they are predicted to take, the memory that they reuse, and
-//! those for which there was no time.
+//! What is known about the jobs of a frame: how long they are predicted to take, the memory that they
+//! reuse, and those for which there was no time.
 
 use super::budget::Budget;
 use super::job::{Job, JobKind, JobScratch};
@@ -22,7 +22,7 @@ const MAX_JOB_CLASSES: usize = 1024;
 #[cfg(feature = "parallel")]
 const JOBS_PER_THREAD: usize = 4;
 
-/// How long jobs of this thread take, the memory they reuse, and the ones that were put off.
+/// How long jobs take, the memory they reuse, and the ones that were put off.
 #[derive(Default)]
 pub(super) struct JobRunner {
     pub scratch: ScratchPool<JobScratch>,
@@ -86,7 +86,8 @@ impl TimeEstimate {
 }
 
 impl JobRunner {
-    /// Returns how many milliseconds a job is predicted to take; infinity if there was none like it.
+    /// Returns how many milliseconds a job is predicted to take: from others of its class, else of its
+    /// kind; infinity if there was none.
     pub fn longest_of(&self, class: JobClass) -> f64 {
         let [same, like] = [self.classes.get(&class), self.kinds.get(&class.kind)]
             .map(|times| times.and_then(TimeEstimate::longest));

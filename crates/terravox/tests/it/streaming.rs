@@ -1,5 +1,5 @@
 //! Streaming when things go wrong: viewers that never stand still or are nowhere, chunks that
-//! cannot be had, cells that come late.
+//! are unavailable, cells that come late.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

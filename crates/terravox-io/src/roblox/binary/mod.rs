@@ -1,5 +1,5 @@
-//! The binary container, `.rbxm` and `.rbxl`: finds the Terrain in a model or place, and writes a
-//! model that holds one.
+//! The binary container, `.rbxm` and `.rbxl`: finds the Terrain in a model or place,
+//! replaces its voxels, and writes a model that holds one.
 //!
 //! ```text
 //! 3c 72 6f 62 6c 6f 78 21 89 ff 0d 0a 1a 0a   "<roblox!" and its check bytes

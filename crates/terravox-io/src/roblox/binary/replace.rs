@@ -20,10 +20,10 @@ impl BinaryTerrainFinder<'_, '_> {
             let (instances, classes) = (self.instances, self.class_count);
             return Err(RobloxError::NoTerrain { instances, classes });
         };
-        let (property, place) = self.column_with(&found, shared.as_ref(), smooth_grid)?;
-        let mut out = bytes[..place.start].to_vec();
+        let (property, range) = self.column_with(&found, shared.as_ref(), smooth_grid)?;
+        let mut out = bytes[..range.start].to_vec();
         push_chunk(&mut out, b"PROP", &property);
-        out.extend(&bytes[place.end..]);
+        out.extend(&bytes[range.end..]);
         Ok(out)
     }
 
@@ -40,17 +40,18 @@ impl BinaryTerrainFinder<'_, '_> {
         let mut property = class.id.to_le_bytes().to_vec();
         push_string(&mut property, TerrainProperty::SmoothGrid.name().as_bytes());
         property.push(TYPE_STRING);
-        let place = match &class.smooth_grids {
+        let range = match &class.smooth_grids {
             Some(column) => column.chunk.offset..column.chunk.end,
             None => self.after_properties..self.after_properties,
         };
         let over_budget =
-            |error| RobloxError::OverBudget { part: FilePart::File, offset: place.start, error };
+            |error| RobloxError::OverBudget { part: FilePart::File, offset: range.start, error };
         let mut push = |value: &[u8]| {
             let memory = value.len() as u64 + 4;
             self.budget.spend_memory("its Terrains", memory).map_err(over_budget)?;
-            if property.len() + value.len() > MAX_VALUE_BYTES {
-                return Err(RobloxError::TooLong { bytes: value.len() });
+            let bytes = property.len() + value.len();
+            if bytes > MAX_VALUE_BYTES {
+                return Err(RobloxError::TooLong { bytes });
             }
             push_string(&mut property, value);
             Ok(())
@@ -72,6 +73,6 @@ impl BinaryTerrainFinder<'_, '_> {
                 }
             }
         }
-        Ok((property, place))
+        Ok((property, range))
     }
 }

@@ -1,9 +1,9 @@
-//! Coarsest blocks that cannot be had stop nothing beside them, and appear when they can.
+//! Unavailable roots stop nothing beside them, and appear when they arrive.
 
 use super::*;
 
 impl Scene {
-    /// Asks for at most `most` blocks, of which those in `missing` cannot be had, and publishes one
+    /// Asks for at most `most` blocks, of which those in `missing` are unavailable, and publishes one
     /// plan.
     fn step_without(&mut self, viewer: LodViewer, most: usize, missing: impl Fn(MipBlock) -> bool) {
         self.lod.fills.begin_round();
@@ -28,7 +28,7 @@ fn is_east(block: MipBlock) -> bool {
 }
 
 #[test]
-fn ground_beside_a_root_that_cannot_be_had_is_as_fine_as_elsewhere() {
+fn ground_beside_an_unavailable_root_is_as_fine_as_elsewhere() {
     let options = LodOptions { max_mip: 3, ..small() };
     let mut scene = Scene::new(options);
     let eye = viewer(-10.0, 20.0, -20.0);

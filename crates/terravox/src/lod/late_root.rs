@@ -1,14 +1,14 @@
-//! Shows a coarsest block beside finer ones. Ground is split beside a block that cannot be had, as at
-//! the edge of the world. When that block comes at last, it is split in one step with as much of what
-//! touches it as keeps touching blocks within one mip of each other.
+//! Shows a root beside finer leaves. Ground beside an unavailable root is split as at the edge of the
+//! world. When that root arrives at last, one step shows it and splits it, and as much of what touches
+//! it, until touching leaves differ by at most one mip.
 
 use super::draft::{PlanDraft, StepTask};
 use super::tiling::Tiling;
 use super::view::LodView;
 use crate::voxel::{MipBlock, Snapshot, VoxelGrid};
 
-/// A tiling with a root more.
-struct Joined {
+/// A tiling plus one root.
+struct TilingWithRoot {
     tiling: Tiling,
     /// The root, and others that must be shown with it.
     roots: Vec<MipBlock>,
@@ -16,14 +16,14 @@ struct Joined {
     splits: Vec<MipBlock>,
 }
 
-impl Joined {
+impl TilingWithRoot {
     /// Returns the blocks whose cells it needs, coarser ones before those within them.
     fn needed(&self) -> impl Iterator<Item = MipBlock> {
         let children = self.splits.iter().flat_map(|split| split.children());
         self.roots.iter().copied().chain(children)
     }
 
-    /// Calls `visit` with the blocks that are shown and were not before.
+    /// Returns the blocks that are shown and were not before.
     fn new_leaves(&self) -> impl Iterator<Item = MipBlock> {
         self.needed().filter(|&block| self.tiling.is_leaf(block))
     }
@@ -38,90 +38,96 @@ impl LodView {
     }
 
     /// Begins to show a root beside finer leaves, once all cells for that are there.
-    pub(super) fn begin_join(
+    pub(super) fn begin_late_root(
         &mut self,
         grid: &Snapshot,
         root: MipBlock,
         tasks: &mut Vec<StepTask>,
         draft: &mut PlanDraft,
     ) {
-        let Some(joined) = self.joined(grid, root, draft) else { return };
-        tasks.push(StepTask::EndJoin(root));
+        let Some(changed) = self.with_root(grid, root, draft) else { return };
+        tasks.push(StepTask::EndLateRoot(root));
         if self.is_choosing_next {
             return;
         }
         // Cells that are written here change the meshes around them, even if the step fails.
-        self.add_all_beside(&joined, draft);
-        for &split in joined.splits.iter().filter(|&&split| self.tiling.is_leaf(split)) {
+        self.add_all_beside(&changed, draft);
+        for &split in changed.splits.iter().filter(|&&split| self.tiling.is_leaf(split)) {
             draft.add(split);
         }
-        tasks.extend(joined.needed().map(StepTask::CommitCells));
+        tasks.extend(changed.needed().map(StepTask::CommitCells));
     }
 
     /// Shows a root beside finer leaves. Returns whether everything it requires was still there.
-    pub(super) fn end_join(
+    pub(super) fn end_late_root(
         &mut self,
         grid: &mut VoxelGrid,
         root: MipBlock,
         draft: &mut PlanDraft,
     ) -> bool {
-        let Some(joined) = self.joined(grid.as_snapshot(), root, draft) else { return false };
-        let last = std::mem::replace(&mut self.tiling, joined.tiling.clone());
+        let Some(changed) = self.with_root(grid.as_snapshot(), root, draft) else { return false };
+        let last = std::mem::replace(&mut self.tiling, changed.tiling.clone());
         if self.is_choosing_next {
             return true;
         }
-        for block in joined.needed() {
+        for block in changed.needed() {
             self.residency.commit(grid, block);
         }
-        for &split in &joined.splits {
+        for &split in &changed.splits {
             if last.is_leaf(split) {
                 draft.remove(split);
             }
             self.residency.forget_surfaceless(split, self.tiling.top());
         }
-        self.add_all_beside(&joined, draft);
-        for leaf in joined.new_leaves() {
+        self.add_all_beside(&changed, draft);
+        for leaf in changed.new_leaves() {
             self.add_leaf(grid.as_snapshot(), leaf, draft);
         }
         true
     }
 
     /// Adds the leaves beside a change to the draft.
-    fn add_all_beside(&self, joined: &Joined, draft: &mut PlanDraft) {
-        for &block in joined.roots.iter().chain(&joined.splits) {
+    fn add_all_beside(&self, changed: &TilingWithRoot, draft: &mut PlanDraft) {
+        for &block in changed.roots.iter().chain(&changed.splits) {
             draft.retiled.add(block);
             self.tiling.touching(block, |leaf| draft.add(leaf));
         }
     }
 
-    /// Returns the tiling with a root more, in which touching leaves differ by at most one mip;
-    /// `None` if cells for it are missing, which are added to the draft, or if it has the root.
-    fn joined(&self, grid: &Snapshot, root: MipBlock, draft: &mut PlanDraft) -> Option<Joined> {
+    /// Returns the tiling plus one root, in which touching leaves differ by at most one mip; `None` if
+    /// cells for it are missing, which are added to the draft, or if it has the root. Copies the whole
+    /// tiling, a tenth of a millisecond for some thousand blocks: it is asked only while a root is late.
+    fn with_root(
+        &self,
+        grid: &Snapshot,
+        root: MipBlock,
+        draft: &mut PlanDraft,
+    ) -> Option<TilingWithRoot> {
         if self.tiling.has(root) {
             return None;
         }
-        let mut joined =
-            Joined { tiling: self.tiling.clone(), roots: Vec::new(), splits: Vec::new() };
+        let mut changed =
+            TilingWithRoot { tiling: self.tiling.clone(), roots: Vec::new(), splits: Vec::new() };
         let mut next = vec![root];
         while let Some(root) = next.pop() {
-            if joined.tiling.has(root) {
+            if changed.tiling.has(root) {
                 continue;
             }
-            joined.tiling.insert(root);
-            joined.roots.push(root);
-            let splits = joined.tiling.balance(root);
+            changed.tiling.insert(root);
+            changed.roots.push(root);
+            let splits = changed.tiling.balance(root);
             let beside = splits.iter().flat_map(|&split| self.roots_beside(split));
             next.extend(beside.filter(|&beside| self.fills.is_available(beside)));
-            joined.splits.extend(splits);
+            changed.splits.extend(splits);
         }
-        joined.splits.sort_unstable_by_key(|split| (std::cmp::Reverse(split.mip), *split));
+        changed.splits.sort_unstable_by_key(|split| (std::cmp::Reverse(split.mip), *split));
         let mut is_ready = true;
-        for block in joined.needed() {
+        for block in changed.needed() {
             if !self.tiling.has(block) && !self.residency.has(grid, block) {
                 is_ready = false;
                 draft.want(block, self.fills.is_available(block));
             }
         }
-        is_ready.then_some(joined)
+        is_ready.then_some(changed)
     }
 }
