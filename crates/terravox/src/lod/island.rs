@@ -80,10 +80,11 @@ impl LodView {
         let share = if self.has_left_island { INNER_SHARE } else { 1.0 };
         let matters = |leaf: &MipBlock| near.distance(*leaf) <= share * near.near_voxels;
         let covers = is_listed && self.tiling.leaves().filter(matters).all(|leaf| next.has(leaf));
-        // Where finer cells are unavailable, show what there is, unless a viewer would stand on nothing.
+        // Where finer cells are unavailable, show what there is, unless all viewers would stand on nothing.
         let is_stuck = is_listed
             && !self.fills.is_waiting()
-            && near.own_roots(next.top()).all(|root| next.has(root));
+            && (near.own_roots(next.top()).next().is_none()
+                || near.own_roots(next.top()).any(|root| next.has(root)));
         // A viewer outside of the world sees nothing, and has no island either.
         (next.len() > 0 || self.tiling.len() == 0) && (covers || is_stuck)
     }

@@ -37,6 +37,21 @@ impl LodView {
         is_finer
     }
 
+    /// Whether all cells to show a root beside finer leaves are there; adds missing ones to the draft.
+    pub(super) fn is_late_root_ready(
+        &self,
+        grid: &Snapshot,
+        root: MipBlock,
+        draft: &mut PlanDraft,
+    ) -> bool {
+        if let Some(&is_ready) = draft.ready.get(&root) {
+            return is_ready;
+        }
+        let is_ready = self.with_root(grid, root, draft).is_some();
+        draft.ready.insert(root, is_ready);
+        is_ready
+    }
+
     /// Begins to show a root beside finer leaves, once all cells for that are there.
     pub(super) fn begin_late_root(
         &mut self,

@@ -203,7 +203,16 @@ impl Residency {
             self.surfaceless.remove(&block);
         }
         let near = |block: MipBlock| tiling.has(block.parent()) || block.mip == tiling.top();
-        self.staged.retain(|&block, _| near(block));
+        // A late root waits for all that it is split into.
+        let mut late = FxHashMap::default();
+        let mut is_late = |root: MipBlock| {
+            *late.entry(root).or_insert_with(|| {
+                let mut touches = false;
+                tiling.touching(root, |_| touches = true);
+                touches && !tiling.has(root)
+            })
+        };
+        self.staged.retain(|&block, _| near(block) || is_late(block.over(tiling.top())));
         self.surfaceless.retain(|block, _| tiling.has(*block));
     }
 }

@@ -52,7 +52,12 @@ impl LodView {
             draft.retiled.add(leaf);
             tasks.extend(leaf.children().map(StepTask::CommitCells));
         }
-        tasks.extend(self.roots_beside(leaf).into_iter().map(StepTask::ShowRoot));
+        for root in self.roots_beside(leaf) {
+            tasks.push(match !self.tiling.has(root) && self.touches_finer(root) {
+                true => StepTask::BeginLateRoot(root),
+                false => StepTask::ShowRoot(root),
+            });
+        }
         tasks.extend(self.coarser_beside(leaf).into_iter().map(StepTask::BeginSplit));
     }
 
@@ -104,8 +109,8 @@ impl LodView {
             if is_missing(root) {
                 is_ready &= !is_available;
                 draft.want(root, is_available);
-            } else {
-                is_ready &= self.tiling.has(root) || !self.touches_finer(root);
+            } else if !self.tiling.has(root) && self.touches_finer(root) {
+                is_ready &= self.is_late_root_ready(grid.as_snapshot(), root, draft);
             }
         }
         for other in self.coarser_beside(leaf) {

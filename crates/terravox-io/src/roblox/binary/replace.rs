@@ -46,8 +46,9 @@ impl BinaryTerrainFinder<'_, '_> {
         };
         let over_budget =
             |error| RobloxError::OverBudget { part: FilePart::File, offset: range.start, error };
-        let mut push = |value: &[u8]| {
-            let memory = value.len() as u64 + 4;
+        let mut push = |value: &[u8], is_new: bool| {
+            // The new value is the caller's own.
+            let memory = if is_new { 4 } else { value.len() as u64 + 4 };
             self.budget.spend_memory("its Terrains", memory).map_err(over_budget)?;
             let bytes = property.len() + value.len();
             if bytes > MAX_VALUE_BYTES {
@@ -64,12 +65,14 @@ impl BinaryTerrainFinder<'_, '_> {
                 };
                 for (i, value) in (0..).zip(column.values(class.instances, shared)?) {
                     let value = value?;
-                    push(if i == found.instance { smooth_grid } else { &strings[value] })?;
+                    let is_new = i == found.instance;
+                    push(if is_new { smooth_grid } else { &strings[value] }, is_new)?;
                 }
             }
             None => {
                 for i in 0..class.instances {
-                    push(if i == found.instance { smooth_grid } else { b"" })?;
+                    let is_new = i == found.instance;
+                    push(if is_new { smooth_grid } else { b"" }, is_new)?;
                 }
             }
         }
