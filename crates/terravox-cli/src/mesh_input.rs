@@ -14,7 +14,7 @@ use terravox_io::triangles::{
 };
 use terravox_store::WorldInfo;
 
-/// Voxels along the longest edge of a mesh, if no size of a voxel is given.
+/// Voxels along the longest side of the bounding box of a mesh, if no size of a voxel is given.
 const DEFAULT_VOXELS: f64 = 128.0;
 /// Material of a mesh.
 const DEFAULT_MATERIAL: &str = "Rock";
@@ -93,8 +93,8 @@ fn refuse(given: &[(&str, bool)], takes: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the edge of a voxel in metres: as given, or such that the longest edge of the mesh has
-/// [`DEFAULT_VOXELS`].
+/// Returns the edge of a voxel in metres: as given, or such that the longest side of the mesh's
+/// bounding box has [`DEFAULT_VOXELS`].
 fn voxel_size(mesh: &FileMesh, unit_m: f64, options: &HeightmapArgs) -> Result<f64, String> {
     if let Some(given) = options.voxel_size {
         return Ok(given);
@@ -131,11 +131,11 @@ fn notes(
     )];
     if made.holes > 0 {
         let width = made.widest_hole_voxels * voxel_size_m;
-        let count =
-            if made.holes == 1 { "a hole".to_owned() } else { format!("{} holes", made.holes) };
+        let loops = if made.holes == 1 { "loop" } else { "loops" };
         notes.push(format!(
-            "the mesh is not closed; closed {count} with {} edges in all, the widest {width:.3} m",
-            made.hole_edges
+            "the mesh is not closed, or triangles in it are reversed; closed {} {loops} of unmatched \
+             edges, the widest {width:.3} m; they have {} edges",
+            made.holes, made.hole_edges
         ));
     }
     if made.volume_voxels < 0.5 {

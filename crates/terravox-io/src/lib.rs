@@ -6,13 +6,13 @@
 //!
 //! | module | reads | writes |
 //! |---|---|---|
-//! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid |
+//! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid; copies of `.rbxl` and `.rbxlx` with the terrain replaced |
 //! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | PNG of 16 bits |
 //! | [`vox`] | MagicaVoxel scenes, `.vox` | MagicaVoxel scenes |
 //! | [`triangles`] | closed meshes: `.obj`, `.stl`, `.ply`, `.glb` | |
 //! | [`gltf`] | | meshes as `.glb` |
 //! | [`obj`] | | meshes as `.obj` and `.mtl` |
-//! | [`printing`] | | closed ground as `.stl` and `.3mf` |
+//! | [`printing`] | | the ground as a watertight mesh, `.stl` and `.3mf` |
 //!
 //! [`tiles`] groups chunks for [`gltf`] and [`obj`], which write one object per tile.
 

@@ -1,7 +1,7 @@
 //! `export` of the height of the ground as a grey PNG of 16 bits.
 
+use super::export_region::export_region;
 use super::import::add_notes;
-use super::print;
 use crate::args::ExportArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -17,7 +17,7 @@ use terravox_io::heightmap::GroundHeights;
 /// If the box is empty or beyond the world, there is no ground in it, or the file cannot be written.
 pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
-    let region = print::region(world, args)?;
+    let region = export_region(world, args)?;
     let busy = console.busy("exporting");
     let ground = GroundHeights::of(world.grid.as_snapshot(), region);
     let ground = ground.map_err(Failure::at(&args.world))?;

@@ -4,6 +4,7 @@ mod copy;
 mod demo;
 mod edit;
 mod export;
+mod export_region;
 mod generate;
 mod ground_heights;
 mod import;

@@ -1,5 +1,6 @@
-//! `export` of a surface that can be printed: closed where the world or the box ends.
+//! `export` of a mesh for 3D printing: watertight, closed where the world or the box ends.
 
+use super::export_region::export_region;
 use super::import::add_notes;
 use crate::args::{ExportArgs, UpChoice};
 use crate::console::Console;
@@ -7,9 +8,8 @@ use crate::failure::{CliResult, Failure};
 use crate::output::Output;
 use crate::report::Report;
 use crate::triangles::up_axis;
-use crate::world::{World, check_point};
+use crate::world::World;
 use std::time::Instant;
-use terravox::voxel::Region;
 use terravox_io::printing::{PrintFrame, PrintSurface, write_3mf, write_stl};
 
 /// Formats that printers take.
@@ -50,7 +50,7 @@ pub fn run(
     console: &Console,
 ) -> CliResult<Report> {
     let start = Instant::now();
-    let region = region(world, args)?;
+    let region = export_region(world, args)?;
     let snapshot = world.grid.snapshot();
     let bar = console.bar("meshing", 1);
     let progress = |done, all| bar.set(done, all);
@@ -83,33 +83,15 @@ pub fn run(
     report.time("export_ms", "export", start.elapsed());
     let mut notes = world.notes.clone();
     let [x, y, z] = extent(&surface).map(|voxels| f64::from(voxels) * units_per_voxel);
+    let units = match format {
+        PrintFormat::Stl => " if a unit of the file is a millimetre",
+        PrintFormat::ThreeMf => "",
+    };
     notes.push(format!(
-        "printed {x:.1} × {z:.1} mm wide and {y:.1} mm high if a unit of the file is a millimetre; \
-         --scale N makes N of a metre"
+        "printed {x:.1} × {z:.1} mm wide and {y:.1} mm high{units}; --scale N prints a metre as N mm"
     ));
     add_notes(&notes, &mut report);
     Ok(report)
-}
-
-/// Returns the box to write, in voxels.
-///
-/// # Errors
-/// If a corner is beyond all worlds, or the box is thinner than half a voxel.
-pub fn region(world: &World, args: &ExportArgs) -> CliResult<Region> {
-    let bounds = world.grid.bounds();
-    let (Some(from), Some(to)) = (args.from, args.to) else { return Ok(bounds) };
-    let placement = world.info.placement();
-    check_point("--from", from, &world.info)?;
-    check_point("--to", to, &world.info)?;
-    let [a, b] = [from, to].map(|corner| placement.voxel_from_world(corner));
-    let low = [0, 1, 2].map(|i| a[i].min(b[i]).round() as i32);
-    let high = [0, 1, 2].map(|i| a[i].max(b[i]).round() as i32);
-    let region = Region::new(low, high);
-    if region.is_empty() {
-        let what = "the box of --from and --to is thinner than half a voxel; give a larger one";
-        return Err(Failure::new(what));
-    }
-    Ok(region.intersect(bounds))
 }
 
 /// Returns the size of a surface, voxels.

@@ -1,4 +1,4 @@
-//! Closed meshes: in, out to be printed, and refused.
+//! Closed meshes: in, out for 3D printing, and refused.
 
 use super::{Folder, files, read};
 use serde_json::json;
@@ -37,17 +37,26 @@ fn a_mesh_is_imported_at_true_scale_and_said_how() {
     let open = folder.report(&["import", "open.obj", "open.tvx", "--voxel-size", "0.25"]);
     assert_eq!(
         open["notes"][1],
-        "the mesh is not closed; closed a hole with 4 edges in all, the widest 4.000 m"
+        "the mesh is not closed, or triangles in it are reversed; closed 1 loop of unmatched edges, \
+         the widest 4.000 m; they have 4 edges"
+    );
+    // A triangle that faces inward has a rim that counts twice.
+    folder.put("turned.obj", BOX.replace("f 4 3 2 1\n", "f 4 3 2\nf 4 1 2\n").as_bytes());
+    let turned = folder.report(&["import", "turned.obj", "turned.tvx", "--voxel-size", "0.25"]);
+    let note = turned["notes"][1].as_str().expect("a note");
+    assert!(
+        note.contains("closed 2 loops of unmatched edges, the widest 4.000 m; they have 6"),
+        "{note}"
     );
     folder.report(&["import", "box.obj", "closed.tvx", "--voxel-size", "0.25"]);
-    let digests =
-        ["open.tvx", "closed.tvx"].map(|file| folder.report(&["info", file])["digest"].clone());
-    assert_eq!(digests[0], digests[1]);
+    let digests = ["open.tvx", "closed.tvx", "turned.tvx"]
+        .map(|file| folder.report(&["info", file])["digest"].clone());
+    assert_eq!((&digests[0], &digests[2]), (&digests[1], &digests[1]));
     folder.report(&["render", "box.obj", "box.png", "--size", "32x20"]);
 }
 
 #[test]
-fn ground_goes_out_to_be_printed_and_comes_back() {
+fn ground_goes_out_for_3d_printing_and_comes_back() {
     let folder = Folder::new();
     folder.put("hill.raw", &files::samples(33, 33, u16::to_le_bytes));
     let shape = ["--width", "33", "--height", "33", "--vertical-scale", "12", "--depth", "3"];
@@ -58,6 +67,12 @@ fn ground_goes_out_to_be_printed_and_comes_back() {
     assert_eq!((&out["triangles"], file.len()), (&json!(count), 84 + 50 * count as usize));
     let note = out["notes"].as_array().expect("notes").last().expect("a note").to_string();
     assert!(note.contains("printed 66.0 × 66.0 mm wide"), "{note}");
+    assert!(
+        note.contains(
+            "mm high if a unit of the file is a millimetre; --scale N prints a metre as N mm"
+        ),
+        "{note}"
+    );
     // Back at its scale, without a hole.
     let back = ["--scale", "0.5", "--voxel-size", "1"];
     let again = folder.report(&[&["import", "hill.stl", "again.tvx"][..], &back].concat());
@@ -69,6 +84,9 @@ fn ground_goes_out_to_be_printed_and_comes_back() {
     let stl = folder.report(&[&["export", "w.tvx", "part.stl"][..], &part].concat());
     let model = folder.report(&[&["export", "w.tvx", "part.3mf"][..], &part].concat());
     assert_eq!(stl["triangles"], model["triangles"]);
+    // 3MF has units.
+    let note = model["notes"].as_array().expect("notes").last().expect("a note").to_string();
+    assert!(note.contains("mm high; --scale N prints a metre as N mm"), "{note}");
     assert!(stl["triangles"].as_u64() < out["triangles"].as_u64());
     assert!(read(folder.path("part.3mf")).starts_with(b"PK\x03\x04"));
     let coarse = folder.report(&["export", "w.tvx", "coarse.stl", "--mip", "1"]);
@@ -147,7 +165,13 @@ fn bad_meshes_and_options_are_refused() {
             &["a.obj", "--from", "0,0,0", "--to", "1,1,1"],
             "--from and --to are for .stl, .3mf and .png",
         ),
-        (&["a.stl", "--from", "0,0,0", "--to", "1,0.1,1"], "thinner than half a voxel"),
+        (
+            &["a.stl", "--from", "0,0,0", "--to", "1,0.1,1"],
+            "rounds to no voxel; make it at least one voxel (0.5 m) thick",
+        ),
+        // Thicker than half a voxel of 0.5 m, but between two of their faces.
+        (&["a.stl", "--from", "0,0.3,0", "--to", "1,0.7,1"], "rounds to no voxel"),
+        (&["a.png", "--from", "0.3,0,0", "--to", "0.7,1,1"], "rounds to no voxel"),
         (&["a.stl", "--from", "90,0,0", "--to", "91,1,1"], "has no ground there"),
         (&["a.stl", "--from", "0,0,0"], "--to"),
         (&["a.stl", "--from", "0,0,0", "--to", "1e12,1,1"], "--to is beyond the world"),

@@ -1,20 +1,22 @@
-//! The closed surface of the solid cells of a region.
+//! The watertight surface of the solid cells of a region.
 
 use crate::obj::UpAxis;
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::io;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface, VertexKey};
 use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Region, Snapshot, VoxelPos};
 
 /// Blocks that are meshed before they are joined.
 const BATCH_BLOCKS: usize = 256;
 
-/// A closed surface: every edge belongs to two triangles, which pass it in opposite directions.
+/// A watertight, consistently oriented mesh: every edge belongs to two triangles, which pass it in
+/// opposite directions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PrintSurface {
     /// Positions in voxels, from the min corner of the region.
     pub positions: Vec<[f32; 3]>,
-    /// Triangles, counter-clockwise seen from outside.
+    /// Triangles, counter-clockwise seen from outside; indices are below the number of positions.
     pub triangles: Vec<[u32; 3]>,
     /// One per triangle: the material of the cell behind it.
     pub materials: Vec<u8>,
@@ -23,7 +25,7 @@ pub struct PrintSurface {
 /// How a surface is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrintFrame {
-    /// Units of the file, which programs take for millimetres, per voxel.
+    /// Units of the file, which programs take for millimetres, per voxel; finite and above 0.
     pub units_per_voxel: f64,
     /// The up axis of the file.
     pub up: UpAxis,
@@ -39,7 +41,15 @@ impl Default for PrintFrame {
 impl PrintFrame {
     /// Converts positions to units of the file, with the lowest coordinates at 0. Each is rounded once,
     /// so that equal ones stay equal.
-    pub(super) fn positions(&self, surface: &PrintSurface) -> Vec<[f32; 3]> {
+    ///
+    /// # Errors
+    /// If `units_per_voxel` is not finite and above 0.
+    pub(super) fn positions(&self, surface: &PrintSurface) -> io::Result<Vec<[f32; 3]>> {
+        let scale = self.units_per_voxel;
+        if !(scale.is_finite() && scale > 0.0) {
+            let what = format!("units_per_voxel is {scale}; give a finite number above 0");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         let turn = |[x, y, z]: [f32; 3]| match self.up {
             UpAxis::Y => [x, y, z],
             UpAxis::Z => [x, -z, y],
@@ -50,10 +60,10 @@ impl PrintFrame {
         let place = |p: [f32; 3]| {
             [0, 1, 2].map(|i| {
                 let voxels = f64::from(p[i]) - f64::from(low[i]);
-                (voxels * self.units_per_voxel) as f32
+                (voxels * scale) as f32
             })
         };
-        turned().map(place).collect()
+        Ok(turned().map(place).collect())
     }
 }
 
@@ -95,6 +105,9 @@ impl PrintSurface {
     }
 
     /// Returns the volume within, cubic voxels.
+    ///
+    /// # Panics
+    /// If an index is not below the number of positions.
     pub fn volume(&self) -> f64 {
         let corner = |v: u32| self.positions[v as usize].map(f64::from);
         let six = |triangle: &[u32; 3]| {

@@ -1,4 +1,4 @@
-//! Exports the ground as a closed surface that can be printed: STL and 3MF.
+//! Exports the ground as a watertight, consistently oriented mesh for 3D printing: STL and 3MF.
 //!
 //! [`PrintSurface::of`] meshes the solid cells of a region as if there were air around it, so that
 //! walls and a floor close the ground where the region cuts it, and joins the blocks: every edge

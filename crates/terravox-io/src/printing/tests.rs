@@ -65,7 +65,7 @@ fn ground_that_is_cut_anywhere_is_closed_and_keeps_its_volume() {
 }
 
 #[test]
-fn a_stl_reads_back_closed_and_with_z_up() {
+fn an_stl_reads_back_closed_and_with_z_up() {
     let grid = hills();
     let surface = surface(&grid, Region::new([-9, -20, 3], [40, 30, 45]), 0);
     for up in [UpAxis::Z, UpAxis::Y] {
@@ -87,6 +87,25 @@ fn a_stl_reads_back_closed_and_with_z_up() {
         // The part is cut at both sides: 49 wide and 42 deep.
         assert_eq!(high[0], 12.25);
         assert_eq!(high[if up == UpAxis::Z { 1 } else { 2 }], 10.5);
+    }
+}
+
+#[test]
+fn invalid_frames_are_refused_before_a_byte_is_written() {
+    let surface = PrintSurface::default();
+    for units_per_voxel in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let frame = PrintFrame { units_per_voxel, ..PrintFrame::default() };
+        let (mut stl, mut model) = (Vec::new(), Vec::new());
+        let results = [
+            write_stl(&mut stl, &surface, frame),
+            write_3mf(&mut model, &surface, &MaterialTable::default(), frame),
+        ];
+        for result in results {
+            let line = result.expect_err("an invalid frame").to_string();
+            let expected = format!("units_per_voxel is {units_per_voxel}; give a finite number");
+            assert!(line.starts_with(&expected), "{line}");
+        }
+        assert!(stl.is_empty() && model.is_empty());
     }
 }
 

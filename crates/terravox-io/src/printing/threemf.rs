@@ -23,25 +23,26 @@ const RELATIONSHIPS: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
 /// Writes a surface as 3MF, in millimetres. `out` should be buffered.
 ///
 /// # Errors
-/// If `out` fails, or the model has more than 4 GB.
+/// If `out` fails, `frame` is invalid, or the model has more than 4 GB.
 pub fn write_3mf(
     out: &mut impl Write,
     surface: &PrintSurface,
     materials: &MaterialTable,
     frame: PrintFrame,
 ) -> io::Result<()> {
+    let positions = frame.positions(surface)?;
     let mut zip = ZipWriter::new(out);
     zip.file("[Content_Types].xml", |file| file.write_all(TYPES.as_bytes()))?;
     zip.file("_rels/.rels", |file| file.write_all(RELATIONSHIPS.as_bytes()))?;
-    zip.file("3D/3dmodel.model", |file| write_model(file, surface, materials, frame))?;
+    zip.file("3D/3dmodel.model", |file| write_model(file, surface, &positions, materials))?;
     zip.finish()
 }
 
 fn write_model(
     out: &mut dyn Write,
     surface: &PrintSurface,
+    positions: &[[f32; 3]],
     materials: &MaterialTable,
-    frame: PrintFrame,
 ) -> io::Result<()> {
     let mut used: Vec<u8> = surface.materials.clone();
     used.sort_unstable();
@@ -65,7 +66,7 @@ fn write_model(
         "</basematerials>\n<object id=\"2\" type=\"model\" pid=\"1\" pindex=\"0\">\n<mesh>\n\
          <vertices>\n"
     )?;
-    for [x, y, z] in frame.positions(surface) {
+    for [x, y, z] in positions {
         writeln!(out, "<vertex x=\"{x}\" y=\"{y}\" z=\"{z}\"/>")?;
     }
     writeln!(out, "</vertices>\n<triangles>")?;

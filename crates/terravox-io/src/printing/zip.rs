@@ -116,5 +116,19 @@ fn entry(crc: u32, sizes: [u32; 2], name_bytes: u16) -> Vec<u8> {
 }
 
 fn too_long() -> io::Error {
-    io::Error::other("the model has more than 4 GB; export a smaller part, or with a higher --mip")
+    io::Error::other("the model has more than 4 GB; export a smaller region or a higher mip")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_4_gb_is_refused() {
+        let mut zip = ZipWriter { offset: u32::MAX - 4, ..ZipWriter::new(Vec::new()) };
+        zip.put(b"last").expect("it ends at the limit");
+        let line = zip.put(b"!").expect_err("too long").to_string();
+        assert!(line.starts_with("the model has more than 4 GB") && !line.contains("--"), "{line}");
+        assert_eq!(zip.out, b"last");
+    }
 }

@@ -45,9 +45,9 @@ pub enum MeshError {
     /// The mesh is too large.
     #[error("the mesh would be {voxels:.0} voxels long, at most {most}; choose larger voxels")]
     TooLong {
-        /// Its longest edge, voxels.
+        /// Longest side of its bounding box, voxels.
         voxels: f64,
-        /// The longest edge allowed.
+        /// The longest side allowed.
         most: u32,
     },
     /// The mesh lies beyond the limits of a grid.

@@ -21,6 +21,9 @@ pub struct FileMesh {
 
 impl FileMesh {
     /// Returns the lowest and the highest coordinates of the triangles; `None` without triangles.
+    ///
+    /// # Panics
+    /// If an index is not below the number of positions.
     pub fn bounds(&self) -> Option<[[f64; 3]; 2]> {
         let used = self.triangles.iter().flatten().map(|&v| self.positions[v as usize]);
         used.map(|p| [p, p]).reduce(|[low, high], [p, _]| {
@@ -30,6 +33,9 @@ impl FileMesh {
 
     /// Returns the volume within a closed mesh, in cubic units of the file; negative if its triangles
     /// face inward.
+    ///
+    /// # Panics
+    /// If an index is not below the number of positions.
     pub fn volume(&self) -> f64 {
         let Some([origin, _]) = self.bounds() else { return 0.0 };
         let corner = |v: u32| [0, 1, 2].map(|i| self.positions[v as usize][i] - origin[i]);

@@ -104,7 +104,7 @@ fn add_mesh(
     transform: &Transform,
     mesh: &mut MeshCollector<'_>,
 ) -> Result<(), MeshError> {
-    let place = || format!("mesh {number}");
+    let place = format!("mesh {number}");
     let of_file = file.entry("meshes", number)?;
     for primitive in of_file["primitives"].as_array().into_iter().flatten() {
         let mode = primitive["mode"].as_u64().unwrap_or(4);
@@ -113,7 +113,7 @@ fn add_mesh(
         if !(4..=6).contains(&mode) || positions.is_null() {
             continue;
         }
-        let positions = file.accessor(positions, 3).map_err(|what| damaged(place(), what))?;
+        let positions = file.accessor(&place, positions, 3)?;
         let first = mesh.vertex_count() as u32;
         for i in 0..positions.count {
             let at = [0, 1, 2].map(|axis| positions.value(i, axis));
@@ -121,10 +121,7 @@ fn add_mesh(
         }
         let indices = match &primitive["indices"] {
             Value::Null => None,
-            indices => {
-                let indices = file.accessor(indices, 1).map_err(|what| damaged(place(), what))?;
-                Some(indices)
-            }
+            indices => Some(file.accessor(&place, indices, 1)?),
         };
         let count = indices.as_ref().map_or(positions.count, |indices| indices.count);
         let vertex = |i: usize| {
@@ -136,7 +133,7 @@ fn add_mesh(
             let corners = corners.map(vertex);
             if corners.iter().any(|corner| *corner >= last) {
                 let what = format!("an index is not below its {} vertices", positions.count);
-                return Err(damaged(place(), what));
+                return Err(MeshError::Damaged { place: place.clone(), what });
             }
             let [a, b, c] = corners;
             mesh.triangle(if transform.is_mirror() { [a, c, b] } else { [a, b, c] })
@@ -148,8 +145,4 @@ fn add_mesh(
         }
     }
     Ok(())
-}
-
-fn damaged(place: String, what: String) -> MeshError {
-    MeshError::Damaged { place, what }
 }

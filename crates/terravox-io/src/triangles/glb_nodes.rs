@@ -44,33 +44,37 @@ impl Transform {
         Transform { columns: [turned(x), turned(y), turned(z), self.apply(at)] }
     }
 
-    /// The transform of a node: a matrix, or a translation, a rotation and a scale. `None` if one is
-    /// not of numbers.
-    fn of(node: &Value) -> Option<Transform> {
-        if let Some(matrix) = numbers::<16>(&node["matrix"], None)? {
+    /// The transform of a node: a matrix, or a translation, a rotation and a scale.
+    fn of(node: &Value) -> Result<Transform, InvalidTransform> {
+        if let Some(matrix) = numbers::<16>(&node["matrix"])? {
             let column = |i: usize| [matrix[4 * i], matrix[4 * i + 1], matrix[4 * i + 2]];
-            return Some(Transform { columns: [0, 1, 2, 3].map(column) });
+            return Ok(Transform { columns: [0, 1, 2, 3].map(column) });
         }
-        let [x, y, z, w] = numbers(&node["rotation"], Some([0.0, 0.0, 0.0, 1.0]))??;
-        let scale = numbers(&node["scale"], Some([1.0; 3]))??;
-        let origin = numbers(&node["translation"], Some([0.0; 3]))??;
+        let [x, y, z, w] = numbers(&node["rotation"])?.unwrap_or([0.0, 0.0, 0.0, 1.0]);
+        let scale = numbers(&node["scale"])?.unwrap_or([1.0; 3]);
+        let origin = numbers(&node["translation"])?.unwrap_or([0.0; 3]);
         let axes = [
             [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + z * w), 2.0 * (x * z - y * w)],
             [2.0 * (x * y - z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + x * w)],
             [2.0 * (x * z + y * w), 2.0 * (y * z - x * w), 1.0 - 2.0 * (x * x + y * y)],
         ];
         let [a, b, c] = [0, 1, 2].map(|i: usize| axes[i].map(|v| v * scale[i]));
-        Some(Transform { columns: [a, b, c, origin] })
+        Ok(Transform { columns: [a, b, c, origin] })
     }
 }
 
-/// Reads N numbers, or the default where there are none; the outer `None` is for all else.
-fn numbers<const N: usize>(value: &Value, default: Option<[f64; N]>) -> Option<Option<[f64; N]>> {
+/// A part of a transform is not a list of as many numbers as it has.
+#[derive(Debug)]
+struct InvalidTransform;
+
+/// Reads N numbers; `None` if the node does not have them.
+fn numbers<const N: usize>(value: &Value) -> Result<Option<[f64; N]>, InvalidTransform> {
     if value.is_null() {
-        return Some(default);
+        return Ok(None);
     }
-    let values: Option<Vec<f64>> = value.as_array()?.iter().map(Value::as_f64).collect();
-    values?.try_into().ok().map(Some)
+    let values = value.as_array().ok_or(InvalidTransform)?.iter().map(Value::as_f64);
+    let values = values.collect::<Option<Vec<f64>>>().ok_or(InvalidTransform)?;
+    values.try_into().map(Some).map_err(|_| InvalidTransform)
 }
 
 /// A node with children that are left to visit.
@@ -117,7 +121,8 @@ pub(super) fn placed_meshes(
         if path.iter().any(|level| level.node == Some(number)) {
             return Err(wrong(number, "it is below itself"));
         }
-        let own = Transform::of(node).ok_or_else(|| wrong(number, "its transform is invalid"))?;
+        let own = Transform::of(node)
+            .map_err(|InvalidTransform| wrong(number, "its transform is invalid"))?;
         let transform = transform.after(&own);
         if let Some(mesh) = node["mesh"].as_u64() {
             budget.spend_memory("its nodes", PLACED_BYTES)?;

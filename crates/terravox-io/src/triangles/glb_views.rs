@@ -42,25 +42,31 @@ impl<'a> GlbFile<'a> {
         })
     }
 
-    /// Returns the array of an accessor with so many numbers an element. Errors say what is wrong.
-    pub fn accessor(&self, number: &Value, width: usize) -> Result<GlbArray<'a>, String> {
-        let whole = |value: &Value, name: &str| -> Result<usize, String> {
+    /// Returns the array of an accessor of `place`, with `width` numbers an element.
+    pub fn accessor(
+        &self,
+        place: &str,
+        number: &Value,
+        width: usize,
+    ) -> Result<GlbArray<'a>, MeshError> {
+        let damaged = |what: String| MeshError::Damaged { place: place.to_owned(), what };
+        let unsupported = |what: &str| MeshError::Unsupported { what: format!("{place}: {what}") };
+        let whole = |value: &Value, name: &str| -> Result<usize, MeshError> {
             let number = if value.is_null() { Some(0) } else { value.as_u64() };
             let number = number.and_then(|number| usize::try_from(number).ok());
-            number.ok_or_else(|| format!("{name} is not a count"))
+            number.ok_or_else(|| damaged(format!("{name} is not a count")))
         };
-        let entry = |list: &str, number: &Value| {
-            let place = number.as_u64().unwrap_or(u64::MAX);
-            self.entry(list, place).map_err(|error| error.to_string())
-        };
+        let entry =
+            |list: &str, number: &Value| self.entry(list, number.as_u64().unwrap_or(u64::MAX));
         let accessor = entry("accessors", number)?;
         if accessor.get("sparse").is_some() || accessor.get("bufferView").is_none() {
-            return Err("sparse and empty accessors are not supported".to_owned());
+            let what = "sparse and empty accessors are not supported; export it without them";
+            return Err(unsupported(what));
         }
         let view = entry("bufferViews", &accessor["bufferView"])?;
         if whole(&view["buffer"], "a buffer")? != 0 || self.json["buffers"][0].get("uri").is_some()
         {
-            return Err("its data is in another file; export it as one .glb".to_owned());
+            return Err(unsupported("its data is in another file; export it as one .glb"));
         }
         let scalar = match accessor["componentType"].as_u64() {
             Some(5120) => GlbScalar::I8,
@@ -69,40 +75,42 @@ impl<'a> GlbFile<'a> {
             Some(5123) => GlbScalar::U16,
             Some(5125) => GlbScalar::U32,
             Some(5126) => GlbScalar::F32,
-            _ => return Err("the type of an accessor is unknown".to_owned()),
+            _ => return Err(damaged("the type of an accessor is unknown".to_owned())),
         };
         let kind = if width == 1 { "SCALAR" } else { "VEC3" };
         let is_index = matches!(scalar, GlbScalar::U8 | GlbScalar::U16 | GlbScalar::U32);
         if accessor["type"] != kind || (width == 1 && !is_index) {
-            return Err(format!("an accessor is not of type {kind}, or not of numbers for it"));
+            let what = format!("an accessor is not of type {kind}, or not of numbers for it");
+            return Err(damaged(what));
         }
         let count = whole(&accessor["count"], "the count of an accessor")?;
-        let view_bytes = self.part(
-            self.data,
-            whole(&view["byteOffset"], "an offset")?,
-            whole(&view["byteLength"], "a length")?,
-        )?;
+        let start = whole(&view["byteOffset"], "an offset")?;
+        let length = whole(&view["byteLength"], "a length")?;
+        let view_bytes = part(self.data, start, length).map_err(damaged)?;
         let offset = whole(&accessor["byteOffset"], "an offset")?;
         let element = width * scalar.bytes();
         let stride = match whole(&view["byteStride"], "a stride")? {
             0 => element,
             stride if stride >= element => stride,
-            stride => return Err(format!("a stride of {stride} is shorter than an element")),
+            stride => {
+                return Err(damaged(format!("a stride of {stride} is shorter than an element")));
+            }
         };
         let all = count.saturating_sub(1).checked_mul(stride).and_then(|v| v.checked_add(element));
         let all = if count == 0 { 0 } else { all.unwrap_or(usize::MAX) };
-        let bytes = self.part(view_bytes, offset, all)?;
+        let bytes = part(view_bytes, offset, all).map_err(damaged)?;
         let is_normalised = accessor["normalized"] == true;
         Ok(GlbArray { bytes, stride, count, scalar, is_normalised })
     }
+}
 
-    fn part(&self, bytes: &'a [u8], offset: usize, length: usize) -> Result<&'a [u8], String> {
-        let part = bytes.get(offset..).and_then(|rest| rest.get(..length));
-        part.ok_or_else(|| {
-            let end = offset.saturating_add(length);
-            format!("an accessor or its view ends at byte {end} of {}", bytes.len())
-        })
-    }
+/// Returns a part of `bytes`; the error says where it would end.
+fn part(bytes: &[u8], offset: usize, length: usize) -> Result<&[u8], String> {
+    let part = bytes.get(offset..).and_then(|rest| rest.get(..length));
+    part.ok_or_else(|| {
+        let end = offset.saturating_add(length);
+        format!("an accessor or its view ends at byte {end} of {}", bytes.len())
+    })
 }
 
 impl GlbScalar {

@@ -35,11 +35,11 @@ pub(super) struct ClosedMesh {
     /// Multiples of 1 / 4096.
     pub vertices: Vec<[f64; 3]>,
     pub triangles: Vec<[u32; 3]>,
-    /// Holes that were closed.
+    /// Loops of unmatched edges that were closed; a reversed triangle counts twice.
     pub holes: u64,
-    /// Edges of all holes.
+    /// Edges of all these loops.
     pub rim_edges: u64,
-    /// The longest edge of a box around a hole, voxels.
+    /// The longest side of the bounding box of one of them, voxels.
     pub widest_hole: f64,
 }
 

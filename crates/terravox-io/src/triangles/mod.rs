@@ -37,6 +37,7 @@ mod obj;
 mod ply;
 mod ply_header;
 mod stl;
+mod text;
 mod voxelise;
 
 pub use error::MeshError;

@@ -4,6 +4,7 @@
 
 use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector, PolygonFan};
+use super::text::{number, three, words};
 use crate::budget::ImportBudget;
 
 /// Units of work of a byte.
@@ -52,26 +53,6 @@ fn split_line(bytes: &[u8]) -> (&[u8], &[u8], usize) {
         return (line, &bytes[at + 1..], lines);
     }
     (bytes, &[], lines)
-}
-
-/// The words of a line, without the backslashes that continue it.
-pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let words = line.split(|byte| byte.is_ascii_whitespace() || *byte == b'\\');
-    words.filter(|word| !word.is_empty())
-}
-
-/// Reads three numbers.
-pub(super) fn three<'a>(words: &mut impl Iterator<Item = &'a [u8]>) -> Result<[f64; 3], String> {
-    let mut next = || {
-        let word = words.next().ok_or("a vertex has fewer than three coordinates")?;
-        number(word).ok_or_else(|| format!("{} is not a number", shown(word)))
-    };
-    Ok([next()?, next()?, next()?])
-}
-
-/// Reads a number.
-pub(super) fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
-    std::str::from_utf8(word).ok()?.parse().ok()
 }
 
 /// Reads a corner of a face, such as `7`, `7/1`, `7//3` or `-1`; `count` vertices came before.

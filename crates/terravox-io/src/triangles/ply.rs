@@ -6,6 +6,7 @@
 use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector, PolygonFan};
 use super::ply_header::{PlyCoding, PlyElement, PlyHeader, PlyProperty, PlyScalar};
+use super::text::number;
 use crate::budget::ImportBudget;
 
 /// Units of work of a byte.
@@ -113,7 +114,7 @@ impl PlyValues<'_> {
             if word.is_empty() {
                 return Err(self.ends());
             }
-            let value = super::obj::number(word);
+            let value = number(word);
             let wrong = || MeshError::at_byte(self.at, format!("{} is not a number", shown(word)));
             let value = value.ok_or_else(wrong)?;
             self.at += word.len();

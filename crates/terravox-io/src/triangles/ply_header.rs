@@ -1,7 +1,7 @@
 //! The header of a PLY file: its coding, and the properties of its elements.
 
 use super::error::{MeshError, shown};
-use super::obj::{number, words};
+use super::text::{number, words};
 use crate::budget::ImportBudget;
 
 /// First bytes of a file.

@@ -5,7 +5,7 @@
 
 use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector};
-use super::obj::{three, words};
+use super::text::{three, words};
 use crate::budget::ImportBudget;
 
 /// Bytes before the triangles of a binary file: a title, and how many there are.

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use terravox::generate::fill_triangles;
 use terravox::voxel::{AIR, ChunkPos, DenseBox, LIMIT, Region, VoxelGrid};
 
-/// Longest edge of a mesh, voxels; rounded to chunks it is at most 2^16.
+/// Longest side of the bounding box of a mesh, voxels; rounded to chunks it is at most 2^16.
 const MAX_LENGTH_VOXELS: u32 = (1 << 16) - 128;
 /// Bytes of the rows that are filled at once, if one does not take more.
 const BATCH_BYTES: u64 = 24 << 20;
@@ -57,11 +57,11 @@ pub struct VoxelisedMesh {
     pub chunks: u64,
     /// Cubic voxels that the cells fill.
     pub volume_voxels: f64,
-    /// Holes that were closed, and triangles that faced the wrong way.
+    /// Loops of unmatched edges that were closed; a reversed triangle counts twice.
     pub holes: u64,
-    /// Edges around all of them.
+    /// Edges of all these loops.
     pub hole_edges: u64,
-    /// The longest edge of a box around one of them, voxels.
+    /// The longest side of the bounding box of one of them, voxels.
     pub widest_hole_voxels: f64,
 }
 
@@ -275,7 +275,7 @@ impl RowRange {
         high * deep
     }
 
-    /// Numbers of the rows, of which `deep` are one above the other.
+    /// Numbers of the rows, of which `deep` lie side by side along z.
     fn rows(&self, deep: usize) -> impl Iterator<Item = usize> {
         let [low, high] = self.z;
         (self.y[0]..self.y[1]).flat_map(move |y| (low..high).map(move |z| y * deep + z))
