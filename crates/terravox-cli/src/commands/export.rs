@@ -90,8 +90,20 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     report.count("chunks", "chunks", world.grid.chunks().len() as u64);
     report.bytes("file_bytes", "written", file_bytes);
     report.time("export_ms", "export", start.elapsed());
-    super::import::add_notes(&world.notes, &mut report);
+    let mut notes = world.notes;
+    if let Format::Roblox(_) = format {
+        notes.extend(scale_note(world.info.voxel_size_m));
+    }
+    super::import::add_notes(&notes, &mut report);
     Ok(report)
+}
+
+/// Returns a note if a world's voxels are not as wide as those of Roblox.
+fn scale_note(voxel_size_m: f64) -> Option<String> {
+    let (there, scale) = (roblox::VOXEL_M, roblox::VOXEL_M / voxel_size_m);
+    ((scale - 1.0).abs() > 1e-9).then(|| {
+        format!("a voxel is {there} m wide in Roblox and {voxel_size_m} m here: all is {scale:.3} times as large there")
+    })
 }
 
 /// Refuses options that are for other formats.

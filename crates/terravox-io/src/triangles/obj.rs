@@ -27,7 +27,8 @@ pub(super) fn read(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, 
             }
             Some(b"f") => {
                 let mut fan = PolygonFan::default();
-                for word in words {
+                // A comment may follow.
+                for word in words.take_while(|word| !word.starts_with(b"#")) {
                     let vertex = vertex(word, mesh.vertex_count())
                         .map_err(|what| MeshError::in_line(number, what))?;
                     fan.push(vertex, &mut mesh)?;

@@ -70,7 +70,8 @@ pub struct VoxelisedMesh {
 /// so parts may overlap; holes are closed first, each by a fan from the mean of its rim. Calls
 /// `progress(done, total)` in rows of chunks. The result does not depend on the number of threads.
 ///
-/// Coordinates stay: the origin of the file becomes that of the world.
+/// `grid` should be empty with unlisted chunks as air: chunks are written whole. Coordinates stay: the
+/// origin of the file becomes that of the world.
 ///
 /// # Errors
 /// If an option is invalid, the mesh is too large or reaches beyond the limits of a grid; nothing is

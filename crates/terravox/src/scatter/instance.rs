@@ -12,7 +12,8 @@ pub(super) const QUANTA_LOG2: u32 = 13;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Instance {
     /// Identifies the point among those of its rule: the same at all levels of detail, and for
-    /// all surfaces above one another. For variants, or to remember which trees were felled.
+    /// all surfaces above one another. For variants. To remember which trees were felled, take the
+    /// height as well, since floors above one another share the id.
     pub id: u64,
     /// Position in voxels from the block's min corner; up to ¾ of a cell outside of the block.
     pub position: [f32; 3],

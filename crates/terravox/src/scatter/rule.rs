@@ -134,7 +134,7 @@ impl ScatterRule {
         if !(1.0..=1e6).contains(&self.patch_voxels) {
             return fail("patch_voxels is 1 to 1000000", self.patch_voxels.into());
         }
-        if !small.is_finite() || !large.is_finite() || small > large {
+        if !small.is_finite() || !(large - small).is_finite() || small > large {
             let wrong = if small.is_finite() { large } else { small };
             return fail("size is two finite, ascending numbers", wrong.into());
         }
@@ -152,7 +152,7 @@ impl ScatterRule {
     }
 
     /// Points that are tried along an edge of a cell of `mip`, at the finest mips and below all.
-    fn points_in_cell(&self, mip: u8) -> f64 {
+    pub(super) fn points_in_cell(&self, mip: u8) -> f64 {
         let in_cell = |mip: u8| {
             let apart = f64::from(self.spacing_voxels) * f64::from(1u32 << level(self.share(mip)));
             f64::from(1u32 << mip) / apart

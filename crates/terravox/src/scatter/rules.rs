@@ -78,6 +78,9 @@ impl RuleFilter {
     }
 }
 
+/// Most points that all rules try on a square of a cell: what bounds the instances of a block.
+const MOST_IN_CELLS: f64 = 1024.0;
+
 impl ScatterRules {
     /// Checks rules. An instance has the number of its rule. Takes some milliseconds, for the
     /// pattern.
@@ -89,7 +92,16 @@ impl ScatterRules {
             let (allowed, given) = ("at most 256 rules", rules.len() as f64);
             return Err(ScatterRuleError { rule: MAX_RULES, allowed, given });
         }
-        rules.iter().enumerate().try_for_each(|(number, rule)| rule.check(number))?;
+        let mut in_cell = 0.0;
+        for (number, rule) in rules.iter().enumerate() {
+            rule.check(number)?;
+            in_cell += rule.points_in_cell(rule.max_mip).powi(2);
+            if in_cell > MOST_IN_CELLS {
+                let allowed = "all rules together try at most 1024 points on a square of a cell: \
+                               raise spacing_voxels, lower max_mip or share_per_mip";
+                return Err(ScatterRuleError { rule: number, allowed, given: in_cell });
+            }
+        }
         let filters = rules.iter().map(RuleFilter::new).collect();
         Ok(ScatterRules { rules, filters, pattern: Pattern::new() })
     }

@@ -364,3 +364,34 @@ fn too_many_rules_are_refused() {
     let error = ScatterRules::new(vec![everything(); 257]).expect_err("257 rules");
     assert_eq!(error.to_string(), "scatter rule 256: 257 is not allowed; at most 256 rules");
 }
+
+#[test]
+fn endless_edits_do_not_stop_new_blocks() {
+    let mut grid = VoxelGrid::default();
+    grid.write(&floor(Region::new([-32, -32, -32], [96, 64, 64]), 8)).expect("all is held");
+    let mut scatter = Scatter::new(Arc::new(rules(vec![everything()])));
+    let blocks = [0, 1, 2].map(|x| MipBlock::new(0, [x, 0, 0]));
+    scatter.show(&blocks[..2]);
+    scatter.update(&grid, usize::MAX);
+    scatter.show(&blocks);
+    let mut renewed = [0; 3];
+    for i in 0..40 {
+        // At the border of the first two.
+        let edit = Region::new([24, 4, 8], [40, 10, 16]);
+        grid.write(&floor(edit, 6 + i % 3)).expect("all is held");
+        for block in scatter.update(&grid, 1).renewed {
+            renewed[block.pos.x as usize] += 1;
+        }
+    }
+    assert!(renewed[0] > 5 && renewed[1] > 5 && renewed[2] == 1, "{renewed:?}");
+}
+
+#[test]
+fn rules_that_together_would_fill_memory_are_refused() {
+    let dense = |seed| ScatterRule { seed, spacing_voxels: 0.125, max_mip: 0, ..everything() };
+    assert!(ScatterRules::new((0..16).map(dense).collect()).is_ok());
+    let error = ScatterRules::new((0..17).map(dense).collect()).expect_err("too many");
+    assert!(error.to_string().contains("1024"), "{error}");
+    let wide = ScatterRule { size: [-3e38, 3e38], ..everything() };
+    assert!(ScatterRules::new(vec![wide]).is_err());
+}

@@ -1,6 +1,7 @@
 //! The view: instances of the blocks that are shown, renewed where edits touch them.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::mesh::PAD;
@@ -44,13 +45,20 @@ pub struct Scatter {
     cursor: ChangeCursor,
     far_cursor: ChangeCursor,
     blocks: FxHashMap<MipBlock, Shown>,
-    /// Blocks to make, in this order.
-    queue: Vec<MipBlock>,
+    /// New blocks to make, in this order.
+    queue: VecDeque<MipBlock>,
+    /// Edited blocks to make, those that wait longest first.
+    edited: VecDeque<MipBlock>,
+    /// Counts blocks that were made.
+    turn: u32,
     scratch: ScatterScratch,
     cells: DenseBox,
     fresh: Vec<Instance>,
     merged: Vec<Instance>,
 }
+
+/// One block of so many is new while others are edited.
+const NEW_TURNS: u32 = 4;
 
 /// A block that is shown.
 #[derive(Debug, Default)]
@@ -78,7 +86,9 @@ impl Scatter {
             cursor: ChangeCursor::default(),
             far_cursor: ChangeCursor::default(),
             blocks: FxHashMap::default(),
-            queue: Vec::new(),
+            queue: VecDeque::new(),
+            edited: VecDeque::new(),
+            turn: 0,
             scratch: ScatterScratch::default(),
             cells: DenseBox::default(),
             fresh: Vec::new(),
@@ -99,28 +109,40 @@ impl Scatter {
             let new = || Shown { instances: Vec::new(), stale: block.cells() };
             self.blocks.insert(block, known.unwrap_or_else(new));
             if is_new {
-                self.queue.push(block);
+                self.queue.push_back(block);
             }
         }
         let shown = &self.blocks;
         self.queue.retain(|block| shown.contains_key(block));
+        self.edited.retain(|block| shown.contains_key(block));
     }
 
-    /// Follows the grid: makes the instances of at most `limit` blocks, edited ones first. Of an
+    /// Follows the grid: makes the instances of at most `limit` blocks, edited ones first, but every
+    /// fourth is new. For another world make another view. Of an
     /// edited block only the cells that the edit may have changed are meshed again. A block whose
     /// cells are unknown, or known only at a coarser mip, keeps what it has until they are known.
     /// Cells around it count as well as they are known, unknown ones as air.
     pub fn update(&mut self, grid: &VoxelGrid, limit: usize) -> ScatterUpdate {
         self.follow(grid);
         let mut done = ScatterUpdate::default();
-        let mut queue = std::mem::take(&mut self.queue);
-        for block in queue.drain(..limit.min(queue.len())) {
+        for _ in 0..limit {
+            let Some(block) = self.next_block() else { break };
             let is_changed = self.renew(grid.as_snapshot(), block);
             done.renewed.extend(is_changed.then_some(block));
         }
-        done.left = queue.len();
-        self.queue = queue;
+        done.left = self.edited.len() + self.queue.len();
         done
+    }
+
+    /// Takes the next block: one that was edited, but every fourth is new, so that endless edits do not
+    /// stop what streams in.
+    fn next_block(&mut self) -> Option<MipBlock> {
+        self.turn = self.turn.wrapping_add(1);
+        let (first, second) = match self.turn.is_multiple_of(NEW_TURNS) {
+            true => (&mut self.queue, &mut self.edited),
+            false => (&mut self.edited, &mut self.queue),
+        };
+        first.pop_front().or_else(|| second.pop_front())
     }
 
     /// The instances of a block, ordered by rule, x, z and height; none if it is not shown or was
@@ -163,8 +185,10 @@ impl Scatter {
             // The order of a hash map is arbitrary.
             edited.sort_unstable();
             edited.dedup();
-            self.queue.retain(|block| edited.binary_search(block).is_err());
-            self.queue.splice(0..0, edited);
+            // What waits already keeps its place.
+            let waits: FxHashSet<MipBlock> =
+                self.queue.iter().chain(&self.edited).copied().collect();
+            self.edited.extend(edited.into_iter().filter(|block| !waits.contains(block)));
         }
     }
 

@@ -6,13 +6,17 @@ impl Scene {
     /// Asks for at most `most` blocks, of which those in `missing` are unavailable, and publishes one
     /// plan.
     fn step_without(&mut self, viewer: LodViewer, most: usize, missing: impl Fn(MipBlock) -> bool) {
+        self.step_for(&[viewer], most, missing);
+    }
+
+    fn step_for(&mut self, viewers: &[LodViewer], most: usize, missing: impl Fn(MipBlock) -> bool) {
         self.lod.fills.begin_round();
         for _ in 0..most {
             let Some((block, ticket)) = self.lod.take_fill(self.grid.as_snapshot()) else { break };
             let cells = (!missing(block)).then(|| cells_of(block));
             self.lod.finish_fill(block, &ticket, cells);
         }
-        let jobs = self.lod.plan(&mut self.grid, &[viewer]);
+        let jobs = self.lod.plan(&mut self.grid, viewers);
         if self.lod.is_planned() {
             let mut scratch = MeshScratch::keyed();
             let results = jobs.iter().map(|job| job.run(&mut scratch)).collect();
@@ -72,6 +76,62 @@ fn ground_near_a_viewer_is_never_replaced_by_nothing() {
     assert!(scene.drawn.contains_key(&under) && scene.lod.is_settled());
     scene.assert_closed();
     scene.assert_rebuilt();
+}
+
+#[test]
+fn a_root_that_arrives_out_of_view_stops_no_splits() {
+    let mut scene = Scene::new(LodOptions { max_mip: 3, near_voxels: 24.0, ..small() });
+    let at = |z: f64| LodViewer { position_voxels: [-60.0, 20.0, z], distance_voxels: 40.0 };
+    for _ in 0..60 {
+        scene.step_without(at(-20.0), 64, is_east);
+    }
+    for i in 0..80 {
+        scene.step_without(at(-20.0 - f64::from(i.min(60)) * 2.0), 64, |_| false);
+        scene.assert_balanced();
+    }
+    let end = at(-140.0);
+    for _ in 0..60 {
+        scene.step_without(end, 64, |_| false);
+    }
+    assert_eq!(scene.lod.overdue_splits(&[end]), []);
+    scene.assert_closed();
+    scene.assert_rebuilt();
+}
+
+#[test]
+fn a_late_root_appears_when_memory_is_short() {
+    let options =
+        LodOptions { max_mip: 4, detail: 2.0, near_voxels: 40.0, max_bytes: 0, ..small() };
+    let mut scene = Scene::new(options);
+    let eye = LodViewer { position_voxels: [-10.0, 20.0, -20.0], distance_voxels: 300.0 };
+    let is_east = |block: MipBlock| block.mip == 4 && block.pos.x >= 0;
+    for _ in 0..60 {
+        scene.step_without(eye, 32, is_east);
+    }
+    let across = MipBlock::holding(VoxelPos::new(0, 10, -20), 0);
+    let mut rounds = 0;
+    while scene.lod.tiling.leaf_over(across) != Some(across) {
+        scene.step_without(eye, 32, |_| false);
+        rounds += 1;
+        assert!(rounds < 300, "the root is never shown");
+    }
+    scene.assert_balanced();
+    scene.assert_closed();
+}
+
+#[test]
+fn a_viewer_in_an_unavailable_root_does_not_keep_the_horizon_from_others() {
+    let mut scene = Scene::new(LodOptions { max_mip: 3, near_voxels: 40.0, ..small() });
+    let viewers = [viewer(-100.0, 20.0, -100.0), viewer(2000.0, 20.0, -100.0)];
+    let is_far_east = |block: MipBlock| block.mip == 3 && block.pos.x >= 4;
+    let mut rounds = 0;
+    while scene.lod.next_tiling.is_some() || scene.lod.tiling.len() == 0 {
+        scene.step_for(&viewers, 64, is_far_east);
+        rounds += 1;
+        assert!(rounds < 600, "the island stays");
+    }
+    let far = MipBlock::holding(VoxelPos::new(-200, 10, -100), 0);
+    assert!(scene.lod.tiling.leaf_over(far).is_some() || scene.lod.tiling.has(far));
 }
 
 proptest! {
