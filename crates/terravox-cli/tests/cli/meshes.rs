@@ -163,7 +163,7 @@ fn bad_meshes_and_options_are_refused() {
         (&["a.3mf", "--materials"], "--materials is not for .stl"),
         (
             &["a.obj", "--from", "0,0,0", "--to", "1,1,1"],
-            "--from and --to are for .stl, .3mf and .png",
+            "--from is for other formats",
         ),
         (
             &["a.stl", "--from", "0,0,0", "--to", "1,0.1,1"],

@@ -145,7 +145,10 @@ impl Fill<'_> {
         let y = (pos.y as f32 + 0.5) * edge;
         let mut depth = column.depth(y, edge);
         let over = column.overhang;
-        if over > 0.0 && self.has_ledges && depth.abs() < over * Noise3::MAX as f32 + edge {
+        // No deeper than where a cube of cells is known to be full: what those are made of must not
+        // depend on how large it is.
+        let reach = edge.min(0.5 * edge + 1.0) + over * Noise3::MAX as f32;
+        if over > 0.0 && self.has_ledges && depth.abs() < reach {
             let p = centre(pos, edge);
             let at = [0, 1, 2].map(|axis| p[axis] / OVERHANG_PERIODS[axis]);
             depth = column.limited(depth + over * self.ledges.at(at) as f32, y, edge);
