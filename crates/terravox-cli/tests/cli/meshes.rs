@@ -161,10 +161,7 @@ fn bad_meshes_and_options_are_refused() {
     for (arguments, words) in [
         (&["a.stl", "--simplify", "1"][..], "--simplify is not for .stl"),
         (&["a.3mf", "--materials"], "--materials is not for .stl"),
-        (
-            &["a.obj", "--from", "0,0,0", "--to", "1,1,1"],
-            "--from is for other formats",
-        ),
+        (&["a.obj", "--from", "0,0,0", "--to", "1,1,1"], "--from is for other formats"),
         (
             &["a.stl", "--from", "0,0,0", "--to", "1,0.1,1"],
             "rounds to no voxel; make it at least one voxel (0.5 m) thick",
