@@ -61,16 +61,8 @@ pub fn fill_triangles(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::cuboid;
     use crate::voxel::{Region, VoxelPos};
-
-    /// A box of 12 triangles from corner to corner.
-    fn cuboid(min: [f64; 3], max: [f64; 3]) -> (Vec<[f64; 3]>, Vec<[u32; 3]>) {
-        let corner = |i: usize| [0, 1, 2].map(|a| if i >> a & 1 == 1 { max[a] } else { min[a] });
-        let quads =
-            [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
-        let triangles = quads.iter().flat_map(|q| [[q[0], q[1], q[2]], [q[0], q[2], q[3]]]);
-        ((0..8).map(corner).collect(), triangles.collect())
-    }
 
     fn units(cells: &DenseBox) -> u32 {
         cells.region().voxels().map(|pos| cells.cell(pos).units()).sum()

@@ -22,16 +22,14 @@ impl TilingWithRoot {
         let children = self.splits.iter().flat_map(|split| split.children());
         self.roots.iter().copied().chain(children)
     }
-
-    /// Returns the blocks that are shown and were not before.
-    fn new_leaves(&self) -> impl Iterator<Item = MipBlock> {
-        self.needed().filter(|&block| self.tiling.is_leaf(block))
-    }
 }
 
 impl LodView {
-    /// Whether a root touches leaves that are too fine to be shown beside it.
-    pub(super) fn touches_finer(&self, root: MipBlock) -> bool {
+    /// Whether a root is not shown, and touches leaves that are too fine to be shown beside it.
+    pub(super) fn is_late_root(&self, root: MipBlock) -> bool {
+        if self.tiling.has(root) {
+            return false;
+        }
         let mut is_finer = false;
         self.tiling.touching(root, |leaf| is_finer |= leaf.mip + 1 < root.mip);
         is_finer
@@ -80,8 +78,11 @@ impl LodView {
         root: MipBlock,
         draft: &mut PlanDraft,
     ) -> bool {
-        let Some(changed) = self.with_root(grid.as_snapshot(), root, draft) else { return false };
-        let last = std::mem::replace(&mut self.tiling, changed.tiling.clone());
+        let Some(mut changed) = self.with_root(grid.as_snapshot(), root, draft) else {
+            return false;
+        };
+        // From here on `changed` has the tiling before.
+        std::mem::swap(&mut self.tiling, &mut changed.tiling);
         if self.is_choosing_next {
             return true;
         }
@@ -89,14 +90,16 @@ impl LodView {
             self.residency.commit(grid, block);
         }
         for &split in &changed.splits {
-            if last.is_leaf(split) {
+            if changed.tiling.is_leaf(split) {
                 draft.remove(split);
             }
             self.residency.forget_surfaceless(split, self.tiling.top());
         }
         self.add_all_beside(&changed, draft);
-        for leaf in changed.new_leaves() {
-            self.add_leaf(grid.as_snapshot(), leaf, draft);
+        for block in changed.needed() {
+            if self.tiling.is_leaf(block) {
+                self.add_leaf(grid.as_snapshot(), block, draft);
+            }
         }
         true
     }

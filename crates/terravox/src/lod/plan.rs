@@ -480,7 +480,7 @@ impl LodView {
             draft.want(root, self.fills.is_available(root));
             return;
         }
-        if self.touches_finer(root) {
+        if self.is_late_root(root) {
             return;
         }
         self.tiling.insert(root);

@@ -53,7 +53,7 @@ impl LodView {
             tasks.extend(leaf.children().map(StepTask::CommitCells));
         }
         for root in self.roots_beside(leaf) {
-            tasks.push(match !self.tiling.has(root) && self.touches_finer(root) {
+            tasks.push(match self.is_late_root(root) {
                 true => StepTask::BeginLateRoot(root),
                 false => StepTask::ShowRoot(root),
             });
@@ -109,7 +109,7 @@ impl LodView {
             if is_missing(root) {
                 is_ready &= !is_available;
                 draft.want(root, is_available);
-            } else if !self.tiling.has(root) && self.touches_finer(root) {
+            } else if self.is_late_root(root) {
                 is_ready &= self.is_late_root_ready(grid.as_snapshot(), root, draft);
             }
         }

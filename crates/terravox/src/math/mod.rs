@@ -8,6 +8,8 @@ mod vector;
 
 pub use aabb::Aabb;
 pub use lines::{DebugLine, DebugLines};
+#[cfg(test)]
+pub(crate) use mesh_distance::tests::cuboid;
 pub(crate) use mesh_distance::{MAX_MESH_EDGE, MeshDistance};
 pub(crate) use vector::{cross, dot, sub};
 
