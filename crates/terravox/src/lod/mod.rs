@@ -21,6 +21,7 @@ mod island;
 mod late_root;
 mod mesh_job;
 mod morph;
+mod motion;
 mod neighbour_change;
 mod next_job;
 mod options;

@@ -93,7 +93,14 @@ mod tests {
             let at = |t: f64| toward.map(|v| 0.5 * edge + t * v / length);
             let selector = |t: f64| {
                 let viewer = LodViewer { position_voxels: at(t), distance_voxels: 1e9 };
-                Selector { viewers: vec![viewer], detail, hysteresis, near_voxels, looks_ahead: true }
+                Selector {
+                    viewers: vec![viewer],
+                    ahead: Vec::new(),
+                    detail,
+                    hysteresis,
+                    near_voxels,
+                    looks_ahead: true,
+                }
             };
             let end = 20 * block.edge_voxels();
             // The choice is made again after less than 8 voxels.

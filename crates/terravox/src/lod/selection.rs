@@ -75,6 +75,8 @@ impl RankedStep {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Selector {
     pub viewers: Vec<LodViewer>,
+    /// Where moving viewers will soon be: blocks near those positions are split as well.
+    pub ahead: Vec<LodViewer>,
     /// In edges of a block.
     pub detail: f64,
     /// Share by which merging is farther out than splitting.
@@ -94,14 +96,16 @@ impl Selector {
                 && a.distance_voxels == b.distance_voxels
         };
         self.viewers.len() == other.viewers.len()
+            && self.ahead.len() == other.ahead.len()
             && (self.detail, self.near_voxels) == (other.detail, other.near_voxels)
             && self.viewers.iter().zip(&other.viewers).all(close)
+            && self.ahead.iter().zip(&other.ahead).all(close)
     }
 
     /// Returns the same viewers with their view distance limited to `near_voxels`.
     pub fn limited_to_near(&self) -> Selector {
         let mut near = self.clone();
-        for viewer in &mut near.viewers {
+        for viewer in near.viewers.iter_mut().chain(&mut near.ahead) {
             viewer.distance_voxels = viewer.distance_voxels.min(near.near_voxels);
         }
         near
@@ -124,7 +128,7 @@ impl Selector {
         let reach = self.detail * f64::from(block.edge_voxels());
         let ahead = self.lookahead(block);
         let any = |limit: &dyn Fn(&LodViewer) -> f64| {
-            self.viewers.iter().any(|viewer| {
+            self.viewers.iter().chain(&self.ahead).any(|viewer| {
                 (distance_squared(viewer, block).sqrt() - ahead) / slack < limit(viewer)
             })
         };

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 mod edits_ahead;
 mod missing_roots;
+mod moving;
 
 /// Returns the cells of hills with a plate above them and water between.
 fn cells_of(block: MipBlock) -> DenseBox {

@@ -5,6 +5,7 @@ use super::draft::Planning;
 use super::fill_queue::FillQueue;
 use super::groups::Groups;
 use super::morph::MorphRanges;
+use super::motion::Motion;
 use super::options::LodOptions;
 use super::ray::{self, NormalizedRay, ShownHit, ShownSurfaces};
 use super::residency::Residency;
@@ -70,6 +71,7 @@ pub struct LodView {
     pub(super) owes_planning: bool,
     /// Counts the choices between kinds of work.
     pub(super) turn: u32,
+    pub(super) motion: Motion,
     pub(super) fills: FillQueue,
     /// What replaces `tiling` while that is an island of chunks near the viewers.
     pub(super) next_tiling: Option<Tiling>,
@@ -137,6 +139,7 @@ impl LodView {
             owed_jobs: 0,
             owes_planning: false,
             turn: 0,
+            motion: Motion::default(),
             fills: FillQueue::default(),
             next_tiling: None,
             is_choice_stale: false,
@@ -162,10 +165,10 @@ impl LodView {
     }
 
     /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false
-    /// before the first, and while cells that are needed are unavailable.
+    /// before the first, while viewers move, and while cells that are needed are unavailable.
     pub fn is_settled(&self) -> bool {
         let has_news = self.has_viewers && self.fills.has_any_arrivals();
-        let is_chosen = !self.has_viewers || self.chosen_for.is_some();
+        let is_chosen = !self.has_viewers || self.chosen_for.is_some() && !self.motion.is_moving();
         let is_idle = !self.is_planned() && self.planning.is_none() && self.next_tiling.is_none();
         self.has_planned && is_chosen && is_idle && !has_news && !self.fills.has_missing()
     }
@@ -264,17 +267,24 @@ impl LodView {
         self.triangles
     }
 
+    /// Records where the viewers are in this round: blocks ahead of those that move are chosen as well.
+    /// Without any, none is taken to move.
+    pub(crate) fn note_motion(&mut self, viewers: &[LodViewer]) {
+        self.motion.note(viewers);
+    }
+
     pub(super) fn selector(&self, viewers: &[LodViewer], looks_ahead: bool) -> Selector {
-        let finite = |viewer: &&LodViewer| {
-            viewer.position_voxels.iter().all(|v| v.is_finite()) && !viewer.distance_voxels.is_nan()
+        let valid = |viewer: LodViewer| {
+            let is_finite = viewer.position_voxels.iter().all(|v| v.is_finite());
+            // No farther than the grid reaches.
+            let distance_voxels = viewer.distance_voxels.clamp(0.0, 2.0 * f64::from(LIMIT));
+            let viewer = LodViewer { distance_voxels, ..viewer };
+            (is_finite && !distance_voxels.is_nan()).then_some(viewer)
         };
-        // No farther than the grid reaches.
-        let clamped = |viewer: &LodViewer| LodViewer {
-            distance_voxels: viewer.distance_voxels.clamp(0.0, 2.0 * f64::from(LIMIT)),
-            ..*viewer
-        };
+        let ahead = self.motion.ahead(viewers).filter(|_| looks_ahead);
         Selector {
-            viewers: viewers.iter().filter(finite).map(clamped).collect(),
+            viewers: viewers.iter().copied().filter_map(valid).collect(),
+            ahead: ahead.filter_map(valid).collect(),
             detail: f64::from(self.options.detail) * self.detail_share,
             hysteresis: self.options.hysteresis.into(),
             near_voxels: self.options.near_voxels.into(),

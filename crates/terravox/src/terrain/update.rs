@@ -68,7 +68,8 @@ impl Terrain {
     ) {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        self.begin_frame();
+        // What needs no second update is not late.
+        self.begin_frame(&viewers, budget != Budget::Unlimited);
         let mut has_time = self.run_first_jobs(&mut meter, &fill);
         while self.advance(&viewers, &meter) && has_time {
             let max_jobs = meter.left().min(batch_size(budget));
@@ -122,7 +123,7 @@ impl Terrain {
         if max_jobs > 0 {
             self.runner.drop_deferred();
         }
-        self.begin_frame();
+        self.begin_frame(&viewers, true);
         let mut jobs = Vec::new();
         while jobs.len() < max_jobs && self.advance(&viewers, &meter) {
             match self.next_job(&meter) {
@@ -266,8 +267,10 @@ impl Terrain {
     }
 
     /// Begins a frame: requests again what was dropped or could not be filled.
-    pub(super) fn begin_frame(&mut self) {
+    /// `is_ahead`: what is ahead of moving viewers is chosen as well.
+    pub(super) fn begin_frame(&mut self, viewers: &[LodViewer], is_ahead: bool) {
         self.lod.begin_round();
+        self.lod.note_motion(if is_ahead { viewers } else { &[] });
     }
 
     pub(super) fn show(&mut self, swap: MeshSwap) {

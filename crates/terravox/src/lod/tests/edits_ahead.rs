@@ -4,7 +4,7 @@ use super::*;
 
 /// What happened in some frames.
 #[derive(Default)]
-struct Frames {
+pub(super) struct Frames {
     published: usize,
     /// Edit plans that were shown while another plan was in progress.
     ahead: usize,
@@ -12,10 +12,11 @@ struct Frames {
 
 impl Scene {
     /// Runs frames of `jobs` jobs each, as `Terrain::update` does. Stops when nothing is left to do.
-    fn frames(&mut self, viewer: LodViewer, frames: usize, jobs: usize) -> Frames {
+    pub(super) fn frames(&mut self, viewer: LodViewer, frames: usize, jobs: usize) -> Frames {
         let (mut scratch, mut done) = (MeshScratch::keyed(), Frames::default());
         for _ in 0..frames {
             self.lod.begin_round();
+            self.lod.note_motion(&[viewer]);
             let mut left = jobs;
             while left > 0 {
                 self.publish_all(&mut done);
