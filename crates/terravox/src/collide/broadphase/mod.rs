@@ -415,12 +415,15 @@ fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
     if region.is_empty() {
         return;
     }
-    let region = region.grow(1);
-    for chunk in region.blocks::<5>() {
-        let part = region.intersect(chunk.region());
-        let local = |y: i32| (y - chunk.min_voxel().y) >> 3;
-        let layers = local(part.min.y)..local(part.max.y - 1) + 1;
-        *dirty.entry(chunk).or_default() |= layers.fold(0, |bits, layer| bits | 1 << layer);
+    // Not at once along all axes: cells at its edges share no face with the region.
+    for step in [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(VoxelPos::from) {
+        let region = Region { min: region.min - step, max: region.max + step };
+        for chunk in region.blocks::<5>() {
+            let part = region.intersect(chunk.region());
+            let local = |y: i32| (y - chunk.min_voxel().y) >> 3;
+            let layers = local(part.min.y)..local(part.max.y - 1) + 1;
+            *dirty.entry(chunk).or_default() |= layers.fold(0, |bits, layer| bits | 1 << layer);
+        }
     }
 }
 

@@ -66,11 +66,12 @@ impl<'a> ChunkNeighbours<'a> {
         self.own
     }
 
-    /// The material, if the chunk and all six around are uniform of it.
+    /// The material, if no cell of the chunk has a face for all that is known of the six around: it is
+    /// air, or all are uniform of one material.
     pub fn one_material(&self) -> Option<u8> {
         let material = self.own.uniform_material()?;
         let same = |view: &ChunkView<'_>| view.uniform_material() == Some(material);
-        self.beside.iter().flatten().all(same).then_some(material)
+        (material == AIR || self.beside.iter().flatten().all(same)).then_some(material)
     }
 }
 
