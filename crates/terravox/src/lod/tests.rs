@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod edits_ahead;
+mod looks_at;
 mod missing_roots;
 
 /// Returns the cells of hills with a plate above them and water between.
