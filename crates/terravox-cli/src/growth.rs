@@ -124,14 +124,16 @@ impl Growth {
             }
             bar.step();
         };
-        make_chunks(&chunks, read, |cells| match faults.is_fatal(reading) {
-            true => Ok(()),
-            false => {
-                grid.load(cells);
-                Ok(())
+        let made = make_chunks(&chunks, read, |cells| {
+            if faults.is_fatal(reading) {
+                return Err(Failure::of(path, "is damaged"));
             }
-        })?;
-        Ok((grid, faults.into_note(path, reading)?))
+            grid.load(cells);
+            Ok(())
+        });
+        // Says which part is, and what to do.
+        let note = faults.into_note(path, reading)?;
+        made.map(|()| (grid, note))
     }
 }
 
