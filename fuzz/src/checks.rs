@@ -191,8 +191,8 @@ fn colours(grid: &VoxelGrid) -> Vec<([i32; 3], Kind, [u8; 3])> {
     all
 }
 
-/// A scene that is accepted is exported and imported again. Without a magic number, the input is what
-/// stands in MAIN.
+/// A scene that is accepted is exported and imported again. Without a magic number, the input is
+/// what stands in MAIN.
 pub fn vox(bytes: &[u8]) {
     let whole = if vox::is_vox(bytes) {
         bytes.to_vec()
@@ -342,9 +342,9 @@ fn sealed(version: u8, bytes: &[u8]) -> Vec<u8> {
     [&[version][..], &xxhash_rust::xxh3::xxh3_64(bytes).to_le_bytes(), bytes].concat()
 }
 
-/// Strokes or entries whose numbers and lengths fit: `head` before each, then a patch of a few cells.
-/// Each is a byte of flags, six of the region, and, where the flags say so, rows or cells in the
-/// input's own bytes behind their length.
+/// Strokes or entries whose numbers and lengths fit: `head` before each, then a patch of a few
+/// cells. Each is a byte of flags, six of the region, and, where the flags say so, rows or cells in
+/// the input's own bytes behind their length.
 fn structured(bytes: &[u8], head: impl Fn(u8) -> Vec<u8>) -> (Vec<u8>, u8) {
     let (mut out, mut count, mut rest) = (Vec::new(), 0, bytes);
     while let [flags, x, y, z, width, high, deep, after @ ..] = rest

@@ -11,9 +11,9 @@ use terravox_io::{ImportBudget, ImportLimits};
 /// Voxels along the longest edge.
 const EDGE_VOXELS: f64 = 20.0;
 
-/// A mesh behind a byte that tells its format: OBJ, STL, PLY, binary glTF, or JSON behind its length in
-/// two bytes and the data of such a file. What is accepted becomes cells, and their ground a closed
-/// surface that reads back.
+/// A mesh behind a byte that tells its format: OBJ, STL, PLY, binary glTF, or JSON behind its
+/// length in two bytes and the data of such a file. What is accepted becomes cells, and their
+/// ground a closed surface that reads back.
 pub fn triangles(bytes: &[u8]) {
     let [kind, file @ ..] = bytes else { return };
     let formats = [MeshFormat::Obj, MeshFormat::Stl, MeshFormat::Ply, MeshFormat::Glb];

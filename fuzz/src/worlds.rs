@@ -54,8 +54,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A world: a byte of flags (it grows; its nodes have one copy), then entries, each a byte that says
-/// its kind, and its fields.
+/// A world: a byte of flags (it grows; its nodes have one copy), then entries, each a byte that
+/// says its kind, and its fields.
 fn forged(bytes: &[u8]) -> Vec<u8> {
     let mut fields = Fields(bytes);
     let flags = fields.byte();

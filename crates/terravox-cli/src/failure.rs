@@ -76,8 +76,8 @@ pub fn damaged_parts(count: usize) -> String {
 /// Longest line, in characters.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// Returns `text` on one line without passwords and control characters: names of files and text from
-/// damaged files can hold anything, and be of any length.
+/// Returns `text` on one line without passwords and control characters: names of files and text
+/// from damaged files can hold anything, and be of any length.
 fn one_line(text: &str) -> String {
     let text = redacted(text);
     let line = text.trim().chars().take(MAX_LINE_CHARS);

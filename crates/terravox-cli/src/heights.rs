@@ -62,6 +62,7 @@ pub fn import(
         source: "heightmap",
         file_bytes: 0,
         notes,
+        growth: None,
     })
 }
 

@@ -4,6 +4,7 @@
 use crate::args::{LevelArgs, MorphChoice, ReadArgs};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure, damaged_parts};
+use crate::growth::Extent;
 use crate::world::{self, check_point, store_failure};
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -13,7 +14,9 @@ use std::sync::{Arc, Mutex};
 use terravox::generate::{Hills, Seeded};
 use terravox::lod::{LodOptions, MorphRanges};
 use terravox::mesh::BlockMesh;
-use terravox::terrain::{Budget, FillRequest, ShownMesh, Terrain, TerrainOptions, Viewer};
+use terravox::terrain::{
+    Budget, FillRequest, Placement, ShownMesh, Terrain, TerrainOptions, Viewer,
+};
 use terravox::voxel::{MAX_MIP, MipBlock, Snapshot};
 use terravox_render::Viewpoint;
 use terravox_store::{Store, StoreError, WorldInfo};
@@ -21,8 +24,11 @@ use terravox_store::{Store, StoreError, WorldInfo};
 /// Prefix of the name of a generated world without a file; a seed follows.
 pub const HILLS_PREFIX: &str = "hills:";
 
-/// Default camera over hills: above the highest one, metres.
+/// Default camera over hills of voxels of a metre: above the highest one, metres.
 pub const HILLS_CAMERA_M: [f64; 3] = [0.0, 140.0, 0.0];
+
+/// Least height of the default camera over the ground of other generated worlds, voxels.
+const MIN_CAMERA_HEIGHT: f64 = 60.0;
 
 /// Default yaw and pitch over hills, degrees.
 pub const HILLS_BEARING_DEGREES: [f64; 2] = [40.0, -8.0];
@@ -62,12 +68,13 @@ enum CellSource {
 
 /// Errors while cells were read.
 #[derive(Default)]
-struct ReadFaults {
+pub struct ReadFaults {
     count: AtomicUsize,
     first: Mutex<Option<StoreError>>,
 }
 
-/// Shows a world, a file that can be imported, or `hills:SEED` or `world:SEED:PRESET`, from a point in metres.
+/// Shows a world, a file that can be imported, or `hills:SEED` or `world:SEED:PRESET`, from a point
+/// in metres.
 ///
 /// # Errors
 /// If the file is missing or damaged, or the camera is beyond the world.
@@ -239,14 +246,43 @@ fn open_world(path: &Path, reading: ReadArgs, console: &Console) -> CliResult<Op
         let source = CellSource::Store(Box::new(store), seeded);
         return Ok(OpenWorld { source, info, notes: Vec::new() });
     }
-    let world = world::open(path, &Default::default(), reading, console)?;
+    let world = world::open(path, &Default::default(), reading, Extent::Stored, console)?;
     let source = CellSource::Grid(world.grid.snapshot());
     Ok(OpenWorld { source, info: world.info, notes: world.notes })
 }
 
-/// Returns whether a path names a generated world without a file, valid or not.
-pub fn is_seeded(path: &Path) -> bool {
-    path.to_str().is_some_and(Seeded::is_named_by)
+/// An endless world: a camera can be anywhere in it.
+pub struct EndlessWorld {
+    /// What makes it.
+    seeded: Seeded,
+    placement: Placement,
+}
+
+impl EndlessWorld {
+    /// Returns the world that a path names or holds, if it is endless.
+    ///
+    /// # Errors
+    /// If the seed or the options are not valid, the file is missing or damaged, or this program
+    /// does not have its generator.
+    pub fn find(path: &Path) -> CliResult<Option<EndlessWorld>> {
+        if let Some(seeded) = seeded(path)? {
+            return Ok(Some(EndlessWorld { seeded, placement: Placement::default() }));
+        }
+        let Some(store) = world::open_store(path)? else { return Ok(None) };
+        let placement = store.info().placement();
+        let seeded = generator_of(&store).map_err(store_failure)?;
+        Ok(seeded.map(|seeded| EndlessWorld { seeded, placement }))
+    }
+
+    /// Returns a point above the ground, in metres: above the highest hill.
+    pub fn camera_m(&self) -> [f64; 3] {
+        let [x, y, z] = HILLS_CAMERA_M;
+        let ground = match &self.seeded {
+            Seeded::Hills(_) => f64::NEG_INFINITY,
+            Seeded::World(world) => world.ground(x, z).0,
+        };
+        self.placement.world_from_voxel([x, y.max(ground + MIN_CAMERA_HEIGHT), z])
+    }
 }
 
 /// Returns the generated world that a path names; `None` for other paths.
@@ -318,14 +354,15 @@ impl CellSource {
 }
 
 impl ReadFaults {
-    fn add(&self, error: StoreError) {
+    /// Records an error.
+    pub fn add(&self, error: StoreError) {
         self.count.fetch_add(1, Ordering::Relaxed);
         let mut first = self.first.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         first.get_or_insert(error);
     }
 
     /// Returns whether to stop.
-    fn is_fatal(&self, reading: ReadArgs) -> bool {
+    pub fn is_fatal(&self, reading: ReadArgs) -> bool {
         !reading.skip_damaged && self.count.load(Ordering::Relaxed) > 0
     }
 
@@ -333,7 +370,7 @@ impl ReadFaults {
     ///
     /// # Errors
     /// The first error, unless errors are skipped.
-    fn into_note(self, path: &Path, reading: ReadArgs) -> CliResult<Option<String>> {
+    pub fn into_note(self, path: &Path, reading: ReadArgs) -> CliResult<Option<String>> {
         let first = self.first.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         let Some(first) = first else { return Ok(None) };
         let count = self.count.into_inner();

@@ -9,6 +9,7 @@ mod census;
 mod commands;
 mod console;
 mod failure;
+mod growth;
 mod heightmap_input;
 mod heights;
 mod import_limits;

@@ -22,8 +22,8 @@ const DEFAULT_MATERIAL: &str = "Rock";
 /// Imports a mesh into memory.
 ///
 /// # Errors
-/// If the file is damaged or has no triangles, costs too much, or an option is for other files or out
-/// of range.
+/// If the file is damaged or has no triangles, costs too much, or an option is for other files or
+/// out of range.
 pub fn import(
     path: &Path,
     format: MeshFormat,
@@ -60,7 +60,7 @@ pub fn import(
         WorldInfo { voxel_size_m, materials: grid.materials().clone(), ..WorldInfo::default() };
     let notes = notes(&mesh, &made, up, [unit_m, voxel_size_m]);
     let roblox = RobloxMetadata::default();
-    Ok(World { grid, info, roblox, source: "mesh", file_bytes: 0, notes })
+    Ok(World { grid, info, roblox, source: "mesh", file_bytes: 0, notes, growth: None })
 }
 
 /// Refuses options that are for meshes only.
@@ -68,7 +68,11 @@ pub fn import(
 /// # Errors
 /// If one is given.
 pub fn check_not_mesh(options: &HeightmapArgs) -> Result<(), String> {
-    let given = [("--up", options.up.is_some()), ("--material", options.material.is_some())];
+    let given = [
+        ("--up", options.up.is_some()),
+        ("--longest", options.longest.is_some()),
+        ("--material", options.material.is_some()),
+    ];
     refuse(&given, "meshes (.obj, .stl, .ply, .glb); omit it")
 }
 
@@ -81,8 +85,8 @@ fn check_options(options: &HeightmapArgs) -> Result<(), String> {
         ("--luma", options.luma),
         ("--width", options.width.is_some()),
     ];
-    let takes =
-        "heightmaps; a mesh takes --voxel-size, --scale, --up, --material and --limit-factor";
+    let takes = "heightmaps; a mesh takes --voxel-size, --longest, --scale, --up, --material and \
+         --limit-factor";
     refuse(&given, takes)
 }
 
@@ -94,15 +98,18 @@ fn refuse(given: &[(&str, bool)], takes: &str) -> Result<(), String> {
 }
 
 /// Returns the edge of a voxel in metres: as given, or such that the longest side of the mesh's
-/// bounding box has [`DEFAULT_VOXELS`].
+/// bounding box has as many voxels as given, or [`DEFAULT_VOXELS`].
 fn voxel_size(mesh: &FileMesh, unit_m: f64, options: &HeightmapArgs) -> Result<f64, String> {
     if let Some(given) = options.voxel_size {
         return Ok(given);
     }
     let [low, high] = mesh.bounds().unwrap_or_default();
     let longest = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max) * unit_m;
-    // Few digits, so that people can type it.
-    let size: f64 = format!("{:.2e}", longest / DEFAULT_VOXELS).parse().unwrap_or(f64::NAN);
+    let size: f64 = match options.longest {
+        Some(voxels) => longest / f64::from(voxels),
+        // Few digits, so that people can type it.
+        None => format!("{:.2e}", longest / DEFAULT_VOXELS).parse().unwrap_or(f64::NAN),
+    };
     if (1e-6..=1e9).contains(&size) {
         return Ok(size);
     }
@@ -149,11 +156,11 @@ fn explained(error: &MeshError, options: &HeightmapArgs) -> String {
     match error {
         MeshError::OverBudget(error) => {
             let what = import_limits::explained(error, import_limits::factor(options));
-            format!("{what}, or choose larger voxels with --voxel-size")
+            format!("{what}, or choose larger voxels with --voxel-size or --longest")
         }
-        MeshError::TooLong { voxels, most } => format!(
-            "the mesh would be {voxels:.0} voxels long, at most {most}; give a larger --voxel-size or a \
-             smaller --scale"
+        MeshError::TooLong { .. } => error.to_string().replace(
+            "choose larger voxels",
+            "give a larger --voxel-size, a smaller --scale, or --longest",
         ),
         MeshError::Material { .. } => "air fills nothing; give another --material".to_owned(),
         _ => error.to_string(),

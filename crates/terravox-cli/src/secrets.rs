@@ -1,5 +1,5 @@
-//! The one place that keeps the passwords of arguments out of what the program prints: of its reports,
-//! failures and log.
+//! The one place that keeps the passwords of arguments out of what the program prints: of its
+//! reports, failures and log.
 //!
 //! They are given in addresses and as tokens; so whatever text an argument gets into, also one of a
 //! library, loses them here. What comes from the environment gets into no text.

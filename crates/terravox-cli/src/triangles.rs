@@ -45,8 +45,8 @@ pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()
     }
 }
 
-/// Writes the surface of a world as `.glb` or `.obj`. The meshes of `ground`, an object each, replace
-/// the ground.
+/// Writes the surface of a world as `.glb` or `.obj`. The meshes of `ground`, an object each,
+/// replace the ground.
 ///
 /// # Errors
 /// If a needed cell is not held, or the file cannot be written.

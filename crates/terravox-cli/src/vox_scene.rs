@@ -39,6 +39,7 @@ pub fn import(
         source: "vox",
         file_bytes: 0,
         notes: imported.notes,
+        growth: None,
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::args::{HeightmapArgs, ReadArgs};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure, damaged_parts};
+use crate::growth::{Extent, Growth, box_region, cut, rounding_note};
 use crate::heightmap_input::HeightmapInput;
 use crate::heights;
 use crate::import_limits;
@@ -15,7 +16,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use terravox::generate::Seeded;
-use terravox::voxel::{GridOptions, LIMIT, VoxelGrid};
+use terravox::voxel::{GridOptions, LIMIT, UnlistedChunks, VoxelGrid};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
 use terravox_io::triangles::MeshFormat;
 use terravox_io::vox;
@@ -41,6 +42,8 @@ pub struct World {
     pub file_bytes: u64,
     /// Notes for the user, one line each.
     pub notes: Vec<String>,
+    /// What makes the cells that a world that grows does not store.
+    pub growth: Option<Growth>,
 }
 
 /// Returns the lower-case extension of a path; empty if it has none.
@@ -51,22 +54,36 @@ pub fn extension(path: &Path) -> String {
 /// Reads a world, or a file that can be imported.
 ///
 /// # Errors
-/// If the file is missing, damaged or of an unknown type.
+/// If the file is missing, damaged or of an unknown type; if the world grows and the command needs
+/// all of it; if it has no cell in the box.
 pub fn open(
     path: &Path,
     heightmap: &HeightmapArgs,
     reading: ReadArgs,
+    extent: Extent,
     console: &Console,
 ) -> CliResult<World> {
-    if world_store::is_address(path) {
-        return load(path, reading, 0, console);
+    let file_bytes = if world_store::is_address(path) { 0 } else { check_file(path)? };
+    if world_store::is_address(path) || is_world(&extension(path), &first_bytes(path)?) {
+        return load(path, reading, extent, file_bytes, console);
     }
-    let file_bytes = check_file(path)?;
+    let mut world = import(path, file_bytes, heightmap, console)?;
+    world.file_bytes = file_bytes;
+    if let Extent::Box(corners) = extent {
+        world.cut(corners)?;
+    }
+    Ok(world)
+}
+
+/// Reads a file of another program.
+fn import(
+    path: &Path,
+    file_bytes: u64,
+    heightmap: &HeightmapArgs,
+    console: &Console,
+) -> CliResult<World> {
     let start = first_bytes(path)?;
     let kind = extension(path);
-    if is_world(&kind, &start) {
-        return load(path, reading, file_bytes, console);
-    }
     let map = HeightmapInput::find(path)?;
     let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
     let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
@@ -74,9 +91,7 @@ pub fn open(
     let mesh = MeshFormat::of(&kind, &start).filter(|_| map.is_none() && !roblox && !is_vox);
     if let Some(format) = mesh {
         let bytes = read(path, file_bytes)?;
-        let mut world = mesh_input::import(path, format, &bytes, heightmap, console)?;
-        world.file_bytes = file_bytes;
-        return Ok(world);
+        return mesh_input::import(path, format, &bytes, heightmap, console);
     }
     mesh_input::check_not_mesh(heightmap).map_err(|what| Failure::of(path, what))?;
     if map.is_none() && !roblox && !is_vox {
@@ -84,13 +99,11 @@ pub fn open(
                     .obj, .stl, .ply, .glb, .png, .raw, .r16 or .tif";
         return Err(Failure::of(path, what));
     }
-    let mut world = match map.filter(|_| !known) {
-        Some(map) => heights::import(path, &map, heightmap, console)?,
-        None if is_vox => vox_scene::import(path, &read(path, file_bytes)?, heightmap, console)?,
-        None => import_roblox(path, &read(path, file_bytes)?, heightmap, console)?,
-    };
-    world.file_bytes = file_bytes;
-    Ok(world)
+    match map.filter(|_| !known) {
+        Some(map) => heights::import(path, &map, heightmap, console),
+        None if is_vox => vox_scene::import(path, &read(path, file_bytes)?, heightmap, console),
+        None => import_roblox(path, &read(path, file_bytes)?, heightmap, console),
+    }
 }
 
 /// Refuses a world whose placement positions in metres cannot resolve.
@@ -233,36 +246,77 @@ pub fn read(path: &Path, length: u64) -> CliResult<Vec<u8>> {
     }
 }
 
-/// Reads a stored world.
-fn load(path: &Path, reading: ReadArgs, file_bytes: u64, console: &Console) -> CliResult<World> {
+/// Reads as much of a stored world as a command needs.
+fn load(
+    path: &Path,
+    reading: ReadArgs,
+    extent: Extent,
+    file_bytes: u64,
+    console: &Console,
+) -> CliResult<World> {
     let store = read_only(path)?;
     check_placement(path, &store.info())?;
-    let bar = console.bar("loading", 1);
-    let progress = |done, all| bar.set(done, all);
-    let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;
-    drop(bar);
-    let mut notes = Vec::new();
-    if let Some(first) = loaded.bad.first() {
-        let count = damaged_parts(loaded.bad.len());
-        if !reading.skip_damaged {
-            let repair =
-                if world_store::is_address(path) { "" } else { ", or run terravox repair" };
-            let what =
-                format!("{first} ({count} in all); pass --skip-damaged to read the rest{repair}");
-            return Err(Failure::of(path, what));
-        }
-        notes.push(format!("left out {count}; the first: {first}"));
-    }
+    let growth = match extent {
+        Extent::Stored => None,
+        _ => Growth::of(&store)?,
+    };
     let extra = store.extra(RobloxMetadata::EXTRA_NAME).map_err(store_failure)?;
     let roblox = extra.map(|bytes| RobloxMetadata::from_bytes(&bytes)).transpose();
-    Ok(World {
-        grid: loaded.grid,
+    let mut world = World {
+        grid: VoxelGrid::default(),
         info: (*store.info()).clone(),
         roblox: roblox.map_err(Failure::at(path))?.unwrap_or_default(),
         source: "world",
         file_bytes,
-        notes,
-    })
+        notes: Vec::new(),
+        growth: None,
+    };
+    match (extent, growth) {
+        (Extent::Whole { remedy }, Some(_)) => {
+            let what = format!("is endless: its chunks are generated on demand; {remedy}");
+            return Err(Failure::of(path, what));
+        }
+        (Extent::Box(corners), Some(growth)) => {
+            let region = box_region(&world.info, corners)?;
+            let (grid, note) = growth.read(&store, region, path, reading, console)?;
+            world.grid = grid;
+            world.info.unlisted = UnlistedChunks::Air;
+            world.notes.extend(note);
+            world.cut(corners)?;
+        }
+        (extent, growth) => {
+            let (grid, note) = load_stored(&store, path, reading, console)?;
+            world.grid = grid;
+            world.notes.extend(note);
+            world.growth = growth;
+            if let Extent::Box(corners) = extent {
+                world.cut(corners)?;
+            }
+        }
+    }
+    Ok(world)
+}
+
+/// Reads all that a world stores, and returns a note if damage was skipped.
+fn load_stored(
+    store: &Store,
+    path: &Path,
+    reading: ReadArgs,
+    console: &Console,
+) -> CliResult<(VoxelGrid, Option<String>)> {
+    let bar = console.bar("loading", 1);
+    let progress = |done, all| bar.set(done, all);
+    let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;
+    drop(bar);
+    let Some(first) = loaded.bad.first() else { return Ok((loaded.grid, None)) };
+    let count = damaged_parts(loaded.bad.len());
+    if !reading.skip_damaged {
+        let repair = if world_store::is_address(path) { "" } else { ", or run terravox repair" };
+        let what =
+            format!("{first} ({count} in all); pass --skip-damaged to read the rest{repair}");
+        return Err(Failure::of(path, what));
+    }
+    Ok((loaded.grid, Some(format!("left out {count}; the first: {first}"))))
 }
 
 fn import_roblox(
@@ -291,6 +345,7 @@ fn import_roblox(
         source: "roblox",
         file_bytes: 0,
         notes: imported.notes,
+        growth: None,
     })
 }
 
@@ -306,6 +361,13 @@ fn explain_roblox(error: &RobloxError, options: &HeightmapArgs) -> String {
 }
 
 impl World {
+    /// Makes all cells outside of the box between two corners air, and says how it was rounded.
+    fn cut(&mut self, corners: [[f64; 3]; 2]) -> CliResult<()> {
+        let region = box_region(&self.info, corners)?;
+        self.notes.extend(rounding_note(&self.info, corners, region));
+        cut(&mut self.grid, region)
+    }
+
     /// Writes the world as a new file, completely or not at all; returns its length in bytes.
     ///
     /// # Errors

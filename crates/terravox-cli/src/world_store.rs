@@ -58,8 +58,8 @@ pub fn open(world: &Path) -> CliResult<Store> {
     Store::open(world).map_err(store_failure)
 }
 
-/// Opens a world of a database for reading and writing. The inner result is that of opening it, for callers
-/// that wait while another program has it.
+/// Opens a world of a database for reading and writing. The inner result is that of opening it, for
+/// callers that wait while another program has it.
 ///
 /// # Errors
 /// If it is not in a database, or this program has no PostgreSQL.
@@ -107,8 +107,9 @@ impl From<CopyStats> for Copied {
     }
 }
 
-/// Copies a world to one that is not there yet, or goes on with a copy that was interrupted; publishes it,
-/// also in place of another state, if `to` is in S3. `rewrites_all`: also what is in S3 already.
+/// Copies a world to one that is not there yet, or goes on with a copy that was interrupted;
+/// publishes it, also in place of another state, if `to` is in S3. `rewrites_all`: also what is in
+/// S3 already.
 ///
 /// # Errors
 /// If there is a world already, or it cannot be written.
@@ -158,8 +159,8 @@ pub fn is_address(world: &Path) -> bool {
     !matches!(WorldLocation::of(world), WorldLocation::File)
 }
 
-/// The name of a world: that of its file without the extension, its name in a database, or the end of its
-/// path in S3.
+/// The name of a world: that of its file without the extension, its name in a database, or the end
+/// of its path in S3.
 #[cfg(feature = "server")]
 pub fn name(world: &Path) -> String {
     let shown = shown(world);

@@ -15,8 +15,8 @@ const WATER_BYTES: u64 = 8;
 /// Units of work of an encoded byte, decoded and encoded again.
 const ENCODED_WORK: u64 = 16;
 
-/// Units of work of a coarse block in a world file: made of finer cells, and encoded. A chunk far from
-/// others has one of each mip.
+/// Units of work of a coarse block in a world file: made of finer cells, and encoded. A chunk far
+/// from others has one of each mip.
 pub(crate) const COARSE_BLOCK_WORK: u64 = 1 << 14;
 /// Memory of one, in a world file that is in memory.
 pub(crate) const COARSE_BLOCK_BYTES: u64 = 128;
@@ -24,7 +24,8 @@ pub(crate) const COARSE_BLOCK_BYTES: u64 = 128;
 /// Mip of the coarse block that is a page of 8³ chunks.
 const PAGE_MIP: u64 = 3;
 
-/// The coarse blocks over the chunks of a file. Positions come from the file, so the hashes are keyed.
+/// The coarse blocks over the chunks of a file. Positions come from the file, so the hashes are
+/// keyed.
 #[derive(Default)]
 pub(crate) struct CoarseBlocks {
     /// Of mip 1 and so on.

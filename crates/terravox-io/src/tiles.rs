@@ -78,8 +78,8 @@ impl ExportFrame {
         self.voxels_at(0, block, p).map(|voxels| voxels * self.voxel_size_m)
     }
 
-    /// Returns the digits of a coordinate in units of the file: those of an f32 near the origin, all
-    /// of them where f32 is too coarse.
+    /// Returns the digits of a coordinate in units of the file: those of an f32 near the origin,
+    /// all of them where f32 is too coarse.
     pub(crate) fn digits(&self, coordinate: f64) -> String {
         match coordinate.abs() <= MAX_F32_VOXELS as f64 * self.voxel_size_m {
             true => (coordinate as f32).to_string(),

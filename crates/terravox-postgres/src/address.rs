@@ -41,9 +41,9 @@ impl Address {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
 
-    /// Parses an address: that of a database as all programs take it, `#`, and the name of the world.
-    /// Connections to other machines use TLS, unless it says `?sslmode=disable`; to this one only if
-    /// it says `?sslmode=require`. `sslrootcert=FILE` names certificates to trust.
+    /// Parses an address: that of a database as all programs take it, `#`, and the name of the
+    /// world. Connections to other machines use TLS, unless it says `?sslmode=disable`; to this one
+    /// only if it says `?sslmode=require`. `sslrootcert=FILE` names certificates to trust.
     ///
     /// # Errors
     /// If it is not one.

@@ -15,8 +15,8 @@ pub(crate) struct Batch {
     pub put_values: Vec<Vec<u8>>,
     pub put_hashes: Vec<i64>,
     pub removed_keys: Vec<Vec<u8>>,
-    /// What the log says of each zone, and always of that of the world, or, of a shared world, of each column:
-    /// its changed keys, each after its length in two bytes.
+    /// What the log says of each zone, and always of that of the world, or, of a shared world, of
+    /// each column: its changed keys, each after its length in two bytes.
     pub log_keys: BTreeMap<Zone, Vec<u8>>,
 }
 
@@ -28,8 +28,8 @@ impl Batch {
     pub fn of(changes: RecordChanges, is_shared: bool) -> Result<Batch, io::Error> {
         let mut batch = Batch::default();
         if !is_shared {
-            // Always, also if nothing in it changes: who opens a world takes this zone alone, and the writer
-            // before it must then write nothing in its other zones.
+            // Always, also if nothing in it changes: who opens a world takes this zone alone, and
+            // the writer before it must then write nothing in its other zones.
             batch.log_keys.entry(Zone::WORLD).or_default();
         }
         for (key, value) in changes {

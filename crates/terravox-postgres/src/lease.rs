@@ -1,8 +1,8 @@
 //! The right to write a zone: a row with an epoch, which is raised when the zone is taken over.
 //!
 //! A writer says with every commit in which epoch it writes ([`crate::writer`]), so nothing that an
-//! earlier one sends, however late, changes anything. The time of the lease only says when a zone may
-//! be taken; it is the server's time, so that no other clock matters.
+//! earlier one sends, however late, changes anything. The time of the lease only says when a zone
+//! may be taken; it is the server's time, so that no other clock matters.
 
 use crate::connection::Connection;
 use crate::failure::RequestFailure;
@@ -35,8 +35,8 @@ impl From<RequestFailure> for LeaseFailure {
     }
 }
 
-// Who has the zone of the world, -1, has the right to all others: a writer before it can commit nothing in
-// them any more.
+// Who has the zone of the world, -1, has the right to all others: a writer before it can commit
+// nothing in them any more.
 pub(crate) const TAKE: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
     select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp() + $4::float8 * interval '1 second'
@@ -50,8 +50,8 @@ pub(crate) const TAKE: &str = "
                 where whole.world = $1 and whole.zone = -1 and whole.owner = $3)
     returning zone, epoch, head";
 
-// For the zone of the world of a shared world: all servers that share it have the same owner there, and a server that
-// joins must not fence the others.
+// For the zone of the world of a shared world: all servers that share it have the same owner there,
+// and a server that joins must not fence the others.
 pub(crate) const JOIN: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
     select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp() + $4::float8 * interval '1 second'
@@ -65,7 +65,8 @@ pub(crate) const JOIN: &str = "
             or terravox_zones.until < clock_timestamp()
     returning zone, epoch, head";
 
-/// Waits until no transaction holds zones, not even as one that shares the world ([`crate::share::HOLD`]).
+/// Waits until no transaction holds zones, not even as one that shares the world
+/// ([`crate::share::HOLD`]).
 pub(crate) const LOCK: &str = "
     select zone from terravox_zones where world = $1 and zone = any($2::bigint[])
     order by zone for update";
@@ -165,7 +166,8 @@ pub(crate) async fn take(
     }
 }
 
-/// Takes those of some zones that are free. With the world come all other zones, so its row is locked first.
+/// Takes those of some zones that are free. With the world come all other zones, so its row is
+/// locked first.
 async fn take_once(
     connection: &Connection,
     claim: Claim<'_>,
@@ -203,8 +205,8 @@ async fn take_once(
     Ok(taken?.iter().map(held).collect())
 }
 
-/// Holds the world for `lease_seconds` from now on; a time below 0 gives it up. With it come all other
-/// zones. Returns 0 if another writer has it.
+/// Holds the world for `lease_seconds` from now on; a time below 0 gives it up. With it come all
+/// other zones. Returns 0 if another writer has it.
 pub(crate) async fn renew(
     connection: &Connection,
     world: i64,

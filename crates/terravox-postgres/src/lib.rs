@@ -1,8 +1,9 @@
 //! Worlds of [terravox](terravox_store) in PostgreSQL.
 //!
-//! [`Postgres`] opens or makes a world in a database and returns a [`Store`](terravox_store::Store),
-//! which is used like that of a file. Nothing here is asynchronous for the caller: a store has a
-//! thread of its own for its connections, and may be used from any thread, also of a runtime.
+//! [`Postgres`] opens or makes a world in a database and returns a
+//! [`Store`](terravox_store::Store), which is used like that of a file. Nothing here is
+//! asynchronous for the caller: a store has a thread of its own for its connections, and may be
+//! used from any thread, also of a runtime.
 //!
 //! ```no_run
 //! use terravox_postgres::{Postgres, PostgresOptions};
@@ -15,14 +16,14 @@
 //!
 //! - A save is on the server's disk when it returns. Transient failures (a restart, a failover, two
 //!   transactions in each other's way) are retried; an answer that was lost is found.
-//! - One program writes a world at a time. Each zone of 8,192 voxels along each axis has a row with an
-//!   epoch, and every transaction says in which epoch it writes: a program that was cut off or
+//! - One program writes a world at a time. Each zone of 8,192 voxels along each axis has a row with
+//!   an epoch, and every transaction says in which epoch it writes: a program that was cut off or
 //!   stopped, and whose world another one took, writes nothing any more
 //!   ([`StoreError::Fenced`](terravox_store::StoreError::Fenced)).
-//! - Or several servers share a world ([`Postgres::share`]): each writes the columns of 8,192 × 8,192 voxels
-//!   that it has claimed, fenced in the same way.
-//! - Every record has a hash: what changed in the database by itself is found, and costs at most one
-//!   chunk.
+//! - Or several servers share a world ([`Postgres::share`]): each writes the columns of 8,192 ×
+//!   8,192 voxels that it has claimed, fenced in the same way.
+//! - Every record has a hash: what changed in the database by itself is found, and costs at most
+//!   one chunk.
 
 mod address;
 mod background;

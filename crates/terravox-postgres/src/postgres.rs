@@ -29,9 +29,11 @@ pub struct PostgresOptions {
     pub lease: Duration,
     /// How long transient failures are retried, such as while a server restarts. A day at most.
     pub retry_time: Duration,
-    /// How long an answer may take before the connection counts as lost. From 0.1 seconds to an hour.
+    /// How long an answer may take before the connection counts as lost. From 0.1 seconds to an
+    /// hour.
     pub answer_time: Duration,
-    /// Whether to take the world from the program that writes it, which then writes nothing any more.
+    /// Whether to take the world from the program that writes it, which then writes nothing any
+    /// more.
     pub takes_over: bool,
 }
 
@@ -234,8 +236,8 @@ impl Postgres {
         &self.address.shown
     }
 
-    /// What commits changed in a zone after the one of number `seq`, in order; at most a thousand of
-    /// them. The last thousand of a zone, at least, are kept: if the first that is returned is
+    /// What commits changed in a zone after the one of number `seq`, in order; at most a thousand
+    /// of them. The last thousand of a zone, at least, are kept: if the first that is returned is
     /// not `seq + 1`, what lay between is gone, and the zone is to be read anew.
     ///
     /// # Errors

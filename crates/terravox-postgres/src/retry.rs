@@ -6,8 +6,9 @@ use std::time::Duration;
 const FIRST_MEAN_MS: u64 = 20;
 const LONGEST_MEAN_MS: u64 = 1000;
 
-/// How long to wait before attempt `attempt + 1`: twice as long each time, and at random between half
-/// and once and a half of that, so that many clients of a server that restarts do not come at once.
+/// How long to wait before attempt `attempt + 1`: twice as long each time, and at random between
+/// half and once and a half of that, so that many clients of a server that restarts do not come at
+/// once.
 pub(crate) fn pause(attempt: u32) -> Duration {
     let mean = LONGEST_MEAN_MS.min(FIRST_MEAN_MS << attempt.min(16));
     Duration::from_millis(mean / 2 + random_number() % mean)

@@ -1,7 +1,7 @@
 //! The tables, their version, and the worlds in them.
 //!
-//! Only SQL that PostgreSQL, YugabyteDB and CockroachDB share: no sequences, no extensions, no advisory
-//! locks, no notifications.
+//! Only SQL that PostgreSQL, YugabyteDB and CockroachDB share: no sequences, no extensions, no
+//! advisory locks, no notifications.
 
 use crate::connection::Connection;
 use crate::failure::{RequestFailure, refused};
@@ -34,8 +34,8 @@ const TABLES: [&str; 5] = [
     "create table if not exists terravox_schema (version int primary key)",
 ];
 
-/// The table of the servers that share worlds, which the first one makes. Programs that do not know it are kept out
-/// by the zones, so it needs no version.
+/// The table of the servers that share worlds, which the first one makes. Programs that do not know
+/// it are kept out by the zones, so it needs no version.
 const SERVERS: &str = "create table if not exists terravox_servers (
     world bigint not null, owner text not null,
     address text not null, until timestamptz not null,

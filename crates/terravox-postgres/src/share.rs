@@ -1,10 +1,10 @@
 //! What is known of a world that several servers share, and the statements for it.
 //!
-//! Each server has a row with the time of its lease, so that renewing costs the same however many columns it
-//! has; the row of a column has its owner and an epoch. A column may be claimed if its owner's lease has
-//! ended, or has none. As with [`crate::writer`], the epoch fences, and time only says when to take over. The zone
-//! of the world belongs to all servers that share it: a commit holds its row, so that a writer that takes the
-//! whole world fences all of them at once.
+//! Each server has a row with the time of its lease, so that renewing costs the same however many
+//! columns it has; the row of a column has its owner and an epoch. A column may be claimed if its
+//! owner's lease has ended, or has none. As with [`crate::writer`], the epoch fences, and time only
+//! says when to take over. The zone of the world belongs to all servers that share it: a commit
+//! holds its row, so that a writer that takes the whole world fences all of them at once.
 
 use crate::batch::logged_keys;
 use crate::connection::{Connection, ViewPool};
@@ -25,8 +25,9 @@ pub(crate) const REGISTER: &str = "
     values ($1, $2, $3, clock_timestamp() + $4::float8 * interval '1 second')
     on conflict (world, owner) do update set until = excluded.until";
 
-/// Takes the address of a server, which one of them has at a time: a row of its own, so that of two that start at
-/// once one gets it. Its owner is [`address_row`], its address is the owner of the server.
+/// Takes the address of a server, which one of them has at a time: a row of its own, so that of two
+/// that start at once one gets it. Its owner is [`address_row`], its address is the owner of the
+/// server.
 pub(crate) const TAKE_ADDRESS: &str = "
     insert into terravox_servers (world, owner, address, until)
     values ($1, $2, $3, clock_timestamp() + $4::float8 * interval '1 second')
@@ -45,16 +46,17 @@ pub(crate) const REMOVE_DEAD: &str = "
     delete from terravox_servers
     where world = $1 and until < clock_timestamp() - interval '1 hour'";
 
-/// Removes the rows of columns that were never written, of servers that ended without leaving. No late commit is
-/// let through by that: it names its owner.
+/// Removes the rows of columns that were never written, of servers that ended without leaving. No
+/// late commit is let through by that: it names its owner.
 pub(crate) const REMOVE_UNWRITTEN: &str = "
     delete from terravox_zones where world = $1 and zone < -1 and head = 0 and not exists (
         select 1 from terravox_servers
         where terravox_servers.world = terravox_zones.world
             and terravox_servers.owner = terravox_zones.owner)";
 
-/// Holds the zone of the world as it was joined until the transaction ends. Renewing its lease does not wait for that;
-/// a program that takes the world locks the row before ([`crate::lease::LOCK`]), and does.
+/// Holds the zone of the world as it was joined until the transaction ends. Renewing its lease does
+/// not wait for that; a program that takes the world locks the row before ([`crate::lease::LOCK`]),
+/// and does.
 pub(crate) const HOLD: &str = "
     select zone from terravox_zones where world = $1 and zone = -1 and epoch = $2 for key share";
 
@@ -68,8 +70,8 @@ pub(crate) const ADD_COLUMNS: &str = "
     from unnest($2::bigint[]) as new(zone)
     on conflict (world, zone) do nothing";
 
-/// Takes columns whose rows are locked ([`crate::lease::LOCK`]): waiting for a lock may take long, and only a
-/// statement that begins after it sees who renewed a lease meanwhile.
+/// Takes columns whose rows are locked ([`crate::lease::LOCK`]): waiting for a lock may take long,
+/// and only a statement that begins after it sees who renewed a lease meanwhile.
 pub(crate) const CLAIM: &str = "
     update terravox_zones set epoch = terravox_zones.epoch + 1, owner = $3::text,
         until = clock_timestamp()
@@ -159,8 +161,8 @@ pub(crate) struct Share {
     pub address: String,
     /// The epoch of the zone of the world.
     pub epoch: AtomicI64,
-    /// The columns that are held, with the number of the claim; each is this server's in the database for as long as
-    /// it is here.
+    /// The columns that are held, with the number of the claim; each is this server's in the
+    /// database for as long as it is here.
     columns: Mutex<BTreeMap<i64, u64>>,
     /// Claims so far.
     claims: AtomicU64,
@@ -243,8 +245,8 @@ pub(crate) async fn owners(
     Ok(rows.iter().filter_map(owner).collect())
 }
 
-/// Columns that others may write, with the numbers of their last commits: all that were ever written, or those of
-/// some columns.
+/// Columns that others may write, with the numbers of their last commits: all that were ever
+/// written, or those of some columns.
 pub(crate) async fn foreign_heads(
     pool: &ViewPool,
     world: i64,

@@ -1,5 +1,5 @@
-//! What a server does that shares a world: it joins the others, claims and releases columns, renews its lease, and
-//! leaves.
+//! What a server does that shares a world: it joins the others, claims and releases columns, renews
+//! its lease, and leaves.
 
 use crate::connection::Connection;
 use crate::failure::RequestFailure;
@@ -67,14 +67,16 @@ impl Writer {
         connection.execute(REGISTER, &row).await?;
         self.wait_for_address(share, connection, self.lease * 3 / 2).await?;
         let taken = lease::take(connection, claim, &[Zone::WORLD.0]).await?;
-        // Waiting for the world may have taken longer than a lease: then another one may have the address.
+        // Waiting for the world may have taken longer than a lease: then another one may have the
+        // address.
         self.wait_for_address(share, connection, Duration::ZERO).await?;
         connection.execute(REGISTER, &row).await?;
         Ok(taken.get(&Zone::WORLD.0).map_or(0, |held| held.epoch))
     }
 
-    /// Takes the address of this server, once no other one has it: one that was killed and started again is gone
-    /// after its lease. Two that live are a mistake, and one of them is refused, also if they start at once.
+    /// Takes the address of this server, once no other one has it: one that was killed and started
+    /// again is gone after its lease. Two that live are a mistake, and one of them is refused, also
+    /// if they start at once.
     async fn wait_for_address(
         &self,
         share: &Share,
@@ -105,8 +107,9 @@ impl Writer {
         let _ = connection.execute(UNREGISTER, &rows).await;
     }
 
-    /// Claims columns; returns those that are held now, and what is new. Columns of earlier claims without an answer are
-    /// claimed with them, and given back: what became of those claims is known then, also if one is still under way.
+    /// Claims columns; returns those that are held now, and what is new. Columns of earlier claims
+    /// without an answer are claimed with them, and given back: what became of those claims is
+    /// known then, also if one is still under way.
     pub async fn claim(&self, share: &Share, columns: &[i64]) -> Result<Claimed, RequestFailure> {
         let mut state = self.state.lock().await;
         if share.has_left.load(Ordering::Acquire) {
@@ -146,8 +149,8 @@ impl Writer {
         Ok(Claimed { held, heads })
     }
 
-    /// Gives columns back of claims without an answer and of releases that failed, if there are some, without waiting
-    /// for that.
+    /// Gives columns back of claims without an answer and of releases that failed, if there are
+    /// some, without waiting for that.
     pub fn give_back_unsure(self: &Arc<Writer>) {
         let is_due = self.state.try_lock().is_ok_and(|state| !state.unsure.is_empty());
         if is_due {
@@ -195,8 +198,8 @@ impl Writer {
         connection.execute(RELEASE, &rows).await.map(drop)
     }
 
-    /// Gives columns up, after all commits to them: others may claim them at once. Returns the numbers of
-    /// the last commits, and whether it is done.
+    /// Gives columns up, after all commits to them: others may claim them at once. Returns the
+    /// numbers of the last commits, and whether it is done.
     pub async fn release(
         &self,
         share: &Share,
@@ -204,7 +207,8 @@ impl Writer {
     ) -> (Vec<(i64, i64)>, Result<(), RequestFailure>) {
         let mut state = self.state.lock().await;
         let mut heads = Vec::new();
-        // From now on nothing is written to them, also if this fails: then it is tried again with the next renewal.
+        // From now on nothing is written to them, also if this fails: then it is tried again with
+        // the next renewal.
         for column in columns {
             heads.extend(state.held.remove(column).map(|held| (*column, held.head)));
             share.columns().remove(column);

@@ -14,14 +14,14 @@ use terravox_store::{Column, ColumnChanges, ColumnLeases, ColumnOwner, Store, St
 /// Longest address of a server, in bytes.
 const MAX_SERVER_BYTES: usize = 255;
 
-/// A server's share of a world that several write: the columns that it has claimed. The store that came with
-/// it reads all of the world, and saves what lies in these columns; a save that has a chunk elsewhere is
-/// refused whole. Extra data is saved under names of [`Column::data_name`]; the description does not change.
+/// A server's share of a world that several write: the columns that it has claimed. The store that
+/// came with it reads all of the world, and saves what lies in these columns; a save that has a
+/// chunk elsewhere is refused whole. Extra data is saved under names of [`Column::data_name`]; the
+/// description does not change.
 ///
-/// If the program dies or is cut off,
-/// others may claim its columns when its lease ends. When it comes back, and another server has the world or
-/// one of its columns, it writes nothing any more: the next save and [`Store::check_writer`] say so. It has
-/// to open the world again.
+/// If the program dies or is cut off, others may claim its columns when its lease ends. When it
+/// comes back, and another server has the world or one of its columns, it writes nothing any more:
+/// the next save and [`Store::check_writer`] say so. It has to open the world again.
 ///
 /// When the store is dropped, all columns are given up.
 pub struct WorldShare {
@@ -40,8 +40,8 @@ struct Follow {
 }
 
 impl Postgres {
-    /// Opens a world that several servers write at a time. `server` is the address of this one, which the
-    /// others see. It has no columns at first.
+    /// Opens a world that several servers write at a time. `server` is the address of this one,
+    /// which the others see. It has no columns at first.
     ///
     /// ```no_run
     /// use terravox_postgres::{Postgres, PostgresOptions};
@@ -58,8 +58,8 @@ impl Postgres {
     /// ```
     ///
     /// # Errors
-    /// As [`Postgres::open`]; if one program writes all of the world ([`StoreError::InUse`]); if `server` is
-    /// empty or has more than 255 bytes.
+    /// As [`Postgres::open`]; if one program writes all of the world ([`StoreError::InUse`]); if
+    /// `server` is empty or has more than 255 bytes.
     pub fn share(
         address: &str,
         options: &PostgresOptions,

@@ -1,9 +1,9 @@
 //! Committing changes: fenced, numbered, and once even if an answer is lost.
 //!
-//! A commit raises the head of each zone that it changes, under the condition that epoch and head are
-//! what the writer knows. If no row fits, another writer has the zone, or an earlier attempt of this
-//! very commit was made after all: the log tells which. That condition is checked before the commit
-//! is sent, and holds until then, since the row is locked.
+//! A commit raises the head of each zone that it changes, under the condition that epoch and head
+//! are what the writer knows. If no row fits, another writer has the zone, or an earlier attempt of
+//! this very commit was made after all: the log tells which. That condition is checked before the
+//! commit is sent, and holds until then, since the row is locked.
 
 use crate::batch::Batch;
 use crate::connection::{Connection, Connector};
@@ -79,8 +79,8 @@ pub(crate) struct Holdings {
     connection: Option<Arc<Connection>>,
     /// Of a shared world, the columns.
     pub held: BTreeMap<i64, HeldZone>,
-    /// Columns that are not held here and may be this writer's in the database: the answer to a claim was lost, or a
-    /// release failed.
+    /// Columns that are not held here and may be this writer's in the database: the answer to a
+    /// claim was lost, or a release failed.
     pub unsure: BTreeSet<i64>,
 }
 
@@ -321,7 +321,8 @@ impl Writer {
         };
         let log =
             async { connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await };
-        // In this order, without waiting for each answer. Deleting needs no order beside the others.
+        // In this order, without waiting for each answer. Deleting needs no order beside the
+        // others.
         let begin = self.begin();
         let extend = async {
             match &self.share {
@@ -346,8 +347,8 @@ impl Writer {
         Ok(is_held)
     }
 
-    /// Begins a transaction. A writer that vanishes in it would lock its zones for as long as TCP waits;
-    /// one that stands still, its columns beyond its lease.
+    /// Begins a transaction. A writer that vanishes in it would lock its zones for as long as TCP
+    /// waits; one that stands still, its columns beyond its lease.
     pub fn begin(&self) -> String {
         let mut idle = self.connector.answer_time();
         if self.share.is_some() {
@@ -373,8 +374,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Why zones were not as they should: an earlier attempt is done after all, or another writer has
-    /// them. `None` if they are as they should now.
+    /// Why zones were not as they should: an earlier attempt is done after all, or another writer
+    /// has them. `None` if they are as they should now.
     async fn verdict(
         &self,
         state: &mut MutexGuard<'_, Holdings>,
@@ -434,8 +435,8 @@ impl Writer {
         loop {
             let wait = if failures == 0 { interval } else { interval.min(pause(failures)) };
             tokio::time::sleep(wait).await;
-            // Within the lease there is time for a second try, on another connection. To make that may
-            // take longer than the lease.
+            // Within the lease there is time for a second try, on another connection. To make that
+            // may take longer than the lease.
             let prefers_own = failures % 2 == 1;
             let renewal = self.renew_once(&mut connection, prefers_own);
             match tokio::time::timeout(interval, renewal).await {
@@ -449,9 +450,9 @@ impl Writer {
         }
     }
 
-    /// Renews the lease of the world; returns 0 if another writer has it. It takes one round trip on the
-    /// connection of the writer, unless that is committing, or `prefers_own`; and about eight to make one
-    /// of its own.
+    /// Renews the lease of the world; returns 0 if another writer has it. It takes one round trip
+    /// on the connection of the writer, unless that is committing, or `prefers_own`; and about
+    /// eight to make one of its own.
     async fn renew_once(
         &self,
         own: &mut Option<Connection>,

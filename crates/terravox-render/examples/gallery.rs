@@ -159,8 +159,8 @@ fn picture(
     Ok(())
 }
 
-/// Writes a picture with a palette. Neighbouring pixels share the error (Floyd and Steinberg), so that skies stay
-/// smooth.
+/// Writes a picture with a palette. Neighbouring pixels share the error (Floyd and Steinberg), so
+/// that skies stay smooth.
 fn write_png(image: &Image, out: File) -> Result<(), Box<dyn Error>> {
     let palette = palette(&image.pixels);
     let mut encoder = png::Encoder::new(out, image.width as u32, image.height as u32);

@@ -52,9 +52,8 @@ pub struct Camera {
 }
 
 impl Camera {
-    /// Returns a camera at `eye` that looks at `target`, upright. For a view straight up or
-    /// down, the top or the bottom of the picture is north (-z); so is the view if the target is the
-    /// eye.
+    /// Returns a camera at `eye` that looks at `target`, upright. For a view straight up or down,
+    /// the top or the bottom of the picture is north (-z); so is the view if the target is the eye.
     ///
     /// # Panics
     /// If the eye is not within ±2⁴⁰ cells, the target is not finite, or the field of view is not

@@ -3,6 +3,7 @@
 
 use crate::solids::{Solid, SolidShape};
 use glam::{DMat3, DVec3};
+use terravox::math::{MIXED_STEP, mixed};
 use terravox::mesh::PAD;
 use terravox::scatter::{Instance, ScatterRule, ScatterRuleError, ScatterRules, ScatterScratch};
 use terravox::voxel::{DenseBox, MipBlock, Snapshot};
@@ -58,10 +59,8 @@ struct Dice(u64);
 impl Dice {
     /// Returns a number between two others.
     fn between(&mut self, low: f64, high: f64) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut h = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        low + (high - low) * ((h ^ (h >> 31)) >> 40) as f64 / f64::from(1u32 << 24)
+        self.0 = self.0.wrapping_add(MIXED_STEP);
+        low + (high - low) * (mixed(self.0) >> 40) as f64 / f64::from(1u32 << 24)
     }
 
     /// Returns a point around the vertical axis, at a height.

@@ -1,8 +1,8 @@
-//! A published world as the ground of one that is edited: edits are in a file, everything else stays in
-//! the store of objects.
+//! A published world as the ground of one that is edited: edits are in a file, everything else
+//! stays in the store of objects.
 //!
-//! `cargo run -p terravox-s3 --example base` takes one in memory; with `-- s3://BUCKET/PATH` it publishes
-//! there.
+//! `cargo run -p terravox-s3 --example base` takes one in memory; with `-- s3://BUCKET/PATH` it
+//! publishes there.
 
 use object_store::memory::InMemory;
 use std::error::Error;

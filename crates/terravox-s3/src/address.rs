@@ -12,7 +12,8 @@ const PARAMETERS: &str = "endpoint, region and anonymous";
 /// The region of services that have none.
 const USUAL_REGION: &str = "us-east-1";
 
-/// Longest path of a world, in bytes: the names of its objects are 80 bytes longer, and S3 takes 1,024.
+/// Longest path of a world, in bytes: the names of its objects are 80 bytes longer, and S3 takes
+/// 1,024.
 const MAX_PATH_BYTES: usize = 900;
 
 /// The address of a published world.

@@ -107,8 +107,8 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> CacheState<K, V> {
-    /// Evicts what was not used for longest, down to three quarters of the budget, so that the sorting
-    /// is rare.
+    /// Evicts what was not used for longest, down to three quarters of the budget, so that the
+    /// sorting is rare.
     fn evict(&mut self, budget_bytes: usize) {
         let mut by_use: Vec<(u64, K, usize)> = self
             .entries

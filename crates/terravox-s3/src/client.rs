@@ -1,7 +1,7 @@
 //! HTTP/1.1 for the requests of `object_store`: a few connections that are kept, TLS with `ring`.
 //!
-//! The client that comes with `object_store` brings a second TLS library, HTTP/2 and 30 crates more; S3
-//! needs none of them.
+//! The client that comes with `object_store` brings a second TLS library, HTTP/2 and 30 crates
+//! more; S3 needs none of them.
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};

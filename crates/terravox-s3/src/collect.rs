@@ -13,8 +13,8 @@ use tokio::time::timeout;
 /// Removals at a time.
 const REMOVALS: usize = 16;
 
-/// How long objects that were seen may be removed, and a removal may take: together less than what a
-/// publication waits before it counts on objects that it has uploaded again.
+/// How long objects that were seen may be removed, and a removal may take: together less than what
+/// a publication waits before it counts on objects that it has uploaded again.
 const SEEN_TIME: Duration = Duration::from_secs(20);
 
 /// What [`S3::collect_garbage`](crate::S3::collect_garbage) keeps.
@@ -22,8 +22,8 @@ const SEEN_TIME: Duration = Duration::from_secs(20);
 pub struct CollectOptions {
     /// How many of the last states are kept whole; the published one is the first. At least 1.
     pub states: usize,
-    /// How long a state is kept after it was replaced, and anything after it was written. At least 13
-    /// hours: a publication may take 6, and counts on what is 6 hours old.
+    /// How long a state is kept after it was replaced, and anything after it was written. At least
+    /// 13 hours: a publication may take 6, and counts on what is 6 hours old.
     pub age: Duration,
 }
 
@@ -145,8 +145,8 @@ impl SeenObjects {
         Ok(SeenObjects { written, at })
     }
 
-    /// Whether they were seen so lately that they may be removed. One clock stands still while the machine
-    /// sleeps, the other may be set.
+    /// Whether they were seen so lately that they may be removed. One clock stands still while the
+    /// machine sleeps, the other may be set.
     fn are_fresh(&self) -> bool {
         let by_date = self.at.1.elapsed();
         self.at.0.elapsed() < SEEN_TIME && by_date.is_ok_and(|elapsed| elapsed < SEEN_TIME)
@@ -190,8 +190,8 @@ pub(crate) fn collect(
     stats.kept_objects = kept.len() as u64;
     let mut seen: Option<SeenObjects> = None;
     for part in garbage.chunks(REMOVALS) {
-        // What a publication has uploaded again meanwhile is no garbage any more. It counts on what was
-        // seen before that not being removed much later.
+        // What a publication has uploaded again meanwhile is no garbage any more. It counts on what
+        // was seen before that not being removed much later.
         let seen = match seen.take().filter(SeenObjects::are_fresh) {
             Some(fresh) => seen.insert(fresh),
             None => seen.insert(SeenObjects::of(objects)?),

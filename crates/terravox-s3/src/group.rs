@@ -1,7 +1,7 @@
 //! A group: records in key order, as many as are read at once.
 //!
-//! `docs/format.md` has every byte. A group has no hash of its own; that is in the index, so one that is
-//! not as it was written is found before it is decoded.
+//! `docs/format.md` has every byte. A group has no hash of its own; that is in the index, so one
+//! that is not as it was written is found before it is decoded.
 
 use crate::coding::{FormatFault, Input, put_key, put_number};
 use terravox_store::WorldRecord;
@@ -19,8 +19,8 @@ pub(crate) fn put_record(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[
     out.extend_from_slice(value);
 }
 
-/// One of so many keys is kept whole. The others may be a hundred times as long as their bytes, so that
-/// a forged group would take a hundred times the memory.
+/// One of so many keys is kept whole. The others may be a hundred times as long as their bytes, so
+/// that a forged group would take a hundred times the memory.
 const WHOLE_KEY_STEP: usize = 16;
 
 /// Where a record is.

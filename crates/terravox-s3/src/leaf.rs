@@ -1,7 +1,7 @@
 //! A leaf of the index: which groups some packs hold, and their hashes.
 //!
-//! `docs/format.md` has every byte. The name of a leaf is its hash, so one that is not as it was written
-//! is found before it is decoded.
+//! `docs/format.md` has every byte. The name of a leaf is its hash, so one that is not as it was
+//! written is found before it is decoded.
 
 use crate::coding::{FormatFault, Input, put_key, put_number};
 use crate::group::MAX_RECORD_BYTES;

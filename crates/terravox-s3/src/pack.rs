@@ -1,10 +1,11 @@
 //! Cutting records into groups, packs and leaves.
 //!
-//! Where to cut depends on the keys that are there, and on sizes only as bounds: after an edit the same
-//! borders are found again a little further on, so all but a few packs have the names that they had.
+//! Where to cut depends on the keys that are there, and on sizes only as bounds: after an edit the
+//! same borders are found again a little further on, so all but a few packs have the names that
+//! they had.
 //!
-//! Source: A. Muthitacharoen, B. Chen, D. Mazières, "A low-bandwidth network file system" (2001), with
-//! keys in place of a window of bytes.
+//! Source: A. Muthitacharoen, B. Chen, D. Mazières, "A low-bandwidth network file system" (2001),
+//! with keys in place of a window of bytes.
 
 use crate::group::{MAX_GROUP_BYTES, put_record};
 use crate::leaf::{

@@ -1,8 +1,10 @@
-//! Publishing a world: packs and leaves that are not there yet, then the manifest, by compare-and-set.
+//! Publishing a world: packs and leaves that are not there yet, then the manifest, by
+//! compare-and-set.
 //!
-//! A copy to records brings all records in key order, the description last ([`Store::copy_to_records`]);
-//! what is copied to here cuts them into packs. Nothing is visible before the manifest is changed, so a
-//! publication that was killed has changed nothing, and what it uploaded is found by its names.
+//! A copy to records brings all records in key order, the description last
+//! ([`Store::copy_to_records`]); what is copied to here cuts them into packs. Nothing is visible
+//! before the manifest is changed, so a publication that was killed has changed nothing, and what
+//! it uploaded is found by its names.
 
 use crate::leaf::{Leaf, object_hash};
 use crate::manifest::{IndexTop, Manifest};
@@ -23,8 +25,8 @@ use terravox_store::{
 /// Uploads at a time.
 const UPLOADS: usize = 6;
 
-/// What an earlier publication uploaded counts as there for so long, if the manifest does not name it: it
-/// may be collected later.
+/// What an earlier publication uploaded counts as there for so long, if the manifest does not name
+/// it: it may be collected later.
 const TRUSTED_AGE: Duration = Duration::from_secs(6 * 3600);
 
 /// The longest publication: what it found at its start may be collected later.
@@ -43,8 +45,8 @@ const REMOVAL_GRACE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublishStats {
-    /// The number of the state that is published now. It counts up from 1, and begins again after a manifest
-    /// that was damaged.
+    /// The number of the state that is published now. It counts up from 1, and begins again after a
+    /// manifest that was damaged.
     pub state: u64,
     /// Whether the world was published like this already, so that nothing has changed.
     pub is_unchanged: bool,
@@ -107,8 +109,8 @@ fn read_base(objects: &Arc<WorldObjects>, rewrites_all: bool) -> io::Result<Opti
     }
 }
 
-/// The objects that a state names, but for its manifest, with their lengths. Leaves that cannot be read
-/// name nothing.
+/// The objects that a state names, but for its manifest, with their lengths. Leaves that cannot be
+/// read name nothing.
 ///
 /// # Errors
 /// If a leaf is gone or damaged and `is_strict`.
@@ -242,8 +244,8 @@ impl Publication {
 
     /// Checks that no collector can have removed what the manifest will name.
     ///
-    /// Collectors remove for a short time what they saw to be old. So what was garbage, and was uploaded
-    /// again, is only certain to stay once that time is over and it is still there.
+    /// Collectors remove for a short time what they saw to be old. So what was garbage, and was
+    /// uploaded again, is only certain to stay once that time is over and it is still there.
     fn check_objects(&self, work: &Work) -> io::Result<()> {
         let objects = &self.objects;
         let now = objects.wait(objects.clone().service_time())?;

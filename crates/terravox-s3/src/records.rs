@@ -41,8 +41,8 @@ impl PublishedRecords {
         record
     }
 
-    /// The groups of a leaf from `low` up to `high` that a scan reads at once: at least one, if the leaf
-    /// has one there.
+    /// The groups of a leaf from `low` up to `high` that a scan reads at once: at least one, if the
+    /// leaf has one there.
     fn groups_ahead(leaf: &Leaf, low: &[u8], high: Option<&[u8]>) -> Range<usize> {
         let start = leaf.group_of(low);
         let (mut end, mut bytes) = (start, 0);

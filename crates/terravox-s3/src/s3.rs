@@ -25,7 +25,8 @@ pub struct S3Options {
     pub cache_bytes: usize,
     /// How long transient failures are retried. A day at most.
     pub retry_time: Duration,
-    /// How long a service may be silent before a connection counts as lost. From 0.1 seconds to an hour.
+    /// How long a service may be silent before a connection counts as lost. From 0.1 seconds to an
+    /// hour.
     pub answer_time: Duration,
     /// Uploads every object again, and replaces a damaged manifest: repairs a damaged publication.
     pub rewrites_all: bool,
@@ -71,11 +72,11 @@ impl S3 {
         Address::is_one(text)
     }
 
-    /// The place at an address, `s3://BUCKET/PATH`. Keys and region come from the variables that all
-    /// programs for S3 use, or from the machine it runs on. Sends no request.
+    /// The place at an address, `s3://BUCKET/PATH`. Keys and region come from the variables that
+    /// all programs for S3 use, or from the machine it runs on. Sends no request.
     ///
-    /// Parameters after a `?`, with `&` between them: `endpoint=https://…`, of a service that is not
-    /// Amazon's; `region=…`; `anonymous=true`, for buckets that everybody may read.
+    /// Parameters after a `?`, with `&` between them: `endpoint=https://…`, of a service that is
+    /// not Amazon's; `region=…`; `anonymous=true`, for buckets that everybody may read.
     ///
     /// # Errors
     /// If the address or an option is invalid.
@@ -128,8 +129,8 @@ impl S3 {
         StoreError::Io { path: self.objects.shown.clone(), doing, source }
     }
 
-    /// Opens the state that is published now, for reading: what is published later does not change it.
-    /// Reads one object, the manifest.
+    /// Opens the state that is published now, for reading: what is published later does not change
+    /// it. Reads one object, the manifest.
     ///
     /// # Errors
     /// If there is no world, the manifest is damaged or of another version, or it cannot be read.
@@ -148,12 +149,13 @@ impl S3 {
         Store::open_records_read_only(Arc::new(PublishedRecords(Arc::new(world))), path())
     }
 
-    /// Publishes a world as it was saved when this was called, in place of what is published there, and
-    /// now and then calls `progress` with the number of records done and in all.
+    /// Publishes a world as it was saved when this was called, in place of what is published there,
+    /// and now and then calls `progress` with the number of records done and in all.
     ///
-    /// Uploads only what is not there yet, so a publication that was interrupted, and is started again,
-    /// goes on from what it uploaded. Readers see the state before or the one after. If two programs
-    /// publish at once, the first one wins, and the other one does not change what is published.
+    /// Uploads only what is not there yet, so a publication that was interrupted, and is started
+    /// again, goes on from what it uploaded. Readers see the state before or the one after. If two
+    /// programs publish at once, the first one wins, and the other one does not change what is
+    /// published.
     ///
     /// # Errors
     /// If a part of the world is damaged; if it cannot be uploaded, or another program published
@@ -166,9 +168,10 @@ impl S3 {
         publish::publish(from, self.objects.clone(), self.options.rewrites_all, progress)
     }
 
-    /// Removes objects that no kept state names. Kept are the last `states`, the published one among them,
-    /// and all that were replaced less than `age` ago. Until its state is outside of all three, a reader finds all that it reads;
-    /// then its error says to open the world again. Also safe while others publish, read and collect.
+    /// Removes objects that no kept state names. Kept are the last `states`, the published one
+    /// among them, and all that were replaced less than `age` ago. Until its state is outside of
+    /// all three, a reader finds all that it reads; then its error says to open the world again.
+    /// Also safe while others publish, read and collect.
     ///
     /// # Errors
     /// If an option is out of its range, or something cannot be read, or not removed.

@@ -1,8 +1,9 @@
 //! A published state of a world, read in place.
 //!
-//! Opening reads the manifest, which has the description and the top of the index. A leaf of the index
-//! and the groups of records are read when they are asked for, neighbours with one request, and kept.
-//! Nothing is used before its hash was compared with the one that the manifest or a leaf has.
+//! Opening reads the manifest, which has the description and the top of the index. A leaf of the
+//! index and the groups of records are read when they are asked for, neighbours with one request,
+//! and kept. Nothing is used before its hash was compared with the one that the manifest or a leaf
+//! has.
 
 use crate::cache::{Cache, Lookup};
 use crate::group::Group;

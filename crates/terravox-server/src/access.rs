@@ -26,8 +26,8 @@ impl fmt::Display for Right {
     }
 }
 
-/// Tokens and their rights. Without any, everyone who reaches the server may do everything: a server
-/// then listens on loopback only.
+/// Tokens and their rights. Without any, everyone who reaches the server may do everything: a
+/// server then listens on loopback only.
 ///
 /// ```
 /// use terravox_server::{AccessList, Right};
@@ -63,8 +63,8 @@ impl AccessList {
         self.add_bearer(token.into(), right, None);
     }
 
-    /// Lets the bearer of a token in, whom the log of a world has under a name. Several tokens may have
-    /// one name.
+    /// Lets the bearer of a token in, whom the log of a world has under a name. Several tokens may
+    /// have one name.
     ///
     /// # Panics
     /// If the token is empty or has more than 256 bytes, or the name is [invalid](Self::is_name).

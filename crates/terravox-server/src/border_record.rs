@@ -1,5 +1,6 @@
-//! What is saved of a column's borders: operations from here that reach into neighbours, until those have applied them,
-//! and up to which one those of each neighbour are applied here. `docs/format.md` has every byte.
+//! What is saved of a column's borders: operations from here that reach into neighbours, until
+//! those have applied them, and up to which one those of each neighbour are applied here.
+//! `docs/format.md` has every byte.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,14 +14,15 @@ pub(crate) const BORDER: &str = "border";
 /// Format 1: each operation applies in full.
 const VERSION: u8 = 1;
 
-/// Format 2: each operation has the region within which it applies. Written only where one applies in part.
+/// Format 2: each operation has the region within which it applies. Written only where one applies
+/// in part.
 const VERSION_OF_PARTS: u8 = 2;
 
 /// Operations of a column that wait for one neighbour; beyond, more are refused.
 pub(crate) const MAX_WAITING_FOR_ONE: usize = 256;
 
-/// The same for all neighbours: one that is stuck leaves room for the others. Records of earlier builds have more, and
-/// are read.
+/// The same for all neighbours: one that is stuck leaves room for the others. Records of earlier
+/// builds have more, and are read.
 pub(crate) const MAX_WAITING: usize = 384;
 
 /// Numbers are below this, so that a damaged one cannot use up the counter.
@@ -43,8 +45,9 @@ pub(crate) struct BorderOp {
 }
 
 impl BorderOp {
-    /// The part of an operation within a region, in voxels. `None` for an operation that cannot reach over a border:
-    /// copies, those of many bytes, and those that others would read as other ones.
+    /// The part of an operation within a region, in voxels. `None` for an operation that cannot
+    /// reach over a border: copies, those of many bytes, and those that others would read as other
+    /// ones.
     pub fn new(number: u64, op: &EditOp, within: Region) -> Option<BorderOp> {
         let EditOp::Brush(brush) = op else { return None };
         let bytes = brush.to_bytes();

@@ -1,14 +1,16 @@
 //! Operations that reach over a border between columns of different servers.
 //!
-//! The server of the column where an operation's middle lies decides about it, applies its part, and notes the
-//! operation in that column's record, with a number; both are saved in one transaction. The server of each other
-//! column reads the record, applies its part, and notes the number in its own record, in one transaction with the
-//! cells. So each part is applied once, whichever server is killed: a state that is lost is lost with its note. Operations
-//! of one column are applied in the order of their numbers; among those of several columns and its own, the order in
-//! a column is that of its server, which all others see.
+//! The server of the column where an operation's middle lies decides about it, applies its part,
+//! and notes the operation in that column's record, with a number; both are saved in one
+//! transaction. The server of each other column reads the record, applies its part, and notes the
+//! number in its own record, in one transaction with the cells. So each part is applied once,
+//! whichever server is killed: a state that is lost is lost with its note. Operations of one column
+//! are applied in the order of their numbers; among those of several columns and its own, the order
+//! in a column is that of its server, which all others see.
 //!
-//! A tick allows operations first, applies them then, and notes at its end those that were applied. What is allowed
-//! takes room at once; and while a tick has changed cells of which the notes are missing, nothing may be saved.
+//! A tick allows operations first, applies them then, and notes at its end those that were applied.
+//! What is allowed takes room at once; and while a tick has changed cells of which the notes are
+//! missing, nothing may be saved.
 
 use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING, MAX_WAITING_FOR_ONE};
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,8 +138,8 @@ pub(crate) struct Borders {
 }
 
 impl Borders {
-    /// Replaces the set of columns that are held, and takes the records that were read before a column was claimed, and
-    /// the columns whose record cannot be read.
+    /// Replaces the set of columns that are held, and takes the records that were read before a
+    /// column was claimed, and the columns whose record cannot be read.
     pub fn take(
         &mut self,
         held: &BTreeSet<Column>,
@@ -172,8 +174,8 @@ impl Borders {
         self.damaged.contains(&column)
     }
 
-    /// Returns why one more operation that changes `region` may not begin in `origin`; `None` if it may. What the tick
-    /// that runs has allowed counts as waiting.
+    /// Returns why one more operation that changes `region` may not begin in `origin`; `None` if it
+    /// may. What the tick that runs has allowed counts as waiting.
     pub fn backlog(&self, origin: Column, region: Region) -> Option<Backlog> {
         let held = self.held.get(&origin)?;
         let allowed = self.allowed.iter().filter(|allowed| allowed.origin == origin);
@@ -190,22 +192,24 @@ impl Borders {
         behind.map(Backlog::Behind).or(is_full.then_some(Backlog::Full))
     }
 
-    /// Allows an operation of a guest to begin in a column. Returns which part of it, in voxels, is to be applied here
-    /// at once.
+    /// Allows an operation of a guest to begin in a column. Returns which part of it, in voxels, is
+    /// to be applied here at once.
     pub fn allow(&mut self, guest: u64, origin: Column, op: BorderOp) -> Region {
         let own = op.region.intersect(origin.region());
         self.allowed.push(AllowedOp { guest, origin, own, op });
         own
     }
 
-    /// Notes an operation of a guest, a part of which was applied, if it was one that was allowed to begin in a column.
+    /// Notes an operation of a guest, a part of which was applied, if it was one that was allowed
+    /// to begin in a column.
     pub fn begin(&mut self, guest: u64, own: Region, op: &EditOp) {
         let is_this = |allowed: &AllowedOp| {
             allowed.guest == guest && allowed.own == own && *allowed.op.op == *op
         };
         let Some(place) = self.allowed.iter().position(is_this) else { return };
         let AllowedOp { origin, mut op, .. } = self.allowed.remove(place);
-        // A record that was restored is older than what its neighbours have applied: they would skip its numbers.
+        // A record that was restored is older than what its neighbours have applied: they would
+        // skip its numbers.
         let applied = neighbours(origin)
             .filter_map(|beside| Some(self.record(beside)?.applied_of(beside, origin)));
         let applied = applied.max().unwrap_or(0);
@@ -217,7 +221,8 @@ impl Borders {
         held.record.waiting.push_back(op);
     }
 
-    /// Whether cells may have changed of which the notes are missing: within a tick. They must not be saved then.
+    /// Whether cells may have changed of which the notes are missing: within a tick. They must not
+    /// be saved then.
     pub fn lacks_notes(&self) -> bool {
         self.has_due || !self.allowed.is_empty()
     }
@@ -238,8 +243,9 @@ impl Borders {
         columns_of(op.region).filter(move |&column| column != origin)
     }
 
-    /// Returns parts to apply in columns that are held and may be changed, those of one column in order. Pairs of
-    /// columns take turns. A pair that had to wait last time has one part, so that it cannot starve the others.
+    /// Returns parts to apply in columns that are held and may be changed, those of one column in
+    /// order. Pairs of columns take turns. A pair that had to wait last time has one part, so that
+    /// it cannot starve the others.
     pub fn due(&mut self, may_change: impl Fn(Column) -> bool) -> Vec<DuePart> {
         let held = self.held.iter().map(|(column, held)| (*column, &held.record));
         let origins = held.chain(self.others.iter().map(|(column, record)| (*column, record)));
@@ -259,7 +265,8 @@ impl Borders {
         due
     }
 
-    /// Parts of the operations of a column that are to be applied in another one, which is held, in order.
+    /// Parts of the operations of a column that are to be applied in another one, which is held, in
+    /// order.
     fn parts_between(&self, [origin, target]: ColumnPair) -> impl Iterator<Item = DuePart> {
         let applied = self.held.get(&target).map(|held| held.record.applied_of(target, origin));
         let waiting = self.record(origin).filter(|_| applied.is_some());
@@ -291,8 +298,8 @@ impl Borders {
         }
     }
 
-    /// Forgets operations that all have applied, in columns that may be changed. One that still waits does not keep
-    /// later ones.
+    /// Forgets operations that all have applied, in columns that may be changed. One that still
+    /// waits does not keep later ones.
     pub fn forget_done(&mut self, may_change: impl Fn(Column) -> bool) {
         let origins: Vec<Column> = self.held.keys().copied().collect();
         for origin in origins.into_iter().filter(|&origin| may_change(origin)) {
@@ -313,7 +320,8 @@ impl Borders {
         }
     }
 
-    /// The columns that are held in which operations wait for others, and the columns that they wait for.
+    /// The columns that are held in which operations wait for others, and the columns that they
+    /// wait for.
     pub fn waiting(&self) -> [BTreeSet<Column>; 2] {
         let [mut origins, mut targets] = [BTreeSet::new(), BTreeSet::new()];
         for (&origin, held) in &self.held {

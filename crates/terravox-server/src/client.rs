@@ -85,15 +85,15 @@ impl ClientError {
         ClientError { what: format!("{address}: {}", self.what), ..self }
     }
 
-    /// Whether the same may work later: the server was not reached, has too many connections, or ended,
-    /// or the link broke. False if the server refused this client, has no such world, or is not the one
-    /// that was expected.
+    /// Whether the same may work later: the server was not reached, has too many connections, or
+    /// ended, or the link broke. False if the server refused this client, has no such world, or is
+    /// not the one that was expected.
     pub fn is_transient(&self) -> bool {
         self.is_transient
     }
 
-    /// Why the link ended, for a program: [`ServerReason::of_link_end`] tells what is the server's. `None`
-    /// if it broke, if there was none, or if the server said so outside of it.
+    /// Why the link ended, for a program: [`ServerReason::of_link_end`] tells what is the server's.
+    /// `None` if it broke, if there was none, or if the server said so outside of it.
     pub fn link_end(&self) -> Option<LinkEndCode> {
         self.link_end
     }
@@ -194,8 +194,8 @@ impl Client {
     /// Connects to a server. Blocks for up to 10 s: a game calls it on a thread of its own.
     ///
     /// # Errors
-    /// If the server cannot be reached, does not prove who it is, or has no such world; if a token would
-    /// go to another machine over WebSocket, which is not encrypted.
+    /// If the server cannot be reached, does not prove who it is, or has no such world; if a token
+    /// would go to another machine over WebSocket, which is not encrypted.
     ///
     /// # Panics
     /// If the token has more than 256 bytes, or in an async runtime.
@@ -223,8 +223,8 @@ impl Client {
         asked.map(PathBuf::from).map_err(|error| error.at(address))
     }
 
-    /// Asks the server who changed what in a world: edits, the newest first. The server has to be on
-    /// this machine.
+    /// Asks the server who changed what in a world: edits, the newest first. The server has to be
+    /// on this machine.
     ///
     /// # Errors
     /// If the server cannot be reached or refuses, for example since the token is not for
@@ -243,9 +243,9 @@ impl Client {
         edits.map_err(|error| error.at(address))
     }
 
-    /// Asks the server to roll edits back: cells become what they were before, unless others changed
-    /// them later. At least one field of the query is given, and no limit. Blocks until it is done,
-    /// which takes seconds with many edits. The server has to be on this machine.
+    /// Asks the server to roll edits back: cells become what they were before, unless others
+    /// changed them later. At least one field of the query is given, and no limit. Blocks until it
+    /// is done, which takes seconds with many edits. The server has to be on this machine.
     ///
     /// # Errors
     /// As [`Client::log`]; or if another rollback of the world is under way.
@@ -260,9 +260,9 @@ impl Client {
         done.map_err(|error| error.at(address))
     }
 
-    /// Asks the server to cancel the rollback of a world that is under way: what it restored until now
-    /// is taken back, and what others did meanwhile stays. Returns how many cells that were. Blocks until
-    /// it is done. The server has to be on this machine.
+    /// Asks the server to cancel the rollback of a world that is under way: what it restored until
+    /// now is taken back, and what others did meanwhile stays. Returns how many cells that were.
+    /// Blocks until it is done. The server has to be on this machine.
     ///
     /// # Errors
     /// As [`Client::log`]; or if none is under way.
@@ -279,8 +279,8 @@ impl Client {
         cells.map_err(|error| error.at(address))
     }
 
-    /// The guest: its world, edits and events. [`Client::poll`] calls `receive`, `update` and `transmit`
-    /// of it; do not call these here.
+    /// The guest: its world, edits and events. [`Client::poll`] calls `receive`, `update` and
+    /// `transmit` of it; do not call these here.
     pub fn guest(&mut self) -> &mut Guest {
         &mut self.guest
     }
@@ -321,9 +321,10 @@ impl Client {
         }
     }
 
-    /// Connects again, with all that is held. Returns the operations that the server did not answer,
-    /// as [`Guest::reconnect`]. [`GuestEvent::Welcome`](terravox::replicate::GuestEvent::Welcome) comes
-    /// again, and [`Guest::start`] has to be called again. Blocks for up to 10 s.
+    /// Connects again, with all that is held. Returns the operations that the server did not
+    /// answer, as [`Guest::reconnect`].
+    /// [`GuestEvent::Welcome`](terravox::replicate::GuestEvent::Welcome) comes again, and
+    /// [`Guest::start`] has to be called again. Blocks for up to 10 s.
     ///
     /// # Errors
     /// As [`Client::connect`]; nothing is then changed.
@@ -338,7 +339,8 @@ impl Client {
     }
 }
 
-/// Leaves, and waits up to a tenth of a second until the server has been told: the process may end now.
+/// Leaves, and waits up to a tenth of a second until the server has been told: the process may end
+/// now.
 impl Drop for Client {
     fn drop(&mut self) {
         self.link.hang_up();
@@ -438,8 +440,8 @@ async fn connect_quic(
     Ok((endpoint, connection))
 }
 
-/// Waits until a machine says that no program has this port of it, for ever if it does not say so: QUIC
-/// would only notice the silence, after 10 s.
+/// Waits until a machine says that no program has this port of it, for ever if it does not say so:
+/// QUIC would only notice the silence, after 10 s.
 async fn port_refuses(at: SocketAddr) {
     let probe = async || -> std::io::Result<()> {
         let own: IpAddr = match at {
@@ -496,7 +498,8 @@ fn path_of(what: &str, world: &str) -> String {
     }
 }
 
-/// Sends a request to a server on this machine. Returns the text of the response, or why there is none.
+/// Sends a request to a server on this machine. Returns the text of the response, or why there is
+/// none.
 async fn ask(
     method: Method,
     address: &WorldAddress,

@@ -1,6 +1,6 @@
-//! The columns of a world that several servers share. A thread claims those that guests of this server edit,
-//! releases those that none edits any more, and reads what other servers saved; it waits for the database,
-//! so that the thread of the world does not.
+//! The columns of a world that several servers share. A thread claims those that guests of this
+//! server edit, releases those that none edits any more, and reads what other servers saved; it
+//! waits for the database, so that the thread of the world does not.
 
 use crate::border_record::{BORDER, BorderRecord};
 use crate::borders::neighbours;
@@ -22,7 +22,8 @@ const BORDER_INTERVAL: Duration = Duration::from_millis(20);
 /// Between two looks at who has the columns that are watched.
 const OWNERS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Between two looks at who has any column: as many rows as the world has columns that were ever written.
+/// Between two looks at who has any column: as many rows as the world has columns that were ever
+/// written.
 const ALL_OWNERS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Between two looks whether a damaged record has been mended.
@@ -49,7 +50,8 @@ struct ColumnState {
     owners: BTreeMap<Column, ColumnOwner>,
     /// Chunks that others changed.
     changed: BTreeSet<ChunkPos>,
-    /// Records of borders that were read: of columns that were claimed, and of neighbours of those that are held.
+    /// Records of borders that were read: of columns that were claimed, and of neighbours of those
+    /// that are held.
     records: BTreeMap<Column, BorderRecord>,
     /// Columns of which the record is damaged.
     damaged: BTreeSet<Column>,
@@ -82,7 +84,8 @@ impl SharedColumns {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who has which column: of those that guests see, as it was half a second ago, of all others, some seconds.
+    /// Who has which column: of those that guests see, as it was half a second ago, of all others,
+    /// some seconds.
     pub fn owners(&self) -> Vec<ColumnOwner> {
         self.lock().owners.values().cloned().collect()
     }
@@ -116,8 +119,8 @@ impl SharedColumns {
         }
     }
 
-    /// Waits until it is time to look, or something is to be done at once; `None` at the end. What is said while
-    /// the thread looks is not missed: it looks again.
+    /// Waits until it is time to look, or something is to be done at once; `None` at the end. What
+    /// is said while the thread looks is not missed: it looks again.
     fn wait(&self, until: Instant) -> Option<(ColumnOrders, Vec<Column>)> {
         let mut state = self.lock();
         while !state.is_ending && !state.is_urgent {
@@ -325,17 +328,17 @@ impl ColumnKeeper {
         Ok(())
     }
 
-    /// Columns that the database has as this server's, and of which this server does not know, nor wants them: the
-    /// answer to a claim was lost.
+    /// Columns that the database has as this server's, and of which this server does not know, nor
+    /// wants them: the answer to a claim was lost.
     fn strays(&self, orders: &ColumnOrders) -> Vec<Column> {
         let own = self.owners.values().filter(|owner| owner.is_own).map(|owner| owner.column);
         let known = [&self.held, &self.claimed, &orders.wanted];
         own.filter(|column| known.iter().all(|known| !known.contains(column))).collect()
     }
 
-    /// Takes columns that were claimed: each counts as held when it is known what is to be done there. One of which
-    /// the record is damaged is given up: what would be noted there instead would let operations of its neighbours
-    /// be applied twice, or not at all.
+    /// Takes columns that were claimed: each counts as held when it is known what is to be done
+    /// there. One of which the record is damaged is given up: what would be noted there instead
+    /// would let operations of its neighbours be applied twice, or not at all.
     fn take_claimed(&mut self) -> io::Result<()> {
         while let Some(&column) = self.claimed.first() {
             self.read_record(column)?;

@@ -11,10 +11,11 @@ use terravox::replicate::Verdict;
 use terravox::voxel::Region;
 
 /// Decides about an operation, in voxels, of a guest with a number and a right. It is called on the
-/// world's thread, for at most [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s)
-/// operations a second of each guest: it must not wait. Pieces that a dig cuts loose are not asked for. In a world that
-/// servers share, the server that decides is that of the column where the middle lies; what a verdict lets through is then
-/// applied on both sides of a border.
+/// world's thread, for at most
+/// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) operations a second
+/// of each guest: it must not wait. Pieces that a dig cuts loose are not asked for. In a world that
+/// servers share, the server that decides is that of the column where the middle lies; what a
+/// verdict lets through is then applied on both sides of a border.
 pub type Decide = Box<dyn FnMut(u64, Right, &EditOp) -> Verdict + Send>;
 
 /// What decides about operations: rights, protected regions, the rules of a game.
@@ -33,15 +34,16 @@ impl EditRules {
         self.columns.as_mut().map_or(Vec::new(), HeldColumns::due_parts)
     }
 
-    /// Notes operations of guests of which only the part within a region was applied: other servers may have to apply
-    /// theirs; and what came of the parts of theirs that were due.
+    /// Notes operations of guests of which only the part within a region was applied: other servers
+    /// may have to apply theirs; and what came of the parts of theirs that were due.
     pub fn note_parts(&mut self, begun: &[(u64, Region, Box<EditOp>)], tried: &TriedParts) {
         if let Some(columns) = &mut self.columns {
             columns.note_parts(begun, tried);
         }
     }
 
-    /// Whether cells may have changed that must not be saved, since what is to be saved with them is not noted yet.
+    /// Whether cells may have changed that must not be saved, since what is to be saved with them
+    /// is not noted yet.
     pub fn lacks_notes(&self) -> bool {
         self.columns.as_ref().is_some_and(|columns| columns.borders.lacks_notes())
     }

@@ -33,8 +33,8 @@ const MIN_CELLS: u64 = 3;
 /// Most chunks that a piece may span along an axis.
 const MAX_SPAN_CHUNKS: u32 = 5;
 
-/// How far the end of a piece moves when that is turned about its centre of mass to lie along the axes, by
-/// at most 8°, as a share of its length; and how far all of it moves besides, in voxels.
+/// How far the end of a piece moves when that is turned about its centre of mass to lie along the
+/// axes, by at most 8°, as a share of its length; and how far all of it moves besides, in voxels.
 const SNAP_SHARE: f64 = 0.14;
 const SNAP_VOXELS: i32 = 2;
 
@@ -173,8 +173,8 @@ impl FallingPieces {
         self.saved = self.state;
     }
 
-    /// Notes an edit of a region, in voxels; without an operation for undo and redo. What is built in the air
-    /// stays there until something is dug off it.
+    /// Notes an edit of a region, in voxels; without an operation for undo and redo. What is built
+    /// in the air stays there until something is dug off it.
     pub fn follow_edit(&mut self, op: Option<&EditOp>, region: Region, author: &str) {
         if op.is_none_or(can_cut) {
             self.cutter.touch(region);
@@ -207,8 +207,9 @@ impl FallingPieces {
         self.saved = self.saved.max(state);
     }
 
-    /// Does what there is to do in a tick: throws what guests ask for, cuts off what is loose, and moves all
-    /// for `seconds`. `cuts` is false while a rollback restores chunk by chunk: all of it would look loose.
+    /// Does what there is to do in a tick: throws what guests ask for, cuts off what is loose, and
+    /// moves all for `seconds`. `cuts` is false while a rollback restores chunk by chunk: all of it
+    /// would look loose.
     pub fn go_on(
         &mut self,
         host: &mut Host,
@@ -264,7 +265,8 @@ impl FallingPieces {
         self.thrown.follow(&mut self.physics, host, world.placement, stepped_s, lowest);
     }
 
-    /// Searches on, and cuts the next loose piece that is found; returns whether another one is known.
+    /// Searches on, and cuts the next loose piece that is found; returns whether another one is
+    /// known.
     fn cut(
         &mut self,
         host: &mut Host,
@@ -325,9 +327,9 @@ impl FallingPieces {
         cause.map_or_else(|| UNKNOWN_AUTHOR.into(), |cause| cause.author.clone())
     }
 
-    /// Writes pieces back to where they were cut loose by edits of which a rollback is ordered: so they
-    /// are ground that is rolled back with the rest. One that was cut in part outside of the region that
-    /// is rolled back falls on.
+    /// Writes pieces back to where they were cut loose by edits of which a rollback is ordered: so
+    /// they are ground that is rolled back with the rest. One that was cut in part outside of the
+    /// region that is rolled back falls on.
     pub fn put_back(
         &mut self,
         host: &mut Host,
@@ -390,8 +392,8 @@ impl FallingPieces {
         region
     }
 
-    /// The chunks where cells of a piece are and will be soon. In the box around a long piece there are
-    /// many others.
+    /// The chunks where cells of a piece are and will be soon. In the box around a long piece there
+    /// are many others.
     fn chunks_near(&self, piece: &Piece, placement: Placement) -> BTreeSet<ChunkPos> {
         let pose = self.pose_of(piece, placement);
         let rotation = Rotation::from_array(pose.rotation.map(|v| v as f32));
@@ -451,8 +453,8 @@ impl FallingPieces {
         }
     }
 
-    /// Makes a piece ground; false if that is not possible now. One that lies in a protected region is
-    /// gone.
+    /// Makes a piece ground; false if that is not possible now. One that lies in a protected region
+    /// is gone.
     fn end(
         &mut self,
         host: &mut Host,

@@ -1,6 +1,6 @@
-//! The ground of a world that grows, as its ticks ask for it: what is stored, else what the generator
-//! makes. A database that is slow or silent must not stop the ticks, so a thread reads what it stores,
-//! and a tick waits for it only so long, however many blocks it asks for.
+//! The ground of a world that grows, as its ticks ask for it: what is stored, else what the
+//! generator makes. A database that is slow or silent must not stop the ticks, so a thread reads
+//! what it stores, and a tick waits for it only so long, however many blocks it asks for.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -15,8 +15,8 @@ use terravox::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MipBlock};
 use terravox_store::{Store, StoreError};
 use tracing::warn;
 
-/// How long a tick waits for stored blocks in all. Those that are not there then are missing, and are
-/// asked for again by a later tick, which waits no more until all are there.
+/// How long a tick waits for stored blocks in all. Those that are not there then are missing, and
+/// are asked for again by a later tick, which waits no more until all are there.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
 /// Most blocks that are asked for and not there yet.
@@ -58,7 +58,8 @@ impl StoredGround {
         }
     }
 
-    /// [`Store::fill`]; a block that does not come in time is missing, and is asked for again later.
+    /// [`Store::fill`]; a block that does not come in time is missing, and is asked for again
+    /// later.
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl FnOnce(&mut FillRequest<'_>)) {
         let Some(reader) = &self.reader else { return self.store.fill(request, generate) };
         match reader.read(request.block()) {
@@ -82,8 +83,8 @@ struct GroundReader {
     wanted: Option<Sender<MipBlock>>,
     /// `None` for a block at which the store panicked.
     read: Receiver<(MipBlock, Option<StoredBlock>)>,
-    /// Blocks that were asked for and are not there yet, and whether a save that touches them has begun
-    /// since.
+    /// Blocks that were asked for and are not there yet, and whether a save that touches them has
+    /// begun since.
     asked: RefCell<HashMap<MipBlock, bool>>,
     /// Blocks that came after the tick that asked.
     late: RefCell<HashMap<MipBlock, StoredBlock>>,

@@ -18,11 +18,12 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// A column that was not edited for so long is released.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// How long a column is tried to be claimed after an operation that needs it; and after how long one is released that
-/// was claimed only to finish operations that began beside it.
+/// How long a column is tried to be claimed after an operation that needs it; and after how long
+/// one is released that was claimed only to finish operations that began beside it.
 const DEMAND_TIME: Duration = Duration::from_secs(5);
 
-/// Columns that are held, or about to be claimed, because one person edited them. An operation reaches up to four.
+/// Columns that are held, or about to be claimed, because one person edited them. An operation
+/// reaches up to four.
 const MAX_COLUMNS_OF_PERSON: usize = 8;
 
 /// The same of all persons of a server.
@@ -95,8 +96,8 @@ impl HeldColumns {
         &self.thread.shared
     }
 
-    /// Notes which columns are held. Returns the chunks that others changed, which have to be read anew before
-    /// anything is edited.
+    /// Notes which columns are held. Returns the chunks that others changed, which have to be read
+    /// anew before anything is edited.
     pub fn take_news(&mut self) -> BTreeSet<ChunkPos> {
         let Some(news) = self.shared().take_news() else { return BTreeSet::new() };
         self.closing.retain(|column, _| news.held.contains(column));
@@ -124,8 +125,9 @@ impl HeldColumns {
         self.held.contains(&column) && !self.closing.contains_key(&column)
     }
 
-    /// Refuses an operation whose middle lies in a column of another server, one that reaches into such a column
-    /// and cannot be split, and one in a column of which the record is damaged. Nothing is claimed.
+    /// Refuses an operation whose middle lies in a column of another server, one that reaches into
+    /// such a column and cannot be split, and one in a column of which the record is damaged.
+    /// Nothing is claimed.
     pub fn check(&self, asked: &AskedOp<'_>) -> Result<(), Refusal> {
         let region = asked.region()?;
         if region.is_empty() {
@@ -167,9 +169,9 @@ impl HeldColumns {
         }
     }
 
-    /// Notes that an operation of a person is allowed, and refuses it if it reaches columns that no server has: they
-    /// are claimed then. If it reaches into columns of other servers, returns the part that is to be applied
-    /// at once.
+    /// Notes that an operation of a person is allowed, and refuses it if it reaches columns that no
+    /// server has: they are claimed then. If it reaches into columns of other servers, returns the
+    /// part that is to be applied at once.
     pub fn reach(&mut self, asked: &AskedOp<'_>, now: Instant) -> Result<Option<Region>, Refusal> {
         self.check(asked)?;
         let region = asked.region()?;
@@ -227,7 +229,8 @@ impl HeldColumns {
         borders.forget_done(|column| held.contains(&column) && !closing.contains_key(&column));
     }
 
-    /// Keeps columns in which operations wait for others, and claims those that they wait for and that no server has.
+    /// Keeps columns in which operations wait for others, and claims those that they wait for and
+    /// that no server has.
     fn demand_waiting(&mut self, no_person: &Arc<str>, now: Instant) {
         let [origins, targets] = self.borders.waiting();
         let unserved = targets.into_iter().filter(|column| !self.servers.contains_key(column));
@@ -237,7 +240,8 @@ impl HeldColumns {
         }
     }
 
-    /// Looks now and then at what guests see and edit. `edits` were applied, of which `saved` are saved.
+    /// Looks now and then at what guests see and edit. `edits` were applied, of which `saved` are
+    /// saved.
     pub fn look(&mut self, host: &mut Host, now: Instant, edits: u64, saved: u64) {
         let [watched, near] = self.seen_columns(host);
         let is_known = watched.is_subset(&self.watched);
@@ -246,7 +250,8 @@ impl HeldColumns {
         }
         self.watched.clone_from(&watched);
         self.looked = Some(now);
-        // One that was just claimed has its time, too; the operation that needed it may be long ago.
+        // One that was just claimed has its time, too; the operation that needed it may be long
+        // ago.
         let no_person: Arc<str> = Arc::from("");
         for column in self.held.iter().filter(|column| !self.closing.contains_key(column)) {
             let used = || ColumnUse { last: now, person: no_person.clone() };
@@ -289,8 +294,8 @@ impl HeldColumns {
         released
     }
 
-    /// The columns that guests see, or that lie beside those that are held, and are not held themselves; and those of
-    /// them that guests see at mip 0.
+    /// The columns that guests see, or that lie beside those that are held, and are not held
+    /// themselves; and those of them that guests see at mip 0.
     fn seen_columns(&self, host: &Host) -> [BTreeSet<Column>; 2] {
         let [mut watched, mut near] = [BTreeSet::new(), BTreeSet::new()];
         // Operations may reach over from there.

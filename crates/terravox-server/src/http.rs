@@ -119,7 +119,8 @@ async fn link_to(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
     check_origin(&headers, gate.access.is_open())?;
-    // Before the upgrade: browsers hide why an upgrade was refused, so the page asks again without one.
+    // Before the upgrade: browsers hide why an upgrade was refused, so the page asks again without
+    // one.
     let world = world(&gate, name)?;
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
@@ -151,8 +152,8 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
     world.wake();
 }
 
-/// Who has which column of a world that several servers share: a line each, `X Z SERVER`, and `gone` if the lease
-/// of that server has ended.
+/// Who has which column of a world that several servers share: a line each, `X Z SERVER`, and
+/// `gone` if the lease of that server has ended.
 async fn columns(
     State(gate): State<Arc<Gate>>,
     name: Option<Path<String>>,

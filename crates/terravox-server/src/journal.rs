@@ -102,8 +102,8 @@ impl StoredJournal {
         StoredJournal { shared, segments, removed, saving: Default::default(), is_off: true }
     }
 
-    /// Reads a journal from a world's file into `shared`. Damaged segments are left out, with a line
-    /// in the log each; they are removed when their turn comes.
+    /// Reads a journal from a world's file into `shared`. Damaged segments are left out, with a
+    /// line in the log each; they are removed when their turn comes.
     pub fn read(
         store: &Store,
         shared: SharedJournal,
@@ -115,7 +115,8 @@ impl StoredJournal {
             let Some(Ok(first)) = number else { continue };
             let mut segment =
                 Segment { first, last: first, bytes: 0, is_saved: true, is_damaged: false };
-            // Other numbers were written by no program; behind them there are soon none for entries.
+            // Other numbers were written by no program; behind them there are soon none for
+            // entries.
             if segment.name() != name || first >= MAX_NUMBER {
                 continue;
             }
@@ -187,7 +188,8 @@ impl StoredJournal {
         lock(&self.shared)
     }
 
-    /// Drops segments of which the journal has no entry any more, and notes those of which it forgot some.
+    /// Drops segments of which the journal has no entry any more, and notes those of which it
+    /// forgot some.
     fn follow_budget(&mut self) {
         let mut journal = lock(&self.shared);
         let oldest = journal.entries(..).next().map_or(u64::MAX, |entry| entry.number);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// Bytes of units that wait, each way. The socket is not read while more wait for the world, and the
-/// world makes no more while more wait for the socket.
+/// Bytes of units that wait, each way. The socket is not read while more wait for the world, and
+/// the world makes no more while more wait for the socket.
 pub(crate) const MAX_QUEUED: usize = 64 << 10;
 
 /// Most bytes that wait in a WebSocket for its socket: some units, and responses to pings.
@@ -168,9 +168,9 @@ impl Link {
     }
 }
 
-/// Carries units between queues and a socket, until there are no more to be sent or the peer is gone.
-/// Empty units are signs of life, which a pulled cable does not give. `wake` is called when there is
-/// something new for the owner of the queues.
+/// Carries units between queues and a socket, until there are no more to be sent or the peer is
+/// gone. Empty units are signs of life, which a pulled cable does not give. `wake` is called when
+/// there is something new for the owner of the queues.
 pub(crate) async fn carry(
     outgoing: &UnitQueue,
     incoming: &UnitQueue,
@@ -220,8 +220,8 @@ pub(crate) async fn carry(
     }
 }
 
-/// Carries units over a WebSocket, one in each binary message, as [`carry`]. `read` returns the unit of
-/// a message, empty if it has none; `None` if it ends the connection.
+/// Carries units over a WebSocket, one in each binary message, as [`carry`]. `read` returns the
+/// unit of a message, empty if it has none; `None` if it ends the connection.
 pub(crate) async fn carry_messages<M: From<Vec<u8>>, S: Sink<M>, E>(
     outgoing: &UnitQueue,
     incoming: &UnitQueue,

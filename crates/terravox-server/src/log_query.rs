@@ -29,7 +29,8 @@ pub struct LogQuery {
     pub region_m: Option<[[f64; 3]; 2]>,
     /// The edit with this number. Of a rollback, any of its numbers means all of it.
     pub number: Option<u64>,
-    /// How many are listed at most: the newest. 100 by default, at most 10,000. A rollback takes none.
+    /// How many are listed at most: the newest. 100 by default, at most 10,000. A rollback takes
+    /// none.
     pub limit: Option<usize>,
 }
 

@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A TCP connection. Writing fails once the peer has taken nothing for some time: else one that asks for
-/// something large and does not read would hold a connection for ever.
+/// A TCP connection. Writing fails once the peer has taken nothing for some time: else one that
+/// asks for something large and does not read would hold a connection for ever.
 pub(crate) struct PatientStream {
     stream: TcpStream,
     patience: Duration,

@@ -14,8 +14,8 @@ const MAX_STEPS: u32 = 3;
 /// Chunks that are made in a tick so that bodies fall on them.
 const MAX_LOADS: u32 = 16;
 
-/// Seconds without bodies after which the ground is dropped: it shares cells with the world as that was
-/// when something last moved, and keeps what was edited since from being freed.
+/// Seconds without bodies after which the ground is dropped: it shares cells with the world as that
+/// was when something last moved, and keeps what was edited since from being freed.
 const REST_S: f32 = 60.0;
 
 /// All bodies of a world, in metres.

@@ -22,8 +22,8 @@ use tokio::time::timeout;
 /// The application protocol.
 const ALPN: &[u8] = b"terravox/1";
 
-/// Connections that were not accepted yet, and bytes that came for each and for all of them: more are
-/// dropped, so that a flood takes no memory.
+/// Connections that were not accepted yet, and bytes that came for each and for all of them: more
+/// are dropped, so that a flood takes no memory.
 const MAX_INCOMING: usize = 256;
 const MAX_INCOMING_BYTES: u64 = 16 << 10;
 const MAX_ALL_INCOMING_BYTES: u64 = 1 << 20;

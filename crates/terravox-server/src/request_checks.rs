@@ -24,8 +24,9 @@ pub(crate) fn world(gate: &Gate, name: Option<Path<String>>) -> Result<Arc<Runni
     gate.world(name.as_bytes()).cloned().ok_or_else(unknown)
 }
 
-/// Blocks cross-site requests from browsers. Without tokens it also requires a loopback host name, which
-/// defeats DNS rebinding, and refuses what a proxy forwards: all clients of a proxy look local.
+/// Blocks cross-site requests from browsers. Without tokens it also requires a loopback host name,
+/// which defeats DNS rebinding, and refuses what a proxy forwards: all clients of a proxy look
+/// local.
 pub(crate) fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
     if is_open && is_forwarded(headers) {
         return Err(refusal(StatusCode::FORBIDDEN, "a server behind a proxy needs tokens"));
@@ -43,8 +44,8 @@ pub(crate) fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Ref
     }
 }
 
-/// As [`check_origin`], for what a page could read: browsers send no origin when a page reads from its
-/// own host, which can be a name of another's that leads to this machine.
+/// As [`check_origin`], for what a page could read: browsers send no origin when a page reads from
+/// its own host, which can be a name of another's that leads to this machine.
 pub(crate) fn check_reader(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
     check_origin(headers, is_open)?;
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();

@@ -23,13 +23,14 @@ pub struct RolledBack {
     pub edits: u64,
     /// How many cells were restored.
     pub cells: u64,
-    /// How many chunks could not be loaded, or had edits that the log dropped at once, and were left as they
-    /// are.
+    /// How many chunks could not be loaded, or had edits that the log dropped at once, and were
+    /// left as they are.
     pub chunks_left_out: u64,
-    /// Whether it was [cancelled](crate::Client::cancel_rollback): what it had restored was taken back.
+    /// Whether it was [cancelled](crate::Client::cancel_rollback): what it had restored was taken
+    /// back.
     pub is_cancelled: bool,
-    /// How many edits of which authors matched and stayed, since the log has forgotten what was there before
-    /// them.
+    /// How many edits of which authors matched and stayed, since the log has forgotten what was
+    /// there before them.
     pub forgotten: Vec<(String, u64)>,
 }
 
@@ -141,8 +142,8 @@ enum Stage {
     Restoring(Box<Rollback>),
 }
 
-/// Begins a rollback that was ordered, or goes on with the one that is under way; returns it unless it
-/// is done.
+/// Begins a rollback that was ordered, or goes on with the one that is under way; returns it unless
+/// it is done.
 pub(crate) fn go_on(
     running: Option<RunningRollback>,
     orders: RollbackOrders,
@@ -187,8 +188,8 @@ impl RunningRollback {
         Some(RunningRollback { waiting, stage, tries, chunks_left_out, restored, number })
     }
 
-    /// Takes back what was restored until now, by a rollback of this one: so what others did meanwhile
-    /// stays. Pieces in the air that were put back are ground now, and fall again.
+    /// Takes back what was restored until now, by a rollback of this one: so what others did
+    /// meanwhile stays. Pieces in the air that were put back are ground now, and fall again.
     fn cancel(
         mut self,
         mut orders: Vec<CancelOrder>,

@@ -37,8 +37,8 @@ impl Server {
     ///
     /// # Errors
     /// If there is no world, a name is invalid or there twice, a world grows and has no generator,
-    /// the address is not loopback and there are no tokens, a world or the certificate cannot be read,
-    /// or the port is taken.
+    /// the address is not loopback and there are no tokens, a world or the certificate cannot be
+    /// read, or the port is taken.
     pub fn start(served: Vec<ServedWorld>, options: ServerOptions) -> Result<Server, ServerError> {
         check(&served, &options)?;
         let certificate = Certificate::in_folder(&options.certificate_folder)?;

@@ -23,18 +23,19 @@ pub struct ServerOptions {
     pub max_connections: usize,
     /// Most connections from one address. Behind a proxy, all have its address.
     pub max_connections_per_address: usize,
-    /// How long a handshake, a request and a greeting may take, and how long a guest may take nothing
-    /// of what is sent to it; for that, more than 10 s make no difference.
+    /// How long a handshake, a request and a greeting may take, and how long a guest may take
+    /// nothing of what is sent to it; for that, more than 10 s make no difference.
     pub patience: Duration,
-    /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces of
-    /// fewer than 3 or more than 32,768 cells, or over more than five chunks along an axis, stay.
+    /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces
+    /// of fewer than 3 or more than 32,768 cells, or over more than five chunks along an axis,
+    /// stay.
     pub pieces_fall: bool,
     /// The folder of the certificate, which is made on the first start.
     pub certificate_folder: PathBuf,
     /// The folder of backups, which has to be there.
     pub backup_folder: PathBuf,
-    /// Bytes of memory, and of the file, for who changed what in each world; beyond, the oldest edits
-    /// are dropped. 0: no edit is kept.
+    /// Bytes of memory, and of the file, for who changed what in each world; beyond, the oldest
+    /// edits are dropped. 0: no edit is kept.
     pub journal_bytes: usize,
 }
 

@@ -33,7 +33,8 @@ pub enum ServerReason {
     Protected = 17,
     /// 18: another server has this part of the world, or none yet: the reason says which.
     OtherServer = 18,
-    /// 19: this person, or all at this server, edited too many parts of a shared world within a minute.
+    /// 19: this person, or all at this server, edited too many parts of a shared world within a
+    /// minute.
     TooManyColumns = 19,
 }
 

@@ -18,8 +18,8 @@ const MAX_OF_ONE: usize = 16;
 /// Throws of one person within a second; more are ignored.
 const MAX_OF_ONE_A_SECOND: usize = 5;
 
-/// Where a crate has more voxels along an edge, nothing is thrown: the ground that it may touch would be too
-/// much to look at.
+/// Where a crate has more voxels along an edge, nothing is thrown: the ground that it may touch
+/// would be too much to look at.
 const MAX_VOXELS: f64 = 32.0;
 
 /// Seconds until a thing vanishes.

@@ -39,11 +39,12 @@ pub struct ServedWorld {
     pub generate: Option<Generate>,
     /// Regions, in voxels, in which only administrators may change anything.
     pub protected: Vec<Region>,
-    /// The rules of a game, if it has any: decides about operations that rights and protection allow.
+    /// The rules of a game, if it has any: decides about operations that rights and protection
+    /// allow.
     pub decide: Option<Decide>,
-    /// What came with a store that several servers write, such as of `Postgres::share` in `terravox-postgres`:
-    /// this one then serves the columns that its guests edit. For worlds that grow. Pieces do not fall in
-    /// it, and there is no log of edits.
+    /// What came with a store that several servers write, such as of `Postgres::share` in
+    /// `terravox-postgres`: this one then serves the columns that its guests edit. For worlds that
+    /// grow. Pieces do not fall in it, and there is no log of edits.
     pub share: Option<Box<dyn ColumnLeases>>,
 }
 

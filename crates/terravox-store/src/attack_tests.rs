@@ -1,5 +1,5 @@
-//! Forged files that share, lose or lack parts: what reading them costs, counted by the disk and by the
-//! allocator, and what is said of them.
+//! Forged files that share, lose or lack parts: what reading them costs, counted by the disk and by
+//! the allocator, and what is said of them.
 
 use crate::damage_tests::scratch::{Folder, fill, growing_world};
 use crate::damage_tests::{alter, saved_grid};
@@ -175,8 +175,8 @@ fn make(hills: &Hills, request: &mut FillRequest<'_>) {
     hills.fill(request.cells(), mip);
 }
 
-/// A world of hills with a few edited chunks; a coarse block of `mip` says that the first cell over a
-/// chunk is another one, with right checksums. Returns that block as it was.
+/// A world of hills with a few edited chunks; a coarse block of `mip` says that the first cell over
+/// a chunk is another one, with right checksums. Returns that block as it was.
 fn with_wrong_block(path: &Path, hills: &Hills, mip: u8) -> (MipBlock, DenseBox) {
     let store = growing_world(path, 4);
     let mut grid = VoxelGrid::default();

@@ -12,8 +12,8 @@ use std::path::Path;
 
 impl Store {
     /// Writes a copy of the world to another file: what was saved when this was called. It may be
-    /// called while other threads read and save. The copy is compacted and has the permissions of the
-    /// world. Until it is complete and on disk it is a file named `NAME.NUMBER.partial`, which
+    /// called while other threads read and save. The copy is compacted and has the permissions of
+    /// the world. Until it is complete and on disk it is a file named `NAME.NUMBER.partial`, which
     /// stays only if the process ends before.
     ///
     /// ```
@@ -31,10 +31,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// If a file is at `path` and `overwrite` is [`Overwrite::No`]; if that file is not a world, or is
-    /// open, as this one is; if a part of this world is damaged ([`Store::repair`] helps); if the copy
-    /// cannot be written. What is at `path` then stays. [`StoreError::Unsure`] if the copy is in place, but perhaps not after
-    /// a power cut.
+    /// If a file is at `path` and `overwrite` is [`Overwrite::No`]; if that file is not a world, or
+    /// is open, as this one is; if a part of this world is damaged ([`Store::repair`] helps); if
+    /// the copy cannot be written. What is at `path` then stays. [`StoreError::Unsure`] if the copy
+    /// is in place, but perhaps not after a power cut.
     pub fn back_up(&self, path: impl AsRef<Path>, overwrite: Overwrite) -> Result<(), StoreError> {
         let path = path.as_ref();
         let target = followed(path);

@@ -9,8 +9,8 @@ use std::path::Path;
 /// Entries of one commit: bounds the memory for changes.
 const BATCH_ENTRIES: usize = 1 << 15;
 
-/// Copies every whole entry with a key that `is_wanted` into `to`, and reports the others. Errors name
-/// `path`.
+/// Copies every whole entry with a key that `is_wanted` into `to`, and reports the others. Errors
+/// name `path`.
 ///
 /// # Errors
 /// If `to` cannot be written.

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Storage for the bytes of one world: a file, memory, or what a game brings where there is no file system.
-/// Calls may come from several threads; bytes between the end and a later write read as zeros.
-/// [`Store::create_on`](crate::Store::create_on) and
+/// Storage for the bytes of one world: a file, memory, or what a game brings where there is no file
+/// system. Calls may come from several threads; bytes between the end and a later write read as
+/// zeros. [`Store::create_on`](crate::Store::create_on) and
 /// [`Store::open_on`](crate::Store::open_on) take one; [`MemoryDisk`] is the simplest.
 ///
 /// The store calls [`Disk::sync`] between writes whose order matters, and after the last one: what

@@ -1,5 +1,5 @@
-//! Names of the files of a world: with links followed, and those under which a repair keeps the damaged
-//! file.
+//! Names of the files of a world: with links followed, and those under which a repair keeps the
+//! damaged file.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Damaged parts of a world, in memory linear in the file, texts at most 1 MiB.
 //!
 //! Most take some dozens of bytes. Those with a text of their own, such as a name, take up to a
-//! kilobyte, and a forged file has one for each thirty bytes: once the texts fill 1 MiB, further ones are
-//! only counted.
+//! kilobyte, and a forged file has one for each thirty bytes: once the texts fill 1 MiB, further
+//! ones are only counted.
 
 use crate::error::{BadPart, StoredPart};
 use crate::value::ValueError;

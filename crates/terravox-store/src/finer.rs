@@ -1,5 +1,6 @@
-//! A coarse block of the finer ones: the same as a grid makes it ([`rebuild`](crate::pyramid::rebuild), with
-//! which tests compare it), without one. A grid packs all rows and makes all mips of each block.
+//! A coarse block of the finer ones: the same as a grid makes it
+//! ([`rebuild`](crate::pyramid::rebuild), with which tests compare it), without one. A grid packs
+//! all rows and makes all mips of each block.
 
 use crate::key::BlockKey;
 use crate::pyramid::source_mip;

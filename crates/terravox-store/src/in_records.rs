@@ -28,8 +28,8 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// If there is a world already, or half a copy of one, a value of `info` is invalid, or the records
-    /// cannot be read or written.
+    /// If there is a world already, or half a copy of one, a value of `info` is invalid, or the
+    /// records cannot be read or written.
     pub fn create_records(
         records: Arc<dyn Records>,
         name: impl AsRef<Path>,
@@ -47,8 +47,9 @@ impl Store {
         Store::from_new_db(db, name, None, info)
     }
 
-    /// Opens a world of records for reading and writing, as [`Store::open`] does with a file. No other
-    /// store may write to them meanwhile. [`Store::compact`] and [`Store::repair`] are for files only.
+    /// Opens a world of records for reading and writing, as [`Store::open`] does with a file. No
+    /// other store may write to them meanwhile. [`Store::compact`] and [`Store::repair`] are for
+    /// files only.
     ///
     /// # Errors
     /// If there is no world, or it cannot be read.

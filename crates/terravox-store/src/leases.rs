@@ -28,25 +28,25 @@ pub struct ColumnChanges {
     pub columns: Vec<Column>,
 }
 
-/// A server's share of a world that several write: the columns that it has claimed. The calls wait for the
-/// database, and come from one thread.
+/// A server's share of a world that several write: the columns that it has claimed. The calls wait
+/// for the database, and come from one thread.
 pub trait ColumnLeases: Send {
-    /// Claims columns: those that no server has, or whose server's lease has ended. Returns those that are
-    /// held now. What others saved in them can be read from then on, and
+    /// Claims columns: those that no server has, or whose server's lease has ended. Returns those
+    /// that are held now. What others saved in them can be read from then on, and
     /// [`ColumnLeases::changes`] has it.
     ///
     /// # Errors
-    /// If the database cannot be reached, another program took the whole world, or the store is gone. Then no more
-    /// columns are held than before; those that were claimed all the same are given back once the database is back, if
-    /// they are not claimed again.
+    /// If the database cannot be reached, another program took the whole world, or the store is
+    /// gone. Then no more columns are held than before; those that were claimed all the same are
+    /// given back once the database is back, if they are not claimed again.
     fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>>;
 
-    /// Gives columns up, so that others may claim them at once. Save first: what is unsaved in them is
-    /// refused afterwards.
+    /// Gives columns up, so that others may claim them at once. Save first: what is unsaved in them
+    /// is refused afterwards.
     ///
     /// # Errors
-    /// If the database cannot be reached. The columns then count as given up here, and for others once the database is
-    /// back.
+    /// If the database cannot be reached. The columns then count as given up here, and for others
+    /// once the database is back.
     fn release(&self, columns: &[Column]) -> io::Result<()>;
 
     /// All columns that a server has, also this one: as many as there are in the whole world.
@@ -61,8 +61,8 @@ pub trait ColumnLeases: Send {
     /// If the database cannot be reached.
     fn owners_of(&self, columns: &[Column]) -> io::Result<Vec<ColumnOwner>>;
 
-    /// What others saved in `watched` columns since it was last asked for these, or since the world was
-    /// opened; and, in columns that were claimed since the last call, before the claim.
+    /// What others saved in `watched` columns since it was last asked for these, or since the world
+    /// was opened; and, in columns that were claimed since the last call, before the claim.
     ///
     /// # Errors
     /// If the database cannot be reached; the next call has it.

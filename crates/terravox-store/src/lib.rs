@@ -51,7 +51,8 @@
 //!   [`Store::repair`] keeps all that is whole.
 //! - [`Store::create_on`] takes a [`Disk`] where there are no files, such as in a browser.
 //! - [`Store::create_records`] takes [`Records`]: a world in a database, such as PostgreSQL with
-//!   `terravox-postgres`. [`Store::copy_to_file`] and [`Store::copy_to_records`] copy between the two.
+//!   `terravox-postgres`. [`Store::copy_to_file`] and [`Store::copy_to_records`] copy between the
+//!   two.
 //! - Any bytes are safe to open: reading ends, within memory bounded by the length of the file.
 
 mod backup;

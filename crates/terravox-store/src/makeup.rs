@@ -1,8 +1,8 @@
 //! What values tell of blocks, without their cells.
 //!
 //! Files hold a thousand uniform blocks, or some hundred equal ones, in the space of one other, so
-//! work on their cells would not be bounded by the file; and worlds with flat ground hold them, too.
-//! A block that is made of equal parts is compared once.
+//! work on their cells would not be bounded by the file; and worlds with flat ground hold them,
+//! too. A block that is made of equal parts is compared once.
 
 use crate::database::{cell_key, value_error};
 use crate::key::BlockKey;

@@ -26,7 +26,8 @@ impl Store {
         Store::from_new_db(database::create(disk, name)?, name, None, info)
     }
 
-    /// Opens a world that is on a disk for reading and writing, as [`Store::open`] does with a file.
+    /// Opens a world that is on a disk for reading and writing, as [`Store::open`] does with a
+    /// file.
     ///
     /// # Errors
     /// As [`Store::open`].

@@ -15,8 +15,8 @@ impl Store {
     /// ignored.
     ///
     /// # Errors
-    /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it. If the
-    /// placement is one that a [`Terrain`] refuses
+    /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it. If
+    /// the placement is one that a [`Terrain`] refuses
     /// ([`Placement::check`](terravox::terrain::Placement::check)).
     pub fn terrain(&self, options: TerrainOptions) -> Result<Terrain, StoreError> {
         let info = self.info();

@@ -1,4 +1,5 @@
-//! Reading and changing what a store holds, alike for the tree of a file and the records of a database.
+//! Reading and changing what a store holds, alike for the tree of a file and the records of a
+//! database.
 
 use crate::key::EXTRA;
 use crate::records::{LostRecords, RecordChanges, RecordTotals, Records, RecordsView, WorldRecord};
@@ -11,8 +12,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::OnceLock;
 
-/// Records that a scan asks a database for at once: of blocks and listings, whose values are at most
-/// 160 KiB long, and of extra data, of which one may be 64 MiB long.
+/// Records that a scan asks a database for at once: of blocks and listings, whose values are at
+/// most 160 KiB long, and of extra data, of which one may be 64 MiB long.
 const SCAN_RECORDS: usize = 256;
 const SCAN_EXTRA: usize = 1;
 
@@ -84,8 +85,8 @@ impl StoreReader {
         }
     }
 
-    /// Returns the work of reads since the last call. A database has each value once, and no nodes that
-    /// others share: what is read of it is as long as what it holds.
+    /// Returns the work of reads since the last call. A database has each value once, and no nodes
+    /// that others share: what is read of it is as long as what it holds.
     pub fn take_read_work(&self) -> u64 {
         match self {
             StoreReader::File(tree) => tree.take_read_work(),
@@ -104,8 +105,8 @@ impl StoreReader {
         }
     }
 
-    /// Reads everything and reports what is wrong. For a database only extra data; the caller reads blocks
-    /// and listings.
+    /// Reads everything and reports what is wrong. For a database only extra data; the caller reads
+    /// blocks and listings.
     pub fn check(&self, mut report: impl FnMut(TreeDamage)) {
         if let StoreReader::File(tree) = self {
             return tree.check(report);
@@ -232,7 +233,8 @@ impl Iterator for StoreScan<'_> {
             StoreScan::Records(scan) => {
                 let record = scan.next()?;
                 Some(record.map(|mut record| {
-                    // Without values the hash is not checked, so the key is moved instead of cloned.
+                    // Without values the hash is not checked, so the key is moved instead of
+                    // cloned.
                     let key = match scan.with_values {
                         true => record.key.clone(),
                         false => std::mem::take(&mut record.key),
@@ -257,8 +259,8 @@ impl RecordsScan<'_> {
 }
 
 impl RecordsScan<'_> {
-    /// What is lost of a span that cannot be read. If the database says where that ends, the scan goes on
-    /// there.
+    /// What is lost of a span that cannot be read. If the database says where that ends, the scan
+    /// goes on there.
     fn lose(&mut self, mut span: KeySpan, what: TreeError) -> LostSpan {
         let lost = match &what {
             TreeError::Io(error) => LostRecords::of(error),

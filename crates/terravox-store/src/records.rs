@@ -1,8 +1,8 @@
 //! Worlds in a database: the records that a file has in its tree, by the same keys.
 //!
-//! A database brings reading at one moment and changing all or nothing; what records mean, and which
-//! change with which, is the store's business ([`Store::open_records`](crate::Store::open_records)).
-//! `docs/format.md` has the keys and values.
+//! A database brings reading at one moment and changing all or nothing; what records mean, and
+//! which change with which, is the store's business
+//! ([`Store::open_records`](crate::Store::open_records)). `docs/format.md` has the keys and values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -77,8 +77,8 @@ impl fmt::Display for CommitFailure {
 
 impl std::error::Error for CommitFailure {}
 
-/// The records of one world in a database. Calls may come from several threads, but commits come one
-/// after the other, and only one store writes.
+/// The records of one world in a database. Calls may come from several threads, but commits come
+/// one after the other, and only one store writes.
 pub trait Records: Send + Sync {
     /// The records as they are now; later commits do not change the view.
     ///
@@ -86,8 +86,8 @@ pub trait Records: Send + Sync {
     /// If the database cannot be read.
     fn view(&self) -> io::Result<Box<dyn RecordsView>>;
 
-    /// What a writer reads before it commits. It may follow commits: between those of the only writer
-    /// nothing changes, and if there is another one, the next commit is fenced.
+    /// What a writer reads before it commits. It may follow commits: between those of the only
+    /// writer nothing changes, and if there is another one, the next commit is fenced.
     ///
     /// # Errors
     /// If the database cannot be read.
@@ -115,9 +115,10 @@ pub trait RecordsView: Send + Sync {
     /// If they cannot be read.
     fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>>;
 
-    /// Returns the records from `low` up to `high`, which is outside, or to the last, in order of their
-    /// keys: at least one if there is any, and at most `limit`. Fewer than `limit` does not mean that
-    /// there are no more. Unless `with_values`, values are empty, and only the keys and hashes are read.
+    /// Returns the records from `low` up to `high`, which is outside, or to the last, in order of
+    /// their keys: at least one if there is any, and at most `limit`. Fewer than `limit` does not
+    /// mean that there are no more. Unless `with_values`, values are empty, and only the keys and
+    /// hashes are read.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -136,8 +137,8 @@ pub trait RecordsView: Send + Sync {
     fn totals(&self) -> io::Result<RecordTotals>;
 }
 
-/// Records that are lost: what an [`io::Error`] of a [`RecordsView`] holds if these cannot be read, now or
-/// later, but others can. A scan goes on behind them.
+/// Records that are lost: what an [`io::Error`] of a [`RecordsView`] holds if these cannot be read,
+/// now or later, but others can. A scan goes on behind them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRecords {
     /// The key at which what comes after them begins; `None` if nothing does.

@@ -92,9 +92,9 @@ impl Store {
     }
 
     /// Writes what is whole of this world to another disk, in place of what is there, with listings
-    /// and coarse blocks made again: for worlds on a [`Disk`] of the caller; [`Store::repair`] replaces
-    /// files only.
-    /// An intact world is copied, too. Returns what is lost; no `backup`, since this world stays.
+    /// and coarse blocks made again: for worlds on a [`Disk`] of the caller; [`Store::repair`]
+    /// replaces files only. An intact world is copied, too. Returns what is lost; no `backup`,
+    /// since this world stays.
     ///
     /// # Errors
     /// As [`Store::repair_within`]. The other disk then has no world, or a part of one.

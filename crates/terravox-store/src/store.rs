@@ -64,7 +64,8 @@ pub struct Store {
     db: Db,
     /// The path in errors: that of the finished world.
     path: PathBuf,
-    /// The open file: a temporary one until the world is finished; `None` on a [`Disk`](crate::Disk).
+    /// The open file: a temporary one until the world is finished; `None` on a
+    /// [`Disk`](crate::Disk).
     file: Option<PathBuf>,
     /// The stored description.
     info: RwLock<Arc<WorldInfo>>,
@@ -161,9 +162,9 @@ impl Store {
     /// Returns an error if it is known that nothing more can be saved from here. Takes no time.
     ///
     /// # Errors
-    /// [`StoreError::ReadOnly`] if the world was opened for reading, [`StoreError::Fenced`] if another
-    /// writer of a database took it over, and [`StoreError::Index`] if the outcome of a write to a
-    /// database is unknown: open it again.
+    /// [`StoreError::ReadOnly`] if the world was opened for reading, [`StoreError::Fenced`] if
+    /// another writer of a database took it over, and [`StoreError::Index`] if the outcome of a
+    /// write to a database is unknown: open it again.
     pub fn check_writer(&self) -> Result<(), StoreError> {
         self.db.check_writer(&self.path)
     }
@@ -172,8 +173,8 @@ impl Store {
         &self.db
     }
 
-    /// Whether the world is in [`Records`](crate::Records), such as those of a database: then what is read
-    /// may be long in coming.
+    /// Whether the world is in [`Records`](crate::Records), such as those of a database: then what
+    /// is read may be long in coming.
     pub fn is_in_records(&self) -> bool {
         self.db.is_of_records()
     }
@@ -347,12 +348,12 @@ impl Store {
         StoreError::Damaged { path: self.path.clone(), part, what }
     }
 
-    /// Positions of all listed chunks, sorted by x, y, z. Reads no cells. Up to 65,536 of them may be
-    /// missing in a damaged file, so memory is bounded by what is there.
+    /// Positions of all listed chunks, sorted by x, y, z. Reads no cells. Up to 65,536 of them may
+    /// be missing in a damaged file, so memory is bounded by what is there.
     ///
     /// # Errors
-    /// If a listing is damaged or more chunks are missing; [`Store::load`] and [`Store::verify`] go on
-    /// without it.
+    /// If a listing is damaged or more chunks are missing; [`Store::load`] and [`Store::verify`] go
+    /// on without it.
     pub fn chunks(&self) -> Result<Vec<ChunkPos>, StoreError> {
         let tree = self.db.snapshot();
         let listings = self.listings(&tree)?;
@@ -452,9 +453,10 @@ impl Store {
     /// the world as it was, and a file named `NAME.NUMBER.partial`, which may be deleted.
     ///
     /// # Errors
-    /// If the world is on a [`Disk`](crate::Disk) or was opened for reading, a part of it is damaged ([`Store::repair`] helps), or
-    /// the new file cannot be written; then the world is as it was. [`StoreError::Unsure`] if the
-    /// new file is in place, but perhaps not after a power cut.
+    /// If the world is on a [`Disk`](crate::Disk) or was opened for reading, a part of it is
+    /// damaged ([`Store::repair`] helps), or the new file cannot be written; then the world is as
+    /// it was. [`StoreError::Unsure`] if the new file is in place, but perhaps not after a power
+    /// cut.
     pub fn compact(&mut self) -> Result<(), StoreError> {
         self.db.check_writable(&self.path)?;
         let file = self.file()?;

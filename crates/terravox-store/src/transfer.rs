@@ -1,8 +1,8 @@
 //! Copying a world from one store to another, so that a copy that was interrupted goes on.
 //!
 //! Both sides are ordered by the same keys, so a copy is a merge: piece by piece it reads what the
-//! target has, writes what differs and removes what the source lacks, a transaction each. Whatever an
-//! earlier attempt left, and whatever was saved in the source since, the end is the same. The
+//! target has, writes what differs and removes what the source lacks, a transaction each. Whatever
+//! an earlier attempt left, and whatever was saved in the source since, the end is the same. The
 //! description comes last: without it there is no world.
 
 use crate::create::{Overwrite, check_place};
@@ -41,14 +41,14 @@ pub struct CopyStats {
 }
 
 impl Store {
-    /// Copies the world, as it was saved when this was called, to a new file, and now and then calls
-    /// `progress` with the number of records done and in all. Until the copy is complete and on disk
-    /// it is a file named `NAME.copying`: a copy that was interrupted, and is started again, goes
-    /// on from that.
+    /// Copies the world, as it was saved when this was called, to a new file, and now and then
+    /// calls `progress` with the number of records done and in all. Until the copy is complete and
+    /// on disk it is a file named `NAME.copying`: a copy that was interrupted, and is started
+    /// again, goes on from that.
     ///
     /// # Errors
-    /// If a file is at `path`; if a part of this world is damaged; if the copy cannot be written, or
-    /// another one to the same path is under way. [`StoreError::Unsure`] if it is in place, but
+    /// If a file is at `path`; if a part of this world is damaged; if the copy cannot be written,
+    /// or another one to the same path is under way. [`StoreError::Unsure`] if it is in place, but
     /// perhaps not after a power cut.
     pub fn copy_to_file(
         &self,
@@ -73,8 +73,8 @@ impl Store {
         Ok((store, stats))
     }
 
-    /// The same to records in which there is no world, or a copy that was interrupted; `name` is the
-    /// path in errors.
+    /// The same to records in which there is no world, or a copy that was interrupted; `name` is
+    /// the path in errors.
     ///
     /// # Errors
     /// If there is a world; if a part of this world is damaged; if the records cannot be written.
@@ -109,7 +109,8 @@ impl Store {
     }
 }
 
-/// Refuses a file that is a whole world: of a copy that was killed before it got its name, or of others.
+/// Refuses a file that is a whole world: of a copy that was killed before it got its name, or of
+/// others.
 fn refuse_complete(db: &Db, partial: &Path, path: &Path) -> Result<(), StoreError> {
     let is_there = |key: &[u8]| matches!(db.snapshot().get(key, &mut Vec::new()), Ok(true));
     if !INFO_KEYS.into_iter().any(is_there) {

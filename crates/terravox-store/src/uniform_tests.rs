@@ -1,5 +1,5 @@
-//! Chunks of one material, which are read, verified and repaired without their cells, against the same
-//! with them.
+//! Chunks of one material, which are read, verified and repaired without their cells, against the
+//! same with them.
 
 use crate::damage_tests::scratch::{Folder, Numbers, growing_world};
 use crate::damage_tests::{alter, saved_grid};
@@ -17,8 +17,8 @@ use terravox::voxel::{
 /// Materials of the chunks: air, water and two solids.
 const MATERIALS: [u8; 4] = [0, 1, 8, 200];
 
-/// Chunks around the corner of eight pages: most are uniform, with few materials in each octant, and
-/// some have one other cell, with water.
+/// Chunks around the corner of eight pages: most are uniform, with few materials in each octant,
+/// and some have one other cell, with water.
 fn patchwork(seed: u64) -> VoxelGrid {
     let (mut grid, mut numbers) = (VoxelGrid::default(), Numbers(seed));
     let mut material = 8;

@@ -189,8 +189,8 @@ impl ValueCoder {
         seal(&key.bytes(), out);
     }
 
-    /// The material of a value that is uniform by its few bytes; `None` if it must be decoded, which
-    /// may find the same.
+    /// The material of a value that is uniform by its few bytes; `None` if it must be decoded,
+    /// which may find the same.
     pub fn uniform(&mut self, key: BlockKey, value: &[u8]) -> Result<Option<u8>, ValueError> {
         let runs = match open_block(key, value)? {
             (UNIFORM, &[material]) => return Ok(Some(material)),

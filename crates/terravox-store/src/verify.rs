@@ -36,8 +36,8 @@ impl Store {
     /// agree, and that every coarse cell agrees with the finer ones. It finds every changed byte
     /// that changes what is read. Changes nothing; [`Store::repair`] does.
     ///
-    /// Its work is at most what the length of the file allows, which is several times what worlds of
-    /// terrain need. Of a file that was built to cost more, some blocks are not compared, and
+    /// Its work is at most what the length of the file allows, which is several times what worlds
+    /// of terrain need. Of a file that was built to cost more, some blocks are not compared, and
     /// [`ValueError::TooMuchWork`] is among the damaged parts.
     ///
     /// # Errors
@@ -205,8 +205,8 @@ impl BlockMaker {
     }
 
     /// Makes the block `key` from the finer blocks `sources` in `out`; returns whether all of them
-    /// could be read, others count as air. `chunks` is how many are replaced afterwards; it counts as
-    /// work.
+    /// could be read, others count as air. `chunks` is how many are replaced afterwards; it counts
+    /// as work.
     ///
     /// # Errors
     /// [`ValueError::TooMuchWork`] if the budget is spent.
@@ -399,8 +399,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Whether the cells of a block are those of the finer ones; in a world that grows those under the
-    /// chunks `replaced`, and the others are as they are.
+    /// Whether the cells of a block are those of the finer ones; in a world that grows those under
+    /// the chunks `replaced`, and the others are as they are.
     fn compare(
         &mut self,
         key: BlockKey,
@@ -431,15 +431,16 @@ impl Verifier<'_> {
 /// A block and the chunks under it.
 pub(crate) type BlockOver<'a> = (KeyBytes, &'a [ChunkPos]);
 
-/// The blocks of a mip over chunks, which are sorted by [`chunk_order`], with the chunks under each.
+/// The blocks of a mip over chunks, which are sorted by [`chunk_order`], with the chunks under
+/// each.
 pub(crate) fn blocks_over(chunks: &[ChunkPos], mip: u8) -> Vec<BlockOver<'_>> {
     let over = |chunk: &ChunkPos| BlockKey::over(*chunk, mip);
     let groups = chunks.chunk_by(|a, b| over(a) == over(b));
     groups.map(|group| (over(&group[0]).bytes(), group)).collect()
 }
 
-/// Whether all cells of a block of a world that grows are those of the stored `chunks` under it, which
-/// are sorted by [`chunk_order`].
+/// Whether all cells of a block of a world that grows are those of the stored `chunks` under it,
+/// which are sorted by [`chunk_order`].
 pub(crate) fn covers(chunks: &[ChunkPos], mip: u8) -> bool {
     match mip {
         0..=CHUNK_MIP => chunks.len() == 1 << (3 * mip),

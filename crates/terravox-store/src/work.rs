@@ -1,8 +1,8 @@
 //! What a pass over a whole file may cost.
 //!
-//! A block takes 40 bytes to 40 kB in a file, but about the same time to decode and to compare with the
-//! finer ones either way. So the time of a pass that looks at cells is not bounded by the length of the
-//! file: it spends from a budget that is.
+//! A block takes 40 bytes to 40 kB in a file, but about the same time to decode and to compare with
+//! the finer ones either way. So the time of a pass that looks at cells is not bounded by the
+//! length of the file: it spends from a budget that is.
 
 use crate::key::BlockKey;
 use crate::reader::StoreReader;
@@ -96,8 +96,8 @@ impl PassBudget {
         BudgetedTree { tree, budget: self }
     }
 
-    /// Charges the reads since the last call, at most what is left. One read is bounded by the longest
-    /// value, and one walk by the length of the file.
+    /// Charges the reads since the last call, at most what is left. One read is bounded by the
+    /// longest value, and one walk by the length of the file.
     pub fn spend_reads(&self, tree: &StoreReader) {
         let units = tree.take_read_work().min(self.left.get());
         self.spend(units);
@@ -122,8 +122,8 @@ impl PassBudget {
         self.spend(COMPARE_UNITS * (1 + steps_from_mip_5) + REPLACE_UNITS * chunks as u64)
     }
 
-    /// Spends the work of decoding a block and of making a part of a coarser one from it. Returns `false`
-    /// if less is left; the work of decoding may then be spent.
+    /// Spends the work of decoding a block and of making a part of a coarser one from it. Returns
+    /// `false` if less is left; the work of decoding may then be spent.
     pub fn try_spend_raise(&self, value: &[u8]) -> bool {
         self.try_spend_decode(value) && self.spend(SOURCE_UNITS)
     }

@@ -1,5 +1,5 @@
-//! Zones: the parts of a world that are written by one writer each, and columns of them, which are what
-//! servers share a world by.
+//! Zones: the parts of a world that are written by one writer each, and columns of them, which are
+//! what servers share a world by.
 
 use crate::database::{CELLS, EXTRA, INFO_KEYS, block_of, page_of_key};
 use crate::key::BlockKey;
@@ -20,9 +20,9 @@ const FIRST_COLUMN: i64 = -2;
 /// What the names of extra data begin with that belongs to a column.
 const COLUMN_DATA: &str = "column ";
 
-/// A part of a world: the voxels under one block of the coarsest stored mip, 8,192 along each axis, with
-/// all blocks and listings there. No write to a chunk changes a record outside of its zone, but
-/// for extra data, which is in [`Zone::WORLD`].
+/// A part of a world: the voxels under one block of the coarsest stored mip, 8,192 along each axis,
+/// with all blocks and listings there. No write to a chunk changes a record outside of its zone,
+/// but for extra data, which is in [`Zone::WORLD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Zone(pub i64);
 
@@ -39,7 +39,8 @@ impl Zone {
         Some(Zone((y << (2 * AXIS_BITS)) | (z << AXIS_BITS) | x))
     }
 
-    /// Where it is, in zones; `None` for [`Zone::WORLD`] and for what belongs to a [`Column`] as a whole.
+    /// Where it is, in zones; `None` for [`Zone::WORLD`] and for what belongs to a [`Column`] as a
+    /// whole.
     pub fn pos(self) -> Option<[i32; 3]> {
         let axis = |shift: u32| ((self.0 >> shift) & ((1 << AXIS_BITS) - 1)) as i32 - BIAS;
         (self.0 >= 0 && self.0 >> (3 * AXIS_BITS) == 0)
@@ -63,8 +64,8 @@ impl Zone {
         block.within_limits().then(|| Zone::at(block.coarser(MAX_MIP).pos.to_array()))?
     }
 
-    /// The chunk whose cells a record has, by its key; `None` for all other records. Each save of a chunk
-    /// writes or removes this one.
+    /// The chunk whose cells a record has, by its key; `None` for all other records. Each save of a
+    /// chunk writes or removes this one.
     pub fn chunk_of_record(key: &[u8]) -> Option<ChunkPos> {
         let block = block_of(key)?;
         (block.mip == 0 && block.within_limits()).then(|| block.as_chunk())
@@ -84,8 +85,9 @@ impl Zone {
     }
 }
 
-/// A column of zones: all zones of one x and z, at all heights. Several servers share a world by columns. Every
-/// record but those of the whole world belongs to one column: a block of any stored mip lies in one.
+/// A column of zones: all zones of one x and z, at all heights. Several servers share a world by
+/// columns. Every record but those of the whole world belongs to one column: a block of any stored
+/// mip lies in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column {
     /// In zones.
@@ -120,7 +122,8 @@ impl Column {
         Some(Zone(FIRST_COLUMN - bits))
     }
 
-    /// The name of extra data that belongs to this column, and is written by the server that has it.
+    /// The name of extra data that belongs to this column, and is written by the server that has
+    /// it.
     pub fn data_name(self, name: &str) -> String {
         let Column { x, z } = self;
         format!("{COLUMN_DATA}{x},{z}/{name}")

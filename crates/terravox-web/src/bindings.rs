@@ -30,7 +30,8 @@ pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
 }
 
-/// Makes a world of a .tvx file, a Roblox place, a scene or a heightmap; the error says why it cannot.
+/// Makes a world of a .tvx file, a Roblox place, a scene or a heightmap; the error says why it
+/// cannot.
 #[wasm_bindgen]
 pub fn import_world(name: &str, bytes: Vec<u8>) -> Result<Imported, JsError> {
     crate::import_world(name, bytes).map(Imported).map_err(|e| JsError::new(&e))
@@ -93,7 +94,8 @@ impl WebWorld {
         WebWorld::new(PlayerWorld::alone(seed as u64, options(view_m, detail)))
     }
 
-    /// Opens the world in a file of the browser, without a server; in an empty one, makes a world of hills.
+    /// Opens the world in a file of the browser, without a server; in an empty one, makes a world
+    /// of hills.
     pub fn stored(
         handle: SyncAccessHandle,
         name: &str,
@@ -203,8 +205,8 @@ impl WebWorld {
         }
     }
 
-    /// Applies an operation: an `EditOp` as JSON, in metres. Returns the voxels that it may change, from
-    /// the lowest to one past the highest.
+    /// Applies an operation: an `EditOp` as JSON, in metres. Returns the voxels that it may change,
+    /// from the lowest to one past the highest.
     pub fn edit(&mut self, operation: &str) -> Result<Vec<i32>, JsError> {
         let op: EditOp = serde_json::from_str(operation)?;
         let done = self.world.edit(&op);
@@ -226,8 +228,8 @@ impl WebWorld {
         Ok(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
     }
 
-    /// Pastes what was copied last with its lowest voxel at a point, turned about the vertical axis.
-    /// Returns the voxels that it may change, as [`WebWorld::edit`].
+    /// Pastes what was copied last with its lowest voxel at a point, turned about the vertical
+    /// axis. Returns the voxels that it may change, as [`WebWorld::edit`].
     pub fn paste(&mut self, x: i32, y: i32, z: i32, turns: u8) -> Result<Vec<i32>, JsError> {
         let done = self.world.paste([x, y, z].into(), turns);
         self.edited(done)
@@ -238,7 +240,8 @@ impl WebWorld {
         self.world.send_message(bytes)
     }
 
-    /// Where the other players look: the number of the body and a point, for each who looks at ground.
+    /// Where the other players look: the number of the body and a point, for each who looks at
+    /// ground.
     pub fn cursors(&self, max_m: f64) -> Vec<f64> {
         let mut out = Vec::new();
         for (number, body, from_m, [x, y, z, w]) in self.world.bodies() {
@@ -256,7 +259,8 @@ impl WebWorld {
         out
     }
 
-    /// Corners of the triangles that bodies collide with around a point, metres from it: nine numbers each.
+    /// Corners of the triangles that bodies collide with around a point, metres from it: nine
+    /// numbers each.
     pub fn collision_near(&self, x: f64, y: f64, z: f64, radius_m: f64) -> Vec<f32> {
         let mut out = Vec::new();
         let Some(terrain) = self.world.terrain() else { return out };
@@ -303,8 +307,8 @@ impl WebWorld {
         })
     }
 
-    /// The bodies that are seen: number, kind, position, rotation for each. The kind is −1 for a loose
-    /// piece, −2 for a figure, else that of the game.
+    /// The bodies that are seen: number, kind, position, rotation for each. The kind is −1 for a
+    /// loose piece, −2 for a figure, else that of the game.
     pub fn bodies(&self) -> Vec<f64> {
         let mut out = Vec::new();
         for (number, body, position_m, rotation) in self.world.bodies() {

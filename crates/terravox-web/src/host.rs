@@ -9,15 +9,15 @@ use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::{BadPart, Disk, Generator, MemoryDisk, Store, StoreError, WorldInfo};
 
-/// Memory that the cells of a complete world may take: its file can claim a thousand times its size, and
-/// WebAssembly has 4 GiB at most.
+/// Memory that the cells of a complete world may take: its file can claim a thousand times its
+/// size, and WebAssembly has 4 GiB at most.
 const MAX_OWN_WORLD_BYTES: u64 = 1 << 30;
 
 /// Undo history of the one guest.
 const HISTORY_BYTES: usize = 32 << 20;
 
-/// Bytes at the start of a file that are written last: with all else in place, they make it a world. A
-/// sector, which disks write whole or not at all.
+/// Bytes at the start of a file that are written last: with all else in place, they make it a
+/// world. A sector, which disks write whole or not at all.
 const START_BYTES: usize = 512;
 
 /// A stored world, and the host that decides about its edits.
@@ -37,9 +37,9 @@ impl OwnHost {
     /// Serves the world on a disk to one guest; on an empty disk, makes a world of hills.
     ///
     /// # Errors
-    /// If it is not a world, or grows from a generator other than ours; for a complete world, if any
-    /// part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the listings are
-    /// checked; damaged chunks are found when they are read.
+    /// If it is not a world, or grows from a generator other than ours; for a complete world, if
+    /// any part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the
+    /// listings are checked; damaged chunks are found when they are read.
     pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
         let store = open_or_create(disk.clone(), name, seed)?;
         let info = store.info();
@@ -159,8 +159,8 @@ fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, S
     Store::open_on(disk, name)
 }
 
-/// Whether what is on a disk may be a new world of some length whose writing was interrupted. A world with
-/// edits is longer.
+/// Whether what is on a disk may be a new world of some length whose writing was interrupted. A
+/// world with edits is longer.
 fn is_interrupted(disk: &dyn Disk, new_bytes: usize) -> io::Result<bool> {
     let length = disk.length()?;
     let mut start = vec![0; START_BYTES.min(length as usize)];

@@ -1,6 +1,6 @@
-//! Files that become worlds of one's own: worlds, Roblox places, scenes of MagicaVoxel and heightmaps. All
-//! but worlds spend from the import budget of `terravox-io`, which grows with their length; a complete `.tvx` file
-//! may take what [`OwnHost::open`] allows.
+//! Files that become worlds of one's own: worlds, Roblox places, scenes of MagicaVoxel and
+//! heightmaps. All but worlds spend from the import budget of `terravox-io`, which grows with their
+//! length; a complete `.tvx` file may take what [`OwnHost::open`] allows.
 
 use crate::host::OwnHost;
 use std::sync::Arc;
@@ -31,12 +31,14 @@ pub struct ImportedWorld {
     pub notes: Vec<String>,
 }
 
-/// Makes a world of a file, by its content: a `.tvx` file that [`PlayerWorld::stored`](crate::PlayerWorld::stored)
-/// opens, a Roblox place or model, a scene of MagicaVoxel in voxels of a metre, or a heightmap in shades of grey (PNG; a sample is a metre wide, and the
-/// land an eighth of its width high).
+/// Makes a world of a file, by its content: a `.tvx` file that
+/// [`PlayerWorld::stored`](crate::PlayerWorld::stored) opens, a Roblox place or model, a scene of
+/// MagicaVoxel in voxels of a metre, or a heightmap in shades of grey (PNG; a sample is a metre
+/// wide, and the land an eighth of its width high).
 ///
 /// All but worlds take memory by the file's length, as in
-/// [`ImportLimits::for_input`](terravox_io::ImportLimits). All of a world is checked, and a complete one loaded.
+/// [`ImportLimits::for_input`](terravox_io::ImportLimits). All of a world is checked, and a
+/// complete one loaded.
 ///
 /// # Errors
 /// What is the matter with the file; the text begins with `name`.

@@ -1,6 +1,6 @@
-//! A terravox world in a browser: a [`PlayerWorld`] is a guest of a server, or has a host of its own, and
-//! keeps the terrain that is shown. It runs in a Web Worker: bytes of the link go in and come out, and
-//! meshes go to the page as buffers.
+//! A terravox world in a browser: a [`PlayerWorld`] is a guest of a server, or has a host of its
+//! own, and keeps the terrain that is shown. It runs in a Web Worker: bytes of the link go in and
+//! come out, and meshes go to the page as buffers.
 //!
 //! The core is plain Rust and runs on any target; `bindings` is what JavaScript sees of it.
 //!

@@ -88,8 +88,8 @@ impl PlayerWorld {
         PlayerWorld::stored(disk, "a new world", seed, options).expect("memory takes a new world")
     }
 
-    /// Opens the world on a disk, without a server; on an empty one, makes a world of hills. Edits are
-    /// written by [`PlayerWorld::save`].
+    /// Opens the world on a disk, without a server; on an empty one, makes a world of hills. Edits
+    /// are written by [`PlayerWorld::save`].
     ///
     /// # Errors
     /// If what is there is no world, is damaged, or grows from a generator other than
@@ -135,7 +135,8 @@ impl PlayerWorld {
         }
     }
 
-    /// Returns an own world, with all its edits, as the bytes of a `.tvx` file; `None` with a server.
+    /// Returns an own world, with all its edits, as the bytes of a `.tvx` file; `None` with a
+    /// server.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -157,14 +158,15 @@ impl PlayerWorld {
         self.host.is_none() && self.guest.transmit(now_us, out)
     }
 
-    /// Begins again over a new link, with all that is held. Operations that the server did not answer
-    /// are sent again once it has let this guest in; one that had arrived is then applied twice.
+    /// Begins again over a new link, with all that is held. Operations that the server did not
+    /// answer are sent again once it has let this guest in; one that had arrived is then applied
+    /// twice.
     pub fn reconnect(&mut self) {
         self.unanswered.extend(self.guest.reconnect(LinkKind::Reliable));
     }
 
-    /// Applies what arrived, and updates terrain and meshes for the view from `eye_m`, within a budget. Call
-    /// it once a frame.
+    /// Applies what arrived, and updates terrain and meshes for the view from `eye_m`, within a
+    /// budget. Call it once a frame.
     ///
     /// # Errors
     /// Why the server ended the connection, or how it broke the protocol.
@@ -260,8 +262,8 @@ impl PlayerWorld {
         self.terrain.as_mut().map(|terrain| terrain.mesh_swaps().collect()).unwrap_or_default()
     }
 
-    /// What is shown, at its levels of detail and with the colours of its materials, as the bytes of a
-    /// `.glb` file; lengths are metres, and the origin is voxel (0, 0, 0).
+    /// What is shown, at its levels of detail and with the colours of its materials, as the bytes
+    /// of a `.glb` file; lengths are metres, and the origin is voxel (0, 0, 0).
     ///
     /// # Errors
     /// If there is nothing yet, or it would have more than 4 GiB.
@@ -283,8 +285,8 @@ impl PlayerWorld {
         Ok(bytes)
     }
 
-    /// Edits the world: the operation, in metres, is shown at once and sent to the host. Returns the
-    /// voxels that it may change.
+    /// Edits the world: the operation, in metres, is shown at once and sent to the host. Returns
+    /// the voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
@@ -314,8 +316,8 @@ impl PlayerWorld {
         self.guest.redo().map(drop).map_err(|error| error.to_string())
     }
 
-    /// Copies the voxels of a region, up to 32 along an edge, for [`PlayerWorld::paste`]; returns their meshes, in
-    /// voxels from the lowest corner. `is_cut` removes them as well.
+    /// Copies the voxels of a region, up to 32 along an edge, for [`PlayerWorld::paste`]; returns
+    /// their meshes, in voxels from the lowest corner. `is_cut` removes them as well.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
@@ -339,8 +341,8 @@ impl PlayerWorld {
         self.clipboard.as_ref().map(Clipboard::size)
     }
 
-    /// Pastes what was copied last with its lowest voxel at `at`, after `turns` quarter turns about the
-    /// vertical axis. Returns the voxels that it may change.
+    /// Pastes what was copied last with its lowest voxel at `at`, after `turns` quarter turns about
+    /// the vertical axis. Returns the voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
@@ -349,7 +351,8 @@ impl PlayerWorld {
         self.edit(&op.ok_or("nothing was copied yet")?)
     }
 
-    /// Tells the game at the server something: see [`Guest::send_message`]. Returns whether it was sent.
+    /// Tells the game at the server something: see [`Guest::send_message`]. Returns whether it was
+    /// sent.
     pub fn send_message(&mut self, bytes: &[u8]) -> bool {
         self.guest.send_message(&bytes[..bytes.len().min(Guest::MAX_MESSAGE_BYTES)])
     }
@@ -376,8 +379,8 @@ impl PlayerWorld {
         self.guest.pending_edits()
     }
 
-    /// Shows others where this player is: the eye, the rotation (quaternion x, y, z, w) and some bytes,
-    /// such as a name. Of more than [`Guest::MAX_FIGURE_BYTES`], the first count.
+    /// Shows others where this player is: the eye, the rotation (quaternion x, y, z, w) and some
+    /// bytes, such as a name. Of more than [`Guest::MAX_FIGURE_BYTES`], the first count.
     pub fn set_figure(&mut self, eye_m: [f64; 3], rotation: [f64; 4], bytes: &[u8]) {
         let Some(terrain) = &self.terrain else { return };
         let position_voxels = terrain.placement().voxel_from_world(eye_m);
@@ -407,8 +410,8 @@ impl PlayerWorld {
     }
 }
 
-/// The mip whose ring the end of a view lies in. Coarser blocks would reach far beyond it: they are shown
-/// whole, with all finer ones that lead to them.
+/// The mip whose ring the end of a view lies in. Coarser blocks would reach far beyond it: they are
+/// shown whole, with all finer ones that lead to them.
 fn coarsest_mip(view_voxels: f64, detail: f32) -> u8 {
     let edges = view_voxels / (f64::from(detail) * f64::from(MipBlock::EDGE));
     edges.log2().ceil().clamp(0.0, f64::from(MAX_MIP)) as u8

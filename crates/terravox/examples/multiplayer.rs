@@ -1,5 +1,5 @@
-//! Two players dig one world over bad links. One loses the link, digs on, and comes back; they cut a
-//! tower, and see its top fall. In the end both see exactly the host's cells.
+//! Two players dig one world over bad links. One loses the link, digs on, and comes back; they cut
+//! a tower, and see its top fall. In the end both see exactly the host's cells.
 
 use std::error::Error;
 use terravox::bodies::{BodyPose, LooseBody, LooseCutter, LooseOptions};

@@ -75,9 +75,9 @@ impl Terrains<'_, '_> {
         })
     }
 
-    /// Whether the ground within `radius` metres of a point is held, in all terrains, and there is one: rays hit it,
-    /// edits change it, bodies may stand on it. [`WaitForGround`](crate::WaitForGround) waits for
-    /// that.
+    /// Whether the ground within `radius` metres of a point is held, in all terrains, and there is
+    /// one: rays hit it, edits change it, bodies may stand on it.
+    /// [`WaitForGround`](crate::WaitForGround) waits for that.
     pub fn is_ready(&self, point: Vec3, radius: f32) -> bool {
         // With no terrain at all there is nothing to stand on yet.
         !self.terrains.is_empty()

@@ -1,8 +1,8 @@
 //! Checks of what Python gives: arrays of the right type, shape and order, positions within the
 //! world.
 //!
-//! Arrays are indexed `[y, z, x]` (heights `[z, x]`), in C order: x is fastest, then z, then y. That is
-//! how terravox holds cells, so that rows are copied as they are.
+//! Arrays are indexed `[y, z, x]` (heights `[z, x]`), in C order: x is fastest, then z, then y.
+//! That is how terravox holds cells, so that rows are copied as they are.
 
 use crate::failure::{Failure, Outcome, bad_value};
 use numpy::{Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArray};

@@ -8,7 +8,8 @@ use terravox::edit;
 /// The shape of an edit, in world metres.
 ///
 /// Make one with `Brush.ball`, `Brush.box`, `Brush.cylinder`, `Brush.wedge`, `Brush.capsule`,
-/// `Brush.path`, `Brush.mesh` or `Brush.heights`. Numbers that make no shape are refused by the edit.
+/// `Brush.path`, `Brush.mesh` or `Brush.heights`. Numbers that make no shape are refused by the
+/// edit.
 #[pyclass(frozen, eq, module = "terravox")]
 #[derive(PartialEq)]
 pub struct Brush {

@@ -189,8 +189,8 @@ fn read_cells(
     Ok(cells.water().to_vec())
 }
 
-/// An array with unspecified bytes, for callers that write all of them. NumPy asks for huge pages for
-/// what it does not clear itself.
+/// An array with unspecified bytes, for callers that write all of them. NumPy asks for huge pages
+/// for what it does not clear itself.
 fn empty<'py>(py: Python<'py>, shape: [usize; 3]) -> PyResult<Bound<'py, PyArray3<u8>>> {
     let [y, z, x] = shape;
     let array = get_array_module(py)?.call_method1("empty", ((y, z, x), dtype::<u8>(py)))?;
@@ -213,11 +213,11 @@ fn check_out(array: &Bound<'_, PyArray3<u8>>, shape: [usize; 3]) -> Outcome<()> 
 
 #[pymethods]
 impl World {
-    /// Reads the cells from `min` up to, not including, `max`: (x, y, z), in cells of `mip`, which are
-    /// 2**mip voxels wide. Returns arrays of shape (y, z, x).
+    /// Reads the cells from `min` up to, not including, `max`: (x, y, z), in cells of `mip`, which
+    /// are 2**mip voxels wide. Returns arrays of shape (y, z, x).
     ///
-    /// `out` takes what an earlier read of the same shape returned: its arrays are written again, which
-    /// saves the time to get new memory.
+    /// `out` takes what an earlier read of the same shape returned: its arrays are written again,
+    /// which saves the time to get new memory.
     #[pyo3(signature = (min, max, mip = 0, *, out = None))]
     fn read(
         &self,
@@ -257,9 +257,9 @@ impl World {
         })
     }
 
-    /// Replaces the cells from `min` on by arrays of shape (y, z, x): materials, and how full the cells
-    /// are (all full if None). `water_index` and `water` are the water in solid cells, as `read` returns
-    /// it. `undo` does not undo this; `paste` does the same as an edit.
+    /// Replaces the cells from `min` on by arrays of shape (y, z, x): materials, and how full the
+    /// cells are (all full if None). `water_index` and `water` are the water in solid cells, as
+    /// `read` returns it. `undo` does not undo this; `paste` does the same as an edit.
     #[pyo3(signature = (min, material, occupancy = None, *, water_index = None, water = None))]
     fn write(
         &self,
@@ -285,8 +285,8 @@ impl World {
         })
     }
 
-    /// Fills the box from `min` up to, not including, `max` with full cells of a material; air empties
-    /// it. `undo` does not undo this.
+    /// Fills the box from `min` up to, not including, `max` with full cells of a material; air
+    /// empties it. `undo` does not undo this.
     fn fill_box(
         &self,
         py: Python<'_>,

@@ -17,8 +17,8 @@ type Corners = ([i32; 3], [i32; 3]);
 /// What an edit changed.
 #[pyclass(frozen, module = "terravox")]
 pub struct EditSummary {
-    /// The smallest box that holds every cell that changed: its lowest voxel, and one past its highest.
-    /// None if nothing changed.
+    /// The smallest box that holds every cell that changed: its lowest voxel, and one past its
+    /// highest. None if nothing changed.
     #[pyo3(get)]
     region: Option<Corners>,
     /// Cubic metres taken away, by material id.
@@ -48,8 +48,9 @@ pub struct Mask {
 
 #[pymethods]
 impl Mask {
-    /// `materials`: only cells of these. `heights_m`: only cells whose centre lies between two heights.
-    /// `slope`: only surfaces whose rise over run lies between two numbers (0 is flat, 1 is 45°).
+    /// `materials`: only cells of these. `heights_m`: only cells whose centre lies between two
+    /// heights. `slope`: only surfaces whose rise over run lies between two numbers (0 is flat, 1
+    /// is 45°).
     #[new]
     #[pyo3(signature = (*, materials = Vec::new(), heights_m = None, slope = None))]
     fn new(
@@ -140,9 +141,9 @@ macro_rules! actions {
 }
 
 actions! {
-    /// Removes ground in the brush, in metres. Water in it stays. As all edits: it can be undone, and
-    /// fades in over `falloff_m` from the surface of the brush, scaled by `strength` (0 to 1), where the
-    /// `mask` allows.
+    /// Removes ground in the brush, in metres. Water in it stays. As all edits: it can be undone,
+    /// and fades in over `falloff_m` from the surface of the brush, scaled by `strength` (0 to 1),
+    /// where the `mask` allows.
     fn dig("dig", (brush, *, falloff_m = 0.0, strength = 1.0, mask = None);)
         |_table| Ok(Action::Dig);
 
@@ -247,8 +248,8 @@ impl World {
         })
     }
 
-    /// Undoes the last edit, or the last stroke. Returns the box of its voxels; None if there is nothing
-    /// to undo.
+    /// Undoes the last edit, or the last stroke. Returns the box of its voxels; None if there is
+    /// nothing to undo.
     fn undo(&self, py: Python<'_>) -> PyResult<Option<Corners>> {
         let region = self.change(py, |opened| Ok(opened.writable("undo")?.undo()?))?;
         Ok(region.and_then(corners))

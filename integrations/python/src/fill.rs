@@ -1,7 +1,7 @@
 //! Ground from arrays: heights (one for each column) and distances (one for each cell).
 //!
-//! The cells are those that `FillRequest::fill_height_with` and `fill_sdf` of the library make of the
-//! same numbers.
+//! The cells are those that `FillRequest::fill_height_with` and `fill_sdf` of the library make of
+//! the same numbers.
 
 use crate::arrays::{Checked, Voxel, check_numbers, region_between, region_of_array};
 use crate::cells::slabs;
@@ -214,16 +214,17 @@ fn ground_region(
 impl World {
     /// Makes ground of heights: float32, metres, shape (z, x), one for each column of voxels.
     ///
-    /// `at` is the column (x, z) of the first height. Every cell of those columns from `bottom_m` up to
-    /// `top_m` (by default, just above the highest height) is replaced: ground below the height, air
-    /// above, water below `sea_level_m`. Nothing below `bottom_m` or above `top_m` changes.
+    /// `at` is the column (x, z) of the first height. Every cell of those columns from `bottom_m`
+    /// up to `top_m` (by default, just above the highest height) is replaced: ground below the
+    /// height, air above, water below `sea_level_m`. Nothing below `bottom_m` or above `top_m`
+    /// changes.
     ///
-    /// `material` is what the surface is made of: an id, a name, or a uint8 array of the shape of the
-    /// heights. `below` lists what follows deeper down: (depth in metres, material), ascending.
+    /// `material` is what the surface is made of: an id, a name, or a uint8 array of the shape of
+    /// the heights. `below` lists what follows deeper down: (depth in metres, material), ascending.
     ///
-    /// With `apron` = n the outer n rows and columns of the arrays are not filled: they only give the
-    /// slopes at the border. So tiles with an apron of 1 give the same cells as one large array, whose
-    /// `at` counts without the apron. `undo` does not undo this.
+    /// With `apron` = n the outer n rows and columns of the arrays are not filled: they only give
+    /// the slopes at the border. So tiles with an apron of 1 give the same cells as one large
+    /// array, whose `at` counts without the apron. `undo` does not undo this.
     #[pyo3(signature = (
         heights, *, bottom_m, at = (0, 0), material, below = Vec::new(), apron = 0,
         sea_level_m = None, top_m = None
@@ -275,10 +276,10 @@ impl World {
         })
     }
 
-    /// Makes ground of signed distances: float32, metres, shape (y, z, x), positive inside, one for the
-    /// centre of each voxel from `min` on. Only distances within one voxel of the surface need be true.
-    /// Every cell is replaced. `material` is an id, a name, or a uint8 array of the same shape.
-    /// `undo` does not undo this.
+    /// Makes ground of signed distances: float32, metres, shape (y, z, x), positive inside, one for
+    /// the centre of each voxel from `min` on. Only distances within one voxel of the surface need
+    /// be true. Every cell is replaced. `material` is an id, a name, or a uint8 array of the same
+    /// shape. `undo` does not undo this.
     #[pyo3(signature = (distances, *, min, material))]
     fn fill_distances(
         &self,

@@ -56,8 +56,8 @@ fn write_to_grid(grid: &mut VoxelGrid, part: &VoxelGrid) -> Outcome<usize> {
 
 #[pymethods]
 impl World {
-    /// Writes all chunks of another world, in a file or database, over those of this one. Both need the
-    /// same voxel size, origin and materials. Returns the number of chunks.
+    /// Writes all chunks of another world, in a file or database, over those of this one. Both need
+    /// the same voxel size, origin and materials. Returns the number of chunks.
     ///
     /// In a world that was opened with `load=False` they are on disk when this returns, written in
     /// transactions of 2,048 chunks. A merge that was killed is repeated: its end is the same.

@@ -153,9 +153,9 @@ fn is_uniform(cells: &DenseBox) -> bool {
 
 #[pymethods]
 impl World {
-    /// Meshes the surface between `min` and `max`: (x, y, z), in cells of `mip`, which are 2**mip voxels
-    /// wide. `surface` is `"solid"` or `"liquid"`. Neighbouring regions have the same vertices where they
-    /// meet.
+    /// Meshes the surface between `min` and `max`: (x, y, z), in cells of `mip`, which are 2**mip
+    /// voxels wide. `surface` is `"solid"` or `"liquid"`. Neighbouring regions have the same
+    /// vertices where they meet.
     #[pyo3(signature = (min, max, mip = 0, *, surface = "solid"))]
     fn mesh(
         &self,

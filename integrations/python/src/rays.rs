@@ -113,8 +113,8 @@ fn vectors(name: &str, array: &PyArrayLike2<'_, f64, AllowTypeChange>) -> Outcom
 #[pymethods]
 impl World {
     /// Casts rays from `origins` (metres) along `directions` (of any length), both of shape (n, 3);
-    /// directions of shape (1, 3) are for all. Returns the first surface within `max_distance_m` of each.
-    /// `surface` is `"solid"`, `"liquid"` or `"both"`.
+    /// directions of shape (1, 3) are for all. Returns the first surface within `max_distance_m` of
+    /// each. `surface` is `"solid"`, `"liquid"` or `"both"`.
     #[pyo3(signature = (origins, directions, max_distance_m = 1e4, *, surface = "solid"))]
     fn rays(
         &self,

@@ -13,8 +13,8 @@ use terravox_store::WorldInfo;
 
 /// A world of cells: in memory, in a file (`.tvx`) or in a database.
 ///
-/// Make one with `World.memory`, `World.create` or `World.open`. Used as a context manager, it saves at
-/// the end of the block, unless that ends by an exception, and closes.
+/// Make one with `World.memory`, `World.create` or `World.open`. Used as a context manager, it
+/// saves at the end of the block, unless that ends by an exception, and closes.
 ///
 /// Positions of voxels are whole numbers (x, y, z), y up; lengths and points are metres. Arrays of
 /// cells are indexed [y, z, x]. Methods release the interpreter lock, so that threads run at once;
@@ -24,7 +24,8 @@ pub struct World {
     path: Option<String>,
     /// The process that opened it. After a fork, parent and child would write one file.
     process: u32,
-    /// `None` once it is closed. Taken after the interpreter lock was released, never while it is held.
+    /// `None` once it is closed. Taken after the interpreter lock was released, never while it is
+    /// held.
     opened: RwLock<Option<Opened>>,
 }
 
@@ -166,8 +167,8 @@ impl World {
     /// `mesh` takes what it needs from the file, at any mip, and `merge` adds to it; edits and rays
     /// need the cells in memory. Any number of programs can open a file with `read_only`.
     ///
-    /// Damaged chunks raise DamagedWorldError, unless `skip_damaged`: then they are air, and listed in
-    /// `damaged`.
+    /// Damaged chunks raise DamagedWorldError, unless `skip_damaged`: then they are air, and listed
+    /// in `damaged`.
     #[staticmethod]
     #[pyo3(signature = (path, *, read_only = false, load = true, skip_damaged = false))]
     fn open(
@@ -264,8 +265,8 @@ impl World {
         self.material_id(py, &MaterialRef::Name(name))
     }
 
-    /// The smallest box of whole chunks (32 voxels) that holds all of them: its lowest voxel, and one
-    /// past its highest. None for an empty world.
+    /// The smallest box of whole chunks (32 voxels) that holds all of them: its lowest voxel, and
+    /// one past its highest. None for an empty world.
     #[getter]
     fn bounds(&self, py: Python<'_>) -> PyResult<Option<([i32; 3], [i32; 3])>> {
         let bounds = self.look(py, |opened| match &opened.cells {
@@ -328,8 +329,9 @@ impl World {
         Ok(dict)
     }
 
-    /// A hash of all cells, their water and the materials: 32 hexadecimal digits. Equal worlds have equal
-    /// digests, however they were made. Of a world that is not loaded, the digest of what is stored.
+    /// A hash of all cells, their water and the materials: 32 hexadecimal digits. Equal worlds have
+    /// equal digests, however they were made. Of a world that is not loaded, the digest of what is
+    /// stored.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
         let digest = self.look(py, |opened| match &opened.cells {
             Cells::Loaded(terrain) => Ok(terrain.grid().digest()?),
@@ -347,8 +349,8 @@ impl World {
         Ok(format!("{digest:032x}"))
     }
 
-    /// Writes all changes in one transaction. They are on disk when this returns. Returns the number of
-    /// chunks written.
+    /// Writes all changes in one transaction. They are on disk when this returns. Returns the
+    /// number of chunks written.
     fn save(&self, py: Python<'_>) -> PyResult<usize> {
         self.change(py, Opened::save)
     }
@@ -360,8 +362,8 @@ impl World {
         self.look(py, |opened| opened.save_as(&path, overwrite))
     }
 
-    /// Reads all of the file and compares every hash and every coarse cell. Returns what is damaged, as
-    /// text: an empty list for a whole world.
+    /// Reads all of the file and compares every hash and every coarse cell. Returns what is
+    /// damaged, as text: an empty list for a whole world.
     fn verify(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.look(py, |opened| {
             let bad = opened.store()?.verify()?.bad;

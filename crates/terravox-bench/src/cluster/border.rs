@@ -1,5 +1,6 @@
-//! Two servers that share a world: how long until guests of one see an edit that was made at the other, just
-//! beyond the border; and how long until the one takes edits in a column of the other that was killed.
+//! Two servers that share a world: how long until guests of one see an edit that was made at the
+//! other, just beyond the border; and how long until the one takes edits in a column of the other
+//! that was killed.
 
 use super::server::Server;
 use crate::net::killed::{address_of, air, serve_store, world_info};

@@ -1,5 +1,5 @@
-//! A server of a world in a database that is killed while guests build, and another one that waits for
-//! that: how long until it takes edits, and whether all that was saved is there.
+//! A server of a world in a database that is killed while guests build, and another one that waits
+//! for that: how long until it takes edits, and whether all that was saved is there.
 
 use super::server::Server;
 use crate::net::killed::{Builder, address_of, lost, serve_store, world_info};

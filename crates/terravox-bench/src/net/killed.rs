@@ -55,8 +55,8 @@ pub fn serve(folder: &Path) {
     serve_store(store.unwrap_or_else(|error| panic!("{error}")), None, folder);
 }
 
-/// Serves a world, and prints where, until it is killed. `share`: the columns of it that are written here, if
-/// others write the rest. `folder`: for the certificate.
+/// Serves a world, and prints where, until it is killed. `share`: the columns of it that are
+/// written here, if others write the rest. `folder`: for the certificate.
 pub fn serve_store(store: Store, share: Option<Box<dyn ColumnLeases>>, folder: &Path) {
     let generate = Some(std::sync::Arc::new(air) as terravox_server::Generate);
     let (name, protected) = ("killed".into(), Vec::new());
@@ -105,8 +105,8 @@ impl Builder {
         Ok(Builder { client, guest, first, begun, confirmed, saved, next })
     }
 
-    /// The balls that are saved, by guest and number, added to `saved`. Returns the number of the first
-    /// that was not begun.
+    /// The balls that are saved, by guest and number, added to `saved`. Returns the number of the
+    /// first that was not begun.
     pub fn end(&self, saved: &mut Vec<(u64, u64)>) -> u64 {
         // Numbers of edits begin at 1.
         saved.extend((self.first..self.first + self.saved).map(|number| (self.guest, number)));

@@ -1,4 +1,5 @@
-//! Guests on bad links who dig, fly, lose their link and come back: in the end all have what the host has.
+//! Guests on bad links who dig, fly, lose their link and come back: in the end all have what the
+//! host has.
 
 use super::session::{Fill, Session};
 use crate::report::AreaReport;

@@ -3,6 +3,7 @@
 use super::values::{
     MorphChoice, cluster, detail, fov, integer, morph, number, pair, pixels, positive, triple,
 };
+use crate::growth::Extent;
 use clap::{Args, ValueEnum};
 
 /// Heightmaps, meshes, and the voxel size and the limits of imports.
@@ -42,6 +43,10 @@ pub struct HeightmapArgs {
     /// Meshes: the axis of the file that points up [default: y; for .stl z]
     #[arg(long, value_enum, value_name = "AXIS")]
     pub up: Option<UpChoice>,
+    /// Meshes: voxels along the longest side, in place of --voxel-size [default: 128]
+    #[arg(long, conflicts_with = "voxel_size",
+        value_parser = |text: &str| integer(text, 1..=65_408_u32), value_name = "VOXELS")]
+    pub longest: Option<u32>,
     /// Meshes: material of all cells [default: Rock]
     #[arg(long, value_name = "NAME")]
     pub material: Option<String>,
@@ -49,6 +54,33 @@ pub struct HeightmapArgs {
     /// may take [default: 1]
     #[arg(long, value_parser = |text: &str| integer(text, 1..=1000_u32), value_name = "N")]
     pub limit_factor: Option<u32>,
+}
+
+/// The part of a world that is written.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct BoxArgs {
+    /// A corner of the box that is written, in metres; its faces are moved to the nearest between
+    /// two voxels. Endless worlds need one [default: the whole world]
+    #[arg(long, value_parser = triple, requires = "to", value_name = "X,Y,Z",
+        allow_hyphen_values = true)]
+    pub from: Option<[f64; 3]>,
+    /// The opposite corner, in metres
+    #[arg(long, value_parser = triple, requires = "from", value_name = "X,Y,Z",
+        allow_hyphen_values = true)]
+    pub to: Option<[f64; 3]>,
+}
+
+impl BoxArgs {
+    /// Returns both corners, if they are given.
+    pub fn corners(self) -> Option<[[f64; 3]; 2]> {
+        Some([self.from?, self.to?])
+    }
+
+    /// Returns how much of a world is written.
+    pub fn extent(self) -> Extent {
+        let remedy = "give the box to write with --from X,Y,Z and --to X,Y,Z, in metres";
+        self.corners().map_or(Extent::Whole { remedy }, Extent::Box)
+    }
 }
 
 /// Reading of worlds.

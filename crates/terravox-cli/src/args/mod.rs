@@ -8,7 +8,7 @@ mod online;
 mod values;
 
 pub use groups::{
-    ClusterArgs, ColliderLayer, HeightmapArgs, LevelArgs, OnOff, ReadArgs, SurfaceChoice,
+    BoxArgs, ClusterArgs, ColliderLayer, HeightmapArgs, LevelArgs, OnOff, ReadArgs, SurfaceChoice,
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
@@ -84,7 +84,8 @@ pub enum Command {
     /// Write a world in another program's format, chosen by the extension
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
         terravox export world.tvx world.obj --up z\n  \
-        terravox export world.tvx new.rbxl --into place.rbxl\n\n\
+        terravox export world.tvx new.rbxl --into place.rbxl\n  \
+        terravox export endless.tvx hill.stl --from=-64,0,-64 --to 64,200,64\n\n\
         Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .vox (MagicaVoxel), .glb (glTF), .obj, .stl, .3mf, .png")]
     Export(ExportArgs),
     /// Print the contents of a world, or of a file that can be imported
@@ -226,7 +227,8 @@ pub struct GenerateArgs {
     #[arg(long, default_value_t = 384, value_parser = |text: &str| integer(text, 32..=8192_u32),
         value_name = "VOXELS")]
     pub size: u32,
-    /// Make an endless world, generated on demand: the file stores only edits
+    /// Make an endless world, generated on demand: the file stores only edits; export and mesh
+    /// write a box of it, between --from and --to
     #[arg(long, conflicts_with = "size")]
     pub sparse: bool,
     /// Edge of a voxel in metres
@@ -322,14 +324,8 @@ pub struct ExportArgs {
     #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
         value_name = "N")]
     pub limit_factor: u32,
-    /// .stl, .3mf, .png: a corner of the box that is written, in metres [default: the whole world]
-    #[arg(long, value_parser = triple, requires = "to", value_name = "X,Y,Z",
-        allow_hyphen_values = true)]
-    pub from: Option<[f64; 3]>,
-    /// .stl, .3mf, .png: the opposite corner, in metres
-    #[arg(long, value_parser = triple, requires = "from", value_name = "X,Y,Z",
-        allow_hyphen_values = true)]
-    pub to: Option<[f64; 3]>,
+    #[command(flatten)]
+    pub part: BoxArgs,
     #[command(flatten)]
     pub triangles: TriangleArgs,
     #[command(flatten)]
@@ -343,6 +339,8 @@ pub struct MeshArgs {
     pub world: PathBuf,
     /// The file to write: .glb or .obj
     pub file: PathBuf,
+    #[command(flatten)]
+    pub part: BoxArgs,
     #[command(flatten)]
     pub triangles: TriangleArgs,
     #[command(flatten)]
@@ -460,8 +458,8 @@ pub struct RaycastArgs {
 /// Arguments of `render`.
 #[derive(Clone, Debug, Args)]
 pub struct RenderArgs {
-    /// A world or its address, any file that can be imported, or hills:SEED or world:SEED:PRESET,
-    /// which imply --lod
+    /// A world or its address, any file that can be imported, or hills:SEED or world:SEED:PRESET;
+    /// endless worlds imply --lod
     pub world: PathBuf,
     /// The picture to write (.png)
     pub file: PathBuf,

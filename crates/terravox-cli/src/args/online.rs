@@ -22,15 +22,16 @@ start; clients elsewhere give its fingerprint, which is printed. ws:// is not en
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Worlds (.tvx, or postgres://HOST/DATABASE#WORLD), files that can be imported, or hills:SEED; guests
-    /// name them by their file names without the extension, and get the first by default
+    /// Worlds (.tvx, or postgres://HOST/DATABASE#WORLD), files that can be imported, or hills:SEED;
+    /// guests name them by their file names without the extension, and get the first by default
     #[arg(required = true, value_name = "WORLD")]
     pub worlds: Vec<PathBuf>,
     /// Wait while another server has a world of a database: serve it when that one ends or is gone
     #[arg(long)]
     pub wait: bool,
-    /// Share a world of a database with other servers that do so: this one serves the columns of 8,192 × 8,192
-    /// voxels that its guests edit. HOST:PORT is where guests reach it, which the others tell theirs
+    /// Share a world of a database with other servers that do so: this one serves the columns of
+    /// 8,192 × 8,192 voxels that its guests edit. HOST:PORT is where guests reach it, which the
+    /// others tell theirs
     #[arg(long, value_name = "HOST:PORT")]
     pub share: Option<WorldAddress>,
     /// The address to listen on
@@ -39,14 +40,15 @@ pub struct ServeArgs {
     /// The port: UDP for QUIC, TCP for WebSocket; 0: any
     #[arg(long, default_value_t = DEFAULT_PORT, value_name = "PORT")]
     pub port: u16,
-    /// A token and the right of its bearer: look:WORD, edit:WORD or administer:WORD; with :NAME after it, the
-    /// log of edits has that name. Other users of this machine can see arguments: see --tokens
+    /// A token and the right of its bearer: look:WORD, edit:WORD or administer:WORD; with :NAME
+    /// after it, the log of edits has that name. Other users of this machine can see arguments: see --tokens
     #[arg(long, value_parser = token, value_name = "RIGHT:WORD[:NAME]")]
     pub token: Vec<Bearer>,
     /// A file of tokens, one RIGHT:WORD[:NAME] on each line
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// A box, in metres, that only the bearers of tokens for administering may change, in all worlds
+    /// A box, in metres, that only the bearers of tokens for administering may change, in all
+    /// worlds
     #[arg(long, value_parser = corners, value_name = "X,Y,Z,X,Y,Z", allow_hyphen_values = true)]
     pub protect: Vec<MetreBox>,
     /// Most connections
@@ -66,8 +68,8 @@ pub struct ServeArgs {
     /// Keep pieces that are cut off where they are; by default they fall
     #[arg(long)]
     pub pieces_stay: bool,
-    /// MiB for the log of edits of each world; 0 turns it off. When it is full, the author with the most data loses
-    /// old edits first
+    /// MiB for the log of edits of each world; 0 turns it off. When it is full, the author with the
+    /// most data loses old edits first
     #[arg(long, default_value_t = 64, value_parser = |text: &str| integer(text, 0..=4096_usize),
         value_name = "MIB")]
     pub journal: usize,
@@ -197,8 +199,8 @@ pub struct JoinArgs {
     /// The name that others see
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
     pub name: String,
-    /// Keep what is held in this file at the end; if it is there already, only what changed since is
-    /// sent
+    /// Keep what is held in this file at the end; if it is there already, only what changed since
+    /// is sent
     #[arg(long, value_name = "FILE")]
     pub cache: Option<PathBuf>,
     /// Render what is seen at the end (.png)
@@ -209,8 +211,8 @@ pub struct JoinArgs {
     /// View distance in metres
     #[arg(long, default_value_t = 4096.0, value_parser = positive, value_name = "M")]
     pub distance: f64,
-    /// A block nearer than this many of its edges is shown finer. Blocks that are asked for grow with
-    /// its cube, and a server allows 65,536
+    /// A block nearer than this many of its edges is shown finer. Blocks that are asked for grow
+    /// with its cube, and a server allows 65,536
     #[arg(long, default_value_t = 2.0, value_parser = detail, value_name = "EDGES")]
     pub detail: f32,
 }

@@ -54,7 +54,8 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
     check_options(&format, args)?;
     check_not_input(&args.world, &args.file)?;
     let place = args.into.as_deref().map(|path| Place::read(path, &format, args)).transpose()?;
-    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let extent = args.part.extent();
+    let world = world::open(&args.world, &Default::default(), args.reading, extent, console)?;
     let start = Instant::now();
     let grid = world.grid.as_snapshot();
     let busy = console.busy("exporting");
@@ -111,33 +112,30 @@ fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
     let triangles = &args.triangles;
     let allowed: &[&str] = match format {
         Format::Roblox(_) => &["--into", "--limit-factor"],
-        Format::Vox => &[],
+        Format::Vox | Format::Heights => &[],
         Format::Triangles => &["--up", "--scale", "--materials", "--mip", "--simplify"],
-        Format::Print(_) => &["--up", "--scale", "--mip", "--from"],
-        Format::Heights => &["--from"],
+        Format::Print(_) => &["--up", "--scale", "--mip"],
     };
     let given = [
         ("--into", args.into.is_some()),
         ("--limit-factor", args.limit_factor != 1),
-        ("--from", args.from.is_some()),
         ("--up", triangles.up.is_some()),
         ("--scale", triangles.scale != 1.0),
         ("--materials", triangles.materials),
         ("--mip", triangles.mip != 0),
         ("--simplify", triangles.simplify.is_some()),
     ];
-    match format {
-        Format::Triangles => check_triangles_path(&args.file, triangles)?,
-        Format::Print(_) => print::check_options(args)?,
-        _ => {}
+    if let Format::Triangles = format {
+        check_triangles_path(&args.file, triangles)?;
     }
     let is_other = |&&(name, is_given): &&(&str, bool)| is_given && !allowed.contains(&name);
-    match given.iter().find(is_other) {
-        Some((name, _)) => {
-            Err(Failure::of(&args.file, format!("{name} is for other formats; omit it")))
-        }
-        None => Ok(()),
-    }
+    let Some((name, _)) = given.iter().find(is_other) else { return Ok(()) };
+    let what = match (format, *name) {
+        (Format::Print(_), "--simplify") => "is not for .stl and .3mf; --mip makes fewer triangles",
+        (Format::Print(_), "--materials") => "is not for .stl and .3mf; .3mf has their colours",
+        _ => "is for other formats; omit it",
+    };
+    Err(Failure::of(&args.file, format!("{name} {what}")))
 }
 
 /// A place whose terrain is replaced.
@@ -151,7 +149,10 @@ impl Place {
     /// Reads a place that is to be written as `format`.
     fn read(path: &Path, format: &Format, args: &ExportArgs) -> CliResult<Place> {
         check_not_input(path, &args.file)?;
-        let bytes = fs::read(path).map_err(Failure::at(path))?;
+        let bytes = fs::read(path).map_err(|error| {
+            let what = "--into names the place that is copied, with its terrain replaced";
+            Failure::of(path, format!("cannot be read: {error}; {what}, so check the name"))
+        })?;
         let what = match roblox::detect(&bytes) {
             Some(found) if matches!(format, Format::Roblox(to) if *to == found) => {
                 let limit_factor = args.limit_factor;

@@ -4,9 +4,9 @@ use crate::args::GenerateArgs;
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::growth::make_chunks;
 use crate::report::Report;
 use crate::world::{World, check_new_world, store_failure};
-use rayon::prelude::*;
 use serde_json::json;
 use std::ops::Range;
 use std::path::Path;
@@ -15,9 +15,6 @@ use terravox::generate::{Hills, Seeded, World as BiomeWorld};
 use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Generator, Overwrite, Store, WorldInfo};
-
-/// Chunks generated at a time, which bounds memory.
-const BATCH_CHUNKS: usize = 64;
 
 pub fn run(args: &GenerateArgs, console: &Console) -> CliResult<Report> {
     check_new_world(&args.world, args.force)?;
@@ -95,17 +92,11 @@ pub fn generate(
     let mut grid = VoxelGrid::new(GridOptions::default());
     let chunks: Vec<ChunkPos> = region.blocks::<5>().collect();
     let bar = console.bar("generating", chunks.len());
-    for batch in chunks.chunks(BATCH_CHUNKS) {
-        let filled = batch.par_iter().map(|chunk| {
-            let mut cells = DenseBox::new(chunk.region());
-            seeded.fill(&mut cells, 0);
-            bar.step();
-            cells
-        });
-        for cells in filled.collect::<Vec<_>>() {
-            grid.write(&cells).map_err(Failure::new)?;
-        }
-    }
+    let make = |cells: &mut DenseBox| {
+        seeded.fill(cells, 0);
+        bar.step();
+    };
+    make_chunks(&chunks, make, |cells| grid.write(cells).map_err(Failure::new))?;
     let info = WorldInfo {
         voxel_size_m,
         materials: grid.materials().clone(),
@@ -113,5 +104,5 @@ pub fn generate(
         ..WorldInfo::default()
     };
     let (roblox, notes) = (RobloxMetadata::default(), Vec::new());
-    Ok(World { grid, info, roblox, source: "generated", file_bytes: 0, notes })
+    Ok(World { grid, info, roblox, source: "generated", file_bytes: 0, notes, growth: None })
 }

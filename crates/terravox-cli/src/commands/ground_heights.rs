@@ -1,10 +1,10 @@
 //! `export` of the height of the ground as a grey PNG of 16 bits.
 
-use super::export_region::export_region;
 use super::import::add_notes;
 use crate::args::ExportArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::growth::export_region;
 use crate::output::Output;
 use crate::report::Report;
 use crate::world::World;
@@ -14,10 +14,11 @@ use terravox_io::heightmap::GroundHeights;
 /// Writes the heights of a world, or of a box in it.
 ///
 /// # Errors
-/// If the box is empty or beyond the world, there is no ground in it, or the file cannot be written.
+/// If the box is empty or beyond the world, there is no ground in it, or the file cannot be
+/// written.
 pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
-    let region = export_region(world, args)?;
+    let region = export_region(world, args.part.corners())?;
     let busy = console.busy("exporting");
     let ground = GroundHeights::of(world.grid.as_snapshot(), region);
     let ground = ground.map_err(Failure::at(&args.world))?;
@@ -26,7 +27,7 @@ pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Rep
     let file_bytes = output.finish()?;
     drop(busy);
     let voxel = world.info.voxel_size_m;
-    let [low, high] = ground.range().map(|voxels| f64::from(voxels) * voxel);
+    let [low, high] = ground.range().map(|height| height * voxel);
     let (lowest, height) = (low + world.info.origin_m[1], high - low);
     let mut report = Report::new("export");
     report.text_line("world", "world", args.world.display().to_string());

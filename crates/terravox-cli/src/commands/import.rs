@@ -4,6 +4,7 @@ use crate::args::{ImportArgs, ReadArgs};
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::growth::Extent;
 use crate::heightmap_input::HeightmapInput;
 use crate::heights;
 use crate::mesh_input;
@@ -24,7 +25,8 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
         return stream(args, &input, console);
     }
     let start = Instant::now();
-    let world = world::open(&args.file, &args.heightmap, ReadArgs::default(), console)?;
+    let world =
+        world::open(&args.file, &args.heightmap, ReadArgs::default(), Extent::Stored, console)?;
     let imported = start.elapsed();
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     let start = Instant::now();

@@ -5,13 +5,15 @@ use crate::args::InfoArgs;
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::growth::Extent;
 use crate::report::Report;
 use crate::{world, world_store};
 use serde_json::{Value, json};
 use terravox::voxel::Region;
 
 pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
-    let world = world::open(&args.file, &Default::default(), args.reading, console)?;
+    let world =
+        world::open(&args.file, &Default::default(), args.reading, Extent::Stored, console)?;
     let mut report = Report::new("info");
     report.text_line("file", "file", world_store::shown(&args.file).display().to_string());
     report.text_line("kind", "kind", world.source);
@@ -25,9 +27,10 @@ pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
         report.line("generator", "generator", text, value);
     }
     if world.info.grows() && world.info.generator.is_some() {
-        report.line("grows", "endless", "chunks are generated on demand", json!(true));
+        let text = "chunks are generated on demand; what follows is of those that were edited";
+        report.line("grows", "endless", text, json!(true));
     }
-    add_bounds(world.grid.bounds(), &mut report);
+    add_bounds(world.grid.bounds(), world.info.grows(), &mut report);
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
     if world.file_bytes > 0 {
@@ -43,9 +46,10 @@ pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
 }
 
 /// Adds the region of the listed chunks.
-fn add_bounds(bounds: Region, report: &mut Report) {
+fn add_bounds(bounds: Region, grows: bool, report: &mut Report) {
     let [x, y, z] = bounds.size();
     let text = match bounds.is_empty() {
+        true if grows => "none; nothing was edited".to_owned(),
         true => "none; the world is empty".to_owned(),
         false => format!("{x} × {y} × {z}, min corner {}", bounds.min),
     };

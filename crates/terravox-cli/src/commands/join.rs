@@ -208,8 +208,8 @@ impl<'a> Visit<'a> {
     /// Connects again; what the server did not answer is repeated once it has let this guest in.
     fn reconnect(&mut self) -> CliResult<()> {
         loop {
-            // Also before the first attempt: a server that takes each connection and ends it must not
-            // be asked without a pause.
+            // Also before the first attempt: a server that takes each connection and ends it must
+            // not be asked without a pause.
             thread::sleep(RETRY);
             match self.client.reconnect() {
                 Ok(lost) => {
@@ -334,9 +334,9 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// What is wanted, so that the levels of detail that are shown are there: a mesh also reads cells of
-/// the blocks around its own, blocks stay split a little beyond their distance, and the coarsest ones
-/// reach over the view by their edge, at most half of it.
+/// What is wanted, so that the levels of detail that are shown are there: a mesh also reads cells
+/// of the blocks around its own, blocks stay split a little beyond their distance, and the coarsest
+/// ones reach over the view by their edge, at most half of it.
 fn interest(args: &JoinArgs, info: &WorldInfo) -> Interest {
     let shown = LodOptions { detail: args.detail, ..LodOptions::default() };
     Interest::for_lod(&shown, args.distance / info.voxel_size_m)

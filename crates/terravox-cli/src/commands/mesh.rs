@@ -13,15 +13,15 @@ use terravox::mesh::BlockMesh;
 
 pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     check_triangles_path(&args.file, &args.triangles)?;
-    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let extent = args.part.extent();
+    let world = world::open(&args.world, &Default::default(), args.reading, extent, console)?;
     let clusters = args.clusters;
     let args = ExportArgs {
         into: None,
         limit_factor: 1,
         world: args.world.clone(),
         file: args.file.clone(),
-        from: None,
-        to: None,
+        part: args.part,
         triangles: args.triangles,
         reading: args.reading,
     };

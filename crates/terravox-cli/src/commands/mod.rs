@@ -4,7 +4,6 @@ mod copy;
 mod demo;
 mod edit;
 mod export;
-mod export_region;
 mod generate;
 mod ground_heights;
 mod import;

@@ -1,10 +1,10 @@
 //! `export` of a mesh for 3D printing: watertight, closed where the world or the box ends.
 
-use super::export_region::export_region;
 use super::import::add_notes;
 use crate::args::{ExportArgs, UpChoice};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::growth::export_region;
 use crate::output::Output;
 use crate::report::Report;
 use crate::triangles::up_axis;
@@ -21,28 +21,11 @@ pub enum PrintFormat {
     ThreeMf,
 }
 
-/// Refuses options that do not apply.
-///
-/// # Errors
-/// If one is given.
-pub fn check_options(args: &ExportArgs) -> CliResult<()> {
-    let given = [
-        ("--simplify", args.triangles.simplify.is_some()),
-        ("--materials", args.triangles.materials),
-    ];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((name, _)) => {
-            let what = format!("{name} is not for .stl and .3mf; --mip makes fewer triangles");
-            Err(Failure::of(&args.file, what))
-        }
-        None => Ok(()),
-    }
-}
-
 /// Writes the closed ground of a world, or of a box in it.
 ///
 /// # Errors
-/// If the box is empty or beyond the world, there is no ground in it, or the file cannot be written.
+/// If the box is empty or beyond the world, there is no ground in it, or the file cannot be
+/// written.
 pub fn run(
     world: &World,
     format: PrintFormat,
@@ -50,7 +33,7 @@ pub fn run(
     console: &Console,
 ) -> CliResult<Report> {
     let start = Instant::now();
-    let region = export_region(world, args)?;
+    let region = export_region(world, args.part.corners())?;
     let snapshot = world.grid.snapshot();
     let bar = console.bar("meshing", 1);
     let progress = |done, all| bar.set(done, all);

@@ -4,26 +4,31 @@ use super::import::add_notes;
 use crate::args::{RaycastArgs, SurfaceChoice};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::growth::Extent;
 use crate::report::Report;
 use crate::world::{self, World, check_point};
 use serde_json::json;
-use terravox::collide::{Collider, Filter, Hit, MaterialSet, MissingData, Ray, Surfaces};
+use terravox::collide::{
+    Collider, Filter, Hit, MaterialSet, MissingData, QueryOutcome, Ray, Surfaces,
+};
 use terravox::voxel::{BlockPos, Kind, MaterialTable};
+
+/// Most chunks that are generated for a ray, which is some 100,000 voxels long then.
+const MAX_RAY_CHUNKS: usize = 8192;
 
 pub fn run(args: &RaycastArgs, console: &Console) -> CliResult<Report> {
     if args.direction == [0.0; 3] {
         return Err(Failure::new("DIR is 0,0,0; give a direction other than zero"));
     }
-    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let reading = args.reading;
+    let mut world =
+        world::open(&args.world, &Default::default(), reading, Extent::OnDemand, console)?;
     check_point("FROM", args.from, &world.info)?;
     let filter = filter(args, world.grid.materials())?;
-    let busy = console.busy("preparing");
-    let mut collider = Collider::default();
-    collider.update(&world.grid);
-    drop(busy);
     let size = world.info.voxel_size_m;
     let origin = [0, 1, 2].map(|i| (args.from[i] - world.info.origin_m[i]) / size);
-    let outcome = collider.ray(&Ray::new(origin, args.direction, args.max / size), &filter);
+    let ray = Ray::new(origin, args.direction, args.max / size);
+    let outcome = first_hit(&mut world, &ray, &filter, console)?;
     let mut report = Report::new("raycast");
     report.hidden("world", args.world.display().to_string());
     match &outcome.found {
@@ -38,6 +43,43 @@ pub fn run(args: &RaycastArgs, console: &Console) -> CliResult<Report> {
     }
     add_notes(&world.notes, &mut report);
     Ok(report)
+}
+
+/// Returns the first hit of a ray. In a world that grows, the chunks on its way are made one after
+/// the other, up to the hit.
+fn first_hit(
+    world: &mut World,
+    ray: &Ray,
+    filter: &Filter,
+    console: &Console,
+) -> CliResult<QueryOutcome<Option<Hit>>> {
+    let busy = console.busy("preparing");
+    let mut collider = Collider::default();
+    collider.update(&world.grid);
+    drop(busy);
+    let counter = console.counter("generating", "chunks");
+    let mut made = 0;
+    loop {
+        let outcome = collider.ray(ray, filter);
+        let missing = match outcome.missing {
+            Some(MissingData::NotHeld(chunk)) => Some(chunk.region()),
+            _ => None,
+        };
+        let missing = missing.filter(|region| region.within_limits());
+        let (Some(growth), Some(region)) = (&mut world.growth, missing) else {
+            return Ok(outcome);
+        };
+        if made == MAX_RAY_CHUNKS {
+            return Err(Failure::new(format!(
+                "the ray passes more than {MAX_RAY_CHUNKS} chunks without a hit, which are \
+                 generated on demand; give a shorter --max"
+            )));
+        }
+        growth.make(&mut world.grid, &[region], console)?;
+        made += 1;
+        counter.step();
+        collider.update(&world.grid);
+    }
 }
 
 /// Returns the surfaces that the ray hits.

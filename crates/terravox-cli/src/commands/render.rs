@@ -6,7 +6,8 @@ use super::wire;
 use crate::args::{ColliderLayer, MorphChoice, OnOff, RenderArgs, ViewArgs};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::lod_view;
+use crate::growth::Extent;
+use crate::lod_view::{self, EndlessWorld};
 use crate::octree;
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
@@ -89,13 +90,16 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     Ok(report)
 }
 
-/// Returns the arguments with the defaults of generated worlds without a file: levels of detail and a camera.
+/// Returns the arguments with the defaults of endless worlds: levels of detail and a camera.
 ///
 /// # Errors
-/// If arguments exclude each other.
+/// If arguments exclude each other, or the world cannot be opened.
 fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
     let mut args = args.clone();
-    if lod_view::is_seeded(&args.world) {
+    // All that would be asked is answered by the arguments.
+    let is_clear = args.lod && args.view.camera.is_some();
+    let endless = if is_clear { None } else { EndlessWorld::find(&args.world)? };
+    if let Some(endless) = endless {
         let exclusive = [
             ("--mip", args.view.mip.is_some()),
             ("--octree", args.clusters.octree),
@@ -103,15 +107,15 @@ fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
         ];
         if let Some((option, _)) = exclusive.into_iter().find(|(_, is_given)| *is_given) {
             let what = format!(
-                "{option} needs a finite world, and this one is endless; generate a world file: \
-                 terravox generate world.tvx"
+                "{option} needs a finite world, and this one is endless; omit it, or generate a \
+                 world file: terravox generate world.tvx"
             );
             return Err(Failure::of(&args.world, what));
         }
         args.lod = true;
         let view = &mut args.view;
         if view.camera.is_none() {
-            view.camera = Some(lod_view::HILLS_CAMERA_M);
+            view.camera = Some(endless.camera_m());
             if view.look.is_none() {
                 let [yaw, pitch] = lod_view::HILLS_BEARING_DEGREES;
                 (view.yaw, view.pitch) = (Some(yaw), Some(pitch));
@@ -166,7 +170,8 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
         }
         return Ok(Subject { scene, info: shown.info, notes: shown.notes, meshes: shown.meshes });
     }
-    let world = world::open(&args.world, &Default::default(), args.reading, console)?;
+    let extent = Extent::Whole { remedy: "add --lod and --camera X,Y,Z" };
+    let world = world::open(&args.world, &Default::default(), args.reading, extent, console)?;
     if args.clusters.octree {
         let snapshot = world.grid.snapshot();
         let (ground, stats) = octree::bake(&snapshot, args.clusters, &args.world, console)?;

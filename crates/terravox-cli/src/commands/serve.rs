@@ -25,7 +25,8 @@ use terravox_store::{ColumnLeases, Store, StoreError};
 use tracing::info;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Between two attempts to open a world that another server has. Each attempt also waits for its lease.
+/// Between two attempts to open a world that another server has. Each attempt also waits for its
+/// lease.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
@@ -191,7 +192,8 @@ fn served(file: &Path, (store, share): OpenWorld, args: &ServeArgs) -> CliResult
 /// A store, and the columns of it that are written here, if others write the rest.
 type OpenWorld = (Store, Option<Box<dyn ColumnLeases>>);
 
-/// Opens a world for writing. The inner result is that of one in a database, which may be waited for.
+/// Opens a world for writing. The inner result is that of one in a database, which may be waited
+/// for.
 fn try_open(file: &Path, args: &ServeArgs) -> CliResult<Result<OpenWorld, StoreError>> {
     if let Some(server) = &args.share {
         let shared = world_store::share_database(file, &server.to_string())?;
@@ -205,8 +207,8 @@ fn try_open(file: &Path, args: &ServeArgs) -> CliResult<Result<OpenWorld, StoreE
     Ok(opened.map(|store| (store, None)))
 }
 
-/// Opens all worlds. `waits`: until no other server has one of them. None is held meanwhile, and all servers
-/// open in the same order, so that two never wait for each other.
+/// Opens all worlds. `waits`: until no other server has one of them. None is held meanwhile, and
+/// all servers open in the same order, so that two never wait for each other.
 fn open_all<T>(
     files: &[PathBuf],
     waits: bool,

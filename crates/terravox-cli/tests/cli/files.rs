@@ -70,8 +70,8 @@ fn numbers(values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// A MagicaVoxel scene: a red tower of three voxels and a blue wall of two beside it, of a palette in
-/// which colour 1 is red, 2 blue and the others white.
+/// A MagicaVoxel scene: a red tower of three voxels and a blue wall of two beside it, of a palette
+/// in which colour 1 is red, 2 blue and the others white.
 pub fn vox_scene() -> Vec<u8> {
     let voxels = [[0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 2, 1], [1, 0, 0, 2], [1, 0, 1, 2]];
     let palette = [[255, 0, 0, 255], [0, 0, 255, 255]].concat();

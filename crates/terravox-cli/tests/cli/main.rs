@@ -3,6 +3,7 @@
 mod bad_input;
 mod copies;
 mod edits;
+mod endless;
 mod far;
 mod files;
 mod limits;

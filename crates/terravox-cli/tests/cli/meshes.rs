@@ -32,6 +32,10 @@ fn a_mesh_is_imported_at_true_scale_and_said_how() {
     assert_eq!(folder.report(&["info", "z.tvx"])["cells"], 16 * 8 * 12);
     assert_eq!(folder.report(&["info", "box.obj"])["kind"], "mesh");
 
+    folder.report(&["import", "box.obj", "l.tvx", "--longest", "48"]);
+    let info = folder.report(&["info", "l.tvx"]);
+    assert_eq!(info["cells"], 48 * 24 * 36, "{info}");
+
     // Without its top a box stays a box.
     folder.put("open.obj", BOX.replace("f 3 4 8 7\n", "").as_bytes());
     let open = folder.report(&["import", "open.obj", "open.tvx", "--voxel-size", "0.25"]);
@@ -132,13 +136,15 @@ fn bad_meshes_and_options_are_refused() {
         (&["--scale", "1e6", "--voxel-size", "1"], &["4000000 voxels long", "--voxel-size"]),
         (&["--scale", "1000", "--voxel-size", "1"], &["million units of work", "--voxel-size"]),
         (&["--up", "x"], &["--up"]),
+        (&["--longest", "0"], &["--longest", "from 1 to 65408"]),
+        (&["--longest", "9", "--voxel-size", "1"], &["--longest", "cannot be used with"]),
     ] {
         folder.refused(&[&import[..], options].concat(), words);
     }
     folder.put("hill.raw", &files::samples(9, 9, u16::to_le_bytes));
     folder.put("s.vox", &files::vox_scene());
     for file in ["hill.raw", "s.vox"] {
-        for option in [["--up", "z"], ["--material", "Rock"]] {
+        for option in [["--up", "z"], ["--material", "Rock"], ["--longest", "9"]] {
             let arguments = [&["import", file, "w.tvx"][..], &option].concat();
             folder.refused(&arguments, &[file, option[0], "is for meshes"]);
         }
@@ -161,7 +167,8 @@ fn bad_meshes_and_options_are_refused() {
     for (arguments, words) in [
         (&["a.stl", "--simplify", "1"][..], "--simplify is not for .stl"),
         (&["a.3mf", "--materials"], "--materials is not for .stl"),
-        (&["a.obj", "--from", "0,0,0", "--to", "1,1,1"], "--from is for other formats"),
+        (&["a.obj", "--from", "0,0,0", "--to", "1,0.1,1"], "rounds to no voxel"),
+        (&["a.rbxm", "--mip", "1"], "--mip is for other formats"),
         (
             &["a.stl", "--from", "0,0,0", "--to", "1,0.1,1"],
             "rounds to no voxel; make it at least one voxel (0.5 m) thick",

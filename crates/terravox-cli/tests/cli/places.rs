@@ -34,7 +34,10 @@ fn what_cannot_go_into_a_place_is_refused() {
         (&["new.vox", "--scale", "2"], &["new.vox", "--scale is for other formats"]),
         (&["new.png", "--up", "z"], &["new.png", "--up is for other formats"]),
         (&["p.rbxm", "--into", "p.rbxm"], &["p.rbxm", "another file"]),
-        (&["new.rbxl", "--into", "none.rbxl"], &["none.rbxl"]),
+        (
+            &["new.rbxl", "--into", "none.rbxl"],
+            &["none.rbxl: cannot be read", "--into names the place"],
+        ),
         (&["new.rbxl", "--into", "t.smoothgrid"], &["t.smoothgrid", "no Roblox place"]),
     ] {
         folder.refused(&[&export[..], options].concat(), words);

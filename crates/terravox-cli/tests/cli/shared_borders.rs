@@ -1,5 +1,5 @@
-//! Operations over the border of two servers, of which one or both are killed all the time: each part of each operation
-//! is there once, or none is.
+//! Operations over the border of two servers, of which one or both are killed all the time: each
+//! part of each operation is there once, or none is.
 
 use crate::Folder;
 use crate::online::{Served, hills};
@@ -35,7 +35,8 @@ const GROWTH: f64 = 0.25;
 /// Operations at one place.
 const OPERATIONS_A_PLACE: usize = 16;
 
-/// Where the pads of a place lie in the west and in the east: they do not touch the border, so each grows by itself.
+/// Where the pads of a place lie in the west and in the east: they do not touch the border, so each
+/// grows by itself.
 const PADS: [[i32; 2]; 2] = [[-12, -6], [5, 11]];
 
 /// The lowest voxel of a place, along y and z.
@@ -80,7 +81,8 @@ fn state(place: usize, side: usize, operations: usize) -> Vec<u8> {
     cells.occupancies().to_vec()
 }
 
-/// How often the pad of a place has grown at one side; `None` if it is as no number of times makes it.
+/// How often the pad of a place has grown at one side; `None` if it is as no number of times makes
+/// it.
 fn growths(stored: &VoxelGrid, place: usize, side: usize) -> Option<usize> {
     let mut cells = DenseBox::default();
     stored.read(region(place, side), 0, &mut cells).ok()?;

@@ -12,8 +12,9 @@ pub struct GroundHeights {
     pub corner: [i32; 2],
     /// Columns along x and z.
     pub size: [usize; 2],
-    /// One per column, x fastest: the height in voxels; NaN without ground.
-    pub heights: Vec<f32>,
+    /// One per column, x fastest: the height in voxels; NaN without ground. An f32 would be off by
+    /// voxels far from the origin.
+    pub heights: Vec<f64>,
 }
 
 /// Why heights cannot be exported.
@@ -38,9 +39,9 @@ pub enum GroundHeightsError {
 }
 
 impl GroundHeights {
-    /// Looks down on the cells of `region`: the height of a column is that of its highest full solid
-    /// cell, and what partly filled cells above it add. Water is not ground. The rectangle is the
-    /// smallest that holds all columns with ground.
+    /// Looks down on the cells of `region`: the height of a column is that of its highest full
+    /// solid cell, and what partly filled cells above it add. Water is not ground. The rectangle is
+    /// the smallest that holds all columns with ground.
     ///
     /// # Errors
     /// If there is no ground, too many columns, or a cell that is not held.
@@ -56,7 +57,7 @@ impl GroundHeights {
                 columns.entry([chunk.x, chunk.z]).or_default().push(chunk);
             }
         }
-        let mut heights = vec![f32::NAN; found as usize];
+        let mut heights = vec![f64::NAN; found as usize];
         for (_, mut chunks) in columns {
             chunks.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.y));
             look_down(snapshot, &chunks, region, &mut heights)?;
@@ -83,21 +84,21 @@ impl GroundHeights {
     }
 
     /// Returns the lowest and the highest height, voxels.
-    pub fn range(&self) -> [f32; 2] {
+    pub fn range(&self) -> [f64; 2] {
         let ground = || self.heights.iter().copied().filter(|height| !height.is_nan());
-        [ground().fold(f32::INFINITY, f32::min), ground().fold(f32::NEG_INFINITY, f32::max)]
+        [ground().fold(f64::INFINITY, f64::min), ground().fold(f64::NEG_INFINITY, f64::max)]
     }
 
-    /// Writes a grey PNG of 16 bits: black is the lowest height, and columns without ground; white the
-    /// highest. `out` should be buffered.
+    /// Writes a grey PNG of 16 bits: black is the lowest height, and columns without ground; white
+    /// the highest. `out` should be buffered.
     ///
     /// # Errors
     /// If `out` fails.
     pub fn write_png(&self, out: &mut impl Write) -> io::Result<()> {
-        let [low, high] = self.range().map(f64::from);
+        let [low, high] = self.range();
         let scale = if high > low { 65_535.0 / (high - low) } else { 0.0 };
         // The cast makes NaN 0.
-        let sample = |height: &f32| ((f64::from(*height) - low) * scale).round() as u16;
+        let sample = |height: &f64| ((height - low) * scale).round() as u16;
         let bytes: Vec<u8> = self.heights.iter().map(sample).flat_map(u16::to_be_bytes).collect();
         let [width, depth] = self.size.map(|edge| edge as u32);
         let mut encoder = png::Encoder::new(out, width, depth);
@@ -113,7 +114,7 @@ impl GroundHeights {
 #[derive(Clone, Copy, Default)]
 struct ColumnLook {
     /// Fill of the cells that are partly solid, voxels.
-    above: f32,
+    above: f64,
     is_done: bool,
 }
 
@@ -122,7 +123,7 @@ fn look_down(
     snapshot: &Snapshot,
     chunks: &[ChunkPos],
     region: Region,
-    heights: &mut [f32],
+    heights: &mut [f64],
 ) -> Result<(), NotHeld> {
     let mut looks = [ColumnLook::default(); 1024];
     let mut cells = DenseBox::default();
@@ -151,7 +152,7 @@ fn look_down(
             for y in (part.min.y..part.max.y).rev() {
                 let cell = cells.cell(VoxelPos::new(x, y, z));
                 let is_solid = snapshot.materials().kind(cell.material) == Kind::Solid;
-                let fill = if is_solid { cell.units() as f32 / 256.0 } else { 0.0 };
+                let fill = if is_solid { f64::from(cell.units()) / 256.0 } else { 0.0 };
                 if fill == 0.0 && look.above > 0.0 {
                     look.is_done = true;
                     break;
@@ -159,7 +160,7 @@ fn look_down(
                 if fill > 0.0 {
                     look.above += fill;
                     // A thin piece stands on the bottom of its lowest cell.
-                    heights[column] = y as f32 + look.above;
+                    heights[column] = f64::from(y) + look.above;
                     look.is_done = fill == 1.0;
                 }
                 if look.is_done {
@@ -194,8 +195,8 @@ mod tests {
         heightmap::import(&heights, &options, &mut budget, &mut grid, |_, _| {}).unwrap();
         let ground = GroundHeights::of(&grid.snapshot(), grid.bounds()).unwrap();
         assert_eq!((ground.corner, ground.size), ([0, 0], [48, 40]));
-        let off = |height: &f32, value: &f32| (height - 30.0 - 10.0 * value).abs();
-        let worst = ground.heights.iter().zip(&values).map(|(h, v)| off(h, v)).fold(0.0, f32::max);
+        let off = |height: &f64, value: &f32| (height - 30.0 - 10.0 * f64::from(*value)).abs();
+        let worst = ground.heights.iter().zip(&values).map(|(h, v)| off(h, v)).fold(0.0, f64::max);
         assert!(worst < 0.15, "{worst}");
         let mut file = Vec::new();
         ground.write_png(&mut file).unwrap();
@@ -204,7 +205,27 @@ mod tests {
         let [low, high] = ground.range();
         assert_eq!(read.size(), [48, 40]);
         for (height, value) in ground.heights.iter().zip(&read.values) {
-            assert!((low + value * (high - low) - height).abs() < 1e-3);
+            assert!((low + f64::from(*value) * (high - low) - height).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn heights_far_out_are_exact() {
+        for y in [0, (1 << 30) - 96, 64 - (1 << 30)] {
+            let mut grid = VoxelGrid::default();
+            let mut cells = DenseBox::new(Region::new([0, y, 0], [3, y + 9, 1]));
+            for (x, top) in [(0, 2), (1, 3), (2, 8)] {
+                (0..=top).for_each(|up| cells.set(VoxelPos::new(x, y + up, 0), Cell::full(8)));
+            }
+            cells.set(VoxelPos::new(1, y + 4, 0), Cell::new(8, 63));
+            grid.write(&cells).unwrap();
+            let ground = GroundHeights::of(&grid.snapshot(), cells.region()).unwrap();
+            assert_eq!(ground.heights, [3.0, 4.25, 9.0].map(|height| f64::from(y) + height));
+            let mut file = Vec::new();
+            ground.write_png(&mut file).unwrap();
+            let mut budget = ImportBudget::for_input(file.len());
+            let read = heightmap::read_png(&file, ColourPolicy::Refuse, &mut budget).unwrap();
+            assert!((read.values[1] - 1.25 / 6.0).abs() < 1e-4, "{:?}", read.values);
         }
     }
 

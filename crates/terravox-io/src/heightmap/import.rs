@@ -38,9 +38,9 @@ impl HeightmapImport {
 }
 
 /// Writes the world of `heights` into `grid`. Calls `progress(done, total)`, in chunk columns,
-/// after every batch of them. The result does not depend on the number of threads. Spends the memory
-/// of the grid: a rough world takes more of it than a flat one, about 80 bytes for each row of 32
-/// cells that the surface crosses. Also spends what coarse blocks cost in a world file.
+/// after every batch of them. The result does not depend on the number of threads. Spends the
+/// memory of the grid: a rough world takes more of it than a flat one, about 80 bytes for each row
+/// of 32 cells that the surface crosses. Also spends what coarse blocks cost in a world file.
 ///
 /// # Errors
 /// If an option is NaN or out of range, a material is of the wrong kind, or the world would be too

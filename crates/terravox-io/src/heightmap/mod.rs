@@ -1,8 +1,8 @@
 //! Worlds from heightmaps: smooth ground through a grid of heights, with water up to a sea level
 //! and materials by height and slope.
 //!
-//! [`read_png`], [`read_raw_u16`] and [`read_geotiff`] decode [`Heights`]. [`import()`] writes them into a grid;
-//! [`HeightmapRelief`] generates single chunk columns, for worlds larger than memory.
+//! [`read_png`], [`read_raw_u16`] and [`read_geotiff`] decode [`Heights`]. [`import()`] writes them
+//! into a grid; [`HeightmapRelief`] generates single chunk columns, for worlds larger than memory.
 //! [`GroundHeights`] are the heights of a world, and go out as a PNG.
 //!
 //! A sample is an area, like a pixel, and its height is that of its centre. Sample (column i, row

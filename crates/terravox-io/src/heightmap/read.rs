@@ -164,8 +164,8 @@ impl PixelConverter {
 }
 
 /// Reads heights from raw unsigned 16-bit little-endian samples, row by row, the first row at the
-/// lowest z; 0 is 0 and 65535 is 1. `size` is [samples per row, rows]; `None` means a square. Spends
-/// 8 bytes of memory a sample.
+/// lowest z; 0 is 0 and 65535 is 1. `size` is [samples per row, rows]; `None` means a square.
+/// Spends 8 bytes of memory a sample.
 ///
 /// # Errors
 /// If the number of bytes does not match `size`, or without a `size` is not that of a square, or

@@ -10,11 +10,37 @@ use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Region, Snapshot, VoxelPos};
 /// Blocks that are meshed before they are joined.
 const BATCH_BLOCKS: usize = 256;
 
+/// Longest side of a surface, in cells of its mip. Its positions are f32, which are 1/64 of a cell
+/// apart there; much farther out, vertices of a cell fall together.
+const MAX_LENGTH_CELLS: u32 = 1 << 18;
+
+/// Why the surface of a region cannot be printed.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrintError {
+    /// A cell of the region is not held.
+    #[error(transparent)]
+    NotHeld(#[from] NotHeld),
+    /// The surface, or the distance between pieces of it, is too long for f32.
+    #[error(
+        "the ground is {voxels} voxels long from end to end, at most {most} fit the numbers of STL and \
+         3MF; export a part of the world, or its pieces one by one"
+    )]
+    TooLong {
+        /// Its longest side, voxels.
+        voxels: u64,
+        /// The longest side allowed, voxels.
+        most: u64,
+    },
+}
+
 /// A watertight, consistently oriented mesh: every edge belongs to two triangles, which pass it in
 /// opposite directions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PrintSurface {
-    /// Positions in voxels, from the min corner of the region.
+    /// The min corner of the surface, rounded down to voxels.
+    pub origin: VoxelPos,
+    /// Positions in voxels, from `origin`.
     pub positions: Vec<[f32; 3]>,
     /// Triangles, counter-clockwise seen from outside; indices are below the number of positions.
     pub triangles: Vec<[u32; 3]>,
@@ -39,8 +65,8 @@ impl Default for PrintFrame {
 }
 
 impl PrintFrame {
-    /// Converts positions to units of the file, with the lowest coordinates at 0. Each is rounded once,
-    /// so that equal ones stay equal.
+    /// Converts positions to units of the file, with the lowest coordinates at 0. Each is rounded
+    /// once, so that equal ones stay equal.
     ///
     /// # Errors
     /// If `units_per_voxel` is not finite and above 0.
@@ -73,13 +99,13 @@ impl PrintSurface {
     /// The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// [`NotHeld`] if a cell of the region is not held.
+    /// [`PrintError`]: if a cell of the region is not held, or the surface is too long for f32.
     pub fn of(
         snapshot: &Snapshot,
         region: Region,
         mip: u8,
         progress: &dyn Fn(usize, usize),
-    ) -> Result<PrintSurface, NotHeld> {
+    ) -> Result<PrintSurface, PrintError> {
         let cells = region.coarser(mip.into());
         let mut blocks: Vec<Region> = snapshot
             .chunks()
@@ -90,7 +116,7 @@ impl PrintSurface {
             .collect();
         blocks.sort_unstable_by_key(|block| block.min);
         blocks.dedup();
-        let mut joiner = BlockJoiner { cells, mip, ..BlockJoiner::default() };
+        let mut joiner = BlockJoiner { mip, ..BlockJoiner::default() };
         for (i, batch) in blocks.chunks(BATCH_BLOCKS).enumerate() {
             let meshed: Result<Vec<BlockMesh>, NotHeld> = batch
                 .par_iter()
@@ -101,7 +127,7 @@ impl PrintSurface {
             meshed?.iter().for_each(|mesh| joiner.add(mesh));
             progress(i * BATCH_BLOCKS + batch.len(), blocks.len());
         }
-        Ok(joiner.surface)
+        joiner.finish()
     }
 
     /// Returns the volume within, cubic voxels.
@@ -158,8 +184,8 @@ impl MeshScratch {
 #[derive(Default)]
 struct BlockJoiner {
     surface: PrintSurface,
-    /// The region, in cells of the mip.
-    cells: Region,
+    /// In voxels of the world: an f32 holds them only once their origin is known.
+    positions: Vec<[f64; 3]>,
     mip: u8,
     shared: HashMap<VertexKey, u32>,
 }
@@ -167,15 +193,10 @@ struct BlockJoiner {
 impl BlockJoiner {
     fn add(&mut self, mesh: &BlockMesh) {
         let Surface { positions, keys, .. } = &mesh.solid;
-        let [origin, min] = [self.cells.min, mesh.block.min].map(VoxelPos::to_array);
+        let min = mesh.block.min.to_array();
         let cell = f64::from(1_u32 << self.mip);
-        let place = |p: &[f32; 3]| {
-            [0, 1, 2].map(|i| {
-                let cells = f64::from(min[i]) - f64::from(origin[i]) + f64::from(p[i]);
-                (cells * cell) as f32
-            })
-        };
-        let all = &mut self.surface.positions;
+        let place = |p: &[f32; 3]| [0, 1, 2].map(|i| (f64::from(min[i]) + f64::from(p[i])) * cell);
+        let all = &mut self.positions;
         let mut numbers = Vec::with_capacity(positions.len());
         for (position, key) in positions.iter().zip(keys) {
             let new = all.len() as u32;
@@ -191,6 +212,25 @@ impl BlockJoiner {
         let triangles = mesh.solid.triangles().map(|corners| corners.map(|v| numbers[v as usize]));
         self.surface.triangles.extend(triangles);
         self.surface.materials.extend(mesh.solid.triangle_materials());
+    }
+
+    /// Returns the surface with its positions from the lowest corner of it.
+    fn finish(self) -> Result<PrintSurface, PrintError> {
+        let BlockJoiner { mut surface, positions, mip, .. } = self;
+        let bounds = positions.iter().map(|p| [*p, *p]).reduce(|[low, high], [p, _]| {
+            [[0, 1, 2].map(|i| low[i].min(p[i])), [0, 1, 2].map(|i| high[i].max(p[i]))]
+        });
+        let [low, high] = bounds.unwrap_or_default();
+        let longest = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
+        let most = u64::from(MAX_LENGTH_CELLS) << mip;
+        if longest > most as f64 {
+            return Err(PrintError::TooLong { voxels: longest as u64, most });
+        }
+        let origin = low.map(|v| v.floor());
+        surface.origin = VoxelPos::from(origin.map(|v| v as i32));
+        let place = |p: [f64; 3]| [0, 1, 2].map(|i| (p[i] - origin[i]) as f32);
+        surface.positions = positions.into_iter().map(place).collect();
+        Ok(surface)
     }
 }
 

@@ -27,7 +27,7 @@ mod stl;
 mod threemf;
 mod zip;
 
-pub use closed::{PrintFrame, PrintSurface};
+pub use closed::{PrintError, PrintFrame, PrintSurface};
 pub use stl::write_stl;
 pub use threemf::write_3mf;
 

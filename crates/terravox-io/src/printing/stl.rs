@@ -5,7 +5,8 @@
 use super::closed::{PrintFrame, PrintSurface};
 use std::io::{self, Write};
 
-/// Writes a surface as binary STL; vertices at one place have the same bits. `out` should be buffered.
+/// Writes a surface as binary STL; vertices at one place have the same bits. `out` should be
+/// buffered.
 ///
 /// # Errors
 /// If `out` fails, `frame` is invalid, or the surface has 2^32 triangles or more.

@@ -58,10 +58,47 @@ fn ground_that_is_cut_anywhere_is_closed_and_keeps_its_volume() {
             (volume / expected - 1.0).abs() < 0.02,
             "{volume} of {expected}, {region} at {mip}"
         );
-        let size = region.coarser(mip.into()).finer(mip.into()).size().map(|edge| edge as f32);
-        let inside = |p: &[f32; 3]| (0..3).all(|i| (0.0..=size[i]).contains(&p[i]));
+        let size = region.coarser(mip.into()).finer(mip.into());
+        let [min, max, origin] =
+            [size.min, size.max, surface.origin].map(|p| p.to_array().map(f64::from));
+        let inside = |p: &[f32; 3]| {
+            (0..3).all(|i| (min[i]..=max[i]).contains(&(origin[i] + f64::from(p[i]))))
+        };
         assert!(surface.positions.iter().all(inside), "{region} at mip {mip}");
     }
+}
+
+#[test]
+fn pieces_far_out_are_as_precise_as_at_home_and_pieces_far_apart_are_refused() {
+    let ball = |centre: [i32; 3]| {
+        let mut cells = DenseBox::new(Region::new(centre, centre).grow(7));
+        for at in cells.region().voxels().collect::<Vec<_>>() {
+            let square: i32 = (0..3).map(|i| (at.to_array()[i] - centre[i]).pow(2)).sum();
+            if square < 30 {
+                cells.set(at, Cell::new(8, 255 - 4 * square as u8));
+            }
+        }
+        cells
+    };
+    let surface_of = |centres: &[[i32; 3]]| {
+        let mut grid = VoxelGrid::default();
+        centres.iter().for_each(|centre| grid.write(&ball(*centre)).expect("held"));
+        PrintSurface::of(&grid.snapshot(), grid.bounds(), 0, &|_, _| ())
+    };
+    let home = surface_of(&[[0, 0, 0]]).expect("a ball");
+    let far = 1 << 29;
+    for centre in [[far, -far, far], [-far, 32, 0]] {
+        let away = surface_of(&[centre]).expect("a ball");
+        assert_eq!(away.origin, home.origin + VoxelPos::from(centre));
+        assert_eq!((&away.positions, &away.triangles), (&home.positions, &home.triangles));
+    }
+    // As far apart as f32 can tell the vertices of each.
+    let apart = surface_of(&[[0, 0, 0], [200_000, 0, 0]]).expect("two balls");
+    assert_eq!(apart.triangles.len(), 2 * home.triangles.len());
+    assert!((apart.volume() / home.volume() - 2.0).abs() < 0.01);
+    let error = surface_of(&[[0, 0, 0], [1 << 24, 0, 0]]).expect_err("too far apart");
+    assert!(matches!(error, PrintError::TooLong { voxels, .. } if voxels > 1 << 24), "{error}");
+    assert!(error.to_string().contains("one by one"), "{error}");
 }
 
 #[test]
@@ -133,14 +170,53 @@ fn a_3mf_is_a_zip_of_its_model() {
     assert_eq!(model.matches("<base ").count(), 2);
     assert_eq!(model.matches("<vertex ").count(), surface.positions.len());
     assert_eq!(model.matches("<triangle ").count(), surface.triangles.len());
-    assert_eq!(
-        model.matches("p1=\"1\"").count(),
-        surface.materials.iter().filter(|m| **m == 8).count()
-    );
+    // The most common one is that of the object.
+    let count = |id: u8| surface.materials.iter().filter(|m| **m == id).count();
+    let [grass, rock] = [2, 8].map(count);
+    let common = usize::from(rock > grass);
+    assert!(model.contains(&format!("pindex=\"{common}\"")), "{model}");
+    let named = model.matches(&format!("pid=\"1\" p1=\"{}\"", 1 - common)).count();
+    assert_eq!((named, model.matches(" p1=").count()), (grass.min(rock), grass.min(rock)));
     let mut again = Vec::new();
     let table = MaterialTable::default();
     write_3mf(&mut again, &PrintSurface::default(), &table, PrintFrame::default()).expect("memory");
     assert!(unzipped(&again)[2].1.contains("<triangles>\n</triangles>"));
+}
+
+#[test]
+fn a_3mf_of_many_parts_reads_back() {
+    // Ground with rough numbers: the parts are longer than any buffer on the way.
+    let grid = hills();
+    let mut whole = surface(&grid, grid.bounds(), 0);
+    let (count, again) = (whole.positions.len() as u32, whole.clone());
+    for copy in 1..4 {
+        let moved = |p: &[f32; 3]| p.map(|v| v * 1.37 + 100.3 * copy as f32);
+        whole.positions.extend(again.positions.iter().map(moved));
+        let corners = again.triangles.iter().map(|corners| corners.map(|v| v + copy * count));
+        whole.triangles.extend(corners);
+        whole.materials.extend(&again.materials);
+    }
+    assert!(whole.triangles.len() > 3 << 15, "{}", whole.triangles.len());
+    let mut file = Vec::new();
+    write_3mf(&mut file, &whole, grid.materials(), PrintFrame::default()).expect("memory");
+    let model = &unzipped(&file)[2].1;
+    assert!(model.ends_with("</model>\n") && model.starts_with("<?xml"));
+    let numbers = |line: &str| -> Vec<f32> {
+        line.split('"')
+            .skip(1)
+            .step_by(2)
+            .take(3)
+            .map(|text| text.parse().expect("a number"))
+            .collect()
+    };
+    let lines = |tag: &str| -> Vec<Vec<f32>> {
+        model.lines().filter(|line| line.starts_with(tag)).map(numbers).collect()
+    };
+    let (vertices, triangles) = (lines("<vertex "), lines("<triangle "));
+    let positions = PrintFrame::default().positions(&whole).expect("a frame");
+    assert!(vertices.iter().eq(positions.iter()), "vertices differ");
+    let corners = whole.triangles.iter().map(|corners| corners.map(|v| v as f32));
+    assert!(triangles.into_iter().eq(corners), "triangles differ");
 }
 
 /// The files of a zip by its list, with their checksums compared.

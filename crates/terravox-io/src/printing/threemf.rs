@@ -1,7 +1,7 @@
 //! Writes 3MF: a zip of a model in XML, with a colour for every material.
 //!
-//! Source: 3MF Consortium, "3D Manufacturing Format Core Specification" 1.3; ISO/IEC 29500-2 for the
-//! package.
+//! Source: 3MF Consortium, "3D Manufacturing Format Core Specification" 1.3; ISO/IEC 29500-2 for
+//! the package.
 
 use super::closed::{PrintFrame, PrintSurface};
 use super::zip::ZipWriter;
@@ -20,6 +20,19 @@ const RELATIONSHIPS: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
     <Relationship Id=\"model\" Target=\"/3D/3dmodel.model\" \
     Type=\"http://schemas.microsoft.com/3dmanufacturing/2013/01/3dmodel\"/></Relationships>\n";
 
+/// A model up to its materials.
+const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<model unit=\"millimeter\" \
+    xml:lang=\"en-US\" xmlns=\"http://schemas.microsoft.com/3dmanufacturing/core/2015/02\">\n\
+    <metadata name=\"Application\">terravox</metadata>\n<resources>\n<basematerials id=\"1\">\n";
+
+/// A model behind its triangles.
+const FOOT: &str = "</triangles>\n</mesh>\n</object>\n</resources>\n\
+    <build><item objectid=\"2\"/></build>\n</model>\n";
+
+/// Vertices or triangles that are written at a time: some 2 MB of text, of which each ends a block
+/// of deflate.
+const PART_LINES: usize = 1 << 15;
+
 /// Writes a surface as 3MF, in millimetres. `out` should be buffered.
 ///
 /// # Errors
@@ -32,53 +45,93 @@ pub fn write_3mf(
 ) -> io::Result<()> {
     let positions = frame.positions(surface)?;
     let mut zip = ZipWriter::new(out);
-    zip.file("[Content_Types].xml", |file| file.write_all(TYPES.as_bytes()))?;
-    zip.file("_rels/.rels", |file| file.write_all(RELATIONSHIPS.as_bytes()))?;
-    zip.file("3D/3dmodel.model", |file| write_model(file, surface, &positions, materials))?;
+    let copy = |text: &&str, out: &mut Vec<u8>| out.extend(text.bytes());
+    zip.file("[Content_Types].xml", &[TYPES], copy)?;
+    zip.file("_rels/.rels", &[RELATIONSHIPS], copy)?;
+    let used = UsedMaterials::of(&surface.materials);
+    let mut parts = vec![ModelPart::Text(used.head(materials))];
+    parts.extend(positions.chunks(PART_LINES).map(ModelPart::Vertices));
+    parts.push(ModelPart::Text("</vertices>\n<triangles>\n".to_owned()));
+    let triangles = surface.triangles.chunks(PART_LINES);
+    let triangles = triangles.zip(surface.materials.chunks(PART_LINES));
+    parts.extend(triangles.map(|(corners, materials)| ModelPart::Triangles(corners, materials)));
+    parts.push(ModelPart::Text(FOOT.to_owned()));
+    zip.file("3D/3dmodel.model", &parts, |part, out| part.write(&used, out))?;
     zip.finish()
 }
 
-fn write_model(
-    out: &mut dyn Write,
-    surface: &PrintSurface,
-    positions: &[[f32; 3]],
-    materials: &MaterialTable,
-) -> io::Result<()> {
-    let mut used: Vec<u8> = surface.materials.clone();
-    used.sort_unstable();
-    used.dedup();
-    // By material.
-    let mut places = [0; 256];
-    write!(
-        out,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<model unit=\"millimeter\" xml:lang=\"en-US\" \
-         xmlns=\"http://schemas.microsoft.com/3dmanufacturing/core/2015/02\">\n\
-         <metadata name=\"Application\">terravox</metadata>\n<resources>\n<basematerials id=\"1\">\n"
-    )?;
-    for (place, &id) in used.iter().enumerate() {
-        places[usize::from(id)] = place;
-        let [r, g, b] = materials.colour(id);
-        let name = escaped(&materials.name(id));
-        writeln!(out, "<base name=\"{name}\" displaycolor=\"#{r:02X}{g:02X}{b:02X}\"/>")?;
+/// A part of the text of a model.
+enum ModelPart<'a> {
+    Text(String),
+    Vertices(&'a [[f32; 3]]),
+    /// Corners, and the material of each.
+    Triangles(&'a [[u32; 3]], &'a [u8]),
+}
+
+/// The materials of a model.
+struct UsedMaterials {
+    /// Ids, sorted.
+    ids: Vec<u8>,
+    /// Index in `ids`, by id.
+    places: [u8; 256],
+    /// Index of the most common one, which triangles need not name.
+    common: u8,
+}
+
+impl UsedMaterials {
+    fn of(materials: &[u8]) -> UsedMaterials {
+        let mut counts = [0_usize; 256];
+        materials.iter().for_each(|&id| counts[usize::from(id)] += 1);
+        let ids: Vec<u8> = (0..=255).filter(|&id| counts[usize::from(id)] > 0).collect();
+        let (mut places, mut common) = ([0; 256], 0);
+        for (place, &id) in (0..).zip(&ids) {
+            places[usize::from(id)] = place;
+            if counts[usize::from(id)] > counts[usize::from(ids[usize::from(common)])] {
+                common = place;
+            }
+        }
+        UsedMaterials { ids, places, common }
     }
-    write!(
-        out,
-        "</basematerials>\n<object id=\"2\" type=\"model\" pid=\"1\" pindex=\"0\">\n<mesh>\n\
-         <vertices>\n"
-    )?;
-    for [x, y, z] in positions {
-        writeln!(out, "<vertex x=\"{x}\" y=\"{y}\" z=\"{z}\"/>")?;
+
+    /// Returns the text of a model up to its vertices.
+    fn head(&self, materials: &MaterialTable) -> String {
+        let base = |&id: &u8| {
+            let ([r, g, b], name) = (materials.colour(id), escaped(&materials.name(id)));
+            format!("<base name=\"{name}\" displaycolor=\"#{r:02X}{g:02X}{b:02X}\"/>\n")
+        };
+        let bases: String = self.ids.iter().map(base).collect();
+        format!(
+            "{HEAD}{bases}</basematerials>\n<object id=\"2\" type=\"model\" pid=\"1\" \
+             pindex=\"{}\">\n<mesh>\n<vertices>\n",
+            self.common
+        )
     }
-    writeln!(out, "</vertices>\n<triangles>")?;
-    for ([a, b, c], material) in surface.triangles.iter().zip(&surface.materials) {
-        let place = places[usize::from(*material)];
-        writeln!(out, "<triangle v1=\"{a}\" v2=\"{b}\" v3=\"{c}\" pid=\"1\" p1=\"{place}\"/>")?;
+}
+
+impl ModelPart<'_> {
+    fn write(&self, used: &UsedMaterials, out: &mut Vec<u8>) {
+        match self {
+            ModelPart::Text(text) => out.extend(text.bytes()),
+            ModelPart::Vertices(positions) => {
+                for [x, y, z] in *positions {
+                    // A `Vec` takes all.
+                    let _ = writeln!(out, "<vertex x=\"{x}\" y=\"{y}\" z=\"{z}\"/>");
+                }
+            }
+            ModelPart::Triangles(triangles, materials) => {
+                for ([a, b, c], material) in triangles.iter().zip(*materials) {
+                    let place = used.places[usize::from(*material)];
+                    let _ = match place == used.common {
+                        true => writeln!(out, "<triangle v1=\"{a}\" v2=\"{b}\" v3=\"{c}\"/>"),
+                        false => writeln!(
+                            out,
+                            "<triangle v1=\"{a}\" v2=\"{b}\" v3=\"{c}\" pid=\"1\" p1=\"{place}\"/>"
+                        ),
+                    };
+                }
+            }
+        }
     }
-    write!(
-        out,
-        "</triangles>\n</mesh>\n</object>\n</resources>\n<build><item objectid=\"2\"/></build>\n\
-         </model>\n"
-    )
 }
 
 /// Escapes what ends an attribute, and leaves out what XML cannot hold.

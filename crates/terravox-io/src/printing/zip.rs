@@ -1,11 +1,11 @@
 //! Writes a zip of a few deflated files, all with one old date so that equal contents give equal
 //! bytes.
 //!
-//! Source: PKWARE, "APPNOTE.TXT - .ZIP File Format Specification" 6.3.10, without the extensions for
-//! files of more than 4 GB.
+//! Source: PKWARE, "APPNOTE.TXT - .ZIP File Format Specification" 6.3.10, without the extensions
+//! for files of more than 4 GB.
 
-use flate2::write::DeflateEncoder;
-use flate2::{Compression, Crc};
+use flate2::{Compress, Compression, Crc, FlushCompress, Status};
+use rayon::prelude::*;
 use std::io::{self, Write};
 
 /// The version that can read it: 2.0, for deflate.
@@ -24,23 +24,36 @@ pub(super) struct ZipWriter<W: Write> {
     count: u16,
 }
 
-/// Counts and sums up bytes on their way to the encoder.
-struct SummedEncoder {
-    encoder: DeflateEncoder<Vec<u8>>,
+/// A part of a file: deflated, and what is known of its text.
+struct PackedPart {
+    bytes: Vec<u8>,
     crc: Crc,
-    bytes: u64,
 }
 
-impl Write for SummedEncoder {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.encoder.write(bytes)?;
-        self.crc.update(&bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.encoder.flush()
+impl PackedPart {
+    /// Deflates a part so that the next may follow; the last ends the stream.
+    fn of(text: &[u8], is_last: bool) -> io::Result<PackedPart> {
+        // The fastest: level 6 makes our models 30 % smaller, in four times the time.
+        let mut deflate = Compress::new(Compression::fast(), false);
+        // A flush ends a part at a whole byte, once there is room left behind it.
+        let flush = if is_last { FlushCompress::Finish } else { FlushCompress::Sync };
+        let mut bytes = Vec::with_capacity(text.len() / 4 + 64);
+        loop {
+            let rest = &text[deflate.total_in() as usize..];
+            let status = deflate.compress_vec(rest, &mut bytes, flush)?;
+            let has_all = deflate.total_in() == text.len() as u64;
+            let is_done = match is_last {
+                true => status == Status::StreamEnd,
+                false => has_all && bytes.len() < bytes.capacity(),
+            };
+            if is_done {
+                break;
+            }
+            bytes.reserve(bytes.capacity().max(64));
+        }
+        let mut crc = Crc::new();
+        crc.update(text);
+        Ok(PackedPart { bytes, crc })
     }
 }
 
@@ -49,22 +62,28 @@ impl<W: Write> ZipWriter<W> {
         ZipWriter { out, offset: 0, directory: Vec::new(), count: 0 }
     }
 
-    /// Adds a file with what `content` writes. Holds it compressed in memory.
-    pub fn file(
+    /// Adds a file of several parts, one after the other, of which `write` makes the text: on all
+    /// threads, with equal bytes for any number of them. Holds the file compressed in memory.
+    pub fn file<P: Sync>(
         &mut self,
         name: &str,
-        content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        parts: &[P],
+        write: impl Fn(&P, &mut Vec<u8>) + Sync,
     ) -> io::Result<()> {
-        let encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        let summed = SummedEncoder { encoder, crc: Crc::new(), bytes: 0 };
-        let mut buffer = io::BufWriter::with_capacity(1 << 16, summed);
-        content(&mut buffer)?;
-        let SummedEncoder { encoder, crc, bytes } =
-            buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let packed = encoder.finish()?;
+        let packed = parts.par_iter().enumerate().map(|(i, part)| {
+            let mut text = Vec::new();
+            write(part, &mut text);
+            Ok((PackedPart::of(&text, i + 1 == parts.len())?, text.len() as u64))
+        });
+        let packed: Vec<(PackedPart, u64)> = packed.collect::<io::Result<_>>()?;
+        let (mut crc, mut packed_bytes, mut text_bytes) = (Crc::new(), 0, 0);
+        for (part, length) in &packed {
+            crc.combine(&part.crc);
+            packed_bytes += part.bytes.len() as u64;
+            text_bytes += length;
+        }
         let size = |bytes: u64| u32::try_from(bytes).map_err(|_| too_long());
-        let sizes = [size(packed.len() as u64)?, size(bytes)?];
-        let shared = entry(crc.sum(), sizes, name.len() as u16);
+        let shared = entry(crc.sum(), [size(packed_bytes)?, size(text_bytes)?], name.len() as u16);
         self.directory.extend(b"PK\x01\x02");
         self.directory.extend(VERSION.to_le_bytes());
         self.directory.extend(&shared);
@@ -76,7 +95,7 @@ impl<W: Write> ZipWriter<W> {
         self.put(b"PK\x03\x04")?;
         self.put(&shared)?;
         self.put(name.as_bytes())?;
-        self.put(&packed)
+        packed.iter().try_for_each(|(part, _)| self.put(&part.bytes))
     }
 
     /// Writes the list of files.

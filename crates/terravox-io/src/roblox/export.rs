@@ -51,10 +51,10 @@ pub fn export(
     })
 }
 
-/// Encodes the terrain of a grid into a place or model: returns its bytes with another SmoothGrid in
-/// the Terrain that [`import()`](super::import()) takes, the first with chunks, else the first. Every
-/// byte outside of that property stays, among them MaterialColors, scripts and models. Pass the
-/// `metadata` of the import that the world comes from, or the default.
+/// Encodes the terrain of a grid into a place or model: returns its bytes with another SmoothGrid
+/// in the Terrain that [`import()`](super::import()) takes, the first with chunks, else the first.
+/// Every byte outside of that property stays, among them MaterialColors, scripts and models. Pass
+/// the `metadata` of the import that the world comes from, or the default.
 ///
 /// ```
 /// use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
@@ -78,8 +78,8 @@ pub fn export(
 /// ```
 ///
 /// # Errors
-/// As [`export()`] and [`import()`](super::import()), and if a place in XML has a Terrain without any
-/// property, even a name. Of a raw SmoothGrid nothing stays: the result is the grid's.
+/// As [`export()`] and [`import()`](super::import()), and if a place in XML has a Terrain without
+/// any property, even a name. Of a raw SmoothGrid nothing stays: the result is the grid's.
 pub fn export_into(
     grid: &Snapshot,
     metadata: &RobloxMetadata,

@@ -37,8 +37,8 @@ pub struct RobloxImport {
 }
 
 /// Writes the terrain of a place or model into `grid`, which should be empty with unlisted chunks
-/// as air, and sets the colours of its materials. Safe for untrusted files: memory and work are those
-/// of [`ImportLimits::for_input`](crate::ImportLimits::for_input).
+/// as air, and sets the colours of its materials. Safe for untrusted files: memory and work are
+/// those of [`ImportLimits::for_input`](crate::ImportLimits::for_input).
 ///
 /// # Errors
 /// If the bytes are not a Roblox file, hold no Terrain, are damaged or exceed the budget. The grid

@@ -23,8 +23,8 @@ fn into(place: &[u8]) -> Result<Vec<u8>, ExportError> {
     export_into(world().as_snapshot(), &RobloxMetadata::default(), place, &mut budget)
 }
 
-/// Asserts that `place` holds the world afterwards, and that nothing but the bytes between its first
-/// `start` and its last `end` changed.
+/// Asserts that `place` holds the world afterwards, and that nothing but the bytes between its
+/// first `start` and its last `end` changed.
 fn assert_replaced(place: &[u8], start: usize, end: usize) {
     let after = into(place).unwrap();
     assert_eq!(after[..start], place[..start]);
@@ -151,6 +151,26 @@ fn in_an_xml_place_only_the_element_of_the_terrain_changes() {
             assert_replaced(&place, start, place.len() - start - element.len());
         }
     }
+}
+
+#[test]
+fn names_in_xml_are_the_same_with_references() {
+    let value = base64::engine::general_purpose::STANDARD.encode(blob());
+    let terrain = |element: &str| {
+        format!(
+            "<Item class=\"Terr&#x61;in\"><Properties>{element}<string name=\"A&unknown;B\">x</string>\
+             </Properties></Item>"
+        )
+    };
+    let own = format!("<BinaryString name=\"Smooth&#71;rid\">{value}</BinaryString>");
+    let place = xml_place(&terrain(&own));
+    let find = |what: &str| {
+        place.windows(what.len()).position(|window| window == what.as_bytes()).unwrap()
+    };
+    let start = find(&own);
+    assert_replaced(&place, start, place.len() - start - own.len());
+    let after = String::from_utf8_lossy(&into(&place).unwrap()).into_owned();
+    assert_eq!(after.matches("rid\"><![CDATA[").count(), 1, "one SmoothGrid");
 }
 
 #[test]

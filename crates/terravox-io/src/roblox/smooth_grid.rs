@@ -97,8 +97,8 @@ impl<'a> SmoothGridReader<'a> {
     }
 
     /// Reads the next chunk into `cells`, resized to its 32³ voxels, and returns its position;
-    /// `None` at the end. Spends the memory that the chunk takes in a grid, the work of decoding and
-    /// writing it, and what the coarse blocks over it cost in a world file.
+    /// `None` at the end. Spends the memory that the chunk takes in a grid, the work of decoding
+    /// and writing it, and what the coarse blocks over it cost in a world file.
     ///
     /// # Errors
     /// If the bytes are not a valid chunk, or the chunk is listed twice, beyond Roblox's limits or

@@ -22,6 +22,7 @@ use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use quick_xml::Reader;
+use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -56,8 +57,8 @@ pub(super) fn read(
     scan(&text, budget)?.finish()
 }
 
-/// Returns the file with another SmoothGrid in the Terrain that an import takes. All else stays as it
-/// is, byte for byte.
+/// Returns the file with another SmoothGrid in the Terrain that an import takes. All else stays as
+/// it is, byte for byte.
 pub(super) fn replace(
     bytes: &[u8],
     budget: &mut ImportBudget,
@@ -474,14 +475,20 @@ fn start_property(
     }
 }
 
-/// Returns the value of an attribute; empty if the element does not have it.
+/// Returns the value of an attribute, with references such as `&#71;` resolved; empty if the
+/// element does not have it. One with an unknown reference, which some writers leave in names,
+/// stays as it is.
 fn attribute<'t>(
     tag: &'t BytesStart<'_>,
     name: &str,
     offset: usize,
 ) -> Result<Cow<'t, str>, RobloxError> {
     match tag.try_get_attribute(name) {
-        Ok(attribute) => Ok(attribute.map_or(Cow::Borrowed(""), |attribute| attribute.value)),
+        Ok(None) => Ok(Cow::Borrowed("")),
+        Ok(Some(attribute)) => Ok(match attribute.value {
+            Cow::Borrowed(raw) => unescape(raw).unwrap_or(Cow::Borrowed(raw)),
+            Cow::Owned(raw) => Cow::Owned(unescape(&raw).map(Cow::into_owned).unwrap_or(raw)),
+        }),
         Err(error) => {
             let what = format!("XML: {}", printable(&error.to_string()));
             Err(RobloxError::damaged(FilePart::File, offset, what))

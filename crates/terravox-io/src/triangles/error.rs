@@ -43,7 +43,7 @@ pub enum MeshError {
         found: u8,
     },
     /// The mesh is too large.
-    #[error("the mesh would be {voxels:.0} voxels long, at most {most}; choose larger voxels")]
+    #[error("the mesh would be {} voxels long, at most {most}; choose larger voxels", plain_number(*voxels))]
     TooLong {
         /// Longest side of its bounding box, voxels.
         voxels: f64,
@@ -52,8 +52,9 @@ pub enum MeshError {
     },
     /// The mesh lies beyond the limits of a grid.
     #[error(
-        "the mesh would reach voxel {voxel:.0} of the world, but only ±{LIMIT} are possible; move it \
-         nearer to the origin"
+        "the mesh would reach voxel {} of the world, but only ±{LIMIT} are possible; move it nearer to \
+         the origin",
+        plain_number(*voxel)
     )]
     BeyondLimits {
         /// The farthest coordinate on an axis that is too far.
@@ -74,6 +75,11 @@ impl MeshError {
     pub(super) fn in_line(line: usize, what: impl Into<String>) -> MeshError {
         MeshError::Damaged { place: format!("line {line}"), what: what.into() }
     }
+}
+
+/// A number of voxels as text: without three hundred digits.
+pub(super) fn plain_number(voxels: f64) -> String {
+    if voxels.abs() < 1e15 { format!("{voxels:.0}") } else { format!("{voxels:e}") }
 }
 
 /// The start of a word of a file, for messages.

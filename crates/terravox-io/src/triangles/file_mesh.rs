@@ -31,8 +31,8 @@ impl FileMesh {
         })
     }
 
-    /// Returns the volume within a closed mesh, in cubic units of the file; negative if its triangles
-    /// face inward.
+    /// Returns the volume within a closed mesh, in cubic units of the file; negative if its
+    /// triangles face inward.
     ///
     /// # Panics
     /// If an index is not below the number of positions.
@@ -105,8 +105,8 @@ impl<'b> MeshCollector<'b> {
     }
 }
 
-/// The triangles of a polygon, as a fan from its first corner. A flat polygon need not be convex for
-/// the winding number.
+/// The triangles of a polygon, as a fan from its first corner. A flat polygon need not be convex
+/// for the winding number.
 #[derive(Default)]
 pub(super) struct PolygonFan {
     corners: usize,

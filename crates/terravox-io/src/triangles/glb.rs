@@ -4,7 +4,7 @@
 //! (`KHR_mesh_quantization`); compressed ones are refused. Skins, morph targets and animations are
 //! not read: a mesh is as it was modelled.
 
-use super::error::MeshError;
+use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector};
 use super::glb_nodes::{self, Transform};
 use super::glb_views::GlbFile;
@@ -24,6 +24,34 @@ const REFUSED: [(&str, &str); 4] = [
     ("EXT_mesh_gpu_instancing", "export it without instancing"),
 ];
 
+/// Beginnings of the names of extensions without which all triangles are where they are.
+const ALLOWED: [&str; 8] = [
+    "KHR_mesh_quantization",
+    "KHR_materials_",
+    "KHR_texture_",
+    "KHR_lights_",
+    "KHR_xmp",
+    "EXT_texture_",
+    "EXT_lights_",
+    "MSFT_texture_",
+];
+
+/// Refuses a file that needs an extension that may change where its triangles are.
+fn check_extensions(json: &Value) -> Result<(), MeshError> {
+    let required = json["extensionsRequired"].as_array().into_iter().flatten();
+    for name in required.filter_map(Value::as_str) {
+        if ALLOWED.iter().any(|allowed| name.starts_with(allowed)) {
+            continue;
+        }
+        let known = REFUSED.iter().find(|(refused, _)| *refused == name);
+        let remedy = known.map_or("export it without", |(_, remedy)| remedy);
+        let name = shown(name.as_bytes());
+        let what = format!("the file needs the extension {name}, which is not supported; {remedy}");
+        return Err(MeshError::Unsupported { what });
+    }
+    Ok(())
+}
+
 /// Reads a file.
 pub(super) fn read(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, MeshError> {
     let [json, data] = chunks(bytes)?;
@@ -31,13 +59,7 @@ pub(super) fn read(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, 
     budget.spend_work("its JSON", JSON_WORK.saturating_mul(json.len() as u64))?;
     let json: Value = serde_json::from_slice(json)
         .map_err(|error| MeshError::at_byte(20, format!("its JSON is invalid: {error}")))?;
-    let required = json["extensionsRequired"].as_array().into_iter().flatten();
-    for name in required.filter_map(Value::as_str) {
-        if let Some((name, remedy)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-            let what = format!("the file needs {name}, which is not supported; {remedy}");
-            return Err(MeshError::Unsupported { what });
-        }
-    }
+    check_extensions(&json)?;
     let file = GlbFile { json: &json, data };
     let mut mesh = MeshCollector::new(budget);
     let placed = glb_nodes::placed_meshes(&json, mesh.budget)?;
@@ -85,8 +107,8 @@ fn chunks(bytes: &[u8]) -> Result<[&[u8]; 2], MeshError> {
     Ok([json, found[1].unwrap_or_default()])
 }
 
-/// Bounds the memory of parsed JSON by its punctuation: an object takes a node of a tree, an entry a
-/// key and a value in a list or node that is at worst half full.
+/// Bounds the memory of parsed JSON by its punctuation: an object takes a node of a tree, an entry
+/// a key and a value in a list or node that is at worst half full.
 fn json_bytes(json: &[u8]) -> u64 {
     let of = |byte: &u8| match byte {
         b'{' => 720,

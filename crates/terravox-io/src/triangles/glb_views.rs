@@ -99,9 +99,19 @@ impl<'a> GlbFile<'a> {
         let all = count.saturating_sub(1).checked_mul(stride).and_then(|v| v.checked_add(element));
         let all = if count == 0 { 0 } else { all.unwrap_or(usize::MAX) };
         let bytes = part(view_bytes, offset, all).map_err(damaged)?;
-        let is_normalised = accessor["normalized"] == true;
+        let is_normalised = is_normalised(accessor, scalar, width).map_err(damaged)?;
         Ok(GlbArray { bytes, stride, count, scalar, is_normalised })
     }
+}
+
+/// Whether whole numbers stand for 0 to 1 or −1 to 1; an error where that is not allowed.
+fn is_normalised(accessor: &Value, scalar: GlbScalar, width: usize) -> Result<bool, String> {
+    let is_normalised = accessor["normalized"] == true;
+    if is_normalised && (width == 1 || scalar.bytes() == 4) {
+        let what = "an accessor of indices, or of numbers of 32 bits, is normalised";
+        return Err(what.to_owned());
+    }
+    Ok(is_normalised)
 }
 
 /// Returns a part of `bytes`; the error says where it would end.

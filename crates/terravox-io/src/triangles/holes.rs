@@ -2,12 +2,12 @@
 //!
 //! The edges that are used more often in one direction than in the other form loops. Each loop is
 //! closed by a fan from the mean of its vertices, so that every point has a whole winding number
-//! again: a hole is where its rim is, and nothing floods through it. The same makes good for triangles
-//! that face the wrong way, as their rim counts twice.
+//! again: a hole is where its rim is, and nothing floods through it. The same makes good for
+//! triangles that face the wrong way, as their rim counts twice.
 //!
-//! Source: the winding number with a hole is that of the closed mesh less the solid angle of the lid,
-//! and where it passes ½ is near a lid that is flat (Jacobson, Kavan, Sorkine, "Robust inside-outside
-//! segmentation using generalized winding numbers", 2013).
+//! Source: the winding number with a hole is that of the closed mesh less the solid angle of the
+//! lid, and where it passes ½ is near a lid that is flat (Jacobson, Kavan, Sorkine, "Robust
+//! inside-outside segmentation using generalized winding numbers", 2013).
 
 use super::error::MeshError;
 use crate::budget::ImportBudget;
@@ -133,11 +133,12 @@ fn numbers_by_place(parts: &[[i32; 3]]) -> Vec<u32> {
     numbers
 }
 
-/// Calls `each` with the loops of sorted directed edges, of which as many end as begin at each vertex.
-/// A loop passes no vertex twice.
+/// Calls `each` with the loops of sorted directed edges, of which as many end as begin at each
+/// vertex. A loop passes no vertex twice.
 fn for_each_loop(edges: &[[u32; 2]], mut each: impl FnMut(&[u32])) {
     let first_of = |v: u32| edges.partition_point(|edge| edge[0] < v);
-    // By place of the first edge of a vertex: the next edge to take, and the vertex's place in the path.
+    // By place of the first edge of a vertex: the next edge to take, and the vertex's place in the
+    // path.
     let mut next: Vec<u32> = (0..edges.len() as u32).collect();
     let mut places = vec![u32::MAX; edges.len()];
     let (mut path, mut firsts): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());

@@ -153,7 +153,14 @@ fn glbs_that_point_beyond_their_data() {
         ("/scene", json!(3), "the file has no scene"),
         ("/scenes/0/nodes", json!([5]), "node 5: it is missing"),
         ("/meshes/0/primitives/0/mode", json!(1), "the file has no triangles"),
+        ("/accessors/1/normalized", json!(true), "mesh 0: an accessor of indices"),
+        ("/accessors/0/normalized", json!(true), "numbers of 32 bits, is normalised"),
         ("/extensionsRequired", json!(["KHR_draco_mesh_compression"]), "without compression"),
+        (
+            "/extensionsRequired",
+            json!(["KHR_materials_unlit", "VND_moved\n"]),
+            "the file needs the extension \"VND_moved\\n\", which is not supported; export it without",
+        ),
     ] {
         refused_with(&changed(path, value), MeshFormat::Glb, words);
     }
@@ -200,6 +207,13 @@ fn glbs_are_damaged_or_unsupported() {
 }
 
 #[test]
+fn extensions_that_leave_triangles_where_they_are_are_no_obstacle() {
+    let names = json!(["KHR_mesh_quantization", "KHR_materials_unlit", "EXT_texture_webp"]);
+    let file = changed("/extensionsRequired", names);
+    read(&file, MeshFormat::Glb, &mut ImportBudget::for_input(file.len())).expect("a mesh");
+}
+
+#[test]
 fn a_mesh_far_away_is_read_and_not_voxelised() {
     let file = changed("/nodes/0/translation", json!([1e308, 0, 0]));
     let mut budget = ImportBudget::for_input(file.len());
@@ -207,7 +221,14 @@ fn a_mesh_far_away_is_read_and_not_voxelised() {
     let options = VoxeliseOptions { voxels_per_unit: 1.0, up: UpAxis::Y, material: 8 };
     let mut grid = VoxelGrid::default();
     let made = voxelise(&mesh, &options, &mut budget, &mut grid, |_, _| ());
-    assert_eq!(made, Err(MeshError::BeyondLimits { voxel: 1e308 }));
+    let error = made.expect_err("too far");
+    assert_eq!(error, MeshError::BeyondLimits { voxel: 1e308 });
+    assert!(error.to_string().starts_with("the mesh would reach voxel 1e308 of"), "{error}");
+    let options = VoxeliseOptions { voxels_per_unit: 1e300, ..options };
+    let file = changed("/nodes/0/scale", json!([1e8, 1, 1]));
+    let mesh = read(&file, MeshFormat::Glb, &mut budget).expect("a mesh");
+    let error = voxelise(&mesh, &options, &mut budget, &mut grid, |_, _| ()).expect_err("too long");
+    assert!(error.to_string().starts_with("the mesh would be 1e308 voxels long"), "{error}");
     assert!(grid.is_empty());
 }
 

@@ -1,14 +1,14 @@
 //! Imports closed meshes: OBJ, STL, PLY and binary glTF.
 //!
 //! [`read`] reads a file of any of these formats into one list of triangles, and [`voxelise`] makes
-//! cells of what they enclose. Materials, textures, bones and animations are not read: the cells are of
-//! one material.
+//! cells of what they enclose. Materials, textures, bones and animations are not read: the cells
+//! are of one material.
 //!
-//! A mesh should be closed. A hole is closed by a fan from the mean of its rim, so it lets nothing in or
-//! out; of parts that do not touch each one is closed on its own. Parts may overlap, and face inward
-//! as a whole; a part within another that faces the other way is a hollow. What is thinner than a
-//! voxel becomes faint, and what is thinner than half of one may vanish between the centres of
-//! cells.
+//! A mesh should be closed. A hole is closed by a fan from the mean of its rim, so it lets nothing
+//! in or out; of parts that do not touch each one is closed on its own. Parts may overlap, and face
+//! inward as a whole; a part within another that faces the other way is a hollow. What is thinner
+//! than a voxel becomes faint, and what is thinner than half of one may vanish between the centres
+//! of cells.
 //!
 //! ```
 //! use terravox::voxel::VoxelGrid;
@@ -60,8 +60,8 @@ pub enum MeshFormat {
 }
 
 impl MeshFormat {
-    /// Detects the format by the lower-case extension of a file and its first bytes; `None` if it is
-    /// another kind of file. OBJ and STL are known by their extensions only.
+    /// Detects the format by the lower-case extension of a file and its first bytes; `None` if it
+    /// is another kind of file. OBJ and STL are known by their extensions only.
     pub fn of(extension: &str, start: &[u8]) -> Option<MeshFormat> {
         match extension {
             "obj" => Some(MeshFormat::Obj),

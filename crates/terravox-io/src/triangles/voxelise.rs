@@ -65,17 +65,18 @@ pub struct VoxelisedMesh {
     pub widest_hole_voxels: f64,
 }
 
-/// Writes the inside of `mesh` into `grid`: cells are as full as `clamp(½ + d)`, where d is the distance
-/// of their centre from the surface in voxels, positive inside. Inside is what the mesh winds around,
-/// so parts may overlap; holes are closed first, each by a fan from the mean of its rim. Calls
-/// `progress(done, total)` in rows of chunks. The result does not depend on the number of threads.
+/// Writes the inside of `mesh` into `grid`: cells are as full as `clamp(½ + d)`, where d is the
+/// distance of their centre from the surface in voxels, positive inside. Inside is what the mesh
+/// winds around, so parts may overlap; holes are closed first, each by a fan from the mean of its
+/// rim. Calls `progress(done, total)` in rows of chunks. The result does not depend on the number
+/// of threads.
 ///
-/// `grid` should be empty with unlisted chunks as air: chunks are written whole. Coordinates stay: the
-/// origin of the file becomes that of the world.
+/// `grid` should be empty with unlisted chunks as air: chunks are written whole. Coordinates stay:
+/// the origin of the file becomes that of the world.
 ///
 /// # Errors
-/// If an option is invalid, the mesh is too large or reaches beyond the limits of a grid; nothing is
-/// written then. If the budget is exceeded; the grid then holds a part of the mesh: discard it.
+/// If an option is invalid, the mesh is too large or reaches beyond the limits of a grid; nothing
+/// is written then. If the budget is exceeded; the grid then holds a part of the mesh: discard it.
 ///
 /// # Panics
 /// If an index of the mesh is not below its number of vertices.

@@ -286,7 +286,8 @@ fn unmoved() -> Pose {
     pose
 }
 
-/// Reads a transform behind its attributes: the first of its frames counts. Returns how many it has.
+/// Reads a transform behind its attributes: the first of its frames counts. Returns how many it
+/// has.
 fn read_transform<'a>(
     content: &mut Cursor<'a>,
     id: u32,

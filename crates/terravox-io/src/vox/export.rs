@@ -30,11 +30,11 @@ struct ExportedModel {
     voxels: Vec<[u8; 4]>,
 }
 
-/// Encodes the cells of a grid that are at least half full as a MagicaVoxel scene, Z up. A colour of
-/// the palette has the id of its material as index; materials that the table lacks are grey. Liquids
-/// are glass: [`import()`](super::import()) into a grid whose table has a liquid of that colour gives
-/// them back. Water in solid cells, names and how full a cell is are lost. A world of full cells of
-/// the default materials is imported again with the same digest.
+/// Encodes the cells of a grid that are at least half full as a MagicaVoxel scene, Z up. A colour
+/// of the palette has the id of its material as index; materials that the table lacks are grey.
+/// Liquids are glass: [`import()`](super::import()) into a grid whose table has a liquid of that
+/// colour gives them back. Water in solid cells, names and how full a cell is are lost. A world of
+/// full cells of the default materials is imported again with the same digest.
 ///
 /// Takes about 4 bytes of memory a voxel.
 ///
@@ -97,7 +97,8 @@ fn voxel_count(grid: &Snapshot) -> Result<u64, VoxExportError> {
     Ok(count)
 }
 
-/// Returns the voxels of some chunks, which lie in a box from `corner` on; `None` if there are none.
+/// Returns the voxels of some chunks, which lie in a box from `corner` on; `None` if there are
+/// none.
 fn model_of(
     grid: &Snapshot,
     corner: [i32; 3],

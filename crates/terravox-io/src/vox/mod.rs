@@ -6,15 +6,15 @@
 //! translations, rotations and mirrors, groups, shapes. Of animations it takes the first frame;
 //! hidden nodes, and what is in hidden layers, it leaves out. A scene without a graph, as old
 //! versions wrote it, is its first model, standing on the ground. Z points up in MagicaVoxel, so
-//! its (x, y, z) becomes (x, z, −y). A model turns about floor(size / 2), as it does there. Of models
-//! that overlap, the later one counts.
+//! its (x, y, z) becomes (x, z, −y). A model turns about floor(size / 2), as it does there. Of
+//! models that overlap, the later one counts.
 //!
 //! A voxel becomes a full cell, or a cube of [`VoxOptions::cells_per_voxel`]³. A colour becomes the
 //! solid material of the grid that has exactly this colour, else a new material named after it
-//! (`#98832e`), whose surface is [`VoxOptions::shape`]: exact cubes unless you say otherwise. Glass,
-//! metal and light are solid like everything else, except glass in exactly the colour of a liquid: that
-//! is how [`export()`] writes water. The order of the palette in the editor and its notes, which name
-//! rows and not colours, are not read.
+//! (`#98832e`), whose surface is [`VoxOptions::shape`]: exact cubes unless you say otherwise.
+//! Glass, metal and light are solid like everything else, except glass in exactly the colour of a
+//! liquid: that is how [`export()`] writes water. The order of the palette in the editor and its
+//! notes, which name rows and not colours, are not read.
 //!
 //! ```
 //! use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};

@@ -19,8 +19,8 @@ impl Pose {
     pub const Y_UP: Pose = Pose { axes: [0, 2, 1], signs: [1, 1, -1], translation: [0; 3] };
 
     /// The pose of a byte of `_r`, which has rows: bits 0 and 1 say which entry of the first row is
-    /// not 0, bits 2 and 3 which of the second, bits 4 to 6 which rows are negative. `None` if two rows
-    /// have the same entry, or a fourth one.
+    /// not 0, bits 2 and 3 which of the second, bits 4 to 6 which rows are negative. `None` if two
+    /// rows have the same entry, or a fourth one.
     pub fn from_packed(rotation: u8, translation: [i32; 3]) -> Option<Pose> {
         let [first, second] = [rotation & 3, rotation >> 2 & 3];
         if first == 3 || second == 3 || first == second || rotation > 127 {

@@ -55,8 +55,8 @@ pub fn layer(id: u32, attributes: &[(&str, &str)]) -> Vec<u8> {
     chunk(b"LAYR", &[numbers(&[id]), dictionary(attributes), numbers(&[u32::MAX])].concat())
 }
 
-/// Two models, a turned one in two groups and a moved one of two frames; one in a hidden layer and one
-/// that is hidden; chunks that are skipped.
+/// Two models, a turned one in two groups and a moved one of two frames; one in a hidden layer and
+/// one that is hidden; chunks that are skipped.
 pub fn scene() -> Vec<u8> {
     file(&[
         chunk(b"PACK", &numbers(&[2])),

@@ -1,4 +1,5 @@
-//! Several servers on one world: each writes its columns, and what another one has taken it writes no more.
+//! Several servers on one world: each writes its columns, and what another one has taken it writes
+//! no more.
 
 use crate::all_stores::{Numbers, empty_grid, records_of, twin};
 use crate::proxy::{Accident, Proxy};
@@ -94,7 +95,8 @@ fn new_world(server: &Server, name: &str) -> String {
     address
 }
 
-/// Ends the lease of the servers whose addresses begin with a text, as if they had stood still for so long.
+/// Ends the lease of the servers whose addresses begin with a text, as if they had stood still for
+/// so long.
 fn end_lease(server: &Server, who: &str) {
     server.sql(&format!(
         "update terravox_servers set until = now() - interval '1 second' where address like '{who}%'"
@@ -378,7 +380,8 @@ fn a_server_learns_what_others_saved_and_nothing_of_its_own() {
         save(store, grid, column, 1).unwrap();
         changed
     };
-    // What was there when the world was opened is no news, also not of a column that is claimed later.
+    // What was there when the world was opened is no news, also not of a column that is claimed
+    // later.
     edit(&mut a_grid, &mut numbers, &a, home);
     let (b, b_share) = Postgres::share(&address, &options(), "b:1").unwrap();
     b_share.claim(&[other]).unwrap();

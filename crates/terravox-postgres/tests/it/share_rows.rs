@@ -1,4 +1,5 @@
-//! The rows by which servers share a world: who gets one when several want it at once, and when they go away.
+//! The rows by which servers share a world: who gets one when several want it at once, and when
+//! they go away.
 
 use crate::proxy::{Accident, Proxy};
 use crate::server::Server;

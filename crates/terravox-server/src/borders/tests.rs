@@ -115,7 +115,8 @@ fn one_server_with_both_sides_applies_what_waits_for_a_third() {
     assert_eq!(both.waiting()[0], BTreeSet::new());
 }
 
-/// Ten times as many as a tick applies, from the first column into the second, and one into the third.
+/// Ten times as many as a tick applies, from the first column into the second, and one into the
+/// third.
 fn much_to_do() -> (Borders, [Column; 3]) {
     let (a, b, c) = (at(0, 0), at(-1, 0), at(0, 1));
     let mut home = Borders::default();
@@ -130,7 +131,8 @@ fn much_to_do() -> (Borders, [Column; 3]) {
     (next, [a, b, c])
 }
 
-/// Tries what is due as if the first part between two columns had to wait, and all others were applied.
+/// Tries what is due as if the first part between two columns had to wait, and all others were
+/// applied.
 fn try_all(borders: &mut Borders, stuck: Option<ColumnPair>) -> Vec<ColumnPair> {
     let mut tried = TriedParts::default();
     for part in borders.due(|_| true) {

@@ -105,9 +105,11 @@ impl Leases {
         state
     }
 
-    /// Waits until the thread has looked with all that it was told before, and has told what it found.
+    /// Waits until the thread has looked with all that it was told before, and has told what it
+    /// found.
     fn wait_for_a_look(&self) {
-        // It may be in the middle of one; the next one has all; when a third has asked, that one is over.
+        // It may be in the middle of one; the next one has all; when a third has asked, that one is
+        // over.
         let enough = self.lock().looks + 3;
         self.wait_until(|state| state.looks >= enough);
     }
@@ -279,8 +281,8 @@ fn only_what_is_watched_is_asked_about_and_orders_given_while_the_thread_looks_a
         served.leases.wait_until(|state| state.held.contains(&at(round)));
         told.elapsed()
     });
-    // Half of what is between two looks: if it waited for the next one, it would wait each time, but a machine that
-    // is busy does not stand still each time.
+    // Half of what is between two looks: if it waited for the next one, it would wait each time,
+    // but a machine that is busy does not stand still each time.
     let fastest = times.min().unwrap();
     assert!(fastest < Duration::from_millis(100), "{fastest:?}");
 }

@@ -1,4 +1,5 @@
-//! Servers that share a world, over records in memory: what one of them meets that is damaged, or that panics.
+//! Servers that share a world, over records in memory: what one of them meets that is damaged, or
+//! that panics.
 
 use crate::waves::{Folder, options, quic, waves};
 use std::collections::BTreeMap;

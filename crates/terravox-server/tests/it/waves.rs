@@ -12,8 +12,8 @@ use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 
 pub type Outcome = Result<(), Box<dyn Error>>;
 
-/// After this long, something hangs: a piece falls, and rests, in some seconds of a world whose ticks a busy machine
-/// makes longer.
+/// After this long, something hangs: a piece falls, and rests, in some seconds of a world whose
+/// ticks a busy machine makes longer.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
 pub fn waves(request: &mut FillRequest<'_>) {

@@ -35,7 +35,8 @@ pub(crate) struct TreeReader {
     read_work: Arc<AtomicU64>,
 }
 
-/// Work of a read of any length, in units of about a nanosecond; a byte is one more, read and summed.
+/// Work of a read of any length, in units of about a nanosecond; a byte is one more, read and
+/// summed.
 const READ_UNITS: u64 = 500;
 
 /// Nodes that searches met last and that stay in memory: most searches are near the one before. So
@@ -370,7 +371,8 @@ impl TreeReader {
     }
 }
 
-/// Refuses a value that is longer than any of its table, before it is read: many keys may refer to it.
+/// Refuses a value that is longer than any of its table, before it is read: many keys may refer to
+/// it.
 fn check_length(key: &[u8], content: &NodeContent<'_>) -> Result<(), TreeError> {
     match content {
         NodeContent::Stored(value)

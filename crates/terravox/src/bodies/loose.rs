@@ -32,8 +32,8 @@ pub struct LooseOptions {
     pub min_cells: u64,
     /// Most cells of a body; larger pieces stay where they are.
     pub max_cells: u64,
-    /// Most chunks that a body may span along an axis; longer pieces stay where they are. What moves a
-    /// body reads the ground in the box around it.
+    /// Most chunks that a body may span along an axis; longer pieces stay where they are. What
+    /// moves a body reads the ground in the box around it.
     pub max_span_chunks: u32,
     /// Cells that become bodies per call; exceeded only by a single body.
     pub cells_per_call: u64,
@@ -145,8 +145,8 @@ pub struct LooseCutter {
     cursor: ChangeCursor,
     anchors: Anchors,
     cache: ClumpCache,
-    /// For each touch, by chunk: the region to search. They take turns, so that a touch of much dust
-    /// does not hold up the others.
+    /// For each touch, by chunk: the region to search. They take turns, so that a touch of much
+    /// dust does not hold up the others.
     pending: VecDeque<BTreeMap<ChunkPos, Region>>,
     /// Touched regions too large to list all their chunks; those of the grid are listed later.
     large: Vec<Region>,
@@ -270,8 +270,8 @@ impl LooseCutter {
         done.map(|()| cut)
     }
 
-    /// Searches within the step budget until pieces are found or nothing is left to be searched. Returns
-    /// whether one of both holds; no search is under way then.
+    /// Searches within the step budget until pieces are found or nothing is left to be searched.
+    /// Returns whether one of both holds; no search is under way then.
     fn find(&mut self, grid: &VoxelGrid, options: &LooseOptions) -> bool {
         self.list_large(grid);
         self.read_changes(grid, &options.anchors);

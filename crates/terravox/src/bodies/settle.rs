@@ -112,8 +112,8 @@ impl LooseBody {
 
     /// Returns an operation per chunk of the world that the body overlaps, sampled.
     fn sampled_ops(&self, pose: &BodyPose, matrix: &Matrix) -> Result<Vec<EditOp>, EditError> {
-        // By chunk of the world: where cells of the body may lie. In the box around a long body there
-        // may be thousands of chunks without any.
+        // By chunk of the world: where cells of the body may lie. In the box around a long body
+        // there may be thousands of chunks without any.
         let mut parts = BTreeMap::<ChunkPos, Region>::new();
         for chunk in self.grid.chunks() {
             let own = chunk.region().intersect(self.bounds);

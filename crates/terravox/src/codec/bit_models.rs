@@ -1,9 +1,9 @@
 //! Coding of single decisions, each by several guesses that learn: a binary range coder, models of
 //! contexts, and a mixer.
 //!
-//! A model is the share of a decision that was yes in one context, soon right and then slower. The mixer
-//! adds what the models of a decision say, as logarithms of odds, by weights that learn, too. Only integers,
-//! so that both sides guess the same.
+//! A model is the share of a decision that was yes in one context, soon right and then slower. The
+//! mixer adds what the models of a decision say, as logarithms of odds, by weights that learn, too.
+//! Only integers, so that both sides guess the same.
 //!
 //! Source: M. Mahoney, `lpaq1` (2007): the mixer, its tables and the range coder without carries.
 
@@ -110,7 +110,8 @@ impl Models {
         Models { table: vec![0; 1 << MODELS_LOG2], weights: vec![[0; MAX_CONTEXTS]; SETS] }
     }
 
-    /// Makes these the models that a box begins with: what they learned is kept, and soon overruled.
+    /// Makes these the models that a box begins with: what they learned is kept, and soon
+    /// overruled.
     pub fn settle(&mut self) {
         for model in &mut self.table {
             *model = match *model & 255 {

@@ -1,8 +1,8 @@
 //! Run-length code in bits: for messages of small boxes.
 //!
-//! Runs are those of [`Rle`](super::Rle), in the order of the box and of any length. The first bits of
-//! a box tell its form: `0` runs, `10` one run that fills the box, `11` runs of which some hold water.
-//! Then each run is, lowest bits first:
+//! Runs are those of [`Rle`](super::Rle), in the order of the box and of any length. The first bits
+//! of a box tell its form: `0` runs, `10` one run that fills the box, `11` runs of which some hold
+//! water. Then each run is, lowest bits first:
 //!
 //! ```text
 //! material    0, 10, 110, 1110: one of the four last used, the last one first; 1111 and 8 bits: any
@@ -16,8 +16,8 @@
 //!             left out in the form `10`
 //! ```
 //!
-//! Zeros fill the last byte. Each box has one code: the decoder refuses all others, so equal bytes are
-//! equal cells.
+//! Zeros fill the last byte. Each box has one code: the decoder refuses all others, so equal bytes
+//! are equal cells.
 //!
 //! Sources: Roblox's "Voxel Terrain: Storage" (2017) packs its runs into bits for replication, and
 //! does not tell how; exponential Golomb codes are those of J. Teuhola, "A compression method for
@@ -35,7 +35,8 @@ const RECENT: usize = 4;
 const PARTIAL_ORDER: u32 = 0;
 const FULL_ORDER: u32 = 2;
 
-/// The coder of boxes in messages. It needs to know which materials are solid: only these hold water.
+/// The coder of boxes in messages. It needs to know which materials are solid: only these hold
+/// water.
 ///
 /// ```
 /// use terravox::codec::BitRle;
@@ -184,13 +185,13 @@ impl BitRle<'_> {
         }
     }
 
-    /// Fills all cells of a box, as large as it is, from the code at the start of `bytes`, and returns
-    /// how many bytes it took. Safe for untrusted input: any bytes return cells or an error. Takes no
-    /// memory but for water, of which there is at most 8 bytes for every 9 bits.
+    /// Fills all cells of a box, as large as it is, from the code at the start of `bytes`, and
+    /// returns how many bytes it took. Safe for untrusted input: any bytes return cells or an
+    /// error. Takes no memory but for water, of which there is at most 8 bytes for every 9 bits.
     ///
     /// # Errors
-    /// If the bytes end early, a run does not fit what is left of the box, or the code is not the one
-    /// of these cells. The box then has unspecified cells.
+    /// If the bytes end early, a run does not fit what is left of the box, or the code is not the
+    /// one of these cells. The box then has unspecified cells.
     ///
     /// # Panics
     /// If the box has more than [`BitRle::MAX_CELLS`] cells.

@@ -54,9 +54,9 @@ impl Rle<'_> {
 }
 
 impl Rle<'_> {
-    /// The material, if the runs at the start of `bytes` are `cells` full cells of one, without water,
-    /// and end where `bytes` do; without writing cells. `None` says nothing: other runs may be
-    /// uniform or invalid, too.
+    /// The material, if the runs at the start of `bytes` are `cells` full cells of one, without
+    /// water, and end where `bytes` do; without writing cells. `None` says nothing: other runs may
+    /// be uniform or invalid, too.
     pub fn uniform(self, bytes: &[u8], cells: usize) -> Option<u8> {
         let escape = self.dialect == Dialect::Wide;
         let (mut at, mut rest) = (0, bytes);

@@ -1,5 +1,5 @@
-//! Run-length coding of cells: [`Rle`] in bytes, for files, undo and disk, and [`BitRle`] in bits, half
-//! as large, for messages.
+//! Run-length coding of cells: [`Rle`] in bytes, for files, undo and disk, and [`BitRle`] in bits,
+//! half as large, for messages.
 //!
 //! In bytes, a box of cells becomes runs of equal cells, in the order of the box. A run is one
 //! to five bytes:

@@ -1,21 +1,22 @@
 //! The code of cells that refine coarser ones: what the cells of the mip above do not tell.
 //!
-//! Eight cells at a time, those below one coarse cell, in the order of coarse cells (x fastest, then z,
-//! then y), and in each in the same order. A decision at a time is coded by [models](super::bit_models)
-//! of what is known already: the coarse cell and those around it, the cells before, and how much
-//! occupancy is left of the eight. Where the coarse cell is air or full, one decision says that all eight
-//! are so. An occupancy is coded as the difference to that of a plane through the coarse cell.
+//! Eight cells at a time, those below one coarse cell, in the order of coarse cells (x fastest,
+//! then z, then y), and in each in the same order. A decision at a time is coded by
+//! [models](super::bit_models) of what is known already: the coarse cell and those around it, the
+//! cells before, and how much occupancy is left of the eight. Where the coarse cell is air or full,
+//! one decision says that all eight are so. An occupancy is coded as the difference to that of a
+//! plane through the coarse cell.
 //!
-//! The coarser cells help, whatever they are; they do not have to be those of the mip. Those around the box
-//! are used, too, where they are given.
+//! The coarser cells help, whatever they are; they do not have to be those of the mip. Those around
+//! the box are used, too, where they are given.
 
 use super::bit_models::{DecisionReader, DecisionWriter, Decisions, Models};
 use super::refinement_start::{BOXES, ground};
 use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, VoxelPos};
 use std::sync::LazyLock;
 
-/// The coder of boxes whose coarser cells both sides have: about half of [`BitRle`](super::BitRle), for some
-/// ten times the work. It needs to know which materials are solid: only these hold water.
+/// The coder of boxes whose coarser cells both sides have: about half of [`BitRle`](super::BitRle),
+/// for some ten times the work. It needs to know which materials are solid: only these hold water.
 ///
 /// ```
 /// use terravox::codec::Refinement;
@@ -74,8 +75,8 @@ static START: LazyLock<Models> = LazyLock::new(|| {
 });
 
 impl Refinement<'_> {
-    /// Appends the code of a box, over the cells of the mip above. Occupancy of air, and water of cells
-    /// that are not solid, are left out.
+    /// Appends the code of a box, over the cells of the mip above. Occupancy of air, and water of
+    /// cells that are not solid, are left out.
     ///
     /// # Panics
     /// If the box does not consist of whole coarser cells, or `coarser` does not have them all.
@@ -94,9 +95,9 @@ impl Refinement<'_> {
         writer.finish();
     }
 
-    /// Fills all cells of a box from their code and the cells of the mip above. Safe for untrusted input:
-    /// any bytes are the code of some cells. The time depends on the cells alone: up to some ten
-    /// milliseconds for 32³ cells, none of which is like another.
+    /// Fills all cells of a box from their code and the cells of the mip above. Safe for untrusted
+    /// input: any bytes are the code of some cells. The time depends on the cells alone: up to some
+    /// ten milliseconds for 32³ cells, none of which is like another.
     ///
     /// # Panics
     /// As [`Refinement::encode_box`].
@@ -490,8 +491,8 @@ impl<'a, D: Decisions> Walk<'a, D> {
         (expected + self.code_difference(contexts, signs, hints, known - expected)).clamp(1, 255)
     }
 
-    /// Codes a difference: the class of its size by some contexts, its sign by others, and the bits of
-    /// the size below the highest one by surplus, beside, place and level.
+    /// Codes a difference: the class of its size by some contexts, its sign by others, and the bits
+    /// of the size below the highest one by surplus, beside, place and level.
     fn code_difference(
         &mut self,
         contexts: [u32; 8],

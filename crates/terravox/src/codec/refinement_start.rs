@@ -1,7 +1,7 @@
 //! Ground that is made up, by which the models of a refinement learn before the first box.
 //!
-//! Without it, each box would pay to learn what all ground has in common: a tenth of its bytes. Hills
-//! and caves of value noise in integers, so that all machines begin alike.
+//! Without it, each box would pay to learn what all ground has in common: a tenth of its bytes.
+//! Hills and caves of value noise in integers, so that all machines begin alike.
 
 use crate::voxel::{AIR, Cell, DenseBox, Region, VoxelPos};
 

@@ -79,8 +79,8 @@ impl Editor {
         self.apply_by(ONE_BOX, grid, op, None, history.into())
     }
 
-    /// As [`Editor::apply`], but writes nothing outside of a region, in voxels. Inside, the cells are those that the
-    /// whole operation makes.
+    /// As [`Editor::apply`], but writes nothing outside of a region, in voxels. Inside, the cells
+    /// are those that the whole operation makes.
     pub(crate) fn apply_within(
         &mut self,
         grid: &mut VoxelGrid,
@@ -152,7 +152,8 @@ impl Editor {
         self.apply_by(0, grid, op, None, None)
     }
 
-    /// Applies an operation, or the part of it within a region, as one box if that has at most `one_box` cells.
+    /// Applies an operation, or the part of it within a region, as one box if that has at most
+    /// `one_box` cells.
     fn apply_by(
         &mut self,
         one_box: u64,
@@ -281,6 +282,27 @@ impl EditReach {
 }
 
 impl Editor {
+    /// Returns the regions of cells, in voxels, that have to be held to apply an operation in
+    /// voxels: what it may write, the cells beside that on which the result depends, and what a
+    /// copy copies. For programs that make or load the ground of an edit first.
+    ///
+    /// ```
+    /// use terravox::edit::{EditOp, Editor};
+    /// use terravox::voxel::VoxelGrid;
+    ///
+    /// let dig = EditOp::dig_ball([0.0; 3], 16.0);
+    /// let needed = Editor::default().cells_needed(&VoxelGrid::default(), &dig)?;
+    /// assert!(needed[0].contains_region(dig.region()?));
+    /// # Ok::<(), terravox::edit::EditError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the operation is invalid, or they are more cells or chunks than the limits of the editor
+    /// allow.
+    pub fn cells_needed(&self, grid: &VoxelGrid, op: &EditOp) -> Result<Vec<Region>, EditError> {
+        Ok(self.reach(grid, op)?.regions().collect())
+    }
+
     /// Returns what an operation in voxels reaches, without a look at cells; within the limits on
     /// cells and chunks.
     pub(crate) fn reach(&self, grid: &VoxelGrid, op: &EditOp) -> Result<EditReach, EditError> {

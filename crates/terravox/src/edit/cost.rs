@@ -66,9 +66,9 @@ pub(super) fn estimate(op: &EditOp, grid: &Snapshot) -> Result<EditCost, EditErr
     Ok(EditCost { cells, chunks, work: work.units() })
 }
 
-/// A cheap upper bound of the cost of an operation with a ball, box or cylinder, without reading the
-/// world: for the digs of a game, where an estimate would take a sixth of the time. `None` for other
-/// operations.
+/// A cheap upper bound of the cost of an operation with a ball, box or cylinder, without reading
+/// the world: for the digs of a game, where an estimate would take a sixth of the time. `None` for
+/// other operations.
 pub(super) fn upper_bound(op: &EditOp) -> Option<EditCost> {
     let EditOp::Brush(op) = op else { return None };
     let (Brush::Ball { .. } | Brush::Box { .. } | Brush::Cylinder { .. }) = op.brush else {
@@ -87,8 +87,9 @@ pub(super) fn upper_bound(op: &EditOp) -> Option<EditCost> {
 /// Cells of a chunk that hold water, as far as they are priced: more cost little more.
 const MAX_PRICED_WATER: usize = 2048;
 
-/// Nodes and segments that a cell visits for each level of the tree of a path that does not fold onto
-/// itself. Fitted: with it, the estimate of such paths is what was measured. Folded ones visit more.
+/// Nodes and segments that a cell visits for each level of the tree of a path that does not fold
+/// onto itself. Fitted: with it, the estimate of such paths is what was measured. Folded ones visit
+/// more.
 const VISITS_PER_LEVEL: f64 = 8.0;
 
 impl EditTarget<'_> {
@@ -378,7 +379,8 @@ impl<'a> BrushEstimate<'a> {
                 work.add(EditWork::WedgeCells, cells);
             }
             Brush::Path { points, .. } => {
-                // As many as a path takes that leads somewhere, or more for one that stays in a place.
+                // As many as a path takes that leads somewhere, or more for one that stays in a
+                // place.
                 let usual = f64::from(points.len().ilog2() + 1);
                 let visited = sums.path_visits / sums.band.max(1.0);
                 let levels = usual.max(visited / VISITS_PER_LEVEL);

@@ -41,9 +41,9 @@ impl JournalEntry {
         JournalEntry { number, author, kind, time, region, cells, before }
     }
 
-    /// Whether the journal forgot what the cells were before it, since its author had more than its share.
-    /// It can no longer be rolled back; which cells it changed is known, so that rollbacks of edits before
-    /// it leave these.
+    /// Whether the journal forgot what the cells were before it, since its author had more than its
+    /// share. It can no longer be rolled back; which cells it changed is known, so that rollbacks
+    /// of edits before it leave these.
     pub fn is_forgotten(&self) -> bool {
         self.before.is_forgotten()
     }
@@ -71,8 +71,8 @@ pub enum JournalKind {
     Undo,
     /// A loose piece that left the ground, or became ground again.
     Piece,
-    /// A rollback, which has an entry for each part that was done at once. While it is in force, it and
-    /// what it took back are dead: later rollbacks act as if neither had been.
+    /// A rollback, which has an entry for each part that was done at once. While it is in force, it
+    /// and what it took back are dead: later rollbacks act as if neither had been.
     Rollback(Arc<RollbackMark>),
 }
 
@@ -130,9 +130,9 @@ impl JournalFilter {
 
 /// Who changed what, and when: edits with the cells as they were before, within a budget of bytes.
 ///
-/// Beyond the budget, the author with the largest share loses first: what the cells were before its oldest edits
-/// is forgotten. Which cells they changed is known still, and so is what others did before and after. If that is
-/// not enough, the oldest edits of all are dropped.
+/// Beyond the budget, the author with the largest share loses first: what the cells were before its
+/// oldest edits is forgotten. Which cells they changed is known still, and so is what others did
+/// before and after. If that is not enough, the oldest edits of all are dropped.
 ///
 /// A [`Rollback`](super::Rollback) takes back those of an author, a region or a time. All edits of
 /// a grid should be recorded: an edit that is not can be overwritten by a rollback.
@@ -193,8 +193,9 @@ impl Journal {
         self.record_as(JournalKind::Edit, author, time, before)
     }
 
-    /// As [`Journal::record`], of any kind. The first entry of a rollback is recorded even if it changed
-    /// nothing, so call this for each step of a rollback: later edits of what it took back follow from it.
+    /// As [`Journal::record`], of any kind. The first entry of a rollback is recorded even if it
+    /// changed nothing, so call this for each step of a rollback: later edits of what it took back
+    /// follow from it.
     pub fn record_as(
         &mut self,
         kind: JournalKind,
@@ -220,8 +221,8 @@ impl Journal {
         later.into_iter().all(|entry| entry.kind != *kind)
     }
 
-    /// Adds entries that were [read](Journal::decode), oldest first. Those whose number is not larger
-    /// than all before it are left out.
+    /// Adds entries that were [read](Journal::decode), oldest first. Those whose number is not
+    /// larger than all before it are left out.
     pub fn restore(&mut self, entries: impl IntoIterator<Item = JournalEntry>) {
         for entry in entries {
             if entry.number >= self.next_number {
@@ -265,8 +266,8 @@ impl Journal {
         self.entries.range(from.min(to)..to)
     }
 
-    /// The number of the newest entry that was dropped, beyond the budget; 0 if none was. Who reads the
-    /// entries bit by bit has missed some if it is larger than that of the last entry read.
+    /// The number of the newest entry that was dropped, beyond the budget; 0 if none was. Who reads
+    /// the entries bit by bit has missed some if it is larger than that of the last entry read.
     pub fn newest_dropped(&self) -> u64 {
         self.newest_dropped
     }

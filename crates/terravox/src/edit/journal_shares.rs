@@ -1,9 +1,9 @@
-//! What a journal forgets beyond its budget: each author has a share, so that one who edits much does not
-//! make it lose what others did.
+//! What a journal forgets beyond its budget: each author has a share, so that one who edits much
+//! does not make it lose what others did.
 //!
-//! Entries in the middle are never dropped whole. A rollback of an older entry would take what a dropped one
-//! wrote for its own, and overwrite it. So an entry that is forgotten keeps which cells it changed, which is
-//! little where the cells were noise.
+//! Entries in the middle are never dropped whole. A rollback of an older entry would take what a
+//! dropped one wrote for its own, and overwrite it. So an entry that is forgotten keeps which cells
+//! it changed, which is little where the cells were noise.
 
 use super::journal::{Journal, JournalEntry, JournalKind};
 use rustc_hash::FxHashMap;
@@ -15,8 +15,8 @@ const FREED_PART: usize = 16;
 /// How often what is still too much is looked for: each time a part of it is freed.
 const MAX_PASSES: u32 = 4;
 
-/// Most bytes that each author may keep, so that all lose `needed` bytes together; 0 if they have no more.
-/// The sizes are sorted, the largest first.
+/// Most bytes that each author may keep, so that all lose `needed` bytes together; 0 if they have
+/// no more. The sizes are sorted, the largest first.
 fn largest_share(sizes: &[usize], needed: usize) -> usize {
     let mut sum = 0_usize;
     for (count, &size) in (1..).zip(sizes) {
@@ -31,8 +31,8 @@ fn largest_share(sizes: &[usize], needed: usize) -> usize {
     0
 }
 
-/// Whether what the cells of an entry were can be forgotten. What rollbacks wrote is needed to know which
-/// of them are in force.
+/// Whether what the cells of an entry were can be forgotten. What rollbacks wrote is needed to know
+/// which of them are in force.
 fn can_be_forgotten(entry: &JournalEntry) -> bool {
     !matches!(entry.kind, JournalKind::Rollback(_)) && !entry.is_forgotten()
 }
@@ -51,8 +51,8 @@ impl Journal {
         self.forgotten.retain(|&number| number >= oldest);
     }
 
-    /// Forgets the oldest entries of the authors who have most, so many bytes of them: less is freed, since which
-    /// cells they changed is kept. Returns false if there are none.
+    /// Forgets the oldest entries of the authors who have most, so many bytes of them: less is
+    /// freed, since which cells they changed is kept. Returns false if there are none.
     fn forget(&mut self, needed: usize) -> bool {
         let mut sizes = FxHashMap::<Arc<str>, usize>::default();
         for entry in self.entries.iter().filter(|entry| can_be_forgotten(entry)) {
@@ -85,8 +85,8 @@ impl Journal {
         true
     }
 
-    /// Takes the numbers of the entries that were [forgotten](JournalEntry::is_forgotten) since the last
-    /// call, in no order: what was stored of them can be replaced.
+    /// Takes the numbers of the entries that were [forgotten](JournalEntry::is_forgotten) since the
+    /// last call, in no order: what was stored of them can be replaced.
     pub fn take_forgotten(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.forgotten)
     }

@@ -266,8 +266,9 @@ impl EditOp {
         EditOp::Copy(CopyOp { from: region.min.to_array(), to: region.max.to_array(), pose })
     }
 
-    /// Returns the smallest box of voxels outside of which an operation, in voxels, changes nothing: for
-    /// the rules of a game, such as in [`HostWorld::decide`](crate::replicate::HostWorld::decide).
+    /// Returns the smallest box of voxels outside of which an operation, in voxels, changes
+    /// nothing: for the rules of a game, such as in
+    /// [`HostWorld::decide`](crate::replicate::HostWorld::decide).
     ///
     /// ```
     /// use terravox::edit::EditOp;
@@ -281,7 +282,8 @@ impl EditOp {
     /// ```
     ///
     /// # Errors
-    /// If a number of the shape or of the pose is invalid, or the box is beyond the limits of the grid.
+    /// If a number of the shape or of the pose is invalid, or the box is beyond the limits of the
+    /// grid.
     pub fn region(&self) -> Result<Region, EditError> {
         match self {
             EditOp::Brush(op) => {

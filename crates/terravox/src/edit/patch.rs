@@ -36,7 +36,8 @@ pub(super) struct Patch {
     pub region: Region,
     /// Which cells of the region.
     pub rows: Arc<[u8]>,
-    /// Their runs, one after the other; empty if they were [forgotten](super::JournalEntry::is_forgotten).
+    /// Their runs, one after the other; empty if they were
+    /// [forgotten](super::JournalEntry::is_forgotten).
     pub cells: Arc<[u8]>,
 }
 

@@ -102,8 +102,8 @@ impl PathTree {
         self.distance_visiting(p, range, |_| {})
     }
 
-    /// Returns the exact distance from the nearest segment, and how many nodes and segments that looks
-    /// at. Few for a path that leads somewhere; all, if all its points lie in one place.
+    /// Returns the exact distance from the nearest segment, and how many nodes and segments that
+    /// looks at. Few for a path that leads somewhere; all, if all its points lie in one place.
     pub fn distance_and_visits(&self, p: [f32; 3]) -> (f32, u32) {
         let mut visits = 0;
         let distance = self.distance_visiting(p, 0.0..f32::MAX.sqrt(), |more| visits += more);

@@ -2,11 +2,11 @@
 //! them later.
 //!
 //! Chunk by chunk, so that it can be spread over many ticks. In each chunk, the edits are walked
-//! from the newest to the oldest. One that no rollback takes back claims its cells, which then stay as
-//! they are; one that is taken back, now or before, writes what its cells were before it, unless they are
-//! claimed. What earlier rollbacks wrote is passed over, since what they took back lies below it. So each
-//! cell gets what the newest edit made of it that no rollback takes back, and the order of rollbacks
-//! does not matter.
+//! from the newest to the oldest. One that no rollback takes back claims its cells, which then stay
+//! as they are; one that is taken back, now or before, writes what its cells were before it, unless
+//! they are claimed. What earlier rollbacks wrote is passed over, since what they took back lies
+//! below it. So each cell gets what the newest edit made of it that no rollback takes back, and the
+//! order of rollbacks does not matter.
 
 use super::changed::ChangedCells;
 use super::journal::{Journal, JournalEntry, JournalFilter, JournalKind};
@@ -68,10 +68,10 @@ pub struct Rollback {
 }
 
 impl Rollback {
-    /// Plans to roll back those of the entries that a filter matches, earlier rollbacks among them; the
-    /// others are left as they are. `entries` are all of a journal, oldest first. Takes some 50 ns for
-    /// each chunk of each edit, and 20 ns for each cell of large ones: with many, plan it on another
-    /// thread. Entries that come later are left as they are.
+    /// Plans to roll back those of the entries that a filter matches, earlier rollbacks among them;
+    /// the others are left as they are. `entries` are all of a journal, oldest first. Takes some 50
+    /// ns for each chunk of each edit, and 20 ns for each cell of large ones: with many, plan it on
+    /// another thread. Entries that come later are left as they are.
     pub fn new(entries: impl IntoIterator<Item = JournalEntry>, filter: JournalFilter) -> Rollback {
         let within = filter.region;
         let entries = Vec::from_iter(entries);
@@ -122,8 +122,8 @@ impl Rollback {
         self.records.matched
     }
 
-    /// How many edits of which authors match, but are [forgotten](JournalEntry::is_forgotten): they are
-    /// left as they are, and what lies below them, too.
+    /// How many edits of which authors match, but are [forgotten](JournalEntry::is_forgotten): they
+    /// are left as they are, and what lies below them, too.
     pub fn forgotten(&self) -> impl Iterator<Item = (&str, u64)> {
         self.records.forgotten.iter().map(|(author, &count)| (&**author, count))
     }
@@ -138,8 +138,8 @@ impl Rollback {
         self.restored
     }
 
-    /// How many chunks were left out since the journal has [dropped](Journal::newest_dropped) edits that the
-    /// rollback did not see: it could overwrite them.
+    /// How many chunks were left out since the journal has [dropped](Journal::newest_dropped) edits
+    /// that the rollback did not see: it could overwrite them.
     pub fn chunks_left_out(&self) -> u64 {
         self.left_out
     }
@@ -150,9 +150,10 @@ impl Rollback {
     }
 
     /// Works for up to a few milliseconds, and restores the cells of one chunk at the most. Returns
-    /// them as they were before, perhaps none, to be [recorded](Journal::record_as) as [`Rollback::kind`];
-    /// `None` once all is done. Entries that the journal got meanwhile count as later edits of others; if it
-    /// has dropped some of those already, the rest is [left out](Rollback::chunks_left_out).
+    /// them as they were before, perhaps none, to be [recorded](Journal::record_as) as
+    /// [`Rollback::kind`]; `None` once all is done. Entries that the journal got meanwhile count as
+    /// later edits of others; if it has dropped some of those already, the rest is
+    /// [left out](Rollback::chunks_left_out).
     ///
     /// # Errors
     /// [`NotHeld`] if a chunk is not held at mip 0. Load it and call this again, or

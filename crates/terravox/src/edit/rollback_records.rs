@@ -1,8 +1,8 @@
 //! Which edits count as dead: those that a rollback takes back, unless that was rolled back itself.
 //!
 //! A rollback is known by what it was asked for and by the newest entry that it had seen, so it
-//! takes back all entries up to there that its filter matches, in its region. Whether it is in force in
-//! a cell depends on later rollbacks alone, so the newest is decided first.
+//! takes back all entries up to there that its filter matches, in its region. Whether it is in
+//! force in a cell depends on later rollbacks alone, so the newest is decided first.
 
 use super::journal::{JournalEntry, JournalFilter, JournalKind, RollbackMark};
 use super::rollback_cells::CellSet;
@@ -78,7 +78,8 @@ pub(super) struct RollbackRecords {
 }
 
 impl RollbackRecords {
-    /// Reads the rollbacks of a journal, all of whose entries are given, and adds one that is planned.
+    /// Reads the rollbacks of a journal, all of whose entries are given, and adds one that is
+    /// planned.
     pub fn new(entries: &[JournalEntry], filter: JournalFilter) -> RollbackRecords {
         let through = entries.last().map_or(0, |entry| entry.number);
         let mark = Arc::new(RollbackMark { filter, through, from: None });
@@ -170,8 +171,8 @@ impl RollbackRecords {
         &self.records[self.records.len() - 1].mark
     }
 
-    /// Whether cells that a rollback wrote, where it is in force, stay: the journal no longer has what
-    /// lies below them.
+    /// Whether cells that a rollback wrote, where it is in force, stay: the journal no longer has
+    /// what lies below them.
     pub fn is_final(&self, record: u32) -> bool {
         !self.records[record as usize].is_whole
     }

@@ -57,8 +57,8 @@ impl CoarseSample {
     /// Share of its cells at a surface.
     pub fn surface(&self) -> f64 {
         match self.is_surface {
-            // A flat surface through a cube has the cells of three of its `edge` layers: those that it
-            // cuts and those on both sides.
+            // A flat surface through a cube has the cells of three of its `edge` layers: those that
+            // it cuts and those on both sides.
             true => (3.0 / self.edge()).min(1.0),
             false => 0.0,
         }
@@ -99,8 +99,8 @@ impl EditTarget<'_> {
         self.grid.materials().kind(material) == Kind::Solid
     }
 
-    /// The solid material of the lowest id, which stands for ground that is not sampled; air if none is
-    /// solid.
+    /// The solid material of the lowest id, which stands for ground that is not sampled; air if
+    /// none is solid.
     pub fn ground(&self) -> u8 {
         let solid = |id: &u8| self.grid.materials().kind(*id) == Kind::Solid;
         (0..=255).find(solid).unwrap_or(AIR)
@@ -110,8 +110,8 @@ impl EditTarget<'_> {
         self.region.grow(self.padding)
     }
 
-    /// Calls `each` with the coarse cells of the region; with one that is full of ground if more than
-    /// [`MAX_SAMPLED_CHUNKS`] are touched.
+    /// Calls `each` with the coarse cells of the region; with one that is full of ground if more
+    /// than [`MAX_SAMPLED_CHUNKS`] are touched.
     ///
     /// # Errors
     /// If a chunk that it needs is not held.

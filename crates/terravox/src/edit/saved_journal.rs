@@ -1,7 +1,8 @@
 //! Entries of a journal as bytes, for files; `docs/format.md` has every byte.
 //!
 //! As a history: version byte, checksum, then the entries, whose patches are coded as there.
-//! Reading is total. Version 1 did not tell what made an entry; up to version 2 all cells are there.
+//! Reading is total. Version 1 did not tell what made an entry; up to version 2 all cells are
+//! there.
 
 use super::changed::ChangedCells;
 use super::journal::{Journal, JournalEntry, JournalFilter, JournalKind, RollbackMark};

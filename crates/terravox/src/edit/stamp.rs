@@ -72,8 +72,8 @@ impl Stamp {
     }
 
     /// Returns the depth of a point in the brush, with slope at most 1, and how many nodes and
-    /// segments of a path that looks at, 0 for other shapes. `None` for shapes where the slope may be
-    /// more.
+    /// segments of a path that looks at, 0 for other shapes. `None` for shapes where the slope may
+    /// be more.
     pub fn depth_and_visits(&self, point: [f64; 3]) -> Option<(f32, u32)> {
         let anchor = self.anchor.to_array().map(f64::from);
         self.form.depth_and_visits([0, 1, 2].map(|i| (point[i] - anchor[i]) as f32))

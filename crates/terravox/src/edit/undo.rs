@@ -185,8 +185,8 @@ impl History {
         *self = History::new(self.budget_bytes);
     }
 
-    /// Drops the strokes that changed something in a region, in voxels, also an open one. The others stay: strokes
-    /// are undone without what was done since.
+    /// Drops the strokes that changed something in a region, in voxels, also an open one. The
+    /// others stay: strokes are undone without what was done since.
     pub(crate) fn drop_strokes_in(&mut self, region: Region) {
         self.end_stroke();
         let touches = |stroke: &Stroke| {

@@ -11,8 +11,8 @@
 //! | [`fill_triangles`] | a closed mesh | near its triangles |
 //!
 //! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`],
-//! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`] and
-//! [`World`] are complete worlds, [`Seeded`] either of them by name.
+//! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`]
+//! and [`World`] are complete worlds, [`Seeded`] either of them by name.
 
 mod bounded;
 mod caves;

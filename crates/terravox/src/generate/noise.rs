@@ -5,6 +5,8 @@
 //! [`Noise2`] and [`Noise3`] are seeds; their cursors cache the last square or cube of the lattice
 //! and give the same bits, at a third of the cost for neighbouring points.
 
+use crate::math::mixed;
+
 /// Scales most values to ±1.
 pub(super) const SCALE_2D: f64 = 1.5;
 pub(super) const SCALE_3D: f64 = 1.3;
@@ -12,14 +14,12 @@ pub(super) const SCALE_3D: f64 = 1.3;
 /// A hash of a lattice point: 32 well mixed bits.
 #[inline]
 pub(super) fn hash(seed: u64, x: i64, y: i64, z: i64) -> u32 {
-    // Odd multipliers spread the axes; the finaliser is that of SplitMix64.
-    let mut h = seed
+    // Odd multipliers spread the axes.
+    let h = seed
         ^ (x as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ (y as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
         ^ (z as u64).wrapping_mul(0x1656_67b1_9e37_79f9);
-    h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((h ^ (h >> 31)) >> 16) as u32
+    (mixed(h) >> 16) as u32
 }
 
 /// A number in 0..1 from a lattice point.

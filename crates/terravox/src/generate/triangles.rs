@@ -11,10 +11,10 @@ const REACH: f32 = 0.5;
 /// Fills `cells` with the inside of a mesh; for cells of mip m divide the vertices by 2^m.
 ///
 /// A centre is inside if the mesh winds around it, in either direction: parts may overlap or face
-/// inward, and an inner part that faces the other way is a hollow. The mesh must be closed, each edge
-/// used as often in one direction as in the other: behind a hole, along x, cells are full or empty
-/// that should not be. Triangles that are farther than a voxel from the region in y or in z, or
-/// beyond it in +x, may be left out. All cells are overwritten, water is cleared.
+/// inward, and an inner part that faces the other way is a hollow. The mesh must be closed, each
+/// edge used as often in one direction as in the other: behind a hole, along x, cells are full or
+/// empty that should not be. Triangles that are farther than a voxel from the region in y or in z,
+/// or beyond it in +x, may be left out. All cells are overwritten, water is cleared.
 ///
 /// ```
 /// use terravox::generate::fill_triangles;
@@ -30,8 +30,8 @@ const REACH: f32 = 0.5;
 /// ```
 ///
 /// # Panics
-/// If an edge of the region is longer than 65,536 voxels, an index names no vertex, or a vertex of a
-/// triangle is NaN or farther than 65,536 voxels from the region.
+/// If an edge of the region is longer than 65,536 voxels, an index names no vertex, or a vertex of
+/// a triangle is NaN or farther than 65,536 voxels from the region.
 pub fn fill_triangles(
     cells: &mut DenseBox,
     vertices: &[[f64; 3]],

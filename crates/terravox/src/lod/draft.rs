@@ -1,7 +1,7 @@
 //! A plan in the making.
 
 use super::selection::{LodStep, RankedStep, Selector};
-use crate::voxel::MipBlock;
+use crate::voxel::{MipBlock, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -51,9 +51,9 @@ impl Retiled {
 }
 
 impl PlanDraft {
-    /// Whether the plan takes no further step. While a player edits, plans are a quarter as long, so
-    /// that edits show soon; but half of each, and always a quarter of a plan, are steps, so that
-    /// endless edits do not stop the stream.
+    /// Whether the plan takes no further step. While a player edits, plans are a quarter as long,
+    /// so that edits show soon; but half of each, and always a quarter of a plan, are steps, so
+    /// that endless edits do not stop the stream.
     pub fn is_full(&self, jobs_per_plan: usize, is_editing: bool) -> bool {
         let quarter = (jobs_per_plan / 4).max(1);
         let most = match is_editing {
@@ -101,6 +101,10 @@ pub(super) enum StepTask {
     BeginLateRoot(MipBlock),
     /// Shows a root, and splits it and what touches it.
     EndLateRoot(MipBlock),
+    /// Shows a root, and merges what is beside it.
+    MergeBeside(MipBlock),
+    /// Adds a leaf that such a step made to the draft.
+    AddLeaf(MipBlock),
     /// Writes the staged cells of a block into the grid.
     CommitCells(MipBlock),
     /// Splits a leaf whose children's cells are in the grid.
@@ -127,6 +131,8 @@ pub(super) struct Planning {
     pub next_draft: PlanDraft,
     pub stage: Stage,
     pub passes: usize,
+    /// The regions that the pass looks at; `None` for all.
+    pub looks_at: Option<Vec<Region>>,
     /// [`LodView::edit_count`](super::view::LodView) when the choice began: it has to be made again
     /// if that changed.
     pub edits: u64,
@@ -140,6 +146,7 @@ impl Planning {
             next_draft: PlanDraft::default(),
             stage: Stage::Roots,
             passes: 0,
+            looks_at: None,
             edits: 0,
         }
     }

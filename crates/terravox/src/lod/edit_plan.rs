@@ -28,12 +28,12 @@ impl LodView {
         if !is_waiting || self.has_late_edits || self.owes_stream() {
             return;
         }
-        let Some(draft) = self.plan_edits(grid) else {
+        let Some((draft, regions)) = self.plan_edits(grid) else {
             self.has_late_edits = true;
             return;
         };
         self.changed = Some(Vec::new());
-        self.chosen_for = None;
+        self.chosen_for.add_written(&regions);
         self.edit_count += 1;
         self.edit_plan = self.new_plan(grid, draft, &self.selector(&[], false));
         self.owed_jobs = self.edit_plan.as_ref().map_or(0, |plan| plan.blocks.len());
@@ -52,9 +52,9 @@ impl LodView {
         self.owes_planning || (self.owed_jobs > 0 && has_jobs)
     }
 
-    /// Returns what the waiting edits change; `None` if they have to wait for the next plan, together
-    /// with its steps.
-    fn plan_edits(&mut self, grid: &VoxelGrid) -> Option<PlanDraft> {
+    /// Returns what the waiting edits change, and where; `None` if they have to wait for the next
+    /// plan, together with its steps.
+    fn plan_edits(&mut self, grid: &VoxelGrid) -> Option<(PlanDraft, Vec<Region>)> {
         let mut regions = self.changed.clone()?;
         // Without viewers, an edit may list a chunk, which is then a new leaf.
         if !self.has_viewers || self.is_committing() {
@@ -80,7 +80,7 @@ impl LodView {
             return None;
         }
         self.arrived.retain(|region| !regions.contains(region));
-        Some(draft)
+        Some((draft, regions))
     }
 
     /// Whether cells of the next tiling are being written.

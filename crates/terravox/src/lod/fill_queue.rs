@@ -1,7 +1,8 @@
 //! Requests for missing cells in order of priority: first chunks near a viewer, then blocks that
 //! the next steps need. Blocks that were not available when last requested are tried again, each at
-//! most once a round, in a share of the jobs, or once nothing else is left to do: what is unavailable
-//! stops nothing, and what could not is soon there.
+//! most once a round, in a share of the jobs, or once nothing else is left to do: what is
+//! unavailable stops nothing, and what could not is soon there. After some rounds a block rests,
+//! and only a few of those that do are tried each round, until one arrives: then all are.
 //!
 //! A block is not requested again while a fill is in progress. A [`Ticket`] travels with the work;
 //! dropped work is requested again.
@@ -26,6 +27,13 @@ const RELIST_VOXELS: f64 = 4.0;
 /// Ground down to this far below a viewer counts as near as the ground around it.
 const BELOW_VOXELS: f64 = 32.0;
 
+/// Rounds in a row in which a block is refused before it rests.
+const REFUSALS_BEFORE_REST: u32 = 8;
+
+/// Blocks at rest that are tried each round: this share of them, but at least so many.
+const PROBED_SHARE: usize = 16;
+const MIN_PROBES: usize = 8;
+
 /// A fill in progress.
 struct PendingFill {
     receipt: Receipt,
@@ -46,10 +54,13 @@ pub(crate) struct FillQueue {
     pending: FxHashMap<MipBlock, PendingFill>,
     /// Blocks that were refused in this round, or whose cells went stale.
     refused: Vec<MipBlock>,
-    /// Blocks refused when last requested: no plan waits for them. Each is in `near_retries`,
-    /// `far_retries`, `refused` or `pending`.
-    unavailable: FxHashSet<MipBlock>,
-    /// Unavailable chunks near the viewers to request again in this round, the longest refused first.
+    /// Blocks refused when last requested, and how often in a row: no plan waits for them. Each is
+    /// in `near_retries`, `far_retries`, `resting`, `refused` or `pending`.
+    unavailable: FxHashMap<MipBlock, u32>,
+    /// Unavailable blocks that were refused often, the longest untried first.
+    resting: VecDeque<MipBlock>,
+    /// Unavailable chunks near the viewers to request again in this round, the longest refused
+    /// first.
     near_retries: VecDeque<MipBlock>,
     /// The other unavailable blocks.
     far_retries: VecDeque<MipBlock>,
@@ -94,7 +105,7 @@ impl FillQueue {
         near.dedup_by_key(|entry| entry.1);
         near.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         let near = near.into_iter().map(|(_, block)| block);
-        self.near = near.filter(|block| !self.unavailable.contains(block)).collect();
+        self.near = near.filter(|block| !self.unavailable.contains_key(block)).collect();
         self.near_for = Some(selector.clone());
     }
 
@@ -116,7 +127,7 @@ impl FillQueue {
 
     /// Whether a block was not refused when last requested.
     pub fn is_available(&self, block: MipBlock) -> bool {
-        !self.unavailable.contains(&block)
+        !self.unavailable.contains_key(&block)
     }
 
     /// Returns how many rounds have begun.
@@ -127,7 +138,8 @@ impl FillQueue {
     /// Whether any block is queued, in progress or refused: not all cells that are needed are
     /// there.
     pub fn has_missing(&self) -> bool {
-        let has_refused = !self.refused.is_empty() || self.has_retries();
+        let has_refused =
+            !self.refused.is_empty() || !self.resting.is_empty() || self.has_retries();
         !self.pending.is_empty() || has_refused || self.has_queued()
     }
 
@@ -163,11 +175,14 @@ impl FillQueue {
                 .copied()
                 .filter(|block| is_needed(block))
                 .partition(|&block| self.is_near(block));
-            let kept: FxHashSet<MipBlock> =
-                refused.iter().chain(&near).chain(&far).copied().collect();
+            let resting = self.resting.iter().filter(|block| is_needed(block));
+            let resting: VecDeque<MipBlock> = resting.copied().collect();
+            let kept = refused.iter().chain(&near).chain(&far).chain(&resting);
+            let kept: FxHashSet<MipBlock> = kept.copied().collect();
             (self.refused, self.near_retries, self.far_retries) = (refused, near, far);
+            self.resting = resting;
             self.unavailable
-                .retain(|block| kept.contains(block) || self.pending.contains_key(block));
+                .retain(|block, _| kept.contains(block) || self.pending.contains_key(block));
             blocks.retain(|block| self.is_available(*block));
         }
         self.has_requested = true;
@@ -176,9 +191,9 @@ impl FillQueue {
         self.arrivals = 0;
     }
 
-    /// Whether enough blocks arrived, or turned out to be unavailable, to plan again. The next tiling
-    /// (`has_next_tiling`) is not shown before it is complete, so there it is only worth it once all
-    /// requests are handed out. While blocks are tried again, it is done once a round.
+    /// Whether enough blocks arrived, or turned out to be unavailable, to plan again. The next
+    /// tiling (`has_next_tiling`) is not shown before it is complete, so there it is only worth it
+    /// once all requests are handed out. While blocks are tried again, it is done once a round.
     pub fn has_arrivals(&self, has_next_tiling: bool) -> bool {
         let is_handed_out = self.wanted.is_empty() && !(self.has_retries() && self.has_requested);
         (self.arrivals >= MIN_ARRIVALS && !has_next_tiling) || (self.arrivals > 0 && is_handed_out)
@@ -193,30 +208,51 @@ impl FillQueue {
         lost.sort_unstable();
         for block in lost {
             match (self.is_available(block), self.is_near(block)) {
-                (false, true) => self.near_retries.push_back(block),
-                (false, false) => self.far_retries.push_back(block),
+                (false, _) => self.retry(block),
                 (true, true) => self.near.push(block),
                 (true, false) => self.wanted.push(block),
             }
+        }
+        let probes = (self.resting.len() / PROBED_SHARE).max(MIN_PROBES);
+        for _ in 0..probes {
+            let Some(block) = self.resting.pop_front() else { break };
+            self.retry(block);
         }
         let refused = std::mem::take(&mut self.refused);
         if refused.is_empty() {
             return;
         }
-        let (stale, unavailable): (Vec<_>, Vec<_>) =
-            refused.into_iter().partition(|&block| self.is_available(block));
-        let (near, far): (Vec<_>, Vec<_>) =
-            unavailable.into_iter().partition(|&block| self.is_near(block));
-        self.near_retries.extend(near);
-        self.far_retries.extend(far);
+        let mut stale = Vec::new();
+        for block in refused {
+            match self.unavailable.get(&block) {
+                None => stale.push(block),
+                Some(&count) if count > REFUSALS_BEFORE_REST => self.resting.push_back(block),
+                Some(_) => self.retry(block),
+            }
+        }
         let is_queued =
-            |block: &MipBlock| !self.unavailable.contains(block) && !stale.contains(block);
+            |block: &MipBlock| !self.unavailable.contains_key(block) && !stale.contains(block);
         self.near.retain(is_queued);
         self.wanted.retain(is_queued);
         let (near, wanted): (Vec<_>, Vec<_>) =
             stale.into_iter().partition(|&block| self.is_near(block));
         self.near.splice(0..0, near);
         self.wanted.splice(0..0, wanted);
+    }
+
+    /// Requests an unavailable block again in this round.
+    fn retry(&mut self, block: MipBlock) {
+        match self.is_near(block) {
+            true => self.near_retries.push_back(block),
+            false => self.far_retries.push_back(block),
+        }
+    }
+
+    /// Requests all blocks at rest again: what was unavailable may have come with another.
+    fn wake(&mut self) {
+        for block in std::mem::take(&mut self.resting) {
+            self.retry(block);
+        }
     }
 
     /// Takes the next near chunk.
@@ -243,8 +279,8 @@ impl FillQueue {
         })
     }
 
-    /// Takes a block that was not available: one near a viewer and another one in turn, of each the one
-    /// that was refused longest ago.
+    /// Takes a block that was not available: one near a viewer and another one in turn, of each the
+    /// one that was refused longest ago.
     pub fn take_retry(
         &mut self,
         version: u64,
@@ -283,7 +319,9 @@ impl FillQueue {
             return None;
         }
         self.arrivals += 1;
-        self.unavailable.remove(&block);
+        if self.unavailable.remove(&block).is_some() {
+            self.wake();
+        }
         Some(self.pending.remove(&block).map_or(0, |pending| pending.version))
     }
 
@@ -302,7 +340,9 @@ impl FillQueue {
     pub fn refuse(&mut self, block: MipBlock, ticket: &Ticket) {
         if self.pending.get(&block).is_some_and(|pending| pending.receipt.is_of(ticket)) {
             self.pending.remove(&block);
-            self.arrivals += usize::from(self.unavailable.insert(block));
+            let refusals = self.unavailable.entry(block).or_insert(0);
+            self.arrivals += usize::from(*refusals == 0);
+            *refusals += 1;
             self.refuse_once(block);
         }
     }

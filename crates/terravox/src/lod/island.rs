@@ -2,6 +2,7 @@
 //! arrive, the chunks near the viewers are shown alone first, as an island, while the next tiling,
 //! which will cover everything in view, is chosen without being shown.
 
+use super::chosen::ChosenFor;
 use super::draft::{HasTime, PlanDraft};
 use super::neighbour_change::NeighbourChange;
 use super::selection::Selector;
@@ -80,7 +81,8 @@ impl LodView {
         let share = if self.has_left_island { INNER_SHARE } else { 1.0 };
         let matters = |leaf: &MipBlock| near.distance(*leaf) <= share * near.near_voxels;
         let covers = is_listed && self.tiling.leaves().filter(matters).all(|leaf| next.has(leaf));
-        // Where finer cells are unavailable, show what there is, unless all viewers would stand on nothing.
+        // Where finer cells are unavailable, show what there is, unless all viewers would stand on
+        // nothing.
         let is_stuck = is_listed
             && !self.fills.is_waiting()
             && (near.own_roots(next.top()).next().is_none()
@@ -96,7 +98,7 @@ impl LodView {
         draft.retiled.add_all();
         self.has_left_island = false;
         self.tiling.leaves().for_each(|leaf| draft.add(leaf));
-        self.chosen_for = None;
+        self.chosen_for = ChosenFor::Unfinished;
         self.residency.forget_all_surfaceless();
     }
 

@@ -1,11 +1,18 @@
-//! Shows a root beside finer leaves. Ground beside an unavailable root is split as at the edge of the
-//! world. When that root arrives at last, one step shows it and splits it, and as much of what touches
-//! it, until touching leaves differ by at most one mip.
+//! Shows a root beside finer leaves. Ground beside an unavailable root is split as at the edge of
+//! the world. When that root arrives at last, one step shows it and splits it, and as much of what
+//! touches it, until touching leaves differ by at most one mip. If finer cells for that stay
+//! unavailable, what is beside it is merged instead: coarse ground is better than a hole.
 
 use super::draft::{PlanDraft, StepTask};
 use super::tiling::Tiling;
 use super::view::LodView;
 use crate::voxel::{MipBlock, Snapshot, VoxelGrid};
+
+/// Why a late root cannot be shown and split yet.
+struct MissingCells {
+    /// Whether some of them were unavailable when last requested.
+    is_any_unavailable: bool,
+}
 
 /// A tiling plus one root.
 struct TilingWithRoot {
@@ -35,7 +42,8 @@ impl LodView {
         is_finer
     }
 
-    /// Whether all cells to show a root beside finer leaves are there; adds missing ones to the draft.
+    /// Whether all cells to show a root beside finer leaves are there; adds missing ones to the
+    /// draft.
     pub(super) fn is_late_root_ready(
         &self,
         grid: &Snapshot,
@@ -45,12 +53,13 @@ impl LodView {
         if let Some(&is_ready) = draft.ready.get(&root) {
             return is_ready;
         }
-        let is_ready = self.with_root(grid, root, draft).is_some();
+        let is_ready = self.with_root(grid, root, draft).is_ok();
         draft.ready.insert(root, is_ready);
         is_ready
     }
 
-    /// Begins to show a root beside finer leaves, once all cells for that are there.
+    /// Begins to show a root beside finer leaves, once all cells for that are there, or if some
+    /// have been unavailable for long.
     pub(super) fn begin_late_root(
         &mut self,
         grid: &Snapshot,
@@ -58,7 +67,16 @@ impl LodView {
         tasks: &mut Vec<StepTask>,
         draft: &mut PlanDraft,
     ) {
-        let Some(changed) = self.with_root(grid, root, draft) else { return };
+        let changed = match self.with_root(grid, root, draft) {
+            Ok(changed) => changed,
+            Err(missing) => {
+                let round = self.fills.rounds();
+                if missing.is_any_unavailable && self.stuck_roots.is_due(root, round) {
+                    tasks.push(StepTask::MergeBeside(root));
+                }
+                return;
+            }
+        };
         tasks.push(StepTask::EndLateRoot(root));
         if self.is_choosing_next {
             return;
@@ -76,9 +94,10 @@ impl LodView {
         &mut self,
         grid: &mut VoxelGrid,
         root: MipBlock,
+        tasks: &mut Vec<StepTask>,
         draft: &mut PlanDraft,
     ) -> bool {
-        let Some(mut changed) = self.with_root(grid.as_snapshot(), root, draft) else {
+        let Ok(mut changed) = self.with_root(grid.as_snapshot(), root, draft) else {
             return false;
         };
         // From here on `changed` has the tiling before.
@@ -96,10 +115,39 @@ impl LodView {
             self.residency.forget_surfaceless(split, self.tiling.top());
         }
         self.add_all_beside(&changed, draft);
-        for block in changed.needed() {
-            if self.tiling.is_leaf(block) {
-                self.add_leaf(grid.as_snapshot(), block, draft);
-            }
+        // One by one: there may be hundreds.
+        let leaves = changed.needed().filter(|&block| self.tiling.is_leaf(block));
+        tasks.extend(leaves.map(StepTask::AddLeaf));
+        true
+    }
+
+    /// Shows a root, and merges what is beside it until touching leaves differ by at most one mip.
+    /// Returns whether everything it requires was still there.
+    pub(super) fn merge_beside(
+        &mut self,
+        grid: &mut VoxelGrid,
+        root: MipBlock,
+        tasks: &mut Vec<StepTask>,
+        draft: &mut PlanDraft,
+    ) -> bool {
+        if self.tiling.has(root) || !self.residency.has(grid.as_snapshot(), root) {
+            return false;
+        }
+        let (mut tiling, mut removed) = (self.tiling.clone(), Vec::new());
+        tiling.insert(root);
+        let merged = tiling.coarsen(root, &mut |leaf| removed.push(leaf));
+        // The blocks over all that is shown are in memory.
+        debug_assert!(merged.iter().all(|&node| self.residency.has(grid.as_snapshot(), node)));
+        self.tiling = tiling;
+        if self.is_choosing_next {
+            return true;
+        }
+        self.residency.commit(grid, root);
+        removed.into_iter().for_each(|leaf| draft.remove(leaf));
+        for block in merged.into_iter().chain([root]) {
+            draft.retiled.add(block);
+            self.tiling.touching(block, |leaf| draft.add(leaf));
+            tasks.push(StepTask::AddLeaf(block));
         }
         true
     }
@@ -112,17 +160,20 @@ impl LodView {
         }
     }
 
-    /// Returns the tiling plus one root, in which touching leaves differ by at most one mip; `None` if
-    /// cells for it are missing, which are added to the draft, or if it has the root. Copies the whole
-    /// tiling, a tenth of a millisecond for some thousand blocks: it is asked only while a root is late.
+    /// Returns the tiling plus one root, in which touching leaves differ by at most one mip. Copies
+    /// the whole tiling, a tenth of a millisecond for some thousand blocks: it is asked only while
+    /// a root is late.
+    ///
+    /// # Errors
+    /// If cells for it are missing, which are added to the draft, or if the tiling has the root.
     fn with_root(
         &self,
         grid: &Snapshot,
         root: MipBlock,
         draft: &mut PlanDraft,
-    ) -> Option<TilingWithRoot> {
+    ) -> Result<TilingWithRoot, MissingCells> {
         if self.tiling.has(root) {
-            return None;
+            return Err(MissingCells { is_any_unavailable: false });
         }
         let mut changed =
             TilingWithRoot { tiling: self.tiling.clone(), roots: Vec::new(), splits: Vec::new() };
@@ -139,13 +190,15 @@ impl LodView {
             changed.splits.extend(splits);
         }
         changed.splits.sort_unstable_by_key(|split| (std::cmp::Reverse(split.mip), *split));
-        let mut is_ready = true;
+        let mut missing: Option<MissingCells> = None;
         for block in changed.needed() {
             if !self.tiling.has(block) && !self.residency.has(grid, block) {
-                is_ready = false;
-                draft.want(block, self.fills.is_available(block));
+                let is_available = self.fills.is_available(block);
+                draft.want(block, is_available);
+                let before = missing.is_some_and(|missing| missing.is_any_unavailable);
+                missing = Some(MissingCells { is_any_unavailable: before || !is_available });
             }
         }
-        is_ready.then_some(changed)
+        missing.map_or(Ok(changed), Err)
     }
 }

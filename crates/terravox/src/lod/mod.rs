@@ -11,6 +11,7 @@
 //! once. What is shown is therefore always the closed surface of one state of the world.
 
 mod active_plan;
+mod chosen;
 mod clusters;
 mod draft;
 mod dry;
@@ -33,6 +34,7 @@ mod selection;
 mod shown_mesh;
 mod simplify_jobs;
 mod steps;
+mod stuck_roots;
 mod supply;
 #[cfg(test)]
 mod tests;

@@ -16,8 +16,8 @@ use crate::voxel::{DenseBox, MipBlock, Region, Snapshot, VoxelPos};
 /// How far from the shared face vertices may lie that change with its faces alone.
 const FACE_REACH_CELLS: i32 = 2;
 
-/// How far water that a coarse block carries may be from the vertices that depend on it: the padding,
-/// the cell that it is carried over, and those on both sides.
+/// How far water that a coarse block carries may be from the vertices that depend on it: the
+/// padding, the cell that it is carried over, and those on both sides.
 const CARRIED_REACH_CELLS: i32 = PAD + 3;
 
 /// A change of a block, seen by the blocks that touch it.
@@ -47,8 +47,8 @@ impl NeighbourChange {
         NeighbourChange { block, mip: block.mip, has_new_cells: true }
     }
 
-    /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same. Conservative: may
-    /// return false for a mesh that does.
+    /// Whether `mesh`, which is up to date with the cells of `leaf`, stays the same. Conservative:
+    /// may return false for a mesh that does.
     pub fn keeps_mesh(
         &self,
         leaf: MipBlock,

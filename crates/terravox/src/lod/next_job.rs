@@ -1,5 +1,5 @@
-//! The order of jobs: edits, chunks near the viewers, meshes, blocks that steps need, and last those
-//! that were not available. [`FirstWork`] has the exceptions.
+//! The order of jobs: edits, chunks near the viewers, meshes, blocks that steps need, and last
+//! those that were not available. [`FirstWork`] has the exceptions.
 
 use super::draft::HasTime;
 use super::mesh_job::MeshJob;

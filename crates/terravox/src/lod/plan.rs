@@ -4,6 +4,7 @@
 //! Planning runs in slices: it can pause between any two tasks and continue later. Edits made
 //! meanwhile are added to the draft.
 
+use super::chosen::{ChosenFor, is_touched};
 use super::draft::{HasTime, PlanDraft, Planning, Stage};
 use super::dry::{DryLeaves, is_any_wet};
 use super::mesh_job::MeshJob;
@@ -90,7 +91,8 @@ impl LodView {
             planning.next_draft = PlanDraft::default();
             planning.stage = Stage::Roots;
         }
-        let is_stale = self.chosen_for.as_ref().is_none_or(|last| !last.is_near(&selector));
+        let is_stale = !self.chosen_for.is_complete_for(&selector)
+            || self.stuck_roots.is_any_due(self.fills.rounds());
         let has_arrivals = self.fills.has_arrivals(self.next_tiling.is_some());
         if matches!(planning.stage, Stage::Roots) && (shows_all || !(is_stale || has_arrivals)) {
             planning.stage = Stage::Done;
@@ -144,13 +146,13 @@ impl LodView {
             self.tiling = Tiling::new(0);
             draft.retiled.add_all();
             self.next_tiling = None;
-            self.chosen_for = None;
+            self.chosen_for = ChosenFor::Unfinished;
             self.changed = None;
         } else if !shows_all && !self.has_viewers {
             self.next_tiling = (max_mip > 0).then(|| Tiling::new(max_mip));
             self.has_left_island = false;
             self.first_round = self.fills.rounds();
-            self.chosen_for = None;
+            self.chosen_for = ChosenFor::Unfinished;
         }
         self.has_viewers = !shows_all;
         self.has_planned = true;
@@ -228,7 +230,7 @@ impl LodView {
             _ => self.changed = None,
         }
         if self.residency.take_dropped() {
-            self.chosen_for = None;
+            self.chosen_for = ChosenFor::Unfinished;
             self.restart_next_tiling();
         }
     }
@@ -258,8 +260,12 @@ impl LodView {
         let mut held = std::mem::take(&mut self.arrived);
         let has_edits = edits.as_ref().is_some_and(|regions| !regions.is_empty());
         self.edit_count += u64::from(has_edits);
-        if edits.is_none() || has_edits || !held.is_empty() {
-            self.chosen_for = None;
+        match &edits {
+            None => self.chosen_for = ChosenFor::Unfinished,
+            Some(edits) if has_edits || !held.is_empty() => {
+                self.chosen_for.add_written(&[&edits[..], &held].concat());
+            }
+            _ => {}
         }
         if shows_all {
             let changed: BTreeSet<MipBlock> = match &edits {
@@ -355,11 +361,12 @@ impl LodView {
         planning: &mut Planning,
         has_time: HasTime<'_>,
     ) -> bool {
-        let Planning { selector, draft, stage, passes, edits, .. } = planning;
         loop {
+            let Planning { selector, draft, stage, passes, edits, looks_at, .. } = &mut *planning;
             match stage {
                 Stage::Roots => {
                     *edits = self.edit_count;
+                    *looks_at = self.regions_to_look_at(selector, *passes);
                     let steps = self.choose_roots(grid, selector, draft);
                     let nodes = self.tiling.roots().collect();
                     *stage = Stage::Collect { nodes, steps };
@@ -372,6 +379,9 @@ impl LodView {
                         *stage = Stage::Take { steps, tasks, has_stepped: false };
                         continue;
                     };
+                    if looks_at.as_ref().is_some_and(|regions| !is_touched(node, regions)) {
+                        continue;
+                    }
                     match self.step_at(grid.as_snapshot(), selector, node) {
                         Some(step) => steps.push(step),
                         None if self.tiling.is_leaf(node) => {}
@@ -390,21 +400,62 @@ impl LodView {
                     {
                         tasks.push(step.into());
                     } else {
-                        *passes += 1;
-                        let again = *has_stepped && !is_full && *passes < MAX_PASSES;
-                        // Blocks that were split may have to be split further.
-                        let is_whole = !is_full && !*has_stepped && *edits == self.edit_count;
-                        self.chosen_for = is_whole.then(|| selector.clone());
-                        self.end_pass(grid, selector, draft);
-                        *stage = if again { Stage::Roots } else { Stage::Done };
+                        let has_stepped = *has_stepped;
+                        planning.stage = self.finish_pass(grid, planning, has_stepped, is_full);
                     }
                 }
                 Stage::Commit { .. } | Stage::Done => return true,
             }
-            if !matches!(stage, Stage::Done) && !has_time() {
+            if !matches!(planning.stage, Stage::Done) && !has_time() {
                 return false;
             }
         }
+    }
+
+    /// Ends a pass, in which steps were taken or not and the plan is full or not. Returns what
+    /// comes next.
+    fn finish_pass(
+        &mut self,
+        grid: &mut VoxelGrid,
+        planning: &mut Planning,
+        has_stepped: bool,
+        is_full: bool,
+    ) -> Stage {
+        let Planning { selector, draft, passes, edits, looks_at, .. } = planning;
+        *passes += 1;
+        let again = has_stepped && !is_full && *passes < MAX_PASSES;
+        // Blocks that were split may have to be split further.
+        let is_whole = !is_full && !has_stepped && *edits == self.edit_count;
+        let Some(regions) = looks_at.take() else {
+            self.chosen_for = match is_whole {
+                true => ChosenFor::Viewers(selector.clone()),
+                false => ChosenFor::Unfinished,
+            };
+            self.end_pass(grid, selector, draft);
+            return if again { Stage::Roots } else { Stage::Done };
+        };
+        let is_missing = !(draft.wanted.is_empty() && draft.unavailable.is_empty());
+        draft.ready.clear();
+        match (has_stepped || is_missing, is_full) {
+            // A pass that looks at all replaces the requests, of which there are others.
+            (true, false) => return Stage::Roots,
+            (true, true) => self.chosen_for = ChosenFor::Unfinished,
+            (false, _) if is_whole => self.chosen_for.complete(&regions),
+            (false, _) => {}
+        }
+        Stage::Done
+    }
+
+    /// Returns the regions that a pass of the choice looks at; `None` for all.
+    fn regions_to_look_at(&self, selector: &Selector, passes: usize) -> Option<Vec<Region>> {
+        #[cfg(test)]
+        if self.looks_everywhere {
+            return None;
+        }
+        // Steps may make blocks that need more, and blocks that arrived allow steps anywhere.
+        let is_first = passes == 0 && !self.is_choosing_next && !self.fills.has_any_arrivals();
+        let regions = self.chosen_for.regions_for(selector).filter(|_| is_first);
+        regions.map(<[Region]>::to_vec)
     }
 
     /// Returns the step that a node of the tiling needs.
@@ -414,6 +465,10 @@ impl LodView {
         selector: &Selector,
         node: MipBlock,
     ) -> Option<RankedStep> {
+        #[cfg(test)]
+        {
+            self.looked_at += 1;
+        }
         let (residency, scratch) = (&mut self.residency, &mut self.scratch);
         // The cells of the next tiling are not in the grid yet; the nearest come first there
         // anyway.
@@ -428,7 +483,11 @@ impl LodView {
         draft.wanted.retain(|&block| seen.insert(block));
         let unavailable = std::mem::take(&mut draft.unavailable);
         self.fills.request(std::mem::take(&mut draft.wanted), unavailable);
-        draft.ready.clear();
+        let stopped = draft.ready.drain().filter(|(_, is_ready)| !is_ready).map(|(block, _)| block);
+        let is_late = |block: &MipBlock| block.mip == self.tiling.top() && !self.tiling.has(*block);
+        let mut blocking: Vec<MipBlock> = stopped.filter(is_late).collect();
+        blocking.sort_unstable();
+        self.stuck_roots.set_blocking(blocking);
         if self.next_tiling.is_none() {
             self.residency.evict(grid, &self.tiling, selector, self.options.max_bytes);
         }
@@ -442,14 +501,20 @@ impl LodView {
         selector: &Selector,
         draft: &mut PlanDraft,
     ) -> Vec<RankedStep> {
-        let mut late_roots = Vec::new();
-        for root in selector.roots(self.tiling.top()) {
-            self.show_root(grid, root, draft);
-            if !self.tiling.has(root) && self.residency.has(grid.as_snapshot(), root) {
-                let distance_edges = selector.distance_edges(root);
-                late_roots.push(RankedStep { distance_edges, step: LodStep::ShowLateRoot(root) });
-            }
-        }
+        let mut roots = selector.roots(self.tiling.top());
+        roots.iter().for_each(|&root| self.show_root(grid, root, draft));
+        roots.extend(self.stuck_roots.blocking());
+        let mut seen = FxHashSet::default();
+        roots.retain(|&root| {
+            let is_late = !self.tiling.has(root) && self.residency.has(grid.as_snapshot(), root);
+            is_late && seen.insert(root)
+        });
+        self.stuck_roots.retain(|root| seen.contains(&root));
+        let late_roots = roots.into_iter().map(|root| RankedStep {
+            distance_edges: selector.distance_edges(root),
+            step: LodStep::ShowLateRoot(root),
+        });
+        let late_roots = late_roots.collect();
         let out_of_view: Vec<_> =
             self.tiling.roots().filter(|&root| selector.is_out_of_view(root)).collect();
         for root in out_of_view {

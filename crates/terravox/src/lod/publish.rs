@@ -76,8 +76,8 @@ impl LodView {
         jobs
     }
 
-    /// Hands out the next job of the edit plan, or of the other plan if `is_edit` is false; `None` if
-    /// there is none, or if time ran out while skipping blocks without a surface. It comes back
+    /// Hands out the next job of the edit plan, or of the other plan if `is_edit` is false; `None`
+    /// if there is none, or if time ran out while skipping blocks without a surface. It comes back
     /// through [`LodView::finish_mesh`], or is handed out again when it was dropped.
     pub(super) fn take_mesh_job(
         &mut self,

@@ -1,6 +1,6 @@
-//! The tasks of a step. A split has many: first the coarser leaves beside it are split, roots around
-//! it are shown, unless they are unavailable, and the cells of its children go into the grid one
-//! block at a time.
+//! The tasks of a step. A split has many: first the coarser leaves beside it are split, roots
+//! around it are shown, unless they are unavailable, and the cells of its children go into the grid
+//! one block at a time.
 
 use super::draft::{PlanDraft, StepTask};
 use super::neighbour_change::NeighbourChange;
@@ -24,7 +24,9 @@ impl LodView {
             StepTask::BeginLateRoot(root) => {
                 self.begin_late_root(grid.as_snapshot(), root, tasks, draft)
             }
-            StepTask::EndLateRoot(root) => return self.end_late_root(grid, root, draft),
+            StepTask::EndLateRoot(root) => return self.end_late_root(grid, root, tasks, draft),
+            StepTask::MergeBeside(root) => return self.merge_beside(grid, root, tasks, draft),
+            StepTask::AddLeaf(leaf) => self.add_leaf(grid.as_snapshot(), leaf, draft),
             StepTask::CommitCells(block) => self.residency.commit(grid, block),
             StepTask::EndSplit(leaf) => return self.end_split(grid, leaf, draft),
             StepTask::Merge(inner) => return self.merge(grid.as_snapshot(), inner, draft),
@@ -136,8 +138,8 @@ impl LodView {
         self.tiling.has(root) || !self.fills.is_available(root)
     }
 
-    /// Returns the roots beside a leaf, apart from its own. Those that can be had must be shown before
-    /// it is split.
+    /// Returns the roots beside a leaf, apart from its own. Those that can be had must be shown
+    /// before it is split.
     pub(super) fn roots_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
         let top = self.tiling.top();
         let roots = neighbours(leaf).map(|beside| beside.over(top));

@@ -19,8 +19,8 @@ impl LodView {
         taken
     }
 
-    /// Hands out the next block whose cells are missing: a chunk near a viewer, else one that a step
-    /// needs, else one that was not available.
+    /// Hands out the next block whose cells are missing: a chunk near a viewer, else one that a
+    /// step needs, else one that was not available.
     pub(super) fn take_fill(&mut self, grid: &Snapshot) -> Option<(MipBlock, Ticket)> {
         self.take_near_fill(grid)
             .or_else(|| self.take_far_fill(grid))

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod edits_ahead;
+mod looks_at;
 mod missing_roots;
 mod moving;
 

@@ -127,8 +127,8 @@ impl Tiling {
         self.nodes.extend(leaf.children().map(|child| (child, TileKind::Leaf)));
     }
 
-    /// Splits leaves until none touches another that is finer by more than one mip, as they may around
-    /// a new leaf. Returns what was split.
+    /// Splits leaves until none touches another that is finer by more than one mip, as they may
+    /// around a new leaf. Returns what was split.
     pub fn balance(&mut self, changed: MipBlock) -> Vec<MipBlock> {
         let (mut splits, mut queue) = (Vec::new(), vec![changed]);
         while let Some(leaf) = queue.pop() {
@@ -149,6 +149,38 @@ impl Tiling {
             }
         }
         splits
+    }
+
+    /// Merges nodes until no leaf touches another that is finer by more than one mip, as they may
+    /// around a new leaf. Calls `removed` with every leaf that is merged. Returns the leaves that
+    /// they were merged into.
+    pub fn coarsen(
+        &mut self,
+        changed: MipBlock,
+        removed: &mut impl FnMut(MipBlock),
+    ) -> Vec<MipBlock> {
+        let (mut merged, mut queue) = (Vec::new(), vec![changed]);
+        while let Some(leaf) = queue.pop() {
+            if !self.is_leaf(leaf) {
+                continue;
+            }
+            let mut finer = Vec::new();
+            self.touching(leaf, |other| {
+                if other.mip + 1 < leaf.mip {
+                    finer.push(other.over(leaf.mip - 1));
+                }
+            });
+            for node in finer {
+                if self.is_inner(node) {
+                    self.remove(node, removed);
+                    self.nodes.insert(node, TileKind::Leaf);
+                    merged.push(node);
+                    queue.push(node);
+                }
+            }
+        }
+        merged.retain(|&node| self.is_leaf(node));
+        merged
     }
 
     /// Replaces the children of an inner node, which must be leaves, by the node.
@@ -358,6 +390,40 @@ mod tests {
             for leaf in tiling.leaves() {
                 prop_assert_eq!(touching(&tiling, leaf), touching_slow(&tiling, leaf));
             }
+        }
+
+        #[test]
+        fn a_new_root_is_balanced_by_merges(
+            choices in prop::collection::vec(any::<u16>(), 0..40),
+        ) {
+            let root = MipBlock::new(3, VoxelPos::ZERO);
+            let mut before = Tiling::new(3);
+            let roots = Region::new([-1, -1, -1], [1, 1, 1]);
+            let beside = roots.voxels().filter(|&pos| pos != VoxelPos::ZERO);
+            beside.for_each(|pos| before.insert(MipBlock::new(3, pos)));
+            for &choice in &choices {
+                let mut leaves: Vec<_> = before.leaves().filter(|leaf| leaf.mip > 0).collect();
+                leaves.sort_unstable();
+                let leaf = leaves[usize::from(choice) % leaves.len()];
+                before.split(leaf);
+                leaf.children().into_iter().for_each(|child| drop(before.balance(child)));
+            }
+            let is_balanced = |tiling: &Tiling| {
+                tiling.leaves().all(|leaf| {
+                    touching_slow(tiling, leaf).iter().all(|other| other.mip.abs_diff(leaf.mip) <= 1)
+                })
+            };
+            prop_assert!(is_balanced(&before));
+            let mut tiling = before.clone();
+            tiling.insert(root);
+            let mut removed = BTreeSet::new();
+            let merged = tiling.coarsen(root, &mut |leaf| removed.extend([leaf]));
+            prop_assert!(is_balanced(&tiling) && tiling.is_leaf(root) && merged.iter().all(|&node| tiling.is_leaf(node)));
+            // Leaves are those before, without the removed ones and with the merged ones.
+            let mut expected: BTreeSet<MipBlock> =
+                before.leaves().filter(|leaf| !removed.contains(leaf)).collect();
+            expected.extend(merged.into_iter().chain([root]));
+            prop_assert_eq!(tiling.leaves().collect::<BTreeSet<_>>(), expected);
         }
 
         #[test]

@@ -1,6 +1,7 @@
 //! The state of the view, and what is shown.
 
 use super::active_plan::ActivePlan;
+use super::chosen::ChosenFor;
 use super::draft::Planning;
 use super::fill_queue::FillQueue;
 use super::groups::Groups;
@@ -12,6 +13,7 @@ use super::residency::Residency;
 use super::selection::{LodStep, LodViewer, Selector};
 use super::shown_mesh::{MeshSwap, ShownMesh, ShownMeshes};
 use super::simplify_jobs::{SimplifiedMeshes, SimplifyJob};
+use super::stuck_roots::StuckRoots;
 use super::tiling::Tiling;
 use crate::mesh::{BlockMesh, Shores};
 use crate::simplify::SimplifyOptions;
@@ -45,8 +47,14 @@ pub struct LodView {
     pub(super) triangles: usize,
     /// Share of the requested detail that `max_triangles` allows.
     pub(super) detail_share: f64,
-    /// The viewers for whom the tiling is complete; `None` if there is more to choose.
-    pub(super) chosen_for: Option<Selector>,
+    /// The viewers for whom the tiling is complete.
+    pub(super) chosen_for: ChosenFor,
+    /// Whether all blocks are looked at after an edit, too.
+    #[cfg(test)]
+    pub(super) looks_everywhere: bool,
+    /// Blocks that were looked at.
+    #[cfg(test)]
+    pub(super) looked_at: usize,
     /// Regions that others changed since the last plan; `None` for all.
     pub(super) changed: Option<Vec<Region>>,
     /// Regions whose cells arrived since the last plan and are in the grid, before a step needed
@@ -73,6 +81,7 @@ pub struct LodView {
     pub(super) turn: u32,
     pub(super) motion: Motion,
     pub(super) fills: FillQueue,
+    pub(super) stuck_roots: StuckRoots,
     /// What replaces `tiling` while that is an island of chunks near the viewers.
     pub(super) next_tiling: Option<Tiling>,
     /// Whether cells on which the choice of `next_tiling` relied were dropped, so that it restarts.
@@ -126,7 +135,11 @@ impl LodView {
             groups: Groups::default(),
             triangles: 0,
             detail_share: 1.0,
-            chosen_for: None,
+            chosen_for: ChosenFor::Unfinished,
+            #[cfg(test)]
+            looks_everywhere: false,
+            #[cfg(test)]
+            looked_at: 0,
             changed: None,
             arrived: Vec::new(),
             plan_count: 0,
@@ -141,6 +154,7 @@ impl LodView {
             turn: 0,
             motion: Motion::default(),
             fills: FillQueue::default(),
+            stuck_roots: StuckRoots::default(),
             next_tiling: None,
             is_choice_stale: false,
             has_left_island: false,
@@ -168,7 +182,8 @@ impl LodView {
     /// before the first, while viewers move, and while cells that are needed are unavailable.
     pub fn is_settled(&self) -> bool {
         let has_news = self.has_viewers && self.fills.has_any_arrivals();
-        let is_chosen = !self.has_viewers || self.chosen_for.is_some() && !self.motion.is_moving();
+        let is_chosen =
+            !self.has_viewers || self.chosen_for.is_complete() && !self.motion.is_moving();
         let is_idle = !self.is_planned() && self.planning.is_none() && self.next_tiling.is_none();
         self.has_planned && is_chosen && is_idle && !has_news && !self.fills.has_missing()
     }

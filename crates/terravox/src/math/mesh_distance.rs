@@ -17,8 +17,8 @@ use crate::voxel::Region;
 /// Vertices are rounded to multiples of 1 / PARTS of a voxel.
 const PARTS: f64 = 4096.0;
 
-/// Maximum voxels along an axis, so that products of two differences fit 64 bits, also where vertices
-/// lie as far beyond the region.
+/// Maximum voxels along an axis, so that products of two differences fit 64 bits, also where
+/// vertices lie as far beyond the region.
 pub(crate) const MAX_MESH_EDGE: usize = 1 << 16;
 
 /// Distances of the cells of a region from a mesh.

@@ -1,8 +1,8 @@
 //! Seeded random numbers.
 //!
-//! Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014):
-//! the SplitMix64 finaliser over a counter.
+//! Source: SplitMix64 ([`crate::math::mixed`]).
 
+use crate::math::{MIXED_STEP, mixed};
 use glam::Vec3;
 
 /// A seeded generator.
@@ -12,11 +12,8 @@ pub(super) struct Random(pub u64);
 impl Random {
     /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(MIXED_STEP);
+        mixed(self.0)
     }
 
     /// Returns a number in 0..1.

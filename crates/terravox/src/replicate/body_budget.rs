@@ -1,5 +1,5 @@
-//! How much of a link bodies may take: half of what it carries while anything waits for it. So bodies
-//! that come, change and go all the time do not hold back cells and edits.
+//! How much of a link bodies may take: half of what it carries while anything waits for it. So
+//! bodies that come, change and go all the time do not hold back cells and edits.
 
 /// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
 pub(super) const BULK_BACKLOG: u64 = 24 << 10;
@@ -7,8 +7,8 @@ pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 /// Most bytes that may be saved up.
 const MOST: i64 = BULK_BACKLOG as i64 / 2;
 
-/// What is earned besides while nothing waits. Not all at once: a guest that joins waits for blocks between
-/// its requests, and bodies would fill the link each time.
+/// What is earned besides while nothing waits. Not all at once: a guest that joins waits for blocks
+/// between its requests, and bodies would fill the link each time.
 const IDLE: i64 = MOST / 16;
 
 /// What one guest may still be sent of bodies, in bytes.
@@ -21,8 +21,8 @@ pub(super) struct BodyBudget {
 }
 
 impl BodyBudget {
-    /// Earns half of what the link carried since the last call; if nothing waits, all of it and a little
-    /// more, and what was spent too much is forgotten.
+    /// Earns half of what the link carried since the last call; if nothing waits, all of it and a
+    /// little more, and what was spent too much is forgotten.
     pub fn earn(&mut self, carried: u64, is_idle: bool) {
         let since = carried.saturating_sub(self.carried);
         self.carried = carried;

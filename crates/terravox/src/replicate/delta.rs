@@ -40,8 +40,8 @@ pub(super) fn difference(a: &DenseBox, b: &DenseBox) -> Option<Region> {
 }
 
 /// Replaces the cells of `region` that equal those of `under` by full cells of a material that the
-/// region has not, and returns that: long runs, whatever was there. Returns air, and changes nothing,
-/// where most cells differ or all materials are used.
+/// region has not, and returns that: long runs, whatever was there. Returns air, and changes
+/// nothing, where most cells differ or all materials are used.
 pub(super) fn mark_equal(under: &DenseBox, cells: &mut DenseBox, region: Region) -> u8 {
     let mut is_used = [false; 256];
     is_used[usize::from(AIR)] = true;

@@ -1,5 +1,5 @@
-//! A cache of encoded blocks, shared by all guests: reading, comparing and encoding a block is most of
-//! a host's work, and guests who meet see the same blocks.
+//! A cache of encoded blocks, shared by all guests: reading, comparing and encoding a block is most
+//! of a host's work, and guests who meet see the same blocks.
 
 use super::delta::{block_digest, difference, mark_equal, part_of};
 use super::family::FamilyChild;
@@ -9,8 +9,8 @@ use crate::terrain::FillRequest;
 use crate::voxel::{AIR, DenseBox, MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
-/// The cache is emptied when it holds more bytes. What is wanted again costs one encoding, as without
-/// a cache, so what is dropped first does not matter much.
+/// The cache is emptied when it holds more bytes. What is wanted again costs one encoding, as
+/// without a cache, so what is dropped first does not matter much.
 const MAX_BYTES: usize = 8 << 20;
 
 /// Bytes of the box that runs fill, less those of a check.
@@ -35,8 +35,8 @@ pub(super) struct EncodedBlocks {
 }
 
 impl EncodedBlock {
-    /// Encodes the cells of a block, which are used up; `under` is scratch space. `coarser` has those of
-    /// the block over it, if the guest has that.
+    /// Encodes the cells of a block, which are used up; `under` is scratch space. `coarser` has
+    /// those of the block over it, if the guest has that.
     pub fn new(
         world: &HostWorld<'_>,
         (block, makes_ground): EncodedKey,
@@ -113,8 +113,8 @@ impl EncodedBlocks {
         }
     }
 
-    /// Drops every block, at all mips, that overlaps a region, in voxels, or lies beside one that does below
-    /// the same one: its code may tell the difference to cells over that.
+    /// Drops every block, at all mips, that overlaps a region, in voxels, or lies beside one that
+    /// does below the same one: its code may tell the difference to cells over that.
     pub fn forget(&mut self, region: Region, max_mip: u8) {
         for mip in 0..=max_mip {
             for pos in region.coarser(6 + u32::from(mip)).finer(1).voxels() {

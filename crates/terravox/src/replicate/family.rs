@@ -1,5 +1,5 @@
-//! The eight child blocks of a parent, which a guest gets for the first time: in one message, so that a
-//! block takes a few bytes besides its cells, and air below air next to none.
+//! The eight child blocks of a parent, which a guest gets for the first time: in one message, so
+//! that a block takes a few bytes besides its cells, and air below air next to none.
 
 use super::wire::{Input, MessageError, put_bytes, put_region_in, put_signed};
 use crate::voxel::{MAX_FAR_MIP, MipBlock, Region};
@@ -17,11 +17,13 @@ pub(super) enum FamilyChild {
     Ground,
     /// As `Ground`, and so are some of its children: each is `NotSent`, `Ground` or `GroundOver`.
     GroundOver(Box<Children>),
-    /// Its cells, as the difference from what the parent's cells, which the guest holds, predict: in the
-    /// code of [`Refinement`](crate::codec::Refinement). `check` is the lowest bits of the block's digest.
+    /// Its cells, as the difference from what the parent's cells, which the guest holds, predict:
+    /// in the code of [`Refinement`](crate::codec::Refinement). `check` is the lowest bits of the
+    /// block's digest.
     Refined { check: u16, code: Vec<u8> },
-    /// Its cells in a region, by [`BitRle`](crate::codec::BitRle), over what the guest's generator makes,
-    /// or air without one. Cells of material `marker`, if that is not air, are left as they are made.
+    /// Its cells in a region, by [`BitRle`](crate::codec::BitRle), over what the guest's generator
+    /// makes, or air without one. Cells of material `marker`, if that is not air, are left as they
+    /// are made.
     Made { marker: u8, region: Region, code: Vec<u8> },
 }
 

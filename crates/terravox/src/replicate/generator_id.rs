@@ -14,8 +14,8 @@ pub struct GeneratorId {
 }
 
 impl GeneratorId {
-    /// The generator [`Hills`] with a seed: its parameters are the eight bytes of the seed, the lowest
-    /// first.
+    /// The generator [`Hills`] with a seed: its parameters are the eight bytes of the seed, the
+    /// lowest first.
     pub fn of_hills(seed: u64) -> GeneratorId {
         let parameters = seed.to_le_bytes().to_vec();
         GeneratorId { name: Hills::NAME.to_owned(), version: Hills::VERSION, parameters }

@@ -32,8 +32,8 @@ const MAX_ASKED_PER_UPDATE: usize = 64;
 const MAX_UNSENT: u64 = 16 << 10;
 
 /// The side that holds part of a world. It does no I/O: bytes that arrived go into
-/// [`Guest::receive`], bytes to be sent come out of [`Guest::transmit`], and [`Guest::update`] does the
-/// work in between.
+/// [`Guest::receive`], bytes to be sent come out of [`Guest::transmit`], and [`Guest::update`] does
+/// the work in between.
 pub struct Guest {
     pub(super) pipe: Pipe,
     token: Vec<u8>,
@@ -240,12 +240,12 @@ impl Guest {
         }
     }
 
-    /// Edits the world: the operation, in voxels, is sent to the host and shown at once. Its lengths
-    /// are rounded to 1/256 voxel. Returns its number, by which events name it.
+    /// Edits the world: the operation, in voxels, is sent to the host and shown at once. Its
+    /// lengths are rounded to 1/256 voxel. Returns its number, by which events name it.
     ///
     /// # Errors
-    /// [`EditError`]; nothing is then sent. [`EditError::Invalid`] also for an operation of more than
-    /// 128 KiB, before [`Guest::start`], and while 256 operations wait for the host.
+    /// [`EditError`]; nothing is then sent. [`EditError::Invalid`] also for an operation of more
+    /// than 128 KiB, before [`Guest::start`], and while 256 operations wait for the host.
     pub fn edit(&mut self, op: &EditOp) -> Result<u64, EditError> {
         let op = rounded_op(op);
         let replica = self.check_ready()?;
@@ -264,8 +264,8 @@ impl Guest {
         Ok(number)
     }
 
-    /// Asks the host to undo the last stroke of this guest. Returns its number. The host refuses if there
-    /// is none: it remembers strokes for as long as the link lasts.
+    /// Asks the host to undo the last stroke of this guest. Returns its number. The host refuses if
+    /// there is none: it remembers strokes for as long as the link lasts.
     ///
     /// # Errors
     /// [`EditError::Invalid`] before [`Guest::start`], and while 256 operations wait for the host;
@@ -487,8 +487,8 @@ impl Guest {
         }
     }
 
-    /// The host's cells of mip 0 that were sent or edited, without this guest's predictions. Chunks that
-    /// are as this side's generator makes them are not held: [`Guest::read`] has those, too.
+    /// The host's cells of mip 0 that were sent or edited, without this guest's predictions. Chunks
+    /// that are as this side's generator makes them are not held: [`Guest::read`] has those, too.
     pub fn grid(&self) -> Option<&VoxelGrid> {
         self.replica.as_ref().map(|replica| &replica.grid)
     }
@@ -514,8 +514,8 @@ impl Guest {
         self.replica.iter().flat_map(|replica| replica.blocks.keys().copied())
     }
 
-    /// Whether the cells of a block are here, or the generator makes them. After a break of the link,
-    /// they may be older than the host's.
+    /// Whether the cells of a block are here, or the generator makes them. After a break of the
+    /// link, they may be older than the host's.
     pub fn has(&self, block: MipBlock) -> bool {
         let state = self.replica.as_ref().and_then(|replica| replica.blocks.get(&block));
         state.is_some_and(|state| *state != BlockState::Wanted)

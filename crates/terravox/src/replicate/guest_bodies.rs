@@ -45,10 +45,10 @@ impl Guest {
         }
     }
 
-    /// Shows others where this guest is: its pose, and bytes that the game understands, such as a name
-    /// and what it points at. Others see a [`SharedBody`] of
-    /// [`SharedBodyKind::Figure`](super::SharedBodyKind::Figure). Call it once a frame: it is sent 20
-    /// times a second at most, and only if it changed. A pose that is not finite is ignored.
+    /// Shows others where this guest is: its pose, and bytes that the game understands, such as a
+    /// name and what it points at. Others see a [`SharedBody`] of
+    /// [`SharedBodyKind::Figure`](super::SharedBodyKind::Figure). Call it once a frame: it is sent
+    /// 20 times a second at most, and only if it changed. A pose that is not finite is ignored.
     ///
     /// # Panics
     /// If there are more than [`Guest::MAX_FIGURE_BYTES`].
@@ -61,9 +61,10 @@ impl Guest {
         }
     }
 
-    /// Tells the game at the host something, such as that this player throws a ball. It arrives, once, as
-    /// [`HostEvent::Message`](super::HostEvent::Message), after the edits before it; one that is on its way
-    /// when the link breaks is lost. Returns false, and sends nothing, before [`Guest::start`].
+    /// Tells the game at the host something, such as that this player throws a ball. It arrives,
+    /// once, as [`HostEvent::Message`](super::HostEvent::Message), after the edits before it; one
+    /// that is on its way when the link breaks is lost. Returns false, and sends nothing, before
+    /// [`Guest::start`].
     ///
     /// # Panics
     /// If there are more than [`Guest::MAX_MESSAGE_BYTES`].

@@ -46,10 +46,10 @@ impl Guest {
         out
     }
 
-    /// Takes what [`Guest::cache`] returned in an earlier visit, before [`Guest::start`]: of the blocks
-    /// in it, only those are sent that changed since. It is dropped if scale, origin, materials or coarsest
-    /// mip of the world are others now.
-    /// Takes memory in proportion to the cells, at most 16,384 blocks.
+    /// Takes what [`Guest::cache`] returned in an earlier visit, before [`Guest::start`]: of the
+    /// blocks in it, only those are sent that changed since. It is dropped if scale, origin,
+    /// materials or coarsest mip of the world are others now. Takes memory in proportion to the
+    /// cells, at most 16,384 blocks.
     ///
     /// # Errors
     /// [`MessageError`] if the bytes are not those of a cache; nothing is then changed.

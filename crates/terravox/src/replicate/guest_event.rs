@@ -15,15 +15,16 @@ pub enum GuestEvent {
         /// What made the ground, if a generator did.
         generator: Option<GeneratorId>,
     },
-    /// An operation of this guest is part of the world. If the host ends without saving, it is lost.
+    /// An operation of this guest is part of the world. If the host ends without saving, it is
+    /// lost.
     Confirmed {
         /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
         /// Whether it changed anything: digging in the air does not.
         has_changed: bool,
     },
-    /// The operations of this guest up to this one are saved, but for those that were refused: they outlive
-    /// the host. Hosts that do not save give none.
+    /// The operations of this guest up to this one are saved, but for those that were refused: they
+    /// outlive the host. Hosts that do not save give none.
     Saved {
         /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
@@ -37,8 +38,8 @@ pub enum GuestEvent {
         /// Why, for a person to read.
         reason: String,
     },
-    /// An operation of another was applied here, or one that the host applied instead of one of this
-    /// guest. Others come as cells: [`GuestEvent::CellsChanged`].
+    /// An operation of another was applied here, or one that the host applied instead of one of
+    /// this guest. Others come as cells: [`GuestEvent::CellsChanged`].
     Edited {
         /// Who: the number of a guest, or 0 for the game.
         author: u64,
@@ -46,8 +47,9 @@ pub enum GuestEvent {
         region: Region,
     },
     /// Cells that were here changed, without a word who did it: by large operations, undo, redo,
-    /// rollbacks, falling pieces, and by operations that reach beyond what is held. One change can come in
-    /// several parts, and at several mips; also after [`GuestEvent::Confirmed`] of an own operation.
+    /// rollbacks, falling pieces, and by operations that reach beyond what is held. One change can
+    /// come in several parts, and at several mips; also after [`GuestEvent::Confirmed`] of an own
+    /// operation.
     CellsChanged {
         /// Where, in voxels.
         region: Region,

@@ -36,8 +36,8 @@ const MAX_GREETING: u64 = 4 << 10;
 /// Guests that are gone and were not told so yet.
 const MAX_LEAVING: usize = 1024;
 
-/// The side that has the world. It does no I/O: bytes that arrived go into [`Host::receive`], bytes to
-/// be sent come out of [`Host::transmit`], and [`Host::tick`] does the work in between.
+/// The side that has the world. It does no I/O: bytes that arrived go into [`Host::receive`], bytes
+/// to be sent come out of [`Host::transmit`], and [`Host::tick`] does the work in between.
 pub struct Host {
     pub(super) options: HostOptions,
     pub(super) truth: Truth,
@@ -66,8 +66,8 @@ impl Host {
     /// A host without guests.
     ///
     /// # Panics
-    /// If the coarsest mip is above 12; if the name of the generator has more than 200 bytes, or its
-    /// parameters more than 4,096.
+    /// If the coarsest mip is above 12; if the name of the generator has more than 200 bytes, or
+    /// its parameters more than 4,096.
     pub fn new(options: HostOptions) -> Host {
         let max_mip = options.max_mip;
         assert!(max_mip <= MAX_FAR_MIP, "HostOptions::max_mip is {max_mip}; at most 12");
@@ -99,8 +99,8 @@ impl Host {
         chunks.into_iter().for_each(|chunk| self.truth.mark_edited(chunk));
     }
 
-    /// Adds a guest, which has to say hello first, and returns its number. A host never times a guest
-    /// out: call [`Host::disconnect`] for one that is gone or does not say hello.
+    /// Adds a guest, which has to say hello first, and returns its number. A host never times a
+    /// guest out: call [`Host::disconnect`] for one that is gone or does not say hello.
     pub fn connect(&mut self, link: LinkKind) -> u64 {
         let guest = self.next_guest;
         self.next_guest += 1;
@@ -146,8 +146,8 @@ impl Host {
         }
     }
 
-    /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason: a text, or
-    /// [with a number](LinkEnd::by_game).
+    /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason: a
+    /// text, or [with a number](LinkEnd::by_game).
     pub fn disconnect(&mut self, guest: u64, end: impl Into<LinkEnd>) {
         self.end_link(guest, end.into());
     }
@@ -167,8 +167,8 @@ impl Host {
         }
     }
 
-    /// Returns what happened since the last call, oldest first. Call it after each [`Host::tick`]: events
-    /// are kept until then.
+    /// Returns what happened since the last call, oldest first. Call it after each [`Host::tick`]:
+    /// events are kept until then.
     pub fn events(&mut self) -> impl Iterator<Item = HostEvent> + use<> {
         std::mem::take(&mut self.events).into_iter()
     }
@@ -239,9 +239,9 @@ impl Host {
         }
     }
 
-    /// Tells all guests of a change that the game made to the grid itself, in voxels. Without it, guests
-    /// who are here keep the old cells, and guests who come later may get them. Chunks that are not held
-    /// count as unchanged.
+    /// Tells all guests of a change that the game made to the grid itself, in voxels. Without it,
+    /// guests who are here keep the old cells, and guests who come later may get them. Chunks that
+    /// are not held count as unchanged.
     pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
         for region in self.follow(world, region) {
             for entry in self.guests.values_mut() {
@@ -250,9 +250,9 @@ impl Host {
         }
     }
 
-    /// Makes sure that all chunks of a region, in voxels, are held at mip 0, for a change by the game
-    /// itself. In a world that grows, chunks that were loaded and not changed leave again once thousands
-    /// of others were loaded.
+    /// Makes sure that all chunks of a region, in voxels, are held at mip 0, for a change by the
+    /// game itself. In a world that grows, chunks that were loaded and not changed leave again once
+    /// thousands of others were loaded.
     ///
     /// # Errors
     /// The first chunk that is not available now.

@@ -31,8 +31,8 @@ impl Host {
     /// ```
     ///
     /// # Panics
-    /// If it has more than [`SharedBody::MAX_BYTES`], or its pose is not finite, beyond the limits of the
-    /// grid, or without a rotation.
+    /// If it has more than [`SharedBody::MAX_BYTES`], or its pose is not finite, beyond the limits
+    /// of the grid, or without a rotation.
     pub fn add_body(&mut self, body: SharedBody) -> u64 {
         let bytes = body.bytes.len();
         assert!(bytes <= SharedBody::MAX_BYTES, "a body of {bytes} bytes; at most 65536");

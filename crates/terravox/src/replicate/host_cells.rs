@@ -1,5 +1,5 @@
-//! Which cells a host sends: first the changes of blocks that a guest holds, then blocks that it does not
-//! hold yet, coarse ones first, with those beside them that lie below the same one.
+//! Which cells a host sends: first the changes of blocks that a guest holds, then blocks that it
+//! does not hold yet, coarse ones first, with those beside them that lie below the same one.
 
 use super::body_budget::BULK_BACKLOG;
 use super::delta::part_of;
@@ -86,8 +86,8 @@ impl Host {
         is_read
     }
 
-    /// Queues what a guest needs of a block of which it has cells, given their digest; false if its cells
-    /// are not available now.
+    /// Queues what a guest needs of a block of which it has cells, given their digest; false if its
+    /// cells are not available now.
     fn send_known(
         &mut self,
         entry: &mut HostedGuest,
@@ -110,8 +110,8 @@ impl Host {
         true
     }
 
-    /// Queues a block that a guest does not have, and others below the same one; false if its cells are
-    /// not available now.
+    /// Queues a block that a guest does not have, and others below the same one; false if its cells
+    /// are not available now.
     fn send_family(
         &mut self,
         entry: &mut HostedGuest,
@@ -153,7 +153,8 @@ impl Host {
                 return false;
             };
             match &encoded.child {
-                // Coarse air lies over nothing but air where coarse cells are computed from finer ones.
+                // Coarse air lies over nothing but air where coarse cells are computed from finer
+                // ones.
                 FamilyChild::Ground if !entry.makes_ground && world.is_known() => {
                     entry.blocks.ground_over(block, &mut gathering.room)
                 }
@@ -170,8 +171,8 @@ impl Host {
         true
     }
 
-    /// Checks whether a guest makes a block and all below it itself, as far as that shows without reading
-    /// the block. May read its parent, which counts as one of `reads`.
+    /// Checks whether a guest makes a block and all below it itself, as far as that shows without
+    /// reading the block. May read its parent, which counts as one of `reads`.
     fn check_ground(
         &mut self,
         entry: &HostedGuest,
@@ -193,8 +194,8 @@ impl Host {
         is_air
     }
 
-    /// Reads the cells of the parent of the blocks of a message, once, and returns whether they are there:
-    /// the coarsest blocks have no parent.
+    /// Reads the cells of the parent of the blocks of a message, once, and returns whether they are
+    /// there: the coarsest blocks have no parent.
     fn read_coarser(
         &mut self,
         world: &HostWorld<'_>,

@@ -8,8 +8,8 @@ use crate::voxel::Region;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum HostEvent {
-    /// A guest presented its access token, empty if it has none: call [`Host::admit`](super::Host::admit) or
-    /// [`Host::disconnect`](super::Host::disconnect).
+    /// A guest presented its access token, empty if it has none: call
+    /// [`Host::admit`](super::Host::admit) or [`Host::disconnect`](super::Host::disconnect).
     Joining {
         /// Its number.
         guest: u64,

@@ -7,9 +7,9 @@ use crate::edit::{EditOp, EditSummary};
 use crate::voxel::{ChunkPos, MipBlock, Region};
 
 impl Host {
-    /// Reads chunks anew that another program changed in what [`HostWorld::ground`] reads, and tells all guests
-    /// of them. Chunks with unsaved changes stay as they are. For worlds that grow: in others the grid
-    /// is all there is.
+    /// Reads chunks anew that another program changed in what [`HostWorld::ground`] reads, and
+    /// tells all guests of them. Chunks with unsaved changes stay as they are. For worlds that
+    /// grow: in others the grid is all there is.
     pub fn ground_changed(
         &mut self,
         world: &mut HostWorld<'_>,
@@ -27,22 +27,22 @@ impl Host {
         }
     }
 
-    /// Forgets what guests changed in a region, in voxels, for their undo: it is another host's to change now. A
-    /// stroke that lies there in part is forgotten whole.
+    /// Forgets what guests changed in a region, in voxels, for their undo: it is another host's to
+    /// change now. A stroke that lies there in part is forgotten whole.
     pub fn forget_strokes(&mut self, region: Region) {
         for entry in self.guests.values_mut() {
             entry.history.drop_strokes_in(region);
         }
     }
 
-    /// The blocks that a guest wants at the coarsest mip, each with how many chunks it wants in it at mip 0, in no
-    /// order.
+    /// The blocks that a guest wants at the coarsest mip, each with how many chunks it wants in it
+    /// at mip 0, in no order.
     pub fn watched_roots(&self, guest: u64) -> impl Iterator<Item = (MipBlock, u32)> {
         self.guests.get(&guest).into_iter().flat_map(|entry| entry.blocks.roots())
     }
 
-    /// Applies the part within a region, in voxels, of an operation that another host decided about, and
-    /// tells all guests, as [`Host::edit`] does.
+    /// Applies the part within a region, in voxels, of an operation that another host decided
+    /// about, and tells all guests, as [`Host::edit`] does.
     ///
     /// # Errors
     /// As [`Host::edit`].

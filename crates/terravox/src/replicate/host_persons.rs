@@ -7,19 +7,21 @@ use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
 use crate::voxel::Region;
 
-/// Up to this work, in the unit of [`EditCost::work`](crate::edit::EditCost::work), an upper bound is
-/// charged instead of an estimate.
+/// Up to this work, in the unit of [`EditCost::work`](crate::edit::EditCost::work), an upper bound
+/// is charged instead of an estimate.
 const ROUGH_WORK: u64 = 2_000_000;
 
 /// Work that is charged for each missing chunk.
 const WORK_PER_CHUNK: u64 = 300_000;
 
-/// Work that is charged for the estimate of an operation that is refused: that of the largest paths.
+/// Work that is charged for the estimate of an operation that is refused: that of the largest
+/// paths.
 const ESTIMATE_WORK: u64 = 20_000_000;
 
 impl Host {
-    /// As [`Host::admit`], of a person who may have several guests, such as all connections of one token
-    /// or one address: they share what [`HostOptions`](super::HostOptions) allow one guest of operations and work.
+    /// As [`Host::admit`], of a person who may have several guests, such as all connections of one
+    /// token or one address: they share what [`HostOptions`](super::HostOptions) allow one guest of
+    /// operations and work.
     pub fn admit_as(&mut self, guest: u64, world: &HostWorld<'_>, person: &str) {
         if let Some(entry) = self.guests.get_mut(&guest) {
             entry.person = Person::Named(person.into());
@@ -27,8 +29,8 @@ impl Host {
         self.admit(guest, world);
     }
 
-    /// Spends the work of an operation, with that of making the chunks that it needs, which are then
-    /// there. Returns why that is not possible.
+    /// Spends the work of an operation, with that of making the chunks that it needs, which are
+    /// then there. Returns why that is not possible.
     pub(super) fn pay(
         &mut self,
         guest: u64,

@@ -24,8 +24,8 @@ const MAX_LIST: usize = 256;
 /// While more bytes of messages about edits wait for a guest, its messages are not read.
 const MAX_OWED: usize = 128 << 10;
 
-/// While more bytes of cells were not sent yet, its messages are not read: each may add to them. One
-/// body beside the cells is within it.
+/// While more bytes of cells were not sent yet, its messages are not read: each may add to them.
+/// One body beside the cells is within it.
 const MAX_UNSENT: u64 = 128 << 10;
 
 /// One guest.

@@ -5,8 +5,8 @@ use crate::voxel::{MAX_MIP, MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashSet;
 
 /// How far a guest sees, and how finely. More blocks than
-/// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), 65,536 by default, end the link: their
-/// number grows with the cube of `detail`.
+/// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), 65,536 by default, end the link:
+/// their number grows with the cube of `detail`.
 ///
 /// ```
 /// use terravox::replicate::Interest;
@@ -39,8 +39,8 @@ impl Default for Interest {
 /// Blocks beyond these distances are dropped, as a multiple of those at which they are wanted.
 const KEPT: f64 = 1.15;
 
-/// What is wanted is found again when a viewer has moved so far. Blocks that edits and physics need are
-/// wanted so much earlier; those that are merely seen can come a step later.
+/// What is wanted is found again when a viewer has moved so far. Blocks that edits and physics need
+/// are wanted so much earlier; those that are merely seen can come a step later.
 const STEP_VOXELS: f64 = 2.0;
 
 /// Where viewers were when what they want was found last.
@@ -68,12 +68,13 @@ impl WatchedFrom {
 
 impl Interest {
     /// Returns the interest that covers all that a terrain with these options shows up to a view
-    /// distance in voxels, and what its meshes read beside it. The blocks that are shown at one moment
-    /// depend on earlier ones, so the margins are those of the slowest change.
+    /// distance in voxels, and what its meshes read beside it. The blocks that are shown at one
+    /// moment depend on earlier ones, so the margins are those of the slowest change.
     pub fn for_lod(shown: &LodOptions, view_voxels: f64) -> Interest {
         let LodOptions { detail, hysteresis, near_voxels, max_mip, .. } = *shown;
         let lag = 1.0 + f64::from(hysteresis);
-        // The coarsest blocks that are shown are shown whole, and read the cells of those beside them.
+        // The coarsest blocks that are shown are shown whole, and read the cells of those beside
+        // them.
         let roots = 3.5 * f64::from(32 << max_mip);
         Interest {
             view_voxels: (view_voxels * 1.5 + 64.0).max(view_voxels + roots),

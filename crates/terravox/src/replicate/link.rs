@@ -1,4 +1,5 @@
-//! A link for tests: it loses, doubles, delays and reorders units, by a seed, on a clock of its own.
+//! A link for tests: it loses, doubles, delays and reorders units, by a seed, on a clock of its
+//! own.
 
 use std::collections::BTreeMap;
 

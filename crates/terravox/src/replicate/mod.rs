@@ -1,13 +1,13 @@
 //! Worlds over links: a host that has the world, and guests that hold what they see of it.
 //!
-//! Bytes in, bytes out, and the clock passed in: there is no thread, no socket and no async here, so
-//! it runs in any game's netcode, on a server, and in a browser. A [`Host`] decides about edits and
-//! sends each [`Guest`] the blocks that it wants; a guest predicts its own edits, and shows the rest in
-//! a [`Terrain`](crate::Terrain).
+//! Bytes in, bytes out, and the clock passed in: there is no thread, no socket and no async here,
+//! so it runs in any game's netcode, on a server, and in a browser. A [`Host`] decides about edits
+//! and sends each [`Guest`] the blocks that it wants; a guest predicts its own edits, and shows the
+//! rest in a [`Terrain`](crate::Terrain).
 //!
 //! - Unedited ground is not sent where the guest has the [`GeneratorId`].
-//! - An edit goes out as the operation to guests that hold all of it, with a digest of the result; to
-//!   others as cells. Coarse cells over an edit are computed on both sides.
+//! - An edit goes out as the operation to guests that hold all of it, with a digest of the result;
+//!   to others as cells. Coarse cells over an edit are computed on both sides.
 //! - Coarse blocks come first. Edits never wait behind cells: they have a stream of their own.
 //! - A guest that reads slowly is caught up from the world, not from a queue.
 //!
@@ -82,9 +82,11 @@ pub enum Verdict {
     Accept,
     /// Another one is applied in its place.
     Replace(Box<EditOp>),
-    /// The part of an operation within a region, in voxels, is applied; the rest is another host's to apply.
+    /// The part of an operation within a region, in voxels, is applied; the rest is another host's
+    /// to apply.
     Part(Box<EditOp>, Region),
-    /// Nothing is applied; the guest is told why. A text is enough: `Verdict::Refuse("too deep".into())`.
+    /// Nothing is applied; the guest is told why. A text is enough:
+    /// `Verdict::Refuse("too deep".into())`.
     Refuse(Refusal),
 }
 

@@ -1,7 +1,7 @@
 //! Edit operations as bytes. `docs/format.md` has every byte.
 //!
-//! A dig of a ball is some 14 bytes: numbers that are multiples of 1/256 voxel are short, and what has
-//! its default is left out.
+//! A dig of a ball is some 14 bytes: numbers that are multiples of 1/256 voxel are short, and what
+//! has its default is left out.
 
 use super::wire::{Input, MessageError, put_number, put_signed, put_varint, rounded};
 use crate::codec::BitRle;
@@ -65,8 +65,8 @@ impl BrushOp {
         bytes
     }
 
-    /// The operation of bytes; equal to the one that became them. Whether its numbers are allowed is checked when it
-    /// is applied.
+    /// The operation of bytes; equal to the one that became them. Whether its numbers are allowed
+    /// is checked when it is applied.
     ///
     /// # Errors
     /// If the bytes are not those of one operation.

@@ -19,14 +19,14 @@ pub struct HostOptions {
     /// [one person](super::Host::admit_as) share them.
     pub edits_per_s: u32,
     /// Work of a guest's operations a second, in the units of
-    /// [`EditCost::work`](crate::edit::EditCost::work), with that of making the chunks that they need;
-    /// twice as much at once. Guests of [one person](super::Host::admit_as) share it.
+    /// [`EditCost::work`](crate::edit::EditCost::work), with that of making the chunks that they
+    /// need; twice as much at once. Guests of [one person](super::Host::admit_as) share it.
     pub edit_work_per_s: u64,
-    /// Work of the operations of all guests in a tick, in the same units; what is beyond it waits for
-    /// later ticks, with those guests last that have spent most. One operation can exceed it.
+    /// Work of the operations of all guests in a tick, in the same units; what is beyond it waits
+    /// for later ticks, with those guests last that have spent most. One operation can exceed it.
     pub edit_work_per_tick: u64,
-    /// Blocks that are read in a tick, of all guests together; others wait for the next tick. One for a
-    /// guest that does not make the ground counts as four.
+    /// Blocks that are read in a tick, of all guests together; others wait for the next tick. One
+    /// for a guest that does not make the ground counts as four.
     pub max_reads_per_tick: u32,
     /// Bytes of undo history of each guest.
     pub history_bytes: usize,

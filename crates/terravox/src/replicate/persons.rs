@@ -1,5 +1,5 @@
-//! What people may still do. Guests of one person, such as the connections of one token, share a budget:
-//! a second connection gives no more.
+//! What people may still do. Guests of one person, such as the connections of one token, share a
+//! budget: a second connection gives no more.
 
 use super::options::HostOptions;
 use super::reasons::{Refusal, RefusalCode};

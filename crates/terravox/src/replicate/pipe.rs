@@ -1,11 +1,12 @@
 //! Two ordered streams of messages over units that may be lost, doubled, delayed or reordered.
 //!
-//! A unit has a number of its own, never used twice; streams are sent in frames, each with its offset.
-//! What a lost unit carried is sent again in a later one. Edits go before bulk in every unit. Bytes
-//! in flight are bounded by a window that grows while little is lost.
+//! A unit has a number of its own, never used twice; streams are sent in frames, each with its
+//! offset. What a lost unit carried is sent again in a later one. Edits go before bulk in every
+//! unit. Bytes in flight are bounded by a window that grows while little is lost.
 //!
-//! Source: loss detection by number and time, and round-trip times, as in QUIC (RFC 9002, 2021); the
-//! window here shrinks only where more than a tenth is lost, since links without wires lose some.
+//! Source: loss detection by number and time, and round-trip times, as in QUIC (RFC 9002, 2021);
+//! the window here shrinks only where more than a tenth is lost, since links without wires lose
+//! some.
 
 use super::PipeError;
 use super::message::MAX_MESSAGE;
@@ -404,7 +405,8 @@ impl Pipe {
         }
     }
 
-    /// Once a round trip: grows the window by half while all arrives, shrinks it where a tenth is lost.
+    /// Once a round trip: grows the window by half while all arrives, shrinks it where a tenth is
+    /// lost.
     fn adapt_window(&mut self) {
         if self.largest_acked.is_none_or(|acked| acked < self.sample.end) {
             return;
@@ -496,7 +498,8 @@ impl Pipe {
         true
     }
 
-    /// Whether the peer has to be asked how far may be sent, since its last word on that may be lost.
+    /// Whether the peer has to be asked how far may be sent, since its last word on that may be
+    /// lost.
     fn must_probe(&self, now_us: u64) -> bool {
         self.kind == LinkKind::Datagrams
             && self.in_flight.is_empty()

@@ -24,7 +24,8 @@ pub(super) struct WirePose {
 }
 
 impl WirePose {
-    /// Rounds a pose; `None` if it is not finite, beyond the limits of the grid, or without a rotation.
+    /// Rounds a pose; `None` if it is not finite, beyond the limits of the grid, or without a
+    /// rotation.
     pub fn of(pose: &BodyPose) -> Option<WirePose> {
         let mut steps = [0; 3];
         for (step, v) in steps.iter_mut().zip(pose.position_voxels) {
@@ -117,8 +118,9 @@ mod tests {
             }
             let length = rotation.iter().map(|v| v * v).sum::<f64>().sqrt();
             let dot: f64 = back.rotation.iter().zip(rotation).map(|(a, b)| a * b / length).sum();
-            // Three components are off by half a step each. The largest follows from them: where all four are equal, it
-            // is off by as much as the three together. The last factor is for terms of second order.
+            // Three components are off by half a step each. The largest follows from them: where
+            // all four are equal, it is off by as much as the three together. The last factor is
+            // for terms of second order.
             let half_step = FRAC_1_SQRT_2 / f64::from(MAX_COMPONENT);
             let bound = 2.0 * (3.0_f64 + 9.0).sqrt() * half_step * 1.01;
             // The cosine of half the angle between them.

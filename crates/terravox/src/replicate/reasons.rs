@@ -1,6 +1,7 @@
 //! Why an operation is refused, and why a link ends: a code for programs, and a line for people.
 //!
-//! The codes are in messages: `docs/format.md` lists them. Numbers that are given here never change.
+//! The codes are in messages: `docs/format.md` lists them. Numbers that are given here never
+//! change.
 
 use super::PipeError;
 use super::wire::{Input, MessageError, put_varint};
@@ -11,8 +12,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalCode {
-    /// The rules of the game, [`Verdict::Refuse`](super::Verdict::Refuse), with a number from 1 on that
-    /// the game chose, or 0 if it chose none.
+    /// The rules of the game, [`Verdict::Refuse`](super::Verdict::Refuse), with a number from 1 on
+    /// that the game chose, or 0 if it chose none.
     Game(u16),
     /// The operation is invalid, such as a radius below 0.
     Invalid,
@@ -33,8 +34,8 @@ pub enum RefusalCode {
 pub struct Refusal {
     /// Why, for a program.
     pub code: RefusalCode,
-    /// Why, for a person, in one line. The other side gets at most 200 bytes, cut between characters, with
-    /// spaces for control characters such as newlines.
+    /// Why, for a person, in one line. The other side gets at most 200 bytes, cut between
+    /// characters, with spaces for control characters such as newlines.
     pub reason: String,
 }
 
@@ -42,14 +43,15 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkEndCode {
-    /// The game ended it, [`Host::disconnect`](super::Host::disconnect), with a number from 1 on that it
-    /// chose, or 0 if it chose none.
+    /// The game ended it, [`Host::disconnect`](super::Host::disconnect), with a number from 1 on
+    /// that it chose, or 0 if it chose none.
     Game(u16),
     /// Both sides speak different versions of the protocol: the older one needs an update.
     OtherVersion,
     /// One side sent what the protocol does not allow.
     Protocol,
-    /// The guest wanted more blocks than [`HostOptions::max_blocks`](super::HostOptions::max_blocks).
+    /// The guest wanted more blocks than
+    /// [`HostOptions::max_blocks`](super::HostOptions::max_blocks).
     TooManyBlocks,
 }
 
@@ -58,8 +60,8 @@ pub enum LinkEndCode {
 pub struct LinkEnd {
     /// Why, for a program.
     pub code: LinkEndCode,
-    /// Why, for a person, in one line. The other side gets at most 200 bytes, cut between characters, with
-    /// spaces for control characters such as newlines.
+    /// Why, for a person, in one line. The other side gets at most 200 bytes, cut between
+    /// characters, with spaces for control characters such as newlines.
     pub reason: String,
 }
 

@@ -74,8 +74,8 @@ pub(super) struct Replica {
     pub changed: ReplicaChanges,
     /// Blocks that may be wrong, to be sent again.
     pub outdated: FxHashSet<MipBlock>,
-    /// Chunks changed by operations that the host may not have applied yet when it encoded the cells that
-    /// arrive now, with the number of the last such operation in the stream of edits.
+    /// Chunks changed by operations that the host may not have applied yet when it encoded the
+    /// cells that arrive now, with the number of the last such operation in the stream of edits.
     recent: FxHashMap<ChunkPos, u64>,
     /// Chunks of `recent` over which coarse cells are to be computed again.
     overdue: BTreeSet<ChunkPos>,
@@ -259,8 +259,8 @@ impl Replica {
         self.outdated.extend(over.filter(|block| self.blocks.contains_key(block)));
     }
 
-    /// Notes which coarse cells came from before an operation: `after` as in the message that brought
-    /// the blocks `written`.
+    /// Notes which coarse cells came from before an operation: `after` as in the message that
+    /// brought the blocks `written`.
     pub fn note_overdue(&mut self, after: u64, written: &[MipBlock]) {
         self.work += MESSAGE_WORK + self.recent.len() as u64;
         self.recent.retain(|_, number| *number > after);
@@ -311,8 +311,8 @@ impl Replica {
         }
     }
 
-    /// Takes cells that changed. Returns the region, in voxels, where what was here changed. An error ends
-    /// the connection.
+    /// Takes cells that changed. Returns the region, in voxels, where what was here changed. An
+    /// error ends the connection.
     pub fn take_cells(
         &mut self,
         block: MipBlock,

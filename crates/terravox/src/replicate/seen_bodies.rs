@@ -1,10 +1,11 @@
 //! The bodies that one guest sees, as its host knows it.
 //!
-//! A guest sees the bodies in blocks that it wants up to some mip, so that the level of detail decides
-//! about them, too. Nearer bodies, in finer blocks, are sent more often. A body comes in the stream of
-//! cells, after what was cut from these; poses come in the stream of edits, once the guest has the body,
-//! and while little waits there: what is not sent now is sent later, as it is then. All of it is paid
-//! from a budget of bytes, so that bodies that come and go leave room for cells and edits.
+//! A guest sees the bodies in blocks that it wants up to some mip, so that the level of detail
+//! decides about them, too. Nearer bodies, in finer blocks, are sent more often. A body comes in
+//! the stream of cells, after what was cut from these; poses come in the stream of edits, once the
+//! guest has the body, and while little waits there: what is not sent now is sent later, as it is
+//! then. All of it is paid from a budget of bytes, so that bodies that come and go leave room for
+//! cells and edits.
 
 use super::body_budget::BodyBudget;
 use super::body_table::{BodyTable, HostedBody};
@@ -20,8 +21,8 @@ pub(super) const MAX_SEEN: usize = 4096;
 /// Most bytes of the bodies that one guest sees.
 pub(super) const MAX_SEEN_BYTES: usize = 16 << 20;
 
-/// Times between two poses of a body, by the finest mip that is wanted there, in microseconds. Beyond,
-/// bodies are not seen.
+/// Times between two poses of a body, by the finest mip that is wanted there, in microseconds.
+/// Beyond, bodies are not seen.
 const INTERVAL_US: [u64; 5] = [50_000, 50_000, 100_000, 200_000, 400_000];
 
 /// Bodies that are looked at in a tick, besides those that are seen.
@@ -30,8 +31,8 @@ const MAX_LOOKED_AT: usize = 64;
 /// Most poses of a message.
 const MAX_POSES: usize = 48;
 
-/// What messages take besides the bytes of a body, about: with its kind and its pose, with its number
-/// alone, and for each pose.
+/// What messages take besides the bytes of a body, about: with its kind and its pose, with its
+/// number alone, and for each pose.
 const BODY_HEADER: usize = 32;
 const GONE_BYTES: usize = 12;
 const POSE_BYTES: usize = 16;

@@ -60,8 +60,8 @@ impl SharedBody {
     pub const MAX_BYTES: usize = 64 << 10;
 
     /// Returns a loose piece with its cells as bytes, or `None` if these are more than
-    /// [`SharedBody::MAX_BYTES`], or lie in more than 256 chunks or more than 64 chunks apart: write such
-    /// a piece back. 32,768 cells nearly always fit. Also `None` if the pose is invalid.
+    /// [`SharedBody::MAX_BYTES`], or lie in more than 256 chunks or more than 64 chunks apart:
+    /// write such a piece back. 32,768 cells nearly always fit. Also `None` if the pose is invalid.
     pub fn loose(body: &LooseBody, pose: BodyPose) -> Option<SharedBody> {
         let chunks = body.grid.chunks();
         let is_near = |v: i32| (-MAX_CHUNK_OFFSET..MAX_CHUNK_OFFSET).contains(&v);

@@ -10,9 +10,9 @@ use crate::voxel::{AIR, ChunkPos, ChunkState, DenseBox, Region, VoxelGrid};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Guest {
-    /// Fills a block for [`Terrain::update`] with the host's cells; blocks that are not here yet are
-    /// [missing](FillRequest::set_missing). The terrain must have the placement and the materials of
-    /// the world, and chunks that are not listed must be unknown.
+    /// Fills a block for [`Terrain::update`] with the host's cells; blocks that are not here yet
+    /// are [missing](FillRequest::set_missing). The terrain must have the placement and the
+    /// materials of the world, and chunks that are not listed must be unknown.
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl Fn(&mut FillRequest<'_>)) {
         let block = request.block();
         let Some(replica) = &self.replica else { return request.set_missing() };

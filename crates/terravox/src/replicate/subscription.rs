@@ -30,8 +30,8 @@ impl Subscription {
 
 /// All blocks that a guest wants or has.
 ///
-/// Changes are sent in rounds, in each the finest blocks first: when a guest computes the cells over
-/// one from its own finer cells, either those are the host's, or the cells over them follow.
+/// Changes are sent in rounds, in each the finest blocks first: when a guest computes the cells
+/// over one from its own finer cells, either those are the host's, or the cells over them follow.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     blocks: FxHashMap<MipBlock, Subscription>,
@@ -109,7 +109,8 @@ impl Subscriptions {
         }
     }
 
-    /// The coarsest blocks that are wanted, each with how many chunks are wanted in it, in no order.
+    /// The coarsest blocks that are wanted, each with how many chunks are wanted in it, in no
+    /// order.
     pub fn roots(&self) -> impl Iterator<Item = (MipBlock, u32)> {
         self.roots.iter().map(|(&block, &chunks)| (block, chunks))
     }
@@ -135,8 +136,8 @@ impl Subscriptions {
         }
     }
 
-    /// Sends a block again, if it was sent, and the coarse cells over a chunk: a guest that is sent a
-    /// chunk again computes them from it, which the host does only where it was edited.
+    /// Sends a block again, if it was sent, and the coarse cells over a chunk: a guest that is sent
+    /// a chunk again computes them from it, which the host does only where it was edited.
     pub fn refresh(&mut self, block: MipBlock, max_mip: u8) {
         if block.mip == 0 && self.is_sent(block) {
             self.mark_coarse(block, max_mip);
@@ -155,8 +156,8 @@ impl Subscriptions {
         self.blocks.get(&block).is_some_and(|entry| entry.sent == 0 && entry.known.is_none())
     }
 
-    /// What is sent of a block that is as the guest makes it, as all below it are: with it those below
-    /// that were never sent, at most `room`.
+    /// What is sent of a block that is as the guest makes it, as all below it are: with it those
+    /// below that were never sent, at most `room`.
     pub fn ground_over(&self, block: MipBlock, room: &mut usize) -> FamilyChild {
         let mut below = Children::default();
         if block.mip > 0 {
@@ -177,9 +178,9 @@ impl Subscriptions {
         self.blocks.get(&block).is_some_and(|entry| entry.sent > 0)
     }
 
-    /// Marks what a change of a region, in voxels, changes of the blocks that were sent: the cells of
-    /// each chunk, or the coarse cells over it. The coarse cells over a chunk that was sent follow
-    /// from it.
+    /// Marks what a change of a region, in voxels, changes of the blocks that were sent: the cells
+    /// of each chunk, or the coarse cells over it. The coarse cells over a chunk that was sent
+    /// follow from it.
     pub fn mark(&mut self, region: Region, max_mip: u8) {
         for chunk in region.blocks::<5>() {
             let block = MipBlock::from(chunk);

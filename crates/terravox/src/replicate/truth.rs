@@ -1,8 +1,8 @@
 //! The state that a host is the authority of: cells of any block, at any mip.
 //!
-//! At mip 0 the grid has it. A coarser block is what the ground is there, with the cells over each edit
-//! computed from the finer ones; that way both sides compute the same without the chunks that were
-//! never edited.
+//! At mip 0 the grid has it. A coarser block is what the ground is there, with the cells over each
+//! edit computed from the finer ones; that way both sides compute the same without the chunks that
+//! were never edited.
 
 use super::Verdict;
 use crate::edit::EditOp;
@@ -74,8 +74,8 @@ impl Truth {
         }
     }
 
-    /// Notes that the ground of a chunk is another one, and differs from what the generator makes: the coarse
-    /// cells over it are read anew.
+    /// Notes that the ground of a chunk is another one, and differs from what the generator makes:
+    /// the coarse cells over it are read anew.
     pub fn reread(&mut self, chunk: ChunkPos) {
         self.mark_edited(chunk);
         (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
@@ -123,8 +123,8 @@ impl Truth {
         Ok(())
     }
 
-    /// Lets the chunks go that were loaded first, if there are many. One that is not saved stays, and is
-    /// asked again later.
+    /// Lets the chunks go that were loaded first, if there are many. One that is not saved stays,
+    /// and is asked again later.
     pub fn trim(&mut self, grid: &mut VoxelGrid) {
         for _ in MAX_LOADED..self.loaded.len() {
             if let Some(chunk) = self.loaded.pop_front()

@@ -99,8 +99,8 @@ pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
     }
 }
 
-/// A text for people, in one line: control characters, which could end it or change a terminal, become
-/// spaces.
+/// A text for people, in one line: control characters, which could end it or change a terminal,
+/// become spaces.
 pub(super) fn take_line(input: &mut Input<'_>) -> Result<String, MessageError> {
     let text = take_text(input)?;
     Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())

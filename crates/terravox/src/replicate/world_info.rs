@@ -58,8 +58,8 @@ pub(super) fn put_place(info: &WorldInfo, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends materials as what differs from the default ones, of which it has a digest: these alone would
-/// take two kilobytes.
+/// Appends materials as what differs from the default ones, of which it has a digest: these alone
+/// would take two kilobytes.
 pub(super) fn put_changed_materials(table: &MaterialTable, out: &mut Vec<u8>) {
     let default = MaterialTable::default();
     let (own, known) = (table.materials(), default.materials());

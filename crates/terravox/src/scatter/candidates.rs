@@ -3,7 +3,7 @@
 use crate::voxel::Region;
 
 use super::instance::{QUANTA, QUANTA_LOG2};
-use super::pattern::{PERIOD, Pattern, PatternPoint, UNITS, mixed};
+use super::pattern::{PERIOD, Pattern, PatternPoint, UNITS, hash};
 use super::rule::{ScatterRule, level, level_share};
 
 /// Cells beyond the part in which a triangle of it may lie: surfaces reach ¾ of a cell.
@@ -159,7 +159,7 @@ pub(super) struct PatternFrame {
 
 impl PatternFrame {
     pub fn new(rule: &ScatterRule, mip: u8) -> PatternFrame {
-        let seed = mixed(rule.seed);
+        let seed = hash(rule.seed);
         let moved = [seed, seed >> 32].map(|bits| (bits & (PERIOD as u64 - 1)) as i64);
         let voxels = f64::from(rule.spacing_voxels) / UNITS as f64;
         // Powers of two are exact: points of all mips have the same bits before rounding.
@@ -186,7 +186,7 @@ impl PatternFrame {
     /// The id of a point.
     pub fn id(&self, point: &PatternPoint, [x, z]: [i64; 2]) -> u64 {
         let place = (x as u64) << 32 ^ z as u64 & 0xffff_ffff;
-        mixed(mixed(self.seed ^ place) ^ u64::from(point.index))
+        hash(hash(self.seed ^ place) ^ u64::from(point.index))
     }
 }
 

@@ -4,6 +4,8 @@
 //! those that are 4 spacings from all, and so on. Integers only, so that all machines have the
 //! same pattern. Its seed is fixed; rules move it.
 
+use crate::math::{MIXED_STEP, mixed};
+
 /// Units of a spacing.
 pub(super) const UNITS: i64 = 1024;
 
@@ -113,7 +115,7 @@ fn throw(level: usize, points: &mut Vec<PatternPoint>) {
     }
     let darts = DARTS << (2 * (EDGE_LOG2 - level as u32));
     for dart in 0..darts {
-        let h = mixed((level as u64) << 32 | dart);
+        let h = hash((level as u64) << 32 | dart);
         let [x, z] = [h as u16, (h >> 16) as u16];
         // On a torus the difference of two positions wraps as integers of 16 bits do.
         let is_near = |p: &[u16; 2]| {
@@ -135,13 +137,10 @@ fn throw(level: usize, points: &mut Vec<PatternPoint>) {
     }
 }
 
-/// The finaliser of SplitMix64: every bit of the result depends on every bit of `v`.
+/// A number of SplitMix64: every bit of it depends on every bit of `v`.
 #[inline]
-pub(super) fn mixed(v: u64) -> u64 {
-    let mut h = v.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    h ^ (h >> 31)
+pub(super) fn hash(v: u64) -> u64 {
+    mixed(v.wrapping_add(MIXED_STEP))
 }
 
 #[cfg(test)]

@@ -22,14 +22,15 @@ pub enum ScatterWater {
     Either,
 }
 
-/// Where one kind of thing stands, and how large it is. Plain data; [`ScatterRules::new`] checks it.
+/// Where one kind of thing stands, and how large it is. Plain data; [`ScatterRules::new`] checks
+/// it.
 ///
 /// [`ScatterRules::new`]: super::ScatterRules::new
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ScatterRule {
-    /// Give each rule one of its own: rules of one seed share ids, sizes, turns and bare patches, and
-    /// at equal spacing their points.
+    /// Give each rule one of its own: rules of one seed share ids, sizes, turns and bare patches,
+    /// and at equal spacing their points.
     pub seed: u64,
     /// Smallest horizontal distance of two points, voxels. At density 1 there are 0.6 points on a
     /// square of this edge.

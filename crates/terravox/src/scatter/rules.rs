@@ -7,7 +7,7 @@ use crate::voxel::{DenseBox, Kind, MaterialTable, MipBlock, Region, VoxelPos};
 use super::candidates::{Candidates, Part, floor};
 use super::crossings::{Crossing, each_crossing};
 use super::instance::{Instance, QUANTA};
-use super::pattern::{Pattern, mixed};
+use super::pattern::{Pattern, hash};
 use super::rule::{ScatterRule, ScatterRuleError, ScatterWater, cosine};
 
 /// Most rules of a set.
@@ -74,7 +74,7 @@ impl RuleFilter {
         let [flat, steep] = rule.slope_degrees.map(cosine);
         // Unit vectors are so within rounding.
         let up = [steep - 1e-6, flat + 1e-6];
-        RuleFilter { up, materials, noise: Noise2::new(mixed(!rule.seed)) }
+        RuleFilter { up, materials, noise: Noise2::new(hash(!rule.seed)) }
     }
 }
 
@@ -251,7 +251,7 @@ impl<'a> Stand<'a> {
         let [x, y, z, _] = self.surface.quad_faces[crossing.quad];
         let o = self.offset;
         let cell = [i32::from(x) + o[0], i32::from(y) + o[1], i32::from(z) + o[2]];
-        let bits = mixed(line.id);
+        let bits = hash(line.id);
         let unit = |bits: u64| (bits & 0xff_ffff) as f32 / (1u32 << 24) as f32;
         let [small, large] = rule.size;
         Some(Instance {

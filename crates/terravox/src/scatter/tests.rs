@@ -48,8 +48,8 @@ fn rough(region: Region, at: VoxelPos, seed: u64) -> DenseBox {
         let turn = (seed % 100) as f64;
         let hills = 3.0 * (0.4 * x + turn).sin() + 3.0 * (0.3 * z + 2.0 * turn).cos() - y;
         let cave = (0.6 * x + turn).sin() + (0.7 * y).sin() + (0.5 * z).cos();
-        let h = pattern::mixed(
-            seed ^ pattern::mixed((pos.x as u64) << 40 ^ (pos.y as u64) << 20 ^ pos.z as u64),
+        let h = pattern::hash(
+            seed ^ pattern::hash((pos.x as u64) << 40 ^ (pos.y as u64) << 20 ^ pos.z as u64),
         );
         let solid = (hills > 0.0 && cave < 1.5) || h.is_multiple_of(61);
         let fill = (hills.clamp(0.0, 1.0) * 255.0) as u8;

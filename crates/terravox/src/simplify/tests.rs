@@ -197,8 +197,9 @@ proptest! {
             // Projected along a sloping normal, the rim may lie over the triangle.
             let rim = t.contains(&0) || t.contains(&2);
             let even = steep < 0.25 * error.min(1.0) && askew == 0.0 && gone.is_none();
-            // Vertices of the sheet lie below edges of the triangle: where one is as far inside as the ignored strip is
-            // wide, a piece is so thin that rounding turns it over. With another strip it is not.
+            // Vertices of the sheet lie below edges of the triangle: where one is as far inside as
+            // the ignored strip is wide, a piece is so thin that rounding turns it over. With
+            // another strip it is not.
             let covers = covers || coverage.covers(&all, &mesh, t[0], &own, 0.9 * error, |_| ());
             prop_assert!(covers || rim || !even, "{t:?} is not covered");
         }

@@ -88,12 +88,14 @@ impl Meter {
     }
 
     /// Whether there is time to plan, if the update of the collider afterwards takes
-    /// `follow_millis`. Planning may always use half of the budget.
-    pub fn may_plan(&self, follow_millis: f64) -> bool {
+    /// `collider_millis`. Planning may always use half of the budget.
+    pub fn may_plan(&self, collider_millis: f64) -> bool {
         match self.budget {
             // One job can be chosen only when all is planned.
             Budget::Millis(_) if matches!(self.start, Start::Unknown) => true,
-            Budget::Millis(budget) => self.has_time_for(follow_millis.min(0.5 * f64::from(budget))),
+            Budget::Millis(budget) => {
+                self.has_time_for(collider_millis.min(0.5 * f64::from(budget)))
+            }
             _ => true,
         }
     }

@@ -1,5 +1,5 @@
-//! What is known about the jobs of a frame: how long they are predicted to take, the memory that they
-//! reuse, and those for which there was no time.
+//! What is known about the jobs of a frame: how long they are predicted to take, the memory that
+//! they reuse, and those for which there was no time.
 
 use super::budget::Budget;
 use super::job::{Job, JobKind, JobScratch};
@@ -17,8 +17,8 @@ const MOST_DEVIATIONS: f64 = 3.0;
 /// near viewers); the bound is for viewers who climb forever.
 const MAX_JOB_CLASSES: usize = 1024;
 
-/// Jobs that a thread is handed at once within a budget of time. Each begins only if it is predicted
-/// to end in time.
+/// Jobs that a thread is handed at once within a budget of time. Each begins only if it is
+/// predicted to end in time.
 #[cfg(feature = "parallel")]
 const JOBS_PER_THREAD: usize = 4;
 
@@ -32,7 +32,7 @@ pub(super) struct JobRunner {
     /// Of all jobs of a kind.
     kinds: FxHashMap<JobKind, TimeEstimate>,
     /// Of updating the collider after planning wrote cells.
-    follow: TimeEstimate,
+    collider: TimeEstimate,
     /// Jobs for which the last update had no time: the next one begins with them.
     deferred: Vec<Job>,
 }
@@ -86,8 +86,8 @@ impl TimeEstimate {
 }
 
 impl JobRunner {
-    /// Returns how many milliseconds a job is predicted to take: from others of its class, else of its
-    /// kind; infinity if there was none.
+    /// Returns how many milliseconds a job is predicted to take: from others of its class, else of
+    /// its kind; infinity if there was none.
     pub fn longest_of(&self, class: JobClass) -> f64 {
         let [same, like] = [self.classes.get(&class), self.kinds.get(&class.kind)]
             .map(|times| times.and_then(TimeEstimate::longest));
@@ -104,13 +104,13 @@ impl JobRunner {
     }
 
     /// Returns how many milliseconds the update of the collider is predicted to take.
-    pub fn follow_millis(&self) -> f64 {
-        self.follow.longest().unwrap_or(0.0)
+    pub fn collider_millis(&self) -> f64 {
+        self.collider.longest().unwrap_or(0.0)
     }
 
     /// Records how long an update of the collider took.
-    pub fn note_follow(&mut self, millis: f64) {
-        self.follow.note(millis);
+    pub fn note_collider(&mut self, millis: f64) {
+        self.collider.note(millis);
     }
 
     /// Keeps jobs for the next update, which begins with them.
@@ -143,8 +143,8 @@ pub(super) fn batch_size(_: Budget) -> usize {
     1
 }
 
-/// Number of jobs that are handed out before planning goes on: several a thread if there is more than
-/// one, so that threads that finish early go on.
+/// Number of jobs that are handed out before planning goes on: several a thread if there is more
+/// than one, so that threads that finish early go on.
 #[cfg(feature = "parallel")]
 pub(super) fn batch_size(budget: Budget) -> usize {
     let threads = thread_count();
@@ -161,8 +161,8 @@ pub(super) fn map_jobs<I, O>(items: Vec<I>, work: impl Fn(I) -> O) -> Vec<O> {
     items.into_iter().map(work).collect()
 }
 
-/// Returns the result of `work` for each item, in order. Items also begin in order: a thread that is
-/// free takes the first that is left, where Rayon's own splitting would begin in the middle.
+/// Returns the result of `work` for each item, in order. Items also begin in order: a thread that
+/// is free takes the first that is left, where Rayon's own splitting would begin in the middle.
 #[cfg(feature = "parallel")]
 pub(super) fn map_jobs<I: Send, O: Send>(
     items: Vec<I>,
@@ -221,6 +221,30 @@ mod tests {
         runner.note(class(JobKind::Fill, 0), 1.0);
         assert_eq!(runner.longest_of(class(JobKind::Fill, 7)), 2.5);
         assert_eq!(runner.longest_of(class(JobKind::Mesh, 0)), f64::INFINITY);
+    }
+
+    #[test]
+    fn jobs_begin_in_order_and_results_are_in_order() {
+        let begun = Mutex::new(Vec::new());
+        let run = || {
+            let work = |i: usize| {
+                begun.lock().unwrap().push(i);
+                std::hint::black_box((0..i * 10).sum::<usize>());
+                2 * i
+            };
+            (map_jobs((0..1000).collect(), work), thread_count())
+        };
+        #[cfg(feature = "parallel")]
+        let (results, threads) =
+            rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap().install(run);
+        #[cfg(not(feature = "parallel"))]
+        let (results, threads) = run();
+        assert!(results.into_iter().eq((0..1000).map(|i| 2 * i)));
+        // Before the one that begins, all were taken; as many as there are other threads may not
+        // have said so yet.
+        for (place, i) in begun.into_inner().unwrap().into_iter().enumerate() {
+            assert!(i < place + threads, "job {i} began as number {place}");
+        }
     }
 
     #[test]

@@ -36,9 +36,13 @@ impl Terrain {
     /// rest, nearest first, in multiples of the block's edge length. An edit is shown once every
     /// block that it affects is meshed, ahead of what streams in wherever no block depends on both.
     ///
+    /// A complete world is in memory as a whole: one that was loaded or imported, or any grid whose
+    /// unlisted chunks are air ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)). There `fill`
+    /// is never called, so pass `|_| {}`; rays and edits work everywhere at once, and viewers decide
+    /// only what is shown, and how finely.
+    ///
     /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not called.
-    /// Nor is it called in a world whose unlisted chunks are air
-    /// ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)). Eight blocks of a mip that did not
+    /// Eight blocks of a mip that did not
     /// change for 60 updates are drawn as one mesh. With `LodOptions::simplify`, idle meshes are
     /// simplified with what is left of the budget; never with `Budget::Millis`, since one takes
     /// several frames: use [`Terrain::take_jobs`]. Without it, blocks are then neither simplified
@@ -83,7 +87,7 @@ impl Terrain {
         self.join_or_simplify(&meter);
         let start = meter.elapsed();
         self.follow_edits();
-        self.runner.note_follow(meter.elapsed() - start);
+        self.runner.note_collider(meter.elapsed() - start);
     }
 
     /// Returns up to `max_jobs` jobs to run on your own threads, instead of or in addition to
@@ -166,7 +170,7 @@ impl Terrain {
     pub(super) fn advance(&mut self, viewers: &[LodViewer], meter: &Meter) -> bool {
         // A plan may be complete without a job: none of its blocks has a surface.
         self.publish_complete();
-        let follow = self.runner.follow_millis();
+        let follow = self.runner.collider_millis();
         self.lod.advance(&mut self.grid, viewers, &mut || meter.may_plan(follow))
     }
 

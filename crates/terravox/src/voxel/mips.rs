@@ -150,11 +150,12 @@ pub(crate) fn coarsen_row<const ROWS: usize, const GROUPS: usize>(
 }
 
 impl DenseBox {
-    /// Replaces the cells that stand for those of `fine`, which is of the mip below, and their water.
+    /// Replaces the cells that stand for those of `fine`, which is of the mip below, and their
+    /// water.
     ///
     /// # Panics
-    /// If the cells of `fine` are not all those of some coarse ones, they are more than 2¹⁶ or more than
-    /// 32 in a row, or do not lie in this box.
+    /// If the cells of `fine` are not all those of some coarse ones, they are more than 2¹⁶ or more
+    /// than 32 in a row, or do not lie in this box.
     pub fn coarsen_from(&mut self, fine: &DenseBox, kinds: &[Kind; 256]) {
         let (region, coarse) = (fine.region(), fine.region().coarser(1));
         let width = region.size()[0];

@@ -208,8 +208,8 @@ impl Page {
         }
     }
 
-    /// Whether the mips over a region, in voxels, follow from its chunks: none is only held at mip 4
-    /// or 5.
+    /// Whether the mips over a region, in voxels, follow from its chunks: none is only held at mip
+    /// 4 or 5.
     pub fn has_mips_of_chunks(&self, region: Region) -> bool {
         region.blocks::<5>().all(|chunk| !matches!(self.slot(chunk), Slot::Coarse(_)))
     }

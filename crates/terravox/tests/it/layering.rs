@@ -20,7 +20,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("octree", &["voxel", "math", "mesh"]),
     ("simplify", &["voxel", "mesh"]),
     ("lod", &["voxel", "math", "mesh", "octree", "simplify"]),
-    ("scatter", &["voxel", "generate", "mesh"]),
+    ("scatter", &["voxel", "math", "generate", "mesh"]),
     ("particles", &["math"]),
     ("bodies", &["voxel", "mesh", "bits", "edit"]),
     (

@@ -32,11 +32,11 @@ pub struct TerrainSurface {
     viewers: [Vec4; MAX_VIEWERS],
 }
 
-/// A folder with the textures of a game in place of ours: square PNG files `grass.png` (colour,
-/// and height as alpha) and `grass_surface.png` (normal along u and up, roughness about ½, and
-/// occlusion), named as [`LAYER_NAMES`](super::LAYER_NAMES), all of one size, a power of two. Insert
-/// it before the app runs. Layers that the folder lacks are ours; if it has none that can be read,
-/// ground is drawn in the colours of the palette.
+/// A folder with the textures of a game in place of ours: square PNG files `grass.png` (colour, and
+/// height as alpha) and `grass_surface.png` (normal along u and up, roughness about ½, and
+/// occlusion), named as [`LAYER_NAMES`](super::LAYER_NAMES), all of one size, a power of two.
+/// Insert it before the app runs. Layers that the folder lacks are ours; if it has none that can be
+/// read, ground is drawn in the colours of the palette.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct TextureFolder(pub Option<PathBuf>);
 

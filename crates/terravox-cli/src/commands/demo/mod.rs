@@ -15,6 +15,7 @@ use crate::args::{DEMO_SEED, DemoArgs, TriangleArgs};
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::growth::Extent;
 use crate::output::Output;
 use crate::report::Report;
 use crate::triangles;
@@ -34,6 +35,10 @@ const SIZE: u32 = 384;
 
 /// Heights of the demo world: deep enough for lakes, and for caves in its sides.
 const HEIGHTS: Range<i32> = -32..128;
+
+/// The demo digs through a world from end to end.
+const WHOLE: Extent =
+    Extent::Whole { remedy: "demo takes a finite one, such as of terravox generate world.tvx" };
 
 /// How to run the part of the demo that is not built by default.
 #[cfg(not(feature = "physics"))]
@@ -69,7 +74,8 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
             generate(&Seeded::Hills(Hills::new(DEMO_SEED)), SIZE, HEIGHTS, 1.0, console)
         })?,
         Some(file) => {
-            times.step("import", || world::open(file, &args.heightmap, args.reading, console))?
+            let open = || world::open(file, &args.heightmap, args.reading, WHOLE, console);
+            times.step("import", open)?
         }
     };
     create_folder(&args.out)?;
@@ -133,7 +139,7 @@ fn create_folder(path: &Path) -> CliResult<()> {
 
 /// Reads the saved world and checks that it is identical.
 fn reopen(world: &World, path: &Path, console: &Console) -> CliResult<World> {
-    let again = world::open(path, &Default::default(), Default::default(), console)?;
+    let again = world::open(path, &Default::default(), Default::default(), WHOLE, console)?;
     let [before, after] = [&world.grid, &again.grid].map(|grid| grid.digest());
     if before.map_err(Failure::at(path))? != after.map_err(Failure::at(path))? {
         return Err(Failure::of(path, "the reopened world differs from the saved one"));

@@ -1,7 +1,8 @@
 //! `edit`: applies operations to a world, and undoes and redoes them.
 //!
-//! The world is read whole, edited in memory and written at the end, so an invalid operation
-//! leaves the file as it was. The history is stored beside the cells in the world file and
+//! The world is read whole, edited in memory and written at the end, so an invalid operation leaves
+//! the file as it was. Of a world that grows, all that is stored is read, and the chunks that an
+//! operation needs are generated. The history is stored beside the cells in the world file and
 //! written with them in one transaction.
 
 mod parser;
@@ -12,6 +13,7 @@ pub use parser::parse as parse_operation;
 use crate::args::EditArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure, damaged_parts};
+use crate::growth::Growth;
 use crate::lod_view;
 use crate::report::{Report, size};
 use crate::world::{check_file, check_placement, store_failure};
@@ -48,12 +50,16 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     let info = store.info();
     check_placement(&args.world, &info)?;
     let operations = read_operations(args, &info)?;
-    let mut grid = load(&store, &args.world, console)?;
-    let mut history = read_history(&store)?;
+    let growth = Growth::of(&store)?;
+    let grid = load(&store, &args.world, console)?;
+    let mut world = EditedWorld { grid, growth, history: read_history(&store)? };
     let start = Instant::now();
     let mut totals = EditTotals::default();
-    step_through_history(args, &mut grid, &mut history, &mut totals)?;
-    apply(args, &info, &operations, &mut grid, &mut history, &mut totals, console)?;
+    step_through_history(args, &mut world, &mut totals)?;
+    apply(args, &info, &operations, &mut world, &mut totals, console)?;
+    let EditedWorld { mut grid, growth, history } = world;
+    // What was generated only to be looked at is not in the file.
+    growth.into_iter().for_each(|mut growth| growth.forget(&mut grid));
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
@@ -75,6 +81,14 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     report.time("edit_ms", "edit", edited);
     report.time("save_ms", "save", start.elapsed());
     Ok(report)
+}
+
+/// A world in memory, and what was done to it.
+struct EditedWorld {
+    grid: VoxelGrid,
+    /// The generator of a world that grows.
+    growth: Option<Growth>,
+    history: History,
 }
 
 /// The changes of all operations.
@@ -232,8 +246,7 @@ fn in_metres(reason: EditError, info: &WorldInfo, limit_factor: u32) -> String {
 /// Undoes or redoes the operations that the arguments ask for.
 fn step_through_history(
     args: &EditArgs,
-    grid: &mut VoxelGrid,
-    history: &mut History,
+    EditedWorld { grid, history, .. }: &mut EditedWorld,
     totals: &mut EditTotals,
 ) -> CliResult<()> {
     let stats = history.stats();
@@ -266,19 +279,22 @@ fn apply(
     args: &EditArgs,
     info: &WorldInfo,
     operations: &[SourcedOperation],
-    grid: &mut VoxelGrid,
-    history: &mut History,
+    EditedWorld { grid, growth, history }: &mut EditedWorld,
     totals: &mut EditTotals,
     console: &Console,
 ) -> CliResult<()> {
     let mut editor = Editor::new(EditLimits::default().times(args.limit_factor));
     let bar = console.bar("editing", operations.len());
     for SourcedOperation { source, op } in operations {
-        let edited = editor.apply(grid, op, &mut *history);
-        let edited = edited.map_err(|error| {
+        let refused = |error| {
             let what = in_metres(error, info, args.limit_factor);
             Failure::new(format!("{}: {what}", source.name(args)))
-        })?;
+        };
+        if let Some(growth) = growth {
+            let needed = editor.cells_needed(grid, op).map_err(refused)?;
+            growth.make(grid, &needed, console)?;
+        }
+        let edited = editor.apply(grid, op, &mut *history).map_err(refused)?;
         totals.region = totals.region.union(edited.region);
         totals.removed.add_all(&edited.removed);
         totals.added.add_all(&edited.added);

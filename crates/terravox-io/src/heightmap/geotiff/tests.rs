@@ -337,8 +337,8 @@ fn slow_no_sample_differs_from_what_gdal_reads_of_its_own_conversions() {
         for layout in LAYOUTS {
             for (packing, predictors) in PACKINGS {
                 for &predictor in predictors {
-                    // GDAL 3.6 swaps the bytes of what it writes big-endian with predictor 3, and reads
-                    // other numbers back than it was given.
+                    // GDAL 3.6 swaps the bytes of what it writes big-endian with predictor 3, and
+                    // reads other numbers back than it was given.
                     let is_big_endian = layout.contains(&"ENDIANNESS=BIG");
                     if predictor == "3" && (!name.starts_with("Float") || is_big_endian) {
                         continue;

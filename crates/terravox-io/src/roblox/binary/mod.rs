@@ -56,8 +56,8 @@ pub(super) fn read<'a>(
     scan(bytes, budget)?.finish()
 }
 
-/// Returns the file with another SmoothGrid in the Terrain that an import takes. All else stays as it
-/// is, byte for byte.
+/// Returns the file with another SmoothGrid in the Terrain that an import takes. All else stays as
+/// it is, byte for byte.
 pub(super) fn replace(
     bytes: &[u8],
     budget: &mut ImportBudget,

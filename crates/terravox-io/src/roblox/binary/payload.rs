@@ -120,6 +120,20 @@ impl<'a> PropertyColumn<'a> {
         let indices = &self.payload[indices];
         Ok(ColumnValues::Shared { chunk: &self.chunk, indices, shared, next: 0 })
     }
+
+    /// Returns the values of `count` instances.
+    pub fn strings<'p>(
+        &'p self,
+        count: u32,
+        shared: Option<&'p SharedStrings<'a>>,
+    ) -> Result<impl Iterator<Item = Result<&'p [u8], RobloxError>>, RobloxError> {
+        let payload = match shared.filter(|_| self.is_shared) {
+            Some(shared) => &shared.payload,
+            None => &self.payload,
+        };
+        let values = self.values(count, shared)?;
+        Ok(values.map(move |value| Ok(&payload[value?])))
+    }
 }
 
 /// Yields the values of a column.

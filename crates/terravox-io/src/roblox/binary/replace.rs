@@ -27,9 +27,9 @@ impl BinaryTerrainFinder<'_, '_> {
         Ok(out)
     }
 
-    /// Returns a SmoothGrid column with another value for one Terrain, and which bytes of the file it
-    /// replaces. It holds the values of the other Terrains of the class: they stay, and shared strings
-    /// may have other users.
+    /// Returns a SmoothGrid column with another value for one Terrain, and which bytes of the file
+    /// it replaces. It holds the values of the other Terrains of the class: they stay, and shared
+    /// strings may have other users.
     fn column_with(
         &mut self,
         found: &TerrainLocation,
@@ -46,35 +46,22 @@ impl BinaryTerrainFinder<'_, '_> {
         };
         let over_budget =
             |error| RobloxError::OverBudget { part: FilePart::File, offset: range.start, error };
-        let mut push = |value: &[u8], is_new: bool| {
+        let column = class.smooth_grids.as_ref();
+        let mut old = column.map(|column| column.strings(class.instances, shared)).transpose()?;
+        for instance in 0..class.instances {
+            // Without a column all are empty.
+            let kept = old.as_mut().and_then(Iterator::next).transpose()?.unwrap_or_default();
             // The new value is the caller's own.
-            let memory = if is_new { 4 } else { value.len() as u64 + 4 };
-            self.budget.spend_memory("its Terrains", memory).map_err(over_budget)?;
+            let (value, copied) = match instance == found.instance {
+                true => (smooth_grid, 0),
+                false => (kept, kept.len() as u64),
+            };
+            self.budget.spend_memory("its Terrains", copied + 4).map_err(over_budget)?;
             let bytes = property.len() + value.len();
             if bytes > MAX_VALUE_BYTES {
                 return Err(RobloxError::TooLong { bytes });
             }
             push_string(&mut property, value);
-            Ok(())
-        };
-        match &class.smooth_grids {
-            Some(column) => {
-                let strings = match shared.filter(|_| column.is_shared) {
-                    Some(shared) => &shared.payload,
-                    None => &column.payload,
-                };
-                for (i, value) in (0..).zip(column.values(class.instances, shared)?) {
-                    let value = value?;
-                    let is_new = i == found.instance;
-                    push(if is_new { smooth_grid } else { &strings[value] }, is_new)?;
-                }
-            }
-            None => {
-                for i in 0..class.instances {
-                    let is_new = i == found.instance;
-                    push(if is_new { smooth_grid } else { b"" }, is_new)?;
-                }
-            }
         }
         Ok((property, range))
     }

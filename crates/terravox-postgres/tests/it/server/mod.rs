@@ -1,5 +1,6 @@
-//! A PostgreSQL of our own: in a folder that goes away, on a port of this machine, run by an ordinary
-//! user. Tests that find no PostgreSQL say so and pass, unless `TERRAVOX_REQUIRE_POSTGRES` is set.
+//! A PostgreSQL of our own: in a folder that goes away, on a port of this machine, run by an
+//! ordinary user. Tests that find no PostgreSQL say so and pass, unless `TERRAVOX_REQUIRE_POSTGRES`
+//! is set.
 
 #![allow(dead_code)]
 
@@ -68,8 +69,8 @@ impl Server {
         Server::start_in(&place, name, &[])
     }
 
-    /// Starts a server in a folder in `place`, with settings, which may name files that are beside the
-    /// data as `FOLDER`.
+    /// Starts a server in a folder in `place`, with settings, which may name files that are beside
+    /// the data as `FOLDER`.
     pub fn start_in(place: &Path, name: &str, settings: &[&str]) -> Option<Server> {
         let Some(programs) = find_programs() else {
             let required = std::env::var_os("TERRAVOX_REQUIRE_POSTGRES").is_some();
@@ -203,7 +204,8 @@ impl Server {
         children.unwrap().split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Stops all of its processes, as a machine does that hangs; they go on with [`Server::resume`].
+    /// Stops all of its processes, as a machine does that hangs; they go on with
+    /// [`Server::resume`].
     pub fn freeze(&self) {
         self.signal("-STOP");
     }

@@ -3,9 +3,9 @@
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A port of this machine that is free for TCP and UDP. Systems give connections that go out ports above all of
-/// these, and tests look at different ones: it is free still when a server that takes seconds to start takes it, and
-/// when that server is killed and starts again.
+/// A port of this machine that is free for TCP and UDP. Systems give connections that go out ports
+/// above all of these, and tests look at different ones: it is free still when a server that takes
+/// seconds to start takes it, and when that server is killed and starts again.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {

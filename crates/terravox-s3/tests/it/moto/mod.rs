@@ -1,5 +1,6 @@
-//! A server of our own that speaks the protocol of S3: moto, on a port of this machine. Tests that find
-//! none say so and pass, unless `TERRAVOX_REQUIRE_MOTO` is set; `scripts/test-cluster install` installs it.
+//! A server of our own that speaks the protocol of S3: moto, on a port of this machine. Tests that
+//! find none say so and pass, unless `TERRAVOX_REQUIRE_MOTO` is set; `scripts/test-cluster install`
+//! installs it.
 
 #[path = "../../../../terravox-postgres/tests/it/server/ports.rs"]
 mod ports;

@@ -1,5 +1,5 @@
-//! A store of objects in memory that counts requests, takes time for each, has a clock of its own, and
-//! can be damaged.
+//! A store of objects in memory that counts requests, takes time for each, has a clock of its own,
+//! and can be damaged.
 
 #![allow(dead_code)]
 
@@ -81,7 +81,8 @@ impl Objects {
         self.0.loses_answers.store(are_lost, Ordering::SeqCst);
     }
 
-    /// Whether a collector, which saw that all packs are old, removes each as soon as it is written again.
+    /// Whether a collector, which saw that all packs are old, removes each as soon as it is written
+    /// again.
     pub fn collect_packs(&self, are_removed: bool) {
         self.0.collects.store(are_removed, Ordering::SeqCst);
     }

@@ -185,7 +185,8 @@ pub struct ForgedFile {
     has_copies: bool,
     /// Nodes so far.
     nodes: u8,
-    /// Bytes that change before the checksums: number of the node, offset (taken within the node), byte.
+    /// Bytes that change before the checksums: number of the node, offset (taken within the node),
+    /// byte.
     pub changes: Vec<(u8, u16, u8)>,
 }
 

@@ -1,7 +1,7 @@
 //! What every kind of store must do alike: in a file, in memory, in a database.
 //!
-//! Each test drives the store and, beside it, one on [`MemoryRecords`], which is so simple that it is
-//! unlikely to be wrong; afterwards both must hold the same records, byte for byte.
+//! Each test drives the store and, beside it, one on [`MemoryRecords`], which is so simple that it
+//! is unlikely to be wrong; afterwards both must hold the same records, byte for byte.
 
 #![allow(dead_code)]
 

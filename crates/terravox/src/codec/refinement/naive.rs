@@ -1,5 +1,5 @@
-//! The decoder of refinements as `docs/format.md` has it, one cell and one decision at a time: what the
-//! fast one is tested against.
+//! The decoder of refinements as `docs/format.md` has it, one cell and one decision at a time: what
+//! the fast one is tested against.
 
 use crate::codec::bit_models::LOGISTIC;
 use crate::codec::refinement_start::{BOXES, ground};

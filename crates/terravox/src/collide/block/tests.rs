@@ -14,8 +14,8 @@ use crate::voxel::Cell;
 /// A triangle's share by which fast and naive may differ at its edges.
 const EDGE: f64 = 1e-3;
 
-/// The share of a triangle's least height by which rounded positions move the place where a ray meets its plane: the
-/// more, the more the ray grazes it.
+/// The share of a triangle's least height by which rounded positions move the place where a ray
+/// meets its plane: the more, the more the ray grazes it.
 fn rounding_share(plain: &naive::Plain, origin: DVec3, direction: DVec3) -> f64 {
     let [a, b, c] = plain.corners;
     let reach = origin.length() + a.length().max(b.length()).max(c.length());

@@ -1,4 +1,5 @@
-//! What lies at a column, for games: height, water, weights of biomes, and the one that counts most.
+//! What lies at a column, for games: height, water, weights of biomes, and the one that counts
+//! most.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +9,8 @@ use super::columns::TILE;
 use super::lattice::Points;
 use super::relief::{Biomes, Landscape};
 
-/// The ground at a column of a [`World`](crate::generate::World); caves, ledges, floating islands and edits aside.
+/// The ground at a column of a [`World`](crate::generate::World); caves, ledges, floating islands
+/// and edits aside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ground {
     /// Height of the ground, voxels.

@@ -1,8 +1,8 @@
 //! Bounds of the ground over a box: air and deep stone are known without a column.
 //!
 //! The bounds mirror [`relief`](super::relief): each term is taken at the upper end of what it may
-//! be, in all the world or by [`samples`] of a box. They are conservative, which tests check against
-//! the cells.
+//! be, in all the world or by [`samples`] of a box. They are conservative, which tests check
+//! against the cells.
 
 use super::cells::{DEEP_BELOW, cover_reach};
 use super::climate::{CONTINENT, Setting, UPLIFT};
@@ -65,8 +65,8 @@ pub(super) fn heights(options: &WorldOptions) -> std::ops::Range<i32> {
     low.div_euclid(32) * 32..(high + 31).div_euclid(32) * 32
 }
 
-/// The ground is never lower, voxels: the sea's floor and hills by it or inland, where base elevation
-/// makes up for them; gullies, detail, terraces, and the valleys of clay hills.
+/// The ground is never lower, voxels: the sea's floor and hills by it or inland, where base
+/// elevation makes up for them; gullies, detail, terraces, and the valleys of clay hills.
 fn lowest(options: &WorldOptions) -> f64 {
     const BASE_AND_HILLS: f32 = -73.0;
     const DETAIL_AND_TERRACES: f32 = -13.0;

@@ -192,8 +192,8 @@ impl Fill<'_> {
 }
 
 impl LandColumn {
-    /// Depth of a point below the surface, voxels. Where the ground has a kink, all that lies half a
-    /// cell above (below) the columns beside it is air (full) at any slope.
+    /// Depth of a point below the surface, voxels. Where the ground has a kink, all that lies half
+    /// a cell above (below) the columns beside it is air (full) at any slope.
     #[inline]
     fn depth(&self, y: f32, edge: f32) -> f32 {
         self.limited((self.height - y) * self.normal_y, y, edge)
@@ -217,7 +217,8 @@ fn centre(pos: VoxelPos, edge: f32) -> [f64; 3] {
     pos.to_array().map(|v| (f64::from(v) + 0.5) * f64::from(edge))
 }
 
-/// How far below the lowest ground beside a column there is stone only, however steep it is, voxels.
+/// How far below the lowest ground beside a column there is stone only, however steep it is,
+/// voxels.
 pub(super) const fn cover_reach(edge: f32) -> f32 {
     16.0 + 1.5 * edge
 }

@@ -1,7 +1,7 @@
 //! Columns of cells: the relief of a region, and what each column's surface is made of.
 //!
-//! Columns are evaluated in tiles, relative to the corner of their tile, so that a column is the same
-//! whatever region it is part of.
+//! Columns are evaluated in tiles, relative to the corner of their tile, so that a column is the
+//! same whatever region it is part of.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The highest ground of the highest fields: the steps of [`relief`](super::relief), each at the upper
-//! end of what it may be.
+//! The highest ground of the highest fields: the steps of [`relief`](super::relief), each at the
+//! upper end of what it may be.
 
 use super::climate::{Setting, base_elevation, positive, share, smooth_step};
 use super::relief::{GULLIES, HIGHEST_TERRACE, PEAKS, RIVER_RISE, plateau};
@@ -62,7 +62,8 @@ impl Highest {
         let summed = base + hills + peaks + clay + plateaus + dunes * 26.0 + self.volcanoes;
         let pools = 0.5 + 1.7 * 1.5 * noise;
         let before_cliffs = (summed + gullies + rough).max(pools);
-        // What cliffs add falls as the ground rises, by less than that: the highest ground is highest.
+        // What cliffs add falls as the ground rises, by less than that: the highest ground is
+        // highest.
         let cliffs = 15.0 * (1.0 - smooth_step(16.0, 60.0, before_cliffs));
         let ground = (before_cliffs + cliffs).max(base + self.volcanoes + RIVER_RISE + 6.0);
         f64::from(ground + HIGHEST_TERRACE).max(f64::from(self.islands))

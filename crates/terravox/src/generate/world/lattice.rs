@@ -305,8 +305,8 @@ impl<S: Simd> SimdJob<S> for SlopeJob<'_> {
     }
 }
 
-/// Half the width of what a pivot reaches, in lattice units: any point has a pivot nearer than that,
-/// and none of those within it is in a cell that does not touch the point's.
+/// Half the width of what a pivot reaches, in lattice units: any point has a pivot nearer than
+/// that, and none of those within it is in a cell that does not touch the point's.
 const PIVOT_REACH: f32 = 1.2;
 
 /// Stripes across the contour lines of a slope: gullies and the ridges between them.

@@ -3,8 +3,9 @@
 //! cut and added in three dimensions.
 //!
 //! The flow: [`climate`] (where) → [`relief`] (heights, with [`rivers`], [`volcanoes`],
-//! [`sinkholes`]) → [`columns`] (materials) → [`cells`]. All work on a column is done once per column
-//! and tile, eight at a time ([`lattice`]); [`bounds`] tells air and deep ground without a column.
+//! [`sinkholes`]) → [`columns`] (materials) → [`cells`]. All work on a column is done once per
+//! column and tile, eight at a time ([`lattice`]); [`bounds`] tells air and deep ground without a
+//! column.
 
 mod biome;
 mod bounds;
@@ -35,8 +36,8 @@ use columns::Tile;
 /// A large seeded world of many biomes, in voxels; it ignores [`Placement`](crate::Placement).
 /// Material ids are those of the default table, and a voxel is meant to be about a metre wide.
 ///
-/// A cell is a function of the seed, the options and its position, at every mip, with the same bits on
-/// every machine.
+/// A cell is a function of the seed, the options and its position, at every mip, with the same bits
+/// on every machine.
 ///
 /// ```
 /// use terravox::generate::{Preset, World};

@@ -314,7 +314,8 @@ impl WorldOptions {
     /// Checks that every parameter is a number within its range.
     ///
     /// # Errors
-    /// Names the first that is not; or if the text of all is longer than names of generators may be.
+    /// Names the first that is not; or if the text of all is longer than names of generators may
+    /// be.
     pub fn check(&self) -> Result<(), WorldOptionsError> {
         for Parameter { name, range: [low, high], get, .. } in PARAMETERS {
             let value = get(self);

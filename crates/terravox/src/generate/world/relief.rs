@@ -24,8 +24,8 @@ pub(super) struct Landscape {
 /// The level of water where there is none.
 pub(super) const NO_WATER: f32 = -1e6;
 
-/// Climate at a column, and how much each kind of ground counts there: weights of 0 to 1 that overlap
-/// and do not add up to 1. Whether it lies below the sea, its height says.
+/// Climate at a column, and how much each kind of ground counts there: weights of 0 to 1 that
+/// overlap and do not add up to 1. Whether it lies below the sea, its height says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Biomes {
     /// Below about 0 mostly sea, above it mostly land.

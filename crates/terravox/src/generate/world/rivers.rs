@@ -1,11 +1,12 @@
 //! Rivers and lakes: a drainage graph on a jittered lattice, as a function of position.
 //!
-//! Each node of a triangular lattice flows to the lowest of its six neighbours, if that is lower; what flows
-//! into a node is counted a few steps upstream, and makes it wide. The levels of a river are the
-//! elevations of its nodes, so that they fall all the way, to the sea or to a lake, where no
-//! neighbour is lower. Between nodes a river runs along quadratic curves whose ends are the middles
-//! of the lattice's edges, so that tributaries join without a corner (the graph as in Génevaux and
-//! others, "Terrain generation using procedural models based on hydrology", 2013, made local).
+//! Each node of a triangular lattice flows to the lowest of its six neighbours, if that is lower;
+//! what flows into a node is counted a few steps upstream, and makes it wide. The levels of a river
+//! are the elevations of its nodes, so that they fall all the way, to the sea or to a lake, where
+//! no neighbour is lower. Between nodes a river runs along quadratic curves whose ends are the
+//! middles of the lattice's edges, so that tributaries join without a corner (the graph as in
+//! Génevaux and others, "Terrain generation using procedural models based on hydrology", 2013, made
+//! local).
 
 use super::climate::{Land, Setting, base_elevation};
 use super::lattice::Points;

@@ -1,9 +1,9 @@
 //! What the ground over a box is at most, from samples of the fields that it is made of.
 //!
-//! A box is cut into equal parts with a sample in the middle of each. From there to any point of the
-//! part a noise changes by at most its steepest slope times the distance, so that each field has an
-//! upper bound, and the ground one that [`Highest::ground`] computes of them. Fields that change
-//! fast (detail, gullies) are taken at their highest.
+//! A box is cut into equal parts with a sample in the middle of each. From there to any point of
+//! the part a noise changes by at most its steepest slope times the distance, so that each field
+//! has an upper bound, and the ground one that [`Highest::ground`] computes of them. Fields that
+//! change fast (detail, gullies) are taken at their highest.
 
 use super::climate::{self, CONTINENT, Land, Setting, UPLIFT, WARP, rounded_abs};
 use super::highest::Highest;

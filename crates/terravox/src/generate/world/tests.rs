@@ -234,8 +234,8 @@ fn beside(i: usize) -> impl Iterator<Item = usize> {
     sides.into_iter().flatten()
 }
 
-/// From every wet cell the water runs down, from cell to cell, out of the window, into the sea or into
-/// a lake; nowhere does it stand above what it may spill over, but within a voxel of the sea.
+/// From every wet cell the water runs down, from cell to cell, out of the window, into the sea or
+/// into a lake; nowhere does it stand above what it may spill over, but within a voxel of the sea.
 #[test]
 fn water_runs_downhill_from_cell_to_cell_between_banks() {
     let (mut wet_cells, mut spills) = (0, 0);

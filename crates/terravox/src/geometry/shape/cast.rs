@@ -77,7 +77,8 @@ pub(super) fn advance(
         }
         let next = near(motion * t, Some(last.normal));
         if next.distance <= 0.0 {
-            // Rounding took it too far; the last direction still holds, but not where they were nearest.
+            // Rounding took it too far; the last direction still holds, but not where they were
+            // nearest.
             return Some((t, LocalSeparation { distance: 0.0, normal: last.normal, ..next }));
         }
         last = next;

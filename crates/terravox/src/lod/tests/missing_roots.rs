@@ -3,8 +3,8 @@
 use super::*;
 
 impl Scene {
-    /// Asks for at most `most` blocks, of which those in `missing` are unavailable, and publishes one
-    /// plan.
+    /// Asks for at most `most` blocks, of which those in `missing` are unavailable, and publishes
+    /// one plan.
     fn step_without(&mut self, viewer: LodViewer, most: usize, missing: impl Fn(MipBlock) -> bool) {
         self.step_for(&[viewer], most, missing);
     }
@@ -94,6 +94,70 @@ fn a_root_that_arrives_out_of_view_stops_no_splits() {
         scene.step_without(end, 64, |_| false);
     }
     assert_eq!(scene.lod.overdue_splits(&[end]), []);
+    scene.assert_closed();
+    scene.assert_rebuilt();
+}
+
+/// Whether a block east of a border is finer than its root.
+fn is_finer_east(block: MipBlock) -> bool {
+    block.mip < 3 && block.pos.x >= 0
+}
+
+#[test]
+fn a_late_root_whose_finer_cells_stay_unavailable_is_shown_coarse() {
+    let mut scene = Scene::new(LodOptions { max_mip: 3, near_voxels: 24.0, ..small() });
+    let eye = viewer(-40.0, 20.0, -20.0);
+    for _ in 0..60 {
+        scene.step_without(eye, 64, |block| is_east(block) || is_finer_east(block));
+    }
+    let beside = MipBlock::holding(VoxelPos::new(-1, 10, -20), 0);
+    assert_eq!(scene.lod.tiling.leaf_over(beside), Some(beside));
+    let across = MipBlock::holding(VoxelPos::new(0, 10, -20), 3);
+    // For a while it may still be shown as fine as what is beside it.
+    for _ in 0..100 {
+        scene.step_without(eye, 64, is_finer_east);
+    }
+    assert!(!scene.lod.tiling.has(across));
+    for _ in 0..200 {
+        scene.step_without(eye, 64, is_finer_east);
+        scene.assert_balanced();
+    }
+    assert!(scene.lod.tiling.is_leaf(across), "there is a hole");
+    scene.assert_closed();
+    scene.assert_rebuilt();
+    for _ in 0..400 {
+        scene.step_without(eye, 64, |_| false);
+        scene.assert_balanced();
+    }
+    assert!(scene.lod.is_settled());
+    assert_eq!(scene.lod.overdue_splits(&[eye]), []);
+    scene.assert_closed();
+    scene.assert_rebuilt();
+}
+
+#[test]
+fn a_late_root_out_of_view_whose_finer_cells_stay_unavailable_stops_no_splits() {
+    let mut scene = Scene::new(LodOptions { max_mip: 3, near_voxels: 24.0, ..small() });
+    let at = |z: f64| LodViewer { position_voxels: [-60.0, 20.0, z], distance_voxels: 40.0 };
+    for _ in 0..60 {
+        scene.step_without(at(-20.0), 64, |block| is_east(block) || is_finer_east(block));
+    }
+    for i in 0..60 {
+        scene.step_without(at(-20.0 - f64::from(i) * 2.0), 64, is_finer_east);
+        scene.assert_balanced();
+    }
+    let end = at(-140.0);
+    for _ in 0..600 {
+        scene.step_without(end, 64, is_finer_east);
+    }
+    let overdue = scene.lod.overdue_splits(&[end]);
+    // Beside a shown root that cannot be split, leaves stay one mip finer than it.
+    let can_split = |split: &MipBlock| {
+        let mut is_free = true;
+        scene.lod.tiling.touching(*split, |leaf| is_free &= leaf.mip <= split.mip);
+        is_free
+    };
+    assert!(!overdue.iter().any(can_split), "{overdue:?}");
     scene.assert_closed();
     scene.assert_rebuilt();
 }

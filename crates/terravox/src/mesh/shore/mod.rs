@@ -326,8 +326,8 @@ impl Shores {
     }
 }
 
-/// Returns the first to the last of `layers`, heights of cells, in which there may be ground with air
-/// above: ground in the topmost layer may have. `None` if there is none.
+/// Returns the first to the last of `layers`, heights of cells, in which there may be ground with
+/// air above: ground in the topmost layer may have. `None` if there is none.
 fn ground_layers(
     cells: &DenseBox,
     materials: &MaterialTable,

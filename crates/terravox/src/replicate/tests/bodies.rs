@@ -160,8 +160,8 @@ fn a_resting_world_of_bodies_costs_nothing_to_send() {
     assert_eq!(game.players[0].down.bytes(), bytes);
 }
 
-/// Steps until a guest over a slow link has all of a world, and then until its edit is confirmed, while
-/// a game adds, changes, moves and removes bodies of so many bytes in each step.
+/// Steps until a guest over a slow link has all of a world, and then until its edit is confirmed,
+/// while a game adds, changes, moves and removes bodies of so many bytes in each step.
 fn steps_beside_churn(bodies_per_step: usize, bytes: usize) -> [u32; 2] {
     let mut game = Simulation::new(false, 3);
     let link = LinkOptions { delay_us: 20_000, bytes_per_s: 40_000, ..LinkOptions::default() };

@@ -314,7 +314,8 @@ fn costly_operations_wait_for_later_ticks_and_cheap_ones_of_others_go_first() {
     assert_eq!(applied, 16);
 }
 
-/// A message of a host that makes things up, mostly about blocks that a guest near the origin wants.
+/// A message of a host that makes things up, mostly about blocks that a guest near the origin
+/// wants.
 fn forged(random: &mut Random) -> (usize, ToGuest) {
     let mip = random.below(6) as u8;
     let near = |random: &mut Random| random.below(6) as i32 - 3;
@@ -372,7 +373,8 @@ fn ground_over(mip: u8) -> FamilyChild {
     }
 }
 
-/// What a guest takes of a host that makes things up. Returns whether it gave the link up, and its memory.
+/// What a guest takes of a host that makes things up. Returns whether it gave the link up, and its
+/// memory.
 fn play_forged(seed: u64) -> (bool, usize) {
     let mut random = Random(seed);
     let (mut pipe, mut guest) =

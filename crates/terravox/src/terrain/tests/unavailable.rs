@@ -1,6 +1,7 @@
 //! Cells that are not available: the view has what can be had.
 
 use super::*;
+use std::sync::Mutex;
 
 #[test]
 fn where_no_coarse_cells_are_available_what_is_near_a_viewer_is_shown_without_them() {
@@ -77,4 +78,30 @@ fn many_blocks_that_cannot_be_had_stop_no_others() {
     terrain.update(&viewers, Budget::Unlimited, fill_hills);
     terrain.update(&viewers, Budget::Unlimited, fill_hills);
     assert!(terrain.overdue_splits(&viewers).is_empty());
+}
+
+#[test]
+fn what_stays_unavailable_is_requested_less_and_less_often() {
+    let (mut terrain, viewers) = streamed();
+    let requests = Mutex::new(BTreeMap::<MipBlock, usize>::new());
+    let fill_far_only = |request: &mut FillRequest<'_>| match request.block() {
+        block if block.mip == 0 => {
+            *requests.lock().unwrap().entry(block).or_default() += 1;
+            request.set_missing();
+        }
+        _ => fill_hills(request),
+    };
+    let mut run = |updates: usize| {
+        for _ in 0..updates {
+            terrain.update(&viewers, Budget::Unlimited, fill_far_only);
+        }
+        std::mem::take(&mut *requests.lock().unwrap())
+    };
+    let all = run(20).len();
+    assert!(all > 20, "{all}");
+    let later = run(100);
+    assert_eq!(later.len(), all, "all are tried again");
+    let most = 100 * (all / 16).max(8);
+    let total: usize = later.values().sum();
+    assert!(total <= most && most < 100 * all / 2, "{total} requests for {all} blocks");
 }
