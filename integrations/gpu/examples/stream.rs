@@ -1,0 +1,114 @@
+//! Streams hills with caves from a density in WGSL while a viewer flies, then streams the same world
+//! on the CPU alone, compares what is shown and draws it.
+//!
+//!   cargo run --example stream -- PICTURE.png [DISTANCE_M]
+
+use std::error::Error;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use glam::DVec3;
+use terravox::terrain::{
+    Budget, FillRequest, JobScratch, LodOptions, ShownMesh, Terrain, TerrainOptions, Viewer,
+};
+use terravox_gpu::noise::fixed_ground;
+use terravox_gpu::{BatchOptions, Density, GpuFiller, TerrainFiller};
+use terravox_render::{Camera, FOV_DEGREES, PictureOptions, Scene, Viewpoint, render};
+
+const EYE_M: [f64; 3] = [40.0, 62.0, 130.0];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().unwrap_or("stream.png".to_owned());
+    let distance_m = arguments.next().map_or(Ok(900.0), |text| text.parse())?;
+    let density = fixed_ground(12);
+
+    let filler = GpuFiller::open(&density, BatchOptions::default());
+    match filler.failure() {
+        Some(reason) => println!("{reason}"),
+        None => println!("device: {}", filler.device_name().unwrap_or_default()),
+    }
+    let mut by_gpu = new_terrain();
+    let mut filler = TerrainFiller::new(filler);
+    let (frames, longest) = stream(&mut by_gpu, &mut filler, distance_m);
+    println!("settled after {frames} frames; {:?}", filler.filler().stats());
+    println!("the longest call of `advance` took {longest:?}");
+
+    let mut by_cpu = new_terrain();
+    let viewer = Viewer { position_m: EYE_M, distance_m };
+    by_cpu.update(&[viewer], Budget::Unlimited, |request| fill(&density, request));
+    let digests = [digest(&by_gpu), digest(&by_cpu)];
+    println!("digests {:016x} {:016x}", digests[0], digests[1]);
+    draw(&by_gpu, distance_m, &file)?;
+    if digests[0] != digests[1] {
+        return Err("the worlds differ".into());
+    }
+    Ok(())
+}
+
+fn new_terrain() -> Terrain {
+    let lod = LodOptions { max_mip: 6, ..LodOptions::default() };
+    Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() })
+}
+
+fn fill(density: &Density, request: &mut FillRequest<'_>) {
+    density.fill(request);
+}
+
+/// Flies to the viewpoint, a frame after the other, and waits there until all is shown.
+fn stream(terrain: &mut Terrain, filler: &mut TerrainFiller, distance_m: f64) -> (usize, Duration) {
+    let (mut scratch, mut longest) = (JobScratch::default(), Duration::ZERO);
+    for frame in 0.. {
+        let back = f64::from(60 - i32::min(frame, 60));
+        let position_m = [EYE_M[0], EYE_M[1], EYE_M[2] + 4.0 * back];
+        let viewer = Viewer { position_m, distance_m };
+        let jobs = terrain.take_jobs(&[viewer], Budget::Millis(4.0), 64);
+        let mut done: Vec<_> = filler
+            .take(jobs)
+            .into_iter()
+            .map(|job| job.run(&mut scratch, |_| ())) // meshes: on your threads, in a game
+            .collect();
+        let start = Instant::now();
+        let filled = filler.advance();
+        longest = longest.max(start.elapsed());
+        done.extend(filled.into_iter().map(|job| job.run(&mut scratch)));
+        done.into_iter().for_each(|done| terrain.finish_job(done));
+        if frame > 60 && terrain.is_settled() {
+            return (frame as usize, longest);
+        }
+    }
+    unreachable!("frames never end")
+}
+
+/// A hash of all vertices and triangles that are shown.
+fn digest(terrain: &Terrain) -> u64 {
+    let mut hash = DefaultHasher::new();
+    let mut blocks = terrain.meshed_blocks();
+    blocks.sort();
+    for &block in &blocks {
+        let Some(mesh) = terrain.mesh(block) else { continue };
+        block.hash(&mut hash);
+        mesh.solid.positions.iter().flatten().for_each(|at| at.to_bits().hash(&mut hash));
+        (&mesh.solid.indices, &mesh.solid.materials, &mesh.solid.weights).hash(&mut hash);
+    }
+    hash.finish()
+}
+
+fn draw(terrain: &Terrain, distance: f64, file: &str) -> Result<(), Box<dyn Error>> {
+    let shown = |block| {
+        let mesh = terrain.mesh(block)?.clone();
+        Some(ShownMesh { block, mip: block.mip, mesh })
+    };
+    let meshes: Vec<_> = terrain.meshed_blocks().into_iter().filter_map(shown).collect();
+    let eye = DVec3::from(EYE_M);
+    let viewpoint = Viewpoint { eye, distance, detail: 3.0 };
+    let mut scene = Scene::of_shown_meshes(&terrain.grid().snapshot(), &meshes, viewpoint);
+    scene.set_textures(0);
+    let options = PictureOptions { width: 960, height: 540, ..PictureOptions::default() };
+    let camera = Camera::from_bearing(eye, 20.0, -14.0, FOV_DEGREES);
+    let picture = render(&scene, &camera, &options, &|| ());
+    picture.image.write_png(File::create(file)?)?;
+    println!("{file}: {} meshes", meshes.len());
+    Ok(())
+}
