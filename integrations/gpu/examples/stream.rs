@@ -1,5 +1,5 @@
-//! Streams hills with caves from a density in WGSL while a viewer flies, then streams the same world
-//! on the CPU alone, compares what is shown and draws it.
+//! Streams hills with caves from a density in WGSL around a viewer, then the same world on the CPU
+//! alone, compares what is shown and draws it.
 //!
 //!   cargo run --example stream -- PICTURE.png [DISTANCE_M]
 
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use glam::DVec3;
 use terravox::terrain::{
-    Budget, FillRequest, JobScratch, LodOptions, ShownMesh, Terrain, TerrainOptions, Viewer,
+    Budget, JobScratch, LodOptions, ShownMesh, Terrain, TerrainOptions, Viewer,
 };
 use terravox_gpu::noise::fixed_ground;
-use terravox_gpu::{BatchOptions, Density, GpuFiller, TerrainFiller};
+use terravox_gpu::{BatchOptions, GpuError, GpuFiller, TerrainFiller};
 use terravox_render::{Camera, FOV_DEGREES, PictureOptions, Scene, Viewpoint, render};
 
 const EYE_M: [f64; 3] = [40.0, 62.0, 130.0];
@@ -31,13 +31,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut by_gpu = new_terrain();
     let mut filler = TerrainFiller::new(filler);
-    let (frames, longest) = stream(&mut by_gpu, &mut filler, distance_m);
-    println!("settled after {frames} frames; {:?}", filler.filler().stats());
-    println!("the longest call of `advance` took {longest:?}");
+    let stats = stream(&mut by_gpu, &mut filler, distance_m);
+    println!("all is shown after {} frames; {:?}", stats.frames, filler.filler().stats());
+    println!("the longest call of `advance` took {:?}", stats.longest);
 
     let mut by_cpu = new_terrain();
-    let viewer = Viewer { position_m: EYE_M, distance_m };
-    by_cpu.update(&[viewer], Budget::Unlimited, |request| fill(&density, request));
+    let mut filler = TerrainFiller::new(GpuFiller::on_cpu(&density, GpuError::NoDevice));
+    stream(&mut by_cpu, &mut filler, distance_m);
     let digests = [digest(&by_gpu), digest(&by_cpu)];
     println!("digests {:016x} {:016x}", digests[0], digests[1]);
     draw(&by_gpu, distance_m, &file)?;
@@ -52,18 +52,13 @@ fn new_terrain() -> Terrain {
     Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() })
 }
 
-fn fill(density: &Density, request: &mut FillRequest<'_>) {
-    density.fill(request);
-}
-
-/// Flies to the viewpoint, a frame after the other, and waits there until all is shown.
-fn stream(terrain: &mut Terrain, filler: &mut TerrainFiller, distance_m: f64) -> (usize, Duration) {
-    let (mut scratch, mut longest) = (JobScratch::default(), Duration::ZERO);
+/// Streams a frame after the other until all is shown, and until meshes at rest are joined.
+fn stream(terrain: &mut Terrain, filler: &mut TerrainFiller, distance_m: f64) -> StreamStats {
+    let mut stats = StreamStats::default();
+    let (mut scratch, viewer) = (JobScratch::default(), Viewer { position_m: EYE_M, distance_m });
+    let (mut rest, mut count) = (0, 0);
     for frame in 0.. {
-        let back = f64::from(60 - i32::min(frame, 60));
-        let position_m = [EYE_M[0], EYE_M[1], EYE_M[2] + 4.0 * back];
-        let viewer = Viewer { position_m, distance_m };
-        let jobs = terrain.take_jobs(&[viewer], Budget::Millis(4.0), 64);
+        let jobs = terrain.take_jobs(&[viewer], Budget::Unlimited, 64);
         let mut done: Vec<_> = filler
             .take(jobs)
             .into_iter()
@@ -71,14 +66,29 @@ fn stream(terrain: &mut Terrain, filler: &mut TerrainFiller, distance_m: f64) ->
             .collect();
         let start = Instant::now();
         let filled = filler.advance();
-        longest = longest.max(start.elapsed());
+        stats.longest = stats.longest.max(start.elapsed());
         done.extend(filled.into_iter().map(|job| job.run(&mut scratch)));
         done.into_iter().for_each(|done| terrain.finish_job(done));
-        if frame > 60 && terrain.is_settled() {
-            return (frame as usize, longest);
+        let now = terrain.meshed_blocks().len();
+        rest = if terrain.is_settled() && now == count { rest + 1 } else { 0 };
+        count = now;
+        if rest == 1 {
+            stats.frames = frame;
+        }
+        if rest == 100 {
+            break;
         }
     }
-    unreachable!("frames never end")
+    stats
+}
+
+/// How a stream went.
+#[derive(Default)]
+struct StreamStats {
+    /// Frames until all was shown.
+    frames: usize,
+    /// The longest call of [`TerrainFiller::advance`].
+    longest: Duration,
 }
 
 /// A hash of all vertices and triangles that are shown.

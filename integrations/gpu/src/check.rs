@@ -6,10 +6,11 @@ use std::sync::Arc;
 use terravox::octree::OctreeBuilder;
 use terravox::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, VoxelPos, WATER};
 
+use crate::batch::BatchOptions;
 use crate::density::{BlockFrame, Density, sample_units};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
-use crate::fill::{BatchOptions, GpuFiller};
+use crate::fill::GpuFiller;
 use crate::search::{GpuSearcher, SearchInput, SearchKind};
 use crate::surface::SurfaceSearch;
 use crate::twin::{BlockSamples, SearchedSurface};
@@ -145,7 +146,11 @@ pub fn compare_cells(
 ) -> Result<Comparison, GpuError> {
     let table = MaterialTable::default();
     let kind = SearchKind::Cells { edge, table: table.clone(), surface };
-    let mut searcher = GpuSearcher::new(device, kind, BatchOptions { blocks: 48, batches: 2 })?;
+    let mut searcher = GpuSearcher::new(
+        device,
+        kind,
+        BatchOptions { blocks: 48, batches: 2, ..BatchOptions::default() },
+    )?;
     let boxes: Vec<_> = seeds.map(|seed| Arc::new(random_cells(seed, edge))).collect();
     let mut comparison = Comparison::default();
     for batch in boxes.chunks(searcher.batch_blocks()) {
@@ -175,7 +180,11 @@ pub fn compare_search(
     blocks: &[MipBlock],
 ) -> Result<Comparison, GpuError> {
     let kind = SearchKind::Density(density.clone());
-    let mut searcher = GpuSearcher::new(device, kind, BatchOptions { blocks: 64, batches: 2 })?;
+    let mut searcher = GpuSearcher::new(
+        device,
+        kind,
+        BatchOptions { blocks: 64, batches: 2, ..BatchOptions::default() },
+    )?;
     let (mut comparison, mut builder) = (Comparison::default(), OctreeBuilder::new());
     for batch in blocks.chunks(searcher.batch_blocks()) {
         let inputs = batch.iter().map(|&block| SearchInput::Density(block)).collect();
@@ -210,7 +219,11 @@ pub fn compare_fill(
     density: &Density,
     blocks: &[MipBlock],
 ) -> Result<Comparison, GpuError> {
-    let mut filler = GpuFiller::new(device, density, BatchOptions { blocks: 128, batches: 2 })?;
+    let mut filler = GpuFiller::new(
+        device,
+        density,
+        BatchOptions { blocks: 128, batches: 2, ..BatchOptions::default() },
+    )?;
     let mut comparison = Comparison::default();
     let (mut found, mut expected) = (DenseBox::default(), DenseBox::default());
     for batch in blocks.chunks(filler.batch_blocks()) {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::batch::BatchOptions;
 use crate::error::GpuError;
 
 /// A graphics device that computes, opened here or shared with a renderer.
@@ -27,12 +28,12 @@ impl GpuDevice {
     }
 
     /// Opens every device that can compute, the best first. A card that several drivers show is
-    /// there several times.
+    /// there several times. The variable `WGPU_BACKEND` (`vulkan`, `gl`) restricts them.
     pub fn all() -> Vec<GpuDevice> {
-        let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        descriptor.backends = wgpu::Backends::all();
+        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle_from_env();
+        let backends = descriptor.backends;
         let instance = wgpu::Instance::new(descriptor);
-        let mut adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+        let mut adapters = pollster::block_on(instance.enumerate_adapters(backends));
         adapters.sort_by_key(|adapter| {
             let rank = match adapter.get_info().device_type {
                 wgpu::DeviceType::DiscreteGpu => 0,
@@ -124,23 +125,36 @@ impl GpuDevice {
         limits.max_buffer_size.min(u64::from(limits.max_storage_buffer_binding_size))
     }
 
-    /// Runs what creates buffers, and returns an error if the device has too little memory.
-    pub(crate) fn allocate<T>(
+    /// Creates the buffers of all batches, `bytes` each.
+    ///
+    /// # Errors
+    /// They are more than allowed, or more than the device has.
+    pub(crate) fn slots<T>(
         &self,
+        options: BatchOptions,
         bytes: u64,
-        create: impl FnOnce() -> T,
-    ) -> Result<T, GpuError> {
-        if let Some(failure) = self.failure() {
-            return Err(failure);
+        create: impl Fn() -> T,
+    ) -> Result<Vec<T>, GpuError> {
+        let count = options.batches.max(1);
+        let all = bytes.saturating_mul(count as u64);
+        let error = || GpuError::OutOfMemory { device: self.name.to_string(), bytes: all };
+        if all > options.max_bytes {
+            return Err(error());
         }
-        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
-        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
-        let created = create();
-        let errors = [pollster::block_on(validation.pop()), pollster::block_on(memory.pop())];
-        match errors.into_iter().flatten().next() {
-            None => Ok(created),
-            Some(_) => Err(GpuError::OutOfMemory { device: self.name.to_string(), bytes }),
+        let mut slots = Vec::with_capacity(count);
+        for _ in 0..count {
+            if let Some(failure) = self.failure() {
+                return Err(failure);
+            }
+            let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+            let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+            slots.push(create());
+            let errors = [pollster::block_on(validation.pop()), pollster::block_on(memory.pop())];
+            if errors.into_iter().any(|error| error.is_some()) {
+                return Err(error());
+            }
         }
+        Ok(slots)
     }
 }
 

@@ -9,11 +9,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use terravox::terrain::FillRequest;
 use terravox::voxel::{AIR, Cell, DenseBox, MipBlock};
 
+use crate::batch::{BatchId, BatchOptions};
 use crate::density::{BlockFrame, DENSITY_WGSL, Density, MAX_GPU_MIP};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
@@ -26,26 +26,6 @@ const CELL_BYTES: u64 = 2 * CELLS as u64;
 /// Bytes of a [`BlockFrame`] on the device, and of a block's extremes.
 const FRAME_BYTES: u64 = 16;
 const EXTREME_BYTES: u64 = 8;
-
-/// How many blocks are filled at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BatchOptions {
-    /// Most blocks a batch; fewer where the device's buffers are smaller.
-    pub blocks: usize,
-    /// Batches in flight.
-    pub batches: usize,
-}
-
-impl Default for BatchOptions {
-    /// Three batches of 64 blocks.
-    fn default() -> BatchOptions {
-        BatchOptions { blocks: 64, batches: 3 }
-    }
-}
-
-/// Number of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BatchId(pub(crate) u64);
 
 /// Fills blocks on a device, or on the CPU if there is none.
 pub struct GpuFiller {
@@ -103,8 +83,6 @@ enum FillState {
         id: BatchId,
         blocks: Vec<(MipBlock, Contents)>,
     },
-    /// Its cells are being read elsewhere.
-    Lent(Arc<AtomicBool>),
 }
 
 /// What the extremes tell of a block.
@@ -124,7 +102,7 @@ pub struct FilledBatch {
     pub blocks: Vec<FilledBlock>,
 }
 
-/// A filled block. Its cells lie where the device wrote them, or the CPU has yet to compute them:
+/// A filled block. Its cells are as the device wrote them, or the CPU has yet to compute them:
 /// [`FilledBlock::fill`] does either, on any thread.
 #[derive(Debug)]
 pub struct FilledBlock {
@@ -135,23 +113,12 @@ pub struct FilledBlock {
 #[derive(Debug)]
 enum CellSource {
     Uniform(Cell),
-    Mixed { cells: Arc<LentCells>, number: usize },
+    /// The block's number among the cells that came back with it.
+    Mixed {
+        cells: Arc<[u8]>,
+        number: usize,
+    },
     Cpu(Density),
-}
-
-/// Cells in memory that the device wrote; the slot is free again when nobody needs them.
-#[derive(Debug)]
-struct LentCells {
-    /// Always there until it is dropped.
-    view: Option<wgpu::BufferView>,
-    is_done: Arc<AtomicBool>,
-}
-
-impl Drop for LentCells {
-    fn drop(&mut self) {
-        self.view = None;
-        self.is_done.store(true, Ordering::Release);
-    }
 }
 
 impl FilledBlock {
@@ -198,11 +165,9 @@ impl FilledBlock {
                 occupancies.fill(cell.occupancy);
             }
             CellSource::Mixed { cells, number } => {
-                if let Some(view) = &cells.view {
-                    let own = &view[2 * CELLS * number..2 * CELLS * (number + 1)];
-                    materials.copy_from_slice(&own[..CELLS]);
-                    occupancies.copy_from_slice(&own[CELLS..]);
-                }
+                let own = &cells[2 * CELLS * number..2 * CELLS * (number + 1)];
+                materials.copy_from_slice(&own[..CELLS]);
+                occupancies.copy_from_slice(&own[CELLS..]);
             }
             CellSource::Cpu(density) => density.fill_cells(self.block, cells),
         }
@@ -348,7 +313,7 @@ impl GpuFiller {
         let Some(gpu) = self.gpu.take() else { return };
         for slot in gpu.slots {
             let (id, blocks) = match slot.state {
-                FillState::Free | FillState::Lent(_) => continue,
+                FillState::Free => continue,
                 FillState::Classifying { id, blocks } => (id, blocks),
                 FillState::Reading { id, blocks } => {
                     (id, blocks.into_iter().map(|(block, _)| block).collect())
@@ -374,22 +339,19 @@ impl GpuKernels {
         let most = MAX_GROUPS.min((allowed / CELL_BYTES) as usize);
         let blocks = options.blocks.clamp(1, most);
         let fill = Kernel::new(device, &fill_source(density), "fill")?;
-        let bytes = options.batches.max(1) as u64 * blocks as u64 * slot_bytes();
-        let slots = device.allocate(bytes, || {
-            (0..options.batches.max(1)).map(|_| FillSlot::new(device, &fill, blocks)).collect()
-        })?;
+        let bytes = blocks as u64 * slot_bytes();
+        let slots = device.slots(options, bytes, || FillSlot::new(device, &fill, blocks))?;
         Ok(GpuKernels { device: device.clone(), fill, blocks, slots })
     }
 
     fn is_busy(&self) -> bool {
-        let waits = |slot: &FillSlot| !matches!(slot.state, FillState::Free | FillState::Lent(_));
+        let waits = |slot: &FillSlot| !matches!(slot.state, FillState::Free);
         self.slots.iter().any(waits)
     }
 
     fn submit(&mut self, id: BatchId, blocks: Vec<MipBlock>) -> Result<(), Vec<MipBlock>> {
-        let Some(slot) = self.slots.iter_mut().find_map(FillSlot::free) else {
-            return Err(blocks);
-        };
+        let is_free = |slot: &&mut FillSlot| matches!(slot.state, FillState::Free);
+        let Some(slot) = self.slots.iter_mut().find(is_free) else { return Err(blocks) };
         if blocks.is_empty() {
             slot.state = FillState::Reading { id, blocks: Vec::new() };
             return Ok(());
@@ -452,17 +414,6 @@ impl FillSlot {
         }
     }
 
-    /// Returns the slot if it is free.
-    fn free(&mut self) -> Option<&mut FillSlot> {
-        if let FillState::Lent(is_done) = &self.state
-            && is_done.load(Ordering::Acquire)
-        {
-            self.cells_back.buffer.unmap();
-            self.state = FillState::Free;
-        }
-        matches!(self.state, FillState::Free).then_some(self)
-    }
-
     /// Takes what has arrived; returns the batch if that is all of it.
     fn advance(&mut self, device: &GpuDevice, stats: &mut FillerStats) -> Option<FilledBatch> {
         match std::mem::replace(&mut self.state, FillState::Free) {
@@ -479,7 +430,7 @@ impl FillSlot {
                 let arrival = if is_read { self.cells_back.arrival(device) } else { Arrival::Here };
                 match arrival {
                     Arrival::Waiting => self.state = FillState::Reading { id, blocks },
-                    Arrival::Here => return Some(self.lend(id, blocks, stats)),
+                    Arrival::Here => return Some(self.finish(id, blocks, stats)),
                     Arrival::Lost => {
                         self.state = FillState::Reading { id, blocks };
                         device.fail(GpuError::Lost("its cells did not come back".to_owned()));
@@ -527,8 +478,8 @@ impl FillSlot {
         self.state = FillState::Reading { id, blocks };
     }
 
-    /// Hands the cells out where they lie.
-    fn lend(
+    /// Copies the cells that came back.
+    fn finish(
         &mut self,
         id: BatchId,
         blocks: Vec<(MipBlock, Contents)>,
@@ -537,17 +488,14 @@ impl FillSlot {
         let mixed = blocks.iter().filter(|(_, contents)| contents.is_mixed()).count();
         stats.gpu_blocks += blocks.len() as u64;
         stats.uniform_blocks += (blocks.len() - mixed) as u64;
-        let is_done = Arc::new(AtomicBool::new(false));
-        let view = (mixed > 0)
-            .then(|| self.cells_back.buffer.get_mapped_range(..mixed as u64 * CELL_BYTES));
-        if view.is_some() {
-            self.state = FillState::Lent(Arc::clone(&is_done));
-        }
-        let lent = Arc::new(LentCells { view, is_done });
+        let cells: Arc<[u8]> = match mixed {
+            0 => Arc::default(),
+            _ => self.cells_back.take(mixed as u64 * CELL_BYTES).into(),
+        };
         let filled = |(block, contents)| {
             let source = match contents {
                 Contents::Uniform(cell) => CellSource::Uniform(cell),
-                Contents::Mixed(number) => CellSource::Mixed { cells: Arc::clone(&lent), number },
+                Contents::Mixed(number) => CellSource::Mixed { cells: Arc::clone(&cells), number },
             };
             FilledBlock { block, source }
         };

@@ -128,17 +128,29 @@ impl Readback {
     }
 
     pub fn arrival(&self, gpu: &GpuDevice) -> Arrival {
+        // Buffers of a lost device cannot be read, even if they had arrived.
         match self.state.load(Ordering::Acquire) {
-            WAITING if gpu.failure().is_none() => Arrival::Waiting,
+            _ if gpu.failure().is_some() => Arrival::Lost,
+            WAITING => Arrival::Waiting,
             HERE => Arrival::Here,
             _ => Arrival::Lost,
         }
     }
 
-    /// Reads its first bytes as words, once they are [here](Arrival::Here), and gives them back.
-    pub fn take_words(&self, bytes: u64) -> Vec<u32> {
-        let words = self.buffer.get_mapped_range(..bytes).as_chunks::<4>().0.to_vec();
+    /// Copies its first bytes, once they are [here](Arrival::Here). They are not lent, since the device
+    /// may be lost at any time, and with it the memory.
+    pub fn take(&self, bytes: u64) -> Vec<u8> {
+        let taken = self.buffer.get_mapped_range(..bytes).to_vec();
         self.buffer.unmap();
-        words.into_iter().map(u32::from_le_bytes).collect()
+        taken
+    }
+
+    /// As [`Readback::take`], as words.
+    pub fn take_words(&self, bytes: u64) -> Vec<u32> {
+        let words = self.buffer.get_mapped_range(..bytes);
+        let taken = words.as_chunks::<4>().0.iter().copied().map(u32::from_le_bytes).collect();
+        drop(words);
+        self.buffer.unmap();
+        taken
     }
 }

@@ -53,6 +53,7 @@
 //                    |                               |
 //                  surface: what a search returns  density: a function in WGSL and in Rust
 
+mod batch;
 #[doc(hidden)]
 pub mod check;
 mod density;
@@ -66,13 +67,14 @@ mod surface;
 mod terrain;
 mod twin;
 
+pub use batch::{BatchId, BatchOptions};
 pub use density::{
     BlockFrame, DENSITY_WGSL, Density, DensityFn, DensityPoint, DensitySample, MAX_GPU_MIP,
     MAX_SAMPLE_UNITS, generated_units, sample_units,
 };
 pub use device::GpuDevice;
 pub use error::GpuError;
-pub use fill::{BatchId, BatchOptions, FilledBatch, FilledBlock, FillerStats, GpuFiller};
+pub use fill::{FilledBatch, FilledBlock, FillerStats, GpuFiller};
 pub use search::{CpuSearch, GpuSearcher, SearchInput, SearchKind, SearchedBatch, SearchedBlock};
 pub use surface::{ActiveVoxel, CrossedEdge, SurfaceSearch};
 pub use terrain::{FilledJob, TerrainFiller};

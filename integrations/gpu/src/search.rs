@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use terravox::voxel::{DenseBox, MaterialTable, MipBlock};
 
+use crate::batch::{BatchId, BatchOptions};
 use crate::density::{BlockFrame, DENSITY_WGSL, Density, MAX_GPU_MIP};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
-use crate::fill::{BatchId, BatchOptions, frame_bytes};
+use crate::fill::frame_bytes;
 use crate::kernel::{Arrival, Kernel, MAX_GROUPS, Readback, storage, uniform};
 use crate::surface::{ActiveVoxel, CrossedEdge, SurfaceSearch};
 use crate::twin::{BlockSamples, SearchedSurface, searched_cells};
@@ -376,10 +377,8 @@ impl SearchKernels {
             slots: Vec::new(),
         };
         let out = capacity[0] as u64 * VOXEL_BYTES + capacity[1] as u64 * EDGE_BYTES;
-        let slots = options.batches.max(1);
-        let bytes = slots as u64 * (blocks as u64 * sizes.iter().sum::<u64>() + 2 * out);
-        let made = device
-            .allocate(bytes, || (0..slots).map(|_| SearchSlot::new(&kernels, kind)).collect())?;
+        let bytes = blocks as u64 * sizes.iter().sum::<u64>() + 2 * out;
+        let made = device.slots(options, bytes, || SearchSlot::new(&kernels, kind))?;
         kernels.slots = made;
         Ok(kernels)
     }

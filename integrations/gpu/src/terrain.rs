@@ -11,7 +11,8 @@ use std::collections::HashMap;
 
 use terravox::terrain::{FillRequest, FinishedJob, Job, JobKind, JobScratch};
 
-use crate::fill::{BatchId, FilledBlock, GpuFiller};
+use crate::batch::BatchId;
+use crate::fill::{FilledBlock, GpuFiller};
 
 /// Keeps the jobs of a terrain whose cells a [`GpuFiller`] computes.
 pub struct TerrainFiller {

@@ -22,6 +22,8 @@ fn fill(
     let frame = blocks[block];
     var materials = 0u;
     var occupancies = 0u;
+    var most = 0u;
+    var least = 0xffffu;
     for (var i = 0u; i < 4u; i++) {
         let cell = word * 4u + i;
         let found = sample_at(frame, vec3<u32>(cell & 31u, cell >> 10u, (cell >> 5u) & 31u));
@@ -32,9 +34,11 @@ fn fill(
         materials |= (material << (8u * i));
         occupancies |= (occupancy << (8u * i));
         let value = (material << 8u) | occupancy;
-        atomicMax(&greatest, value);
-        atomicMax(&greatest_complement, 0xffffu - value);
+        most = max(most, value);
+        least = min(least, value);
     }
+    atomicMax(&greatest, most);
+    atomicMax(&greatest_complement, 0xffffu - least);
     cells[block * 16384u + word] = materials;
     cells[block * 16384u + 8192u + word] = occupancies;
     workgroupBarrier();

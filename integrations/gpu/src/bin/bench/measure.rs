@@ -19,22 +19,22 @@ const BATCHES: [usize; 7] = [1, 4, 16, 64, 256, 1024, 4096];
 
 /// Measures a device beside the CPU.
 pub fn all(device: &GpuDevice, request: &Request, rows: &mut Rows) -> Result<(), GpuError> {
-    let density = fixed_ground(7);
+    let density = fixed_ground(work::SEED);
     let world = work::world_blocks();
     let ground = work::with_surface(&density, &world[..2048]);
     let note = format!("{} of {} have a surface", ground.len(), 2048);
     println!("  {note}");
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let is_exact = work::is_bounded_exact(&density, &ground[..ground.len().min(20)]);
+    let is_exact = work::is_quick_exact(&ground[..ground.len().min(40)], &density);
     let boxes = work::padded_cells(&density, &ground[..ground.len().min(64)]);
-    let (bounded, seconds) = (format!("equal cells: {is_exact}"), request.seconds);
+    let (quick, seconds) = (format!("equal cells: {is_exact}"), request.seconds);
     for threads in if threads > 1 { vec![1, threads] } else { vec![1] } {
         let id = |what: &str| format!("cpu {what}, {threads} threads");
         for (blocks, which) in [(&world, "world"), (&ground, "ground")] {
             let rate = work::fill_all_rate(&density, blocks, threads, seconds);
-            rows.rate(&id(&format!("fill every cell, {which}")), rate, "the twin");
-            let rate = work::fill_few_rate(&density, blocks, threads, seconds);
-            rows.rate(&id(&format!("fill bounded, {which}")), rate, &bounded);
+            rows.rate(&id(&format!("fill point by point, {which}")), rate, "the twin");
+            let rate = work::fill_quick_rate(blocks, threads, seconds);
+            rows.rate(&id(&format!("fill as a game would, {which}")), rate, &quick);
         }
         let rate = work::octree_rate(&density, &ground, threads, seconds);
         rows.rate(&id("octree of a density, ground"), rate, "sampled, searched and built");
@@ -76,14 +76,16 @@ fn fill(
     request: &Request,
     rows: &mut Rows,
 ) -> Result<(), GpuError> {
-    let options = BatchOptions { blocks: batch, batches: 3 };
+    let options = BatchOptions { blocks: batch, batches: 3, max_bytes: u64::MAX };
     let mut filler = GpuFiller::new(device, density, options)?;
     let batch = batch.min(filler.batch_blocks());
     let (mut from, mut cells, mut checksum) = (0, DenseBox::default(), 0u64);
     let mut run = |filler: &mut GpuFiller, seconds: f64| {
         let (start, mut filled) = (Instant::now(), 0);
         while start.elapsed().as_secs_f64() < seconds {
-            while filler.failure().is_none() && filler.submit(circle(blocks, &mut from, batch)).is_ok() {}
+            while filler.failure().is_none()
+                && filler.submit(circle(blocks, &mut from, batch)).is_ok()
+            {}
             for block in filler.poll().into_iter().flat_map(|batch| batch.blocks) {
                 filled += 1;
                 if block.uniform().is_none() {
@@ -151,13 +153,19 @@ fn search(
     rows: &mut Rows,
 ) -> Result<(), GpuError> {
     let is_density = matches!(kind, SearchKind::Density(_));
-    let mut searcher = GpuSearcher::new(device, kind, BatchOptions { blocks: batch, batches: 3 })?;
+    let mut searcher = GpuSearcher::new(
+        device,
+        kind,
+        BatchOptions { blocks: batch, batches: 3, max_bytes: u64::MAX },
+    )?;
     let batch = batch.min(searcher.batch_blocks());
-    let (mut from, mut builder, mut voxels) = (0, OctreeBuilder::new(), 0);
+    let (mut from, mut builder, mut voxels) = (0, OctreeBuilder::new(), 0usize);
     let mut run = |with_octree: bool| {
         let (start, mut searched) = (Instant::now(), 0);
         while start.elapsed().as_secs_f64() < request.seconds {
-            while searcher.failure().is_none() && searcher.submit(circle(inputs, &mut from, batch)).is_ok() {}
+            while searcher.failure().is_none()
+                && searcher.submit(circle(inputs, &mut from, batch)).is_ok()
+            {}
             for block in searcher.poll().into_iter().flat_map(|batch| batch.blocks) {
                 let surface = block.surface();
                 (searched, voxels) = (searched + 1, voxels + surface.voxels.len());

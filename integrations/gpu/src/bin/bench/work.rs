@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use terravox::generate::Deep;
 use terravox::mesh::{BlockMesh, Mesher, PAD};
 use terravox::octree::OctreeBuilder;
-use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, MaterialTable, MipBlock};
-use terravox_gpu::{BlockFrame, Density, DensityPoint, sample_units};
+use terravox_gpu::noise::{fixed_noise3, ground_height};
+use terravox_gpu::{BlockFrame, Density, sample_units};
 
 /// Blocks of mip 0 around the ground: what a viewer's surroundings need, most of them uniform.
 pub fn world_blocks() -> Vec<MipBlock> {
@@ -37,31 +36,55 @@ pub fn with_surface(density: &Density, blocks: &[MipBlock]) -> Vec<MipBlock> {
     blocks.iter().filter(has_surface).copied().collect()
 }
 
-/// Returns the distance and the material of the density at a point in metres.
-fn sample(density: &Density, [x, y, z]: [f64; 3]) -> (f64, u8) {
-    let doubled = [x, y, z].map(|v| (2.0 * v) as i32);
-    let frame = BlockFrame { first: doubled, mip: 0 };
-    let found = density.sample(frame, [0; 3]);
-    (f64::from(found.distance), found.material)
+/// Seed of the ground that is measured.
+pub const SEED: u32 = 7;
+
+/// Fills as a game would on the CPU: each column's height once, caves only below ground, a block far
+/// from the ground at once. The same cells as [`fixed_ground`](terravox_gpu::noise::fixed_ground).
+pub fn fill_quick(block: MipBlock, cells: &mut DenseBox, heights: &mut Vec<i32>) {
+    let frame = BlockFrame::of_cells(block);
+    let [x, y, z] = frame.first;
+    cells.reset(block.cells());
+    heights.clear();
+    heights.extend((0..1024).map(|i| ground_height(x + 2 * (i % 32), z + 2 * (i / 32), SEED)));
+    let (materials, occupancies) = cells.arrays_mut();
+    let highest = heights.iter().max().copied().unwrap_or(0);
+    for row in 0..32 {
+        let y = y + 2 * row;
+        if highest - y * 128 < -128 {
+            break; // air from here on
+        }
+        for column in 0..1024 {
+            let depth = heights[column as usize] - y * 128;
+            if depth < -128 {
+                continue;
+            }
+            let at = [x + 2 * (column % 32), y, z + 2 * (column / 32)];
+            let cave = fixed_noise3(at, 6, SEED + 4);
+            let distance = depth.min(((cave.abs() - 4096) * 21) >> 8);
+            let units = (distance + 128).clamp(0, 256);
+            if units > 0 {
+                let material = if depth < 256 {
+                    2
+                } else if depth < 1024 {
+                    14
+                } else {
+                    8
+                };
+                let cell = (row * 1024 + column) as usize;
+                (materials[cell], occupancies[cell]) = (material, (units - 1) as u8);
+            }
+        }
+    }
 }
 
-/// Fills as a game would on the CPU: bounded, so that few cells are evaluated.
-pub fn fill_bounded(density: &Density, request: &mut FillRequest<'_>) {
-    // Slopes of the octaves and of the cave, and the steps of their integers.
-    let slope = [1.6, 1.2, 1.6];
-    let deep = Some(Deep { depth: 4.1, material: 8 });
-    request.fill_sdf_bounded_with(slope, deep, |p| sample(density, p).0, |p| sample(density, p).1);
-}
-
-/// Whether the bounded fill makes the cells of the density.
-pub fn is_bounded_exact(density: &Density, blocks: &[MipBlock]) -> bool {
-    let (mut bounded, mut all) = (DenseBox::default(), DenseBox::default());
+/// Whether the quick fill makes the cells of the density.
+pub fn is_quick_exact(blocks: &[MipBlock], density: &Density) -> bool {
+    let (mut quick, mut all, mut heights) = (DenseBox::default(), DenseBox::default(), Vec::new());
     blocks.iter().all(|&block| {
-        FillRequest::fill_block(&mut bounded, block, Placement::default(), |request| {
-            fill_bounded(density, request);
-        });
+        fill_quick(block, &mut quick, &mut heights);
         density.fill_cells(block, &mut all);
-        bounded == all
+        quick == all
     })
 }
 
@@ -93,13 +116,11 @@ pub fn fill_all_rate(density: &Density, blocks: &[MipBlock], threads: usize, sec
     })
 }
 
-/// Evaluates few cells.
-pub fn fill_few_rate(density: &Density, blocks: &[MipBlock], threads: usize, seconds: f64) -> f64 {
-    rate(threads, seconds, DenseBox::default, |cells, i| {
-        let block = blocks[i % blocks.len()];
-        FillRequest::fill_block(cells, block, Placement::default(), |request| {
-            fill_bounded(density, request);
-        });
+/// Fills as a game would.
+pub fn fill_quick_rate(blocks: &[MipBlock], threads: usize, seconds: f64) -> f64 {
+    let scratch = || (DenseBox::default(), Vec::new());
+    rate(threads, seconds, scratch, |(cells, heights), i| {
+        fill_quick(blocks[i % blocks.len()], cells, heights);
     })
 }
 
@@ -135,8 +156,7 @@ pub fn padded_cells(density: &Density, blocks: &[MipBlock]) -> Vec<Arc<DenseBox>
         let mut cells = DenseBox::new(block.cells().grow(PAD));
         for at in cells.region().voxels() {
             let doubled = at.to_array().map(|v| 2 * v + 1);
-            let point = DensityPoint { doubled, position: doubled.map(|v| v as f32 * 0.5), mip: 0 };
-            let frame = BlockFrame { first: point.doubled, mip: 0 };
+            let frame = BlockFrame { first: doubled, mip: 0 };
             let found = density.sample(frame, [0; 3]);
             let units = (sample_units(found.distance, 0) + 128).clamp(0, 256);
             if units > 0 {
