@@ -48,7 +48,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn new_terrain() -> Terrain {
-    let lod = LodOptions { max_mip: 6, ..LodOptions::default() };
+    let lod = LodOptions {
+        max_mip: 6,
+        // What is shown then depends on the viewer alone.
+        hysteresis: 0.0,
+        max_triangles: usize::MAX,
+        ..LodOptions::default()
+    };
     Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() })
 }
 

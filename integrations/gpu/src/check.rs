@@ -79,7 +79,7 @@ impl Dice {
     }
 
     /// Returns the next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -89,7 +89,7 @@ impl Dice {
 
     /// Returns a number below `end`.
     pub fn below(&mut self, end: u32) -> u32 {
-        (self.next() % u64::from(end)) as u32
+        (self.number() % u64::from(end)) as u32
     }
 }
 
@@ -144,8 +144,8 @@ pub fn compare_cells(
     edge: u32,
     surface: SearchedSurface,
 ) -> Result<Comparison, GpuError> {
-    let table = MaterialTable::default();
-    let kind = SearchKind::Cells { edge, table: table.clone(), surface };
+    let table = Arc::new(MaterialTable::default());
+    let kind = SearchKind::Cells { edge, table: Arc::clone(&table), surface };
     let mut searcher = GpuSearcher::new(
         device,
         kind,

@@ -122,7 +122,7 @@ impl GpuDevice {
     /// Most bytes of a buffer that a pass binds.
     pub(crate) fn largest_buffer(&self) -> u64 {
         let limits = self.device.limits();
-        limits.max_buffer_size.min(u64::from(limits.max_storage_buffer_binding_size))
+        limits.max_buffer_size.min(limits.max_storage_buffer_binding_size)
     }
 
     /// Creates the buffers of all batches, `bytes` each.

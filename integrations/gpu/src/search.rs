@@ -52,7 +52,7 @@ pub enum SearchKind {
         /// Cells along an edge, 2 to 64; 36 for a block as the mesher takes it.
         edge: u32,
         /// Which material is what.
-        table: MaterialTable,
+        table: Arc<MaterialTable>,
         /// Which surface.
         surface: SearchedSurface,
     },

@@ -48,7 +48,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Request, String> {
     let mut rest = arguments;
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().ok_or(format!("{argument} needs a value"));
-        let number = |text: String| text.parse().map_err(|_| format!("{text:?} is no number"));
+        let number = |text: String| text.parse().map_err(|_| format!("{text:?} is not a number"));
         match argument.as_str() {
             "--check" => request.check = true,
             "--measure" => request.measure = true,
@@ -58,7 +58,7 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Request, String> {
             "--json" => request.json = Some(value()?.into()),
             "--seconds" => {
                 let text = value()?;
-                request.seconds = text.parse().map_err(|_| format!("{text:?} is no number"))?;
+                request.seconds = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
             }
             other => return Err(format!("unknown argument {other:?}")),
         }

@@ -1,10 +1,10 @@
 //! Rates by batch size: with transfers, until the cells are in the CPU's memory, and without.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use terravox::octree::OctreeBuilder;
-use terravox::voxel::{DenseBox, MaterialTable, MipBlock};
+use terravox::voxel::{DenseBox, MipBlock};
 use terravox_gpu::noise::fixed_ground;
 use terravox_gpu::{
     BatchOptions, Density, GpuDevice, GpuError, GpuFiller, GpuSearcher, SearchInput, SearchKind,
@@ -66,7 +66,6 @@ fn circle<T: Clone>(items: &[T], from: &mut usize, count: usize) -> Vec<T> {
     taken
 }
 
-#[expect(clippy::too_many_arguments, reason = "a table of measurements")]
 fn fill(
     device: &GpuDevice,
     density: &Density,
@@ -80,13 +79,22 @@ fn fill(
     let mut filler = GpuFiller::new(device, density, options)?;
     let batch = batch.min(filler.batch_blocks());
     let (mut from, mut cells, mut checksum) = (0, DenseBox::default(), 0u64);
+    let mut longest = Duration::ZERO;
     let mut run = |filler: &mut GpuFiller, seconds: f64| {
         let (start, mut filled) = (Instant::now(), 0);
+        longest = Duration::ZERO;
         while start.elapsed().as_secs_f64() < seconds {
+            let mut timed = Instant::now();
             while filler.failure().is_none()
                 && filler.submit(circle(blocks, &mut from, batch)).is_ok()
-            {}
-            for block in filler.poll().into_iter().flat_map(|batch| batch.blocks) {
+            {
+                longest = longest.max(timed.elapsed());
+                timed = Instant::now();
+            }
+            let timed = Instant::now();
+            let done = filler.poll();
+            longest = longest.max(timed.elapsed());
+            for block in done.into_iter().flat_map(|batch| batch.blocks) {
                 filled += 1;
                 if block.uniform().is_none() {
                     block.fill_cells(&mut cells);
@@ -103,8 +111,11 @@ fn fill(
     let stats = filler.stats();
     let bytes = (stats.bytes_read - before.bytes_read) as f64;
     let blocks_done = (stats.gpu_blocks - before.gpu_blocks) as f64;
-    let note =
-        format!("{batch} a batch, {:.0} bytes a block, checksum {checksum}", bytes / blocks_done);
+    let millis = 1000.0 * longest.as_secs_f64();
+    let note = format!(
+        "{batch} a batch, {:.0} bytes a block, longest call {millis:.2} ms, checksum {checksum}",
+        bytes / blocks_done
+    );
     rows.rate(&format!("{id}, with transfers"), rate, &note);
     let start = Instant::now();
     let mut computed = 0;
@@ -137,12 +148,11 @@ fn cell_search(
     rows: &mut Rows,
 ) -> Result<(), GpuError> {
     let surface = SearchedSurface::Solid;
-    let kind = SearchKind::Cells { edge: 36, table: MaterialTable::default(), surface };
+    let kind = SearchKind::Cells { edge: 36, table: Arc::default(), surface };
     let inputs: Vec<_> = boxes.iter().map(|cells| SearchInput::Cells(Arc::clone(cells))).collect();
     search(device, kind, &inputs, batch, "search of cells", request, rows)
 }
 
-#[expect(clippy::too_many_arguments, reason = "a table of measurements")]
 fn search(
     device: &GpuDevice,
     kind: SearchKind,
