@@ -12,17 +12,24 @@ use glam::DVec3;
 use terravox::terrain::{
     Budget, JobScratch, LodOptions, ShownMesh, Terrain, TerrainOptions, Viewer,
 };
-use terravox_gpu::noise::fixed_ground;
+use terravox_gpu::noise::{fixed_ground, ground_height};
 use terravox_gpu::{BatchOptions, GpuError, GpuFiller, TerrainFiller};
 use terravox_render::{Camera, FOV_DEGREES, PictureOptions, Scene, Viewpoint, render};
 
-const EYE_M: [f64; 3] = [40.0, 62.0, 130.0];
+const SEED: u32 = 12;
+
+/// 24 m above the ground.
+fn eye_m() -> [f64; 3] {
+    let (x, z) = (40, 130);
+    let height = f64::from(ground_height(2 * x, 2 * z, SEED)) / 256.0;
+    [f64::from(x), height + 24.0, f64::from(z)]
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().unwrap_or("stream.png".to_owned());
     let distance_m = arguments.next().map_or(Ok(900.0), |text| text.parse())?;
-    let density = fixed_ground(12);
+    let density = fixed_ground(SEED);
 
     let filler = GpuFiller::open(&density, BatchOptions::default());
     match filler.failure() {
@@ -61,7 +68,7 @@ fn new_terrain() -> Terrain {
 /// Streams a frame after the other until all is shown, and until meshes at rest are joined.
 fn stream(terrain: &mut Terrain, filler: &mut TerrainFiller, distance_m: f64) -> StreamStats {
     let mut stats = StreamStats::default();
-    let (mut scratch, viewer) = (JobScratch::default(), Viewer { position_m: EYE_M, distance_m });
+    let (mut scratch, viewer) = (JobScratch::default(), Viewer { position_m: eye_m(), distance_m });
     let (mut rest, mut count) = (0, 0);
     for frame in 0.. {
         let jobs = terrain.take_jobs(&[viewer], Budget::Unlimited, 64);
@@ -117,12 +124,12 @@ fn draw(terrain: &Terrain, distance: f64, file: &str) -> Result<(), Box<dyn Erro
         Some(ShownMesh { block, mip: block.mip, mesh })
     };
     let meshes: Vec<_> = terrain.meshed_blocks().into_iter().filter_map(shown).collect();
-    let eye = DVec3::from(EYE_M);
+    let eye = DVec3::from(eye_m());
     let viewpoint = Viewpoint { eye, distance, detail: 3.0 };
     let mut scene = Scene::of_shown_meshes(&terrain.grid().snapshot(), &meshes, viewpoint);
     scene.set_textures(0);
     let options = PictureOptions { width: 960, height: 540, ..PictureOptions::default() };
-    let camera = Camera::from_bearing(eye, 20.0, -14.0, FOV_DEGREES);
+    let camera = Camera::from_bearing(eye, 35.0, -16.0, FOV_DEGREES);
     let picture = render(&scene, &camera, &options, &|| ());
     picture.image.write_png(File::create(file)?)?;
     println!("{file}: {} meshes", meshes.len());

@@ -7,8 +7,8 @@ use terravox::octree::OctreeBuilder;
 use terravox::voxel::{DenseBox, MipBlock};
 use terravox_gpu::noise::fixed_ground;
 use terravox_gpu::{
-    BatchOptions, Density, GpuDevice, GpuError, GpuFiller, GpuSearcher, SearchInput, SearchKind,
-    SearchedSurface,
+    BatchOptions, Density, FilledBatch, GpuDevice, GpuError, GpuFiller, GpuSearcher, SearchInput,
+    SearchKind, SearchedBatch, SearchedSurface,
 };
 
 use crate::Request;
@@ -79,6 +79,13 @@ fn fill(
     let mut filler = GpuFiller::new(device, density, options)?;
     let batch = batch.min(filler.batch_blocks());
     let (mut from, mut cells, mut checksum) = (0, DenseBox::default(), 0u64);
+    let mut copied = |batch: FilledBatch| {
+        for block in batch.blocks.iter().filter(|block| block.uniform().is_none()) {
+            block.fill_cells(&mut cells);
+            checksum += u64::from(cells.materials()[500]);
+        }
+        batch.blocks.len()
+    };
     let mut longest = Duration::ZERO;
     let mut run = |filler: &mut GpuFiller, seconds: f64| {
         let (start, mut filled) = (Instant::now(), 0);
@@ -94,15 +101,9 @@ fn fill(
             let timed = Instant::now();
             let done = filler.poll();
             longest = longest.max(timed.elapsed());
-            for block in done.into_iter().flat_map(|batch| batch.blocks) {
-                filled += 1;
-                if block.uniform().is_none() {
-                    block.fill_cells(&mut cells);
-                    checksum += u64::from(cells.materials()[500]);
-                }
-            }
+            done.into_iter().for_each(|batch| filled += copied(batch));
         }
-        filled += filler.wait().iter().map(|batch| batch.blocks.len()).sum::<usize>();
+        filler.wait().into_iter().for_each(|batch| filled += copied(batch));
         filled as f64 / start.elapsed().as_secs_f64()
     };
     run(&mut filler, 0.2 * request.seconds);
@@ -172,19 +173,22 @@ fn search(
     let (mut from, mut builder, mut voxels) = (0, OctreeBuilder::new(), 0usize);
     let mut run = |with_octree: bool| {
         let (start, mut searched) = (Instant::now(), 0);
-        while start.elapsed().as_secs_f64() < request.seconds {
-            while searcher.failure().is_none()
-                && searcher.submit(circle(inputs, &mut from, batch)).is_ok()
-            {}
-            for block in searcher.poll().into_iter().flat_map(|batch| batch.blocks) {
+        let mut take = |batches: Vec<SearchedBatch>| {
+            for block in batches.into_iter().flat_map(|batch| batch.blocks) {
                 let surface = block.surface();
                 (searched, voxels) = (searched + 1, voxels + surface.voxels.len());
                 if with_octree {
                     std::hint::black_box(surface.octree(&mut builder, [0; 3], 5));
                 }
             }
+        };
+        while start.elapsed().as_secs_f64() < request.seconds {
+            while searcher.failure().is_none()
+                && searcher.submit(circle(inputs, &mut from, batch)).is_ok()
+            {}
+            take(searcher.poll());
         }
-        searched += searcher.wait().iter().map(|batch| batch.blocks.len()).sum::<usize>();
+        take(searcher.wait());
         searched as f64 / start.elapsed().as_secs_f64()
     };
     run(false);
