@@ -116,7 +116,7 @@ enum CellSource {
     Uniform(Cell),
     /// The block's number among the cells that came back with it.
     Mixed {
-        cells: Arc<[u8]>,
+        cells: Arc<CellBytes>,
         number: usize,
     },
     Cpu(Density),
