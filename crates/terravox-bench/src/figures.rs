@@ -54,6 +54,9 @@ pub enum Area {
     Page,
     /// The plugin for Bevy: measured by `scripts/bevy-figures`, reported here.
     Bevy,
+    /// Filling and searching on the graphics card: compared by `scripts/test-gpu figures`, reported
+    /// here.
+    Gpu,
 }
 
 impl Area {
@@ -93,6 +96,7 @@ impl Area {
             Area::Cluster => "cluster",
             Area::Page => "page",
             Area::Bevy => "bevy",
+            Area::Gpu => "gpu",
         }
     }
 }
@@ -125,7 +129,7 @@ const fn figure(
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
     use Area::{
-        Bevy, Bodies, Cluster, Collide, Contacts, Edit, Front, Lod, Mesh, Net, Octree, Page,
+        Bevy, Bodies, Cluster, Collide, Contacts, Edit, Front, Gpu, Lod, Mesh, Net, Octree, Page,
         Particles, Storage, Trust, Worlds,
     };
     use Bound::{AtLeast, AtMost};
@@ -297,6 +301,7 @@ pub const FIGURES: &[Figure] = {
         figure(Bevy, "bodies_not_woken", "bodies", AtMost(0.0), None),
         figure(Bevy, "bodies_below", "bodies", AtMost(0.0), None),
         figure(Bevy, "plugin_lines_to_dig", "lines", AtMost(40.0), Some(25.0)),
+        figure(Gpu, "gpu_differences", "values", AtMost(0.0), None),
     ]
 };
 

@@ -1,5 +1,6 @@
 //! Figures that another program measures: those of the page in a browser (`scripts/web-figures`), those of the
-//! plugin in Bevy (`scripts/bevy-figures`). This reports them as those that are measured here.
+//! plugin in Bevy (`scripts/bevy-figures`), that of the graphics card (`scripts/test-gpu figures`). This reports
+//! them as those that are measured here.
 
 use crate::figures::{Area, FIGURES};
 use crate::report::AreaReport;

@@ -11,6 +11,7 @@ use crate::voxel::{AIR, VoxelPos};
 use super::build::{LeafSlots, morton};
 use super::node::{OctreeNode, material_of, only_inside};
 use super::qef::Qef;
+use super::tree::Leaf;
 
 /// Samples at the points, x fastest, then z, then y.
 #[derive(Debug, Default)]
@@ -34,6 +35,67 @@ pub(super) struct Samples {
 struct EdgeCrossing {
     share: f32,
     normal: [f32; 3],
+}
+
+impl EdgeCrossing {
+    /// Returns the crossing between the densities at the ends of an edge along `axis`, given
+    /// [`Samples::rise`] there.
+    #[inline]
+    fn between(axis: usize, [low, high]: [f32; 2], [from, to]: [[f32; 3]; 2]) -> EdgeCrossing {
+        let share = low / (low - high);
+        let share = if (0.0..=1.0).contains(&share) { share } else { 0.5 };
+        let normal = [0, 1, 2].map(|i| -(from[i] + (to[i] - from[i]) * share));
+        let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
+        let mut along = [0.0; 3];
+        along[axis] = if low > 0.0 { 1.0 } else { -1.0 };
+        let sound = square > 0.0 && square < f32::INFINITY;
+        EdgeCrossing { share, normal: unit_normal(if sound { normal } else { along }, along) }
+    }
+
+    /// Returns the plane at the crossing, relative to the cube's centre.
+    #[inline]
+    fn plane(&self, edge: &CubeEdge) -> Qef {
+        let point = [0, 1, 2].map(|i| edge.from[i] + edge.along[i] * self.share);
+        Qef::plane(point, self.normal)
+    }
+}
+
+/// The densities at one edge of a cube that the surface crosses, for [`Leaf::at_edges`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EdgeSamples {
+    /// Number of the edge, 0 to 11: along x from octants 0, 2, 4, 6, along z from 0, 1, 4, 5,
+    /// along y from 0, 1, 2, 3.
+    pub edge: u8,
+    /// Density at its low and its high end.
+    pub densities: [f32; 2],
+    /// Next density less previous one along x, y, z, at the low and the high end. On the hull of
+    /// the samples twice the difference that there is.
+    pub rises: [[f32; 3]; 2],
+}
+
+impl Leaf {
+    /// Returns the leaf of one cell that [`OctreeBuilder::densities`](super::OctreeBuilder::densities)
+    /// makes, bit for bit, from what a search elsewhere found, such as on a graphics card: its min
+    /// corner in cells from that of the root, its solid corners, the materials of all corners and
+    /// its crossed edges in ascending order.
+    ///
+    /// # Panics
+    /// If the number of an edge is above 11.
+    pub fn at_edges(
+        min: [u32; 3],
+        inside: u8,
+        materials: [u8; 8],
+        edges: impl IntoIterator<Item = EdgeSamples>,
+    ) -> Leaf {
+        let mut qef = Qef::default();
+        for EdgeSamples { edge, densities, rises } in edges {
+            let edge = &EDGES[usize::from(edge)];
+            qef.add(&EdgeCrossing::between(edge.axis, densities, rises).plane(edge));
+        }
+        let (position, normal) = (qef.least(0.5), qef.normal());
+        let materials = only_inside(inside, materials);
+        Leaf { min, level: 0, position, normal, inside, materials, qef }
+    }
 }
 
 /// An edge of a cube.
@@ -238,16 +300,8 @@ impl Samples {
     fn crossing(&self, axis: usize, at: [usize; 3]) -> EdgeCrossing {
         let mut next = at;
         next[axis] += 1;
-        let (low, high) = (self.densities[self.index(at)], self.densities[self.index(next)]);
-        let share = low / (low - high);
-        let share = if (0.0..=1.0).contains(&share) { share } else { 0.5 };
-        let (from, to) = (self.rise(at), self.rise(next));
-        let normal = [0, 1, 2].map(|i| -(from[i] + (to[i] - from[i]) * share));
-        let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
-        let mut along = [0.0; 3];
-        along[axis] = if low > 0.0 { 1.0 } else { -1.0 };
-        let sound = square > 0.0 && square < f32::INFINITY;
-        EdgeCrossing { share, normal: unit_normal(if sound { normal } else { along }, along) }
+        let densities = [self.densities[self.index(at)], self.densities[self.index(next)]];
+        EdgeCrossing::between(axis, densities, [self.rise(at), self.rise(next)])
     }
 
     /// Returns central differences at a point, doubled; one-sided at the hull.
@@ -300,14 +354,69 @@ impl Samples {
         let first = z * self.points + x;
         let mut qef = Qef::default();
         while crossed != 0 {
-            let CubeEdge { low, list, from, along, .. } =
-                EDGES[crossed.trailing_zeros() as usize % 12];
+            let edge = &EDGES[crossed.trailing_zeros() as usize % 12];
             crossed &= crossed - 1;
-            let at = first + usize::from(low >> 1 & 1) * self.points + usize::from(low & 1);
-            let EdgeCrossing { share, normal } = self.crossings[self.numbers[list][at] as usize];
-            let point = [0, 1, 2].map(|i| from[i] + along[i] * share);
-            qef.add(&Qef::plane(point, normal));
+            let low = usize::from(edge.low);
+            let at = first + (low >> 1 & 1) * self.points + (low & 1);
+            qef.add(&self.crossings[self.numbers[edge.list][at] as usize].plane(edge));
         }
         qef
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::octree::OctreeBuilder;
+
+    const POINTS: i32 = 17;
+
+    fn density(at: VoxelPos) -> (f32, u8) {
+        let [x, y, z] = at.to_array().map(|v| v as f32 - 8.0);
+        let bumps = ((at.x * 7 + at.y * 5 + at.z * 3) % 11) as f32 - 5.0;
+        let material = if at.x % 3 == 0 { 2 } else { 8 };
+        (((36.0 - (x * x + y * y + z * z)) * 4.0 + bumps * 9.0).round(), material)
+    }
+
+    /// Returns twice the gradient at a point: one-sided on the hull.
+    fn rise(at: VoxelPos) -> [f32; 3] {
+        [0, 1, 2].map(|axis| {
+            let mut ends = [at.to_array(); 2];
+            ends[0][axis] = (ends[0][axis] - 1).max(0);
+            ends[1][axis] = (ends[1][axis] + 1).min(POINTS - 1);
+            let [low, high] = ends.map(|end| density(VoxelPos::from(end)).0);
+            (high - low) * if ends[1][axis] - ends[0][axis] == 2 { 1.0 } else { 2.0 }
+        })
+    }
+
+    fn leaf(min: VoxelPos) -> Option<Leaf> {
+        let corner = |octant: u8| {
+            let on = |axis: usize| i32::from(octant & SIDE[axis] != 0);
+            min + VoxelPos::new(on(0), on(1), on(2))
+        };
+        let corners: [_; 8] = std::array::from_fn(|octant| density(corner(octant as u8)));
+        let inside = (0..8).fold(0, |bits, i| bits | u8::from(corners[i].0 > 0.0) << i);
+        let edges = (0..12u8).filter_map(|number| {
+            let CubeEdge { axis, low, .. } = EDGES[usize::from(number)];
+            let ends = [corner(low), corner(low | SIDE[axis])];
+            let densities = ends.map(|end| density(end).0);
+            let is_crossed = (densities[0] > 0.0) != (densities[1] > 0.0);
+            let rises = ends.map(rise);
+            is_crossed.then_some(EdgeSamples { edge: number, densities, rises })
+        });
+        let materials = corners.map(|(_, material)| material);
+        let at = min.to_array().map(|v| v as u32);
+        (inside != 0 && inside != 255).then(|| Leaf::at_edges(at, inside, materials, edges))
+    }
+
+    #[test]
+    fn leaves_from_crossed_edges_give_the_octree_of_the_densities() {
+        let cubes = (0..16i32.pow(3)).map(|i| VoxelPos::new(i % 16, i / 256, i / 16 % 16));
+        let leaves: Vec<_> = cubes.filter_map(leaf).collect();
+        assert!(leaves.len() > 300, "{}", leaves.len());
+        let mut builder = OctreeBuilder::new();
+        let min = VoxelPos::new(5, -40, 3);
+        let expected = builder.densities(min, 4, |at| density(at - min));
+        assert!(builder.leaves(min, 4, &leaves) == expected);
     }
 }

@@ -49,6 +49,7 @@ mod view;
 
 pub use builder::OctreeBuilder;
 pub use contour::Contourer;
+pub use densities::EdgeSamples;
 pub use polygon::{ContourStats, Detail};
 pub use qef::Qef;
 pub use tree::{Leaf, Octree};
