@@ -5,6 +5,7 @@ mod groups;
 mod journal;
 #[cfg(feature = "server")]
 mod online;
+mod path;
 mod values;
 
 pub use groups::{
@@ -15,6 +16,8 @@ pub use groups::{
 pub use journal::{LogArgs, RollbackArgs, WhichEdits, utc_text};
 #[cfg(feature = "server")]
 pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ServeArgs, token};
+use path::PATH_HELP;
+pub use path::{PathArgs, PathEnd};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -107,6 +110,9 @@ pub enum Command {
         terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
         A ray that hits nothing is not an error: the exit code is 0.")]
     Raycast(RaycastArgs),
+    /// Find the way that a walker takes from one point to another
+    #[command(after_help = PATH_HELP)]
+    Path(Box<PathArgs>),
     /// Render a picture of a world on the CPU
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
         terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
@@ -163,6 +169,7 @@ impl Command {
             Command::Mesh(_) => "mesh",
             Command::Lod(_) => "lod",
             Command::Raycast(_) => "raycast",
+            Command::Path(_) => "path",
             Command::Render(_) => "render",
             Command::Verify(_) => "verify",
             Command::Repair(_) => "repair",

@@ -16,6 +16,7 @@ mod journal;
 mod lod;
 mod maintenance;
 mod mesh;
+mod path;
 mod print;
 mod raycast;
 mod render;
@@ -43,6 +44,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Lod(args) => lod::run(args, &console),
         Command::Mesh(args) => mesh::run(args, &console),
         Command::Raycast(args) => raycast::run(args, &console),
+        Command::Path(args) => path::run(args, &console),
         Command::Render(args) => render::run(args, &console),
         Command::Verify(args) => maintenance::verify(args, &console),
         Command::Repair(args) => maintenance::repair(args, &console),
