@@ -119,7 +119,7 @@ impl Paths {
     }
 
     /// Sets the tiles that are covered, in the order in which new ones are to be made: chunks of 32³
-    /// voxels, such as those around whoever walks. Drops all others; keeps those that were covered
+    /// voxels, such as those around the agent. Drops all others; keeps those that were covered
     /// before.
     pub fn cover(&mut self, tiles: impl IntoIterator<Item = ChunkPos>) {
         let mut before = std::mem::take(&mut self.tiles);

@@ -50,6 +50,51 @@ struct Node {
     is_done: bool,
 }
 
+/// What a search knows so far.
+struct Known {
+    nodes: Vec<Node>,
+    node_of: FxHashMap<RectId, u32>,
+    /// Cost so far and left, and number; the least comes first. Costs are not negative, so their
+    /// bits sort as they do.
+    open: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Known {
+    fn new(start: End) -> Known {
+        let first = Node {
+            rect: start.rect,
+            before: u32::MAX,
+            portal: None,
+            entry: start.point,
+            cost: 0.0,
+            is_done: false,
+        };
+        let (nodes, node_of) = (vec![first], FxHashMap::from_iter([(start.rect, 0)]));
+        Known { nodes, node_of, open: BinaryHeap::from([Reverse((0, 0))]) }
+    }
+
+    /// Takes the node that comes next.
+    fn pop(&mut self) -> Option<u32> {
+        while let Some(Reverse((_, number))) = self.open.pop() {
+            if !std::mem::replace(&mut self.nodes[number as usize].is_done, true) {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Offers a way to a rectangle.
+    fn offer(&mut self, found: Node, left: f64) {
+        let next = *self.node_of.entry(found.rect).or_insert(self.nodes.len() as u32);
+        match self.nodes.get_mut(next as usize) {
+            Some(known) if known.is_done || known.cost <= found.cost => return,
+            Some(known) => *known = found,
+            None => self.nodes.push(found),
+        }
+        self.open.push(Reverse(((found.cost + left).to_bits(), next)));
+    }
+}
+
 /// Finds the way from one end to the other, or to where it comes nearest; looks at no more than
 /// `most` rectangles.
 pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
@@ -58,26 +103,12 @@ pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     goal: End,
     most: usize,
 ) -> Corridor {
-    let first = Node {
-        rect: start.rect,
-        before: u32::MAX,
-        portal: None,
-        entry: start.point,
-        cost: 0.0,
-        is_done: false,
-    };
-    let mut nodes = vec![first];
-    let mut node_of = FxHashMap::from_iter([(start.rect, 0u32)]);
-    // Costs are not negative, so their bits sort as they do.
-    let mut open = BinaryHeap::from([Reverse((0u64, 0u32))]);
+    let mut known = Known::new(start);
     let mut best = (f64::INFINITY, 0u32, start.point);
     let (mut exits, mut looked_at, mut is_cut_short) = (Vec::new(), 0, false);
     let mut reached = None;
-    while let Some(Reverse((_, number))) = open.pop() {
-        let node = nodes[number as usize];
-        if std::mem::replace(&mut nodes[number as usize].is_done, true) {
-            continue;
-        }
+    while let Some(number) = known.pop() {
+        let node = known.nodes[number as usize];
         if node.rect == goal.rect {
             reached = Some(number);
             break;
@@ -99,26 +130,13 @@ pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
             let [x, z] = exit.portal.crossing([node.entry[0], node.entry[2]], aim);
             let entry = [x, ground.height_in(node.rect, [x, z]), z];
             let cost = node.cost + distance(node.entry, entry) * factor;
-            let found = Node {
-                rect: exit.to,
-                before: number,
-                portal: Some(exit.portal),
-                entry,
-                cost,
-                is_done: false,
-            };
-            let next = *node_of.entry(exit.to).or_insert(nodes.len() as u32);
-            match nodes.get_mut(next as usize) {
-                Some(known) if known.is_done || known.cost <= cost => continue,
-                Some(known) => *known = found,
-                None => nodes.push(found),
-            }
-            let whole = cost + distance(entry, goal.point);
-            open.push(Reverse((whole.to_bits(), next)));
+            let (rect, before, portal) = (exit.to, number, Some(exit.portal));
+            let found = Node { rect, before, portal, entry, cost, is_done: false };
+            known.offer(found, distance(entry, goal.point));
         }
     }
     let (last, end) = reached.map_or((best.1, best.2), |last| (last, goal.point));
-    let (rects, portals) = trace(&nodes, last);
+    let (rects, portals) = trace(&known.nodes, last);
     Corridor { rects, portals, end, is_complete: reached.is_some(), is_cut_short, looked_at }
 }
 
