@@ -247,12 +247,11 @@ impl Paths {
         goal_m: impl Into<[f64; 3]>,
     ) -> PathOutcome {
         let voxels = [start_m.into(), goal_m.into()].map(|point| placement.voxel_from_world(point));
-        let Some((scale, mut ground)) = self.ground(voxels[0]) else {
-            return PathOutcome::StartOffMesh;
-        };
-        if self.ground(voxels[1]).is_none() {
+        let Some(scale) = self.scale(voxels[0]) else { return PathOutcome::StartOffMesh };
+        if self.scale(voxels[1]).is_none() {
             return PathOutcome::GoalOffMesh;
         }
+        let mut ground = self.ground(scale.base);
         let [start, goal] = voxels.map(|point| scale.samples(point));
         let radius = self.options.snap_m / self.voxel_size_m * scale.per_voxel;
         let mut end = |point| {
@@ -289,7 +288,8 @@ impl Paths {
     /// [`snap_m`](PathOptions::snap_m) from it; all in metres.
     pub fn nearest(&self, placement: &Placement, point_m: impl Into<[f64; 3]>) -> Option<[f64; 3]> {
         let voxels = placement.voxel_from_world(point_m);
-        let (scale, mut ground) = self.ground(voxels)?;
+        let scale = self.scale(voxels)?;
+        let mut ground = self.ground(scale.base);
         let radius = self.options.snap_m / self.voxel_size_m * scale.per_voxel;
         let (_, point) = ground.nearest(scale.samples(voxels), radius)?;
         Some(placement.world_from_voxel(scale.voxels(point)))
@@ -298,7 +298,8 @@ impl Paths {
     /// Returns the highest ground that can be walked on at x and z, of all tiles; all in metres.
     pub fn highest(&self, placement: &Placement, x_m: f64, z_m: f64) -> Option<[f64; 3]> {
         let voxels = placement.voxel_from_world([x_m, placement.origin_m[1], z_m]);
-        let (scale, mut ground) = self.ground(voxels)?;
+        let scale = self.scale(voxels)?;
+        let mut ground = self.ground(scale.base);
         let mut heights: Vec<i32> = self.tiles.keys().map(|tile| tile.y).collect();
         heights.sort_unstable();
         heights.dedup();
@@ -312,17 +313,18 @@ impl Paths {
         })
     }
 
-    /// The ground, counted from the tile of a point in voxels, if that is within the limits.
-    fn ground<'a>(
-        &'a self,
-        voxels: [f64; 3],
-    ) -> Option<(SampleScale, Ground<'a, impl Fn(ChunkPos) -> Option<&'a Tile>>)> {
+    /// Samples counted from the tile of a point in voxels, if that is within the limits.
+    fn scale(&self, voxels: [f64; 3]) -> Option<SampleScale> {
         let is_inside = voxels.iter().all(|v| v.abs() < f64::from(LIMIT));
         let [x, y, z] = voxels.map(|v| (v.floor() as i32) >> 5);
-        let base = ChunkPos::new(x, y, z);
+        let (base, per_voxel) = (ChunkPos::new(x, y, z), f64::from(self.gauge.per_voxel));
+        is_inside.then_some(SampleScale { base, per_voxel })
+    }
+
+    /// The ground, counted from a tile.
+    fn ground<'a>(&'a self, base: ChunkPos) -> Ground<'a, impl Fn(ChunkPos) -> Option<&'a Tile>> {
         let tile_at = |at: ChunkPos| self.tiles.get(&at).and_then(Option::as_deref);
-        let scale = SampleScale { base, per_voxel: f64::from(self.gauge.per_voxel) };
-        is_inside.then(|| (scale, Ground::new(&self.gauge, base, tile_at)))
+        Ground::new(&self.gauge, base, tile_at)
     }
 
     /// A digest of all tiles: equal for equal cells, options and covered tiles, whatever the order

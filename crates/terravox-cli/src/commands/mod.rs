@@ -5,6 +5,7 @@ mod demo;
 mod edit;
 mod export;
 mod export_region;
+mod gallery;
 mod generate;
 mod ground_heights;
 mod import;
@@ -20,6 +21,7 @@ mod path;
 mod print;
 mod raycast;
 mod render;
+mod render_extras;
 #[cfg(feature = "server")]
 mod serve;
 mod wire;
@@ -36,6 +38,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
     let console = Console::new(cli.json);
     let report = match &cli.command {
         Command::Demo(args) => demo::run(args, &console),
+        Command::Gallery(args) => gallery::run(args, &console),
         Command::Generate(args) => generate::run(args, &console),
         Command::Import(args) => import::run(args, &console),
         Command::Edit(args) => edit::run(args, &console),
