@@ -119,8 +119,8 @@ impl Paths {
     }
 
     /// Sets the tiles that are covered, in the order in which new ones are to be made: chunks of 32³
-    /// voxels, such as those around the agent. Drops all others; keeps those that were covered
-    /// before.
+    /// voxels, such as those around the agent. Ground level with the top of a chunk is in the chunk
+    /// above. Drops all others; keeps those that were covered before.
     pub fn cover(&mut self, tiles: impl IntoIterator<Item = ChunkPos>) {
         let mut before = std::mem::take(&mut self.tiles);
         for tile in tiles {

@@ -105,7 +105,7 @@ const VIEWS: [View; 12] = [
     },
     view("arctic", "world:7:arctic", [0.0, 120.0, 0.0], [30.0, -8.0], 6000.0, [300.0, 18.0]),
     view("skylands", "world:7:skylands", [0.0, 130.0, 0.0], [60.0, -2.0], 4000.0, [340.0, 34.0]),
-    view("hills", "hills:7", [0.0, 40.0, 0.0], [40.0, -10.0], 6000.0, [310.0, 30.0]),
+    view("hills", "hills:7", [0.0, 130.0, 0.0], [40.0, -10.0], 6000.0, [310.0, 30.0]),
 ];
 
 pub fn run(args: &GalleryArgs, console: &Console) -> CliResult<Report> {

@@ -11,17 +11,24 @@ use crate::report::{Report, grouped};
 use crate::world::{self, World, check_point, extension};
 use glam::DVec3;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path as FilePath;
 use std::time::Instant;
 use terravox::generate::Seeded;
 use terravox::math::{Aabb, DebugLines};
-use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
+use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid};
 use terravox_paths::{Agent, PartialReason, Path, PathOptions, PathOutcome, Paths};
 use terravox_render::{FOV_DEGREES, Lens, Scene, framing, overlay};
 use terravox_store::WorldInfo;
 
 /// Ends in endless worlds are at most this far apart, metres: all ground between is generated.
 const MAX_ENDLESS_M: f64 = 2048.0;
+
+/// The source of worlds without a file.
+const GENERATED: &str = "generated";
+
+/// Generated beyond `--around`, metres: a chunk, on which the ground before it depends.
+const MARGIN_M: f64 = 32.0;
 
 /// Lines are drawn this far above the ground, voxels.
 const LIFT_VOXELS: f64 = 0.4;
@@ -53,7 +60,7 @@ pub fn run(args: &PathArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let busy = console.busy("looking where one can walk");
     let mut paths = paths(args, &world)?;
-    paths.cover(world.grid.chunks());
+    paths.cover(tiles(&world));
     paths.update(&world.grid, usize::MAX);
     drop(busy);
     let made = start.elapsed();
@@ -62,12 +69,12 @@ pub fn run(args: &PathArgs, console: &Console) -> CliResult<Report> {
     let outcome = match ends {
         [None, _] => PathOutcome::StartOffMesh,
         [_, None] => PathOutcome::GoalOffMesh,
-        [Some(from), Some(to)] => paths.find(&placement, from, to),
+        [Some(from), Some(to)] => known(&world, paths.find(&placement, from, to)),
     };
     let found = start.elapsed();
     add_outcome(&outcome, ends, &mut report);
     let [rects, floors] = paths.counts();
-    let tiles = world.grid.chunks().len() as u64;
+    let tiles = paths.tiles().len() as u64;
     let text = format!("{} rectangles in {} tiles", grouped(rects as u64), grouped(tiles));
     report.line("rectangles", "ground", text, json!(rects));
     report.hidden("tiles", tiles);
@@ -105,8 +112,9 @@ fn generated(seeded: &Seeded, args: &PathArgs) -> CliResult<World> {
         (if far < 0.0 { a.min(b) } else { a.max(b) } + far).floor() as i32
     };
     let heights = seeded.heights();
-    let low = [bound(0, -args.around), heights.start, bound(1, -args.around)];
-    let high = [bound(0, args.around) + 1, heights.end, bound(1, args.around) + 1];
+    let around = args.around + MARGIN_M;
+    let low = [bound(0, -around), heights.start, bound(1, -around)];
+    let high = [bound(0, around) + 1, heights.end, bound(1, around) + 1];
     let mut grid = VoxelGrid::new(GridOptions::default());
     let mut cells = DenseBox::default();
     for chunk in Region::new(low, high).blocks::<5>().filter(|chunk| chunk.within_limits()) {
@@ -115,7 +123,37 @@ fn generated(seeded: &Seeded, args: &PathArgs) -> CliResult<World> {
         grid.write(&cells).map_err(Failure::at(&args.world))?;
     }
     let (roblox, notes) = (Default::default(), Vec::new());
-    Ok(World { grid, info, roblox, source: "generated", file_bytes: 0, notes })
+    Ok(World { grid, info, roblox, source: GENERATED, file_bytes: 0, notes })
+}
+
+/// The tiles that may have ground: chunks and those beside them, into which surfaces reach. Of a
+/// generated world not those at the border, beyond which it goes on.
+fn tiles(world: &World) -> BTreeSet<ChunkPos> {
+    let chunks = world.grid.chunks();
+    if world.source != GENERATED {
+        let around = |chunk: &ChunkPos| chunk.region().grow(1).blocks::<5>();
+        return chunks.iter().flat_map(around).collect();
+    }
+    let Region { min, max } = world.grid.bounds().coarser(5);
+    let is_inner = |chunk: &ChunkPos| {
+        (min.x + 1..max.x - 1).contains(&chunk.x) && (min.z + 1..max.z - 1).contains(&chunk.z)
+    };
+    chunks.into_iter().filter(is_inner).collect()
+}
+
+/// Says what holds where all ground is known.
+fn known(world: &World, outcome: PathOutcome) -> PathOutcome {
+    if world.source == GENERATED {
+        return outcome;
+    }
+    match outcome {
+        PathOutcome::Partial(path, PartialReason::NotLoaded) => {
+            PathOutcome::Partial(path, PartialReason::Unreachable)
+        }
+        PathOutcome::StartNotLoaded => PathOutcome::StartOffMesh,
+        PathOutcome::GoalNotLoaded => PathOutcome::GoalOffMesh,
+        other => other,
+    }
 }
 
 /// The view of a world for the walker of the arguments.
