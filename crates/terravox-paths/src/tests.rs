@@ -193,6 +193,15 @@ fn compare(cells: &DenseBox, options: &PathOptions) -> Result<(), TestCaseError>
     Ok(())
 }
 
+/// Worlds in which ways fork: to two floors above one another, in one tile and in two.
+#[test]
+fn ways_that_fork_are_found_from_both_sides() -> Result<(), TestCaseError> {
+    for seed in [15_581_125_175_910_347_259, 12_577_377_339_431_851_351] {
+        compare(&random_world(seed), &random_options(seed))?;
+    }
+    Ok(())
+}
+
 /// Where a floor of the twin lies, metres.
 fn point_of(gauge: &Gauge, world: &NaiveWorld, (sample, floor): At) -> [f64; 3] {
     let per_voxel = f64::from(gauge.per_voxel);

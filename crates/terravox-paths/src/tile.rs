@@ -13,7 +13,7 @@ use terravox::voxel::{
 
 use crate::agent::{Gauge, HEIGHT_UNITS, TILE_HEIGHT, WaterRule};
 use crate::crossings::{Crossing, Sampler, Window};
-use crate::floors::{Floor, Floors};
+use crate::floors::{DIRECTIONS, Floor, Floors};
 
 /// Longest edge of a rectangle, samples: a search knows where it is to this precision until its path
 /// is drawn tight.
@@ -47,6 +47,14 @@ pub(crate) struct Tile {
     rects: Vec<Rect>,
 }
 
+/// What is known of a floor while rectangles are made.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    is_wet: bool,
+    /// Directions in which it is linked to floors of tiles above and below, as bits.
+    leaves: u8,
+}
+
 /// Memory of [`TileMaker::make`]. One per thread.
 #[derive(Debug, Default)]
 pub(crate) struct TileMaker {
@@ -77,20 +85,20 @@ impl TileMaker {
         self.sampler.crossings(gauge, window, &self.cells, materials, &mut self.crossings);
         self.floors.find(gauge, window, &self.crossings);
         let mut made = Tile { edge, ..Tile::default() };
-        let is_wet = self.keep(gauge, tile, materials, &mut made);
-        made.divide(gauge, &is_wet);
+        let kept = self.keep(gauge, tile, materials, &mut made);
+        made.divide(gauge, &kept);
         Some(made)
     }
 
-    /// Copies the floors of a tile that an agent walks on; returns which are under water.
+    /// Copies the floors of a tile that an agent walks on; returns what else there is to know of them.
     fn keep(
         &self,
         gauge: &Gauge,
         tile: ChunkPos,
         materials: &MaterialTable,
         out: &mut Tile,
-    ) -> Vec<bool> {
-        let mut all_wet = Vec::new();
+    ) -> Vec<Kept> {
+        let mut kept = Vec::new();
         let margin = gauge.margin as usize;
         for (z, x) in (0..gauge.edge()).flat_map(|z| (0..gauge.edge()).map(move |x| (z, x))) {
             out.starts.push(out.floors.len() as u32);
@@ -106,7 +114,8 @@ impl TileMaker {
                 let is_wet = self.is_wet(gauge, tile, [x, z], height, materials);
                 if !is_wet || gauge.water != WaterRule::Forbidden {
                     out.floors.push(self.floors.floors[floor]);
-                    all_wet.push(is_wet);
+                    let leaves = self.leaves(gauge, floor, [x, z].map(|v| v as usize + margin));
+                    kept.push(Kept { is_wet, leaves });
                 }
             }
         }
@@ -114,7 +123,22 @@ impl TileMaker {
         if out.floors.is_empty() {
             out.starts = Vec::new();
         }
-        all_wet
+        kept
+    }
+
+    /// Towards which directions a floor is linked to one above or below the tile, as bits: also to
+    /// floors that no agent walks on.
+    fn leaves(&self, gauge: &Gauge, floor: usize, [x, z]: [usize; 2]) -> u8 {
+        let own = &self.floors.floors[floor];
+        if own.height >= gauge.step && own.height + gauge.step < TILE_HEIGHT {
+            return 0;
+        }
+        let leaves = |[dx, dz]: [i32; 2]| {
+            let near = self.floors.of((x as i32 + dx) as usize, (z as i32 + dz) as usize);
+            let mut near = self.floors.floors[near].iter();
+            near.any(|near| !(0..TILE_HEIGHT).contains(&near.height) && own.is_linked(near, gauge))
+        };
+        DIRECTIONS.iter().enumerate().map(|(i, &way)| u8::from(leaves(way)) << i).sum()
     }
 
     /// Whether the water above a floor is deeper than the agent wades.
@@ -211,26 +235,36 @@ impl Tile {
 
     /// The floor to which a floor at one sample is linked at a neighbouring one, if neither is
     /// linked to another there: ways fork at the borders of rectangles only.
-    fn sole(&self, gauge: &Gauge, floor: usize, at: [usize; 2], to: [usize; 2]) -> Option<usize> {
+    fn sole(
+        &self,
+        gauge: &Gauge,
+        kept: &[Kept],
+        floor: usize,
+        at: [usize; 2],
+        to: [usize; 2],
+    ) -> Option<usize> {
+        // Towards +x or +z, and back.
+        let [there_bit, back_bit] = if at[0] == to[0] { [3, 2] } else { [1, 0] };
         let mut there = self.linked(gauge, floor, to);
         let found = there.next()?;
         let is_sole = there.next().is_none() && self.linked(gauge, found, at).nth(1).is_none();
-        is_sole.then_some(found)
+        let leaves = kept[floor].leaves >> there_bit | kept[found].leaves >> back_bit;
+        (is_sole && leaves & 1 == 0).then_some(found)
     }
 
     /// Divides all floors into rectangles, greedily: each as long as it goes along x, then along z.
-    fn divide(&mut self, gauge: &Gauge, is_wet: &[bool]) {
+    fn divide(&mut self, gauge: &Gauge, kept: &[Kept]) {
         self.rect_of = vec![NO_RECT; self.floors.len()];
         let edge = if self.floors.is_empty() { 0 } else { usize::from(self.edge) };
         for (z, x) in (0..edge).flat_map(|z| (0..edge).map(move |x| (z, x))) {
             for first in self.of(x, z) {
                 if self.rect_of[first] == NO_RECT {
-                    let (members, width) = self.grow(gauge, is_wet, first, [x, z]);
+                    let (members, width) = self.grow(gauge, kept, first, [x, z]);
                     let last = [x + width - 1, z + members.len() / width - 1].map(|v| v as u8);
                     let rect = self.rects.len() as u32;
                     members.iter().for_each(|&floor| self.rect_of[floor] = rect);
                     let min = [x, z].map(|v| v as u8);
-                    self.rects.push(Rect { min, last, is_wet: is_wet[first] });
+                    self.rects.push(Rect { min, last, is_wet: kept[first].is_wet });
                 }
             }
         }
@@ -241,16 +275,17 @@ impl Tile {
     fn grow(
         &self,
         gauge: &Gauge,
-        is_wet: &[bool],
+        kept: &[Kept],
         first: usize,
         [x, z]: [usize; 2],
     ) -> (Vec<usize>, usize) {
-        let is_free =
-            |&floor: &usize| self.rect_of[floor] == NO_RECT && is_wet[floor] == is_wet[first];
+        let is_free = |&floor: &usize| {
+            self.rect_of[floor] == NO_RECT && kept[floor].is_wet == kept[first].is_wet
+        };
         let mut members = vec![first];
         while members.len() < MAX_RECT_EDGE {
             let (last, at) = (members[members.len() - 1], x + members.len() - 1);
-            let next = self.sole(gauge, last, [at, z], [at + 1, z]).filter(is_free);
+            let next = self.sole(gauge, kept, last, [at, z], [at + 1, z]).filter(is_free);
             let Some(next) = next else { break };
             members.push(next);
         }
@@ -259,10 +294,10 @@ impl Tile {
             let above = members.len() - width;
             for i in 0..width {
                 let at = [x + i, row];
-                let next = self.sole(gauge, members[above + i], [x + i, row - 1], at);
+                let next = self.sole(gauge, kept, members[above + i], [x + i, row - 1], at);
                 let is_beside = |&next: &usize| {
                     let left = members[members.len() - 1];
-                    i == 0 || self.sole(gauge, left, [x + i - 1, row], at) == Some(next)
+                    i == 0 || self.sole(gauge, kept, left, [x + i - 1, row], at) == Some(next)
                 };
                 let Some(next) = next.filter(is_free).filter(is_beside) else {
                     members.truncate(above + width);
