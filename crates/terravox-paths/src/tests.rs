@@ -220,7 +220,7 @@ proptest! {
 
     /// A path is complete exactly if its ends are connected. The twin can walk it, step by step.
     #[test]
-    fn paths_are_found_where_there_are_any_and_can_be_walked(seed in any::<u64>()) {
+    fn slow_paths_are_found_where_there_are_any_and_can_be_walked(seed in any::<u64>()) {
         let (cells, options) = (random_world(seed), random_options(seed));
         let options = PathOptions { snap_m: 0.01, ..options };
         let gauge = Gauge::new(&options, 1.0).expect("options in their ranges");
@@ -257,7 +257,7 @@ proptest! {
     /// Edits in any order and number, updates that are cut short: the tiles are those that would be
     /// made from nothing.
     #[test]
-    fn tiles_after_edits_are_those_made_from_nothing(seed in any::<u64>()) {
+    fn slow_tiles_after_edits_are_those_made_from_nothing(seed in any::<u64>()) {
         let (cells, options) = (random_world(seed), random_options(seed));
         let mut grid = grid_of(&cells);
         let mut paths = Paths::new(options, 1.0).expect("options in their ranges");
@@ -502,7 +502,7 @@ fn an_edit_makes_the_tiles_that_it_reaches_and_no_others() {
 }
 
 #[test]
-fn paths_are_about_as_short_as_those_of_steps_from_sample_to_sample() {
+fn slow_paths_are_about_as_short_as_those_of_steps_from_sample_to_sample() {
     let (mut sums, mut worst) = ([0.0, 0.0], 0.0_f64);
     for seed in 0..12 {
         let (cells, options) = (random_world(seed), random_options(seed));
