@@ -54,7 +54,7 @@ const COLOURS: [[u8; 3]; 2] = [[40, 220, 120], [60, 140, 255]];
 /// assert!(around.length_m > 60.0, "{}", around.length_m);
 ///
 /// // Through the wall.
-/// terrain.edit(&EditOp::dig_ball([0.0, 2.0, 0.0], 5.0))?;
+/// terrain.edit(&EditOp::dig_ball([0.0, 6.0, 0.0], 6.2))?;
 /// let done = paths.update(terrain.grid(), usize::MAX);
 /// assert!(done.renewed.len() <= 8);
 /// let PathOutcome::Complete(through) = paths.find(&placement, a, b) else { panic!("a way") };
