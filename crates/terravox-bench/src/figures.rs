@@ -277,6 +277,7 @@ pub const FIGURES: &[Figure] = {
         figure(Worlds, "voxelise_volume_error", "%", AtMost(1.0), None),
         figure(Worlds, "scatter_m_points_s", "M/s", AtLeast(1.0), Some(5.0)),
         figure(Worlds, "scatter_edit_us", "µs", AtMost(500.0), Some(100.0)),
+        figure(Worlds, "navmesh_tile_ms", "ms", AtMost(50.0), Some(15.0)),
         figure(Cluster, "pg_chunks_per_s", "chunks/s", AtLeast(10_000.0), Some(25_000.0)),
         figure(Cluster, "pg_commit_ms", "ms", AtMost(15.0), Some(5.0)),
         figure(Cluster, "pg_load_region_ms", "ms", AtMost(60.0), Some(15.0)),

@@ -17,6 +17,7 @@ mod mesh;
 mod net;
 mod octree;
 mod particles;
+mod paths;
 mod report;
 mod scatter;
 mod storage;
@@ -45,7 +46,7 @@ AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, fr
 PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, digs, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
-      net: session, far, links, killed, load; worlds: generated, voxelise, scatter;
+      net: session, far, links, killed, load; worlds: generated, voxelise, scatter, paths;
       cluster: postgres, takeover, border, s3
 
 Prints all tables.
@@ -85,6 +86,7 @@ const WORLD_PARTS: &[AreaPart] = &[
     AreaPart::new("generated", biomes::run),
     AreaPart::new("voxelise", voxelise::run),
     AreaPart::new("scatter", scatter::run),
+    AreaPart::new("paths", paths::run),
 ];
 
 /// Returns the parts of an area that can be measured by themselves.

@@ -71,7 +71,7 @@ pub fn run(report: &mut AreaReport) {
 }
 
 /// Land of `World`, by the first place of a row of them that is all above the sea.
-fn land() -> Result<VoxelGrid, String> {
+pub fn land() -> Result<VoxelGrid, String> {
     let world = World::new(SEED, Preset::Continents);
     let is_dry = |x: i32| {
         (0..25).all(|i| {

@@ -9,6 +9,7 @@ use crate::report::grouped;
 use crate::world::{World, check_point, store_failure};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 use terravox::generate::Seeded;
 use terravox::voxel::{ChunkPos, ChunkState, DenseBox, GridOptions, Region, VoxelGrid};
@@ -52,6 +53,11 @@ impl Growth {
     pub fn of(store: &Store) -> CliResult<Option<Growth>> {
         let seeded = lod_view::generator_of(store).map_err(store_failure)?;
         Ok(seeded.map(|seeded| Growth { seeded, made: Vec::new() }))
+    }
+
+    /// Returns the heights between which there is ground, in voxels.
+    pub fn heights(&self) -> Range<i32> {
+        self.seeded.heights()
     }
 
     /// Makes the chunks under some regions that the grid of the world lacks. They do not become

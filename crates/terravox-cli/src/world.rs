@@ -191,7 +191,7 @@ fn needs_file(path: &Path, seeded: &Seeded) -> Failure {
             format!("terravox generate world.tvx --seed {seed} --preset {options}")
         }
     };
-    let what = "an endless world is for render, lod and serve only; generate a world file";
+    let what = "an endless world is for render, lod, path and serve only; generate a world file";
     Failure::of(path, format!("{what}: {command}"))
 }
 

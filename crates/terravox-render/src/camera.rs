@@ -7,7 +7,7 @@ use glam::{DMat3, DVec2, DVec3};
 pub const FOV_DEGREES: f64 = 38.0;
 
 /// Elevation of the usual sun.
-pub(crate) const SUN_ELEVATION_DEGREES: f64 = 33.0;
+pub const SUN_ELEVATION_DEGREES: f64 = 33.0;
 
 /// Azimuth of the usual sun, from that of the camera: over the left shoulder.
 const SUN_AZIMUTH_FROM_CAMERA_DEGREES: f64 = -120.0;

@@ -65,7 +65,9 @@ mod tests;
 mod texture;
 mod water;
 
-pub use camera::{Camera, FOV_DEGREES, Lens, SunPosition, direction_from_bearing};
+pub use camera::{
+    Camera, FOV_DEGREES, Lens, SUN_ELEVATION_DEGREES, SunPosition, direction_from_bearing,
+};
 pub use image::Image;
 pub use picture::{Picture, PictureOptions, record_rays, render};
 pub use plants::{DemoThing, demo_rules, demo_solids};

@@ -10,7 +10,7 @@ use crate::sky::Sky;
 use crate::stats::RenderStats;
 use crate::surface::SurfaceScratch;
 use cpu_time::ThreadTime;
-use glam::{DVec2, Vec3};
+use glam::{DVec2, DVec3, Vec3};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use terravox::collide::Filter;
@@ -212,7 +212,13 @@ fn render_tile(
         for x in left..(left + TILE_PIXELS).min(options.width) {
             let mut sum = Vec3::ZERO;
             for sample in 0..n * n {
-                let at = DVec2::new(x as f64, y as f64) + sample_offset(sample, n);
+                let offset = sample_offset(sample, n);
+                let at = DVec2::new(x as f64, y as f64) + offset;
+                // Turned: a shadow's edge along those of pixels gets as many steps.
+                scratch.sun_shift = match n {
+                    1 => DVec3::ZERO,
+                    _ => shader.sun_shift([1.0 - 2.0 * offset.y, 2.0 * offset.x - 1.0]),
+                };
                 let ray = camera.ray(at / size, options.aspect());
                 // Averaged after tone mapping, so that edges against a bright sky are smooth.
                 sum += tone_mapped(shader.light_along(&ray, scratch) * shader.exposure);

@@ -14,6 +14,9 @@ use terravox::collide::Filter;
 /// Surfaces whose normal rises above this are level: lakes and seas, not waterfalls.
 const LEVEL_WATER_NORMAL_Y: f32 = 0.7;
 
+/// Half the width of the sun, radians: a third more than the real one.
+const SUN_RADIUS: f64 = 0.006;
+
 /// A scene under a sky, with lamp and exposure.
 pub(crate) struct Shader<'a> {
     pub scene: &'a Scene,
@@ -30,6 +33,8 @@ pub(crate) struct Shader<'a> {
 #[derive(Default)]
 pub(crate) struct ShadeScratch {
     pub surface: SurfaceScratch,
+    /// From the middle of the sun to the point of it that lights this sample.
+    pub sun_shift: DVec3,
     /// Cached within a tile.
     pub last_sky: Option<SkySample>,
     /// Rays cast so far.
@@ -137,12 +142,21 @@ impl Shader<'_> {
 
     /// Returns whether ground or a solid hides the sun.
     pub fn is_in_shadow(&self, surface: &SurfacePoint, scratch: &mut ShadeScratch) -> bool {
-        let ray = SceneRay { origin: surface.shadow_origin, direction: self.sky.sun.as_dvec3() };
+        let direction = (self.sky.sun.as_dvec3() + scratch.sun_shift).normalize();
+        let ray = SceneRay { origin: surface.shadow_origin, direction };
         scratch.rays.shadow += 1;
         if let Some(recorded) = &mut scratch.recorded {
             recorded.shadow.push(ray);
         }
         self.scene.is_blocked(&ray, RAY_REACH_CELLS)
+    }
+
+    /// Returns the shift to the point of the sun at a place of it, -1 to 1 across: samples of a pixel
+    /// that see different points give shadows soft edges, wider behind what is farther away.
+    pub fn sun_shift(&self, [across, along]: [f64; 2]) -> DVec3 {
+        let sun = self.sky.sun.as_dvec3();
+        let (right, up) = sun.any_orthonormal_pair();
+        (right * across + up * along) * SUN_RADIUS
     }
 
     /// Returns the light of the lamp at the camera, `distance` cells away.

@@ -154,6 +154,37 @@ fn solids_are_lit_throw_shadows_and_are_seen_in_water() {
     assert!(take(&scene) == before);
 }
 
+/// The shadow of the pillar falls to the west, 20 cells long: the edge of its tip is blurred by what
+/// the sun is wide, the edge at its foot hardly.
+#[test]
+fn shadows_are_softer_the_farther_away_they_fall() {
+    let grid = pillar();
+    let scene = scene(&grid);
+    let camera = Camera::looking_at(DVec3::new(0.0, 60.0, 1.0), DVec3::new(0.0, 8.0, 0.0), 40.0);
+    let shader = shader(&scene, &camera, &options(64, 64));
+    let mut scratch = ShadeScratch::default();
+    let mut lit_share = |x: f64, z: f64| {
+        let ray = SceneRay { origin: DVec3::new(x, 30.0, z), direction: DVec3::NEG_Y };
+        let hit = shader.sampler().closest(&ray, &Filter::SOLID, &mut scratch.surface);
+        let Some(hit) = hit else { panic!("ground") };
+        let corners = [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]];
+        let lit = corners.into_iter().filter(|&corner| {
+            scratch.sun_shift = shader.sun_shift(corner);
+            !shader.is_in_shadow(&hit.surface, &mut scratch)
+        });
+        lit.count()
+    };
+    let mut blurred = |x: std::ops::Range<i32>, z: std::ops::Range<i32>| {
+        let at = |v: i32| f64::from(v) * 0.01 + 0.003;
+        let points = x.flat_map(|x| z.clone().map(move |z| (at(x), at(z))));
+        points.filter(|&(x, z)| (1..4).contains(&lit_share(x, z))).count()
+    };
+    let tip = blurred(-2600..-1900, 0..1);
+    let foot = blurred(-380..-379, 200..500);
+    assert!(tip > 15 && tip < 120, "{tip}");
+    assert!(2 * foot < tip, "{foot} of {tip}");
+}
+
 #[test]
 fn pictures_do_not_depend_on_the_number_of_threads() {
     let grid = pillar();

@@ -5,6 +5,7 @@ mod groups;
 mod journal;
 #[cfg(feature = "server")]
 mod online;
+mod path;
 mod values;
 
 pub use groups::{
@@ -15,11 +16,13 @@ pub use groups::{
 pub use journal::{LogArgs, RollbackArgs, WhichEdits, utc_text};
 #[cfg(feature = "server")]
 pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ServeArgs, token};
-pub use values::{MorphChoice, number, triple};
+use path::PATH_HELP;
+pub use path::{PathArgs, PathEnd};
+pub use values::{Cutaway, MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::path::PathBuf;
-use values::{integer, pixels, positive};
+use values::{cutaway, integer, pixels, positive};
 
 /// Smooth, editable voxel terrain: generate, import, edit, mesh and render worlds
 #[derive(Debug, Parser)]
@@ -108,12 +111,19 @@ pub enum Command {
         terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
         A ray that hits nothing is not an error: the exit code is 0.")]
     Raycast(RaycastArgs),
+    /// Find the way that a walker takes from one point to another
+    #[command(after_help = PATH_HELP)]
+    Path(Box<PathArgs>),
     /// Render a picture of a world on the CPU
     #[command(after_help = "Example:\n  terravox render world.tvx world.png\n  \
         terravox render world.tvx cave.png --camera 20,8,-40 --look 0,0,0 --size 1920x1080\n  \
         terravox render hills:7 hills.png\n  \
         terravox render world.tvx far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
     Render(RenderArgs),
+    /// Render twelve pictures of generated worlds, and a sheet of all
+    #[command(after_help = "Example:\n  terravox gallery pictures\n  \
+        terravox gallery pictures --only fjords --size 1920x1080")]
+    Gallery(GalleryArgs),
     /// Read a whole world and check every byte that matters
     #[command(after_help = "Example:\n  terravox verify world.tvx\n\n\
         Damage is an error: one line, exit code 2. The world is not changed.")]
@@ -164,6 +174,8 @@ impl Command {
             Command::Mesh(_) => "mesh",
             Command::Lod(_) => "lod",
             Command::Raycast(_) => "raycast",
+            Command::Path(_) => "path",
+            Command::Gallery(_) => "gallery",
             Command::Render(_) => "render",
             Command::Verify(_) => "verify",
             Command::Repair(_) => "repair",
@@ -237,6 +249,23 @@ pub struct GenerateArgs {
     /// Overwrite an existing world
     #[arg(long)]
     pub force: bool,
+}
+
+/// Arguments of `gallery`.
+#[derive(Debug, Args)]
+pub struct GalleryArgs {
+    /// Output folder
+    pub folder: PathBuf,
+    /// Render only this picture, and no sheet
+    #[arg(long, value_name = "NAME")]
+    pub only: Option<String>,
+    /// Width and height of the pictures in pixels
+    #[arg(long, default_value = "960x540", value_parser = pixels, value_name = "WxH")]
+    pub size: [usize; 2],
+    /// N × N rays per pixel
+    #[arg(long, default_value_t = 2, value_parser = |text: &str| integer(text, 1..=8_u8),
+        value_name = "N")]
+    pub samples: u8,
 }
 
 /// Seed of the generated demo world.
@@ -501,6 +530,17 @@ pub struct RenderArgs {
     /// Radius of --draw in voxels
     #[arg(long, default_value_t = 24.0, value_parser = positive, value_name = "VOXELS")]
     pub draw_radius: f64,
+    /// Leave out the part of the world beyond a plane, in metres: 'z>40', 'x<0', 'y>25'
+    #[arg(long, conflicts_with = "lod", value_parser = cutaway, value_name = "PLANE",
+        allow_hyphen_values = true)]
+    pub cutaway: Option<Cutaway>,
+    /// Draw lines on the ground, so many metres apart; every tenth is yellow
+    #[arg(long, conflicts_with_all = ["lod", "octree"], value_parser = positive, value_name = "M")]
+    pub grid: Option<f64>,
+    /// Render N pictures all around --look, or the middle of the land, as FILE-01.png and so on
+    #[arg(long, conflicts_with = "lod", value_parser = |text: &str| integer(text, 2..=720_u16),
+        value_name = "N")]
+    pub turntable: Option<u16>,
     /// Number of threads [default: as many as the machine has]
     #[arg(long, value_parser = |text: &str| integer(text, 1..=1024_u16), value_name = "N")]
     pub threads: Option<u16>,

@@ -15,6 +15,28 @@ pub enum MorphChoice {
     Targets,
 }
 
+/// A plane across an axis, beyond which the world is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cutaway {
+    /// 0 to 2: x, y, z.
+    pub axis: usize,
+    /// Whether what lies above `at_m` is left out; else what lies below.
+    pub is_beyond: bool,
+    /// Metres.
+    pub at_m: f64,
+}
+
+pub(super) fn cutaway(text: &str) -> Result<Cutaway, String> {
+    let wrong = || "give an axis, < or >, and metres, such as 'z>40'".to_owned();
+    let (sign, (axis, at)) = ['<', '>']
+        .into_iter()
+        .find_map(|sign| Some((sign, text.split_once(sign)?)))
+        .ok_or_else(wrong)?;
+    let axis = ["x", "y", "z"].iter().position(|name| *name == axis.trim()).ok_or_else(wrong)?;
+    let at_m = number(at).map_err(|_| wrong())?;
+    Ok(Cutaway { axis, is_beyond: sign == '>', at_m })
+}
+
 /// Largest magnitude of a number: twice the extent of a world with voxels of a kilometre.
 const MAX_NUMBER: f64 = 2e12;
 
@@ -115,6 +137,8 @@ mod tests {
         assert_eq!(error.as_deref(), Some("give an integer from 32 to 64"));
         assert!(integer("x", 0..=9_u8).is_err());
         assert!(positive("0").is_err() && fov("180").is_err());
+        assert_eq!(cutaway("z > -4"), Ok(Cutaway { axis: 2, is_beyond: true, at_m: -4.0 }));
+        assert!(cutaway("w<3").is_err() && cutaway("x=3").is_err() && cutaway("y<").is_err());
         assert!(cluster("8") == Ok(8) && cluster("3").is_err() && cluster("32").is_err());
         assert!(detail("0.9").is_err() && detail("nan").is_err() && detail("2") == Ok(2.0));
     }

@@ -4,6 +4,7 @@ mod copy;
 mod demo;
 mod edit;
 mod export;
+mod gallery;
 mod generate;
 mod ground_heights;
 mod import;
@@ -15,9 +16,11 @@ mod journal;
 mod lod;
 mod maintenance;
 mod mesh;
+mod path;
 mod print;
 mod raycast;
 mod render;
+mod render_extras;
 #[cfg(feature = "server")]
 mod serve;
 mod wire;
@@ -34,6 +37,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
     let console = Console::new(cli.json);
     let report = match &cli.command {
         Command::Demo(args) => demo::run(args, &console),
+        Command::Gallery(args) => gallery::run(args, &console),
         Command::Generate(args) => generate::run(args, &console),
         Command::Import(args) => import::run(args, &console),
         Command::Edit(args) => edit::run(args, &console),
@@ -42,6 +46,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Lod(args) => lod::run(args, &console),
         Command::Mesh(args) => mesh::run(args, &console),
         Command::Raycast(args) => raycast::run(args, &console),
+        Command::Path(args) => path::run(args, &console),
         Command::Render(args) => render::run(args, &console),
         Command::Verify(args) => maintenance::verify(args, &console),
         Command::Repair(args) => maintenance::repair(args, &console),

@@ -2,6 +2,7 @@
 
 use super::import::add_notes;
 use super::lod::add_shown;
+use super::render_extras::{cut, grid_lines, numbered, turned};
 use super::wire;
 use crate::args::{ColliderLayer, MorphChoice, OnOff, RenderArgs, ViewArgs};
 use crate::console::Console;
@@ -24,8 +25,8 @@ use terravox::terrain::ShownMesh;
 use terravox::voxel::{MaterialTable, MipBlock, NotHeld, Region, Snapshot};
 use terravox_cli::meshing::{TileMeshOptions, mesh_tile, tiles_of};
 use terravox_render::{
-    Camera, FOV_DEGREES, Image, Lens, Picture, PictureOptions, RenderStats, Scene, SunPosition,
-    Viewpoint, demo_solids, framing, overlay,
+    Camera, FOV_DEGREES, Image, Lens, Picture, PictureOptions, RenderStats, SUN_ELEVATION_DEGREES,
+    Scene, SunPosition, Viewpoint, demo_solids, framing, overlay,
 };
 use terravox_store::WorldInfo;
 
@@ -59,25 +60,23 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     // Before the work, so that an unwritable path fails early.
     let output = Output::create(&args.file)?;
     let start = Instant::now();
-    let options = PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
+    let mut options =
+        PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
     let camera = camera(&info, &scene, &args.view, options.aspect());
     if args.scatter {
         let count = add_plants(&mut scene, &meshes, &camera, &args.world)?;
         report.line("solids", "solids", grouped(count as u64), json!(count));
     }
-    let Picture { mut image, stats } = take(&scene, &camera, &options, console);
-    if let Some(lines) = debug_lines(&scene, &camera, args) {
-        overlay::draw_lines(&mut image, &scene, &camera, &lines);
+    let subject = Subject { scene, info, notes, meshes };
+    let (image, stats) = picture(args, &subject, &camera, &options, console)?;
+    let mut file_bytes = write_png(output, &args.file, &image)?;
+    if let Some(count) = args.turntable {
+        options.sun = options.sun.or_else(|| Some(camera.sun(SUN_ELEVATION_DEGREES)));
+        file_bytes += turn(args, &subject, &camera, &options, console)?;
+        let first = numbered(&args.file, 0).display().to_string();
+        report.line("pictures", "turn", format!("{count} pictures, {first} …"), json!(count));
     }
-    if args.wire {
-        let _busy = console.busy("edges");
-        let edges = match scene.collider() {
-            Some(_) => wire::of_cells(scene.snapshot()).map_err(Failure::at(&args.world))?,
-            None => wire::of_meshes(&meshes),
-        };
-        overlay::draw_wireframe(&mut image, &scene, &camera, &edges);
-    }
-    let file_bytes = write_png(output, &args.file, &image)?;
+    let Subject { scene, info, notes, .. } = subject;
     let size = format!("{} × {} pixels", image.width, image.height);
     report.line("size", "size", size, json!([image.width, image.height]));
     let camera_report = camera_report(&info, &scene, &camera);
@@ -88,6 +87,58 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     report.time("render_ms", "render", start.elapsed());
     add_notes(&notes, &mut report);
     Ok(report)
+}
+
+/// Writes pictures from all around: the world turns, and not the sun. Returns their bytes.
+fn turn(
+    args: &RenderArgs,
+    subject: &Subject,
+    camera: &Camera,
+    options: &PictureOptions,
+    console: &Console,
+) -> CliResult<u64> {
+    let Subject { scene, info, .. } = subject;
+    let target = match args.view.look {
+        Some(point) => cells_from_metres(info, scene, point),
+        None => framing::land_centre(scene),
+    };
+    let count = args.turntable.unwrap_or(0);
+    let mut file_bytes = 0;
+    for number in 0..count {
+        let file = numbered(&args.file, number);
+        let output = Output::create(&file)?;
+        let camera = turned(camera, target, f64::from(number) / f64::from(count));
+        let (image, _) = picture(args, subject, &camera, options, console)?;
+        file_bytes += write_png(output, &file, &image)?;
+    }
+    Ok(file_bytes)
+}
+
+/// Takes one picture, and draws over it what the arguments ask for.
+fn picture(
+    args: &RenderArgs,
+    subject: &Subject,
+    camera: &Camera,
+    options: &PictureOptions,
+    console: &Console,
+) -> CliResult<(Image, RenderStats)> {
+    let Subject { scene, info, meshes, .. } = subject;
+    let Picture { mut image, stats } = take(scene, camera, options, console);
+    if let Some(spacing_m) = args.grid {
+        overlay::draw_wireframe(&mut image, scene, camera, &grid_lines(scene, info, spacing_m));
+    }
+    if let Some(lines) = debug_lines(scene, camera, args) {
+        overlay::draw_lines(&mut image, scene, camera, &lines);
+    }
+    if args.wire {
+        let _busy = console.busy("edges");
+        let edges = match scene.collider() {
+            Some(_) => wire::of_cells(scene.snapshot()).map_err(Failure::at(&args.world))?,
+            None => wire::of_meshes(meshes),
+        };
+        overlay::draw_wireframe(&mut image, scene, camera, &edges);
+    }
+    Ok((image, stats))
 }
 
 /// Returns the arguments with the defaults of endless worlds: levels of detail and a camera.
@@ -104,6 +155,9 @@ fn with_defaults(args: &RenderArgs) -> CliResult<RenderArgs> {
             ("--mip", args.view.mip.is_some()),
             ("--octree", args.clusters.octree),
             ("--draw", !args.draw.is_empty()),
+            ("--cutaway", args.cutaway.is_some()),
+            ("--grid", args.grid.is_some()),
+            ("--turntable", args.turntable.is_some()),
         ];
         if let Some((option, _)) = exclusive.into_iter().find(|(_, is_given)| *is_given) {
             let what = format!(
@@ -171,7 +225,10 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
         return Ok(Subject { scene, info: shown.info, notes: shown.notes, meshes: shown.meshes });
     }
     let extent = Extent::Whole { remedy: "add --lod and --camera X,Y,Z" };
-    let world = world::open(&args.world, &Default::default(), args.reading, extent, console)?;
+    let mut world = world::open(&args.world, &Default::default(), args.reading, extent, console)?;
+    if let Some(cutaway) = args.cutaway {
+        cut(&mut world, cutaway).map_err(Failure::at(&args.world))?;
+    }
     if args.clusters.octree {
         let snapshot = world.grid.snapshot();
         let (ground, stats) = octree::bake(&snapshot, args.clusters, &args.world, console)?;
@@ -192,7 +249,7 @@ fn subject(args: &RenderArgs, console: &Console, report: &mut Report) -> CliResu
 ///
 /// # Errors
 /// If the scene is of a coarser mip.
-fn add_plants(
+pub fn add_plants(
     scene: &mut Scene,
     meshes: &[ShownMesh],
     camera: &Camera,

@@ -11,6 +11,7 @@ mod maintenance;
 mod meshes;
 #[cfg(all(feature = "server", unix))]
 mod online;
+mod paths;
 mod places;
 #[cfg(all(feature = "server", not(feature = "postgres"), unix))]
 #[path = "../../../terravox-postgres/tests/it/server/ports.rs"]

@@ -1,0 +1,248 @@
+//! `gallery`: twelve pictures of generated worlds, and a sheet of all.
+
+use super::render::{add_plants, take, write_png};
+use crate::args::{GalleryArgs, LevelArgs};
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::lod_view::{self, seeded};
+use crate::output::Output;
+use crate::report::Report;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+use terravox::generate::Seeded;
+use terravox::mesh::shade::UNSET;
+use terravox_render::{Camera, FOV_DEGREES, Image, PictureOptions, Scene, SunPosition};
+
+/// Pictures in a row of the sheet.
+const COLUMNS: usize = 3;
+
+/// Between the pictures of the sheet, pixels.
+const GAP_PIXELS: usize = 6;
+
+/// Colour between them.
+const GAP_COLOUR: [u8; 3] = [24, 26, 30];
+
+/// A picture: where the camera is, and where it looks.
+struct View {
+    name: &'static str,
+    world: &'static str,
+    /// Position of the eye, metres; y is above the ground, or above the sea where that is higher.
+    eye_m: [f64; 3],
+    /// Degrees clockwise from north, and above the horizon.
+    bearing: [f64; 2],
+    /// How far the world is shown, metres.
+    distance_m: f64,
+    /// Degrees clockwise from north, and above the horizon.
+    sun: [f64; 2],
+    /// Whether there are plants and rocks.
+    has_plants: bool,
+}
+
+/// Returns a view without plants.
+const fn view(
+    name: &'static str,
+    world: &'static str,
+    eye_m: [f64; 3],
+    bearing: [f64; 2],
+    distance_m: f64,
+    sun: [f64; 2],
+) -> View {
+    View { name, world, eye_m, bearing, distance_m, sun, has_plants: false }
+}
+
+const VIEWS: [View; 12] = [
+    view(
+        "volcano",
+        "world:7:volcanoes",
+        [300.0, 160.0, -3000.0],
+        [100.0, -6.0],
+        5000.0,
+        [40.0, 32.0],
+    ),
+    view(
+        "fjords",
+        "world:7:fjords",
+        [2400.0, 260.0, -700.0],
+        [200.0, -10.0],
+        7000.0,
+        [110.0, 30.0],
+    ),
+    view(
+        "canyons",
+        "world:7:canyons",
+        [600.0, 60.0, -300.0],
+        [250.0, -12.0],
+        5000.0,
+        [180.0, 34.0],
+    ),
+    view(
+        "canyon-floor",
+        "world:7:canyons",
+        [-1200.0, 14.0, -3300.0],
+        [200.0, 6.0],
+        3000.0,
+        [140.0, 40.0],
+    ),
+    view("alps", "world:7:alps", [-1400.0, 140.0, -600.0], [70.0, -6.0], 6000.0, [10.0, 30.0]),
+    View {
+        has_plants: true,
+        ..view(
+            "forest",
+            "world:7:continents",
+            [1000.0, 74.0, 200.0],
+            [0.0, -14.0],
+            4000.0,
+            [290.0, 36.0],
+        )
+    },
+    view("dunes", "world:7:dunes", [0.0, 30.0, 0.0], [60.0, -5.0], 4000.0, [350.0, 20.0]),
+    view("badlands", "world:7:badlands", [0.0, 70.0, 0.0], [40.0, -10.0], 4000.0, [320.0, 28.0]),
+    View {
+        has_plants: true,
+        ..view(
+            "wetlands",
+            "world:7:wetlands",
+            [0.0, 26.0, 0.0],
+            [120.0, -8.0],
+            3000.0,
+            [60.0, 24.0],
+        )
+    },
+    view("arctic", "world:7:arctic", [0.0, 200.0, 0.0], [150.0, -8.0], 6000.0, [60.0, 24.0]),
+    view("skylands", "world:7:skylands", [0.0, 240.0, 0.0], [200.0, -10.0], 5000.0, [110.0, 34.0]),
+    view("hills", "hills:7", [0.0, 130.0, 0.0], [40.0, -10.0], 6000.0, [310.0, 30.0]),
+];
+
+pub fn run(args: &GalleryArgs, console: &Console) -> CliResult<Report> {
+    let chosen: Vec<&View> = match &args.only {
+        None => VIEWS.iter().collect(),
+        Some(name) => VIEWS.iter().filter(|view| view.name == name).collect(),
+    };
+    if chosen.is_empty() {
+        let names = VIEWS.map(|view| view.name).join(", ");
+        return Err(Failure::new(format!("--only takes one of {names}")));
+    }
+    fs::create_dir_all(&args.folder).map_err(Failure::at(&args.folder))?;
+    let mut report = Report::new("gallery");
+    report.text_line("folder", "folder", args.folder.display().to_string());
+    let start = Instant::now();
+    let mut images = Vec::new();
+    for view in chosen {
+        let picture = Instant::now();
+        let image = image(view, args, console)?;
+        write(&image, &args.folder.join(format!("{}.png", view.name)))?;
+        images.push(image);
+        report.time(&format!("{}_ms", view.name), view.name, picture.elapsed());
+    }
+    report.hidden("pictures", images.len() as u64);
+    if args.only.is_none() {
+        let sheet = sheet(&images);
+        write(&sheet, &args.folder.join("sheet.png"))?;
+        let size = format!("sheet.png, {} × {} pixels", sheet.width, sheet.height);
+        report.line("sheet", "sheet", size, json!([sheet.width, sheet.height]));
+    }
+    report.time("gallery_ms", "all", start.elapsed());
+    Ok(report)
+}
+
+fn write(image: &Image, file: &Path) -> CliResult<()> {
+    let output = Output::create(file)?;
+    write_png(output, file, image).map(drop)
+}
+
+/// Takes one picture.
+fn image(view: &View, args: &GalleryArgs, console: &Console) -> CliResult<Image> {
+    let world = Path::new(view.world);
+    let [x, up, z] = view.eye_m;
+    let ground = match seeded(world)? {
+        Some(Seeded::World(world)) => world.ground(x, z).0.max(0.0),
+        Some(Seeded::Hills(hills)) => hills.height(x, z),
+        None => 0.0,
+    };
+    let eye_m = [x, ground + up, z];
+    let levels = LevelArgs { distance: view.distance_m, detail: 3.0, morph: None, simplify: None };
+    let shown = lod_view::show(world, eye_m, levels, Default::default(), console)?;
+    let mut scene = Scene::of_shown_meshes(&shown.snapshot, &shown.meshes, shown.viewpoint);
+    scene.set_textures(UNSET);
+    let [yaw, pitch] = view.bearing;
+    let camera = Camera::from_bearing(shown.viewpoint.eye, yaw, pitch, FOV_DEGREES);
+    if view.has_plants {
+        add_plants(&mut scene, &shown.meshes, &camera, world)?;
+    }
+    let [azimuth_degrees, elevation_degrees] = view.sun;
+    let options = PictureOptions {
+        width: args.size[0],
+        height: args.size[1],
+        samples_per_edge: args.samples.into(),
+        sun: Some(SunPosition { azimuth_degrees, elevation_degrees }),
+        ..PictureOptions::default()
+    };
+    Ok(take(&scene, &camera, &options, console).image)
+}
+
+/// Puts pictures of one size side by side, each a third as wide.
+fn sheet(images: &[Image]) -> Image {
+    let Some(first) = images.first() else { return Image::new(1, 1) };
+    let [width, height] = [first.width, first.height].map(|edge| edge.div_ceil(COLUMNS));
+    let rows = images.len().div_ceil(COLUMNS);
+    let along = |count: usize, edge: usize| count * (edge + GAP_PIXELS) + GAP_PIXELS;
+    let mut sheet = Image::new(along(COLUMNS, width), along(rows, height));
+    sheet.pixels.fill(GAP_COLOUR);
+    for (i, image) in images.iter().enumerate() {
+        let (left, top) = (along(i % COLUMNS, width), along(i / COLUMNS, height));
+        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+            sheet.pixels[(top + y) * sheet.width + left + x] = mean(image, [x, y]);
+        }
+    }
+    sheet
+}
+
+/// The mean colour of the pixels that become one of the sheet.
+fn mean(image: &Image, [x, y]: [usize; 2]) -> [u8; 3] {
+    let range = |v: usize, end: usize| (v * COLUMNS).min(end - 1)..((v + 1) * COLUMNS).min(end);
+    let (mut sum, mut count) = ([0u32; 3], 0);
+    for row in range(y, image.height) {
+        for column in range(x, image.width) {
+            let pixel = image.pixels[row * image.width + column];
+            (0..3).for_each(|c| sum[c] += u32::from(pixel[c]));
+            count += 1;
+        }
+    }
+    sum.map(|v| (v / count) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sheet_has_every_picture_at_its_place() {
+        let images: Vec<Image> = (0..5)
+            .map(|i| {
+                let mut image = Image::new(7, 4);
+                image.pixels.fill([10 * i as u8, 3, 200]);
+                image
+            })
+            .collect();
+        let sheet = sheet(&images);
+        assert_eq!([sheet.width, sheet.height], [3 * 9 + 6, 2 * 8 + 6]);
+        let at = |x: usize, y: usize| sheet.pixels[y * sheet.width + x];
+        assert_eq!(at(6, 6), [0, 3, 200]);
+        assert_eq!(at(6 + 9, 6), [10, 3, 200]);
+        assert_eq!(at(6 + 9 + 2, 6 + 8 + 1), [40, 3, 200]);
+        assert_eq!(at(6 + 18, 6 + 8), GAP_COLOUR);
+    }
+
+    #[test]
+    fn the_worlds_of_all_views_exist_and_their_names_differ() {
+        let mut names: Vec<_> = VIEWS.iter().map(|view| view.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), VIEWS.len());
+        for view in &VIEWS {
+            assert!(matches!(seeded(Path::new(view.world)), Ok(Some(_))), "{}", view.world);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a search returns.
+
+/// A way over the ground.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Path {
+    /// From the start to the end, metres: straight between two points, within ⅛ of a voxel of the
+    /// ground in height, and turning only where it has to.
+    pub points_m: Vec<[f64; 3]>,
+    /// Its length, metres.
+    pub length_m: f64,
+    /// The part of that in water deeper than the agent wades, metres.
+    pub wet_m: f64,
+    /// Rectangles that the search looked at.
+    pub looked_at: usize,
+}
+
+/// Why a path ends before the goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialReason {
+    /// No ground leads there.
+    Unreachable,
+    /// Perhaps ground leads there that is not covered, not made yet or unknown: the search came
+    /// upon such tiles.
+    NotLoaded,
+    /// The search looked at [`max_rects`](crate::PathOptions::max_rects) rectangles.
+    SearchLimit,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PathOutcome {
+    /// The way to the goal.
+    Complete(Path),
+    /// The way to the point next to the goal that can be reached, and why it ends there.
+    Partial(Path, PartialReason),
+    /// No ground near the start can be walked on.
+    StartOffMesh,
+    /// No ground near the goal can be walked on.
+    GoalOffMesh,
+    /// The ground at the start is not covered, not made yet or unknown.
+    StartNotLoaded,
+    /// The ground at the goal is not covered, not made yet or unknown.
+    GoalNotLoaded,
+}
+
+impl PathOutcome {
+    /// The way to the goal, or next to it.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            PathOutcome::Complete(path) | PathOutcome::Partial(path, _) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Whether the path leads to the goal.
+    pub fn is_complete(&self) -> bool {
+        matches!(self, PathOutcome::Complete(_))
+    }
+}
