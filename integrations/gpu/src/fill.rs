@@ -8,7 +8,7 @@
 //! lost.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use terravox::terrain::FillRequest;
 use terravox::voxel::{AIR, Cell, DenseBox, MipBlock};
@@ -57,7 +57,6 @@ struct GpuKernels {
     fill: Kernel,
     blocks: usize,
     slots: Vec<FillSlot>,
-    spare: SpareBytes,
 }
 
 /// The buffers of a batch.
@@ -116,30 +115,10 @@ enum CellSource {
     Uniform(Cell),
     /// The block's number among the cells that came back with it.
     Mixed {
-        cells: Arc<CellBytes>,
+        cells: Arc<[u8]>,
         number: usize,
     },
     Cpu(Density),
-}
-
-/// Cells of a batch as the device wrote them, in memory that is used again: memory that is new each
-/// time costs more than the copy.
-#[derive(Debug)]
-struct CellBytes {
-    bytes: Vec<u8>,
-    spare: SpareBytes,
-}
-
-type SpareBytes = Arc<Mutex<Vec<Vec<u8>>>>;
-
-impl Drop for CellBytes {
-    fn drop(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
-        if bytes.is_empty() {
-            return;
-        }
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
-    }
 }
 
 impl FilledBlock {
@@ -186,7 +165,7 @@ impl FilledBlock {
                 occupancies.fill(cell.occupancy);
             }
             CellSource::Mixed { cells, number } => {
-                let own = &cells.bytes[2 * CELLS * number..2 * CELLS * (number + 1)];
+                let own = &cells[2 * CELLS * number..2 * CELLS * (number + 1)];
                 materials.copy_from_slice(&own[..CELLS]);
                 occupancies.copy_from_slice(&own[CELLS..]);
             }
@@ -280,7 +259,7 @@ impl GpuFiller {
         if let Some(gpu) = &mut self.gpu {
             gpu.device.poll();
             for slot in &mut gpu.slots {
-                if let Some(batch) = slot.advance(&gpu.device, &gpu.spare, &mut self.stats) {
+                if let Some(batch) = slot.advance(&gpu.device, &mut self.stats) {
                     done.push(batch);
                 }
             }
@@ -362,7 +341,7 @@ impl GpuKernels {
         let fill = Kernel::new(device, &fill_source(density), "fill")?;
         let bytes = blocks as u64 * slot_bytes();
         let slots = device.slots(options, bytes, || FillSlot::new(device, &fill, blocks))?;
-        Ok(GpuKernels { device: device.clone(), fill, blocks, slots, spare: SpareBytes::default() })
+        Ok(GpuKernels { device: device.clone(), fill, blocks, slots })
     }
 
     fn is_busy(&self) -> bool {
@@ -436,12 +415,7 @@ impl FillSlot {
     }
 
     /// Takes what has arrived; returns the batch if that is all of it.
-    fn advance(
-        &mut self,
-        device: &GpuDevice,
-        spare: &SpareBytes,
-        stats: &mut FillerStats,
-    ) -> Option<FilledBatch> {
+    fn advance(&mut self, device: &GpuDevice, stats: &mut FillerStats) -> Option<FilledBatch> {
         match std::mem::replace(&mut self.state, FillState::Free) {
             FillState::Classifying { id, blocks } => match self.extremes_back.arrival(device) {
                 Arrival::Waiting => self.state = FillState::Classifying { id, blocks },
@@ -456,7 +430,7 @@ impl FillSlot {
                 let arrival = if is_read { self.cells_back.arrival(device) } else { Arrival::Here };
                 match arrival {
                     Arrival::Waiting => self.state = FillState::Reading { id, blocks },
-                    Arrival::Here => return Some(self.finish(id, blocks, spare, stats)),
+                    Arrival::Here => return Some(self.finish(id, blocks, stats)),
                     Arrival::Lost => {
                         self.state = FillState::Reading { id, blocks };
                         device.fail(GpuError::Lost("its cells did not come back".to_owned()));
@@ -477,9 +451,9 @@ impl FillSlot {
         stats: &mut FillerStats,
     ) {
         let bytes = blocks.len() as u64 * EXTREME_BYTES;
-        let extremes = self.extremes_back.read_pairs(bytes);
+        let extremes = self.extremes_back.take_words(bytes);
         let mut mixed = 0;
-        let contents = extremes.into_iter().map(|extremes| {
+        let contents = extremes.as_chunks::<2>().0.iter().map(|&extremes| {
             let contents = Contents::of(extremes, mixed);
             mixed += usize::from(contents.is_mixed());
             contents
@@ -509,20 +483,15 @@ impl FillSlot {
         &mut self,
         id: BatchId,
         blocks: Vec<(MipBlock, Contents)>,
-        spare: &SpareBytes,
         stats: &mut FillerStats,
     ) -> FilledBatch {
         let mixed = blocks.iter().filter(|(_, contents)| contents.is_mixed()).count();
         stats.gpu_blocks += blocks.len() as u64;
         stats.uniform_blocks += (blocks.len() - mixed) as u64;
-        let mut bytes = Vec::new();
-        if mixed > 0 {
-            bytes = spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-            bytes.clear();
-            let copy = |cells: &[u8]| bytes.extend_from_slice(cells);
-            self.cells_back.read(mixed as u64 * CELL_BYTES, copy);
-        }
-        let cells = Arc::new(CellBytes { bytes, spare: Arc::clone(spare) });
+        let cells: Arc<[u8]> = match mixed {
+            0 => Arc::default(),
+            _ => self.cells_back.take(mixed as u64 * CELL_BYTES).into(),
+        };
         let filled = |(block, contents)| {
             let source = match contents {
                 Contents::Uniform(cell) => CellSource::Uniform(cell),

@@ -137,24 +137,20 @@ impl Readback {
         }
     }
 
-    /// Reads its first bytes, once they are [here](Arrival::Here). They are not lent any longer than
-    /// that, since the device may be lost at any time, and with it the memory.
-    pub fn read<T>(&self, bytes: u64, read: impl FnOnce(&[u8]) -> T) -> T {
-        let view = self.buffer.get_mapped_range(..bytes);
-        let result = read(&view);
-        drop(view);
+    /// Copies its first bytes, once they are [here](Arrival::Here). They are not lent, since the device
+    /// may be lost at any time, and with it the memory.
+    pub fn take(&self, bytes: u64) -> Vec<u8> {
+        let taken = self.buffer.get_mapped_range(..bytes).to_vec();
         self.buffer.unmap();
-        result
+        taken
     }
 
-    /// Reads its first bytes as pairs of counts.
-    pub fn read_pairs(&self, bytes: u64) -> Vec<[u32; 2]> {
-        self.read(bytes, |bytes| bytes.as_chunks::<8>().0.iter().map(words).collect())
+    /// As [`Readback::take`], as words.
+    pub fn take_words(&self, bytes: u64) -> Vec<u32> {
+        let words = self.buffer.get_mapped_range(..bytes);
+        let taken = words.as_chunks::<4>().0.iter().copied().map(u32::from_le_bytes).collect();
+        drop(words);
+        self.buffer.unmap();
+        taken
     }
-}
-
-/// The words of a value.
-pub(crate) fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES]) -> [u32; WORDS] {
-    let all = bytes.as_chunks::<4>().0;
-    std::array::from_fn(|i| u32::from_le_bytes(all[i]))
 }

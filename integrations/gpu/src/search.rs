@@ -18,7 +18,7 @@ use crate::density::{BlockFrame, DENSITY_WGSL, Density, MAX_GPU_MIP};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
 use crate::fill::frame_bytes;
-use crate::kernel::{Arrival, Kernel, MAX_GROUPS, Readback, storage, uniform, words};
+use crate::kernel::{Arrival, Kernel, MAX_GROUPS, Readback, storage, uniform};
 use crate::surface::{ActiveVoxel, CrossedEdge, SurfaceSearch};
 use crate::twin::{BlockSamples, SearchedSurface, searched_cells};
 
@@ -439,7 +439,7 @@ impl SearchKernels {
             SearchState::Free => None,
             SearchState::Counting(task) => {
                 let bytes = task.inputs.len() as u64 * PAIR_BYTES;
-                let totals = slot.totals_back.read_pairs(bytes);
+                let totals = slot.totals_back.take_words(bytes).as_chunks::<2>().0.to_vec();
                 self.next_round(slot, task, totals, Vec::new())
             }
             SearchState::Reading { task, totals, round, mut done } => {
@@ -609,24 +609,18 @@ impl SearchSlot {
     /// Reads the voxels and edges of a round.
     fn take_round(&self, points: u32, totals: &[[u32; 2]]) -> Vec<SurfaceSearch> {
         let sums = sums(totals);
-        let empty = SurfaceSearch { points, ..SurfaceSearch::default() };
-        let mut found = vec![empty; totals.len()];
-        if sums == [0; 2] {
-            return found;
+        let (mut voxels, mut edges) = (Vec::new(), Vec::new());
+        if sums != [0; 2] {
+            voxels = self.voxels_back.take_words(sums[0] as u64 * VOXEL_BYTES);
+            edges = self.edges_back.take_words(sums[1] as u64 * EDGE_BYTES);
         }
-        let counted = || totals.iter().map(|&[voxels, edges]| [voxels as usize, edges as usize]);
-        self.voxels_back.read(sums[0] as u64 * VOXEL_BYTES, |bytes| {
-            let mut all = bytes.as_chunks::<16>().0.iter().map(|bytes| ActiveVoxel(words(bytes)));
-            for (found, [count, _]) in found.iter_mut().zip(counted()) {
-                found.voxels.extend(all.by_ref().take(count));
-            }
-        });
-        self.edges_back.read(sums[1] as u64 * EDGE_BYTES, |bytes| {
-            let mut all = bytes.as_chunks::<20>().0.iter().map(|bytes| CrossedEdge(words(bytes)));
-            for (found, [_, count]) in found.iter_mut().zip(counted()) {
-                found.edges.extend(all.by_ref().take(count));
-            }
-        });
-        found
+        let mut voxels = voxels.as_chunks::<4>().0.iter().map(|&words| ActiveVoxel(words));
+        let mut edges = edges.as_chunks::<5>().0.iter().map(|&words| CrossedEdge(words));
+        let block = |&[voxel_count, edge_count]: &[u32; 2]| SurfaceSearch {
+            points,
+            voxels: voxels.by_ref().take(voxel_count as usize).collect(),
+            edges: edges.by_ref().take(edge_count as usize).collect(),
+        };
+        totals.iter().map(block).collect()
     }
 }
