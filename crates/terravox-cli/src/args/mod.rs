@@ -18,6 +18,7 @@ pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ServeArgs, token};
 pub use values::{MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{integer, pixels, positive};
 
@@ -113,6 +114,12 @@ pub enum Command {
         terravox render hills:7 hills.png\n  \
         terravox render world.tvx far.png --lod --camera 0,110,0 --yaw 40 --pitch -4")]
     Render(RenderArgs),
+    /// Fly over, sculpt and play with a world in a window: starts terravox-studio
+    #[command(after_help = "Example:\n  terravox view world.tvx\n  terravox view hills:7\n  \
+        terravox view world:7:fjords -- --camera 0,120,0 --yaw 40\n\n\
+        terravox-studio is a program of its own, beside this one or in PATH; without it, the error\n\
+        says how to get it. What follows -- is passed on; see terravox-studio --help.")]
+    View(ViewerArgs),
     /// Read a whole world and check every byte that matters
     #[command(after_help = "Example:\n  terravox verify world.tvx\n\n\
         Damage is an error: one line, exit code 2. The world is not changed.")]
@@ -164,6 +171,7 @@ impl Command {
             Command::Lod(_) => "lod",
             Command::Raycast(_) => "raycast",
             Command::Render(_) => "render",
+            Command::View(_) => "view",
             Command::Verify(_) => "verify",
             Command::Repair(_) => "repair",
             Command::Compact(_) => "compact",
@@ -207,6 +215,17 @@ pub struct DemoArgs {
     pub heightmap: HeightmapArgs,
     #[command(flatten)]
     pub reading: ReadArgs,
+}
+
+/// Arguments of `view`.
+#[derive(Debug, Args)]
+pub struct ViewerArgs {
+    /// A world, a Roblox file, a heightmap, a MagicaVoxel scene, a mesh, hills:SEED or
+    /// world:SEED:PRESET [default: a start screen]
+    pub world: Option<PathBuf>,
+    /// Options of terravox-studio, after --
+    #[arg(last = true, value_name = "OPTION")]
+    pub options: Vec<OsString>,
 }
 
 /// Arguments of `generate`.

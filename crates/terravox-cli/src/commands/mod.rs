@@ -21,6 +21,7 @@ mod raycast;
 mod render;
 #[cfg(feature = "server")]
 mod serve;
+mod view;
 mod wire;
 
 use crate::args::{Cli, Command};
@@ -44,6 +45,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Mesh(args) => mesh::run(args, &console),
         Command::Raycast(args) => raycast::run(args, &console),
         Command::Render(args) => render::run(args, &console),
+        Command::View(args) => view::run(args),
         Command::Verify(args) => maintenance::verify(args, &console),
         Command::Repair(args) => maintenance::repair(args, &console),
         Command::Compact(args) => maintenance::compact(args, &console),
