@@ -45,7 +45,7 @@ pub enum StudioSystems {
     Act,
     /// The camera moves.
     Camera,
-    /// Somebody walks, bodies are thrown.
+    /// A person walks, bodies are thrown.
     Play,
     /// The ground below the mouse is found.
     Point,

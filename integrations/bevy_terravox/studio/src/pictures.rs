@@ -306,7 +306,7 @@ fn take(
     };
     let (send, file) = (pictures.send.clone(), file.clone());
     commands.spawn(shot).observe(move |shot: On<ScreenshotCaptured>| {
-        // Whoever asked may be gone.
+        // The receiver goes with the app.
         drop(send.send(write(&shot.image, &file).map(|()| file.clone())));
     });
 }

@@ -42,6 +42,8 @@ use crate::open::{Opening, Session};
 
 /// Frames for which the ground has to be there.
 const SETTLED_FRAMES: u32 = 4;
+/// Frames without a world, and without one being opened, after which waiting is in vain.
+const MOST_IDLE_FRAMES: u32 = 8;
 
 /// What is repeated.
 #[derive(Resource, Debug, Default)]
@@ -69,6 +71,14 @@ impl Replay {
     /// Repeats steps.
     pub fn new(steps: Vec<Step>) -> Replay {
         Replay { steps: steps.into(), ..Replay::default() }
+    }
+
+    /// A frame of waiting. Returns whether it is in vain.
+    fn wait(&mut self, is_there: bool, may_come: bool) -> bool {
+        self.settled = if is_there { self.settled + 1 } else { 0 };
+        self.idle = if may_come { 0 } else { self.idle + 1 };
+        self.is_waiting = self.settled < SETTLED_FRAMES;
+        self.idle > MOST_IDLE_FRAMES
     }
 
     /// Whether nothing is left.
@@ -168,18 +178,13 @@ fn advance(
             && terrain
                 .as_ref()
                 .is_some_and(|(terrain, chunks)| terrain.is_settled() && chunks.is_complete());
-        replay.settled = if is_there { replay.settled + 1 } else { 0 };
-        replay.idle = if opening.is_none() && terrain.is_none() { replay.idle + 1 } else { 0 };
-        if replay.idle > 8 {
-            println!(
-                "the replay waits for a world, and none is open: {}",
-                notices.last_failure().unwrap_or("?")
-            );
-            exit.write(AppExit::error());
-        }
-        replay.is_waiting = replay.settled < SETTLED_FRAMES;
         // No time passes: nothing moves meanwhile.
         *strategy = frame(0);
+        if replay.wait(is_there, opening.is_some() || terrain.is_some()) {
+            let why = notices.last_failure().unwrap_or("nothing was opened");
+            println!("the replay waits for a world, and no world is open: {why}");
+            exit.write(AppExit::error());
+        }
         if replay.is_waiting {
             return;
         }
@@ -190,18 +195,20 @@ fn advance(
     }
     replay.frames_left = 0;
     let mut has_waited = replay.settled >= SETTLED_FRAMES;
-    while let Some(step) = replay.steps.front() {
+    while let Some(step) = replay.steps.pop_front() {
         // Rays hit the same ground in every replay only if all of it is there.
-        let needs_ground = matches!(step, Step::Button(MouseButton::Left, ButtonState::Pressed));
-        if *step == Step::Wait || (needs_ground && !has_waited && session.is_some()) {
-            if *step == Step::Wait {
-                replay.steps.pop_front();
-            }
+        let needs_ground = matches!(step, Step::Button(MouseButton::Left, ButtonState::Pressed))
+            && !has_waited
+            && terrain.is_some();
+        if needs_ground || step == Step::Wait {
             (replay.is_waiting, replay.settled) = (true, 0);
+            if needs_ground {
+                replay.steps.push_front(step);
+            }
             *strategy = frame(0);
             return;
         }
-        let Some(step) = replay.steps.pop_front() else { break };
+        has_waited = false;
         match step {
             Step::Frames(count, us) => {
                 (replay.frames_left, replay.frame_us, replay.settled) = (count, us, 0);
@@ -211,22 +218,29 @@ fn advance(
             Step::Digest | Step::Expect(_) => {
                 let found = terrain.as_mut().map_or(0, |(terrain, _)| digest_of(terrain, &changed));
                 changed.digest = Some(found);
-                println!("digest {found:016x} of {} chunks", changed.chunks.len());
-                if let Step::Expect(wanted) = step
-                    && wanted != found
-                {
-                    println!("the replay expects {wanted:016x}");
+                if !is_expected(&step, found, changed.chunks.len()) {
                     exit.write(AppExit::error());
                 }
             }
             step => replay.now.push(step),
         }
-        has_waited = false;
     }
     // What is left happens in one more frame.
     *strategy = frame(replay.frame_us);
     if replay.is_over() {
         exit.write(AppExit::Success);
+    }
+}
+
+/// Prints a digest; whether a recording expects it.
+fn is_expected(step: &Step, found: u64, chunks: usize) -> bool {
+    println!("digest {found:016x} of {chunks} chunks");
+    match step {
+        Step::Expect(wanted) if *wanted != found => {
+            println!("the recording expects {wanted:016x}");
+            false
+        }
+        _ => true,
     }
 }
 

@@ -167,7 +167,7 @@ fn walking_and_throwing_work_on_the_ground() {
     assert_eq!(bodies, 1);
     studio.act(Action::Set(Field::Body, 2.0));
     studio.act(Action::Mode(terravox_studio::action::Mode::Sculpt));
-    studio.until("nobody walks", |studio| studio.walkers() == 0);
+    studio.until("the person is gone", |studio| studio.walkers() == 0);
 }
 
 /// The unsaved world of a folder of the studio, closed or not.

@@ -29,7 +29,7 @@ impl Source {
     /// What a text names: `hills:7`, `world:7:fjords`, or a path.
     ///
     /// # Errors
-    /// If it begins like a generated world and is none.
+    /// If it begins like a generated world, but names an unknown one.
     pub fn parse(text: &str) -> Result<Source, String> {
         if text.is_empty() {
             return Err("no world is named; give a file, hills:7 or world:7:fjords".to_owned());

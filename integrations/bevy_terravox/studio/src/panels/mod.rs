@@ -125,19 +125,7 @@ fn draw(
             root.available_rect_before_wrap()
         }
     };
-    if shown.session.is_some() {
-        if shown.settings.mode == Mode::Play {
-            status::crosshair(&context, &shown);
-        }
-        if shown.settings.is_on(Switch::Frames) {
-            frames::show(&context, free, &shown.costs);
-        }
-        status::toasts(&context, free, &shown);
-        dialogs::show(&context, &shown, &mut browser, out);
-    }
-    if shown.settings.is_on(Switch::Help) {
-        help::show(&context, &shown, out);
-    }
+    floating(&context, free, &shown, &mut browser, out);
     let now = wants(&context, free);
     if *over != now {
         *over = now;
@@ -147,6 +135,29 @@ fn draw(
         });
     }
     Ok(())
+}
+
+/// What floats above the world.
+fn floating(
+    context: &egui::Context,
+    free: egui::Rect,
+    shown: &Shown,
+    browser: &mut Browser,
+    out: &mut Vec<Action>,
+) {
+    if shown.session.is_some() {
+        if shown.settings.mode == Mode::Play {
+            status::crosshair(context, shown);
+        }
+        if shown.settings.is_on(Switch::Frames) {
+            frames::show(context, free, &shown.costs);
+        }
+        status::toasts(context, free, shown);
+        dialogs::show(context, shown, browser, out);
+    }
+    if shown.settings.is_on(Switch::Help) {
+        help::show(context, shown, out);
+    }
 }
 
 /// Whether the mouse is over a panel, and whether a panel takes the keys.

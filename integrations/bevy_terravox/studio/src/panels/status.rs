@@ -65,7 +65,7 @@ pub fn toasts(context: &egui::Context, free: egui::Rect, shown: &Shown) {
         });
 }
 
-/// What somebody who walks aims at.
+/// The crosshair of walking.
 pub fn crosshair(context: &egui::Context, shown: &Shown) {
     let painter =
         context.layer_painter(egui::LayerId::new(egui::Order::Middle, "crosshair".into()));

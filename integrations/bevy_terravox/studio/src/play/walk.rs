@@ -60,6 +60,23 @@ pub(super) fn enter_or_leave(
     }
 }
 
+/// Where it would move without ground, metres a second.
+fn wanted_velocity(walker: &Walker, way: Vec3, up: f32, faster: f32, seconds: f32) -> Vec3 {
+    if walker.swims {
+        let wanted = (way + Vec3::Y * up) * SWIM_M_S * faster;
+        // It floats up to where the eyes are above the water.
+        let lift = Vec3::Y * if up < 0.0 { 0.0 } else { 0.8 };
+        let left = WATER_DRAG.powf(seconds);
+        return walker.velocity * left + (wanted + lift) * (1.0 - left) * 1.2;
+    }
+    let fall = match walker.stands {
+        true if up > 0.0 => JUMP_M_S,
+        true => -0.5,
+        false => walker.velocity.y - 9.81 * seconds,
+    };
+    Vec3::new(way.x * SPEED_M_S * faster, fall, way.z * SPEED_M_S * faster)
+}
+
 /// A step of it.
 pub(super) fn walk(
     walker: Option<Single<(Entity, &Collider, &mut Walker, &mut Transform)>>,
@@ -75,7 +92,7 @@ pub(super) fn walk(
     let Some(walker) = walker else { return };
     let (entity, collider, mut walker, mut at) = walker.into_inner();
     walker.before = at.translation;
-    // Nobody falls through ground that is not there yet.
+    // Without this it would fall through ground that is not there yet.
     if !terrains.is_ready(at.translation, 2.0) {
         return;
     }
@@ -88,23 +105,7 @@ pub(super) fn walk(
         false => Quat::from_rotation_y(-camera.yaw.to_radians()),
     };
     let way = turn * Vec3::new(wish.x, 0.0, wish.z);
-    let velocity = match walker.swims {
-        true => {
-            let wanted = (way + Vec3::Y * wish.y) * SWIM_M_S * faster;
-            // It floats up to where the eyes are above the water.
-            let lift = Vec3::Y * if wish.y < 0.0 { 0.0 } else { 0.8 };
-            walker.velocity * WATER_DRAG.powf(seconds)
-                + (wanted + lift) * (1.0 - WATER_DRAG.powf(seconds)) * 1.2
-        }
-        false => {
-            let fall = match walker.stands {
-                true if wish.y > 0.0 => JUMP_M_S,
-                true => -0.5,
-                false => walker.velocity.y - 9.81 * seconds,
-            };
-            Vec3::new(way.x * SPEED_M_S * faster, fall, way.z * SPEED_M_S * faster)
-        }
-    };
+    let velocity = wanted_velocity(&walker, way, wish.y, faster, seconds);
     let mut stands = false;
     let out = slide.move_and_slide(
         collider,

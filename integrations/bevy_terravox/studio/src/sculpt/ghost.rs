@@ -7,7 +7,7 @@ use bevy_terravox::terravox;
 use terravox::voxel::Region;
 
 use super::brush::{Place, brush, shapes_of};
-use super::stroke::{Stroke, tool_with};
+use super::stroke::{Stroke, in_plane, stays_in_plane, tool_with};
 use super::{Clipboard, Selection, Symmetry};
 use crate::action::{Field, Mode, Shape, Switch, Tool};
 use crate::keys::Held;
@@ -92,16 +92,7 @@ fn draw(
     if shapes_of(tool).is_empty() {
         return;
     }
-    let at = DVec3::from(hit.in_terrain.point_m);
-    let from = stroke.start.map_or(at, |start| DVec3::from(start.point_m));
-    let place = Place {
-        at,
-        normal: hit.normal.as_dvec3(),
-        from: if settings.shape == Shape::Path { from } else { at },
-        level: from,
-        level_normal: DVec3::Y,
-        turn: f64::from(settings.get(Field::Turn)),
-    };
+    let place = place(&settings, &pointer, &stroke, tool, &hit);
     for (i, place) in symmetry.places(&settings, place).iter().enumerate() {
         let colour = if i == 0 { colour(tool) } else { colour(tool).with_alpha(0.5) };
         outline_brush(&mut gizmos, &settings, tool, place, colour);
@@ -110,6 +101,25 @@ fn draw(
         }
     }
     mirrors(&mut gizmos, &settings, &symmetry, hit.point);
+}
+
+/// Where the brush will be applied.
+fn place(
+    settings: &Settings,
+    pointer: &Pointer,
+    stroke: &Stroke,
+    tool: Tool,
+    hit: &TerrainHit,
+) -> Place {
+    let (mut at, mut normal) = (DVec3::from(hit.in_terrain.point_m), hit.normal.as_dvec3());
+    if let Some(start) = stroke.start.filter(|_| stays_in_plane(settings, tool)) {
+        at = in_plane(pointer, settings, &start).unwrap_or(at);
+        normal = Vec3::from(start.normal).as_dvec3();
+    }
+    let level = stroke.start.map_or(at, |start| DVec3::from(start.point_m));
+    let from = if settings.shape == Shape::Path { level } else { at };
+    let turn = f64::from(settings.get(Field::Turn));
+    Place { at, normal, from, level, level_normal: DVec3::Y, turn }
 }
 
 /// The outline of the brush, as it will be applied.

@@ -24,6 +24,22 @@ pub struct Selection {
     is_drawn: bool,
 }
 
+impl Selection {
+    /// Draws the box on to a voxel.
+    fn draw(&mut self, to: Option<VoxelPos>, ends: bool, settings: &Settings, voxel_size_m: f64) {
+        if let Some(to) = to {
+            let first = match self.corners {
+                Some([first, _]) if self.is_drawn => first,
+                _ => to,
+            };
+            let corners = [first, to];
+            self.region = Some(boxed(corners, settings, voxel_size_m));
+            (self.corners, self.is_drawn) = (Some(corners), true);
+        }
+        self.is_drawn &= !ends;
+    }
+}
+
 /// What was copied.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct Clipboard {
@@ -88,17 +104,8 @@ pub(super) fn drag(
     let hit = exact_hit(&mut terrain, &pointer, &settings);
     let ends = !buttons.pressed(MouseButton::Left);
     if settings.tool == Tool::Select {
-        if let Some(hit) = hit.filter(|_| begins || selection.is_drawn) {
-            let first = match selection.corners {
-                Some([first, _]) if selection.is_drawn => first,
-                _ => hit.voxel,
-            };
-            let corners = [first, hit.voxel];
-            let region = Some(boxed(corners, &settings, terrain.placement().voxel_size_m));
-            *selection = Selection { corners: Some(corners), region, is_drawn: !ends };
-        } else if ends {
-            selection.is_drawn = false;
-        }
+        let hit = hit.filter(|_| begins || selection.is_drawn).map(|hit| hit.voxel);
+        selection.draw(hit, ends, &settings, terrain.placement().voxel_size_m);
         return;
     }
     if ends {

@@ -38,6 +38,15 @@ pub struct Stroke {
 }
 
 impl Stroke {
+    /// Whether the brush is applied again, at a place.
+    fn is_due(&self, at: &Place, tool: Tool, settings: &Settings) -> bool {
+        let apart = f64::from(settings.get(Field::Radius) * SPACING_RADII);
+        // Filling and painting the same place again would change nothing.
+        let goes_on = !matches!(tool, Tool::Build | Tool::Paint | Tool::Flood);
+        self.last.is_none_or(|last| last.distance(at.at) > apart)
+            || (goes_on && self.since_s > REST_S)
+    }
+
     /// Whether the button is held in the ground.
     pub fn is_open(&self) -> bool {
         self.tool.is_some()
@@ -109,32 +118,13 @@ pub(super) fn stroke(
     stroke.since_s += time.delta_secs();
     let ends = !buttons.pressed(MouseButton::Left);
     let at = place(&mut terrain, &pointer, &settings, &start, tool);
-    if let Some(at) = at {
-        let radius = settings.get(Field::Radius);
-        let moved =
-            stroke.last.is_none_or(|last| last.distance(at.at) as f32 > radius * SPACING_RADII);
-        let is_due = match is_line {
-            true => ends,
-            // Resting, some tools go on; filling and painting again would change nothing.
-            false => {
-                !ends
-                    && (moved
-                        || (stroke.since_s > REST_S && !matches!(tool, Tool::Paint | Tool::Flood)))
-            }
-        };
-        if is_due {
-            dab(
-                &mut terrain,
-                session.terrain,
-                tool,
-                at,
-                &settings,
-                &symmetry,
-                &mut stroke,
-                &mut edits,
-                &mut notices,
-            );
-        }
+    let is_due = |at: &Place| match is_line {
+        true => ends,
+        false => !ends && stroke.is_due(at, tool, &settings),
+    };
+    if let Some(at) = at.filter(is_due) {
+        let terrain = (session.terrain, &mut *terrain);
+        dab(terrain, tool, at, &settings, &symmetry, &mut stroke, &mut edits, &mut notices);
     }
     if ends {
         edits.write(EditTerrain { terrain: session.terrain, action: TerrainAction::EndStroke });
@@ -217,6 +207,22 @@ pub(crate) fn hold_box(terrain: &mut Terrain, min: [f64; 3], max: [f64; 3]) -> b
     terrain.hold(min, max, |request| fill(request)).is_ok()
 }
 
+/// Whether strokes stay in the plane of the ground that they began on. What is built would come
+/// towards the eye.
+pub(super) fn stays_in_plane(settings: &Settings, tool: Tool) -> bool {
+    settings.is_on(Switch::LockPlane) || tool == Tool::Build
+}
+
+/// Where the mouse points in the plane of the ground where the stroke began.
+pub(super) fn in_plane(pointer: &Pointer, settings: &Settings, start: &RayHit) -> Option<DVec3> {
+    let ray = pointer.ray?;
+    let plane = InfinitePlane3d::new(Vec3::from(start.normal));
+    let origin = DVec3::from(start.point_m).as_vec3();
+    let at = ray.plane_intersection_point(origin, plane)?;
+    // Nearly along the plane it would run away.
+    (at.distance(ray.origin) < settings.get(Field::Distance)).then(|| at.as_dvec3())
+}
+
 /// Where the brush is.
 fn place(
     terrain: &mut Terrain,
@@ -227,20 +233,8 @@ fn place(
 ) -> Option<Place> {
     let level = DVec3::from(start.point_m);
     let level_normal = Vec3::from(start.normal).as_dvec3();
-    // What is built would come towards the eye.
-    let in_plane = settings.is_on(Switch::LockPlane) || tool == Tool::Build;
-    let (at, normal) = match in_plane {
-        true => {
-            let ray = pointer.ray?;
-            let plane = InfinitePlane3d::new(Vec3::from(start.normal));
-            match ray.plane_intersection_point(level.as_vec3(), plane) {
-                // Nearly along the plane it would run away.
-                Some(at) if at.distance(ray.origin) < settings.get(Field::Distance) => {
-                    (at.as_dvec3(), level_normal)
-                }
-                _ => return None,
-            }
-        }
+    let (at, normal) = match stays_in_plane(settings, tool) {
+        true => (in_plane(pointer, settings, start)?, level_normal),
         false => {
             let hit = exact_hit(terrain, pointer, settings)?;
             (DVec3::from(hit.point_m), Vec3::from(hit.normal).as_dvec3())
@@ -253,8 +247,7 @@ fn place(
 
 /// Applies the brush once, on all sides of the mirrors.
 fn dab(
-    terrain: &mut Terrain,
-    entity: Entity,
+    (entity, terrain): (Entity, &mut Terrain),
     tool: Tool,
     place: Place,
     settings: &Settings,

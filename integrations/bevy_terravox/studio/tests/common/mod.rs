@@ -137,7 +137,7 @@ impl Studio {
         let world = self.0.world_mut();
         let bodies = world.query::<&Thrown>().iter(world).count();
         let mut walkers = world.query::<(&Walker, &Transform)>();
-        let (walker, at) = walkers.iter(world).next().expect("somebody walks");
+        let (walker, at) = walkers.iter(world).next().expect("a person walks");
         let from = Vec2::new(home[0], home[2]);
         (from.distance(Vec2::new(at.translation.x, at.translation.z)), walker.stands, bodies)
     }
