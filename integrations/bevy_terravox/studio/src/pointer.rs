@@ -44,7 +44,6 @@ fn follow(
     mut left: MessageReader<CursorLeft>,
     buttons: Res<ButtonInput<MouseButton>>,
     keys: Res<ButtonInput<KeyCode>>,
-    settings: Res<Settings>,
     session: Option<Res<Session>>,
     mut pointer: ResMut<Pointer>,
 ) {
@@ -65,8 +64,6 @@ fn follow(
         () if begins && !pointer.is_looking => !pointer.is_over_panel,
         () => pointer.is_looking,
     };
-    // Who walks looks with the mouse alone, as long as no panel is wanted.
-    let _ = settings;
 }
 
 /// Holds the cursor while the camera is turned.

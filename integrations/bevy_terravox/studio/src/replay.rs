@@ -81,6 +81,36 @@ impl Replay {
         self.idle > MOST_IDLE_FRAMES
     }
 
+    /// The next step of this frame; `None` if the rest is for later frames.
+    fn next(&mut self, has_world: bool) -> Option<Step> {
+        let step = self.steps.pop_front()?;
+        // Rays hit the same ground in every replay only if all of it is there.
+        let needs_ground = matches!(step, Step::Button(MouseButton::Left, ButtonState::Pressed))
+            && self.settled < SETTLED_FRAMES
+            && has_world;
+        match step {
+            Step::Frames(count, us) => {
+                (self.frames_left, self.frame_us, self.settled) = (count, us, 0);
+                None
+            }
+            step if needs_ground => {
+                self.steps.push_front(step);
+                (self.is_waiting, self.settled) = (true, 0);
+                None
+            }
+            Step::Wait => {
+                (self.is_waiting, self.settled) = (true, 0);
+                None
+            }
+            step => {
+                // What moves the camera or opens another world makes other ground needed.
+                let keeps = matches!(step, Step::Move(_) | Step::Button(..));
+                self.settled = if keeps { self.settled } else { 0 };
+                Some(step)
+            }
+        }
+    }
+
     /// Whether nothing is left.
     pub fn is_over(&self) -> bool {
         self.steps.is_empty() && self.now.is_empty() && self.frames_left == 0 && !self.is_waiting
@@ -194,39 +224,18 @@ fn advance(
         return;
     }
     replay.frames_left = 0;
-    let mut has_waited = replay.settled >= SETTLED_FRAMES;
-    while let Some(step) = replay.steps.pop_front() {
-        // Rays hit the same ground in every replay only if all of it is there.
-        let needs_ground = matches!(step, Step::Button(MouseButton::Left, ButtonState::Pressed))
-            && !has_waited
-            && terrain.is_some();
-        if needs_ground || step == Step::Wait {
-            (replay.is_waiting, replay.settled) = (true, 0);
-            if needs_ground {
-                replay.steps.push_front(step);
-            }
-            *strategy = frame(0);
-            return;
+    while let Some(step) = replay.next(terrain.is_some()) {
+        if !matches!(step, Step::Digest | Step::Expect(_)) {
+            replay.now.push(step);
+            continue;
         }
-        has_waited = false;
-        match step {
-            Step::Frames(count, us) => {
-                (replay.frames_left, replay.frame_us, replay.settled) = (count, us, 0);
-                *strategy = frame(us);
-                return;
-            }
-            Step::Digest | Step::Expect(_) => {
-                let found = terrain.as_mut().map_or(0, |(terrain, _)| digest_of(terrain, &changed));
-                changed.digest = Some(found);
-                if !is_expected(&step, found, changed.chunks.len()) {
-                    exit.write(AppExit::error());
-                }
-            }
-            step => replay.now.push(step),
+        let found = terrain.as_mut().map_or(0, |(terrain, _)| digest_of(terrain, &changed));
+        changed.digest = Some(found);
+        if !is_expected(&step, found, changed.chunks.len()) {
+            exit.write(AppExit::error());
         }
     }
-    // What is left happens in one more frame.
-    *strategy = frame(replay.frame_us);
+    *strategy = frame(if replay.is_waiting { 0 } else { replay.frame_us });
     if replay.is_over() {
         exit.write(AppExit::Success);
     }

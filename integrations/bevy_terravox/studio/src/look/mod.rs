@@ -130,7 +130,6 @@ fn light(
     drawn: Res<Drawn>,
     mut sun: Single<(&mut DirectionalLight, &mut Transform), With<Sun>>,
     mut cameras: Query<(Option<&mut DistanceFog>, &mut AmbientLight), With<StudioCamera>>,
-    dressed: Query<(), Added<AmbientLight>>,
     dome: Option<Single<(&Mesh3d, &mut Visibility), With<Dome>>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut clear: ResMut<ClearColor>,
@@ -140,8 +139,7 @@ fn light(
     let state =
         [Field::Time, Field::Sun, Field::Fog, Field::Distance].map(|field| settings.get(field));
     let state = [state[0], state[1], state[2], state[3], f32::from(u8::from(shadows))];
-    let has_new_camera = !dressed.is_empty();
-    if *last == Some(state) && !has_new_camera {
+    if *last == Some(state) {
         return;
     }
     *last = Some(state);

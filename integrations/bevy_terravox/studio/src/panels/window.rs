@@ -7,7 +7,7 @@ use bevy::app::ScheduleRunnerPlugin;
 use bevy::log::LogPlugin;
 use bevy::prelude::*;
 use bevy::render::RenderPlugin;
-use bevy::window::{ExitCondition, WindowResolution};
+use bevy::window::{ExitCondition, WindowResizeConstraints, WindowResolution};
 use bevy::winit::WinitPlugin;
 use bevy_egui::EguiPlugin;
 use bevy_terravox::render::{LAYER_NAMES, TextureFolder};
@@ -17,6 +17,7 @@ use crate::args::{Args, Quality};
 use crate::look::{Drawn, LookPlugin};
 use crate::open::Detail;
 use crate::pictures::PicturesPlugin;
+use crate::sculpt::GhostPlugin;
 
 /// Smallest window in which panels can be read.
 const MIN_SIZE: [f32; 2] = [640.0, 400.0];
@@ -83,7 +84,7 @@ pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
 
 /// Adds what is drawn.
 pub fn add(app: &mut App, args: &Args) {
-    app.add_plugins((LookPlugin, PicturesPlugin::of(args)));
+    app.add_plugins((LookPlugin, GhostPlugin, PicturesPlugin::of(args)));
     if !args.makes_pictures() {
         app.add_plugins(PanelsPlugin);
     }

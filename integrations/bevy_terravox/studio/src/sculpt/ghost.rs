@@ -22,7 +22,8 @@ const RING_POINTS: usize = 64;
 #[derive(Default, Reflect, GizmoConfigGroup)]
 pub struct GhostLines;
 
-pub(super) struct GhostPlugin;
+/// Draws the ghost.
+pub(crate) struct GhostPlugin;
 
 impl Plugin for GhostPlugin {
     fn build(&self, app: &mut App) {

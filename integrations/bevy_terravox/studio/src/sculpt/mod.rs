@@ -8,6 +8,8 @@ mod stroke;
 mod symmetry;
 
 pub use brush::{Place, operation, shapes_of, used_fields};
+#[cfg(feature = "window")]
+pub(crate) use ghost::GhostPlugin;
 pub use select::{Clipboard, Selection};
 pub use stroke::Stroke;
 pub use symmetry::Symmetry;
@@ -36,7 +38,5 @@ impl Plugin for SculptPlugin {
                     .chain()
                     .in_set(crate::StudioSystems::Stroke),
             );
-        #[cfg(feature = "window")]
-        app.add_plugins(ghost::GhostPlugin);
     }
 }
