@@ -7,7 +7,7 @@ use std::time::Duration;
 use bevy::app::ScheduleRunnerPlugin;
 use bevy::prelude::*;
 use bevy::window::PrimaryWindow;
-use bevy_terravox::TerravoxPlugin;
+use bevy_terravox::{TerravoxPlugin, TerravoxSettings};
 
 use crate::StudioPlugin;
 use crate::action::{Action, Field, PanelActions};
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
         #[cfg(not(feature = "window"))]
         false => return Err("built without a window; give --replay FILE --headless".to_owned()),
     }
-    app.add_plugins((TerravoxPlugin::default(), StudioPlugin { state }));
+    app.add_plugins((TerravoxPlugin { settings: budgets(&app, args) }, StudioPlugin { state }));
     #[cfg(feature = "window")]
     if !args.headless {
         crate::panels::window::add(&mut app, args);
@@ -45,8 +45,25 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     }
     Ok(match exit {
         AppExit::Success => ExitCode::SUCCESS,
-        AppExit::Error(_) => ExitCode::FAILURE,
+        AppExit::Error(code) => ExitCode::from(code.get()),
     })
+}
+
+/// Budgets of a frame. Where frames take long, ground comes in few of them.
+fn budgets(app: &App, args: &Args) -> TerravoxSettings {
+    #[cfg(feature = "window")]
+    let is_slow = app.world().get_resource().is_some_and(crate::look::Drawn::is_slow);
+    #[cfg(not(feature = "window"))]
+    let is_slow = app.world().contains_resource::<Replay>();
+    match is_slow || is_passing(args) {
+        true => TerravoxSettings {
+            upload_bytes: 64 << 20,
+            plan_ms: 20.0,
+            jobs_per_thread: 48,
+            ..TerravoxSettings::default()
+        },
+        false => TerravoxSettings::default(),
+    }
 }
 
 /// Whether nothing is to be remembered.

@@ -79,7 +79,7 @@ fn dress_camera(
     camera.insert((
         DepthPrepass,
         msaa,
-        Tonemapping::AgX,
+        Tonemapping::TonyMcMapface,
         Projection::Perspective(lens),
         DistanceFog::default(),
         AmbientLight::default(),
@@ -151,7 +151,7 @@ fn light(
     lamp.shadow_maps_enabled = shadows;
     **transform = Transform::default().looking_to(-light.towards_lamp, Vec3::Y);
     clear.0 = light.horizon;
-    let sight_m = settings.get(Field::Distance) * 1.3 * settings.get(Field::Fog);
+    let sight_m = settings.get(Field::Distance) * 2.2 * settings.get(Field::Fog);
     for (fog, mut ambient) in &mut cameras {
         ambient.color = light.ambient;
         ambient.brightness = light.ambient_nits;

@@ -74,9 +74,9 @@ impl Light {
         let day = smooth(-0.12, 0.3, towards_sun.y);
         // Between night and day the sky is red.
         let dusk = smooth(-0.2, 0.0, towards_sun.y) * (1.0 - smooth(0.05, 0.35, towards_sun.y));
-        let zenith = mix([0.02, 0.03, 0.08], [0.22, 0.43, 0.76], day);
+        let zenith = mix([0.02, 0.03, 0.08], [0.16, 0.38, 0.78], day);
         let horizon =
-            mix(mix([0.06, 0.08, 0.15], [0.68, 0.79, 0.9], day), [0.93, 0.6, 0.4], 0.75 * dusk);
+            mix(mix([0.06, 0.08, 0.15], [0.66, 0.8, 0.94], day), [0.93, 0.6, 0.4], 0.75 * dusk);
         let sun = mix([1.0, 0.55, 0.3], [1.0, 0.96, 0.88], smooth(0.02, 0.4, towards_sun.y));
         let fade = if is_day { smooth(-0.05, 0.12, towards_sun.y) } else { 0.0 };
         let ambient =
@@ -91,7 +91,7 @@ impl Light {
             fog_out: srgb(mix(horizon, [0.3, 0.35, 0.42], 0.3)),
             fog_in: srgb(horizon),
             ambient: srgb(ambient),
-            ambient_nits: 40.0 + 660.0 * day,
+            ambient_nits: 40.0 + 380.0 * day,
         }
     }
 

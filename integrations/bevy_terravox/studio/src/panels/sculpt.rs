@@ -10,7 +10,7 @@ use crate::sculpt::{shapes_of, used_fields};
 /// Shows them.
 pub fn show(root: &mut Ui, shown: &Shown, out: &mut Vec<Action>) {
     egui::Panel::left("tools")
-        .exact_size(104.0)
+        .exact_size(122.0)
         .resizable(false)
         .show(root, |ui| tools(ui, shown, out));
     egui::Panel::right("brush").exact_size(286.0).resizable(false).show(root, |ui| {

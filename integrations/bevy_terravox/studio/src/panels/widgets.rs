@@ -13,11 +13,11 @@ pub fn slider(ui: &mut Ui, shown: &Shown, field: Field, out: &mut Vec<Action>) {
     let mut value = shown.settings.get(field);
     let is_wide = high / low.max(0.01) > 40.0 && low > 0.0;
     ui.horizontal(|ui| {
-        ui.add_sized(
-            [84.0, 18.0],
-            egui::Label::new(RichText::new(field.label()).color(style::WEAK))
-                .halign(egui::Align::Min),
-        );
+        let size = egui::vec2(74.0, 18.0);
+        ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+            ui.set_min_size(size);
+            ui.label(RichText::new(field.label()).color(style::WEAK));
+        });
         let slider = egui::Slider::new(&mut value, low..=high)
             .logarithmic(is_wide)
             .max_decimals(2)

@@ -34,7 +34,9 @@ pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
     }
     app.insert_resource(TextureFolder(args.textures.clone()));
     let log = LogPlugin {
-        filter: "warn,terravox_studio=info,wgpu_hal=off,bevy_render=error".into(),
+        filter:
+            "warn,terravox_studio=info,wgpu_hal=off,bevy_render=error,bevy_egui=error,winit=error"
+                .into(),
         ..default()
     };
     let render =
