@@ -36,5 +36,9 @@ fn find() -> Option<PathBuf> {
     let name = format!("{STUDIO}{}", env::consts::EXE_SUFFIX);
     let beside = env::current_exe().ok().and_then(|own| own.parent().map(Path::to_owned));
     let path = env::var_os("PATH").unwrap_or_default();
-    beside.into_iter().chain(env::split_paths(&path)).map(|folder| folder.join(&name)).find(|file| file.is_file())
+    beside
+        .into_iter()
+        .chain(env::split_paths(&path))
+        .map(|folder| folder.join(&name))
+        .find(|file| file.is_file())
 }

@@ -35,5 +35,8 @@ fn view_starts_the_studio_or_says_how_to_get_it() {
     let path = fake_studio(&folder, "exit 7");
     let failed = run(&path, &["view"]);
     let line = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert_eq!((failed.status.code(), &*line), (Some(2), "terravox: terravox-studio ended with code 7\n"));
+    assert_eq!(
+        (failed.status.code(), &*line),
+        (Some(2), "terravox: terravox-studio ended with code 7\n")
+    );
 }

@@ -55,8 +55,12 @@ fn every_tool_and_shape_changes_the_ground_with_the_mouse() {
         Tool::ALL.iter().filter(|tool| !matches!(tool, Tool::Select | Tool::Paste | Tool::Drain));
     let mut strokes = 0;
     for tool in tools {
+        // What is painted or replaced has to be of another material.
+        let material = if *tool == Tool::Paint { 2 } else { 8 };
+        studio.replay(&format!("do set material {material}\n"));
         for shape in [Shape::Ball, Shape::Box, Shape::Cylinder, Shape::Wedge, Shape::Path] {
-            studio.replay(&format!("do tool {}\ndo shape {}\n{STROKE}", tool.name(), shape.name()));
+            let (tool, shape) = (tool.name(), shape.name());
+            studio.replay(&format!("do tool {tool}\ndo shape {shape}\n{STROKE}"));
             let now = studio.history().len();
             // What is dug or flattened already need not change again.
             strokes = now.max(strokes);

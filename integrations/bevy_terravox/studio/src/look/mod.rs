@@ -150,16 +150,17 @@ fn light(
         if drawn.has_atmosphere { bevy::light::light_consts::lux::RAW_SUNLIGHT } else { light.lux };
     lamp.shadow_maps_enabled = shadows;
     **transform = Transform::default().looking_to(-light.towards_lamp, Vec3::Y);
-    clear.0 = light.horizon;
-    let sight_m = settings.get(Field::Distance) * 2.2 * settings.get(Field::Fog);
+    clear.0 = bright(light.horizon);
+    let sight_m = settings.get(Field::Distance) * 3.0 * settings.get(Field::Fog);
     for (fog, mut ambient) in &mut cameras {
         ambient.color = light.ambient;
         ambient.brightness = light.ambient_nits;
         if let Some(mut fog) = fog {
-            fog.color = light.horizon;
+            fog.color = bright(light.horizon);
             fog.directional_light_color = light.sun.with_alpha(0.25);
             fog.directional_light_exponent = 24.0;
-            fog.falloff = FogFalloff::from_visibility_colors(sight_m, light.fog_out, light.fog_in);
+            fog.falloff =
+                FogFalloff::from_visibility_colors(sight_m, light.fog_out, bright(light.fog_in));
         }
     }
     if let Some(dome) = dome {
@@ -171,6 +172,12 @@ fn light(
     }
 }
 
+/// A colour as bright as the sky.
+fn bright(colour: Color) -> Color {
+    let linear = colour.to_linear();
+    Color::linear_rgb(linear.red * sky::GAIN, linear.green * sky::GAIN, linear.blue * sky::GAIN)
+}
+
 /// Water mirrors the sky.
 fn water(
     settings: Res<Settings>,
@@ -179,8 +186,12 @@ fn water(
 ) {
     let light = Light::at(settings.get(Field::Time), settings.get(Field::Sun));
     let waves = if settings.is_on(Switch::Waves) { 1.0 } else { 0.0 };
-    let look =
-        WaterLook { horizon: light.horizon, zenith: light.zenith, waves, ..WaterLook::default() };
+    let look = WaterLook {
+        horizon: bright(light.horizon),
+        zenith: bright(light.zenith),
+        waves,
+        ..WaterLook::default()
+    };
     for (terrain, own) in &mut terrains {
         match own {
             Some(mut own) => {

@@ -14,6 +14,9 @@ const COLUMNS: u32 = 48;
 /// Metres from the camera.
 const RADIUS_M: f32 = 40_000.0;
 
+/// How much brighter the sky is than its colours: tonemapping darkens it again.
+pub const GAIN: f32 = 1.7;
+
 /// The dome.
 #[derive(Component)]
 pub struct Dome;
@@ -103,6 +106,7 @@ impl Light {
         if towards.y < 0.0 {
             colour *= 1.0 - 0.35 * (-towards.y).min(1.0);
         }
+        colour *= GAIN;
         let near_sun = towards.dot(self.towards_sun).max(0.0);
         let glow = 0.35 * near_sun.powi(8) + 0.7 * near_sun.powi(64);
         colour + linear(self.sun) * glow * smooth(-0.15, 0.05, self.towards_sun.y)

@@ -270,12 +270,12 @@ pub fn first_view(store: &Store, generator: Option<&Seeded>) -> [f32; 5] {
     let middle = [0, 1, 2].map(|i| (f64::from(min[i]) + f64::from(max[i])) / 2.0);
     let size = [0, 1, 2].map(|i| f64::from(max[i] - min[i]));
     // All of a small world; of a large one a part, since it would be a map.
-    let far = (0.75 * size[0].max(size[2]).max(size[1])).clamp(12.0, 700.0);
-    let (yaw, pitch) = (30_f64.to_radians(), -28_f64.to_radians());
+    let far = (0.6 * size[0].max(size[2]).max(size[1])).clamp(12.0, 340.0);
+    let (yaw, pitch) = (30_f64.to_radians(), -24_f64.to_radians());
     let along = [yaw.sin() * pitch.cos(), pitch.sin(), -yaw.cos() * pitch.cos()];
     let eye = [0, 1, 2].map(|i| middle[i] - far * along[i]);
     let [x, y, z] = metres(eye);
-    [x, y, z, 30.0, -28.0]
+    [x, y, z, 30.0, -24.0]
 }
 
 /// Height of the ground or water of a generated world at a column, voxels, to some voxels.

@@ -50,6 +50,7 @@ pub fn toasts(context: &egui::Context, free: egui::Rect, shown: &Shown) {
     egui::Area::new("notices".into())
         .order(egui::Order::Tooltip)
         .interactable(false)
+        .fade_in(false)
         .pivot(egui::Align2::LEFT_BOTTOM)
         .fixed_pos(at)
         .show(context, |ui| {
