@@ -25,7 +25,8 @@ View:
   --time H            time of day, 0 to 24
   --distance M        view distance in metres
   --detail D          1 is coarse, 3 fine
-  --quality Q         low, medium or high; low by default on software renderers
+  --quality Q         low (colours without textures), medium or high; low by default where a driver
+                      draws in software
   --textures FOLDER   textures in place of ours
   --sky               Bevy's atmosphere instead of a painted sky
   --show NAME         turns a switch on, such as levels, grid or frames; may be repeated

@@ -25,7 +25,7 @@ use crate::pointer::Pointer;
 /// Frames for which the ground has to be there.
 const SETTLED_FRAMES: u32 = 3;
 /// Frames that are drawn before the picture: shadows and pipelines follow a frame late.
-const DRAWN_FRAMES: u32 = 4;
+const DRAWN_FRAMES: u32 = 3;
 /// Pictures of a turntable.
 const TURNTABLE_FRAMES: u32 = 48;
 /// Metres to what a turntable goes around, if the camera looks at nothing.

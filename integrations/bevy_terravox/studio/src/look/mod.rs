@@ -13,7 +13,7 @@ use bevy::core_pipeline::tonemapping::Tonemapping;
 use bevy::light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap};
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
-use bevy_terravox::render::WaterLook;
+use bevy_terravox::render::{TerrainMaterials, WaterLook};
 
 use crate::StudioSystems;
 use crate::action::{Field, Switch};
@@ -57,8 +57,31 @@ impl Plugin for LookPlugin {
                 Update,
                 (clock, path::act, light, water, sky::follow).chain().in_set(StudioSystems::Draw),
             )
-            .add_systems(Last, frames::note);
+            .add_systems(Last, frames::note)
+            .add_observer(plain_ground);
     }
+}
+
+/// Without a graphics card ground has the colours of its materials alone: textures take ten times
+/// as long.
+fn plain_ground(
+    terrain: On<Add, Terrain>,
+    drawn: Res<Drawn>,
+    mut materials: ResMut<Assets<StandardMaterial>>,
+    mut commands: Commands,
+) {
+    if !drawn.is_slow() {
+        return;
+    }
+    let solid = StandardMaterial { perceptual_roughness: 0.95, reflectance: 0.2, ..default() };
+    let liquid = StandardMaterial {
+        alpha_mode: AlphaMode::Blend,
+        perceptual_roughness: 0.15,
+        cull_mode: None,
+        ..default()
+    };
+    let own = TerrainMaterials { solid: materials.add(solid), liquid: materials.add(liquid) };
+    commands.entity(terrain.entity).insert(own);
 }
 
 /// Gives the camera all that it draws with.
