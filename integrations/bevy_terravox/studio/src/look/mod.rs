@@ -174,7 +174,7 @@ fn light(
     lamp.shadow_maps_enabled = shadows;
     **transform = Transform::default().looking_to(-light.towards_lamp, Vec3::Y);
     clear.0 = bright(light.horizon);
-    let sight_m = settings.get(Field::Distance) * 3.0 * settings.get(Field::Fog);
+    let sight_m = settings.get(Field::Distance) * 1.7 * settings.get(Field::Fog);
     for (fog, mut ambient) in &mut cameras {
         ambient.color = light.ambient;
         ambient.brightness = light.ambient_nits;
@@ -182,8 +182,8 @@ fn light(
             fog.color = bright(light.horizon);
             fog.directional_light_color = light.sun.with_alpha(0.25);
             fog.directional_light_exponent = 24.0;
-            fog.falloff =
-                FogFalloff::from_visibility_colors(sight_m, light.fog_out, bright(light.fog_in));
+            // Squared, so that nearby ground stays clear.
+            fog.falloff = FogFalloff::from_visibility_squared(sight_m);
         }
     }
     if let Some(dome) = dome {

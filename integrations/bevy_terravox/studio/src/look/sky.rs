@@ -36,10 +36,6 @@ pub struct Light {
     pub zenith: Color,
     /// The sky above the horizon, and what fog becomes.
     pub horizon: Color,
-    /// What fog takes and adds.
-    pub fog_out: Color,
-    /// What fog adds.
-    pub fog_in: Color,
     /// Light from everywhere.
     pub ambient: Color,
     /// How bright that is.
@@ -91,8 +87,6 @@ impl Light {
             lux: if is_day { 400.0 + 9600.0 * fade } else { 350.0 },
             zenith: srgb(zenith),
             horizon: srgb(horizon),
-            fog_out: srgb(mix(horizon, [0.3, 0.35, 0.42], 0.3)),
-            fog_in: srgb(horizon),
             ambient: srgb(ambient),
             ambient_nits: 40.0 + 380.0 * day,
         }
