@@ -1,7 +1,9 @@
 //! Puts the studio together: with a window, for pictures, or without a renderer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bevy::app::ScheduleRunnerPlugin;
@@ -39,7 +41,7 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
         crate::panels::window::add(&mut app, args);
     }
     begin(&mut app, args)?;
-    let exit = app.run();
+    let exit = catch(args, || app.run())?;
     if is_passing(args) {
         drop(std::fs::remove_dir_all(folder));
     }
@@ -47,6 +49,28 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
         AppExit::Success => ExitCode::SUCCESS,
         AppExit::Error(code) => ExitCode::from(code.get()),
     })
+}
+
+/// Whether a sentence says why there is no picture.
+static HAS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// Says why no picture is made.
+pub(crate) fn say(error: &str) {
+    HAS_SAID.store(true, Ordering::Relaxed);
+    eprintln!("terravox-studio: {error}");
+}
+
+/// Runs the app. Where pictures are made, a failure of the renderer is a sentence.
+fn catch(args: &Args, run: impl FnOnce() -> AppExit) -> Result<AppExit, String> {
+    if !args.makes_pictures() {
+        return Ok(run());
+    }
+    let failure = "the picture is not drawn, since the renderer failed; RUST_LOG=error shows how";
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(AppExit::Error(_)) if !HAS_SAID.load(Ordering::Relaxed) => Err(failure.to_owned()),
+        Ok(exit) => Ok(exit),
+        Err(_) => Err(failure.to_owned()),
+    }
 }
 
 /// Budgets of a frame. Where frames take long, ground comes in few of them.

@@ -28,7 +28,6 @@ View:
   --quality Q         low (colours without textures), medium or high; low by default where a driver
                       draws in software
   --textures FOLDER   textures in place of ours
-  --sky               Bevy's atmosphere instead of a painted sky
   --show NAME         turns a switch on, such as levels, grid or frames; may be repeated
 
 Recordings:
@@ -83,8 +82,6 @@ pub struct Args {
     pub quality: Option<Quality>,
     /// A folder of textures.
     pub textures: Option<PathBuf>,
-    /// Whether Bevy's atmosphere is drawn.
-    pub sky: bool,
     /// Switches to turn on.
     pub show: Vec<crate::action::Switch>,
     /// Where input is recorded.
@@ -132,7 +129,6 @@ impl Args {
                 "--detail" => args.detail = Some(number(&word, &value()?, 1.0, 8.0)?),
                 "--quality" => args.quality = Some(quality(&value()?)?),
                 "--textures" => args.textures = Some(value()?.into()),
-                "--sky" => args.sky = true,
                 "--show" => {
                     let name = value()?;
                     let switch = crate::action::Switch::find(&name);

@@ -148,7 +148,7 @@ fn give_up(
         return;
     }
     if let Some(error) = notices.last_failure() {
-        eprintln!("terravox-studio: {error}");
+        crate::app::say(error.as_ref());
         exit.write(AppExit::from_code(2));
     }
 }
@@ -181,7 +181,7 @@ fn begin(
         Some(file) => match views_of(file, frames) {
             Ok(views) => views,
             Err(error) => {
-                eprintln!("terravox-studio: {error}");
+                crate::app::say(error.as_ref());
                 exit.write(AppExit::from_code(2));
                 return;
             }
@@ -345,7 +345,7 @@ fn finish(
         Err(error) => {
             pictures.shots.clear();
             if pictures.is_last {
-                eprintln!("terravox-studio: {error}");
+                crate::app::say(error.as_ref());
                 exit.write(AppExit::from_code(2));
                 return;
             }

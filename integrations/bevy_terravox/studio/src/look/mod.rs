@@ -25,10 +25,8 @@ use sky::{Dome, Light};
 /// How well things are drawn.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
-    /// Shadows, samples, distances.
+    /// Shadows, samples, textures.
     pub quality: Quality,
-    /// Whether the sky is Bevy's atmosphere.
-    pub has_atmosphere: bool,
 }
 
 impl Drawn {
@@ -88,7 +86,6 @@ fn plain_ground(
 fn dress_camera(
     camera: Single<Entity, With<StudioCamera>>,
     drawn: Res<Drawn>,
-    mut mediums: Option<ResMut<Assets<bevy::light::atmosphere::ScatteringMedium>>>,
     mut commands: Commands,
 ) {
     let msaa = if drawn.quality == Quality::Low { Msaa::Off } else { Msaa::Sample4 };
@@ -107,17 +104,6 @@ fn dress_camera(
         DistanceFog::default(),
         AmbientLight::default(),
     ));
-    if let (true, Some(mediums)) = (drawn.has_atmosphere, &mut mediums) {
-        let medium = mediums.add(bevy::light::atmosphere::ScatteringMedium::default());
-        camera.insert((
-            bevy::pbr::AtmosphereSettings::default(),
-            bevy::camera::Exposure { ev100: 13.0 },
-            bevy::post_process::bloom::Bloom::NATURAL,
-            bevy::light::AtmosphereEnvironmentMapLight::default(),
-        ));
-        camera.remove::<DistanceFog>();
-        commands.spawn((bevy::light::Atmosphere::earth(medium), Transform::default()));
-    }
 }
 
 fn spawn_sun(drawn: Res<Drawn>, settings: Res<Settings>, mut commands: Commands) {
@@ -150,10 +136,9 @@ fn clock(mut settings: ResMut<Settings>, time: Res<Time>) {
 /// Sun, sky and fog of the time of day.
 fn light(
     settings: Res<Settings>,
-    drawn: Res<Drawn>,
     mut sun: Single<(&mut DirectionalLight, &mut Transform), With<Sun>>,
     mut cameras: Query<(Option<&mut DistanceFog>, &mut AmbientLight), With<StudioCamera>>,
-    dome: Option<Single<(&Mesh3d, &mut Visibility), With<Dome>>>,
+    dome: Option<Single<&Mesh3d, With<Dome>>>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut clear: ResMut<ClearColor>,
     mut last: Local<Option<[f32; 5]>>,
@@ -169,8 +154,7 @@ fn light(
     let light = Light::at(settings.get(Field::Time), settings.get(Field::Sun));
     let (lamp, transform) = &mut *sun;
     lamp.color = light.sun;
-    lamp.illuminance =
-        if drawn.has_atmosphere { bevy::light::light_consts::lux::RAW_SUNLIGHT } else { light.lux };
+    lamp.illuminance = light.lux;
     lamp.shadow_maps_enabled = shadows;
     **transform = Transform::default().looking_to(-light.towards_lamp, Vec3::Y);
     clear.0 = bright(light.horizon);
@@ -180,16 +164,14 @@ fn light(
         ambient.brightness = light.ambient_nits;
         if let Some(mut fog) = fog {
             fog.color = bright(light.horizon);
-            fog.directional_light_color = light.sun.with_alpha(0.25);
+            fog.directional_light_color = light.sun.with_alpha(0.12);
             fog.directional_light_exponent = 24.0;
             // Squared, so that nearby ground stays clear.
             fog.falloff = FogFalloff::from_visibility_squared(sight_m);
         }
     }
     if let Some(dome) = dome {
-        let (mesh, mut visibility) = dome.into_inner();
-        *visibility = if drawn.has_atmosphere { Visibility::Hidden } else { Visibility::Inherited };
-        if let Some(mut mesh) = meshes.get_mut(&mesh.0) {
+        if let Some(mut mesh) = meshes.get_mut(&dome.0) {
             sky::paint(&mut mesh, &light);
         }
     }

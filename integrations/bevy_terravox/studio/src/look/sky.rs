@@ -75,7 +75,7 @@ impl Light {
         let dusk = smooth(-0.2, 0.0, towards_sun.y) * (1.0 - smooth(0.05, 0.35, towards_sun.y));
         let zenith = mix([0.02, 0.03, 0.08], [0.16, 0.38, 0.78], day);
         let horizon =
-            mix(mix([0.06, 0.08, 0.15], [0.66, 0.8, 0.94], day), [0.93, 0.6, 0.4], 0.75 * dusk);
+            mix(mix([0.06, 0.08, 0.15], [0.66, 0.8, 0.94], day), [0.93, 0.6, 0.4], 0.5 * dusk);
         let sun = mix([1.0, 0.55, 0.3], [1.0, 0.96, 0.88], smooth(0.02, 0.4, towards_sun.y));
         let fade = if is_day { smooth(-0.05, 0.12, towards_sun.y) } else { 0.0 };
         let ambient =

@@ -48,10 +48,13 @@ pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
             exit_condition: ExitCondition::DontExit,
             ..default()
         };
-        let log =
-            LogPlugin { filter: "error,terravox_studio=off,wgpu_hal=off".into(), ..default() };
+        let log = LogPlugin { filter: "off".into(), ..default() };
         app.add_plugins(plugins.set(window).set(log).disable::<WinitPlugin>());
         app.add_plugins(ScheduleRunnerPlugin::run_loop(Duration::from_millis(2)));
+        // Of a failure of the renderer, the sentence of `app::run` is left; RUST_LOG shows more.
+        if std::env::var_os("RUST_LOG").is_none() {
+            std::panic::set_hook(Box::new(|_| {}));
+        }
     } else {
         screen()?;
         let [width, height] = args.window.unwrap_or([1280, 720]);
@@ -80,7 +83,7 @@ pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
         Quality::High => 3.2,
     };
     app.insert_resource(Detail { detail, ..Detail::default() });
-    app.insert_resource(Drawn { quality, has_atmosphere: args.sky });
+    app.insert_resource(Drawn { quality });
     Ok(())
 }
 
