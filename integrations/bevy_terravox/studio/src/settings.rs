@@ -90,7 +90,7 @@ impl Field {
             | Field::Distance
             | Field::HeightMin
             | Field::HeightMax => " m",
-            Field::Height => " × radius",
+            Field::Height => " ×",
             Field::Turn | Field::Sun => "°",
             Field::Amount => " voxels",
             Field::Time => " h",
