@@ -17,7 +17,7 @@ use crate::plugin::{TerravoxSettings, TerravoxStats, timed};
 use crate::surface_mesh::{Colours, part_from, surface_bytes};
 use crate::terrain::Terrain;
 
-/// Hidden entities that are kept, with their buffers, for the next meshes of a terrain.
+/// Hidden entities of each kind that are kept, with their buffers, for the next meshes of a terrain.
 const MAX_SPARE: usize = 64;
 
 /// A part of a terrain that is drawn, or will be used again if it is hidden.
@@ -39,6 +39,23 @@ pub struct TerrainChunk {
 struct Chunk {
     entity: Entity,
     mesh: Handle<Mesh>,
+    is_liquid: bool,
+}
+
+/// Hidden chunks: of ground, and of water. Neither becomes the other, since an entity whose material
+/// changes its type may be drawn with the pipeline of one and the textures of the other (Bevy 0.19,
+/// with draws that the graphics card batches).
+#[derive(Default)]
+struct SpareChunks([Vec<Chunk>; 2]);
+
+impl SpareChunks {
+    fn of(&mut self, is_liquid: bool) -> &mut Vec<Chunk> {
+        &mut self.0[usize::from(is_liquid)]
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        self.of(chunk.is_liquid).push(chunk);
+    }
 }
 
 /// The swap that is being uploaded.
@@ -56,7 +73,7 @@ pub struct TerrainChunks {
     shown: HashMap<MipBlock, Vec<Chunk>>,
     staged: Option<StagedSwap>,
     waiting: VecDeque<MeshSwap>,
-    spare: Vec<Chunk>,
+    spare: SpareChunks,
     /// Emptied vectors of `shown`.
     spare_lists: Vec<Vec<Chunk>>,
     /// Bytes of `waiting` and `staged` that are not uploaded yet.
@@ -74,7 +91,7 @@ impl TerrainChunks {
 
     /// Hidden entities that will be used again.
     pub fn spare_count(&self) -> usize {
-        self.spare.len()
+        self.spare.0.iter().map(Vec::len).sum()
     }
 
     /// Bytes that wait to be handed to the renderer.
@@ -95,7 +112,7 @@ impl TerrainChunks {
         // What is staged was never shown.
         let mut swap = everything;
         if let Some(staged) = self.staged.take() {
-            self.spare.extend(staged.chunks.into_iter().map(|(_, chunk)| chunk));
+            staged.chunks.into_iter().for_each(|(_, chunk)| self.spare.push(chunk));
         }
         swap.removed.extend(self.shown.keys().copied());
         self.push(swap);
@@ -238,7 +255,7 @@ impl Drawing<'_, '_, '_, '_, '_> {
             };
             let chunk =
                 TerrainChunk { terrain, block: shown.block, mip: shown.mip, is_liquid: which == 1 };
-            let made = self.place(chunk, transform, part.mesh, part.bounds, spare);
+            let made = self.place(chunk, transform, part.mesh, part.bounds, spare.of(which == 1));
             chunks.push((shown.block, made));
         }
         true
@@ -264,7 +281,7 @@ impl Drawing<'_, '_, '_, '_, '_> {
         let mesh = self.meshes.add(mesh);
         let parts = (chunk, transform, bounds, Mesh3d(mesh.clone()), Visibility::Hidden);
         let entity = self.commands.spawn((parts, ChildOf(chunk.terrain))).id();
-        Chunk { entity, mesh }
+        Chunk { entity, mesh, is_liquid: chunk.is_liquid }
     }
 
     /// Shows the staged swap in place of what it replaces.
@@ -286,8 +303,8 @@ impl Drawing<'_, '_, '_, '_, '_> {
     }
 
     /// Hides a chunk, and keeps it unless there are enough.
-    fn retire(&mut self, chunk: Chunk, spare: &mut Vec<Chunk>) {
-        if spare.len() < MAX_SPARE {
+    fn retire(&mut self, chunk: Chunk, spare: &mut SpareChunks) {
+        if spare.of(chunk.is_liquid).len() < MAX_SPARE {
             self.set_visibility(chunk.entity, Visibility::Hidden);
             spare.push(chunk);
         } else {

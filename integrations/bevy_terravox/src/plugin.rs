@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use bevy::asset::AssetEventSystems;
 use bevy::camera::visibility::VisibilitySystems;
 use bevy::prelude::*;
 
@@ -124,6 +125,9 @@ impl Plugin for TerravoxPlugin {
                 .before(TransformSystems::Propagate)
                 .before(VisibilitySystems::VisibilityPropagate),
         );
+        // Else the mesh of a spare chunk that is used again may be handed over before the event that
+        // says so, and once more after it, in vain.
+        app.configure_sets(PostUpdate, Draw.before(AssetEventSystems));
         app.add_systems(
             PostUpdate,
             (

@@ -21,6 +21,7 @@ pub use path::{PathArgs, PathEnd};
 pub use values::{Cutaway, MorphChoice, number, triple};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use values::{cutaway, integer, pixels, positive};
 
@@ -124,6 +125,12 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox gallery pictures\n  \
         terravox gallery pictures --only fjords --size 1920x1080")]
     Gallery(GalleryArgs),
+    /// Fly over, sculpt and play with a world in a window: starts terravox-studio
+    #[command(after_help = "Example:\n  terravox view world.tvx\n  terravox view hills:7\n  \
+        terravox view world:7:fjords -- --camera 0,120,0 --yaw 40\n\n\
+        terravox-studio is a program of its own, beside this one or in PATH; without it, the error\n\
+        says how to get it. What follows -- is passed on; see terravox-studio --help.")]
+    View(ViewerArgs),
     /// Read a whole world and check every byte that matters
     #[command(after_help = "Example:\n  terravox verify world.tvx\n\n\
         Damage is an error: one line, exit code 2. The world is not changed.")]
@@ -177,6 +184,7 @@ impl Command {
             Command::Path(_) => "path",
             Command::Gallery(_) => "gallery",
             Command::Render(_) => "render",
+            Command::View(_) => "view",
             Command::Verify(_) => "verify",
             Command::Repair(_) => "repair",
             Command::Compact(_) => "compact",
@@ -220,6 +228,17 @@ pub struct DemoArgs {
     pub heightmap: HeightmapArgs,
     #[command(flatten)]
     pub reading: ReadArgs,
+}
+
+/// Arguments of `view`.
+#[derive(Debug, Args)]
+pub struct ViewerArgs {
+    /// A world, a Roblox file, a heightmap, a MagicaVoxel scene, a mesh, hills:SEED or
+    /// world:SEED:PRESET [default: a start screen]
+    pub world: Option<PathBuf>,
+    /// Options of terravox-studio, after --
+    #[arg(last = true, value_name = "OPTION")]
+    pub options: Vec<OsString>,
 }
 
 /// Arguments of `generate`.

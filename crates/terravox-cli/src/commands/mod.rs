@@ -23,6 +23,7 @@ mod render;
 mod render_extras;
 #[cfg(feature = "server")]
 mod serve;
+mod view;
 mod wire;
 
 use crate::args::{Cli, Command};
@@ -48,6 +49,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         Command::Raycast(args) => raycast::run(args, &console),
         Command::Path(args) => path::run(args, &console),
         Command::Render(args) => render::run(args, &console),
+        Command::View(args) => view::run(args),
         Command::Verify(args) => maintenance::verify(args, &console),
         Command::Repair(args) => maintenance::repair(args, &console),
         Command::Compact(args) => maintenance::compact(args, &console),

@@ -96,7 +96,9 @@ fn opened(args: &PathArgs, console: &Console) -> CliResult<World> {
     let (heightmap, extent) = (Default::default(), Extent::OnDemand);
     let mut world = world::open(&args.world, &heightmap, args.reading, extent, console)?;
     if let Some(mut growth) = world.growth.take() {
-        let region = region_around(args, &world.info, growth.heights())?;
+        let Range { start, end } = growth.heights();
+        // The tiles with ground also depend on the chunks above and below, which are unknown else.
+        let region = region_around(args, &world.info, start - 32..end + 32)?;
         growth.make(&mut world.grid, &[region], console)?;
         world.source = GENERATED;
     }

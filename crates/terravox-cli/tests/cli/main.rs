@@ -25,6 +25,8 @@ mod shared;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 mod shared_borders;
 mod use_cases;
+#[cfg(unix)]
+mod view;
 mod vox;
 
 #[cfg(all(feature = "server", feature = "postgres", unix))]

@@ -1,5 +1,5 @@
 //! Where viewers will be when meshes that are planned now are shown: blocks there are split early, so
-//! that who flies does not look at ground that is too coarse.
+//! that a moving viewer does not see ground that is too coarse.
 
 use super::selection::LodViewer;
 
@@ -9,16 +9,16 @@ const MEASURED_UPDATES: usize = 8;
 /// Updates from the choice of a block until its mesh is shown, a third of a second at 60 a second.
 const LEAD_UPDATES: f64 = 20.0;
 
-/// Farthest that is looked ahead. Who is faster than that outruns the meshes anyway.
+/// Maximum distance ahead. Faster viewers outrun the meshes anyway.
 const MAX_LEAD_VOXELS: f64 = 32.0;
 
-/// A viewer who moves farther in one update was moved, and does not fly.
+/// A larger step in one update is a teleport.
 const MAX_STEP_VOXELS: f64 = 32.0;
 
 /// How viewers moved in the last updates.
 #[derive(Default)]
 pub(super) struct Motion {
-    /// By index of the viewer.
+    /// By index of the viewer: viewers should keep their order between updates.
     tracks: Vec<Track>,
 }
 
@@ -62,8 +62,7 @@ impl Track {
 
     fn note(&mut self, position: [f64; 3]) {
         let step = length(difference(position, self.positions[self.latest]));
-        // Also if it is NaN.
-        if !(step <= MAX_STEP_VOXELS) {
+        if step.is_nan() || step > MAX_STEP_VOXELS {
             *self = Track::at(position);
             return;
         }
@@ -71,13 +70,13 @@ impl Track {
         self.positions[self.latest] = position;
     }
 
-    /// Returns how far from its position the viewer will be seen; `None` if it stands.
+    /// Returns how far ahead of its position the viewer will be; `None` if it stands.
     fn lead(&self) -> Option<[f64; 3]> {
         let oldest = (self.latest + 1) % self.positions.len();
         let moved = difference(self.positions[self.latest], self.positions[oldest]);
         let lead = moved.map(|v| v / MEASURED_UPDATES as f64 * LEAD_UPDATES);
         let share = (MAX_LEAD_VOXELS / length(lead)).min(1.0);
-        // A position that is infinite or NaN belongs to no viewer.
+        // Infinite positions yield NaN, and no lead.
         (length(lead) > 0.0).then(|| lead.map(|v| v * share))
     }
 }
@@ -110,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn who_flies_is_led_by_a_third_of_a_second() {
+    fn moving_viewers_lead_by_20_updates() {
         let lead = lead((0..20).map(|i| 0.5 * f64::from(i))).unwrap();
         assert!((lead - 10.0).abs() < 1e-9, "{lead}");
     }
 
     #[test]
-    fn who_stands_or_was_moved_is_not_led() {
+    fn viewers_that_stand_or_teleport_have_no_lead() {
         assert_eq!(lead([]), None);
         assert_eq!(lead([3.0; 20]), None);
         assert_eq!(lead([0.0, 1000.0]), None);
@@ -125,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_led_far() {
+    fn leads_are_bounded() {
         assert_eq!(lead((0..20).map(|i| 30.0 * f64::from(i))), Some(MAX_LEAD_VOXELS));
     }
 
     #[test]
-    fn viewers_that_come_and_go_are_led_from_then_on() {
+    fn viewers_that_come_and_go_have_a_lead_from_then_on() {
         let mut motion = Motion::default();
         motion.note(&[viewer(0.0), viewer(5.0)]);
         motion.note(&[viewer(1.0)]);

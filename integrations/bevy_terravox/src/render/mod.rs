@@ -72,7 +72,6 @@ impl Plugin for TerrainRenderPlugin {
 /// What terrains are drawn with.
 type Looks = (Option<&'static TerrainSurface>, Option<&'static TerrainMaterials>);
 
-/// A chunk that is used again may have been water.
 fn on_chunk(
     chunk: On<Insert, TerrainChunk>,
     chunks: Query<&TerrainChunk>,
@@ -90,11 +89,9 @@ fn on_chunk(
             entity.try_insert(MeshMaterial3d(own.solid.clone()));
         }
         (None, Some(surface), true) => {
-            entity.try_remove::<MeshMaterial3d<GroundMaterial>>();
             entity.try_insert((MeshMaterial3d(surface.water.clone()), NotShadowCaster));
         }
         (None, Some(surface), false) => {
-            entity.try_remove::<(MeshMaterial3d<WaterMaterial>, NotShadowCaster)>();
             entity.try_insert(MeshMaterial3d(surface.ground.clone()));
         }
         (None, None, _) => {}

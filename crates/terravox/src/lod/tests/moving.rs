@@ -28,14 +28,14 @@ fn settled_at_start() -> Scene {
 }
 
 #[test]
-fn who_flies_finds_ground_ready_slow() {
+fn a_moving_viewer_finds_ground_ready_slow() {
     let unknown = latest(&mut settled_at_start(), 250, true);
     let known = latest(&mut settled_at_start(), 250, false);
     assert!(unknown > 10 && known < unknown / 3, "late for {known} frames, else {unknown}");
 }
 
 #[test]
-fn who_stops_sees_what_one_sees_who_was_always_there() {
+fn a_viewer_that_stops_sees_what_one_sees_that_was_always_there() {
     let mut scene = settled_at_start();
     latest(&mut scene, 100, false);
     assert!(!scene.lod.is_settled(), "what is ahead is still shown");

@@ -1,0 +1,169 @@
+//! Puts the studio together: with a window, for pictures, or without a renderer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bevy::app::ScheduleRunnerPlugin;
+use bevy::prelude::*;
+use bevy::window::PrimaryWindow;
+use bevy_terravox::{TerravoxPlugin, TerravoxSettings};
+
+use crate::StudioPlugin;
+use crate::action::{Action, Field, PanelActions};
+use crate::args::Args;
+use crate::camera::{FOV_DEGREES, NEAR_M};
+use crate::open::{Detail, IsPassing};
+use crate::replay::{Recorder, Replay, parse};
+use crate::settings::Settings;
+use crate::state_dir::StateDir;
+
+/// Runs the studio.
+///
+/// # Errors
+/// A sentence, if it cannot begin.
+pub fn run(args: &Args) -> Result<ExitCode, String> {
+    let mut app = App::new();
+    let state = state_of(args);
+    let folder = state.folder().to_owned();
+    match args.headless {
+        true => headless(&mut app, Duration::from_millis(2)),
+        #[cfg(feature = "window")]
+        false => crate::panels::window::build(&mut app, args)?,
+        #[cfg(not(feature = "window"))]
+        false => return Err("built without a window; give --replay FILE --headless".to_owned()),
+    }
+    app.add_plugins((TerravoxPlugin { settings: budgets(&app, args) }, StudioPlugin { state }));
+    #[cfg(feature = "window")]
+    if !args.headless {
+        crate::panels::window::add(&mut app, args);
+    }
+    begin(&mut app, args)?;
+    let exit = catch(args, || app.run())?;
+    if is_passing(args) {
+        drop(std::fs::remove_dir_all(folder));
+    }
+    Ok(match exit {
+        AppExit::Success => ExitCode::SUCCESS,
+        AppExit::Error(code) => ExitCode::from(code.get()),
+    })
+}
+
+/// Whether a sentence says why there is no picture.
+static HAS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// Says why no picture is made.
+pub(crate) fn say(error: &str) {
+    HAS_SAID.store(true, Ordering::Relaxed);
+    eprintln!("terravox-studio: {error}");
+}
+
+/// Runs the app. Where pictures are made, a failure of the renderer is a sentence.
+fn catch(args: &Args, run: impl FnOnce() -> AppExit) -> Result<AppExit, String> {
+    if !args.makes_pictures() {
+        return Ok(run());
+    }
+    let failure = "the picture is not drawn, since the renderer failed; RUST_LOG=error shows how";
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(AppExit::Error(_)) if !HAS_SAID.load(Ordering::Relaxed) => Err(failure.to_owned()),
+        Ok(exit) => Ok(exit),
+        Err(_) => Err(failure.to_owned()),
+    }
+}
+
+/// Budgets of a frame. Where frames take long, ground comes in few of them.
+fn budgets(app: &App, args: &Args) -> TerravoxSettings {
+    #[cfg(feature = "window")]
+    let is_slow = app.world().get_resource().is_some_and(crate::look::Drawn::is_slow);
+    #[cfg(not(feature = "window"))]
+    let is_slow = app.world().contains_resource::<Replay>();
+    match is_slow || is_passing(args) {
+        true => TerravoxSettings {
+            upload_bytes: 64 << 20,
+            plan_ms: 20.0,
+            jobs_per_thread: 48,
+            ..TerravoxSettings::default()
+        },
+        false => TerravoxSettings::default(),
+    }
+}
+
+/// Whether nothing is to be remembered.
+fn is_passing(args: &Args) -> bool {
+    (args.makes_pictures() || args.headless) && args.state.is_none()
+}
+
+fn state_of(args: &Args) -> StateDir {
+    match is_passing(args) {
+        false if args.state.is_some() => StateDir::at(args.state.clone().unwrap_or_default()),
+        true => StateDir::at(
+            std::env::temp_dir().join(format!("terravox-studio-{}", std::process::id())),
+        ),
+        false => StateDir::of_user(),
+    }
+}
+
+/// Settings and the first actions.
+fn begin(app: &mut App, args: &Args) -> Result<(), String> {
+    let mut settings = Settings::default();
+    let numbers = [(Field::Time, args.time), (Field::Distance, args.distance)];
+    for (field, value) in numbers {
+        if let Some(value) = value {
+            settings.set(field, value);
+        }
+    }
+    for switch in &args.show {
+        settings.apply(&Action::Switch(*switch, true));
+    }
+    #[cfg(feature = "window")]
+    if args.distance.is_none()
+        && app.world().get_resource::<crate::look::Drawn>().is_some_and(crate::look::Drawn::is_slow)
+    {
+        settings.set(Field::Distance, 500.0);
+    }
+    app.insert_resource(settings).insert_resource(IsPassing(is_passing(args)));
+    if let Some(detail) = args.detail {
+        app.insert_resource(Detail { detail, ..Detail::default() });
+    }
+    if let Some(path) = &args.record {
+        let recorder =
+            Recorder::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        app.insert_resource(recorder);
+    }
+    if let Some(path) = &args.replay {
+        app.insert_resource(Replay::new(replay_of(path)?));
+    }
+    if let Some(world) = &args.world {
+        let world = Action::Open(world.clone());
+        app.world_mut().get_resource_or_init::<PanelActions>().0.push(world);
+    }
+    Ok(())
+}
+
+fn replay_of(path: &Path) -> Result<Vec<crate::replay::Step>, String> {
+    let at = |error: String| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| at(error.to_string()))?;
+    parse(&text).map_err(at)
+}
+
+/// Everything that the studio needs of Bevy, without a renderer or a window.
+pub fn headless(app: &mut App, wait: Duration) {
+    app.add_plugins((MinimalPlugins.set(ScheduleRunnerPlugin::run_loop(wait)), TransformPlugin));
+    app.add_plugins((AssetPlugin::default(), bevy::mesh::MeshPlugin, bevy::input::InputPlugin));
+    app.add_message::<bevy::window::CursorMoved>().add_message::<bevy::window::CursorLeft>();
+    app.world_mut().spawn((Window::default(), PrimaryWindow));
+    app.add_observer(size_camera);
+}
+
+/// Gives a camera without a renderer the size of the window, for rays through the mouse.
+fn size_camera(added: On<Add, Camera>, mut cameras: Query<&mut Camera>) {
+    use bevy::camera::RenderTargetInfo;
+    let Ok(mut camera) = cameras.get_mut(added.entity) else { return };
+    let size = Window::default().physical_size();
+    camera.computed.target_info = Some(RenderTargetInfo { physical_size: size, scale_factor: 1.0 });
+    let aspect = size.x as f32 / size.y as f32;
+    camera.computed.clip_from_view =
+        Mat4::perspective_infinite_reverse_rh(FOV_DEGREES.to_radians(), aspect, NEAR_M);
+}

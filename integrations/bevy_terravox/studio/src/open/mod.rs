@@ -1,0 +1,105 @@
+//! Opens worlds: world files, files of other programs, generated worlds. No window is needed.
+//!
+//! Whatever is opened is a world file from then on, from which ground is streamed. What is no world
+//! file yet becomes one in the folder of the studio, *without a name* until it is saved under one.
+
+mod import;
+mod plugin;
+mod read;
+
+pub use plugin::{Detail, IsPassing, OpenPlugin, Opening, Session};
+pub(crate) use read::view_data;
+pub use read::{Opened, Reading, SharedStore, first_view, open};
+
+use std::path::{Path, PathBuf};
+
+use bevy_terravox::terravox;
+use terravox::generate::Seeded;
+
+/// What can be opened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A file, or a folder of GeoTIFF files.
+    File(PathBuf),
+    /// A generated world.
+    Seeded(Seeded),
+}
+
+impl Source {
+    /// What a text names: `hills:7`, `world:7:fjords`, or a path.
+    ///
+    /// # Errors
+    /// If it begins like a generated world, but names an unknown one.
+    pub fn parse(text: &str) -> Result<Source, String> {
+        if text.is_empty() {
+            return Err("no world is named; give a file, hills:7 or world:7:fjords".to_owned());
+        }
+        if text.starts_with("http://") || text.starts_with("https://") {
+            return Err(format!("{text}: worlds of servers are opened by terravox join so far"));
+        }
+        if Seeded::is_named_by(text) && !Path::new(text).exists() {
+            return text.parse().map(Source::Seeded).map_err(|error| format!("{text}: {error}"));
+        }
+        Ok(Source::File(PathBuf::from(text)))
+    }
+
+    /// A short name.
+    pub fn title(&self) -> String {
+        match self {
+            Source::File(path) => {
+                path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+            }
+            Source::Seeded(seeded) => seeded.to_string(),
+        }
+    }
+
+    /// As it is remembered: an absolute path, so that the folder does not matter.
+    pub fn recent_text(&self) -> String {
+        match self {
+            Source::File(path) => {
+                std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string()
+            }
+            Source::Seeded(seeded) => seeded.to_string(),
+        }
+    }
+}
+
+/// Files that the studio opens, by extension.
+pub const EXTENSIONS: [&str; 15] = [
+    "tvx",
+    "rbxl",
+    "rbxm",
+    "rbxlx",
+    "rbxmx",
+    "smoothgrid",
+    "vox",
+    "obj",
+    "stl",
+    "ply",
+    "glb",
+    "png",
+    "raw",
+    "r16",
+    "tif",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_name_worlds() {
+        assert!(matches!(Source::parse("hills:7"), Ok(Source::Seeded(_))));
+        let fjords = Source::parse("world:7:fjords").unwrap();
+        assert_eq!(
+            (fjords.title(), fjords.recent_text()),
+            ("world:7:fjords".into(), "world:7:fjords".into())
+        );
+        let file = Source::parse("a/b.tvx").unwrap();
+        assert_eq!((file.title(), file), ("b".into(), Source::File("a/b.tvx".into())));
+        assert!(
+            Source::parse("world:7:moon").is_err_and(|error| error.starts_with("world:7:moon: "))
+        );
+        assert!(Source::parse("").is_err() && Source::parse("https://a.example").is_err());
+    }
+}

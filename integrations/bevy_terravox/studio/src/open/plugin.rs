@@ -1,0 +1,225 @@
+//! Opens worlds in the background and puts them into the window.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use bevy::platform::cell::SyncCell;
+use bevy::prelude::*;
+use bevy_terravox::prelude::*;
+use bevy_terravox::terravox;
+use terravox::generate::Seeded;
+use terravox::lod::LodOptions;
+
+use super::Source;
+use super::read::{Opened, Reading, SharedStore, open};
+use crate::action::{Action, Field};
+use crate::camera::StudioCamera;
+use crate::notices::Notices;
+use crate::settings::Settings;
+use crate::state_dir::StateDir;
+
+/// The world in the window.
+#[derive(Resource)]
+pub struct Session {
+    /// Its terrain.
+    pub terrain: Entity,
+    /// What its blocks are filled from.
+    pub shared: SharedStore,
+    /// A short name.
+    pub title: String,
+    /// Its file, if it has a name of the user's.
+    pub path: Option<PathBuf>,
+    /// What it generates where nothing is stored.
+    pub generator: Option<Seeded>,
+    /// Whether there is anything in it that cannot be made again.
+    pub is_edited: bool,
+    /// The view that it was opened with.
+    pub home: [f32; 5],
+}
+
+impl Session {
+    /// The name in the title of the window.
+    pub fn name(&self) -> String {
+        match &self.path {
+            Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            None => format!("{} (no name yet)", self.title),
+        }
+    }
+}
+
+/// What is being opened.
+#[derive(Resource)]
+pub struct Opening {
+    /// What it is.
+    pub text: String,
+    /// How far it is.
+    pub reading: Arc<Reading>,
+    is_recovered: bool,
+    receive: SyncCell<Receiver<Result<Opened, String>>>,
+}
+
+/// How finely and how far worlds are shown.
+#[derive(Resource, Clone, Copy, Debug, PartialEq)]
+pub struct Detail {
+    /// As `LodOptions::detail`.
+    pub detail: f32,
+    /// Voxels around the camera at full detail.
+    pub near_voxels: f32,
+}
+
+impl Default for Detail {
+    fn default() -> Detail {
+        Detail { detail: 2.4, near_voxels: 64.0 }
+    }
+}
+
+/// Whether the studio makes pictures and remembers nothing.
+#[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IsPassing(pub bool);
+
+/// Opens worlds.
+pub struct OpenPlugin;
+
+impl Plugin for OpenPlugin {
+    fn build(&self, app: &mut App) {
+        app.init_resource::<Detail>().init_resource::<IsPassing>().add_systems(
+            Update,
+            (start, finish, faults).chain().in_set(crate::StudioSystems::Open),
+        );
+    }
+}
+
+/// Starts to open what is asked for, once no world is open.
+fn start(
+    mut actions: MessageReader<Action>,
+    opening: Option<Res<Opening>>,
+    session: Option<Res<Session>>,
+    settings: Res<Settings>,
+    detail: Res<Detail>,
+    state: Res<StateDir>,
+    mut notices: ResMut<Notices>,
+    mut commands: Commands,
+) {
+    for action in actions.read() {
+        let (text, is_recovered) = match action {
+            Action::Open(text) => (text.clone(), false),
+            Action::Recover(path) => (path.display().to_string(), true),
+            Action::Discard(path) if state.holds(path) => {
+                if let Err(error) = std::fs::remove_file(path) {
+                    notices.fail(format!("{}: cannot be deleted: {error}", path.display()));
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        // With a world open, it is saved and closed first, and the action comes again.
+        if session.is_some() || opening.is_some() {
+            continue;
+        }
+        let source = match Source::parse(&text) {
+            Ok(source) => source,
+            Err(error) => {
+                notices.fail(error);
+                continue;
+            }
+        };
+        let options = terrain_options(settings.get(Field::Distance), *detail);
+        commands.insert_resource(begin(source, text, is_recovered, options, state.clone()));
+        return;
+    }
+}
+
+/// Opens a world on a thread of its own.
+fn begin(
+    source: Source,
+    text: String,
+    is_recovered: bool,
+    options: TerrainOptions,
+    state: StateDir,
+) -> Opening {
+    let (send, receive) = channel();
+    let reading = Arc::new(Reading::default());
+    let progress = reading.clone();
+    std::thread::spawn(move || {
+        let mut opened = open(&source, &state, options.clone(), &progress);
+        // A world that was just closed may still be read by a job.
+        for _ in 0..10 {
+            match &opened {
+                Err(error) if error.contains("open in another studio") => {
+                    std::thread::sleep(Duration::from_millis(100));
+                    opened = open(&source, &state, options.clone(), &progress);
+                }
+                _ => break,
+            }
+        }
+        // A window that was closed has no receiver any more.
+        drop(send.send(opened));
+    });
+    Opening { text, reading, is_recovered, receive: SyncCell::new(receive) }
+}
+
+/// Options of a terrain that is seen so far.
+fn terrain_options(distance_m: f32, detail: Detail) -> TerrainOptions {
+    // Roots are generated whole: not much larger than the view.
+    let max_mip = (distance_m / 48.0).log2().ceil().clamp(2.0, 8.0) as u8;
+    let lod = LodOptions {
+        max_mip,
+        detail: detail.detail,
+        near_voxels: detail.near_voxels,
+        morph: true,
+        max_bytes: 768 << 20,
+        ..LodOptions::default()
+    };
+    TerrainOptions { lod, ..TerrainOptions::default() }
+}
+
+/// Takes what was opened.
+fn finish(
+    opening: Option<ResMut<Opening>>,
+    state: Res<StateDir>,
+    passing: Res<IsPassing>,
+    mut cameras: Query<&mut StudioCamera>,
+    mut notices: ResMut<Notices>,
+    mut commands: Commands,
+) {
+    let Some(mut opening) = opening else { return };
+    let opening = &mut *opening;
+    let Ok(opened) = opening.receive.get().try_recv() else { return };
+    commands.remove_resource::<Opening>();
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(error) => return notices.fail(error),
+    };
+    let Opened { shared, store, mut voxels, title, path, generator, view, notes } = opened;
+    if !passing.0 && !opening.is_recovered {
+        let text = Source::parse(&opening.text).map(|source| source.recent_text());
+        state.add_recent(&text.unwrap_or_else(|_| opening.text.clone()));
+    }
+    let stats = voxels.history_mut().stats();
+    let is_edited = stats.undoable + stats.redoable > 0 || opening.is_recovered || path.is_some();
+    let fill = {
+        let shared = shared.clone();
+        move |request: &mut FillRequest<'_>| shared.fill(generator.as_ref(), request)
+    };
+    let store = TerrainStore::new(store);
+    shared.set(store.store().clone());
+    let terrain = commands.spawn((Terrain::from_voxels(voxels, fill), store)).id();
+    for mut camera in &mut cameras {
+        camera.set_view(view);
+    }
+    notices.say(format!("{title} is open"));
+    for note in notes {
+        notices.say(note);
+    }
+    let home = view;
+    commands.insert_resource(Session { terrain, shared, title, path, generator, is_edited, home });
+}
+
+/// Says what could not be read.
+fn faults(session: Option<Res<Session>>, mut notices: ResMut<Notices>) {
+    if let Some(fault) = session.and_then(|session| session.shared.take_fault()) {
+        notices.fail(fault);
+    }
+}

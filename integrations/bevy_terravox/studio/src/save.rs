@@ -1,0 +1,293 @@
+//! Saving: on demand, in the background after every stroke, under another name, and before a world
+//! is closed.
+//!
+//! A world that has a name is saved into its file, with its undo history; one without a name into the
+//! folder of the studio. Killing the studio loses at most the stroke in progress.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use bevy::platform::cell::SyncCell;
+use bevy::prelude::*;
+use bevy_terravox::prelude::*;
+use bevy_terravox::{EditTerrain, TerrainAction};
+use terravox_store::{Overwrite, Store};
+
+use crate::action::Action;
+use crate::camera::StudioCamera;
+use crate::notices::Notices;
+use crate::open::{IsPassing, Session, view_data};
+use crate::state_dir::StateDir;
+
+/// Seconds between saves in the background, at least.
+const AUTOSAVE_S: f32 = 1.0;
+
+/// What happens once all is saved.
+#[derive(Clone, Debug, PartialEq)]
+enum Then {
+    Close,
+    Do(Action),
+    Quit,
+    Rename(PathBuf, Overwrite),
+}
+
+/// A world that is being written under another name.
+type Renamed = Result<Store, String>;
+
+/// How saving goes.
+#[derive(Resource, Default)]
+pub struct Saver {
+    then: Option<Then>,
+    renaming: Option<(PathBuf, SyncCell<Receiver<Renamed>>)>,
+    is_asked: bool,
+    since_s: f32,
+    failed: Option<String>,
+    /// Whether the user is asked for a name.
+    pub asks_name: bool,
+    /// A file that would be replaced by the name that was given.
+    pub asks_overwrite: Option<PathBuf>,
+    /// Whether all is saved, as of the last frame.
+    pub is_saved: bool,
+}
+
+impl Saver {
+    /// Why the last save failed, if it did.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+}
+
+/// Saves worlds.
+pub struct SavePlugin;
+
+impl Plugin for SavePlugin {
+    fn build(&self, app: &mut App) {
+        app.init_resource::<Saver>().add_systems(
+            Update,
+            (act, autosave, report, rename, proceed).chain().in_set(crate::StudioSystems::Save),
+        );
+    }
+}
+
+/// What users ask for.
+fn act(
+    mut actions: MessageReader<Action>,
+    session: Option<Res<Session>>,
+    mut saver: ResMut<Saver>,
+    mut saves: MessageWriter<SaveTerrain>,
+    mut edits: MessageWriter<EditTerrain>,
+    mut exit: MessageWriter<AppExit>,
+) {
+    for action in actions.read() {
+        let Some(session) = &session else {
+            if *action == Action::Quit {
+                exit.write(AppExit::Success);
+            }
+            continue;
+        };
+        let then = match action {
+            Action::Save if session.path.is_none() => {
+                saver.asks_name = true;
+                continue;
+            }
+            Action::AskSaveAs => {
+                saver.asks_name = true;
+                continue;
+            }
+            Action::Cancel => {
+                (saver.asks_name, saver.asks_overwrite) = (false, None);
+                continue;
+            }
+            Action::Save => {
+                saver.is_asked = true;
+                saves.write(SaveTerrain { terrain: session.terrain });
+                continue;
+            }
+            Action::SaveAs(path) => {
+                saver.asks_name = false;
+                let path = with_extension(path.clone());
+                if path.exists() && session.path.as_ref() != Some(&path) {
+                    saver.asks_overwrite = Some(path);
+                    continue;
+                }
+                Then::Rename(path, Overwrite::No)
+            }
+            Action::Overwrite(path) => {
+                saver.asks_overwrite = None;
+                Then::Rename(path.clone(), Overwrite::Yes)
+            }
+            Action::Close => Then::Close,
+            Action::Quit => Then::Quit,
+            Action::Open(_) | Action::Recover(_) => Then::Do(action.clone()),
+            _ => continue,
+        };
+        edits.write(EditTerrain { terrain: session.terrain, action: TerrainAction::EndStroke });
+        saver.then = Some(then);
+        saves.write(SaveTerrain { terrain: session.terrain });
+    }
+}
+
+/// The path of a world file: with the extension that it needs.
+fn with_extension(path: PathBuf) -> PathBuf {
+    match path.extension().is_some_and(|extension| extension == "tvx") {
+        true => path,
+        false => {
+            let mut name = path.into_os_string();
+            name.push(".tvx");
+            PathBuf::from(name)
+        }
+    }
+}
+
+/// Saves what changed.
+fn autosave(
+    session: Option<ResMut<Session>>,
+    terrains: Query<(&Terrain, &TerrainStore)>,
+    mut edited: MessageReader<TerrainEdited>,
+    mut saver: ResMut<Saver>,
+    mut saves: MessageWriter<SaveTerrain>,
+    time: Res<Time<Real>>,
+) {
+    let has_edits = edited.read().count() > 0;
+    let Some(mut session) = session else { return };
+    if has_edits && !session.is_edited {
+        session.is_edited = true;
+    }
+    let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
+    saver.since_s += time.delta_secs();
+    saver.is_saved = terrain.is_saved() && !store.is_saving();
+    let is_due = saver.since_s > AUTOSAVE_S && saver.renaming.is_none() && saver.then.is_none();
+    if is_due && !terrain.is_saved() && !store.is_saving() {
+        saver.since_s = 0.0;
+        saves.write(SaveTerrain { terrain: session.terrain });
+    }
+}
+
+/// Says how saves went.
+fn report(
+    mut saved: MessageReader<TerrainSaved>,
+    session: Option<Res<Session>>,
+    mut saver: ResMut<Saver>,
+    mut notices: ResMut<Notices>,
+) {
+    let Some(session) = session else { return };
+    for save in saved.read().filter(|save| save.terrain == session.terrain) {
+        match &save.error {
+            Some(error) => {
+                notices.fail(format!("not saved: {error}"));
+                saver.failed = Some(error.clone());
+                // The window stays, with all that is in it.
+                saver.then = None;
+            }
+            None => {
+                saver.failed = None;
+                if std::mem::take(&mut saver.is_asked) {
+                    notices.say(format!("saved {}", session.name()));
+                }
+            }
+        }
+    }
+}
+
+/// Goes on with the file of the new name, once it is written.
+fn rename(
+    session: Option<ResMut<Session>>,
+    state: Res<StateDir>,
+    mut saver: ResMut<Saver>,
+    mut notices: ResMut<Notices>,
+    mut commands: Commands,
+) {
+    let Some((path, receive)) = &mut saver.renaming else { return };
+    let Ok(renamed) = receive.get().try_recv() else { return };
+    let path = path.clone();
+    saver.renaming = None;
+    let Some(mut session) = session else { return };
+    let store = match renamed {
+        Ok(store) => TerrainStore::new(store),
+        Err(error) => return notices.fail(format!("not saved: {error}")),
+    };
+    let old = session.shared.get().map(|store| store.path().to_owned());
+    session.shared.set(store.store().clone());
+    commands.entity(session.terrain).insert(store);
+    if let Some(old) = old.filter(|old| state.holds(old)) {
+        // All of it is in the new file.
+        drop(std::fs::remove_file(old));
+    }
+    state.add_recent(
+        &std::path::absolute(&path).unwrap_or_else(|_| path.clone()).display().to_string(),
+    );
+    session.path = Some(path);
+    notices.say(format!("saved {}", session.name()));
+}
+
+/// Does what waited for all to be saved.
+fn proceed(
+    session: Option<Res<Session>>,
+    terrains: Query<(&Terrain, &TerrainStore)>,
+    cameras: Query<&StudioCamera>,
+    state: Res<StateDir>,
+    passing: Res<IsPassing>,
+    mut saver: ResMut<Saver>,
+    mut exit: MessageWriter<AppExit>,
+    mut actions: MessageWriter<Action>,
+    mut commands: Commands,
+) {
+    let Some(session) = session else { return };
+    let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
+    let is_busy = !terrain.is_saved() || store.is_saving() || saver.renaming.is_some();
+    if is_busy || saver.then.is_none() {
+        return;
+    }
+    let view = cameras.iter().next().map(StudioCamera::view);
+    match saver.then.take() {
+        Some(Then::Rename(path, overwrite)) => {
+            let (send, receive) = channel();
+            saver.renaming = Some((path.clone(), SyncCell::new(receive)));
+            let store = store.store().clone();
+            std::thread::spawn(move || drop(send.send(write_as(&store, &path, overwrite))));
+        }
+        Some(then) => {
+            if let Some(view) = view.filter(|_| !passing.0 && session.is_edited) {
+                let (name, bytes) = view_data(view);
+                // A view that cannot be kept is no reason not to close.
+                drop(store.store().set_extra(name, Some(&bytes)));
+            }
+            let file = store.store().path().to_owned();
+            if state.holds(&file) && !session.is_edited {
+                drop(std::fs::remove_file(&file));
+            }
+            session.shared.clear();
+            commands.entity(session.terrain).despawn();
+            commands.remove_resource::<Session>();
+            match then {
+                Then::Quit => {
+                    exit.write(AppExit::Success);
+                }
+                Then::Do(action) => {
+                    actions.write(action);
+                }
+                Then::Close | Then::Rename(..) => {}
+            }
+        }
+        None => {}
+    }
+}
+
+/// Writes a world under another name and opens that.
+fn write_as(store: &Arc<Store>, path: &std::path::Path, overwrite: Overwrite) -> Renamed {
+    store.back_up(path, overwrite).map_err(|error| error.to_string())?;
+    Store::open(path).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_get_the_extension_of_worlds() {
+        assert_eq!(with_extension("a/b".into()), PathBuf::from("a/b.tvx"));
+        assert_eq!(with_extension("a.b".into()), PathBuf::from("a.b.tvx"));
+        assert_eq!(with_extension("a.tvx".into()), PathBuf::from("a.tvx"));
+    }
+}

@@ -1,0 +1,144 @@
+//! A studio without a renderer, frame by frame.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bevy::prelude::*;
+use bevy_terravox::TerravoxPlugin;
+use terravox_studio::StudioPlugin;
+use terravox_studio::action::{Action, PanelActions};
+use terravox_studio::app::headless;
+use terravox_studio::history::History;
+use terravox_studio::notices::Notices;
+use terravox_studio::open::{Opening, Session};
+use terravox_studio::play::{Thrown, Walker};
+use terravox_studio::replay::{ChangedChunks, Replay, parse};
+use terravox_studio::save::Saver;
+use terravox_studio::state_dir::StateDir;
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// A folder of its own for each test, removed at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Folder {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("studio-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A studio.
+pub struct Studio(App);
+
+#[allow(dead_code, reason = "not every test needs all of it")]
+impl Studio {
+    /// With what it remembers in a folder.
+    pub fn new(folder: &Folder) -> Studio {
+        let mut app = App::new();
+        headless(&mut app, Duration::ZERO);
+        let state = StateDir::at(folder.path("state"));
+        app.add_plugins((TerravoxPlugin::default(), StudioPlugin { state }));
+        app.world_mut()
+            .resource_mut::<terravox_studio::settings::Settings>()
+            .set(terravox_studio::action::Field::Distance, 220.0);
+        app.insert_resource(terravox_studio::open::Detail { detail: 1.0, near_voxels: 48.0 });
+        app.finish();
+        app.cleanup();
+        Studio(app)
+    }
+
+    pub fn frame(&mut self) {
+        self.0.update();
+        // Workers get some time, as between two frames of a screen.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+
+    /// Runs frames until something is so.
+    pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Studio) -> bool) {
+        let start = Instant::now();
+        while !is_so(self) {
+            assert!(start.elapsed() < PATIENCE, "{what}: {:?}", self.notices());
+            self.frame();
+        }
+    }
+
+    /// Does something, as a button of a panel would.
+    pub fn act(&mut self, action: Action) {
+        self.0.world_mut().resource_mut::<PanelActions>().0.push(action);
+        self.frame();
+    }
+
+    /// Repeats the lines of a recording.
+    pub fn replay(&mut self, lines: &str) {
+        let steps = parse(&format!("terravox-replay 1\n{lines}")).unwrap();
+        self.0.insert_resource(Replay::new(steps));
+        self.until("the replay ends", |studio| studio.0.world().resource::<Replay>().is_over());
+        self.frame();
+        self.0.world_mut().remove_resource::<Replay>();
+        self.0.insert_resource(bevy::time::TimeUpdateStrategy::Automatic);
+    }
+
+    pub fn digest(&self) -> Option<u64> {
+        self.0.world().resource::<ChangedChunks>().digest
+    }
+
+    pub fn history(&self) -> Vec<String> {
+        self.0.world().resource::<History>().done().map(str::to_owned).collect()
+    }
+
+    pub fn has_world(&mut self) -> bool {
+        self.0.world().contains_resource::<Session>()
+    }
+
+    pub fn is_opening(&self) -> bool {
+        self.0.world().contains_resource::<Opening>()
+    }
+
+    pub fn path(&self) -> Option<PathBuf> {
+        self.0.world().get_resource::<Session>()?.path.clone()
+    }
+
+    pub fn is_saved(&self) -> bool {
+        self.0.world().resource::<Saver>().is_saved
+    }
+
+    pub fn failure(&self) -> Option<String> {
+        self.0.world().resource::<Notices>().last_failure().map(str::to_owned)
+    }
+
+    pub fn notices(&self) -> Vec<String> {
+        self.0.world().resource::<Notices>().lines().iter().map(|line| line.text.clone()).collect()
+    }
+
+    pub fn walkers(&mut self) -> usize {
+        self.0.world_mut().query::<&Walker>().iter(self.0.world()).count()
+    }
+
+    /// How far the person is from where it came in, whether it stands, and the number of bodies.
+    pub fn walker(&mut self) -> (f32, bool, usize) {
+        let home = self.0.world().resource::<Session>().home;
+        let world = self.0.world_mut();
+        let bodies = world.query::<&Thrown>().iter(world).count();
+        let mut walkers = world.query::<(&Walker, &Transform)>();
+        let (walker, at) = walkers.iter(world).next().expect("a person walks");
+        let from = Vec2::new(home[0], home[2]);
+        (from.distance(Vec2::new(at.translation.x, at.translation.z)), walker.stands, bodies)
+    }
+}

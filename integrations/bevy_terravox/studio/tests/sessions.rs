@@ -1,0 +1,223 @@
+//! Sessions of the studio without a renderer: opening, strokes, undo, saving, being killed.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Folder, Studio};
+use terravox_store::Store;
+use terravox_studio::action::{Action, Field, Shape, Tool};
+use terravox_studio::state_dir::StateDir;
+
+/// Dragging over the middle of the window.
+const STROKE: &str = "move 640 420\nbutton down left\nframes 2 16667\nmove 700 420\nframes 6 16667\n\
+                      move 760 430\nframes 6 16667\nbutton up left\nframes 2 16667\n";
+
+fn dig(then: &str) -> String {
+    format!("do open hills:7\nwait\ndo set radius 4\n{STROKE}{then}")
+}
+
+#[test]
+fn the_same_input_gives_the_same_world() {
+    let mut digests = Vec::new();
+    for _ in 0..5 {
+        let folder = Folder::new();
+        let mut studio = Studio::new(&folder);
+        studio.replay(&dig("do tool smooth\nmove 600 400\nbutton down left\nframes 9 16667\nbutton up left\nframes 2 16667\nkey down w\nframes 40 16667\nkey up w\nframes 20 16667\ndo tool build\nbutton down left\nframes 3 16667\nmove 560 380\nframes 5 16667\nbutton up left\nframes 2 16667\ndigest\n"));
+        digests.push(studio.digest().expect("a digest"));
+    }
+    assert!(digests.iter().all(|digest| *digest == digests[0]), "{digests:x?}");
+}
+
+#[test]
+fn a_stroke_is_one_step_of_undo_and_has_a_name() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig("digest\n"));
+    let dug = studio.digest();
+    assert_eq!(studio.history(), ["Dig, 4.0 m"]);
+    studio.replay("key down ctrl\nkey down z\nframes 2 16667\nkey up z\nkey up ctrl\nframes 2 16667\ndigest\n");
+    assert!(studio.history().is_empty());
+    assert_ne!(studio.digest(), dug);
+    studio.replay("key down ctrl\nkey down y\nframes 2 16667\nkey up y\nkey up ctrl\nframes 2 16667\ndigest\n");
+    assert_eq!((studio.digest(), studio.history()), (dug, vec!["Dig, 4.0 m".to_owned()]));
+}
+
+#[test]
+fn every_tool_and_shape_changes_the_ground_with_the_mouse() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay("do open hills:7\nwait\ndo set radius 5\ndo set strength 1\n");
+    let tools =
+        Tool::ALL.iter().filter(|tool| !matches!(tool, Tool::Select | Tool::Paste | Tool::Drain));
+    let mut strokes = 0;
+    for tool in tools {
+        // What is painted or replaced has to be of another material.
+        let material = if *tool == Tool::Paint { 2 } else { 8 };
+        studio.replay(&format!("do set material {material}\n"));
+        for shape in [Shape::Ball, Shape::Box, Shape::Cylinder, Shape::Wedge, Shape::Path] {
+            let (tool, shape) = (tool.name(), shape.name());
+            studio.replay(&format!("do tool {tool}\ndo shape {shape}\n{STROKE}"));
+            let now = studio.history().len();
+            // What is dug or flattened already need not change again.
+            strokes = now.max(strokes);
+        }
+        assert!(
+            studio.history().iter().any(|name| name.starts_with(tool.label())),
+            "{tool:?}: {:?}",
+            studio.history()
+        );
+    }
+    assert!(strokes > 30, "{strokes}");
+}
+
+#[test]
+fn what_is_selected_can_be_copied_turned_and_pasted() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&format!("do open hills:7\nwait\ndo set radius 4\ndo tool select\n{STROKE}do copy\nframes 2 16667\ndo rotate y\nmove 400 500\nbutton down left\nframes 3 16667\nbutton up left\nframes 3 16667\n"));
+    assert_eq!(studio.history(), ["Paste"], "{:?}", studio.notices());
+}
+
+#[test]
+fn a_world_without_a_name_is_kept_and_saved_under_one() {
+    let folder = Folder::new();
+    let state = StateDir::at(folder.path("state"));
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig("frames 4 16667\n"));
+    studio.until("it is kept", |studio| studio.is_saved());
+    assert_eq!(state.unsaved().len(), 1);
+    let file = folder.path("mine");
+    studio.act(Action::SaveAs(file.clone()));
+    let file = file.with_extension("tvx");
+    studio.until("it has a name", |studio| studio.path().as_ref() == Some(&file));
+    assert!(state.unsaved().is_empty(), "all of it is in the new file");
+    // Later strokes go there.
+    studio.replay(STROKE);
+    studio.act(Action::Close);
+    studio.until("it is closed", |studio| !studio.has_world());
+    let saved = Store::open(&file).unwrap().history(1 << 26).unwrap().unwrap();
+    assert_eq!(saved.stats().undoable, 2);
+    assert_eq!(state.recent()[0], file.display().to_string());
+}
+
+#[test]
+fn a_world_that_was_only_looked_at_leaves_nothing() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay("do open hills:7\nwait\n");
+    studio.act(Action::Close);
+    studio.until("it is closed", |studio| !studio.has_world());
+    assert!(StateDir::at(folder.path("state")).unsaved().is_empty());
+}
+
+#[test]
+fn what_cannot_be_opened_is_said_in_one_sentence() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    let damaged = folder.path("damaged.tvx");
+    fs::write(&damaged, b"\x89TVX\r\n\x1A\nnothing of a world").unwrap();
+    let odd = folder.path("odd.xyz");
+    fs::write(&odd, b"what is this").unwrap();
+    let (damaged, odd) = (damaged.display().to_string(), odd.display().to_string());
+    let missing = folder.path("missing.tvx").display().to_string();
+    let cases = [
+        (&*missing, "cannot be read"),
+        (&*damaged, "damaged.tvx"),
+        (&*odd, "unknown file type"),
+        ("world:7:moon", "world:7:moon"),
+        ("hills:x", "hills:x"),
+    ];
+    for (what, part) in cases {
+        studio.act(Action::Open(what.to_owned()));
+        studio.until(what, |studio| {
+            !studio.is_opening() && studio.failure().is_some_and(|line| line.contains(part))
+        });
+        let line = studio.failure().unwrap();
+        assert!(!line.contains('\n') && !studio.has_world(), "{line}");
+    }
+}
+
+#[test]
+fn a_world_that_another_studio_has_open_is_refused() {
+    let folder = Folder::new();
+    let mut first = Studio::new(&folder);
+    first.replay(&dig(""));
+    first.act(Action::SaveAs(folder.path("ours.tvx")));
+    first.until("it has a name", |studio| studio.path().is_some());
+    let mut second = Studio::new(&folder);
+    second.act(Action::Open(folder.path("ours.tvx").display().to_string()));
+    second.until("it is refused", |studio| {
+        studio.failure().is_some_and(|line| line.contains("open in another studio"))
+    });
+    assert!(!second.has_world());
+    first.act(Action::Quit);
+    first.until("it is closed", |studio| !studio.has_world());
+    second.act(Action::Open(folder.path("ours.tvx").display().to_string()));
+    second.until("it opens", Studio::has_world);
+    assert_eq!(second.history(), ["earlier"]);
+}
+
+#[test]
+fn walking_and_throwing_work_on_the_ground() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay("do open hills:7\nwait\ndo mode play\nframes 260 16667\nkey down f\nframes 2 16667\nkey up f\nframes 30 16667\nkey down w\nframes 60 16667\nkey up w\nframes 2 16667\n");
+    let (walked, stands, bodies) = studio.walker();
+    assert!(walked > 2.0 && stands, "walked {walked} m, stands: {stands}");
+    assert_eq!(bodies, 1);
+    studio.act(Action::Set(Field::Body, 2.0));
+    studio.act(Action::Mode(terravox_studio::action::Mode::Sculpt));
+    studio.until("the person is gone", |studio| studio.walkers() == 0);
+}
+
+/// The unsaved world of a folder of the studio, closed or not.
+fn unsaved(folder: &Folder) -> Option<PathBuf> {
+    StateDir::at(folder.path("state")).unsaved().first().map(|world| world.path.clone())
+}
+
+#[test]
+fn a_studio_that_is_killed_loses_nothing_that_was_done() {
+    let folder = Folder::new();
+    let replay = folder.path("replay.txt");
+    let text = format!(
+        "terravox-replay 1\n{}frames 9000000 16667\n",
+        dig(&format!("digest\n{STROKE}digest\n"))
+    );
+    fs::write(&replay, text).unwrap();
+    let mut studio = Command::new(env!("CARGO_BIN_EXE_terravox-studio"))
+        .args(["--headless", "--replay"])
+        .arg(&replay)
+        .arg("--state")
+        .arg(folder.path("state"))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Until both strokes are in the file: at most a second after they ended.
+    let start = Instant::now();
+    let mut strokes = 0;
+    while strokes < 2 {
+        assert!(start.elapsed() < Duration::from_secs(120), "{strokes} strokes are kept");
+        std::thread::sleep(Duration::from_millis(300));
+        let copy = folder.path("copy.tvx");
+        // The file is locked; its bytes are what a kill would leave.
+        strokes = unsaved(&folder)
+            .and_then(|file| fs::copy(file, &copy).ok())
+            .and_then(|_| Store::open(&copy).ok()?.history(1 << 26).ok()?)
+            .map_or(0, |history| history.stats().undoable);
+    }
+    studio.kill().unwrap();
+    studio.wait().unwrap();
+    let file = unsaved(&folder).expect("the world is there");
+    let mut again = Studio::new(&folder);
+    again.act(Action::Recover(file));
+    again.until("it opens", Studio::has_world);
+    assert_eq!(again.history(), ["earlier", "earlier"]);
+    again.replay(
+        "wait\nkey down ctrl\nkey down z\nframes 2 16667\nkey up z\nkey up ctrl\nframes 9 16667\n",
+    );
+    assert_eq!(again.history(), ["earlier"], "{:?}", again.notices());
+}
