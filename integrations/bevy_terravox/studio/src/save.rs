@@ -2,7 +2,7 @@
 //! is closed.
 //!
 //! A world that has a name is saved into its file, with its undo history; one without a name into the
-//! folder of the studio. Killing the studio loses at most the stroke in progress.
+//! folder of the studio. Killing the studio loses at most the last second and the stroke in progress.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,6 +79,14 @@ fn act(
     mut edits: MessageWriter<EditTerrain>,
     mut exit: MessageWriter<AppExit>,
 ) {
+    // What is saved while a world is copied to another name would be in the old file only. It is saved
+    // once the new one is there.
+    let is_copying = saver.renaming.is_some();
+    let mut save = |terrain| {
+        if !is_copying {
+            saves.write(SaveTerrain { terrain });
+        }
+    };
     for action in actions.read() {
         let Some(session) = &session else {
             if *action == Action::Quit {
@@ -101,7 +109,7 @@ fn act(
             }
             Action::Save => {
                 saver.is_asked = true;
-                saves.write(SaveTerrain { terrain: session.terrain });
+                save(session.terrain);
                 continue;
             }
             Action::SaveAs(path) => {
@@ -124,7 +132,7 @@ fn act(
         };
         edits.write(EditTerrain { terrain: session.terrain, action: TerrainAction::EndStroke });
         saver.then = Some(then);
-        saves.write(SaveTerrain { terrain: session.terrain });
+        save(session.terrain);
     }
 }
 
@@ -196,6 +204,7 @@ fn rename(
     state: Res<StateDir>,
     mut saver: ResMut<Saver>,
     mut notices: ResMut<Notices>,
+    mut saves: MessageWriter<SaveTerrain>,
     mut commands: Commands,
 ) {
     let Some((path, receive)) = &mut saver.renaming else { return };
@@ -203,6 +212,8 @@ fn rename(
     let path = path.clone();
     saver.renaming = None;
     let Some(mut session) = session else { return };
+    // What was edited meanwhile.
+    saves.write(SaveTerrain { terrain: session.terrain });
     let store = match renamed {
         Ok(store) => TerrainStore::new(store),
         Err(error) => return notices.fail(format!("not saved: {error}")),
@@ -211,7 +222,7 @@ fn rename(
     session.shared.set(store.store().clone());
     commands.entity(session.terrain).insert(store);
     if let Some(old) = old.filter(|old| state.holds(old)) {
-        // All of it is in the new file.
+        // All of it is in the new file, or not saved yet.
         drop(std::fs::remove_file(old));
     }
     state.add_recent(
