@@ -1,4 +1,4 @@
-//! Paths over [terravox](terravox) terrain: where an agent can walk, and the way from one point to
+//! Paths over [terravox] terrain: where an agent can walk, and the way from one point to
 //! another.
 //!
 //! [`Paths`] is a view of the cells as the collider and the scatter are: it covers tiles of 32³

@@ -12,6 +12,9 @@ const LEAD_UPDATES: f64 = 20.0;
 /// Maximum distance ahead. Faster viewers outrun the meshes anyway.
 const MAX_LEAD_VOXELS: f64 = 32.0;
 
+/// Less is the jitter of a viewer that stands.
+const MIN_LEAD_VOXELS: f64 = 0.5;
+
 /// A larger step in one update is a teleport.
 const MAX_STEP_VOXELS: f64 = 32.0;
 
@@ -38,11 +41,6 @@ impl Motion {
         }
         let known = self.tracks.len();
         self.tracks.extend(viewers[known..].iter().map(|viewer| Track::at(viewer.position_voxels)));
-    }
-
-    /// Whether a viewer moved in the last updates.
-    pub fn is_moving(&self) -> bool {
-        self.tracks.iter().any(|track| track.lead().is_some())
     }
 
     /// Returns where those viewers that move will be. `viewers` are those that were noted.
@@ -77,7 +75,7 @@ impl Track {
         let lead = moved.map(|v| v / MEASURED_UPDATES as f64 * LEAD_UPDATES);
         let share = (MAX_LEAD_VOXELS / length(lead)).min(1.0);
         // Infinite positions yield NaN, and no lead.
-        (length(lead) > 0.0).then(|| lead.map(|v| v * share))
+        (length(lead) >= MIN_LEAD_VOXELS).then(|| lead.map(|v| v * share))
     }
 }
 
@@ -118,6 +116,7 @@ mod tests {
     fn viewers_that_stand_or_teleport_have_no_lead() {
         assert_eq!(lead([]), None);
         assert_eq!(lead([3.0; 20]), None);
+        assert_eq!(lead((0..40).map(|i| 3.0 + 0.1 * f64::from(i % 2))), None, "jitter");
         assert_eq!(lead([0.0, 1000.0]), None);
         assert_eq!(lead((0..20).map(|i| f64::from(i.min(11)))), None, "stood for eight updates");
         assert_eq!(lead([0.0, f64::NAN, f64::INFINITY, f64::INFINITY]), None);
@@ -138,6 +137,6 @@ mod tests {
         let ahead: Vec<_> = motion.ahead(&viewers).map(|v| v.position_voxels[0]).collect();
         assert_eq!(ahead, [7.0]);
         motion.note(&[]);
-        assert!(!motion.is_moving() && motion.ahead(&viewers).next().is_none());
+        assert!(motion.ahead(&viewers).next().is_none());
     }
 }

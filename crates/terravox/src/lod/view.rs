@@ -179,11 +179,10 @@ impl LodView {
     }
 
     /// Whether nothing is left to fill, choose or mesh for the viewers of the last plan; false
-    /// before the first, while viewers move, and while cells that are needed are unavailable.
+    /// before the first, and while cells that are needed are unavailable.
     pub fn is_settled(&self) -> bool {
         let has_news = self.has_viewers && self.fills.has_any_arrivals();
-        let is_chosen =
-            !self.has_viewers || self.chosen_for.is_complete() && !self.motion.is_moving();
+        let is_chosen = !self.has_viewers || self.chosen_for.is_complete();
         let is_idle = !self.is_planned() && self.planning.is_none() && self.next_tiling.is_none();
         self.has_planned && is_chosen && is_idle && !has_news && !self.fills.has_missing()
     }
