@@ -40,7 +40,9 @@ fn a_viewer_that_stops_sees_what_one_sees_that_was_always_there() {
     latest(&mut scene, 100, false);
     let end = viewer(75.0, 30.0, 0.0);
     // What is ahead is shown until the viewer has stood for some updates.
-    (0..10).for_each(|_| drop(scene.frames(end, 1, 64)));
+    for _ in 0..10 {
+        scene.frames(end, 1, 64);
+    }
     scene.frames(end, 10_000, 64);
     assert!(scene.lod.is_settled());
     let mut fresh = Scene::new(LodOptions { hysteresis: 0.0, ..small() });
