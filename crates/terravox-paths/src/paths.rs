@@ -308,7 +308,8 @@ impl Paths {
         heights.into_iter().rev().find_map(|y| {
             let slot = ground.slot(ChunkPos { y, ..scale.base })?;
             let floor = ground.tile(slot).of(sample[0], sample[1]).next_back()?;
-            let point = [x, ground.height(slot, floor), z];
+            let id = RectId { slot, rect: ground.tile(slot).rect_of(floor) };
+            let point = [x, ground.height_in(id, [x, z]), z];
             Some(placement.world_from_voxel(scale.voxels(point)))
         })
     }
