@@ -18,6 +18,8 @@ use crate::naive::{At, NaiveWorld};
 use crate::tile::{Tile, TileMaker};
 use crate::{Agent, PartialReason, PathOptions, PathOutcome, Paths, WaterRule};
 
+mod beds;
+
 const ROCK: u8 = 8;
 
 /// Numbers after one another, from a seed.
