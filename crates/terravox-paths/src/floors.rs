@@ -48,7 +48,7 @@ pub(crate) struct Floors {
     pub floors: Vec<Floor>,
     /// Whether an agent can walk on a floor, without regard to its radius.
     pub is_walkable: Vec<bool>,
-    /// From the next floor that lacks a link, in [`STEP_COSTS`]; only up to `erode_below`.
+    /// From the nearest floor that lacks a link, in [`STEP_COSTS`]; only up to `erode_below`.
     pub distances: Vec<u32>,
     queues: Vec<Vec<u32>>,
     samples: Vec<u32>,
