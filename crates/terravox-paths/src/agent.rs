@@ -5,8 +5,6 @@ use std::fmt;
 use terravox::mesh::PAD;
 use terravox::voxel::{ChunkPos, Region, VoxelPos};
 
-use crate::floors::Floor;
-
 /// Heights of tiles are in this many parts of a voxel.
 pub(crate) const HEIGHT_UNITS: i32 = 256;
 
@@ -208,13 +206,6 @@ impl Gauge {
     /// Room above a floor beyond which more makes no difference.
     pub fn roof(&self) -> i32 {
         self.height + self.step
-    }
-
-    /// The highest layer of voxels of a tile that says whether a floor is under water: as far as there is
-    /// room, or further where the room is less than the ground of a voxel may be.
-    pub fn water_end(&self, floor: &Floor) -> i32 {
-        let reach = floor.room.max(self.wade + HEIGHT_UNITS);
-        (floor.height + reach).div_euclid(HEIGHT_UNITS)
     }
 
     /// The cells that are meshed for a tile.

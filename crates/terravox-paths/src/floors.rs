@@ -28,6 +28,13 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
+    /// The highest layer of voxels that says whether the floor is under water: as far as there is
+    /// room, or further where the room is less than the ground of a voxel may be.
+    pub fn water_end(&self, gauge: &Gauge) -> i32 {
+        let reach = self.room.max(gauge.wade + HEIGHT_UNITS);
+        (self.height + reach).div_euclid(HEIGHT_UNITS)
+    }
+
     /// Whether an agent steps from one to the other.
     #[inline]
     pub fn is_linked(&self, other: &Floor, gauge: &Gauge) -> bool {

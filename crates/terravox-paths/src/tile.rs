@@ -166,7 +166,7 @@ impl TileMaker {
     ) -> bool {
         let [x, z] = [x, z].map(|v| v.div_euclid(gauge.per_voxel));
         let mut top = floor.height;
-        for y in floor.height.div_euclid(HEIGHT_UNITS)..=gauge.water_end(floor) {
+        for y in floor.height.div_euclid(HEIGHT_UNITS)..=floor.water_end(gauge) {
             match self.water_in(tile.min_voxel() + VoxelPos::new(x, y, z), materials) {
                 CellWater::Filled(units) => top = top.max(y * HEIGHT_UNITS + units),
                 CellWater::Ground if top == floor.height => {}

@@ -45,7 +45,7 @@ fn count_by_depth(cells: &DenseBox, level: f64, is_held: bool, case: &str) -> [u
 }
 
 #[test]
-fn sea_beds_are_wet_by_their_depth_at_any_part_of_a_voxel_and_slope() {
+fn slow_sea_beds_are_wet_by_their_depth_at_any_part_of_a_voxel_and_slope() {
     let mut counts = [0; 2];
     for part in 0..16 {
         let level = f64::from(part) / 16.0;
