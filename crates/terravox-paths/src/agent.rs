@@ -20,6 +20,16 @@ pub(crate) const STEP_COSTS: [u32; 2] = [5, 7];
 /// Most voxels that a tile may depend on beyond its own, each side.
 const MAX_MARGIN_VOXELS: i32 = 48;
 
+/// What [`AgentError`] says of a margin beyond [`MAX_MARGIN_VOXELS`], beside, below and above.
+const MARGINS_ALLOWED: [&str; 3] = [
+    "radius_m, and climb_m over the tangent of slope_degrees, together need ground further than 48 \
+     voxels beside a tile",
+    "radius_m times the rise of a step, and climb_m, together need ground further than 48 voxels \
+     below a tile",
+    "height_m or wade_m, with radius_m times the rise of a step, and climb_m, together need ground \
+     further than 48 voxels above a tile",
+];
+
 /// Whether an agent walks through water that is deeper than [`Agent::wade_m`], on the ground
 /// beneath it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,7 +51,7 @@ pub struct Agent {
     pub radius_m: f64,
     /// Room that it needs above the ground, metres.
     pub height_m: f64,
-    /// Steps up and down that it takes, however steep they are, metres.
+    /// Steps up and down that it takes, however steep they are, metres: at most its height.
     pub climb_m: f64,
     /// The steepest ground that it walks on, degrees: 0 to 80.
     pub slope_degrees: f64,
@@ -77,7 +87,7 @@ pub struct PathOptions {
     /// Start and goal may lie this far from ground that can be walked on, metres: at most 64 voxels.
     pub snap_m: f64,
     /// A search ends, with [`PartialReason::SearchLimit`](crate::PartialReason::SearchLimit), after
-    /// it has looked at this many rectangles of ground.
+    /// it has looked at this many rectangles of ground: 1 or more.
     pub max_rects: usize,
 }
 
@@ -170,12 +180,14 @@ impl Gauge {
             wade: units(agent.wade_m).max(f64::from(HEIGHT_UNITS / 2)) as i32,
             water: agent.water,
         };
-        let [beside, below, above] = gauge.margins_voxels();
-        if beside.max(below).max(above) > MAX_MARGIN_VOXELS {
-            let allowed = "radius_m, height_m and climb_m are some 16 voxels at most, together";
-            return Err(AgentError { allowed, given: agent.radius_m.max(agent.height_m) });
+        let margins = gauge.margins_voxels();
+        match margins.iter().position(|&margin| margin > MAX_MARGIN_VOXELS) {
+            Some(side) => {
+                let given = margins[side].into();
+                Err(AgentError { allowed: MARGINS_ALLOWED[side], given })
+            }
+            None => Ok(gauge),
         }
-        Ok(gauge)
     }
 
     /// Samples along the edge of a tile.
@@ -220,7 +232,7 @@ impl Gauge {
 }
 
 fn check(options: &PathOptions, voxel_size_m: f64) -> Result<(), AgentError> {
-    let PathOptions { agent, samples_per_voxel, snap_m, .. } = *options;
+    let PathOptions { agent, samples_per_voxel, snap_m, max_rects } = *options;
     let fail = |allowed, given: f64| Err(AgentError { allowed, given });
     if !(1e-6..=1e9).contains(&voxel_size_m) {
         return fail("the voxel size is 1e-6 to 1e9 m", voxel_size_m);
@@ -238,6 +250,12 @@ fn check(options: &PathOptions, voxel_size_m: f64) -> Result<(), AgentError> {
     }
     if agent.height_m == 0.0 {
         return fail("height_m is more than 0", 0.0);
+    }
+    if agent.climb_m > agent.height_m {
+        return fail("climb_m is height_m at most", agent.climb_m);
+    }
+    if max_rects == 0 {
+        return fail("max_rects is 1 or more", 0.0);
     }
     if !(0.0..=80.0).contains(&agent.slope_degrees) {
         return fail("slope_degrees is 0 to 80", agent.slope_degrees);
@@ -290,7 +308,10 @@ mod tests {
         assert!(wrong(|o| o.agent.height_m = 0.0).contains("height_m"));
         assert!(wrong(|o| o.agent.climb_m = 1e9).contains("climb_m"));
         assert!(wrong(|o| o.agent.slope_degrees = 81.0).contains("slope_degrees"));
-        assert!(wrong(|o| o.agent.radius_m = 60.0).contains("voxels at most"));
+        assert!(wrong(|o| o.agent.radius_m = 60.0).contains("radius_m"));
+        assert!(wrong(|o| o.agent.height_m = 60.0).contains("height_m or wade_m"));
+        assert!(wrong(|o| o.agent.climb_m = 1.9).contains("climb_m"));
+        assert!(wrong(|o| o.max_rects = 0).contains("max_rects"));
         assert!(wrong(|o| o.agent.water = WaterRule::Cost(0.5)).contains("water"));
         assert!(wrong(|o| o.samples_per_voxel = 3).contains("samples_per_voxel"));
         assert!(wrong(|o| o.snap_m = f64::INFINITY).contains("snap_m"));

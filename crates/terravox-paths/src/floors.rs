@@ -28,6 +28,13 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
+    /// The highest layer of voxels that says whether the floor is under water: as far as there is
+    /// room, or further where the room is less than the ground of a voxel may be.
+    pub fn water_end(&self, gauge: &Gauge) -> i32 {
+        let reach = self.room.max(gauge.wade + HEIGHT_UNITS);
+        (self.height + reach).div_euclid(HEIGHT_UNITS)
+    }
+
     /// Whether an agent steps from one to the other.
     #[inline]
     pub fn is_linked(&self, other: &Floor, gauge: &Gauge) -> bool {
@@ -48,7 +55,7 @@ pub(crate) struct Floors {
     pub floors: Vec<Floor>,
     /// Whether an agent can walk on a floor, without regard to its radius.
     pub is_walkable: Vec<bool>,
-    /// From the next floor that lacks a link, in [`STEP_COSTS`]; only up to `erode_below`.
+    /// From the nearest floor that lacks a link, in [`STEP_COSTS`]; only up to `erode_below`.
     pub distances: Vec<u32>,
     queues: Vec<Vec<u32>>,
     samples: Vec<u32>,

@@ -207,7 +207,7 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
         }
     }
 
-    /// The point of a rectangle next to a point, in samples from the base, on the ground.
+    /// The point of a rectangle nearest to a point, in samples from the base, on the ground.
     pub fn closest(&self, id: RectId, point: [f64; 3]) -> [f64; 3] {
         let (tile, corner) = (self.tile(id.slot), self.corner(id.slot));
         let rect = tile.rects()[id.rect as usize];
@@ -220,21 +220,31 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
         [corner[0] + x, self.height_in(id, [corner[0] + x, corner[2] + z]), corner[2] + z]
     }
 
-    /// The height of a rectangle at a point within it or on its border, x and z.
+    /// The height of a rectangle at a point within it or on its border, x and z: between the floors
+    /// of the samples around the point, and at its border on as between the last two.
     pub fn height_in(&self, id: RectId, point: [f64; 2]) -> f64 {
         let (tile, corner) = (self.tile(id.slot), self.corner(id.slot));
         let rect = tile.rects()[id.rect as usize];
-        let sample = [0, 1].map(|axis| {
-            let local = (point[axis] - corner[2 * axis]).floor() as i64;
-            local.clamp(rect.min[axis].into(), rect.last[axis].into()) as usize
+        // The samples before and behind, and how far from one to the other.
+        let [(xs, x), (zs, z)] = [0, 1].map(|axis| {
+            let [low, last] = [rect.min[axis], rect.last[axis]].map(usize::from);
+            let from_middle = point[axis] - corner[2 * axis] - 0.5;
+            let first = (from_middle.floor().max(0.0) as usize).clamp(low, last.max(low + 1) - 1);
+            let share = (from_middle - first as f64).clamp(-0.5, 1.5);
+            ([first, (first + 1).min(last)], share)
         });
-        match tile.floor_in(id.rect, sample[0], sample[1]) {
+        let height = |x, z| match tile.floor_in(id.rect, x, z) {
             Some(floor) => self.height(id.slot, floor),
             None => corner[1], // rectangles have all their floors
-        }
+        };
+        let [near, far] = zs.map(|z| {
+            let [low, high] = xs.map(|x| height(x, z));
+            low + (high - low) * x
+        });
+        near + (far - near) * z
     }
 
-    /// The floor next to a point, in samples from the base, within `radius`, and the point on it.
+    /// The floor nearest to a point, in samples from the base, within `radius`, and the point on it.
     pub fn nearest(&mut self, point: [f64; 3], radius: f64) -> Option<(RectId, [f64; 3])> {
         let edge = i64::from(self.gauge.edge());
         let samples = |axis: usize| {
@@ -273,7 +283,7 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
                 }
             }
         }
-        best.map(|(_, id, on)| (id, on))
+        best.map(|(_, id, [x, _, z])| (id, [x, self.height_in(id, [x, z]), z]))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use terravox::mesh::{BlockMesh, PAD, naive};
-use terravox::voxel::{DenseBox, Kind, MaterialTable, VoxelPos};
+use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, VoxelPos};
 
 use crate::agent::{Gauge, HEIGHT_UNITS, STEP_COSTS, WaterRule};
 
@@ -167,23 +167,41 @@ impl NaiveWorld {
         let gauge = self.gauge;
         for at in self.all() {
             let floor = *self.floor(at);
-            let surface = floor.height + i64::from(gauge.wade);
-            let per_voxel = i64::from(gauge.per_voxel);
-            let voxel = VoxelPos::new(
-                at.0[0].div_euclid(per_voxel) as i32,
-                surface.div_euclid(HEIGHT_UNITS.into()) as i32,
-                at.0[1].div_euclid(per_voxel) as i32,
-            );
-            let is_wet = cells.region().contains(voxel) && {
-                let cell = cells.cell(voxel);
-                materials.kind(cell.material) == Kind::Liquid
-                    && surface.rem_euclid(HEIGHT_UNITS.into()) < i64::from(cell.units())
-            };
+            let is_wet = self.depth(at, cells, materials) > i64::from(gauge.wade);
             let is_kept = floor.is_walkable
                 && floor.distance >= gauge.erode_below
                 && !(is_wet && gauge.water == WaterRule::Forbidden);
             self.change(at, |floor| (floor.is_wet, floor.is_kept) = (is_wet, is_kept));
         }
+    }
+
+    /// The depth of the water above a floor, in height units; 0 or less if there is none. Of the cells
+    /// from the floor up: the ground, then all that have water until one has none.
+    fn depth(&self, at: At, cells: &DenseBox, materials: &MaterialTable) -> i64 {
+        let (floor, unit) = (self.floor(at), i64::from(HEIGHT_UNITS));
+        let [x, z] = at.0.map(|v| v.div_euclid(i64::from(self.gauge.per_voxel)) as i32);
+        let end = floor.height + floor.room.max(i64::from(self.gauge.wade) + unit);
+        let Region { min, max } = cells.region();
+        let column: Vec<(i64, bool, i64)> = (min.y..max.y)
+            .map(|y| (VoxelPos::new(x, y, z), i64::from(y) * unit))
+            .filter(|&(voxel, low)| {
+                cells.region().contains(voxel) && low + unit > floor.height && low <= end
+            })
+            .map(|(voxel, low)| {
+                let cell = cells.cell(voxel);
+                let is_liquid = materials.kind(cell.material) == Kind::Liquid;
+                let held =
+                    cells.water().iter().find(|entry| entry.0 as usize == cells.index(voxel));
+                let held = held.map_or(0, |entry| i64::from(entry.1) + 1);
+                let water = if is_liquid { i64::from(cell.units()) } else { held };
+                (low, materials.kind(cell.material) == Kind::Solid, water)
+            })
+            .collect();
+        let above = column.iter().skip_while(|(low, is_ground, water)| {
+            if *water == 0 { *is_ground } else { low + water <= floor.height }
+        });
+        let water = above.take_while(|(_, _, water)| *water > 0);
+        water.last().map_or(0, |(low, _, water)| low + water - floor.height)
     }
 
     /// Numbers what is connected.

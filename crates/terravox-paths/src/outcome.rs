@@ -3,8 +3,9 @@
 /// A way over the ground.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
-    /// From the start to the end, metres: straight between two points, within ⅛ of a voxel of the
-    /// ground in height, and turning only where it has to.
+    /// From the start to the end, metres: straight between two points, and turning only where it has
+    /// to. Each point lies between the heights of the samples around it, and all that the line leaves
+    /// out within ⅛ of a voxel of the line in height.
     pub points_m: Vec<[f64; 3]>,
     /// Its length, metres.
     pub length_m: f64,
@@ -31,7 +32,7 @@ pub enum PartialReason {
 pub enum PathOutcome {
     /// The way to the goal.
     Complete(Path),
-    /// The way to the point next to the goal that can be reached, and why it ends there.
+    /// The way to the point nearest to the goal that can be reached, and why it ends there.
     Partial(Path, PartialReason),
     /// No ground near the start can be walked on.
     StartOffMesh,
@@ -39,12 +40,13 @@ pub enum PathOutcome {
     GoalOffMesh,
     /// The ground at the start is not covered, not made yet or unknown.
     StartNotLoaded,
-    /// The ground at the goal is not covered, not made yet or unknown.
+    /// The ground at the goal is not covered, not made yet or unknown. There is no path: walk towards
+    /// a waypoint on ground that is covered.
     GoalNotLoaded,
 }
 
 impl PathOutcome {
-    /// The way to the goal, or next to it.
+    /// The way to the goal, or to the point nearest to it.
     pub fn path(&self) -> Option<&Path> {
         match self {
             PathOutcome::Complete(path) | PathOutcome::Partial(path, _) => Some(path),

@@ -21,7 +21,7 @@ use crate::tile::{Tile, TileMaker};
 /// One tile of so many is new while others are edited.
 const NEW_TURNS: u32 = 4;
 
-/// Paths are within this much of the ground in height, voxels.
+/// Lines leave out points that are within this much of them in height, voxels.
 const TOLERANCE_VOXELS: f64 = 0.125;
 
 /// Colours of rectangles in [`Paths::lines`]: dry, under water.
@@ -119,8 +119,8 @@ impl Paths {
     }
 
     /// Sets the tiles that are covered, in the order in which new ones are to be made: chunks of 32³
-    /// voxels, such as those around the agent. Ground level with the top of a chunk is in the chunk
-    /// above. Drops all others; keeps those that were covered before.
+    /// voxels, such as those around the agent, also above and below. Ground level with the top of a
+    /// chunk is in the chunk above. Drops all others; keeps those that were covered before.
     pub fn cover(&mut self, tiles: impl IntoIterator<Item = ChunkPos>) {
         let mut before = std::mem::take(&mut self.tiles);
         for tile in tiles {
@@ -239,13 +239,21 @@ impl Paths {
     }
 
     /// Finds the way from one point to another, both in metres and up to
-    /// [`snap_m`](PathOptions::snap_m) from the ground, on the tiles as of the last update.
+    /// [`snap_m`](PathOptions::snap_m) from the ground. Both ends are moved off the borders of their
+    /// samples, by ¼ of a sample at most along x and z.
+    ///
+    /// The tiles are those as of the last update: while that [`left`](PathUpdate::left) some, agents
+    /// near edits should stop.
+    ///
+    /// # Panics
+    /// With debug assertions, if the placement has voxels of another size than the view.
     pub fn find(
         &self,
         placement: &Placement,
         start_m: impl Into<[f64; 3]>,
         goal_m: impl Into<[f64; 3]>,
     ) -> PathOutcome {
+        self.check_size(placement);
         let voxels = [start_m.into(), goal_m.into()].map(|point| placement.voxel_from_world(point));
         let Some(scale) = self.scale(voxels[0]) else { return PathOutcome::StartOffMesh };
         if self.scale(voxels[1]).is_none() {
@@ -284,9 +292,14 @@ impl Paths {
         }
     }
 
-    /// Returns the ground that can be walked on next to a point, up to
-    /// [`snap_m`](PathOptions::snap_m) from it; all in metres.
+    /// Returns the ground that can be walked on nearest to a point, up to
+    /// [`snap_m`](PathOptions::snap_m) from it; all in metres. The point is moved off the borders of
+    /// its sample, as the ends of paths are.
+    ///
+    /// # Panics
+    /// With debug assertions, if the placement has voxels of another size than the view.
     pub fn nearest(&self, placement: &Placement, point_m: impl Into<[f64; 3]>) -> Option<[f64; 3]> {
+        self.check_size(placement);
         let voxels = placement.voxel_from_world(point_m);
         let scale = self.scale(voxels)?;
         let mut ground = self.ground(scale.base);
@@ -296,7 +309,11 @@ impl Paths {
     }
 
     /// Returns the highest ground that can be walked on at x and z, of all tiles; all in metres.
+    ///
+    /// # Panics
+    /// With debug assertions, if the placement has voxels of another size than the view.
     pub fn highest(&self, placement: &Placement, x_m: f64, z_m: f64) -> Option<[f64; 3]> {
+        self.check_size(placement);
         let voxels = placement.voxel_from_world([x_m, placement.origin_m[1], z_m]);
         let scale = self.scale(voxels)?;
         let mut ground = self.ground(scale.base);
@@ -308,9 +325,15 @@ impl Paths {
         heights.into_iter().rev().find_map(|y| {
             let slot = ground.slot(ChunkPos { y, ..scale.base })?;
             let floor = ground.tile(slot).of(sample[0], sample[1]).next_back()?;
-            let point = [x, ground.height(slot, floor), z];
+            let id = RectId { slot, rect: ground.tile(slot).rect_of(floor) };
+            let point = [x, ground.height_in(id, [x, z]), z];
             Some(placement.world_from_voxel(scale.voxels(point)))
         })
+    }
+
+    fn check_size(&self, placement: &Placement) {
+        let [own, other] = [self.voxel_size_m, placement.voxel_size_m];
+        debug_assert!(own == other, "the view has voxels of {own} m, the placement of {other} m");
     }
 
     /// Samples counted from the tile of a point in voxels, if that is within the limits.

@@ -18,6 +18,8 @@ use crate::naive::{At, NaiveWorld};
 use crate::tile::{Tile, TileMaker};
 use crate::{Agent, PartialReason, PathOptions, PathOutcome, Paths, WaterRule};
 
+mod beds;
+
 const ROCK: u8 = 8;
 
 /// Numbers after one another, from a seed.
@@ -87,10 +89,11 @@ fn random_world(seed: u64) -> DenseBox {
 fn random_options(seed: u64) -> PathOptions {
     let mut random = Random(!seed);
     let tenths = |v: i32| f64::from(v) / 10.0;
+    let (radius_m, height_m) = (tenths(random.below(16)), tenths(5 + random.below(25)));
     let agent = Agent {
-        radius_m: tenths(random.below(16)),
-        height_m: tenths(5 + random.below(25)),
-        climb_m: tenths(random.below(12)),
+        radius_m,
+        height_m,
+        climb_m: tenths(random.below(12)).min(height_m),
         slope_degrees: f64::from(20 + random.below(45)),
         wade_m: tenths(random.below(15)),
         water: [WaterRule::Forbidden, WaterRule::Cost(3.0)][random.below(2) as usize],
@@ -397,7 +400,7 @@ fn water_is_forbidden_or_costs_and_shallow_water_is_dry() {
         let paths = around_origin(grid, PathOptions { agent, ..PathOptions::default() });
         find(&paths, from, to)
     };
-    let agent = Agent { climb_m: 4.0, ..Agent::default() };
+    let agent = Agent { climb_m: 4.0, height_m: 4.0, ..Agent::default() };
     let PathOutcome::Complete(around) = way(&pond(3), agent) else { panic!("around the pond") };
     assert!(around.length_m > 60.0 && around.wet_m == 0.0, "{around:?}");
     let swim = Agent { water: WaterRule::Cost(1.5), ..agent };
@@ -409,6 +412,15 @@ fn water_is_forbidden_or_costs_and_shallow_water_is_dry() {
     let wader = Agent { wade_m: 3.5, ..agent };
     let PathOutcome::Complete(wading) = way(&pond(3), wader) else { panic!("wading") };
     assert!(wading.length_m < 60.0 && wading.wet_m == 0.0);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "voxels of 1 m, the placement of 0.5 m")]
+fn a_placement_with_voxels_of_another_size_is_refused() {
+    let paths = Paths::new(PathOptions::default(), 1.0).expect("options in their ranges");
+    let placement = Placement { voxel_size_m: 0.5, ..Placement::default() };
+    paths.find(&placement, [0.0; 3], [9.0; 3]);
 }
 
 #[test]
@@ -504,7 +516,7 @@ fn an_edit_makes_the_tiles_that_it_reaches_and_no_others() {
 #[test]
 fn slow_paths_are_about_as_short_as_those_of_steps_from_sample_to_sample() {
     let (mut sums, mut worst) = ([0.0, 0.0], 0.0_f64);
-    for seed in 0..12 {
+    for seed in 0..16 {
         let (cells, options) = (random_world(seed), random_options(seed));
         let options = PathOptions { snap_m: 0.01, samples_per_voxel: 1, ..options };
         let options = PathOptions {

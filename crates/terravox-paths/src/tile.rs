@@ -55,6 +55,16 @@ struct Kept {
     leaves: u8,
 }
 
+/// What a cell says of water above a floor.
+#[derive(Clone, Copy, Debug)]
+enum CellWater {
+    /// Water, a liquid or held by ground, up to so many height units above the cell's lowest.
+    Filled(i32),
+    /// Ground without water.
+    Ground,
+    Air,
+}
+
 /// Memory of [`TileMaker::make`]. One per thread.
 #[derive(Debug, Default)]
 pub(crate) struct TileMaker {
@@ -111,7 +121,8 @@ impl TileMaker {
                 {
                     continue;
                 }
-                let is_wet = self.is_wet(gauge, tile, [x, z], height, materials);
+                let is_wet =
+                    self.is_wet(gauge, tile, [x, z], &self.floors.floors[floor], materials);
                 if !is_wet || gauge.water != WaterRule::Forbidden {
                     out.floors.push(self.floors.floors[floor]);
                     let leaves = self.leaves(gauge, floor, [x, z].map(|v| v as usize + margin));
@@ -142,23 +153,40 @@ impl TileMaker {
     }
 
     /// Whether the water above a floor is deeper than the agent wades.
+    ///
+    /// Looks upward from the cell of the floor: first at ground, which need not hold the water that
+    /// covers it, then at water without a gap.
     fn is_wet(
         &self,
         gauge: &Gauge,
         tile: ChunkPos,
         [x, z]: [i32; 2],
-        height: i32,
+        floor: &Floor,
         materials: &MaterialTable,
     ) -> bool {
-        let surface = height + gauge.wade;
-        let voxel = VoxelPos::new(
-            x.div_euclid(gauge.per_voxel),
-            surface.div_euclid(HEIGHT_UNITS),
-            z.div_euclid(gauge.per_voxel),
-        );
-        let cell = self.cells.cell(tile.min_voxel() + voxel);
-        let filled = cell.units() as i32;
-        materials.kind(cell.material) == Kind::Liquid && surface.rem_euclid(HEIGHT_UNITS) < filled
+        let [x, z] = [x, z].map(|v| v.div_euclid(gauge.per_voxel));
+        let mut top = floor.height;
+        for y in floor.height.div_euclid(HEIGHT_UNITS)..=floor.water_end(gauge) {
+            match self.water_in(tile.min_voxel() + VoxelPos::new(x, y, z), materials) {
+                CellWater::Filled(units) => top = top.max(y * HEIGHT_UNITS + units),
+                CellWater::Ground if top == floor.height => {}
+                CellWater::Ground | CellWater::Air => break,
+            }
+        }
+        top - floor.height > gauge.wade
+    }
+
+    /// The water of a cell.
+    fn water_in(&self, voxel: VoxelPos, materials: &MaterialTable) -> CellWater {
+        let cell = self.cells.cell(voxel);
+        match materials.kind(cell.material) {
+            Kind::Liquid => CellWater::Filled(cell.units() as i32),
+            Kind::Solid => match self.cells.water_at(voxel) {
+                Some(stored) => CellWater::Filled(i32::from(stored) + 1),
+                None => CellWater::Ground,
+            },
+            _ => CellWater::Air,
+        }
     }
 }
 
