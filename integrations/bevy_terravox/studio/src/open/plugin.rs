@@ -133,7 +133,7 @@ fn start(
     }
 }
 
-/// Deletes a world that nobody has open.
+/// Deletes a world that is not open in any studio.
 fn discard(path: &Path) -> Result<(), String> {
     let at = |error: String| format!("{}: cannot be deleted: {error}", path.display());
     // Locked until it is gone. What is damaged may be deleted.
