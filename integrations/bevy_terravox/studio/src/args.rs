@@ -163,6 +163,13 @@ impl Args {
         if self.path.is_some() && self.turntable.is_none() {
             return Err("--path needs --turntable, the folder for the pictures".to_owned());
         }
+        let is_png = |path: &PathBuf| {
+            path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"))
+        };
+        if let Some(file) = self.screenshot.as_ref().filter(|file| !is_png(file)) {
+            let file = file.display();
+            return Err(format!("--screenshot {file}: pictures are PNG; give a name with .png"));
+        }
         Ok(self)
     }
 
@@ -240,6 +247,8 @@ mod tests {
             ("--screenshot a.png", "--screenshot and --turntable need a world"),
             ("--time 25", "--time is \"25\"; give a number from 0 to 24"),
             ("a b", "b: one world"),
+            ("a --screenshot a.tvx", "--screenshot a.tvx: pictures are PNG"),
+            ("a --screenshot a", "--screenshot a: pictures are PNG"),
             ("--fly", "unknown option --fly"),
             ("--size", "--size needs a value"),
             ("--headless", "--headless needs"),

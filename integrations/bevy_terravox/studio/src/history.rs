@@ -12,7 +12,7 @@ use crate::action::Action;
 use crate::notices::Notices;
 use crate::open::Session;
 
-/// Chunks that one undo may have to load.
+/// Chunks that one step of undo may have to load.
 const MAX_HELD: u32 = 512;
 
 /// What was done, by stroke.
@@ -24,7 +24,7 @@ pub struct History {
     /// What the next stroke is called.
     pub next: String,
     has_changed: bool,
-    /// Chunks loaded for the undo in progress.
+    /// Chunks loaded for the step in progress.
     held: u32,
     stats: HistoryStats,
 }
@@ -118,6 +118,7 @@ fn retry(
     mut edits: MessageWriter<EditTerrain>,
     mut notices: ResMut<Notices>,
 ) {
+    let mut is_counted = false;
     for failure in failed.read() {
         let is_step = matches!(failure.action, TerrainAction::Undo | TerrainAction::Redo);
         let EditError::NotHeld(missing) = failure.error.reason else {
@@ -125,11 +126,15 @@ fn retry(
             continue;
         };
         let Ok(mut terrain) = terrains.get_mut(failure.terrain) else { continue };
-        if !is_step || history.held >= MAX_HELD || !hold(&mut terrain, missing.chunk) {
+        // Of many steps at once, all fail in the same frame, for the chunk that the first one needs.
+        history.held += u32::from(is_step && !std::mem::replace(&mut is_counted, true));
+        let is_there = |terrain: &mut Terrain| {
+            terrain.grid().chunk(missing.chunk).is_ok() || hold(terrain, missing.chunk)
+        };
+        if !is_step || history.held > MAX_HELD || !is_there(&mut terrain) {
             notices.fail("the ground there is not loaded yet; try again in a moment");
             continue;
         }
-        history.held += 1;
         edits.write(EditTerrain { terrain: failure.terrain, action: failure.action.clone() });
     }
 }
@@ -161,8 +166,9 @@ fn follow(
         match edit.action {
             TerrainAction::Undo => history.undo(),
             TerrainAction::Redo => history.redo(),
-            _ => {}
+            _ => continue,
         }
+        history.held = 0;
     }
     if !std::mem::take(&mut history.has_changed) {
         return;

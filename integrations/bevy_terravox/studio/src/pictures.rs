@@ -71,6 +71,13 @@ impl Pictures {
     pub fn hides_panels(&self) -> bool {
         !self.shots.is_empty()
     }
+
+    /// Makes no more of them. Returns where the camera was before, if there were any.
+    fn stop(&mut self) -> Option<[f32; 5]> {
+        self.shots.clear();
+        (self.settled, self.drawn, self.is_taken) = (0, 0, false);
+        self.before.take()
+    }
 }
 
 /// The image that is drawn to, without a window.
@@ -226,13 +233,20 @@ fn named(folder: &Path, views: Vec<[f32; 5]>) -> Vec<([f32; 5], PathBuf)> {
 fn act(
     mut actions: MessageReader<Action>,
     mut pictures: ResMut<Pictures>,
-    camera: Single<&StudioCamera>,
+    mut camera: Single<&mut StudioCamera>,
     path: Res<CameraPath>,
     pointer: Res<Pointer>,
     session: Option<Res<Session>>,
     mut notices: ResMut<Notices>,
 ) {
     for action in actions.read() {
+        if *action == Action::Cancel && !pictures.is_last {
+            if let Some(view) = pictures.stop() {
+                camera.set_view(view);
+                notices.say("no more pictures");
+            }
+            continue;
+        }
         if session.is_none() || !pictures.shots.is_empty() {
             continue;
         }
@@ -279,6 +293,10 @@ fn take(
         finish(pictures, done, &mut camera.0, &mut notices, &mut exit);
         return;
     }
+    if session.is_none() && !pictures.is_last {
+        // The panels come back.
+        pictures.stop();
+    }
     let Some((view, file)) = pictures.shots.first() else { return };
     let terrain = session.and_then(|session| terrains.get(session.terrain).ok());
     let Some((terrain, chunks)) = terrain else { return };
@@ -314,6 +332,7 @@ fn take(
 /// Writes an image as PNG, whole or not at all.
 fn write(image: &Image, file: &Path) -> Result<(), String> {
     let at = |error: String| format!("{}: the picture cannot be written: {error}", file.display());
+    crate::open::refuse_world(file).map_err(|error| at(format!("it {error}")))?;
     if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(|error| at(error.to_string()))?;
     }
@@ -333,6 +352,8 @@ fn finish(
 ) {
     (pictures.is_taken, pictures.settled, pictures.drawn) = (false, 0, 0);
     match done {
+        // One that was given up comes late.
+        Ok(file) if pictures.shots.first().is_none_or(|(_, first)| *first != file) => return,
         Ok(file) => {
             pictures.shots.remove(0);
             pictures.made += 1;

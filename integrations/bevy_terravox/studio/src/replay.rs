@@ -15,6 +15,8 @@
 //! digest                  prints a digest of all chunks that were changed
 //! expect 0f3a…            fails unless the digest is this
 //! ```
+//!
+//! Lines that begin with `#` are comments.
 
 mod record;
 mod steps;

@@ -11,7 +11,6 @@ use std::sync::mpsc::{Receiver, channel};
 use bevy::platform::cell::SyncCell;
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
-use bevy_terravox::{EditTerrain, TerrainAction};
 use terravox_store::{Overwrite, Store};
 
 use crate::action::Action;
@@ -29,7 +28,6 @@ enum Then {
     Close,
     Do(Action),
     Quit,
-    Rename(PathBuf, Overwrite),
 }
 
 /// A world that is being written under another name.
@@ -38,7 +36,12 @@ type Renamed = Result<Store, String>;
 /// How saving goes.
 #[derive(Resource, Default)]
 pub struct Saver {
+    /// A name that the world is to get; before `then`.
+    rename: Option<(PathBuf, Overwrite)>,
     then: Option<Then>,
+    /// Whether something was asked for that takes effect at the end of the frame: a save, the end of
+    /// a stroke.
+    waits_a_frame: bool,
     renaming: Option<(PathBuf, SyncCell<Receiver<Renamed>>)>,
     is_asked: bool,
     since_s: f32,
@@ -55,6 +58,20 @@ impl Saver {
     /// Why the last save failed, if it did.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
+    }
+
+    /// Saves. What is saved while a world is copied to another name would be in the old file only. It
+    /// is saved once the new one is there.
+    fn save(&mut self, terrain: Entity, saves: &mut MessageWriter<SaveTerrain>) {
+        if self.renaming.is_none() {
+            self.waits_a_frame = true;
+            saves.write(SaveTerrain { terrain });
+        }
+    }
+
+    /// Whether something waits for all to be saved.
+    fn is_awaited(&self) -> bool {
+        self.rename.is_some() || self.then.is_some()
     }
 }
 
@@ -76,17 +93,8 @@ fn act(
     session: Option<Res<Session>>,
     mut saver: ResMut<Saver>,
     mut saves: MessageWriter<SaveTerrain>,
-    mut edits: MessageWriter<EditTerrain>,
     mut exit: MessageWriter<AppExit>,
 ) {
-    // What is saved while a world is copied to another name would be in the old file only. It is saved
-    // once the new one is there.
-    let is_copying = saver.renaming.is_some();
-    let mut save = |terrain| {
-        if !is_copying {
-            saves.write(SaveTerrain { terrain });
-        }
-    };
     for action in actions.read() {
         let Some(session) = &session else {
             if *action == Action::Quit {
@@ -109,7 +117,7 @@ fn act(
             }
             Action::Save => {
                 saver.is_asked = true;
-                save(session.terrain);
+                saver.save(session.terrain, &mut saves);
                 continue;
             }
             Action::SaveAs(path) => {
@@ -119,20 +127,24 @@ fn act(
                     saver.asks_overwrite = Some(path);
                     continue;
                 }
-                Then::Rename(path, Overwrite::No)
+                saver.rename = Some((path, Overwrite::No));
+                None
             }
             Action::Overwrite(path) => {
                 saver.asks_overwrite = None;
-                Then::Rename(path.clone(), Overwrite::Yes)
+                saver.rename = Some((path.clone(), Overwrite::Yes));
+                None
             }
-            Action::Close => Then::Close,
-            Action::Quit => Then::Quit,
-            Action::Open(_) | Action::Recover(_) => Then::Do(action.clone()),
+            Action::Close => Some(Then::Close),
+            Action::Quit => Some(Then::Quit),
+            Action::Open(_) | Action::Recover(_) => Some(Then::Do(action.clone())),
             _ => continue,
         };
-        edits.write(EditTerrain { terrain: session.terrain, action: TerrainAction::EndStroke });
-        saver.then = Some(then);
-        save(session.terrain);
+        if then.is_some() {
+            saver.then = then;
+        }
+        // Not before the stroke has ended, which the same action does.
+        saver.waits_a_frame = true;
     }
 }
 
@@ -165,10 +177,10 @@ fn autosave(
     let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
     saver.since_s += time.delta_secs();
     saver.is_saved = terrain.is_saved() && !store.is_saving();
-    let is_due = saver.since_s > AUTOSAVE_S && saver.renaming.is_none() && saver.then.is_none();
+    let is_due = saver.since_s > AUTOSAVE_S && saver.renaming.is_none() && !saver.is_awaited();
     if is_due && !terrain.is_saved() && !store.is_saving() {
         saver.since_s = 0.0;
-        saves.write(SaveTerrain { terrain: session.terrain });
+        saver.save(session.terrain, &mut saves);
     }
 }
 
@@ -185,8 +197,10 @@ fn report(
             Some(error) => {
                 notices.fail(format!("not saved: {error}"));
                 saver.failed = Some(error.clone());
-                // The window stays, with all that is in it.
-                saver.then = None;
+                // The window stays, with all that is in it, unless another file has room for it.
+                if saver.rename.is_none() && saver.renaming.is_none() {
+                    saver.then = None;
+                }
             }
             None => {
                 saver.failed = None;
@@ -212,11 +226,15 @@ fn rename(
     let path = path.clone();
     saver.renaming = None;
     let Some(mut session) = session else { return };
-    // What was edited meanwhile.
-    saves.write(SaveTerrain { terrain: session.terrain });
+    // What was edited meanwhile, and what the old file had no room for.
+    saver.save(session.terrain, &mut saves);
     let store = match renamed {
         Ok(store) => TerrainStore::new(store),
-        Err(error) => return notices.fail(format!("not saved: {error}")),
+        Err(error) => {
+            // What came after it would close a world that has no such name.
+            saver.then = None;
+            return notices.fail(format!("not saved: {error}"));
+        }
     };
     let old = session.shared.get().map(|store| store.path().to_owned());
     session.shared.set(store.store().clone());
@@ -240,48 +258,53 @@ fn proceed(
     state: Res<StateDir>,
     passing: Res<IsPassing>,
     mut saver: ResMut<Saver>,
+    mut saves: MessageWriter<SaveTerrain>,
     mut exit: MessageWriter<AppExit>,
     mut actions: MessageWriter<Action>,
     mut commands: Commands,
 ) {
     let Some(session) = session else { return };
     let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
-    let is_busy = !terrain.is_saved() || store.is_saving() || saver.renaming.is_some();
-    if is_busy || saver.then.is_none() {
+    let waits = std::mem::take(&mut saver.waits_a_frame);
+    let is_busy = waits || store.is_saving() || saver.renaming.is_some();
+    if is_busy || !saver.is_awaited() {
         return;
     }
+    // A file that cannot be written is copied as it is; the rest is saved into the new one.
+    let copies_as_is = saver.rename.is_some() && saver.failed.is_some();
+    if !terrain.is_saved() && !copies_as_is {
+        // Among others what was done after the last save began.
+        return saver.save(session.terrain, &mut saves);
+    }
+    if let Some((path, overwrite)) = saver.rename.take() {
+        let (send, receive) = channel();
+        saver.renaming = Some((path.clone(), SyncCell::new(receive)));
+        let store = store.store().clone();
+        std::thread::spawn(move || drop(send.send(write_as(&store, &path, overwrite))));
+        return;
+    }
+    let Some(then) = saver.then.take() else { return };
     let view = cameras.iter().next().map(StudioCamera::view);
-    match saver.then.take() {
-        Some(Then::Rename(path, overwrite)) => {
-            let (send, receive) = channel();
-            saver.renaming = Some((path.clone(), SyncCell::new(receive)));
-            let store = store.store().clone();
-            std::thread::spawn(move || drop(send.send(write_as(&store, &path, overwrite))));
+    if let Some(view) = view.filter(|_| !passing.0 && session.is_edited) {
+        let (name, bytes) = view_data(view);
+        // A view that cannot be kept is no reason not to close.
+        drop(store.store().set_extra(name, Some(&bytes)));
+    }
+    let file = store.store().path().to_owned();
+    if state.holds(&file) && !session.is_edited {
+        drop(std::fs::remove_file(&file));
+    }
+    session.shared.clear();
+    commands.entity(session.terrain).despawn();
+    commands.remove_resource::<Session>();
+    match then {
+        Then::Quit => {
+            exit.write(AppExit::Success);
         }
-        Some(then) => {
-            if let Some(view) = view.filter(|_| !passing.0 && session.is_edited) {
-                let (name, bytes) = view_data(view);
-                // A view that cannot be kept is no reason not to close.
-                drop(store.store().set_extra(name, Some(&bytes)));
-            }
-            let file = store.store().path().to_owned();
-            if state.holds(&file) && !session.is_edited {
-                drop(std::fs::remove_file(&file));
-            }
-            session.shared.clear();
-            commands.entity(session.terrain).despawn();
-            commands.remove_resource::<Session>();
-            match then {
-                Then::Quit => {
-                    exit.write(AppExit::Success);
-                }
-                Then::Do(action) => {
-                    actions.write(action);
-                }
-                Then::Close | Then::Rename(..) => {}
-            }
+        Then::Do(action) => {
+            actions.write(action);
         }
-        None => {}
+        Then::Close => {}
     }
 }
 

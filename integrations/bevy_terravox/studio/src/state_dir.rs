@@ -26,6 +26,8 @@ pub struct UnsavedWorld {
     pub title: String,
     /// How long ago it was written last.
     pub age: Duration,
+    /// Whether a studio has it open.
+    pub is_open: bool,
 }
 
 impl StateDir {
@@ -87,7 +89,8 @@ impl StateDir {
                 let name = path.file_stem()?.to_string_lossy().into_owned();
                 let title =
                     name.rsplit_once('.').map_or(name.clone(), |(title, _)| title.to_owned());
-                Some(UnsavedWorld { path, title, age })
+                let is_open = is_locked(&path);
+                Some(UnsavedWorld { path, title, age, is_open })
             })
             .collect();
         worlds.sort_by_key(|world| world.age);
@@ -123,6 +126,12 @@ impl StateDir {
         };
         drop(write());
     }
+}
+
+/// Whether a program has locked a file to write it.
+fn is_locked(path: &Path) -> bool {
+    let lock = fs::File::open(path).map(|file| file.try_lock_shared());
+    matches!(lock, Ok(Err(fs::TryLockError::WouldBlock)))
 }
 
 /// A length of time as people say it.
@@ -161,6 +170,12 @@ mod tests {
         fs::write(&path, b"").unwrap();
         let found = state.unsaved();
         assert_eq!((found.len(), &*found[0].title), (1, "world_7_fjords"));
+        assert!(!found[0].is_open);
+        let file = fs::File::open(&path).unwrap();
+        file.lock().unwrap();
+        assert!(state.unsaved()[0].is_open);
+        drop(file);
+        assert!(!state.unsaved()[0].is_open, "asking locks nothing");
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use common::{Folder, Studio};
 use terravox_store::Store;
 use terravox_studio::action::{Action, Field, Shape, Tool};
+use terravox_studio::replay::Recorder;
 use terravox_studio::state_dir::StateDir;
 
 /// Dragging over the middle of the window.
@@ -172,6 +173,124 @@ fn walking_and_throwing_work_on_the_ground() {
     studio.act(Action::Set(Field::Body, 2.0));
     studio.act(Action::Mode(terravox_studio::action::Mode::Sculpt));
     studio.until("the person is gone", |studio| studio.walkers() == 0);
+}
+
+#[test]
+fn a_world_that_is_open_elsewhere_is_not_deleted() {
+    let folder = Folder::new();
+    let mut first = Studio::new(&folder);
+    first.replay(&dig(""));
+    first.until("it is kept", |studio| studio.is_saved());
+    let state = StateDir::at(folder.path("state"));
+    let world = state.unsaved().remove(0);
+    assert!(world.is_open);
+    let mut second = Studio::new(&folder);
+    second.act(Action::Discard(world.path.clone()));
+    let refusal = second.failure().expect("it is refused");
+    assert!(refusal.contains("open in another studio") && world.path.exists(), "{refusal}");
+    first.act(Action::Close);
+    first.until("it is closed", |studio| !studio.has_world());
+    second.until("it is deleted", |studio| {
+        studio.act(Action::Discard(world.path.clone()));
+        !world.path.exists()
+    });
+    assert!(state.unsaved().is_empty());
+}
+
+#[test]
+fn closing_during_a_stroke_ends_it_and_saves_all_of_it() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig(""));
+    let file = folder.path("stroke.tvx");
+    studio.act(Action::SaveAs(file.clone()));
+    studio.until("it has a name", |studio| studio.path().is_some());
+    // The button is still down.
+    studio.replay("move 500 430\nbutton down left\nframes 9 16667\nmove 560 430\nframes 3 16667\n");
+    studio.act(Action::Close);
+    studio.until("it is closed", |studio| !studio.has_world());
+    let saved = Store::open(&file).unwrap().history(1 << 26).unwrap().unwrap();
+    assert_eq!(saved.stats().undoable, 2);
+    assert!(studio.failure().is_none(), "{:?}", studio.notices());
+}
+
+#[test]
+fn a_world_is_named_before_it_is_closed() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig(""));
+    let file = folder.path("named.tvx");
+    studio.replay(&format!("do save-as {}\ndo close\nframes 1 16667\n", file.display()));
+    studio.until("it is closed", |studio| !studio.has_world());
+    let saved = Store::open(&file).unwrap().history(1 << 26).unwrap().unwrap();
+    assert_eq!(saved.stats().undoable, 1);
+    assert!(StateDir::at(folder.path("state")).unsaved().is_empty());
+}
+
+#[test]
+fn what_cannot_be_saved_is_saved_under_another_name() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig(""));
+    studio.until("it is kept", |studio| studio.is_saved());
+    let old = StateDir::at(folder.path("state")).unsaved().remove(0).path;
+    // One more stroke, of which the old file gets nothing: the copy begins in the same second.
+    studio.replay(STROKE);
+    studio.fail_save();
+    let file = folder.path("elsewhere.tvx");
+    studio.act(Action::SaveAs(file.clone()));
+    studio.until("it has a name", |studio| studio.path().as_ref() == Some(&file));
+    assert!(!old.exists());
+    studio.act(Action::Close);
+    studio.until("it is closed", |studio| !studio.has_world());
+    let saved = Store::open(&file).unwrap().history(1 << 26).unwrap().unwrap();
+    assert_eq!(saved.stats().undoable, 2);
+}
+
+#[test]
+fn a_world_that_opens_at_once_stays_open() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig(""));
+    let file = folder.path("quick.tvx");
+    studio.act(Action::SaveAs(file.clone()));
+    studio.until("it has a name", |studio| studio.path().is_some());
+    studio.act(Action::Close);
+    studio.until("it is closed", |studio| !studio.has_world());
+    studio.act(Action::Open(file.display().to_string()));
+    studio.until("it opens", Studio::has_world);
+    for _ in 0..60 {
+        studio.frame();
+        assert!(studio.has_world() && !studio.is_opening());
+    }
+}
+
+#[test]
+fn the_history_goes_back_many_strokes_at_once() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay("do open hills:7\nwait\ndo set radius 2\n");
+    for i in 0..12 {
+        let x = 400 + 40 * i;
+        studio.replay(&format!(
+            "move {x} 420\nbutton down left\nframes 2 16667\nbutton up left\nframes 2 16667\n"
+        ));
+    }
+    assert_eq!(studio.history().len(), 12);
+    studio.act(Action::GoTo(0));
+    studio.until("all is undone", |studio| studio.history().is_empty());
+    studio.act(Action::GoTo(12));
+    studio.until("all is redone", |studio| studio.history().len() == 12);
+}
+
+#[test]
+fn a_recording_replaces_no_world() {
+    let folder = Folder::new();
+    let file = folder.path("world.tvx");
+    fs::write(&file, b"\x89TVX\r\n\x1A\nall of a world").unwrap();
+    assert!(Recorder::create(&file).is_err_and(|error| error.to_string().contains("is a world")));
+    assert_eq!(fs::read(&file).unwrap().len(), 22);
+    assert!(Recorder::create(&folder.path("input.txt")).is_ok());
 }
 
 /// The unsaved world of a folder of the studio, closed or not.

@@ -36,6 +36,17 @@ pub fn is_world(start: &[u8]) -> bool {
     start.starts_with(b"\x89TVX\r\n\x1A\n")
 }
 
+/// Refuses to write something else over a world.
+///
+/// # Errors
+/// A sentence without the name of the file, if a world is there.
+pub(crate) fn refuse_world(path: &Path) -> Result<(), String> {
+    match path.is_file() && first_bytes(path).is_ok_and(|start| is_world(&start)) {
+        true => Err("is a world, which would be overwritten; give another name".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// The lower-case extension of a path.
 pub fn extension(path: &Path) -> String {
     path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()

@@ -7,6 +7,7 @@ mod import;
 mod plugin;
 mod read;
 
+pub(crate) use import::refuse_world;
 pub use plugin::{Detail, IsPassing, OpenPlugin, Opening, Session};
 pub(crate) use read::view_data;
 pub use read::{Opened, Reading, SharedStore, first_view, open};

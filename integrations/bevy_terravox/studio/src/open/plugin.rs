@@ -1,6 +1,6 @@
 //! Opens worlds in the background and puts them into the window.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use bevy_terravox::prelude::*;
 use bevy_terravox::terravox;
 use terravox::generate::Seeded;
 use terravox::lod::LodOptions;
+use terravox_store::{Store, StoreError};
 
 use super::Source;
 use super::read::{Opened, Reading, SharedStore, open};
@@ -86,7 +87,8 @@ impl Plugin for OpenPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<Detail>().init_resource::<IsPassing>().add_systems(
             Update,
-            (start, finish, faults).chain().in_set(crate::StudioSystems::Open),
+            // An action that opened a world is not read again, by what saves, when the world is there.
+            (finish, start, faults).chain().in_set(crate::StudioSystems::Open),
         );
     }
 }
@@ -107,8 +109,8 @@ fn start(
             Action::Open(text) => (text.clone(), false),
             Action::Recover(path) => (path.display().to_string(), true),
             Action::Discard(path) if state.holds(path) => {
-                if let Err(error) = std::fs::remove_file(path) {
-                    notices.fail(format!("{}: cannot be deleted: {error}", path.display()));
+                if let Err(error) = discard(path) {
+                    notices.fail(error);
                 }
                 continue;
             }
@@ -129,6 +131,19 @@ fn start(
         commands.insert_resource(begin(source, text, is_recovered, options, state.clone()));
         return;
     }
+}
+
+/// Deletes a world that is not open in any studio.
+fn discard(path: &Path) -> Result<(), String> {
+    let at = |error: String| format!("{}: cannot be deleted: {error}", path.display());
+    // Locked until it is gone. What is damaged may be deleted.
+    let _lock = match Store::open(path) {
+        Err(StoreError::InUse { .. }) => {
+            return Err(at("it is open in another studio; close it there first".to_owned()));
+        }
+        opened => opened,
+    };
+    std::fs::remove_file(path).map_err(|error| at(error.to_string()))
 }
 
 /// Opens a world on a thread of its own.

@@ -59,6 +59,7 @@ pub fn show(
     if !start.is_read {
         start.is_read = true;
         (start.recent, start.unsaved) = (shown.state.recent(), shown.state.unsaved());
+        start.unsaved.retain(|world| !world.is_open);
         browser.refresh();
     }
     egui::CentralPanel::default().show(root, |ui| {

@@ -11,6 +11,7 @@ use bevy::window::CursorMoved;
 
 use super::steps::{HEADER, Step, text};
 use crate::notices::Notices;
+use crate::open::refuse_world;
 use crate::pointer::Pointer;
 
 /// A recording in progress.
@@ -26,17 +27,20 @@ impl Recorder {
     /// Begins a recording.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If the file cannot be made, or is a world.
     pub fn create(path: &Path) -> io::Result<Recorder> {
+        refuse_world(path).map_err(io::Error::other)?;
         let mut file = File::create(path)?;
         writeln!(file, "{HEADER}")?;
         Ok(Recorder { file, steps: Vec::new(), frames: (0, 0) })
     }
 
-    /// Adds a step of this frame.
+    /// Adds a step of this frame. Keys and buttons without a name are left out: they do nothing.
     pub fn push(&mut self, step: Step) {
-        self.flush_frames();
-        self.steps.push(step);
+        if step.has_name() {
+            self.flush_frames();
+            self.steps.push(step);
+        }
     }
 
     fn flush_frames(&mut self) {

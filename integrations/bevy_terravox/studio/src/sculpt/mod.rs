@@ -32,8 +32,8 @@ impl Plugin for SculptPlugin {
                     stroke::pick,
                     select::act,
                     select::drag,
-                    stroke::stroke,
                     stroke::close,
+                    stroke::stroke,
                 )
                     .chain()
                     .in_set(crate::StudioSystems::Stroke),

@@ -142,7 +142,19 @@ pub(super) fn close(
     let ends = |action: &Action| {
         matches!(
             action,
-            Action::Cancel | Action::Undo | Action::Redo | Action::Tool(_) | Action::Mode(_)
+            Action::Cancel
+                | Action::Undo
+                | Action::Redo
+                | Action::GoTo(_)
+                | Action::Tool(_)
+                | Action::Mode(_)
+                | Action::AskSaveAs
+                | Action::SaveAs(_)
+                | Action::Overwrite(_)
+                | Action::Close
+                | Action::Quit
+                | Action::Open(_)
+                | Action::Recover(_)
         )
     };
     if actions.read().any(ends) && stroke.is_open() {

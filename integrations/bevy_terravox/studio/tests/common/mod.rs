@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bevy::prelude::*;
-use bevy_terravox::TerravoxPlugin;
+use bevy_terravox::{TerrainSaved, TerravoxPlugin};
 use terravox_studio::StudioPlugin;
 use terravox_studio::action::{Action, PanelActions};
 use terravox_studio::app::headless;
@@ -93,6 +93,13 @@ impl Studio {
         self.frame();
         self.0.world_mut().remove_resource::<Replay>();
         self.0.insert_resource(bevy::time::TimeUpdateStrategy::Automatic);
+    }
+
+    /// As if a save had failed.
+    pub fn fail_save(&mut self) {
+        let terrain = self.0.world().resource::<Session>().terrain;
+        let error = Some("the disk is full".to_owned());
+        self.0.world_mut().write_message(TerrainSaved { terrain, error });
     }
 
     pub fn digest(&self) -> Option<u64> {
