@@ -13,8 +13,6 @@ export class Controls {
   flying = true;
   /** Whether the tool is in use. */
   using = false;
-  /** Whether its use began since the page last asked: a click may be shorter than a frame. */
-  private began = false;
   private keys = new Set<string>();
   private stick = { x: 0, y: 0 };
   private jumps = false;
@@ -23,6 +21,8 @@ export class Controls {
   constructor(
     private canvas: HTMLCanvasElement,
     private command: (name: string, by: number) => void,
+    /** Called when the use of the tool begins: a click may be shorter than a frame, and does not wait for one. */
+    private click: () => void,
   ) {
     canvas.addEventListener("mousedown", (event) => {
       if (document.pointerLockElement !== canvas) void canvas.requestPointerLock?.();
@@ -47,14 +47,7 @@ export class Controls {
 
   private use(on: boolean) {
     this.using = on;
-    this.began ||= on;
-  }
-
-  /** Whether the use of the tool has begun since the last call. */
-  takeClick(): boolean {
-    const began = this.began;
-    this.began = false;
-    return began;
+    if (on) this.click();
   }
 
   private release() {

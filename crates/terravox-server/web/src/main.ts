@@ -5,7 +5,7 @@ import { Controls } from "./controls";
 import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
 import { loadSettings, saveSettings } from "./settings";
 import { Graph } from "./graph";
-import { TOOLS, centreOf, cubeAround, operationOf, pasteAt } from "./tools";
+import { TOOLS, centreOf, cubeAround, operationOf, pasteAt, type Brush } from "./tools";
 import { View } from "./view";
 import { addressOf, download, importFile, leaveNotes, listWorlds, newWorker, takeNotes } from "./worlds";
 import { textOf } from "./text";
@@ -362,14 +362,23 @@ function showTool() {
   view.placeGhost(paste, clip ?? [0, 0, 0], turns);
 }
 
-function useTool(direction: THREE.Vector3, now: number) {
-  showTool();
+/** What a click does. */
+function click() {
+  if (!joined) return;
+  const [one, now] = [TOOLS[tool]!, performance.now()];
+  if (one.kind !== "brush") return act(one.kind, turnCamera(), now);
+  if (aim) return stroke(one, aim, now);
+  sayOutOfReach();
+}
+
+/** Goes on with a brush while the button is held. */
+function useTool(now: number) {
   const one = TOOLS[tool]!;
-  const isClick = controls.takeClick();
-  if (one.kind !== "brush") return isClick ? act(one.kind, direction, now) : undefined;
   const isDue = controls.using && now - lastStroke >= 1000 / STROKES;
-  if (isClick && !aim) sayOutOfReach();
-  if (!aim || !(isClick || isDue)) return;
+  if (isDue && one.kind === "brush" && aim) stroke(one, aim, now);
+}
+
+function stroke(one: Brush, aim: Aim, now: number) {
   lastStroke = now;
   tell({ type: "edit", op: operationOf(one, aim, radius, material), at: now });
   const struck = one.usesMaterial ? material : aim.material;
@@ -388,15 +397,20 @@ function showStats(seconds: number) {
     : "";
 }
 
+/** Turns the camera as the player looks; returns the direction. */
+function turnCamera(): THREE.Vector3 {
+  view.camera.quaternion.setFromEuler(new THREE.Euler(controls.pitch, controls.yaw, 0, "YXZ"));
+  return new THREE.Vector3(0, 0, -1).applyQuaternion(view.camera.quaternion);
+}
+
 function frame(now: number) {
   requestAnimationFrame(frame);
   const seconds = Math.min(0.25, Math.max(1e-4, (now - lastFrame) / 1000));
   lastFrame = now;
   const start = performance.now();
   const steering = controls.steering(seconds);
-  view.camera.quaternion.setFromEuler(new THREE.Euler(controls.pitch, controls.yaw, 0, "YXZ"));
+  const direction = turnCamera();
   const { x, y, z, w } = view.camera.quaternion;
-  const direction = new THREE.Vector3(0, 0, -1).applyQuaternion(view.camera.quaternion);
   // The worker is asked again when it has answered.
   untold += seconds;
   if (!isAsked) {
@@ -404,7 +418,10 @@ function frame(now: number) {
     tell({ type: "frame", seconds: untold, steering, direction: direction.toArray(), rotation: [x, y, z, w] });
     untold = 0;
   }
-  if (joined) useTool(direction, now);
+  if (joined) {
+    showTool();
+    useTool(now);
+  }
   if (overlay === 3 && now - collisionAsked > 500) {
     collisionAsked = now;
     tell({ type: "collision" });
@@ -501,7 +518,7 @@ async function begin() {
   view.renderer.domElement.addEventListener("webglcontextlost", () => status("The graphics card was lost; it comes back in a moment."));
   view.renderer.domElement.addEventListener("webglcontextrestored", () => location.reload());
   view.setTime(hour);
-  controls = new Controls(view.renderer.domElement, command);
+  controls = new Controls(view.renderer.domElement, command, click);
   worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
   worker.onmessage = (event: MessageEvent<FromWorker>) => {
     const start = performance.now();

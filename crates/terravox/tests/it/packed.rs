@@ -106,7 +106,7 @@ fn view(morph: bool, viewer: LodViewer) -> Vec<ShownMesh> {
 #[test]
 fn a_view_is_packed_exactly_across_mips_and_groups_slow() {
     for (morph, at) in [(false, [0.0, 30.0, 0.0]), (true, [-8_000_000.0, 20.0, 900_000_000.0])] {
-        let viewer = LodViewer { position_voxels: at, distance_voxels: 700.0 };
+        let viewer = LodViewer { position_voxels: at, distance_voxels: 450.0 };
         let meshes = view(morph, viewer);
         let origin = at.map(|v| (v / 32.0).floor() as i32 * 32);
         let mut vertices = SharedVertices::default();

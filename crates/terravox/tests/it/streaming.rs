@@ -269,7 +269,7 @@ fn what_nobody_draws_does_not_pile_up_slow() {
         swaps
     };
     let hills = |x: f64, z: f64| 6.0 * (x * 0.05).sin() * (z * 0.04).cos();
-    for frame in 0..600 {
+    for frame in 0..400 {
         let x = 2.0 * f64::from(frame);
         let viewer = Viewer { position_m: [x, 8.0, 0.0], distance_m: 150.0 };
         terrain.update(&[viewer], Budget::Blocks(60), |request| {

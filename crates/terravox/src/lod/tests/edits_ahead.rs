@@ -110,7 +110,7 @@ fn endless_digs_do_not_stop_the_stream() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2))]
+    #![proptest_config(ProptestConfig::with_cases(1))]
 
     #[test]
     fn digs_while_flying_slowly_are_closed_at_once_and_equal_a_rebuild_later(

@@ -11,7 +11,7 @@ fn assert_same(scenes: &[Scene; 2]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2))]
+    #![proptest_config(ProptestConfig::with_cases(1))]
 
     #[test]
     fn edits_choose_what_looking_at_all_blocks_chooses_slow(

@@ -167,17 +167,17 @@ fn assert_closed(seeds: std::ops::Range<u64>, mips: [u8; 2], first: VoxelPos) {
 
 #[test]
 fn any_blocks_of_any_cells_close_slow() {
-    assert_closed(0..200, [0, 3], VoxelPos::new(-1, 0, 3));
+    assert_closed(0..100, [0, 3], VoxelPos::new(-1, 0, 3));
 }
 
 #[test]
 fn any_blocks_of_coarse_cells_close_slow() {
-    assert_closed(200..400, [2, 5], VoxelPos::new(0, -1, -1));
+    assert_closed(200..300, [2, 5], VoxelPos::new(0, -1, -1));
 }
 
 #[test]
 fn any_blocks_close_ten_million_voxels_away_slow() {
-    assert_closed(400..560, [0, 3], VoxelPos::new(156_250, -156_251, 16_000_000));
+    assert_closed(400..480, [0, 3], VoxelPos::new(156_250, -156_251, 16_000_000));
 }
 
 /// Returns eight blocks around a corner, one of which is split there down to the finest mip.
@@ -272,7 +272,7 @@ fn assert_equals_the_twin(tiling: &TestTiling, table: &MaterialTable, top: u8) {
 
 #[test]
 fn blocks_equal_the_twin_slow() {
-    for seed in 0..30 {
+    for seed in 0..18 {
         let data = DATA[seed as usize % DATA.len()];
         let mips = [[0, 3], [1, 3], [3, 4]][seed as usize % 3];
         let first = VoxelPos::new(-1, seed as i32 * 1000, 0);
@@ -355,13 +355,13 @@ fn assert_closed_while_morphing(seeds: std::ops::Range<u64>, edge: i32, mips: [u
 
 #[test]
 fn blocks_close_at_every_factor_slow() {
-    assert_closed_while_morphing(0..60, 8, [0, 2]);
-    assert_closed_while_morphing(60..100, 8, [3, 5]);
+    assert_closed_while_morphing(0..30, 8, [0, 2]);
+    assert_closed_while_morphing(60..80, 8, [3, 5]);
 }
 
 #[test]
 fn blocks_of_eight_to_one_close_at_every_factor_slow() {
-    assert_closed_while_morphing(100..110, 16, [1, 4]);
+    assert_closed_while_morphing(100..105, 16, [1, 4]);
 }
 
 #[test]
