@@ -121,7 +121,7 @@ fn stroke(report: &mut AreaReport) {
     let mut millis = Vec::new();
     for i in 0..60 {
         let [x, z] = [i % 8, i / 8].map(|v| 5.0 * f64::from(v) - 20.0);
-        let Some(hit) = terrain.ray([x, 120.0, z], [0.0, -1.0, 0.0], 200.0).hit() else { continue };
+        let Some(hit) = terrain.ray([x, 60.0, z], [0.0, -1.0, 0.0], 200.0).hit() else { continue };
         let [min, max] =
             [-STROKE_RADIUS, STROKE_RADIUS].map(|reach| hit.point_m.map(|v| v + reach));
         let ball = |p: [f64; 3], old: Cell| {
