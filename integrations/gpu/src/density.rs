@@ -37,7 +37,7 @@ pub struct DensitySample {
 /// A density as a closure.
 pub type DensityFn = dyn Fn(DensityPoint) -> DensitySample + Send + Sync;
 
-/// A density in WGSL, and its twin in Rust, which does the work where there is no device.
+/// A density in WGSL, and the same function in Rust for where there is no device.
 #[derive(Clone)]
 pub struct Density {
     wgsl: Arc<str>,
@@ -70,7 +70,7 @@ impl Density {
         (self.cpu)(frame.point(point))
     }
 
-    /// Fills a block of a world on the CPU: the slow twin of a [`GpuFiller`](crate::GpuFiller).
+    /// Fills a block of a world on the CPU, with the result of a [`GpuFiller`](crate::GpuFiller).
     pub fn fill(&self, request: &mut FillRequest<'_>) {
         self.fill_cells(request.block(), request.cells());
     }
