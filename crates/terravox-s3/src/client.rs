@@ -260,7 +260,7 @@ impl HttpService for Client {
             let host = authority.parse().map_err(|_| other("the host is invalid".to_owned()))?;
             request.headers_mut().insert(HOST, host);
         }
-        // What a server is asked for, without its own name.
+        // Requests name the path only, without the server.
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         *request.uri_mut() =
             path.parse().map_err(|_| other("the path of the request is invalid".to_owned()))?;
@@ -278,7 +278,7 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
-    /// For what comes at once, on a machine that may stand still for a while.
+    /// A timeout for replies that come at once, on a machine that may stall for a while.
     const PATIENT: Duration = Duration::from_secs(60);
 
     /// The length of what a server sends in `body`, a part at a time.

@@ -1,4 +1,4 @@
-//! Removing what no state needs that is published, or was until lately.
+//! Removes objects that neither the published state nor a recently replaced one needs.
 
 use crate::leaf::{ObjectHash, object_hash};
 use crate::manifest::Manifest;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::time::timeout;
 
-/// Removals at a time.
+/// Number of simultaneous removals.
 const REMOVALS: usize = 16;
 
-/// How long objects that were seen may be removed, and a removal may take: together less than what
-/// a publication waits before it counts on objects that it has uploaded again.
+/// How long after a listing its objects may be removed, and how long a removal may take. Together
+/// less than a publication waits before it relies on objects that it has uploaded again.
 const SEEN_TIME: Duration = Duration::from_secs(20);
 
 /// What [`S3::collect_garbage`](crate::S3::collect_garbage) keeps.
@@ -23,7 +23,7 @@ pub struct CollectOptions {
     /// How many of the last states are kept whole; the published one is the first. At least 1.
     pub states: usize,
     /// How long a state is kept after it was replaced, and anything after it was written. At least
-    /// 13 hours: a publication may take 6, and counts on what is 6 hours old.
+    /// 13 hours: a publication may take 6, and relies on objects up to 6 hours old.
     pub age: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Default for CollectOptions {
 }
 
 impl CollectOptions {
-    /// What is out of its range.
+    /// Returns the message if an option is out of its range.
     pub(crate) fn fault(&self) -> Option<String> {
         if self.states == 0 {
             return Some("states is 0; at least 1 is kept".to_owned());
@@ -74,7 +74,7 @@ fn kept_states(
 ) -> io::Result<Vec<KeptState>> {
     let mut kept = vec![published];
     let mut seen = HashSet::new();
-    // The states before it, as far as they are there.
+    // The states before it, as long as their manifests exist.
     while let Some(last) = kept.last().filter(|_| kept.len() < options.states) {
         let hash = last.manifest.replaced;
         if !old.iter().any(|object| object.name == ObjectName::OldManifest(hash)) {
@@ -118,7 +118,7 @@ fn decode(bytes: &[u8], name: &str) -> io::Result<Manifest> {
     Manifest::decode(bytes).map_err(|fault| unsure(&format!("{name}: {fault}")))
 }
 
-/// The error that it is unknown what is garbage.
+/// The error if garbage cannot be determined.
 fn unsure(what: &str) -> io::Error {
     let what = format!("{what}; nothing was removed");
     io::Error::new(io::ErrorKind::InvalidData, what)
@@ -128,7 +128,7 @@ fn is_old(object: &Listed, now: SystemTime, age: Duration) -> bool {
     now.duration_since(object.written).is_ok_and(|written| written >= age)
 }
 
-/// All objects, as they were seen lately.
+/// All objects as of the last listing.
 struct SeenObjects {
     written: HashMap<ObjectName, SystemTime>,
     at: (Instant, SystemTime),
@@ -145,8 +145,8 @@ impl SeenObjects {
         Ok(SeenObjects { written, at })
     }
 
-    /// Whether they were seen so lately that they may be removed. One clock stands still while the
-    /// machine sleeps, the other may be set.
+    /// Whether the listing is recent enough for removals, by two clocks: one stops while the
+    /// machine sleeps, the other can be set.
     fn are_fresh(&self) -> bool {
         let by_date = self.at.1.elapsed();
         self.at.0.elapsed() < SEEN_TIME && by_date.is_ok_and(|elapsed| elapsed < SEEN_TIME)
@@ -172,7 +172,7 @@ pub(crate) fn collect(
 ) -> io::Result<CollectStats> {
     let now = objects.wait(objects.clone().service_time())?;
     let list = |folder| objects.wait(objects.clone().list(folder));
-    // Before the list of those that were replaced: the state before it is there by then.
+    // Read before the list of replaced manifests, which then has the state before this one.
     let published = published_state(objects)?;
     let mut listed = list(Folder::OldManifests)?;
     let states = kept_states(objects, options, published, &listed, now)?;
@@ -190,8 +190,8 @@ pub(crate) fn collect(
     stats.kept_objects = kept.len() as u64;
     let mut seen: Option<SeenObjects> = None;
     for part in garbage.chunks(REMOVALS) {
-        // What a publication has uploaded again meanwhile is no garbage any more. It counts on what
-        // was seen before that not being removed much later.
+        // Objects that a publication has uploaded again meanwhile are needed. It relies on an older
+        // listing not being used for removals much later.
         let seen = match seen.take().filter(SeenObjects::are_fresh) {
             Some(fresh) => seen.insert(fresh),
             None => seen.insert(SeenObjects::of(objects)?),

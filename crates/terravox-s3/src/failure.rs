@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use terravox_store::StoreError;
 
-/// Most characters of what a service said.
+/// Characters of a service's message that are shown at most.
 const SHOWN_CHARS: usize = 300;
 
 /// Whether a request failed because its bucket does not exist.

@@ -309,7 +309,7 @@ impl Publication {
         let records = work.stats.records + DESCRIPTION_KEYS.len() as u64;
         let totals = RecordTotals { records, payload_bytes: work.stats.payload_bytes };
         let before = self.base.as_ref().and_then(|base| base.manifest.as_ref());
-        // A damaged one is no state: the collector would have to read it.
+        // Not a damaged state: the garbage collector could not read it.
         let replaced = self.base.as_ref().filter(|base| base.manifest.is_some());
         let replaced = replaced.map(|base| object_hash(&base.stored.bytes));
         let manifest = Manifest {
