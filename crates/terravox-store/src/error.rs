@@ -101,7 +101,7 @@ pub enum StoreError {
         /// Why it failed.
         source: io::Error,
     },
-    /// Another writer took the world over, so this one writes nothing any more: only in databases.
+    /// Another writer took the world over, so this one can no longer write. Only in databases.
     #[error("{}: {what}; nothing more is written from here, open the world again", path.display())]
     Fenced {
         /// The world.
