@@ -127,9 +127,9 @@ pub(crate) struct Gauge {
     pub per_voxel: i32,
     /// Room above the ground.
     pub height: i32,
-    /// Most that neighbouring samples differ in height.
+    /// Largest difference in height of neighbouring samples.
     pub step: i32,
-    /// Bumps up to this are no slopes.
+    /// Bumps up to this height do not count as slopes.
     pub climb: i32,
     /// Square of the cosine of the steepest slope.
     pub cosine_squared: f64,

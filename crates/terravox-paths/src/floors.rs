@@ -117,7 +117,7 @@ impl Floors {
                 near.into_iter()
                     .any(|other| (self.floors[other].height - height).abs() <= gauge.climb)
             };
-            // The rim first: slopes that go on fail there.
+            // The outermost ring first: long slopes fail there.
             self.is_walkable[floor] =
                 (0..=around).rev().all(|r| ring(r).all(|[dx, dz]| is_level(dx, dz)));
         }
