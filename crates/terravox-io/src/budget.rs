@@ -53,7 +53,7 @@ impl ImportLimits {
 /// What an import has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportCost {
-    /// Bytes of memory, from above.
+    /// Bytes of memory, an upper bound.
     pub memory_bytes: u64,
     /// Units of work.
     pub work: u64,

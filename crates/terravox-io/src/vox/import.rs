@@ -137,7 +137,7 @@ fn count_colours(
             *count = count.saturating_add(uses);
         }
     }
-    // Colour 0 is no voxel.
+    // Colour 0 means no voxel.
     counts[0] = 0;
     Ok(counts)
 }
