@@ -347,8 +347,9 @@ impl Writer {
         Ok(is_held)
     }
 
-    /// Begins a transaction. A writer that vanishes in it would lock its zones for as long as TCP
-    /// waits; one that stands still, its columns beyond its lease.
+    /// Begins a transaction, which the server ends after some time without a statement: a writer
+    /// that vanishes would lock its zones for as long as TCP waits, and one that stalls would lock
+    /// its columns beyond its lease.
     pub fn begin(&self) -> String {
         let mut idle = self.connector.answer_time();
         if self.share.is_some() {
