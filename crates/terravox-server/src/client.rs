@@ -92,8 +92,8 @@ impl ClientError {
         self.is_transient
     }
 
-    /// Why the link ended, for a program: [`ServerReason::of_link_end`] tells what is the server's.
-    /// `None` if it broke, if there was none, or if the server said so outside of it.
+    /// Why the link ended, as a code: [`ServerReason::of_link_end`] decodes the server's own.
+    /// `None` if it broke, if there was none, or if the server gave its reason outside of the link.
     pub fn link_end(&self) -> Option<LinkEndCode> {
         self.link_end
     }

@@ -140,7 +140,7 @@ impl HeldColumns {
         if let Some(server) = self.server_of(origin) {
             return served_by(server);
         }
-        // All of them, before one is asked for: it is not claimed.
+        // All columns are checked before any is claimed.
         let is_lost = |column: &Column| {
             self.borders.is_damaged(*column)
                 && !self.held.contains(column)

@@ -142,8 +142,8 @@ enum Stage {
     Restoring(Box<Rollback>),
 }
 
-/// Begins a rollback that was ordered, or goes on with the one that is under way; returns it unless
-/// it is done.
+/// Begins a rollback that was ordered, or continues the one that is running; returns it unless it
+/// is done.
 pub(crate) fn go_on(
     running: Option<RunningRollback>,
     orders: RollbackOrders,

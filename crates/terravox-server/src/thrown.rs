@@ -83,7 +83,7 @@ impl ThrownThings {
         self.things.is_empty()
     }
 
-    /// Throws what a guest asks for; what is no valid request is ignored.
+    /// Throws what a guest requests; invalid requests are ignored.
     pub fn throw(
         &mut self,
         physics: &mut Physics,
