@@ -73,8 +73,8 @@ pub enum Brush {
     },
     /// Ground below a grid of heights.
     Heights {
-        /// Position of the sample of lowest x and z; its y is the level that heights count from,
-        /// and the bottom of the brush.
+        /// Position of the sample of lowest x and z; heights are relative to its y, which is the
+        /// bottom of the brush.
         corner: [f64; 3],
         /// Distance between samples.
         spacing: f64,

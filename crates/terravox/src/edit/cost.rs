@@ -84,7 +84,7 @@ pub(super) fn upper_bound(op: &EditOp) -> Option<EditCost> {
     Some(EditCost { cells: region.volume(), chunks, work })
 }
 
-/// Cells of a chunk that hold water, as far as they are priced: more cost little more.
+/// Cells of a chunk that hold water are priced up to this number: more cost little more.
 const MAX_PRICED_WATER: usize = 2048;
 
 /// Nodes and segments that a cell visits for each level of the tree of a path that does not fold
@@ -165,7 +165,7 @@ impl EditTarget<'_> {
     }
 }
 
-/// A brush, as far as it is needed for an estimate.
+/// The properties of a brush that an estimate needs.
 struct BrushEstimate<'a> {
     op: &'a BrushOp,
     target: &'a EditTarget<'a>,
