@@ -7,7 +7,7 @@
 //!
 //! Source: M. Mahoney, `lpaq1` (2007): the mixer, its tables and the range coder without carries.
 
-/// Most contexts of a decision.
+/// Maximum number of contexts of a decision.
 pub(super) const MAX_CONTEXTS: usize = 8;
 
 /// Sets of weights.

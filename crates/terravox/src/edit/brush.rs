@@ -221,7 +221,7 @@ fn check_length(name: &'static str, given: f64) -> Result<(), EditError> {
     NamedNumber::length(name, given).check(given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
 }
 
-/// Most triangles of a brush.
+/// Maximum number of triangles of a brush.
 const MAX_TRIANGLES: usize = 1 << 20;
 
 /// Returns an error unless the mesh is closed: each edge used as often in one direction as in the

@@ -178,7 +178,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Most bytes of the name of an author.
+    /// Maximum size of the name of an author in bytes.
     pub const MAX_AUTHOR: usize = 64;
 
     /// An empty journal of at most `budget_bytes` bytes.

@@ -15,8 +15,8 @@ const FREED_PART: usize = 16;
 /// How often a trim tries again: each pass may free only a part of what it needs.
 const MAX_PASSES: u32 = 4;
 
-/// Most bytes that each author may keep, so that all lose `needed` bytes together; 0 if they have
-/// no more. The sizes are sorted, the largest first.
+/// Maximum number of bytes that each author may keep, so that all lose `needed` bytes together; 0
+/// if they have no more. The sizes are sorted, the largest first.
 fn largest_share(sizes: &[usize], needed: usize) -> usize {
     let mut sum = 0_usize;
     for (count, &size) in (1..).zip(sizes) {

@@ -4,7 +4,7 @@
 /// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
 pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 
-/// Most bytes that may be saved up.
+/// Maximum number of bytes that may be saved up.
 const MOST: i64 = BULK_BACKLOG as i64 / 2;
 
 /// What is earned besides while nothing waits. Not all at once: a guest that joins waits for blocks

@@ -145,10 +145,10 @@ impl Guest {
         self.pipe.transmit(now_us, out)
     }
 
-    /// Most bytes of an access token.
+    /// Maximum size of an access token in bytes.
     pub const MAX_TOKEN: usize = MAX_TOKEN;
 
-    /// Most bytes of a unit.
+    /// Maximum size of a unit in bytes.
     pub const MAX_UNIT: usize = MAX_UNIT;
 
     /// When [`Guest::transmit`] may have something to send although nothing arrives, microseconds.

@@ -14,10 +14,10 @@ use crate::voxel::{DenseBox, MipBlock};
 /// The only version.
 const VERSION: u8 = 1;
 
-/// Most blocks of a cache.
+/// Maximum number of blocks of a cache.
 const MAX_BLOCKS: usize = 1 << 14;
 
-/// Most bytes of the code of a block: 32³ cells that do not compress fit.
+/// Maximum size of the code of a block in bytes: 32³ cells that do not compress fit.
 const MAX_CODE: usize = 1 << 17;
 
 impl Guest {

@@ -13,7 +13,7 @@ use super::truth::HostWorld;
 use crate::codec::BitRle;
 use crate::voxel::{MipBlock, Region};
 
-/// Most blocks of one guest that are read in a tick.
+/// Maximum number of blocks of one guest that are read in a tick.
 const MAX_READS: u32 = 32;
 
 /// Reads that a refined block counts as: it takes about a millisecond.
@@ -22,7 +22,8 @@ const READS_PER_REFINEMENT: u32 = 4;
 /// Bytes of cells from which on a message gets no further block.
 const FULL_FAMILY: usize = 8 << 10;
 
-/// Most bytes of cells in a message of several blocks: one that would exceed it is not added.
+/// Maximum number of bytes of cells in a message of several blocks: one that would exceed it is not
+/// added.
 const MOST_FAMILY: usize = 32 << 10;
 
 /// One message of blocks, while it is put together.

@@ -388,8 +388,8 @@ fn take_pose(input: &mut Input<'_>) -> Result<PastePose, MessageError> {
     Ok(PastePose { at, mirror, quarter_turns, scale, blend })
 }
 
-/// Most cells of a pasted clip: what can be told of a message of some bytes is bounded by its size,
-/// but not a box of one material.
+/// Maximum number of cells of a pasted clip: what can be told of a message of some bytes is bounded
+/// by its size, but not a box of one material.
 const MAX_PASTE: u64 = 1 << 21;
 
 /// Whether the other side takes an operation, if its message is not too long.

@@ -16,7 +16,7 @@ use super::wire::{Input, put_text, put_varint, take_line};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Most bytes of a unit, so that it fits a datagram anywhere.
+/// Maximum size of a unit in bytes, so that it fits a datagram anywhere.
 pub const MAX_UNIT: usize = 1200;
 
 /// Streams: messages about edits, which go first, and cells in bulk.

@@ -4,7 +4,7 @@ use crate::edit::EditOp;
 use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most operations that wait for the host: further ones are refused here.
+/// Maximum number of operations that wait for the host: further ones are refused here.
 pub(super) const MAX_PREDICTIONS: usize = 256;
 
 /// An operation that the host has not answered.

@@ -4,13 +4,13 @@ use super::PipeError;
 use super::message::MAX_MESSAGE;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most bytes that a peer may be sent beyond what it has read.
+/// Maximum number of bytes that a peer may be sent beyond what it has read.
 pub(super) const WINDOW: u64 = 1 << 18;
 
 /// Frames that wait for an earlier one: more than ever fill the window.
 const MAX_PIECES: usize = 1024;
 
-/// Most bytes of the length of a message.
+/// Maximum size of the length of a message in bytes.
 const MAX_LENGTH_BYTES: usize = 3;
 
 /// What has arrived of a stream.

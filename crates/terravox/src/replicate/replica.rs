@@ -91,7 +91,7 @@ pub(super) struct ReplicaChanges {
     list: Vec<(MipBlock, Region)>,
 }
 
-/// Most changes that are listed.
+/// Maximum number of changes that are listed.
 const MAX_CHANGES: usize = 1 << 14;
 
 impl ReplicaChanges {

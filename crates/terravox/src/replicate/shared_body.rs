@@ -9,7 +9,7 @@ use crate::voxel::{
 };
 use std::sync::Arc;
 
-/// Most chunks of a loose piece that is sent.
+/// Maximum number of chunks of a loose piece that is sent.
 const MAX_CHUNKS: usize = 256;
 
 /// Chunks of a piece lie at most this far from its first voxel, on each axis.
@@ -56,7 +56,7 @@ pub struct SharedBody {
 }
 
 impl SharedBody {
-    /// Most bytes of a body.
+    /// Maximum size of a body in bytes.
     pub const MAX_BYTES: usize = 64 << 10;
 
     /// Returns a loose piece with its cells as bytes, or `None` if these are more than

@@ -7,7 +7,7 @@
 use crate::mesh::rules::hull::{BOUNDING, HullFeatures, INSIDE, sides};
 use crate::voxel::{MipBlock, VoxelPos};
 
-/// Most mips by which blocks that touch may differ: 8:1.
+/// Maximum number of mips by which blocks that touch may differ: 8:1.
 pub const MAX_MIP_STEPS: u8 = 3;
 
 /// The mips that the blocks around a block show. They are given per *place*, a cube of an eighth
