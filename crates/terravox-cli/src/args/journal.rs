@@ -57,7 +57,7 @@ pub struct LogArgs {
     pub address: WorldAddress,
     #[command(flatten)]
     pub which: WhichEdits,
-    /// Most edits that are printed
+    /// Maximum number of edits that are printed
     #[arg(long, default_value_t = 100, value_parser = |text: &str| integer(text, 1..=10_000_usize),
         value_name = "N")]
     pub limit: usize,

@@ -51,11 +51,11 @@ pub struct ServeArgs {
     /// worlds
     #[arg(long, value_parser = corners, value_name = "X,Y,Z,X,Y,Z", allow_hyphen_values = true)]
     pub protect: Vec<MetreBox>,
-    /// Most connections
+    /// Maximum number of connections
     #[arg(long, default_value_t = 1024, value_parser = |text: &str| integer(text, 1..=65_536_usize),
         value_name = "N")]
     pub max_connections: usize,
-    /// Most connections from one address
+    /// Maximum number of connections from one address
     #[arg(long, default_value_t = 256, value_parser = |text: &str| integer(text, 1..=65_536_usize),
         value_name = "N")]
     pub max_connections_per_address: usize,
