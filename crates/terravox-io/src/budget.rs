@@ -16,11 +16,11 @@ const DEPTH: u32 = 1024;
 /// Limits on one import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportLimits {
-    /// Most bytes of memory, without those of the file itself.
+    /// Maximum number of bytes of memory, without those of the file itself.
     pub memory_bytes: u64,
-    /// Most units of work; [`ImportBudget`] says what is one.
+    /// Maximum number of units of work; [`ImportBudget`] says what is one.
     pub work: u64,
-    /// Most elements within one another.
+    /// Maximum nesting of elements.
     pub depth: u32,
 }
 

@@ -27,7 +27,7 @@ pub struct VoxOptions {
 }
 
 impl VoxOptions {
-    /// Most cells along the edge of a voxel of the file.
+    /// Maximum number of cells along the edge of a voxel of the file.
     pub const MAX_CELLS_PER_VOXEL: u32 = 64;
 }
 
