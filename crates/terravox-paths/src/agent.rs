@@ -17,7 +17,7 @@ pub(crate) const TILE_HEIGHT: i32 = TILE_EDGE * HEIGHT_UNITS;
 /// Costs of a straight and of a diagonal step where distances from walls are measured, 5 a sample.
 pub(crate) const STEP_COSTS: [u32; 2] = [5, 7];
 
-/// Most voxels that a tile may depend on beyond its own, each side.
+/// Maximum number of voxels that a tile may depend on beyond its own, each side.
 const MAX_MARGIN_VOXELS: i32 = 48;
 
 /// What [`AgentError`] says of a margin beyond [`MAX_MARGIN_VOXELS`], beside, below and above.
