@@ -52,7 +52,7 @@ struct Bearer {
 }
 
 impl AccessList {
-    /// Most bytes of a token.
+    /// Maximum size of a token in bytes.
     pub const MAX_TOKEN: usize = Guest::MAX_TOKEN;
 
     /// Lets the bearer of a token in. The log of a world has the address in place of a name.

@@ -42,7 +42,7 @@ const LEAVING: Duration = Duration::from_millis(100);
 /// How long the server may take to say why it ended a connection.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Most bytes of a response that are read.
+/// Maximum number of bytes of a response that are read.
 const MAX_RESPONSE: usize = 4 << 20;
 
 /// Why there is no connection, for a person to read.

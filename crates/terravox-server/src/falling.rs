@@ -18,19 +18,19 @@ use terravox_rapier::{LooseShapeOptions, loose_builders, loose_pose};
 use terravox_store::Store;
 use tracing::{error, info, warn};
 
-/// Most pieces at one time; others wait, in the ground.
+/// Maximum number of pieces at one time; others wait, in the ground.
 const MAX_PIECES: usize = 128;
 
-/// Most cells of a piece: larger ones stay where they are.
+/// Maximum number of cells of a piece: larger ones stay where they are.
 const MAX_CELLS: u64 = 1 << 15;
 
-/// Most pieces that are cut in a tick.
+/// Maximum number of pieces that are cut in a tick.
 const CUTS_PER_TICK: u32 = 8;
 
 /// Fewest cells of a piece: crumbs stay where they are.
 const MIN_CELLS: u64 = 3;
 
-/// Most chunks that a piece may span along an axis.
+/// Maximum number of chunks that a piece may span along an axis.
 const MAX_SPAN_CHUNKS: u32 = 5;
 
 /// How far the end of a piece moves when that is turned about its centre of mass to lie along the
@@ -38,7 +38,7 @@ const MAX_SPAN_CHUNKS: u32 = 5;
 const SNAP_SHARE: f64 = 0.14;
 const SNAP_VOXELS: i32 = 2;
 
-/// Most pieces of one author at one time; others stay where they are.
+/// Maximum number of pieces of one author at one time; others stay where they are.
 const MAX_PIECES_OF_ONE: usize = MAX_PIECES / 2;
 
 /// Who is logged as having moved a piece that was in the air when the server was started.

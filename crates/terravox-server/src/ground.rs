@@ -19,10 +19,10 @@ use tracing::warn;
 /// are asked for again by a later tick, which waits no more until all are there.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Most blocks that are asked for and not there yet.
+/// Maximum number of blocks that are asked for and not there yet.
 const MAX_ASKED: usize = 64;
 
-/// Most blocks that are there before they are asked for again.
+/// Maximum number of blocks that are there before they are asked for again.
 const MAX_LATE: usize = 256;
 
 /// The stored cells of a block; `None` if there are none.

@@ -33,7 +33,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-/// Most bytes of the head of a request.
+/// Maximum size of the head of a request in bytes.
 const MAX_HEAD: usize = 16 << 10;
 
 /// The header that says whether guests may throw things.

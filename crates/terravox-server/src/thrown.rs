@@ -11,7 +11,7 @@ use terravox::replicate::{Host, HostWorld, SharedBody, SharedBodyKind};
 use terravox::terrain::Placement;
 use terravox::voxel::{LIMIT, Region, VoxelPos};
 
-/// Most things at one time, and of one person: the oldest vanish.
+/// Maximum number of things at one time, and of one person: the oldest vanish.
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
