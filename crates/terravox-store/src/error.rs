@@ -223,7 +223,7 @@ impl fmt::Display for StoredPart {
     }
 }
 
-/// Most characters of a name that a message shows.
+/// Maximum number of characters of a name that a message shows.
 const SHOWN_CHARS: usize = 64;
 
 /// A stored name as a message shows it: in one line, and not too long.
