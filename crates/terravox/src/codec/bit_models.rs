@@ -110,8 +110,7 @@ impl Models {
         Models { table: vec![0; 1 << MODELS_LOG2], weights: vec![[0; MAX_CONTEXTS]; SETS] }
     }
 
-    /// Makes these the models that a box begins with: what they learned is kept, and soon
-    /// overruled.
+    /// Makes these the models that a box begins with: they keep what they learned, but adapt fast.
     pub fn settle(&mut self) {
         for model in &mut self.table {
             *model = match *model & 255 {
@@ -187,7 +186,7 @@ impl DecisionWriter<'_> {
         DecisionWriter { out, start, low: 0, high: u32::MAX }
     }
 
-    /// Writes as few bytes as tell all decisions. Behind the end, a reader takes zeros.
+    /// Writes the fewest bytes that hold all decisions. Beyond the end, readers take zeros.
     pub fn finish(self) {
         let round_up = |bytes: u32| u64::from(self.low).next_multiple_of(1 << (32 - 8 * bytes));
         let code = (0..=4).map(round_up).find(|&code| code <= u64::from(self.high));

@@ -128,12 +128,12 @@ impl Rollback {
         self.records.forgotten.iter().map(|(author, &count)| (&**author, count))
     }
 
-    /// As what its steps are [recorded](Journal::record_as).
+    /// The kind as which its steps are to be [recorded](Journal::record_as).
     pub fn kind(&self) -> JournalKind {
         JournalKind::Rollback(self.records.planned().clone())
     }
 
-    /// How many cells were restored until now: those that differed.
+    /// How many cells were restored so far: those that differed.
     pub fn cells(&self) -> u64 {
         self.restored
     }

@@ -47,8 +47,8 @@ impl Guest {
     }
 
     /// Takes what [`Guest::cache`] returned in an earlier visit, before [`Guest::start`]: of the
-    /// blocks in it, only those are sent that changed since. It is dropped if scale, origin,
-    /// materials or coarsest mip of the world are others now. Takes memory in proportion to the
+    /// blocks in it, only those that changed since are sent. It is dropped if scale, origin,
+    /// materials or coarsest mip of the world have changed. Takes memory in proportion to the
     /// cells, at most 16,384 blocks.
     ///
     /// # Errors

@@ -201,8 +201,8 @@ impl Host {
         })
     }
 
-    /// Does what guests asked for, and queues what they are to be sent. Takes time by the number of
-    /// edits and by what links can carry, within the limits of [`HostOptions`].
+    /// Handles requests of guests, and queues what they are to be sent. Takes time proportional to
+    /// the number of edits and to what links can carry, within the limits of [`HostOptions`].
     ///
     /// # Panics
     /// If [`HostOptions::max_mip`] is above 8 and unlisted chunks of the grid are air.
@@ -251,7 +251,7 @@ impl Host {
     }
 
     /// Makes sure that all chunks of a region, in voxels, are held at mip 0, for a change by the
-    /// game itself. In a world that grows, chunks that were loaded and not changed leave again once
+    /// game itself. In a world that grows, chunks that were loaded and not changed are evicted once
     /// thousands of others were loaded.
     ///
     /// # Errors

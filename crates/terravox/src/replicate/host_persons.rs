@@ -52,8 +52,8 @@ impl Host {
         budget.spend_work(cost.work)
     }
 
-    /// Makes sure that all chunks of a region, in voxels, are held, as [`Host::load`], because of a
-    /// guest, whose budget of work pays for those that are missing.
+    /// Makes sure that all chunks of a region, in voxels, are held, as [`Host::load`], on behalf of
+    /// a guest, whose budget of work pays for those that are missing.
     ///
     /// # Errors
     /// Why not; nothing is then loaded, or a part.

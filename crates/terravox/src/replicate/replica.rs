@@ -333,7 +333,7 @@ impl Replica {
         }
     }
 
-    /// Takes blocks that come for the first time. An error ends the connection.
+    /// Takes blocks that arrive for the first time. An error ends the connection.
     pub fn take_family(&mut self, family: &Family, generate: Generate<'_>) -> Result<(), String> {
         self.take_children(family.parent, &family.children, generate)
     }

@@ -96,9 +96,8 @@ impl SharedBody {
         fits.then(|| SharedBody { kind: SharedBodyKind::Loose, pose, bytes: bytes.into() })
     }
 
-    /// Returns the piece of the world that the bytes are, with mass and meshes, which takes
-    /// milliseconds for a large one. `materials` are those of the world: of
-    /// [`Guest::grid`](super::Guest::grid).
+    /// Decodes the loose piece, with mass and meshes, which takes milliseconds for a large one.
+    /// `materials` are those of the world: of [`Guest::grid`](super::Guest::grid).
     ///
     /// # Errors
     /// [`MessageError`] if the bytes are not those of a loose piece.

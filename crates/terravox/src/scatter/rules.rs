@@ -78,7 +78,7 @@ impl RuleFilter {
     }
 }
 
-/// Maximum number of points that all rules try on a square of a cell: what bounds the instances of
+/// Maximum number of points that all rules try on a square of a cell, which bounds the instances of
 /// a block.
 const MOST_IN_CELLS: f64 = 1024.0;
 

@@ -71,9 +71,9 @@ struct Shown {
 /// What an update did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScatterUpdate {
-    /// Blocks whose instances are others now: first those that were edited, by position, then new
-    /// ones in the order of [`Scatter::show`]. Upload these. New blocks without instances are not
-    /// among them.
+    /// Blocks whose instances changed: first those that were edited, by position, then new ones in
+    /// the order of [`Scatter::show`]. Upload these. New blocks without instances are not among
+    /// them.
     pub renewed: Vec<MipBlock>,
     /// Blocks that the limit left for the next update.
     pub left: usize,
@@ -121,8 +121,8 @@ impl Scatter {
     /// Follows the grid: makes the instances of at most `limit` blocks, edited ones first, but
     /// every fourth is new. For another world make another view. Of an edited block only the cells
     /// that the edit may have changed are meshed again. A block whose cells are unknown, or known
-    /// only at a coarser mip, keeps what it has until they are known. Cells around it count as well
-    /// as they are known, unknown ones as air.
+    /// only at a coarser mip, keeps what it has until they are known. Cells around it are used at
+    /// the finest mip at which they are known; unknown ones count as air.
     pub fn update(&mut self, grid: &VoxelGrid, limit: usize) -> ScatterUpdate {
         self.follow(grid);
         let mut done = ScatterUpdate::default();

@@ -432,7 +432,8 @@ impl Terrain {
         Ok(region)
     }
 
-    /// The mesh that is shown of a block; positions are cells of its mip from its min corner.
+    /// Returns the mesh that is shown for a block; positions are cells of its mip from its min
+    /// corner.
     pub fn mesh(&self, block: impl Into<MipBlock>) -> Option<&Arc<BlockMesh>> {
         self.lod.mesh(block.into())
     }

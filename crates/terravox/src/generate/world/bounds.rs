@@ -57,7 +57,7 @@ pub(super) fn is_air(setting: &Setting<'_>, region: Region) -> bool {
     level > 0.0 && edge <= MAX_EDGE && samples::are_below(setting, region, level)
 }
 
-/// Heights between which all changes.
+/// Heights between which cells vary.
 pub(super) fn heights(options: &WorldOptions) -> std::ops::Range<i32> {
     let setting = Setting { seed: 0, options, edge: 1.0 };
     let high = (highest(&setting) + ROUNDING + 1.0) as i32;

@@ -19,12 +19,12 @@ pub(super) struct Highest {
     pub plateau: f32,
     /// Voxels by which volcanoes rise.
     pub volcanoes: f32,
-    /// Below which height floating islands are.
+    /// Height below which all floating islands are.
     pub islands: f32,
 }
 
 impl Highest {
-    /// Below which height all ground, water and islands are, voxels. Each term is at least that of
+    /// Height below which all ground, water and islands are, voxels. Each term is at least that of
     /// [`relief`](super::relief).
     pub fn ground(&self, setting: &Setting<'_>) -> f64 {
         let options = setting.options;
