@@ -361,7 +361,7 @@ impl StoreTransaction<'_> {
         }
     }
 
-    /// Reads keys that will be asked for, all at once where each costs a message to a server.
+    /// Reads keys that will be needed, all at once where each costs a message to a server.
     ///
     /// # Errors
     /// If they cannot be read.

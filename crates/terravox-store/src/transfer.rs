@@ -43,8 +43,8 @@ pub struct CopyStats {
 impl Store {
     /// Copies the world, as it was saved when this was called, to a new file, and now and then
     /// calls `progress` with the number of records done and in all. Until the copy is complete and
-    /// on disk it is a file named `NAME.copying`: a copy that was interrupted, and is started
-    /// again, goes on from that.
+    /// on disk it is a file named `NAME.copying`: a copy that was interrupted resumes from that
+    /// when it is started again.
     ///
     /// # Errors
     /// If a file is at `path`; if a part of this world is damaged; if the copy cannot be written,
