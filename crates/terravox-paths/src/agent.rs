@@ -20,7 +20,7 @@ pub(crate) const STEP_COSTS: [u32; 2] = [5, 7];
 /// Maximum number of voxels that a tile may depend on beyond its own, each side.
 const MAX_MARGIN_VOXELS: i32 = 48;
 
-/// What [`AgentError`] says of a margin beyond [`MAX_MARGIN_VOXELS`], beside, below and above.
+/// The texts of [`AgentError`] for a margin beyond [`MAX_MARGIN_VOXELS`], beside, below and above.
 const MARGINS_ALLOWED: [&str; 3] = [
     "radius_m, and climb_m over the tangent of slope_degrees, together need ground further than 48 \
      voxels beside a tile",
@@ -46,7 +46,7 @@ pub enum WaterRule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Agent {
-    /// Its middle keeps this far from walls, drops and ceilings that are too low, metres. Kept within
+    /// Its centre keeps this far from walls, drops and ceilings that are too low, metres, to within
     /// half a sample.
     pub radius_m: f64,
     /// Room that it needs above the ground, metres.
@@ -135,7 +135,7 @@ pub(crate) struct Gauge {
     pub cosine_squared: f64,
     /// Floors nearer to a wall, in [`STEP_COSTS`], are left out.
     pub erode_below: u32,
-    /// Samples around a steep one by which a bump is told from a slope.
+    /// Samples around a steep one that tell a bump from a slope.
     pub bump_samples: i32,
     /// Samples around a tile on which its floors depend.
     pub margin: i32,

@@ -23,7 +23,7 @@ pub(crate) const DIRECTIONS: [[i32; 2]; 4] = [[-1, 0], [1, 0], [0, -1], [0, 1]];
 pub(crate) struct Floor {
     /// Of the ground, in height units above the tile's lowest.
     pub height: i32,
-    /// Room above it, as far as it matters.
+    /// Room above it, up to [`Gauge::roof`].
     pub room: i32,
 }
 
@@ -169,7 +169,7 @@ impl Floors {
         self.queues = queues;
     }
 
-    /// Offers the neighbours of a floor a distance by way of it.
+    /// Lowers the distances of a floor's neighbours to that by way of it.
     fn spread(&mut self, gauge: &Gauge, floor: usize, queues: &mut [Vec<u32>]) {
         let distance = self.distances[floor];
         let mut found = Vec::new();

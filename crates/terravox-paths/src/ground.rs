@@ -83,10 +83,10 @@ pub(crate) struct Exit {
     pub portal: Portal,
 }
 
-/// Tiles as they are looked at by one search.
+/// Tiles as one search sees them.
 pub(crate) struct Ground<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> {
     pub gauge: &'a Gauge,
-    /// Positions count from the lowest corner of this tile.
+    /// Positions are relative to the lowest corner of this tile.
     pub base: ChunkPos,
     /// Returns a tile, if it is covered and its ground known.
     tile_at: T,

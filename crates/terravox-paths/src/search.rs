@@ -83,7 +83,7 @@ impl Known {
         None
     }
 
-    /// Offers a way to a rectangle.
+    /// Records a path to a rectangle if it is the cheapest so far.
     fn offer(&mut self, found: Node, left: f64) {
         let next = *self.node_of.entry(found.rect).or_insert(self.nodes.len() as u32);
         match self.nodes.get_mut(next as usize) {
@@ -95,8 +95,8 @@ impl Known {
     }
 }
 
-/// Finds the way from one end to the other, or to where it comes nearest; looks at no more than
-/// `most` rectangles.
+/// Finds the path from one end to the other, or to the nearest point that it reaches; looks at at
+/// most `most` rectangles.
 pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     ground: &mut Ground<'a, T>,
     start: End,
@@ -140,7 +140,7 @@ pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     Corridor { rects, portals, end, is_complete: reached.is_some(), is_cut_short, looked_at }
 }
 
-/// What a length in a rectangle costs, as a multiple.
+/// The cost of a length in a rectangle, as a multiple.
 fn cost_factor<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(ground: &Ground<'a, T>, id: RectId) -> f64 {
     let is_wet = ground.tile(id.slot).rects()[id.rect as usize].is_wet;
     match ground.gauge.water {

@@ -15,8 +15,7 @@ use crate::agent::{Gauge, HEIGHT_UNITS, TILE_HEIGHT, WaterRule};
 use crate::crossings::{Crossing, Sampler, Window};
 use crate::floors::{DIRECTIONS, Floor, Floors};
 
-/// Longest edge of a rectangle, samples: a search knows where it is to this precision until its path
-/// is drawn tight.
+/// Longest edge of a rectangle, samples: the precision of a search until its path is pulled tight.
 const MAX_RECT_EDGE: usize = 16;
 
 /// In place of the number of a rectangle.
@@ -55,7 +54,7 @@ struct Kept {
     leaves: u8,
 }
 
-/// What a cell says of water above a floor.
+/// What a cell contributes to the water above a floor.
 #[derive(Clone, Copy, Debug)]
 enum CellWater {
     /// Water, a liquid or held by ground, up to so many height units above the cell's lowest.
