@@ -71,7 +71,7 @@ pub fn open_database(world: &Path) -> CliResult<Result<Store, StoreError>> {
                 "is published for reading only; copy it to a file or a database to change it";
             Err(Failure::of(world, what))
         }
-        WorldLocation::File => Err(Failure::of(world, "is in no database")),
+        WorldLocation::File => Err(Failure::of(world, "is not in a database")),
     }
 }
 
@@ -88,7 +88,7 @@ pub type SharedStore = (Store, Box<dyn ColumnLeases>);
 pub fn share_database(world: &Path, server: &str) -> CliResult<Result<SharedStore, StoreError>> {
     match WorldLocation::of(world) {
         WorldLocation::Database(address) => database::share(address, server),
-        _ => Err(Failure::of(world, "is in no database; servers share worlds in databases")),
+        _ => Err(Failure::of(world, "is not in a database; servers share worlds in databases")),
     }
 }
 
@@ -107,9 +107,9 @@ impl From<CopyStats> for Copied {
     }
 }
 
-/// Copies a world to one that is not there yet, or goes on with a copy that was interrupted;
-/// publishes it, also in place of another state, if `to` is in S3. `rewrites_all`: also what is in
-/// S3 already.
+/// Copies a world to one that is not there yet, or resumes a copy that was interrupted; publishes
+/// it, also in place of another state, if `to` is in S3. `rewrites_all`: also what is in S3
+/// already.
 ///
 /// # Errors
 /// If there is a world already, or it cannot be written.

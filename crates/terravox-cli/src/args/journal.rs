@@ -31,7 +31,7 @@ later. See what is meant with terravox log first. With --in, only cells inside t
 Rolling back several authors one after the other does the same as all together. A rollback is logged,
 too, so it can be rolled back, by --number. --cancel takes back what one that runs has restored.";
 
-/// Which edits are meant: those for which all of it holds.
+/// Selects edits: those that meet all conditions.
 #[derive(Clone, Debug, Args)]
 pub struct WhichEdits {
     /// Edits of this author: the name of a token, or an IP address; can be given several times
@@ -77,7 +77,7 @@ pub struct RollbackArgs {
     /// The edit, or the rollback, with this number in the log
     #[arg(long, value_name = "N")]
     pub number: Option<u64>,
-    /// Cancel the rollback that runs
+    /// Cancel the running rollback
     #[arg(long, conflicts_with_all = ["authors", "since", "until", "region_m", "number"])]
     pub cancel: bool,
     /// The token for administering

@@ -7,7 +7,7 @@ use crate::report::Report;
 use crate::world_store::{self, Copied};
 use terravox_store::Store;
 
-/// Copies a world; goes on with a copy that was interrupted.
+/// Copies a world; resumes a copy that was interrupted.
 pub fn run(args: &CopyArgs, console: &Console) -> CliResult<Report> {
     let from = world_store::open_read_only(&args.from)?;
     let bar = console.bar("copying", 1);

@@ -29,7 +29,7 @@ const MAX_ENDLESS_M: f64 = 2048.0;
 /// The source of worlds without a file.
 const GENERATED: &str = "generated";
 
-/// Generated beyond `--around`, metres: a chunk, on which the ground before it depends.
+/// Generated beyond `--around`, metres: a chunk, on which tiles within depend.
 const MARGIN_M: f64 = 32.0;
 
 /// Lines are drawn this far above the ground, voxels.
@@ -150,8 +150,8 @@ fn region_around(args: &PathArgs, info: &WorldInfo, heights: Range<i32>) -> CliR
     Ok(Region::new(low, [x1.floor() as i32 + 1, heights.end, z1.floor() as i32 + 1]))
 }
 
-/// The tiles that may have ground: chunks and those beside them, into which surfaces reach. Of a
-/// generated world not those at the border, beyond which it goes on.
+/// The tiles that may have ground: chunks and those beside them, into which surfaces reach. In a
+/// generated world not those at the border, beyond which the world continues.
 fn tiles(world: &World) -> BTreeSet<ChunkPos> {
     let chunks = world.grid.chunks();
     if world.source != GENERATED {
@@ -165,7 +165,7 @@ fn tiles(world: &World) -> BTreeSet<ChunkPos> {
     chunks.into_iter().filter(is_inner).collect()
 }
 
-/// Says what holds where all ground is known.
+/// Converts outcomes about unloaded ground: of a world file, all ground is known.
 fn known(world: &World, outcome: PathOutcome) -> PathOutcome {
     if world.source == GENERATED {
         return outcome;
