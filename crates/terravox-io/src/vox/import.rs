@@ -179,7 +179,7 @@ fn notes(file: &VoxFile<'_>, voxels: u64, replaced: usize) -> Vec<String> {
     }
     if replaced > 0 {
         notes.push(format!(
-            "a world has at most 255 materials, so the {replaced} rarest colours became similar ones"
+            "a world has at most 255 materials, so the {replaced} rarest colours were replaced by similar ones"
         ));
     }
     notes
