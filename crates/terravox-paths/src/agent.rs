@@ -1,4 +1,5 @@
-//! Who walks: its size and what it can climb, in metres, and the same in the units of tiles.
+//! The agent that walks: its size and what it can climb, in metres, and the same in the units of
+//! tiles.
 
 use std::fmt;
 

@@ -51,7 +51,7 @@ struct Node {
 }
 
 /// What a search knows so far.
-struct Known {
+struct SearchNodes {
     nodes: Vec<Node>,
     node_of: FxHashMap<RectId, u32>,
     /// Cost so far and left, and number; the least comes first. Costs are not negative, so their
@@ -59,8 +59,8 @@ struct Known {
     open: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-impl Known {
-    fn new(start: End) -> Known {
+impl SearchNodes {
+    fn new(start: End) -> SearchNodes {
         let first = Node {
             rect: start.rect,
             before: u32::MAX,
@@ -70,7 +70,7 @@ impl Known {
             is_done: false,
         };
         let (nodes, node_of) = (vec![first], FxHashMap::from_iter([(start.rect, 0)]));
-        Known { nodes, node_of, open: BinaryHeap::from([Reverse((0, 0))]) }
+        SearchNodes { nodes, node_of, open: BinaryHeap::from([Reverse((0, 0))]) }
     }
 
     /// Takes the node that comes next.
@@ -103,7 +103,7 @@ pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     goal: End,
     most: usize,
 ) -> Corridor {
-    let mut known = Known::new(start);
+    let mut known = SearchNodes::new(start);
     let mut best = (f64::INFINITY, 0u32, start.point);
     let (mut exits, mut looked_at, mut is_cut_short) = (Vec::new(), 0, false);
     let mut reached = None;

@@ -48,7 +48,7 @@ pub(crate) struct Tile {
 
 /// What is known of a floor while rectangles are made.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct KeptFloor {
     is_wet: bool,
     /// Directions in which it is linked to floors of tiles above and below, as bits.
     leaves: u8,
@@ -106,7 +106,7 @@ impl TileMaker {
         tile: ChunkPos,
         materials: &MaterialTable,
         out: &mut Tile,
-    ) -> Vec<Kept> {
+    ) -> Vec<KeptFloor> {
         let mut kept = Vec::new();
         let margin = gauge.margin as usize;
         for (z, x) in (0..gauge.edge()).flat_map(|z| (0..gauge.edge()).map(move |x| (z, x))) {
@@ -125,7 +125,7 @@ impl TileMaker {
                 if !is_wet || gauge.water != WaterRule::Forbidden {
                     out.floors.push(self.floors.floors[floor]);
                     let leaves = self.leaves(gauge, floor, [x, z].map(|v| v as usize + margin));
-                    kept.push(Kept { is_wet, leaves });
+                    kept.push(KeptFloor { is_wet, leaves });
                 }
             }
         }
@@ -265,7 +265,7 @@ impl Tile {
     fn sole(
         &self,
         gauge: &Gauge,
-        kept: &[Kept],
+        kept: &[KeptFloor],
         floor: usize,
         at: [usize; 2],
         to: [usize; 2],
@@ -280,7 +280,7 @@ impl Tile {
     }
 
     /// Divides all floors into rectangles, greedily: each as long as it goes along x, then along z.
-    fn divide(&mut self, gauge: &Gauge, kept: &[Kept]) {
+    fn divide(&mut self, gauge: &Gauge, kept: &[KeptFloor]) {
         self.rect_of = vec![NO_RECT; self.floors.len()];
         let edge = if self.floors.is_empty() { 0 } else { usize::from(self.edge) };
         for (z, x) in (0..edge).flat_map(|z| (0..edge).map(move |x| (z, x))) {
@@ -302,7 +302,7 @@ impl Tile {
     fn grow(
         &self,
         gauge: &Gauge,
-        kept: &[Kept],
+        kept: &[KeptFloor],
         first: usize,
         [x, z]: [usize; 2],
     ) -> (Vec<usize>, usize) {
