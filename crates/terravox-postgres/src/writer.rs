@@ -1,8 +1,8 @@
-//! Committing changes: fenced, numbered, and once even if an answer is lost.
+//! Committing changes: fenced, numbered, and only once even if a reply is lost.
 //!
 //! A commit raises the head of each zone that it changes, under the condition that epoch and head
-//! are what the writer knows. If no row fits, another writer has the zone, or an earlier attempt of
-//! this very commit was made after all: the log tells which. That condition is checked before the
+//! are what the writer knows. If no row matches, another writer has the zone, or an earlier attempt
+//! at this commit succeeded after all: the log tells which. That condition is checked before the
 //! commit is sent, and holds until then, since the row is locked.
 
 use crate::batch::Batch;
