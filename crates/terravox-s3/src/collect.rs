@@ -3,7 +3,7 @@
 use crate::leaf::{ObjectHash, object_hash};
 use crate::manifest::Manifest;
 use crate::publish::{MIN_GARBAGE_AGE, named_objects};
-use crate::world_objects::{Folder, Listed, ObjectName, WorldObjects};
+use crate::world_objects::{Folder, ListedObject, ObjectName, WorldObjects};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn kept_states(
     objects: &Arc<WorldObjects>,
     options: &CollectOptions,
     published: KeptState,
-    old: &[Listed],
+    old: &[ListedObject],
     now: SystemTime,
 ) -> io::Result<Vec<KeptState>> {
     let mut kept = vec![published];
@@ -124,7 +124,7 @@ fn unsure(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn is_old(object: &Listed, now: SystemTime, age: Duration) -> bool {
+fn is_old(object: &ListedObject, now: SystemTime, age: Duration) -> bool {
     now.duration_since(object.written).is_ok_and(|written| written >= age)
 }
 
@@ -153,7 +153,7 @@ impl SeenObjects {
     }
 
     /// Whether an object is there, and was not written again.
-    fn have(&self, object: &Listed) -> bool {
+    fn have(&self, object: &ListedObject) -> bool {
         self.written.get(&object.name) == Some(&object.written)
     }
 }
@@ -184,8 +184,9 @@ pub(crate) fn collect(
     listed.extend(list(Folder::Packs)?);
     listed.extend(list(Folder::Leaves)?);
     let is_garbage =
-        |object: &Listed| !needed.contains(&object.name) && is_old(object, now, options.age);
-    let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
+        |object: &ListedObject| !needed.contains(&object.name) && is_old(object, now, options.age);
+    let (garbage, kept): (Vec<ListedObject>, Vec<ListedObject>) =
+        listed.into_iter().partition(is_garbage);
     let mut stats = CollectStats { states: states.len() as u64, ..CollectStats::default() };
     stats.kept_objects = kept.len() as u64;
     let mut seen: Option<SeenObjects> = None;
@@ -196,8 +197,8 @@ pub(crate) fn collect(
             Some(fresh) => seen.insert(fresh),
             None => seen.insert(SeenObjects::of(objects)?),
         };
-        let part: Vec<&Listed> = part.iter().filter(|object| seen.have(object)).collect();
-        let remove = |object: &&Listed| {
+        let part: Vec<&ListedObject> = part.iter().filter(|object| seen.have(object)).collect();
+        let remove = |object: &&ListedObject| {
             let removal = objects.clone().remove(object.name);
             async { timeout(SEEN_TIME, removal).await.unwrap_or_else(|_| Err(too_slow())) }
         };

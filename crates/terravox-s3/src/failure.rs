@@ -1,4 +1,4 @@
-//! What went wrong with a request, in one line that says what to do.
+//! Errors of requests, in one line that says what to do.
 
 use object_store::Error;
 use std::error::Error as _;
