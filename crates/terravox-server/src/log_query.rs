@@ -1,4 +1,4 @@
-//! Which edits of a world are meant, as the query of an address.
+//! A selection of edits of a world, as the query of a URL.
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt::Write;
