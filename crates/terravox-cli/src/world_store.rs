@@ -93,17 +93,17 @@ pub fn share_database(world: &Path, server: &str) -> CliResult<Result<SharedStor
 }
 
 /// What a copy did.
-pub struct Copied {
+pub struct CopyCounts {
     pub records: u64,
     /// Records that an earlier, interrupted copy had written.
     pub kept: u64,
     pub written_bytes: u64,
 }
 
-impl From<CopyStats> for Copied {
-    fn from(stats: CopyStats) -> Copied {
+impl From<CopyStats> for CopyCounts {
+    fn from(stats: CopyStats) -> CopyCounts {
         let CopyStats { records, kept, written_bytes, .. } = stats;
-        Copied { records, kept, written_bytes }
+        CopyCounts { records, kept, written_bytes }
     }
 }
 
@@ -118,7 +118,7 @@ pub fn copy(
     to: &Path,
     rewrites_all: bool,
     progress: impl FnMut(u64, u64),
-) -> CliResult<(Store, Copied)> {
+) -> CliResult<(Store, CopyCounts)> {
     match WorldLocation::of(to) {
         WorldLocation::Database(address) => {
             let (store, stats) = database::copy(from, address, progress)?;
@@ -138,7 +138,7 @@ pub fn copy(
 }
 
 /// What collecting the garbage of a published world removed.
-pub struct Collected {
+pub struct GarbageCounts {
     pub objects: u64,
     pub bytes: u64,
 }
@@ -147,7 +147,7 @@ pub struct Collected {
 ///
 /// # Errors
 /// If that fails, or this program has no S3.
-pub fn collect_garbage(world: &Path) -> CliResult<Option<Collected>> {
+pub fn collect_garbage(world: &Path) -> CliResult<Option<GarbageCounts>> {
     match WorldLocation::of(world) {
         WorldLocation::Bucket(address) => bucket::collect_garbage(address).map(Some),
         _ => Ok(None),
@@ -266,20 +266,20 @@ mod bucket {
         address: &str,
         rewrites_all: bool,
         progress: impl FnMut(u64, u64),
-    ) -> CliResult<(Store, Copied)> {
+    ) -> CliResult<(Store, CopyCounts)> {
         let options = S3Options { rewrites_all, ..S3Options::default() };
         let world = S3::at(address, &options).map_err(store_failure)?;
         let done = world.publish(from, progress).map_err(store_failure)?;
         let written_bytes = done.uploaded_bytes;
         // Of what is there, packs are counted and not records.
-        let stats = Copied { records: done.records, kept: 0, written_bytes };
+        let stats = CopyCounts { records: done.records, kept: 0, written_bytes };
         Ok((world.open_read_only().map_err(store_failure)?, stats))
     }
 
-    pub fn collect_garbage(address: &str) -> CliResult<Collected> {
+    pub fn collect_garbage(address: &str) -> CliResult<GarbageCounts> {
         let done = at(address)?.collect_garbage(&CollectOptions::default());
         let done = done.map_err(store_failure)?;
-        Ok(Collected { objects: done.removed_objects, bytes: done.removed_bytes })
+        Ok(GarbageCounts { objects: done.removed_objects, bytes: done.removed_bytes })
     }
 }
 
@@ -304,11 +304,11 @@ mod bucket {
         _address: &str,
         _rewrites_all: bool,
         _progress: impl FnMut(u64, u64),
-    ) -> CliResult<(Store, Copied)> {
+    ) -> CliResult<(Store, CopyCounts)> {
         Err(missing())
     }
 
-    pub fn collect_garbage(_address: &str) -> CliResult<Collected> {
+    pub fn collect_garbage(_address: &str) -> CliResult<GarbageCounts> {
         Err(missing())
     }
 }

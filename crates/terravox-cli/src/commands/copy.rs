@@ -4,7 +4,7 @@ use crate::args::CopyArgs;
 use crate::console::Console;
 use crate::failure::CliResult;
 use crate::report::Report;
-use crate::world_store::{self, Copied};
+use crate::world_store::{self, CopyCounts};
 use terravox_store::Store;
 
 /// Copies a world; resumes a copy that was interrupted.
@@ -17,7 +17,7 @@ pub fn run(args: &CopyArgs, console: &Console) -> CliResult<Report> {
     Ok(report(&from, &to, stats))
 }
 
-fn report(from: &Store, to: &Store, stats: Copied) -> Report {
+fn report(from: &Store, to: &Store, stats: CopyCounts) -> Report {
     // The paths of stores have no passwords.
     let mut report = Report::of_change("copy", to.path());
     report.text_line("from", "from", from.path().display().to_string());

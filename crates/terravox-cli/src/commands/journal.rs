@@ -1,4 +1,4 @@
-//! `log` and `rollback`: who changed what in a world that is served, and taking it back.
+//! `log` and `rollback`: who changed what in a world that is served, and rolling it back.
 
 use crate::args::{LogArgs, RollbackArgs, WhichEdits, utc_text};
 use crate::failure::{CliResult, Failure};
