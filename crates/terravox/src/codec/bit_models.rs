@@ -1,9 +1,9 @@
-//! Coding of single decisions, each by several guesses that learn: a binary range coder, models of
-//! contexts, and a mixer.
+//! Coding of single decisions, each by several adaptive predictions: a binary range coder, models
+//! of contexts, and a mixer.
 //!
-//! A model is the share of a decision that was yes in one context, soon right and then slower. The
-//! mixer adds what the models of a decision say, as logarithms of odds, by weights that learn, too.
-//! Only integers, so that both sides guess the same.
+//! A model is the probability of yes in one context; it adapts fast at first, then slower. The
+//! mixer sums the predictions of a decision's models, as logarithms of odds, by weights that adapt,
+//! too. Only integers, so that both sides predict the same.
 //!
 //! Source: M. Mahoney, `lpaq1` (2007): the mixer, its tables and the range coder without carries.
 

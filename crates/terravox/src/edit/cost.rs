@@ -379,8 +379,7 @@ impl<'a> BrushEstimate<'a> {
                 work.add(EditWork::WedgeCells, cells);
             }
             Brush::Path { points, .. } => {
-                // As many as a path takes that leads somewhere, or more for one that stays in a
-                // place.
+                // As for a path that leads somewhere; more for one that stays in one place.
                 let usual = f64::from(points.len().ilog2() + 1);
                 let visited = sums.path_visits / sums.band.max(1.0);
                 let levels = usual.max(visited / VISITS_PER_LEVEL);

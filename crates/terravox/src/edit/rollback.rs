@@ -80,7 +80,7 @@ impl Rollback {
         let mut edits = Vec::new();
         for entry in entries {
             let fate = records.fate(&entry);
-            // Those before the first one that is taken back do not matter.
+            // Entries before the first one that is rolled back do not matter.
             if fate != EntryFate::Stays || !edits.is_empty() {
                 edits.push(KnownEdit { before: entry.before, fate });
             }

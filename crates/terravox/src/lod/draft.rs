@@ -22,20 +22,20 @@ pub(super) struct PlanDraft {
     /// Caches whether the cells to split a leaf are there.
     pub ready: FxHashMap<MipBlock, bool>,
     /// Where other blocks will be shown than before.
-    pub retiled: Retiled,
+    pub retiled: RetiledBlocks,
     /// Number of leaves that were added because others changed cells.
     pub edited: usize,
 }
 
 /// Where a plan changes the tiling.
 #[derive(Debug, Default)]
-pub(super) struct Retiled {
+pub(super) struct RetiledBlocks {
     /// The largest blocks that are shown before or after it.
     blocks: Vec<MipBlock>,
     is_everywhere: bool,
 }
 
-impl Retiled {
+impl RetiledBlocks {
     pub fn add(&mut self, block: MipBlock) {
         self.blocks.push(block);
     }

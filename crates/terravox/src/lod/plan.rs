@@ -297,7 +297,7 @@ impl LodView {
         let is_missing = !(draft.wanted.is_empty() && draft.unavailable.is_empty());
         draft.ready.clear();
         match (has_stepped || is_missing, is_full) {
-            // A pass that looks at all replaces the requests, of which there are others.
+            // A full pass must follow: passes replace all requests, and there are some elsewhere.
             (true, false) => return Stage::Roots,
             (true, true) => self.chosen_for = ChosenFor::Unfinished,
             (false, _) if is_whole => self.chosen_for.complete(&regions),

@@ -10,7 +10,7 @@ use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
 use super::predictions::{MAX_PREDICTIONS, Prediction, Predictions};
 use super::reasons::{LinkEnd, Refusal};
-use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
+use super::replica::{ApplyOutcome, BlockState, Generate, GroundMaker, Replica};
 use super::world_info::WorldInfo;
 use super::{LinkKind, PipeError};
 use crate::edit::{EditError, EditOp, Editor};
@@ -476,14 +476,14 @@ impl Guest {
         }
     }
 
-    fn note(&mut self, applied: Applied, author: Option<u64>) {
+    fn note(&mut self, applied: ApplyOutcome, author: Option<u64>) {
         match applied {
-            Applied::Changed(region) => {
+            ApplyOutcome::Changed(region) => {
                 if let Some(author) = author {
                     self.events.push_back(GuestEvent::Edited { author, region });
                 }
             }
-            Applied::Differs => self.events.push_back(GuestEvent::Corrected),
+            ApplyOutcome::Differs => self.events.push_back(GuestEvent::Corrected),
         }
     }
 

@@ -228,7 +228,7 @@ impl Host {
         self.pass_messages_on();
         let mut order = self.order.clone();
         if !order.is_empty() {
-            // Not always the same one gets what is left.
+            // So that not always the same guest is last.
             self.turn = (self.turn + 1) % order.len();
             order.rotate_left(self.turn);
         }
@@ -300,7 +300,7 @@ impl Host {
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<(), LinkEnd> {
         loop {
             let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
-            // What it sent stays where it is.
+            // Its messages stay in the queue.
             if self.work_left == 0 {
                 return Ok(());
             }
@@ -452,7 +452,7 @@ impl Host {
         if region.is_empty() {
             return;
         }
-        // Guests would apply all of it.
+        // Not if it was applied in part: guests would apply all of it.
         let digest =
             applied.is_whole.then(|| self.encode_op(world, author.guest, op, region, read));
         let digest = digest.flatten();

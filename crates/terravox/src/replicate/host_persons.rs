@@ -1,4 +1,4 @@
-//! What a host lets people do: guests of one person share a budget.
+//! Guests of one person, which share a budget.
 
 use super::host::{Host, unavailable};
 use super::persons::Person;

@@ -1,4 +1,4 @@
-//! A guest, as its host sees it: what it asked for, and what it is owed.
+//! A guest, as its host sees it: its requests, and what is still to be sent to it.
 
 use super::LinkKind;
 use super::body_budget::BodyBudget;

@@ -15,7 +15,7 @@ const MAX_LENGTH_BYTES: usize = 3;
 
 /// What has arrived of a stream.
 #[derive(Default)]
-pub(super) struct Receiving {
+pub(super) struct ReceiveStream {
     /// In order, not yet read.
     pub bytes: VecDeque<u8>,
     /// Offset of the next byte in order.
@@ -29,7 +29,7 @@ pub(super) struct Receiving {
     pub told: u64,
 }
 
-impl Receiving {
+impl ReceiveStream {
     /// Takes a frame; false if the peer sent more than it may.
     pub fn put(&mut self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset.saturating_add(bytes.len() as u64);

@@ -44,7 +44,7 @@ pub struct Scatter {
     rules: Arc<ScatterRules>,
     cursor: ChangeCursor,
     far_cursor: ChangeCursor,
-    blocks: FxHashMap<MipBlock, Shown>,
+    blocks: FxHashMap<MipBlock, ShownBlock>,
     /// New blocks to make, in this order.
     queue: VecDeque<MipBlock>,
     /// Edited blocks to make, those that wait longest first.
@@ -62,7 +62,7 @@ const NEW_TURNS: u32 = 4;
 
 /// A block that is shown.
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownBlock {
     instances: Vec<Instance>,
     /// The cells whose instances are to be made, in cells of the block's mip; empty if none are.
     stale: Region,
@@ -107,7 +107,7 @@ impl Scatter {
                 continue;
             }
             let is_new = known.is_none();
-            let new = || Shown { instances: Vec::new(), stale: block.cells() };
+            let new = || ShownBlock { instances: Vec::new(), stale: block.cells() };
             self.blocks.insert(block, known.unwrap_or_else(new));
             if is_new {
                 self.queue.push_back(block);
@@ -227,7 +227,7 @@ impl Scatter {
             if part == block.cells() && has_no_surface(snapshot, block) {
                 // Sky and deep stone, without reading them.
                 let had = !shown.instances.is_empty();
-                *shown = Shown::default();
+                *shown = ShownBlock::default();
                 return had;
             }
             let is_known = |region: Region, cells: &mut DenseBox| {
@@ -292,7 +292,7 @@ fn has_no_surface(snapshot: &Snapshot, block: MipBlock) -> bool {
     Region::one(block.pos).grow(1).voxels().all(|pos| is_solid(pos) == Some(own))
 }
 
-impl Shown {
+impl ShownBlock {
     /// Adds what of the block lies in `reached` (cells of its mip) to its stale part; the block if
     /// there is any.
     fn mark(&mut self, block: MipBlock, reached: Region) -> Option<MipBlock> {

@@ -6,7 +6,7 @@ use super::relief::{GULLIES, HIGHEST_TERRACE, PEAKS, RIVER_RISE, plateau};
 use crate::generate::noise::Noise2;
 
 /// The highest that fields may be.
-pub(super) struct Highest {
+pub(super) struct HighestFields {
     pub continent: f32,
     pub uplift: f32,
     /// 1 and −1 times [`Climate`](super::climate::Climate)'s fields.
@@ -23,12 +23,12 @@ pub(super) struct Highest {
     pub islands: f32,
 }
 
-impl Highest {
+impl HighestFields {
     /// Height below which all ground, water and islands are, voxels. Each term is at least that of
     /// [`relief`](super::relief).
     pub fn ground(&self, setting: &Setting<'_>) -> f64 {
         let options = setting.options;
-        let Highest { continent, uplift, temperature, dryness, .. } = *self;
+        let HighestFields { continent, uplift, temperature, dryness, .. } = *self;
         let relief = options.relief;
         let base = base_elevation(continent, uplift);
         let near_sea = 0.1 * options.fjords;
