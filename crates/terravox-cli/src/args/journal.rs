@@ -26,10 +26,10 @@ Example:
   terravox rollback localhost --author 192.0.2.7 --since 30m
   terravox rollback localhost/caves --in -20,0,-20,20,60,20 --since 1d --token WORD
 
-Every cell that such an edit changed becomes what it was before it, unless another edit changed it
-later. See what is meant with terravox log first. With --in, only cells inside the box are restored.
+Every cell that a matching edit changed becomes what it was before that edit, unless another edit
+changed it later. List the matching edits with terravox log first. With --in, only cells inside the box are restored.
 Rolling back several authors one after the other does the same as all together. A rollback is logged,
-too, so it can be rolled back, by --number. --cancel takes back what one that runs has restored.";
+too, so it can be rolled back, by --number. --cancel stops and reverts the running one.";
 
 /// Selects edits: those that meet all conditions.
 #[derive(Clone, Debug, Args)]

@@ -65,7 +65,7 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
         report.text_only("not rolled back", &text);
     }
     if done.is_cancelled {
-        report.text_only("cancelled", "what was restored is taken back");
+        report.text_only("cancelled", "what it had restored was reverted");
     }
     Ok(report)
 }
@@ -74,7 +74,7 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
 fn cancel(args: &RollbackArgs) -> CliResult<Report> {
     let cells = Client::cancel_rollback(&args.address, &options(&args.token));
     let mut report = Report::new("rollback");
-    report.count("cells", "cells taken back", cells.map_err(Failure::new)?);
+    report.count("cells", "cells reverted", cells.map_err(Failure::new)?);
     Ok(report)
 }
 
