@@ -1,8 +1,8 @@
 //! The tiles as one ground: floors, their links across the borders of tiles, and the portals
 //! between rectangles.
 //!
-//! Links are not stored. They follow from the floors on both sides, so that a tile that is made
-//! anew needs nothing of its neighbours, and they nothing of it.
+//! Links are not stored. They follow from the floors on both sides, so that rebuilding a tile does
+//! not touch its neighbours.
 
 use rustc_hash::FxHashMap;
 

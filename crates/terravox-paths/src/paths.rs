@@ -1,4 +1,4 @@
-//! The view: tiles of the ground, made anew where edits touch them, and searches on them.
+//! The view: tiles of the ground, rebuilt where edits touch them, and searches on them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

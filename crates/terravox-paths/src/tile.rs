@@ -1,8 +1,8 @@
 //! A tile: the floors of one chunk's 32³ voxels, and the rectangles that they make.
 //!
-//! A rectangle is floors of all its samples, each linked to its neighbours within and to no other floor
-//! of their samples, of one kind of area. Any straight line inside can be walked, so a search needs only rectangles and the borders
-//! between them.
+//! A rectangle has one floor at each of its samples, all wet or all dry. Each is linked to those of
+//! the neighbouring samples within, and to no other floor there. Any straight line inside can be
+//! walked, so a search needs only rectangles and the borders between them.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ struct KeptFloor {
 /// What a cell contributes to the water above a floor.
 #[derive(Clone, Copy, Debug)]
 enum CellWater {
-    /// Water, a liquid or held by ground, up to so many height units above the cell's lowest.
+    /// Water, a liquid or held by ground, up to this many height units above the cell's lowest.
     Filled(i32),
     /// Ground without water.
     Ground,
