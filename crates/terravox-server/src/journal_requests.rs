@@ -119,7 +119,7 @@ async fn roll_back(
     Ok(rolled_back.to_text())
 }
 
-/// Cancels the rollback that runs; returns how many cells were taken back.
+/// Cancels the running rollback; returns how many cells were reverted.
 async fn cancel(
     State(gate): State<Arc<Gate>>,
     name: Option<Path<String>>,
