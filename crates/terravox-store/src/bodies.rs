@@ -88,7 +88,7 @@ pub(crate) fn decode(
     decode_within(bytes, materials, MAX_BODY_MEMORY_BYTES)
 }
 
-/// Decodes bodies that need at most so many bytes of memory.
+/// Decodes bodies that need at most this many bytes of memory.
 fn decode_within(
     bytes: &[u8],
     materials: &MaterialTable,
