@@ -25,7 +25,7 @@ const SURE: u32 = 20;
 /// Largest weight, in 2⁻¹⁶.
 const MAX_WEIGHT: i32 = 8 << 16;
 
-/// How fast a model of which so many decisions were seen learns: 1 / (seen + 1.6), in 2⁻¹⁶.
+/// How fast a model that has seen this many decisions learns: 1 / (seen + 1.6), in 2⁻¹⁶.
 const RATES: [u32; MAX_SEEN + 1] = {
     let mut rates = [0; MAX_SEEN + 1];
     let mut seen = 0;

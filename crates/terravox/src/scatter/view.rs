@@ -57,7 +57,7 @@ pub struct Scatter {
     merged: Vec<Instance>,
 }
 
-/// One block of so many is new while others are edited.
+/// One block in this many is new while others are edited.
 const NEW_TURNS: u32 = 4;
 
 /// A block that is shown.
