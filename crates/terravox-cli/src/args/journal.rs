@@ -27,13 +27,13 @@ Example:
   terravox rollback localhost/caves --in -20,0,-20,20,60,20 --since 1d --token WORD
 
 Every cell that a matching edit changed becomes what it was before that edit, unless another edit
-changed it later. List the matching edits with terravox log first. With --in, only cells inside the box are restored.
-Rolling back several authors one after the other does the same as all together. A rollback is logged,
-too, so it can be rolled back, by --number. --cancel stops and reverts the running one.";
+changed it later. List the matching edits with terravox log first. With --in, only cells inside the
+box are restored. Rolling back several authors one after the other does the same as all together. A
+rollback is logged, too, so it can be rolled back, by --number. --cancel stops and reverts the running one.";
 
 /// Selects edits: those that meet all conditions.
 #[derive(Clone, Debug, Args)]
-pub struct WhichEdits {
+pub struct EditSelection {
     /// Edits of this author: the name of a token, or an IP address; can be given several times
     #[arg(long = "author", value_name = "NAME")]
     pub authors: Vec<String>,
@@ -56,7 +56,7 @@ pub struct LogArgs {
     #[arg(value_name = "ADDRESS")]
     pub address: WorldAddress,
     #[command(flatten)]
-    pub which: WhichEdits,
+    pub which: EditSelection,
     /// Maximum number of edits that are printed
     #[arg(long, default_value_t = 100, value_parser = |text: &str| integer(text, 1..=10_000_usize),
         value_name = "N")]
@@ -73,7 +73,7 @@ pub struct RollbackArgs {
     #[arg(value_name = "ADDRESS")]
     pub address: WorldAddress,
     #[command(flatten)]
-    pub which: WhichEdits,
+    pub which: EditSelection,
     /// The edit, or the rollback, with this number in the log
     #[arg(long, value_name = "N")]
     pub number: Option<u64>,

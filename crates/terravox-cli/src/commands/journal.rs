@@ -1,6 +1,6 @@
 //! `log` and `rollback`: who changed what in a world that is served, and rolling it back.
 
-use crate::args::{LogArgs, RollbackArgs, WhichEdits, utc_text};
+use crate::args::{LogArgs, RollbackArgs, EditSelection, utc_text};
 use crate::failure::{CliResult, Failure};
 use crate::report::{Report, grouped};
 use serde_json::json;
@@ -78,8 +78,8 @@ fn cancel(args: &RollbackArgs) -> CliResult<Report> {
     Ok(report)
 }
 
-fn query(which: &WhichEdits) -> LogQuery {
-    let WhichEdits { authors, since, until, region_m } = which.clone();
+fn query(which: &EditSelection) -> LogQuery {
+    let EditSelection { authors, since, until, region_m } = which.clone();
     LogQuery { authors, since, until, region_m, ..LogQuery::default() }
 }
 
