@@ -13,7 +13,7 @@ pub use groups::{
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
-pub use journal::{LogArgs, RollbackArgs, EditSelection, utc_text};
+pub use journal::{EditSelection, LogArgs, RollbackArgs, utc_text};
 #[cfg(feature = "server")]
 pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ServeArgs, token};
 use path::PATH_HELP;

@@ -1,6 +1,6 @@
 //! `log` and `rollback`: who changed what in a world that is served, and rolling it back.
 
-use crate::args::{LogArgs, RollbackArgs, EditSelection, utc_text};
+use crate::args::{EditSelection, LogArgs, RollbackArgs, utc_text};
 use crate::failure::{CliResult, Failure};
 use crate::report::{Report, grouped};
 use serde_json::json;
