@@ -43,7 +43,7 @@ pub enum WaterRule {
     Cost(f64),
 }
 
-/// Who walks: plain data, which [`Paths::new`](crate::Paths::new) checks.
+/// The agent that walks, as plain data, which [`Paths::new`](crate::Paths::new) checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Agent {
@@ -80,7 +80,7 @@ impl Default for Agent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct PathOptions {
-    /// Who walks.
+    /// The agent that walks.
     pub agent: Agent,
     /// Samples of the ground along the edge of a voxel: 1, 2 or 4. Gaps narrower than a sample may
     /// be missed. Each doubling takes four times the time and memory.

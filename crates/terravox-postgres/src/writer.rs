@@ -507,7 +507,7 @@ impl Writer {
     }
 }
 
-/// Why this writer writes nothing any more.
+/// Why this writer no longer writes.
 fn taken_over(owner: &str, zone: i64) -> CommitFailure {
     CommitFailure::Fenced(format!("{owner} took {} over", Zone(zone)))
 }

@@ -57,7 +57,7 @@ pub(super) struct HostedGuest {
     /// The newest operation that was handled, and up to which the guest knows that they are saved.
     pub last_number: u64,
     pub saved_number: u64,
-    /// Whose budget it spends.
+    /// The person whose budget it spends.
     pub person: Person,
     messages: u32,
     /// Blocks that were found to be as the guest has them.
