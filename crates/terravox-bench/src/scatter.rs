@@ -22,7 +22,7 @@ const ROUNDS: usize = 7;
 /// Smallest distances of tufts of grass, voxels; of the first are the figures.
 const GRASS: [f32; 2] = [0.5, 1.0];
 
-/// Grass so many voxels apart, trees and rocks.
+/// Grass this many voxels apart, trees and rocks.
 fn rules(spacing: f32) -> Result<Arc<ScatterRules>, String> {
     let grass = ScatterRule { spacing_voxels: spacing, max_mip: 2, ..ScatterRule::default() };
     let trees = ScatterRule {

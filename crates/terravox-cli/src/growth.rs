@@ -15,8 +15,8 @@ use terravox::generate::Seeded;
 use terravox::voxel::{ChunkPos, ChunkState, DenseBox, GridOptions, Region, VoxelGrid};
 use terravox_store::{Store, WorldInfo};
 
-/// Most chunks that a command makes at once: a box of 2048 × 512 × 4096 voxels, which takes a
-/// core about two minutes.
+/// Maximum number of chunks that a command makes at once: a box of 2048 × 512 × 4096 voxels, which
+/// takes a core about two minutes.
 const MAX_CHUNKS: u64 = 1 << 17;
 
 /// Chunks made at a time, which bounds memory.

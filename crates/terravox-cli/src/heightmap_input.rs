@@ -10,7 +10,7 @@ use terravox_io::heightmap::{
     self, ColourPolicy, GeoHeights, GeoReference, HeightmapError, Heights,
 };
 
-/// Most files of a folder; they are open at once.
+/// Maximum number of files of a folder; they are open at once.
 const MAX_PARTS: usize = 512;
 
 /// The format of a heightmap file.

@@ -22,14 +22,14 @@ use terravox_store::{Draft, Overwrite, Store, WorldInfo};
 /// ground are smaller.
 const PIECE_COLUMNS: i32 = 16;
 
-/// Most chunks of a piece that are not uniform, if it is more than one column; each takes 150 kB
-/// while the piece is generated and written.
+/// Maximum number of chunks of a piece that are not uniform, if it is more than one column; each
+/// takes 150 kB while the piece is generated and written.
 const PIECE_MIXED_CHUNKS: u64 = 1024;
 
-/// Most chunks of a piece that is more than one column.
+/// Maximum number of chunks of a piece that is more than one column.
 const PIECE_CHUNKS: u64 = 1 << 14;
 
-/// Most chunks of a streamed world, within its bounds. They take minutes.
+/// Maximum number of chunks of a streamed world, within its bounds. They take minutes.
 const MAX_STREAMED_CHUNKS: u64 = 1 << 22;
 
 /// Imports a heightmap into memory.

@@ -71,7 +71,7 @@ pub fn open_database(world: &Path) -> CliResult<Result<Store, StoreError>> {
                 "is published for reading only; copy it to a file or a database to change it";
             Err(Failure::of(world, what))
         }
-        WorldLocation::File => Err(Failure::of(world, "is in no database")),
+        WorldLocation::File => Err(Failure::of(world, "is not in a database")),
     }
 }
 
@@ -88,28 +88,28 @@ pub type SharedStore = (Store, Box<dyn ColumnLeases>);
 pub fn share_database(world: &Path, server: &str) -> CliResult<Result<SharedStore, StoreError>> {
     match WorldLocation::of(world) {
         WorldLocation::Database(address) => database::share(address, server),
-        _ => Err(Failure::of(world, "is in no database; servers share worlds in databases")),
+        _ => Err(Failure::of(world, "is not in a database; servers share worlds in databases")),
     }
 }
 
 /// What a copy did.
-pub struct Copied {
+pub struct CopyCounts {
     pub records: u64,
     /// Records that an earlier, interrupted copy had written.
     pub kept: u64,
     pub written_bytes: u64,
 }
 
-impl From<CopyStats> for Copied {
-    fn from(stats: CopyStats) -> Copied {
+impl From<CopyStats> for CopyCounts {
+    fn from(stats: CopyStats) -> CopyCounts {
         let CopyStats { records, kept, written_bytes, .. } = stats;
-        Copied { records, kept, written_bytes }
+        CopyCounts { records, kept, written_bytes }
     }
 }
 
-/// Copies a world to one that is not there yet, or goes on with a copy that was interrupted;
-/// publishes it, also in place of another state, if `to` is in S3. `rewrites_all`: also what is in
-/// S3 already.
+/// Copies a world to one that is not there yet, or resumes a copy that was interrupted; publishes
+/// it, also in place of another state, if `to` is in S3. `rewrites_all`: also what is in S3
+/// already.
 ///
 /// # Errors
 /// If there is a world already, or it cannot be written.
@@ -118,7 +118,7 @@ pub fn copy(
     to: &Path,
     rewrites_all: bool,
     progress: impl FnMut(u64, u64),
-) -> CliResult<(Store, Copied)> {
+) -> CliResult<(Store, CopyCounts)> {
     match WorldLocation::of(to) {
         WorldLocation::Database(address) => {
             let (store, stats) = database::copy(from, address, progress)?;
@@ -138,7 +138,7 @@ pub fn copy(
 }
 
 /// What collecting the garbage of a published world removed.
-pub struct Collected {
+pub struct GarbageCounts {
     pub objects: u64,
     pub bytes: u64,
 }
@@ -147,7 +147,7 @@ pub struct Collected {
 ///
 /// # Errors
 /// If that fails, or this program has no S3.
-pub fn collect_garbage(world: &Path) -> CliResult<Option<Collected>> {
+pub fn collect_garbage(world: &Path) -> CliResult<Option<GarbageCounts>> {
     match WorldLocation::of(world) {
         WorldLocation::Bucket(address) => bucket::collect_garbage(address).map(Some),
         _ => Ok(None),
@@ -266,20 +266,20 @@ mod bucket {
         address: &str,
         rewrites_all: bool,
         progress: impl FnMut(u64, u64),
-    ) -> CliResult<(Store, Copied)> {
+    ) -> CliResult<(Store, CopyCounts)> {
         let options = S3Options { rewrites_all, ..S3Options::default() };
         let world = S3::at(address, &options).map_err(store_failure)?;
         let done = world.publish(from, progress).map_err(store_failure)?;
         let written_bytes = done.uploaded_bytes;
         // Of what is there, packs are counted and not records.
-        let stats = Copied { records: done.records, kept: 0, written_bytes };
+        let stats = CopyCounts { records: done.records, kept: 0, written_bytes };
         Ok((world.open_read_only().map_err(store_failure)?, stats))
     }
 
-    pub fn collect_garbage(address: &str) -> CliResult<Collected> {
+    pub fn collect_garbage(address: &str) -> CliResult<GarbageCounts> {
         let done = at(address)?.collect_garbage(&CollectOptions::default());
         let done = done.map_err(store_failure)?;
-        Ok(Collected { objects: done.removed_objects, bytes: done.removed_bytes })
+        Ok(GarbageCounts { objects: done.removed_objects, bytes: done.removed_bytes })
     }
 }
 
@@ -304,11 +304,11 @@ mod bucket {
         _address: &str,
         _rewrites_all: bool,
         _progress: impl FnMut(u64, u64),
-    ) -> CliResult<(Store, Copied)> {
+    ) -> CliResult<(Store, CopyCounts)> {
         Err(missing())
     }
 
-    pub fn collect_garbage(_address: &str) -> CliResult<Collected> {
+    pub fn collect_garbage(_address: &str) -> CliResult<GarbageCounts> {
         Err(missing())
     }
 }

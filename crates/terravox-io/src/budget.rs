@@ -16,11 +16,11 @@ const DEPTH: u32 = 1024;
 /// Limits on one import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportLimits {
-    /// Most bytes of memory, without those of the file itself.
+    /// Maximum number of bytes of memory, without those of the file itself.
     pub memory_bytes: u64,
-    /// Most units of work; [`ImportBudget`] says what is one.
+    /// Maximum number of units of work; [`ImportBudget`] says what is one.
     pub work: u64,
-    /// Most elements within one another.
+    /// Maximum nesting of elements.
     pub depth: u32,
 }
 
@@ -53,7 +53,7 @@ impl ImportLimits {
 /// What an import has cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportCost {
-    /// Bytes of memory, from above.
+    /// Bytes of memory, an upper bound.
     pub memory_bytes: u64,
     /// Units of work.
     pub work: u64,
@@ -67,7 +67,7 @@ pub struct ImportCost {
 /// Three things are counted. *Memory* is what an importer holds: unpacked bytes, decoded samples
 /// and the rows of the grid that it fills. It is never given back, so it bounds the peak from
 /// above. *Work* is counted in units of about a nanosecond on a desktop: a byte unpacked by LZ4, a
-/// cell decoded. *Depth* is that of elements within one another.
+/// cell decoded. *Depth* is that of nested elements.
 ///
 /// ```
 /// use terravox_io::{ImportBudget, ImportLimits};
@@ -164,7 +164,7 @@ pub enum ImportResource {
     Memory,
     /// Units of work.
     Work,
-    /// Elements within one another.
+    /// Nested elements.
     Depth,
 }
 
@@ -203,7 +203,7 @@ impl fmt::Display for BudgetError {
                 write!(f, "{what}: {wanted} million units of work in all, at most {allowed}")?;
             }
             ImportResource::Depth => {
-                return write!(f, "{what}: {wanted} within one another, at most {allowed}");
+                return write!(f, "{what}: nested {wanted} deep, at most {allowed}");
             }
         }
         f.write_str(" for a file of this length")
@@ -238,7 +238,7 @@ mod tests {
         assert!(error.to_string().contains("at most 5 for a file"), "{error}");
         assert_eq!(budget.reach_depth("items", 2), Ok(()));
         let error = budget.reach_depth("items", 3).unwrap_err();
-        assert_eq!(error.to_string(), "items: 3 within one another, at most 2");
+        assert_eq!(error.to_string(), "items: nested 3 deep, at most 2");
         assert_eq!((error.factor(), budget.spent().depth), (None, 2));
     }
 

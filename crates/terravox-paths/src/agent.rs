@@ -1,4 +1,5 @@
-//! Who walks: its size and what it can climb, in metres, and the same in the units of tiles.
+//! The agent that walks: its size and what it can climb, in metres, and the same in the units of
+//! tiles.
 
 use std::fmt;
 
@@ -17,10 +18,10 @@ pub(crate) const TILE_HEIGHT: i32 = TILE_EDGE * HEIGHT_UNITS;
 /// Costs of a straight and of a diagonal step where distances from walls are measured, 5 a sample.
 pub(crate) const STEP_COSTS: [u32; 2] = [5, 7];
 
-/// Most voxels that a tile may depend on beyond its own, each side.
+/// Maximum number of voxels that a tile may depend on beyond its own, each side.
 const MAX_MARGIN_VOXELS: i32 = 48;
 
-/// What [`AgentError`] says of a margin beyond [`MAX_MARGIN_VOXELS`], beside, below and above.
+/// The texts of [`AgentError`] for a margin beyond [`MAX_MARGIN_VOXELS`], beside, below and above.
 const MARGINS_ALLOWED: [&str; 3] = [
     "radius_m, and climb_m over the tangent of slope_degrees, together need ground further than 48 \
      voxels beside a tile",
@@ -42,11 +43,11 @@ pub enum WaterRule {
     Cost(f64),
 }
 
-/// Who walks: plain data, which [`Paths::new`](crate::Paths::new) checks.
+/// The agent that walks, as plain data, which [`Paths::new`](crate::Paths::new) checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Agent {
-    /// Its middle keeps this far from walls, drops and ceilings that are too low, metres. Kept within
+    /// Its centre keeps this far from walls, drops and ceilings that are too low, metres, to within
     /// half a sample.
     pub radius_m: f64,
     /// Room that it needs above the ground, metres.
@@ -79,7 +80,7 @@ impl Default for Agent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct PathOptions {
-    /// Who walks.
+    /// The agent that walks.
     pub agent: Agent,
     /// Samples of the ground along the edge of a voxel: 1, 2 or 4. Gaps narrower than a sample may
     /// be missed. Each doubling takes four times the time and memory.
@@ -127,15 +128,15 @@ pub(crate) struct Gauge {
     pub per_voxel: i32,
     /// Room above the ground.
     pub height: i32,
-    /// Most that neighbouring samples differ in height.
+    /// Largest difference in height of neighbouring samples.
     pub step: i32,
-    /// Bumps up to this are no slopes.
+    /// Bumps up to this height do not count as slopes.
     pub climb: i32,
     /// Square of the cosine of the steepest slope.
     pub cosine_squared: f64,
     /// Floors nearer to a wall, in [`STEP_COSTS`], are left out.
     pub erode_below: u32,
-    /// Samples around a steep one by which a bump is told from a slope.
+    /// Samples around a steep one that tell a bump from a slope.
     pub bump_samples: i32,
     /// Samples around a tile on which its floors depend.
     pub margin: i32,

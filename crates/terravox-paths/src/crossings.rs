@@ -40,7 +40,7 @@ pub(crate) struct Sampler {
 /// The samples of a square window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// The voxel from which heights and samples count.
+    /// The voxel that heights and samples are relative to.
     pub origin: VoxelPos,
     /// The first sample along x and z.
     pub first: i32,
@@ -75,7 +75,7 @@ impl Sampler {
         out.sort_unstable();
     }
 
-    /// Adds the crossings of the mesh, whose positions count from `min`.
+    /// Adds the crossings of the mesh, whose positions are relative to `min`.
     fn add(&mut self, gauge: &Gauge, window: Window, min: VoxelPos, out: &mut Vec<Crossing>) {
         let by = (min - window.origin).to_array().map(|v| v * QUANTA);
         self.vertices.clear();

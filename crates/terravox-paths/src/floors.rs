@@ -23,7 +23,7 @@ pub(crate) const DIRECTIONS: [[i32; 2]; 4] = [[-1, 0], [1, 0], [0, -1], [0, 1]];
 pub(crate) struct Floor {
     /// Of the ground, in height units above the tile's lowest.
     pub height: i32,
-    /// Room above it, as far as it matters.
+    /// Room above it, up to [`Gauge::roof`].
     pub room: i32,
 }
 
@@ -117,7 +117,7 @@ impl Floors {
                 near.into_iter()
                     .any(|other| (self.floors[other].height - height).abs() <= gauge.climb)
             };
-            // The rim first: slopes that go on fail there.
+            // The outermost ring first: long slopes fail there.
             self.is_walkable[floor] =
                 (0..=around).rev().all(|r| ring(r).all(|[dx, dz]| is_level(dx, dz)));
         }
@@ -169,7 +169,7 @@ impl Floors {
         self.queues = queues;
     }
 
-    /// Offers the neighbours of a floor a distance by way of it.
+    /// Lowers the distances of a floor's neighbours to that by way of it.
     fn spread(&mut self, gauge: &Gauge, floor: usize, queues: &mut [Vec<u32>]) {
         let distance = self.distances[floor];
         let mut found = Vec::new();

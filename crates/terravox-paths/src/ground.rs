@@ -1,8 +1,8 @@
 //! The tiles as one ground: floors, their links across the borders of tiles, and the portals
 //! between rectangles.
 //!
-//! Links are not stored. They follow from the floors on both sides, so that a tile that is made
-//! anew needs nothing of its neighbours, and they nothing of it.
+//! Links are not stored. They follow from the floors on both sides, so that rebuilding a tile does
+//! not touch its neighbours.
 
 use rustc_hash::FxHashMap;
 
@@ -83,10 +83,10 @@ pub(crate) struct Exit {
     pub portal: Portal,
 }
 
-/// Tiles as they are looked at by one search.
+/// Tiles as one search sees them.
 pub(crate) struct Ground<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> {
     pub gauge: &'a Gauge,
-    /// Positions count from the lowest corner of this tile.
+    /// Positions are relative to the lowest corner of this tile.
     pub base: ChunkPos,
     /// Returns a tile, if it is covered and its ground known.
     tile_at: T,

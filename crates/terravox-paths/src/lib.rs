@@ -1,25 +1,25 @@
-//! Paths over [terravox] terrain: where an agent can walk, and the way from one point to
+//! Navigation meshes of [terravox] terrain: where an agent can walk, and paths from one point to
 //! another.
 //!
-//! [`Paths`] is a view of the cells as the collider and the scatter are: it covers tiles of 32³
-//! voxels, follows the grid's change log, and after an edit makes the tiles anew that depend on what
-//! changed, and no others. [`Paths::find`] searches them.
+//! [`Paths`] is a view of the cells, like the collider and the scatter: it covers tiles of 32³
+//! voxels, follows the grid's change log, and after an edit rebuilds only the tiles that depend on
+//! what changed. [`Paths::find`] searches them.
 //!
 //! How data flows:
 //!
 //! 1. The mesh that collision uses, of the tile's cells and some around, is cut by the vertical line
 //!    of each *sample*, a square part of a voxel: exactly, in integers (`crossings`).
-//! 2. Ground with room above it is a *floor*. Steep ones are left out, and those nearer to a wall or
-//!    a drop than the agent's radius (`floors`).
+//! 2. Ground with room above it is a *floor*. Floors that are too steep, or nearer to a wall or a
+//!    drop than the agent's radius, are left out (`floors`).
 //! 3. Linked floors make *rectangles*, in which any straight line can be walked (`tile`).
 //! 4. A search goes from rectangle to rectangle by the *portals* between them, also of other tiles
-//!    (`ground`, `search`), and its line is drawn tight (`line`).
+//!    (`ground`, `search`), and its path is pulled tight (`line`).
 //!
 //! A tile is a pure function of options and cells, the same on any thread and machine. Links across
-//! the borders of tiles are no data: they follow from the floors on both sides.
+//! the borders of tiles are not stored: they follow from the floors on both sides.
 //!
-//! `naive` is the twin: all samples of a small world against all triangles of one mesh, and a flood
-//! from floor to floor. Tests compare floors, connectivity and paths with it.
+//! `naive` is the slow version for tests, which compare floors, connectivity and paths: all samples
+//! of a small world against all triangles of one mesh, and a flood from floor to floor.
 //!
 //! The [guide](https://github.com/terravox/terravox/blob/main/docs/paths.md) says what holds and what
 //! does not.

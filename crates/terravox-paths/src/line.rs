@@ -115,7 +115,7 @@ fn funnel(start: [f64; 2], end: [f64; 2], portals: &[Portal]) -> Vec<([f64; 2], 
     corners
 }
 
-/// Above 0 if `c` lies left of the way from `a` to `b`, seen from above.
+/// Positive if `c` lies left of the line from `a` to `b`, seen from above.
 fn side(a: [f64; 2], b: [f64; 2], c: [f64; 2]) -> f64 {
     (b[1] - a[1]) * (c[0] - a[0]) - (b[0] - a[0]) * (c[1] - a[1])
 }

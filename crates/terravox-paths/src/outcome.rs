@@ -1,11 +1,11 @@
 //! What a search returns.
 
-/// A way over the ground.
+/// A path over the ground.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
-    /// From the start to the end, metres: straight between two points, and turning only where it has
-    /// to. Each point lies between the heights of the samples around it, and all that the line leaves
-    /// out within ⅛ of a voxel of the line in height.
+    /// From the start to the end, metres: straight between two points, and turning only where it
+    /// has to. The height of each point is between those of the samples around it; points that are
+    /// left out lie within ⅛ of a voxel of the line in height.
     pub points_m: Vec<[f64; 3]>,
     /// Its length, metres.
     pub length_m: f64,
@@ -20,8 +20,8 @@ pub struct Path {
 pub enum PartialReason {
     /// No ground leads there.
     Unreachable,
-    /// Perhaps ground leads there that is not covered, not made yet or unknown: the search came
-    /// upon such tiles.
+    /// The search came to tiles that are not covered, not made yet or unknown: ground may lead
+    /// there.
     NotLoaded,
     /// The search looked at [`max_rects`](crate::PathOptions::max_rects) rectangles.
     SearchLimit,
@@ -30,9 +30,9 @@ pub enum PartialReason {
 /// What a search found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PathOutcome {
-    /// The way to the goal.
+    /// The path to the goal.
     Complete(Path),
-    /// The way to the point nearest to the goal that can be reached, and why it ends there.
+    /// The path to the reachable point nearest to the goal, and why it ends there.
     Partial(Path, PartialReason),
     /// No ground near the start can be walked on.
     StartOffMesh,
@@ -46,7 +46,7 @@ pub enum PathOutcome {
 }
 
 impl PathOutcome {
-    /// The way to the goal, or to the point nearest to it.
+    /// The path to the goal, or to the point nearest to it.
     pub fn path(&self) -> Option<&Path> {
         match self {
             PathOutcome::Complete(path) | PathOutcome::Partial(path, _) => Some(path),

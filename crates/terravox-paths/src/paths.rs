@@ -1,4 +1,4 @@
-//! The view: tiles of the ground, made anew where edits touch them, and searches on them.
+//! The view: tiles of the ground, rebuilt where edits touch them, and searches on them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::outcome::{PartialReason, Path, PathOutcome};
 use crate::search::{Corridor, End, search};
 use crate::tile::{Tile, TileMaker};
 
-/// One tile of so many is new while others are edited.
+/// One tile in this many is new while others are edited.
 const NEW_TURNS: u32 = 4;
 
 /// Lines leave out points that are within this much of them in height, voxels.
@@ -27,7 +27,7 @@ const TOLERANCE_VOXELS: f64 = 0.125;
 /// Colours of rectangles in [`Paths::lines`]: dry, under water.
 const COLOURS: [[u8; 3]; 2] = [[40, 220, 120], [60, 140, 255]];
 
-/// Where an agent can walk, and the way from one point to another.
+/// The navigation mesh of an agent, and paths on it.
 ///
 /// ```
 /// use terravox::{EditOp, Terrain, TerrainOptions};
@@ -83,7 +83,7 @@ pub struct Paths {
 /// What an update did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathUpdate {
-    /// Tiles that are others now, sorted. Paths through them may be stale.
+    /// Tiles that changed, sorted. Paths through them may be stale.
     pub renewed: Vec<ChunkPos>,
     /// Tiles that were made, also those that came out the same.
     pub made: usize,
@@ -238,9 +238,9 @@ impl Paths {
         changed.extend(tiles.filter(|tile| self.tiles.contains_key(tile)));
     }
 
-    /// Finds the way from one point to another, both in metres and up to
-    /// [`snap_m`](PathOptions::snap_m) from the ground. Both ends are moved off the borders of their
-    /// samples, by ¼ of a sample at most along x and z.
+    /// Finds the path from one point to another, both in metres and up to
+    /// [`snap_m`](PathOptions::snap_m) from the ground. Both ends are moved off the borders of
+    /// their samples, by ¼ of a sample at most along x and z.
     ///
     /// The tiles are those as of the last update: while that [`left`](PathUpdate::left) some, agents
     /// near edits should stop.

@@ -51,7 +51,7 @@ struct Node {
 }
 
 /// What a search knows so far.
-struct Known {
+struct SearchNodes {
     nodes: Vec<Node>,
     node_of: FxHashMap<RectId, u32>,
     /// Cost so far and left, and number; the least comes first. Costs are not negative, so their
@@ -59,8 +59,8 @@ struct Known {
     open: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-impl Known {
-    fn new(start: End) -> Known {
+impl SearchNodes {
+    fn new(start: End) -> SearchNodes {
         let first = Node {
             rect: start.rect,
             before: u32::MAX,
@@ -70,7 +70,7 @@ impl Known {
             is_done: false,
         };
         let (nodes, node_of) = (vec![first], FxHashMap::from_iter([(start.rect, 0)]));
-        Known { nodes, node_of, open: BinaryHeap::from([Reverse((0, 0))]) }
+        SearchNodes { nodes, node_of, open: BinaryHeap::from([Reverse((0, 0))]) }
     }
 
     /// Takes the node that comes next.
@@ -83,7 +83,7 @@ impl Known {
         None
     }
 
-    /// Offers a way to a rectangle.
+    /// Records a path to a rectangle if it is the cheapest so far.
     fn offer(&mut self, found: Node, left: f64) {
         let next = *self.node_of.entry(found.rect).or_insert(self.nodes.len() as u32);
         match self.nodes.get_mut(next as usize) {
@@ -95,15 +95,15 @@ impl Known {
     }
 }
 
-/// Finds the way from one end to the other, or to where it comes nearest; looks at no more than
-/// `most` rectangles.
+/// Finds the path from one end to the other, or to the nearest point that it reaches; looks at at
+/// most `most` rectangles.
 pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     ground: &mut Ground<'a, T>,
     start: End,
     goal: End,
     most: usize,
 ) -> Corridor {
-    let mut known = Known::new(start);
+    let mut known = SearchNodes::new(start);
     let mut best = (f64::INFINITY, 0u32, start.point);
     let (mut exits, mut looked_at, mut is_cut_short) = (Vec::new(), 0, false);
     let mut reached = None;
@@ -140,7 +140,7 @@ pub(crate) fn search<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     Corridor { rects, portals, end, is_complete: reached.is_some(), is_cut_short, looked_at }
 }
 
-/// What a length in a rectangle costs, as a multiple.
+/// The cost of a length in a rectangle, as a multiple.
 fn cost_factor<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(ground: &Ground<'a, T>, id: RectId) -> f64 {
     let is_wet = ground.tile(id.slot).rects()[id.rect as usize].is_wet;
     match ground.gauge.water {

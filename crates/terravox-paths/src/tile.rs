@@ -1,8 +1,8 @@
 //! A tile: the floors of one chunk's 32³ voxels, and the rectangles that they make.
 //!
-//! A rectangle is floors of all its samples, each linked to its neighbours within and to no other floor
-//! of their samples, of one kind of area. Any straight line inside can be walked, so a search needs only rectangles and the borders
-//! between them.
+//! A rectangle has one floor at each of its samples, all wet or all dry. Each is linked to those of
+//! the neighbouring samples within, and to no other floor there. Any straight line inside can be
+//! walked, so a search needs only rectangles and the borders between them.
 
 use std::ops::Range;
 
@@ -15,8 +15,7 @@ use crate::agent::{Gauge, HEIGHT_UNITS, TILE_HEIGHT, WaterRule};
 use crate::crossings::{Crossing, Sampler, Window};
 use crate::floors::{DIRECTIONS, Floor, Floors};
 
-/// Longest edge of a rectangle, samples: a search knows where it is to this precision until its path
-/// is drawn tight.
+/// Longest edge of a rectangle, samples: the precision of a search until its path is pulled tight.
 const MAX_RECT_EDGE: usize = 16;
 
 /// In place of the number of a rectangle.
@@ -49,16 +48,16 @@ pub(crate) struct Tile {
 
 /// What is known of a floor while rectangles are made.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct KeptFloor {
     is_wet: bool,
     /// Directions in which it is linked to floors of tiles above and below, as bits.
     leaves: u8,
 }
 
-/// What a cell says of water above a floor.
+/// What a cell contributes to the water above a floor.
 #[derive(Clone, Copy, Debug)]
 enum CellWater {
-    /// Water, a liquid or held by ground, up to so many height units above the cell's lowest.
+    /// Water, a liquid or held by ground, up to this many height units above the cell's lowest.
     Filled(i32),
     /// Ground without water.
     Ground,
@@ -107,7 +106,7 @@ impl TileMaker {
         tile: ChunkPos,
         materials: &MaterialTable,
         out: &mut Tile,
-    ) -> Vec<Kept> {
+    ) -> Vec<KeptFloor> {
         let mut kept = Vec::new();
         let margin = gauge.margin as usize;
         for (z, x) in (0..gauge.edge()).flat_map(|z| (0..gauge.edge()).map(move |x| (z, x))) {
@@ -126,7 +125,7 @@ impl TileMaker {
                 if !is_wet || gauge.water != WaterRule::Forbidden {
                     out.floors.push(self.floors.floors[floor]);
                     let leaves = self.leaves(gauge, floor, [x, z].map(|v| v as usize + margin));
-                    kept.push(Kept { is_wet, leaves });
+                    kept.push(KeptFloor { is_wet, leaves });
                 }
             }
         }
@@ -266,7 +265,7 @@ impl Tile {
     fn sole(
         &self,
         gauge: &Gauge,
-        kept: &[Kept],
+        kept: &[KeptFloor],
         floor: usize,
         at: [usize; 2],
         to: [usize; 2],
@@ -281,7 +280,7 @@ impl Tile {
     }
 
     /// Divides all floors into rectangles, greedily: each as long as it goes along x, then along z.
-    fn divide(&mut self, gauge: &Gauge, kept: &[Kept]) {
+    fn divide(&mut self, gauge: &Gauge, kept: &[KeptFloor]) {
         self.rect_of = vec![NO_RECT; self.floors.len()];
         let edge = if self.floors.is_empty() { 0 } else { usize::from(self.edge) };
         for (z, x) in (0..edge).flat_map(|z| (0..edge).map(move |x| (z, x))) {
@@ -303,7 +302,7 @@ impl Tile {
     fn grow(
         &self,
         gauge: &Gauge,
-        kept: &[Kept],
+        kept: &[KeptFloor],
         first: usize,
         [x, z]: [usize; 2],
     ) -> (Vec<usize>, usize) {

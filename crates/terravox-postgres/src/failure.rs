@@ -1,4 +1,4 @@
-//! What went wrong with a server, and whether it may go right when tried again.
+//! Failures of a server, and whether they are transient.
 
 use std::io;
 use std::path::Path;

@@ -15,15 +15,14 @@
 //! ```
 //!
 //! - A save is on the server's disk when it returns. Transient failures (a restart, a failover, two
-//!   transactions in each other's way) are retried; an answer that was lost is found.
+//!   conflicting transactions) are retried; a commit whose reply was lost is looked up.
 //! - One program writes a world at a time. Each zone of 8,192 voxels along each axis has a row with
 //!   an epoch, and every transaction says in which epoch it writes: a program that was cut off or
-//!   stopped, and whose world another one took, writes nothing any more
+//!   stopped, and whose world another one took, can no longer write
 //!   ([`StoreError::Fenced`](terravox_store::StoreError::Fenced)).
 //! - Or several servers share a world ([`Postgres::share`]): each writes the columns of 8,192 ×
 //!   8,192 voxels that it has claimed, fenced in the same way.
-//! - Every record has a hash: what changed in the database by itself is found, and costs at most
-//!   one chunk.
+//! - Every record has a hash: damage in the database is found, and costs at most one chunk.
 
 mod address;
 mod background;

@@ -196,7 +196,7 @@ impl Postgres {
         let access = Arc::new(WorldAccess { world, pool, background });
         let mut records = Postgres { access, writer: None, keeper: None, address };
         if purpose != Purpose::Read {
-            // What is written by others is no place for a new world.
+            // A new world cannot be created where others write.
             let takes_over = options.takes_over && purpose != Purpose::Create;
             records.take_world(connector, options.lease, takes_over, share)?;
         }

@@ -1,5 +1,5 @@
-//! What a server does that shares a world: it joins the others, claims and releases columns, renews
-//! its lease, and leaves.
+//! The requests of a server that shares a world: it joins the others, claims and releases columns,
+//! renews its lease, and leaves.
 
 use crate::connection::Connection;
 use crate::failure::RequestFailure;
@@ -20,7 +20,7 @@ use terravox_store::Zone;
 use tokio_postgres::types::ToSql;
 
 /// What came of a claim.
-pub(crate) struct Claimed {
+pub(crate) struct ClaimOutcome {
     pub held: Vec<i64>,
     /// The numbers of the last commits of the columns that are new.
     pub heads: Vec<(i64, i64)>,
@@ -110,7 +110,11 @@ impl Writer {
     /// Claims columns; returns those that are held now, and what is new. Columns of earlier claims
     /// without an answer are claimed with them, and given back: what became of those claims is
     /// known then, also if one is still under way.
-    pub async fn claim(&self, share: &Share, columns: &[i64]) -> Result<Claimed, RequestFailure> {
+    pub async fn claim(
+        &self,
+        share: &Share,
+        columns: &[i64],
+    ) -> Result<ClaimOutcome, RequestFailure> {
         let mut state = self.state.lock().await;
         if share.has_left.load(Ordering::Acquire) {
             return Err(has_left());
@@ -146,7 +150,7 @@ impl Writer {
         }
         let is_held = |column: &&i64| state.held.contains_key(column);
         let held = columns.iter().filter(is_held).copied().collect();
-        Ok(Claimed { held, heads })
+        Ok(ClaimOutcome { held, heads })
     }
 
     /// Gives columns back of claims without an answer and of releases that failed, if there are

@@ -20,8 +20,8 @@ const MAX_SERVER_BYTES: usize = 255;
 /// description does not change.
 ///
 /// If the program dies or is cut off, others may claim its columns when its lease ends. When it
-/// comes back, and another server has the world or one of its columns, it writes nothing any more:
-/// the next save and [`Store::check_writer`] say so. It has to open the world again.
+/// comes back, and another server has the world or one of its columns, it can no longer write: the
+/// next save and [`Store::check_writer`] return an error. It has to open the world again.
 ///
 /// When the store is dropped, all columns are given up.
 pub struct WorldShare {
@@ -143,7 +143,7 @@ impl ColumnLeases for WorldShare {
                 None => (Vec::new(), Err(not_shared())),
             }
         })?;
-        // What was written here is no change by others.
+        // Writes of this program are not changes by others.
         self.follow().seen.extend(heads);
         released.map_err(RequestFailure::into_io)
     }

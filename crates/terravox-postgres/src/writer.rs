@@ -1,8 +1,8 @@
-//! Committing changes: fenced, numbered, and once even if an answer is lost.
+//! Committing changes: fenced, numbered, and only once even if a reply is lost.
 //!
 //! A commit raises the head of each zone that it changes, under the condition that epoch and head
-//! are what the writer knows. If no row fits, another writer has the zone, or an earlier attempt of
-//! this very commit was made after all: the log tells which. That condition is checked before the
+//! are what the writer knows. If no row matches, another writer has the zone, or an earlier attempt
+//! at this commit succeeded after all: the log tells which. That condition is checked before the
 //! commit is sent, and holds until then, since the row is locked.
 
 use crate::batch::Batch;
@@ -347,8 +347,9 @@ impl Writer {
         Ok(is_held)
     }
 
-    /// Begins a transaction. A writer that vanishes in it would lock its zones for as long as TCP
-    /// waits; one that stands still, its columns beyond its lease.
+    /// Begins a transaction, which the server ends after some time without a statement: a writer
+    /// that vanishes would lock its zones for as long as TCP waits, and one that stalls would lock
+    /// its columns beyond its lease.
     pub fn begin(&self) -> String {
         let mut idle = self.connector.answer_time();
         if self.share.is_some() {
@@ -506,7 +507,7 @@ impl Writer {
     }
 }
 
-/// Why this writer writes nothing any more.
+/// Why this writer no longer writes.
 fn taken_over(owner: &str, zone: i64) -> CommitFailure {
     CommitFailure::Fenced(format!("{owner} took {} over", Zone(zone)))
 }

@@ -82,7 +82,7 @@ const RIM_COLOUR: [u8; 3] = [20, 16, 14];
 /// Opacity of a ribbon before surfaces, and behind them.
 const RIBBON_OPACITIES: [f64; 2] = [1.0, 0.25];
 
-/// Draws a line of points, in cells of the scene, as a ribbon so many pixels wide, with a dark rim:
+/// Draws a line of points, in cells of the scene, as a ribbon this many pixels wide, with a dark rim:
 /// opaque in front of surfaces, faint behind them.
 pub fn draw_ribbon(
     image: &mut Image,

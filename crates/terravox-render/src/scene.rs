@@ -17,7 +17,7 @@ use terravox::voxel::{
     ChunkPos, DenseBox, GridOptions, Kind, NotHeld, Region, Snapshot, VoxelGrid, VoxelPos,
 };
 
-/// Most mixed chunks at an automatic mip; with more, the next coarser mip is used.
+/// Maximum number of mixed chunks at an automatic mip; with more, the next coarser mip is used.
 const MAX_MIXED_CHUNKS: usize = 4_000;
 
 /// Coarsest automatic mip.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Cache<K, V> {
     budget_bytes: usize,
     state: Mutex<CacheState<K, V>>,
-    /// Something was read, or will not be.
+    /// Notified when a value was read, or reading it failed.
     changed: Condvar,
 }
 
@@ -32,7 +32,7 @@ enum CacheEntry<V> {
 /// What is known of a key.
 pub(crate) enum Lookup<V> {
     Held(Arc<V>),
-    /// The caller is to read it.
+    /// The caller must read it.
     Claimed,
     /// Another thread reads it.
     Elsewhere,
@@ -107,8 +107,8 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> CacheState<K, V> {
-    /// Evicts what was not used for longest, down to three quarters of the budget, so that the
-    /// sorting is rare.
+    /// Evicts the least recently used values, down to three quarters of the budget, so that sorting
+    /// is rare.
     fn evict(&mut self, budget_bytes: usize) {
         let mut by_use: Vec<(u64, K, usize)> = self
             .entries

@@ -27,13 +27,13 @@ use tokio_rustls::TlsConnector;
 /// Idle connections that are kept.
 const MAX_IDLE: usize = 16;
 
-/// The longest answer to a request for no part of an object: the longest manifest, and more.
+/// The longest response to a request for a whole object: the longest manifest, and more.
 const MAX_ANSWER_BYTES: u64 = 17 << 20;
 
 /// Longest errors, which may come in place of a short part.
 const MAX_ERROR_BYTES: u64 = 64 << 10;
 
-/// A slower answer counts as lost, in bytes per second.
+/// A slower response counts as lost, in bytes per second.
 const MIN_ANSWER_SPEED: u64 = 8 << 10;
 
 /// A slower connection counts as lost, in bytes per second.
@@ -73,7 +73,7 @@ fn tls_config() -> Result<ClientConfig, rustls::Error> {
     Ok(builder?.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Where a connection leads.
+/// Scheme, host and port of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Origin {
     is_tls: bool,
@@ -113,7 +113,7 @@ fn silence(origin: &Origin) -> HttpError {
     HttpError::new(HttpErrorKind::Timeout, io::Error::new(io::ErrorKind::TimedOut, what))
 }
 
-/// What may have been done is retried only if they are idempotent.
+/// Requests that may have been carried out are retried only if they are idempotent.
 fn broken(error: hyper::Error) -> HttpError {
     let is_unsent = error.is_canceled();
     let kind = if is_unsent { HttpErrorKind::Request } else { HttpErrorKind::Interrupted };
@@ -214,7 +214,8 @@ where
     Ok(sender)
 }
 
-/// The most bytes of the answer to a request: of the part that it asks for, or of a whole object.
+/// The maximum size of the response to a request in bytes: that of the requested part, or of a
+/// whole object.
 fn longest_answer(request: &HttpRequest) -> u64 {
     let part = || {
         let range = request.headers().get(RANGE)?.to_str().ok()?;
@@ -225,7 +226,7 @@ fn longest_answer(request: &HttpRequest) -> u64 {
     part().unwrap_or(MAX_ANSWER_BYTES)
 }
 
-/// Reads an answer, as long as it comes fast enough.
+/// Reads a response, as long as it arrives fast enough.
 async fn read(
     answer: Response<hyper::body::Incoming>,
     answer_time: Duration,
@@ -260,7 +261,7 @@ impl HttpService for Client {
             let host = authority.parse().map_err(|_| other("the host is invalid".to_owned()))?;
             request.headers_mut().insert(HOST, host);
         }
-        // What a server is asked for, without its own name.
+        // Requests name the path only, without the server.
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         *request.uri_mut() =
             path.parse().map_err(|_| other("the path of the request is invalid".to_owned()))?;
@@ -278,7 +279,7 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
-    /// For what comes at once, on a machine that may stand still for a while.
+    /// A timeout for replies that come at once, on a machine that may stall for a while.
     const PATIENT: Duration = Duration::from_secs(60);
 
     /// The length of what a server sends in `body`, a part at a time.

@@ -1,20 +1,20 @@
-//! Removing what no state needs that is published, or was until lately.
+//! Removes objects that neither the published state nor a recently replaced one needs.
 
 use crate::leaf::{ObjectHash, object_hash};
 use crate::manifest::Manifest;
 use crate::publish::{MIN_GARBAGE_AGE, named_objects};
-use crate::world_objects::{Folder, Listed, ObjectName, WorldObjects};
+use crate::world_objects::{Folder, ListedObject, ObjectName, WorldObjects};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::time::timeout;
 
-/// Removals at a time.
+/// Number of simultaneous removals.
 const REMOVALS: usize = 16;
 
-/// How long objects that were seen may be removed, and a removal may take: together less than what
-/// a publication waits before it counts on objects that it has uploaded again.
+/// How long after a listing its objects may be removed, and how long a removal may take. Together
+/// less than a publication waits before it relies on objects that it has uploaded again.
 const SEEN_TIME: Duration = Duration::from_secs(20);
 
 /// What [`S3::collect_garbage`](crate::S3::collect_garbage) keeps.
@@ -23,7 +23,7 @@ pub struct CollectOptions {
     /// How many of the last states are kept whole; the published one is the first. At least 1.
     pub states: usize,
     /// How long a state is kept after it was replaced, and anything after it was written. At least
-    /// 13 hours: a publication may take 6, and counts on what is 6 hours old.
+    /// 13 hours: a publication may take 6, and relies on objects up to 6 hours old.
     pub age: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Default for CollectOptions {
 }
 
 impl CollectOptions {
-    /// What is out of its range.
+    /// Returns the message if an option is out of its range.
     pub(crate) fn fault(&self) -> Option<String> {
         if self.states == 0 {
             return Some("states is 0; at least 1 is kept".to_owned());
@@ -69,12 +69,12 @@ fn kept_states(
     objects: &Arc<WorldObjects>,
     options: &CollectOptions,
     published: KeptState,
-    old: &[Listed],
+    old: &[ListedObject],
     now: SystemTime,
 ) -> io::Result<Vec<KeptState>> {
     let mut kept = vec![published];
     let mut seen = HashSet::new();
-    // The states before it, as far as they are there.
+    // The states before it, as long as their manifests exist.
     while let Some(last) = kept.last().filter(|_| kept.len() < options.states) {
         let hash = last.manifest.replaced;
         if !old.iter().any(|object| object.name == ObjectName::OldManifest(hash)) {
@@ -118,17 +118,17 @@ fn decode(bytes: &[u8], name: &str) -> io::Result<Manifest> {
     Manifest::decode(bytes).map_err(|fault| unsure(&format!("{name}: {fault}")))
 }
 
-/// The error that it is unknown what is garbage.
+/// The error if garbage cannot be determined.
 fn unsure(what: &str) -> io::Error {
     let what = format!("{what}; nothing was removed");
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn is_old(object: &Listed, now: SystemTime, age: Duration) -> bool {
+fn is_old(object: &ListedObject, now: SystemTime, age: Duration) -> bool {
     now.duration_since(object.written).is_ok_and(|written| written >= age)
 }
 
-/// All objects, as they were seen lately.
+/// All objects as of the last listing.
 struct SeenObjects {
     written: HashMap<ObjectName, SystemTime>,
     at: (Instant, SystemTime),
@@ -145,15 +145,15 @@ impl SeenObjects {
         Ok(SeenObjects { written, at })
     }
 
-    /// Whether they were seen so lately that they may be removed. One clock stands still while the
-    /// machine sleeps, the other may be set.
+    /// Whether the listing is recent enough for removals, by two clocks: one stops while the
+    /// machine sleeps, the other can be set.
     fn are_fresh(&self) -> bool {
         let by_date = self.at.1.elapsed();
         self.at.0.elapsed() < SEEN_TIME && by_date.is_ok_and(|elapsed| elapsed < SEEN_TIME)
     }
 
     /// Whether an object is there, and was not written again.
-    fn have(&self, object: &Listed) -> bool {
+    fn have(&self, object: &ListedObject) -> bool {
         self.written.get(&object.name) == Some(&object.written)
     }
 }
@@ -172,7 +172,7 @@ pub(crate) fn collect(
 ) -> io::Result<CollectStats> {
     let now = objects.wait(objects.clone().service_time())?;
     let list = |folder| objects.wait(objects.clone().list(folder));
-    // Before the list of those that were replaced: the state before it is there by then.
+    // Read before the list of replaced manifests, which then has the state before this one.
     let published = published_state(objects)?;
     let mut listed = list(Folder::OldManifests)?;
     let states = kept_states(objects, options, published, &listed, now)?;
@@ -184,20 +184,21 @@ pub(crate) fn collect(
     listed.extend(list(Folder::Packs)?);
     listed.extend(list(Folder::Leaves)?);
     let is_garbage =
-        |object: &Listed| !needed.contains(&object.name) && is_old(object, now, options.age);
-    let (garbage, kept): (Vec<Listed>, Vec<Listed>) = listed.into_iter().partition(is_garbage);
+        |object: &ListedObject| !needed.contains(&object.name) && is_old(object, now, options.age);
+    let (garbage, kept): (Vec<ListedObject>, Vec<ListedObject>) =
+        listed.into_iter().partition(is_garbage);
     let mut stats = CollectStats { states: states.len() as u64, ..CollectStats::default() };
     stats.kept_objects = kept.len() as u64;
     let mut seen: Option<SeenObjects> = None;
     for part in garbage.chunks(REMOVALS) {
-        // What a publication has uploaded again meanwhile is no garbage any more. It counts on what
-        // was seen before that not being removed much later.
+        // Objects that a publication has uploaded again meanwhile are needed. It relies on an older
+        // listing not being used for removals much later.
         let seen = match seen.take().filter(SeenObjects::are_fresh) {
             Some(fresh) => seen.insert(fresh),
             None => seen.insert(SeenObjects::of(objects)?),
         };
-        let part: Vec<&Listed> = part.iter().filter(|object| seen.have(object)).collect();
-        let remove = |object: &&Listed| {
+        let part: Vec<&ListedObject> = part.iter().filter(|object| seen.have(object)).collect();
+        let remove = |object: &&ListedObject| {
             let removal = objects.clone().remove(object.name);
             async { timeout(SEEN_TIME, removal).await.unwrap_or_else(|_| Err(too_slow())) }
         };

@@ -1,4 +1,4 @@
-//! What went wrong with a request, in one line that says what to do.
+//! Errors of requests, in one line that says what to do.
 
 use object_store::Error;
 use std::error::Error as _;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use terravox_store::StoreError;
 
-/// Most characters of what a service said.
+/// Characters of a service's message that are shown at most.
 const SHOWN_CHARS: usize = 300;
 
 /// Whether a request failed because its bucket does not exist.

@@ -19,8 +19,8 @@ pub(crate) fn put_record(out: &mut Vec<u8>, before: &[u8], key: &[u8], value: &[
     out.extend_from_slice(value);
 }
 
-/// One of so many keys is kept whole. The others may be a hundred times as long as their bytes, so
-/// that a forged group would take a hundred times the memory.
+/// One key in this many is kept whole. Keeping all would let a forged group take a hundred times
+/// the memory, since keys may be a hundred times as long as their encoding.
 const WHOLE_KEY_STEP: usize = 16;
 
 /// Where a record is.

@@ -1,8 +1,8 @@
 //! Worlds of [terravox](terravox_store) in S3, published and read in place.
 //!
 //! [`S3::publish`] uploads a world as packs of some megabytes; [`S3::open_read_only`] opens it at
-//! once as a [`Store`](terravox_store::Store) that reads what is asked for and nothing else. The
-//! API is blocking; each [`S3`] runs its requests on a thread of its own.
+//! once as a [`Store`](terravox_store::Store) that reads records on demand. The API is blocking;
+//! each [`S3`] runs its requests on a thread of its own.
 //!
 //! ```no_run
 //! use terravox_s3::{CollectOptions, S3, S3Options};
@@ -18,8 +18,8 @@
 //!
 //! - Packs and the index have their SHA-256 as name; one small manifest names them and is replaced
 //!   by compare-and-set. Readers see the state before or after, and keep the one they opened.
-//! - Publishing again uploads what has changed. It may be killed at any moment, and goes on.
-//! - Nothing is read in silence that is not what was published.
+//! - Publishing again uploads what has changed. It may be killed at any moment; the next run resumes.
+//! - Every read is checked against hashes: bytes that differ from the published ones are an error.
 
 mod address;
 mod background;

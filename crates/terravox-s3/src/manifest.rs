@@ -38,7 +38,7 @@ pub(crate) struct LeafEntry {
 /// The top of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum IndexTop {
-    /// The only leaf, which is no object.
+    /// The only leaf, inside the manifest instead of an object.
     Inline(Vec<u8>),
     Leaves(Vec<LeafEntry>),
 }

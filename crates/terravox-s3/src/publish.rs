@@ -25,20 +25,21 @@ use terravox_store::{
 /// Uploads at a time.
 const UPLOADS: usize = 6;
 
-/// What an earlier publication uploaded counts as there for so long, if the manifest does not name
-/// it: it may be collected later.
+/// How long objects of an earlier publication that the manifest does not name count as present:
+/// later they may be collected.
 const TRUSTED_AGE: Duration = Duration::from_secs(6 * 3600);
 
-/// The longest publication: what it found at its start may be collected later.
+/// The longest publication: objects that it found at its start may be collected later.
 const MAX_PUBLISH_TIME: Duration = Duration::from_secs(6 * 3600);
 
-/// The youngest that garbage may be: older than anything that a publication counts as there.
+/// The minimum age of garbage: older than anything that a publication counts as present.
 pub(crate) const MIN_GARBAGE_AGE: Duration = Duration::from_secs(13 * 3600);
 
 /// How far the clocks of a service may be apart.
 const CLOCK_SLACK: Duration = Duration::from_secs(600);
 
-/// After it no collector removes what it saw before: see [`Publication::check_objects`].
+/// After this time no collector removes objects by an older listing: see
+/// [`Publication::check_objects`].
 const REMOVAL_GRACE: Duration = Duration::from_secs(60);
 
 /// What [`S3::publish`](crate::S3::publish) did.
@@ -48,7 +49,7 @@ pub struct PublishStats {
     /// The number of the state that is published now. It counts up from 1, and begins again after a
     /// manifest that was damaged.
     pub state: u64,
-    /// Whether the world was published like this already, so that nothing has changed.
+    /// Whether exactly this state was published already, so that nothing has changed.
     pub is_unchanged: bool,
     /// Records of the world, without the description.
     pub records: u64,
@@ -296,7 +297,7 @@ impl Publication {
         self.publish_manifest(work, description, index)
     }
 
-    /// Replaces the manifest by the one of what was uploaded, if that is another world.
+    /// Replaces the manifest by that of the uploaded state, if the world has changed.
     fn publish_manifest(
         &self,
         work: &mut Work,
@@ -309,7 +310,7 @@ impl Publication {
         let records = work.stats.records + DESCRIPTION_KEYS.len() as u64;
         let totals = RecordTotals { records, payload_bytes: work.stats.payload_bytes };
         let before = self.base.as_ref().and_then(|base| base.manifest.as_ref());
-        // A damaged one is no state: the collector would have to read it.
+        // Not a damaged state: the garbage collector could not read it.
         let replaced = self.base.as_ref().filter(|base| base.manifest.is_some());
         let replaced = replaced.map(|base| object_hash(&base.stored.bytes));
         let manifest = Manifest {
@@ -371,7 +372,7 @@ fn lost(state: u64) -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, what)
 }
 
-/// Whether what no manifest names is too young to be collected soon.
+/// Whether an object that no manifest names is too young to be collected soon.
 fn is_young(written: SystemTime, now: SystemTime) -> bool {
     // What is newer than now was written since.
     now.duration_since(written).is_ok_and(|age| age < TRUSTED_AGE) || written > now

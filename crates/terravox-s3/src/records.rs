@@ -13,7 +13,7 @@ use terravox_store::{
 /// Keys of the description, which the manifest has.
 pub(crate) const DESCRIPTION_KEYS: [&[u8]; 2] = [&[0], &[255]];
 
-/// Bytes of groups that a scan reads at once, within the keys that were asked for.
+/// Bytes of groups that a scan reads at once, within the requested keys.
 const READ_AHEAD_BYTES: u64 = 2 << 20;
 
 /// A published state as records.

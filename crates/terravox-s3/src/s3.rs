@@ -60,7 +60,7 @@ impl S3Options {
     }
 }
 
-/// A place where a world is published, or will be.
+/// A location in S3 where a world is published, or will be.
 pub struct S3 {
     objects: Arc<WorldObjects>,
     options: S3Options,
@@ -152,10 +152,9 @@ impl S3 {
     /// Publishes a world as it was saved when this was called, in place of what is published there,
     /// and now and then calls `progress` with the number of records done and in all.
     ///
-    /// Uploads only what is not there yet, so a publication that was interrupted, and is started
-    /// again, goes on from what it uploaded. Readers see the state before or the one after. If two
-    /// programs publish at once, the first one wins, and the other one does not change what is
-    /// published.
+    /// Uploads only what is not there yet, so a publication that was interrupted resumes when it is
+    /// started again. Readers see either the old state or the new one. If two programs publish at
+    /// once, the first one wins, and the other one does not change what is published.
     ///
     /// # Errors
     /// If a part of the world is damaged; if it cannot be uploaded, or another program published

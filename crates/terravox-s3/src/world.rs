@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use terravox_store::LostRecords;
 
-/// Bytes between two groups that are read along instead of with a second request.
+/// Gap between two groups, in bytes, up to which one request reads both.
 const MAX_GAP_BYTES: u64 = 64 << 10;
 
 /// Bytes of one request, but for a group that is longer.
@@ -46,7 +46,7 @@ struct Run {
     groups: Vec<usize>,
 }
 
-/// Entries of a cache that this thread is to read; those that it did not are given up.
+/// Entries of a cache that this thread claimed; dropping it gives up those that were not read.
 struct Claims<'a> {
     world: &'a PublishedWorld,
     leaf: usize,
@@ -150,7 +150,7 @@ impl PublishedWorld {
         })
     }
 
-    /// Whether a group need not be read any more.
+    /// Whether a group is cached or being read.
     pub fn has_group(&self, i: usize, group: usize) -> bool {
         self.groups.has((i, group))
     }

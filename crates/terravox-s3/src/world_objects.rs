@@ -86,7 +86,7 @@ fn parse_hash(digits: &str) -> Option<ObjectHash> {
 
 /// An object that is there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedObject {
     pub name: ObjectName,
     pub length: u64,
     /// When it was written, by the clock of the service.
@@ -235,13 +235,13 @@ impl WorldObjects {
     }
 
     /// All objects of a folder.
-    pub async fn list(self: Arc<WorldObjects>, folder: Folder) -> io::Result<Vec<Listed>> {
+    pub async fn list(self: Arc<WorldObjects>, folder: Folder) -> io::Result<Vec<ListedObject>> {
         let prefix = self.path(folder.name());
         let listed = self.store.list(Some(&prefix)).map_err(|error| io_error(&error));
         let of = |meta: ObjectMeta| {
             let hash = parse_hash(meta.location.filename()?)?;
             let written = meta.last_modified.into();
-            Some(Listed { name: folder.object(hash), length: meta.size, written })
+            Some(ListedObject { name: folder.object(hash), length: meta.size, written })
         };
         listed.try_filter_map(|meta| std::future::ready(Ok(of(meta)))).try_collect().await
     }

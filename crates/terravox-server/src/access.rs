@@ -47,12 +47,12 @@ pub struct AccessList(Vec<Bearer>);
 struct Bearer {
     token: Vec<u8>,
     right: Right,
-    /// By which the journal of a world knows who it is.
+    /// The name in the journal of a world.
     name: Option<String>,
 }
 
 impl AccessList {
-    /// Most bytes of a token.
+    /// Maximum size of a token in bytes.
     pub const MAX_TOKEN: usize = Guest::MAX_TOKEN;
 
     /// Lets the bearer of a token in. The log of a world has the address in place of a name.
@@ -98,7 +98,7 @@ impl AccessList {
         self.bearers(token).map(|bearer| bearer.right).max()
     }
 
-    /// Why a token that is not known is refused.
+    /// The refusal of an unknown token.
     pub(crate) fn refusal(token: &[u8]) -> &'static str {
         match token.is_empty() {
             true => "a token is needed here",
@@ -112,13 +112,13 @@ impl AccessList {
         names.reduce(|_, later| later)
     }
 
-    /// Who the bearer of a token is in the log: its name, else its address.
+    /// The name of a token's bearer in the log: its own, else its address.
     pub(crate) fn author(&self, token: &[u8], peer: IpAddr) -> String {
         let name = self.name(token).map(str::to_owned);
         name.unwrap_or_else(|| peer.to_canonical().to_string())
     }
 
-    /// Whose budget a guest spends: that of its token, or without tokens that of its address, as
+    /// The person whose budget a guest spends: its token, or without tokens its address, as
     /// connections are counted.
     pub(crate) fn person(&self, token: &[u8], peer: IpAddr) -> String {
         match self.is_open() {
@@ -127,7 +127,7 @@ impl AccessList {
         }
     }
 
-    /// Every token is compared whole, so that the time taken tells nothing.
+    /// Compares every token completely, so that the time taken reveals nothing.
     fn bearers(&self, token: &[u8]) -> impl Iterator<Item = &Bearer> {
         self.0.iter().filter(move |bearer| is_same(&bearer.token, token))
     }
@@ -140,7 +140,8 @@ impl fmt::Debug for AccessList {
     }
 }
 
-/// The address that a connection counts for: with IPv6, one machine has a network of 2⁶⁴ of them.
+/// The address by which connections are counted: with IPv6 the network, since one machine has 2⁶⁴
+/// addresses in it.
 pub(crate) fn counted_as(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),

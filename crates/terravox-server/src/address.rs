@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// The port of a server that was not given one: UDP for QUIC, TCP for HTTP.
 pub const DEFAULT_PORT: u16 = 4077;
 
-/// Most bytes of the name of a world.
+/// Maximum size of the name of a world in bytes.
 pub const MAX_WORLD_NAME: usize = 64;
 
 /// How units travel.

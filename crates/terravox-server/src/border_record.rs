@@ -18,17 +18,17 @@ const VERSION: u8 = 1;
 /// in part.
 const VERSION_OF_PARTS: u8 = 2;
 
-/// Operations of a column that wait for one neighbour; beyond, more are refused.
+/// Maximum number of operations of a column that wait for one neighbour; further ones are refused.
 pub(crate) const MAX_WAITING_FOR_ONE: usize = 256;
 
-/// The same for all neighbours: one that is stuck leaves room for the others. Records of earlier
-/// builds have more, and are read.
+/// The same for all neighbours together, so that a stuck one leaves room for the others. Records of
+/// earlier builds may have more, and are read.
 pub(crate) const MAX_WAITING: usize = 384;
 
-/// Numbers are below this, so that a damaged one cannot use up the counter.
+/// Numbers are below this, so that a damaged one cannot exhaust the counter.
 const NUMBER_END: u64 = 1 << 63;
 
-/// Bytes of an operation that may reach over a border.
+/// Maximum size in bytes of an operation that reaches over a border.
 pub(crate) const MAX_OP_BYTES: usize = 600;
 
 /// An operation that reaches over a border.
@@ -39,15 +39,15 @@ pub(crate) struct BorderOp {
     pub op: Arc<EditOp>,
     /// What is to be changed, in voxels.
     pub region: Region,
-    /// Whether that is less than what the operation reaches.
+    /// Whether that is only a part of what the operation reaches.
     is_part: bool,
     bytes: Arc<[u8]>,
 }
 
 impl BorderOp {
-    /// The part of an operation within a region, in voxels. `None` for an operation that cannot
-    /// reach over a border: copies, those of many bytes, and those that others would read as other
-    /// ones.
+    /// The part of an operation within a region, in voxels. `None` for operations that cannot reach
+    /// over a border: copies, those that are too long, and those that do not survive encoding
+    /// exactly.
     pub fn new(number: u64, op: &EditOp, within: Region) -> Option<BorderOp> {
         let EditOp::Brush(brush) = op else { return None };
         let bytes = brush.to_bytes();
@@ -74,13 +74,14 @@ impl BorderOp {
 pub(crate) struct BorderRecord {
     /// Number of the last operation that began here.
     pub last: u64,
-    /// Those of them that not all neighbours have applied, oldest first.
+    /// Operations that began here and that not all neighbours have applied, oldest first.
     pub waiting: VecDeque<BorderOp>,
-    /// The last operation of each neighbour that is applied here, by where that lies, in columns.
+    /// The last operation of each neighbour that is applied here, by the neighbour's offset in
+    /// columns.
     pub applied: BTreeMap<[i8; 2], u64>,
 }
 
-/// Where a neighbour lies, in columns; `None` if it does not lie beside it.
+/// The offset of a neighbour, in columns; `None` if it is not beside the column.
 pub(crate) fn offset(from: Column, to: Column) -> Option<[i8; 2]> {
     let [x, z] = [i64::from(to.x) - i64::from(from.x), i64::from(to.z) - i64::from(from.z)];
     let is_beside = x.abs() <= 1 && z.abs() <= 1 && (x, z) != (0, 0);

@@ -22,7 +22,7 @@ use terravox::voxel::{Region, VoxelPos};
 use terravox_store::Column;
 use tracing::warn;
 
-/// Most parts that are applied in a tick.
+/// Maximum number of parts that are applied in a tick.
 const PARTS_PER_TICK: usize = 64;
 
 /// Time for the parts of a tick, checked between them.

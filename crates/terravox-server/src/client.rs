@@ -36,13 +36,13 @@ use tokio_tungstenite::connect_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-/// How long a client that leaves waits until that is sent.
+/// How long a client that leaves waits until its farewell is sent.
 const LEAVING: Duration = Duration::from_millis(100);
 
 /// How long the server may take to say why it ended a connection.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Most bytes of a response that are read.
+/// Maximum number of bytes of a response that are read.
 const MAX_RESPONSE: usize = 4 << 20;
 
 /// Why there is no connection, for a person to read.
@@ -92,8 +92,8 @@ impl ClientError {
         self.is_transient
     }
 
-    /// Why the link ended, for a program: [`ServerReason::of_link_end`] tells what is the server's.
-    /// `None` if it broke, if there was none, or if the server said so outside of it.
+    /// Why the link ended, as a code: [`ServerReason::of_link_end`] decodes the server's own.
+    /// `None` if it broke, if there was none, or if the server gave its reason outside of the link.
     pub fn link_end(&self) -> Option<LinkEndCode> {
         self.link_end
     }
@@ -137,7 +137,7 @@ pub struct LoggedEdit {
     pub cells: u64,
     /// Bytes that it takes in the log.
     pub bytes: u64,
-    /// What made it: `edit`, `undo`, `piece` (what a dig let fall) or `rollback`.
+    /// Its kind: `edit`, `undo`, `piece` (one that a dig cut loose) or `rollback`.
     pub kind: String,
 }
 
@@ -260,9 +260,9 @@ impl Client {
         done.map_err(|error| error.at(address))
     }
 
-    /// Asks the server to cancel the rollback of a world that is under way: what it restored until
-    /// now is taken back, and what others did meanwhile stays. Returns how many cells that were.
-    /// Blocks until it is done. The server has to be on this machine.
+    /// Asks the server to cancel the running rollback of a world: what it restored so far is
+    /// reverted, and what others did meanwhile stays. Returns how many cells were reverted. Blocks
+    /// until it is done. The server has to be on this machine.
     ///
     /// # Errors
     /// As [`Client::log`]; or if none is under way.
@@ -440,8 +440,8 @@ async fn connect_quic(
     Ok((endpoint, connection))
 }
 
-/// Waits until a machine says that no program has this port of it, for ever if it does not say so:
-/// QUIC would only notice the silence, after 10 s.
+/// Waits until a machine reports that the port is unreachable, for ever if it does not: QUIC would
+/// only notice the silence, after 10 s.
 async fn port_refuses(at: SocketAddr) {
     let probe = async || -> std::io::Result<()> {
         let own: IpAddr = match at {
@@ -534,12 +534,12 @@ async fn ask(
     if status.is_success() { Ok(text) } else { Err(refused(status, text)) }
 }
 
-/// Whether a server that ended the connection for this reason takes this client again later.
+/// Whether a server that ended the connection for this reason may admit this client again later.
 fn is_temporary(reason: &str) -> bool {
     [SERVER_ENDS, TOO_SLOW].contains(&reason)
 }
 
-/// What a response means that is not a success.
+/// Returns the error of a response that is not a success.
 fn refused(status: StatusCode, line: String) -> ClientError {
     let line = if line.is_empty() { status.to_string() } else { line };
     match status {

@@ -119,8 +119,8 @@ impl SharedColumns {
         }
     }
 
-    /// Waits until it is time to look, or something is to be done at once; `None` at the end. What
-    /// is said while the thread looks is not missed: it looks again.
+    /// Waits until it is time to look, or there are urgent orders; `None` at the end. Orders that
+    /// are given while the thread looks are not missed: it looks again.
     fn wait(&self, until: Instant) -> Option<(ColumnOrders, Vec<Column>)> {
         let mut state = self.lock();
         while !state.is_ending && !state.is_urgent {
@@ -370,7 +370,7 @@ impl ColumnKeeper {
         Ok(())
     }
 
-    /// Reads the record of a column, or notes that it is damaged: then all else goes on.
+    /// Reads the record of a column, or notes that it is damaged, which affects no other column.
     ///
     /// # Errors
     /// If the database cannot be reached.
@@ -401,7 +401,7 @@ impl ColumnKeeper {
                     DAMAGED_INTERVAL.as_secs()
                 );
             }
-            // It was said.
+            // Already logged.
             Err(_) => {}
         }
         Ok(())

@@ -18,19 +18,19 @@ use terravox_rapier::{LooseShapeOptions, loose_builders, loose_pose};
 use terravox_store::Store;
 use tracing::{error, info, warn};
 
-/// Most pieces at one time; others wait, in the ground.
+/// Maximum number of pieces at one time; others wait, in the ground.
 const MAX_PIECES: usize = 128;
 
-/// Most cells of a piece: larger ones stay where they are.
+/// Maximum number of cells of a piece: larger ones stay where they are.
 const MAX_CELLS: u64 = 1 << 15;
 
-/// Most pieces that are cut in a tick.
+/// Maximum number of pieces that are cut in a tick.
 const CUTS_PER_TICK: u32 = 8;
 
-/// Fewest cells of a piece: crumbs stay where they are.
+/// Minimum number of cells of a piece: smaller ones stay where they are.
 const MIN_CELLS: u64 = 3;
 
-/// Most chunks that a piece may span along an axis.
+/// Maximum number of chunks that a piece may span along an axis.
 const MAX_SPAN_CHUNKS: u32 = 5;
 
 /// How far the end of a piece moves when that is turned about its centre of mass to lie along the
@@ -38,26 +38,26 @@ const MAX_SPAN_CHUNKS: u32 = 5;
 const SNAP_SHARE: f64 = 0.14;
 const SNAP_VOXELS: i32 = 2;
 
-/// Most pieces of one author at one time; others stay where they are.
+/// Maximum number of pieces of one author at one time; others stay where they are.
 const MAX_PIECES_OF_ONE: usize = MAX_PIECES / 2;
 
-/// Who is logged as having moved a piece that was in the air when the server was started.
+/// The author in the log of a piece that was in the air when the server was started.
 const UNKNOWN_AUTHOR: &str = "falling";
 
-/// Edits that are remembered as the causes of pieces.
+/// Maximum number of edits that are remembered as causes of pieces.
 const MAX_CAUSES: usize = 1024;
 
 /// Search steps of a tick: about half a millisecond.
 const STEPS_PER_TICK: u32 = 2_000;
 
-/// Seconds until a piece that cannot become ground now is tried again.
+/// Seconds until writing back a piece is tried again.
 const RETRY_S: f32 = 2.0;
 
-/// Seconds after which a piece that does not come to rest, but is slow, is ground.
+/// Seconds after which a slow piece that does not come to rest becomes ground.
 const LONGEST_FALL_S: f32 = 60.0;
 const SLOW_M_S: f32 = 0.5;
 
-/// A piece that is this far below all ground is gone, in voxels.
+/// A piece this far below all ground is removed, in voxels.
 const ABYSS: f64 = 256.0;
 
 /// A piece in the air.
@@ -67,7 +67,7 @@ struct Piece {
     /// Its number among the bodies of the host.
     number: u64,
     falls_s: f32,
-    /// It is not to become ground before.
+    /// Not written back before this time.
     retry_at_s: f32,
     cut: Cut,
 }
@@ -98,7 +98,7 @@ pub(crate) struct FallingPieces {
     thrown: ThrownThings,
     physics: Physics,
     lowest_y: f64,
-    /// Counts changes of pieces; and up to which they are saved.
+    /// Number of changes of pieces, and how many of them are saved.
     state: u64,
     saved: u64,
 }
@@ -207,9 +207,9 @@ impl FallingPieces {
         self.saved = self.saved.max(state);
     }
 
-    /// Does what there is to do in a tick: throws what guests ask for, cuts off what is loose, and
-    /// moves all for `seconds`. `cuts` is false while a rollback restores chunk by chunk: all of it
-    /// would look loose.
+    /// Runs a tick: throws what guests request, cuts off loose pieces, and moves everything for
+    /// `seconds`. `cuts` is false while a rollback restores chunk by chunk: what it restores would
+    /// look loose.
     pub fn go_on(
         &mut self,
         host: &mut Host,
@@ -228,7 +228,7 @@ impl FallingPieces {
         self.step(host, world, journal, seconds);
     }
 
-    /// Searches for what edits have cut loose, and makes it pieces.
+    /// Searches for what edits have cut loose, and turns it into pieces.
     fn cut_loose(
         &mut self,
         host: &mut Host,
@@ -242,7 +242,7 @@ impl FallingPieces {
         }
     }
 
-    /// Moves pieces and what was thrown for `seconds`, and writes those pieces back that rest.
+    /// Moves pieces and thrown things for `seconds`, and writes back the pieces that rest.
     fn step(
         &mut self,
         host: &mut Host,
@@ -265,8 +265,7 @@ impl FallingPieces {
         self.thrown.follow(&mut self.physics, host, world.placement, stepped_s, lowest);
     }
 
-    /// Searches on, and cuts the next loose piece that is found; returns whether another one is
-    /// known.
+    /// Continues the search, and cuts the next loose piece; returns whether another one is known.
     fn cut(
         &mut self,
         host: &mut Host,
@@ -429,7 +428,7 @@ impl FallingPieces {
         }
     }
 
-    /// Shows where pieces are, and writes those back that rest.
+    /// Shows where pieces are, and writes back those that rest.
     fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>, journal: &mut StoredJournal) {
         // By number: a panic on the way must not lose the pieces that come later.
         let mut at = 0;

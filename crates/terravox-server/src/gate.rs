@@ -24,7 +24,7 @@ pub(crate) struct Gate {
     pub counts: ConnectionCounts,
 }
 
-/// The right of one connection to be there, counted until it is dropped.
+/// The admission of one connection, counted until it is dropped.
 pub(crate) struct Pass {
     peer: IpAddr,
     counted_as: IpAddr,

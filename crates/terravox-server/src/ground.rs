@@ -15,14 +15,14 @@ use terravox::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MipBlock};
 use terravox_store::{Store, StoreError};
 use tracing::warn;
 
-/// How long a tick waits for stored blocks in all. Those that are not there then are missing, and
-/// are asked for again by a later tick, which waits no more until all are there.
+/// How long a tick waits for stored blocks in all. Blocks that have not arrived then are missing,
+/// and requested again by a later tick; ticks do not wait again until all have arrived.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Most blocks that are asked for and not there yet.
+/// Maximum number of blocks that are requested and have not arrived.
 const MAX_ASKED: usize = 64;
 
-/// Most blocks that are there before they are asked for again.
+/// Maximum number of blocks that arrived late and wait to be requested again.
 const MAX_LATE: usize = 256;
 
 /// The stored cells of a block; `None` if there are none.
@@ -77,16 +77,16 @@ impl StoredGround {
     }
 }
 
-/// The thread that reads, and what it was asked for.
+/// The thread that reads, and its requests.
 struct GroundReader {
     /// Taken at the end, which ends the thread.
     wanted: Option<Sender<MipBlock>>,
     /// `None` for a block at which the store panicked.
     read: Receiver<(MipBlock, Option<StoredBlock>)>,
-    /// Blocks that were asked for and are not there yet, and whether a save that touches them has
+    /// Blocks that were requested and have not arrived, and whether a save that touches them has
     /// begun since.
     asked: RefCell<HashMap<MipBlock, bool>>,
-    /// Blocks that came after the tick that asked.
+    /// Blocks that arrived after the tick that requested them.
     late: RefCell<HashMap<MipBlock, StoredBlock>>,
     /// Until when this tick waits.
     deadline: Cell<Instant>,
@@ -147,7 +147,7 @@ impl GroundReader {
         }
     }
 
-    /// Takes a block that came.
+    /// Takes a block that arrived.
     fn take(&self, (block, found): (MipBlock, Option<StoredBlock>)) {
         let is_saved_since = self.asked.borrow_mut().remove(&block);
         // What has been saved since a block was asked for may not be in it.

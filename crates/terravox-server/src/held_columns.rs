@@ -12,18 +12,18 @@ use terravox::replicate::{Host, Refusal};
 use terravox::voxel::{ChunkPos, Region};
 use terravox_store::Column;
 
-/// Between two looks at what guests edit; what they see that is new is told at once.
+/// Interval at which edits of guests are checked; columns that they newly see are reported at once.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A column that was not edited for so long is released.
+/// A column that was not edited for this time is released.
 const IDLE_TIME: Duration = Duration::from_secs(60);
 
-/// How long a column is tried to be claimed after an operation that needs it; and after how long
-/// one is released that was claimed only to finish operations that began beside it.
+/// How long after an operation that needs a column the server tries to claim it; and how long a
+/// column is kept that was claimed only to finish operations that began beside it.
 const DEMAND_TIME: Duration = Duration::from_secs(5);
 
-/// Columns that are held, or about to be claimed, because one person edited them. An operation
-/// reaches up to four.
+/// Maximum number of columns that are held, or about to be claimed, because one person edited them.
+/// An operation reaches up to four.
 const MAX_COLUMNS_OF_PERSON: usize = 8;
 
 /// The same of all persons of a server.
@@ -46,7 +46,7 @@ impl AskedOp<'_> {
     }
 }
 
-/// That a column is edited here.
+/// The use of a column that is edited here.
 struct ColumnUse {
     /// The last operation that was allowed.
     last: Instant,
@@ -56,7 +56,7 @@ struct ColumnUse {
 
 /// A column that is about to be released: nothing is edited in it any more.
 struct ClosingColumn {
-    /// It may go when so many edits are saved.
+    /// It may be released once this many edits are saved.
     edits: u64,
     /// Whether the thread was told to release it.
     is_sent: bool,
@@ -96,8 +96,8 @@ impl HeldColumns {
         &self.thread.shared
     }
 
-    /// Notes which columns are held. Returns the chunks that others changed, which have to be read
-    /// anew before anything is edited.
+    /// Notes which columns are held. Returns the chunks that others changed, which must be read
+    /// again before anything is edited.
     pub fn take_news(&mut self) -> BTreeSet<ChunkPos> {
         let Some(news) = self.shared().take_news() else { return BTreeSet::new() };
         self.closing.retain(|column, _| news.held.contains(column));
@@ -140,7 +140,7 @@ impl HeldColumns {
         if let Some(server) = self.server_of(origin) {
             return served_by(server);
         }
-        // All of them, before one is asked for: it is not claimed.
+        // All columns are checked before any is claimed.
         let is_lost = |column: &Column| {
             self.borders.is_damaged(*column)
                 && !self.held.contains(column)
@@ -240,7 +240,7 @@ impl HeldColumns {
         }
     }
 
-    /// Looks now and then at what guests see and edit. `edits` were applied, of which `saved` are
+    /// Checks at intervals what guests see and edit. `edits` were applied, of which `saved` are
     /// saved.
     pub fn look(&mut self, host: &mut Host, now: Instant, edits: u64, saved: u64) {
         let [watched, near] = self.seen_columns(host);

@@ -33,7 +33,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-/// Most bytes of the head of a request.
+/// Maximum size of the head of a request in bytes.
 const MAX_HEAD: usize = 16 << 10;
 
 /// The header that says whether guests may throw things.
@@ -43,7 +43,7 @@ const THROWS: &str = "terravox-throws";
 const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\n\
     Content-Length: 21\r\n\r\ntoo many connections\n";
 
-/// Accepts connections. Each counts from here on, whether it asks for something or not.
+/// Accepts connections. Each counts from here on, with or without a request.
 pub(crate) async fn listen(listener: TcpListener, gate: Arc<Gate>) {
     let router = router(gate.clone());
     loop {

@@ -11,7 +11,7 @@ use tracing::warn;
 /// Segments are extra data under names with this prefix.
 const PREFIX: &str = "journal/";
 
-/// A segment gets no more entries above so many bytes.
+/// A segment gets no more entries above this many bytes.
 const SEGMENT_BYTES: usize = 256 << 10;
 
 /// Numbers of entries are below this; reading a segment refuses others.

@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Router<Arc<Gate>> {
 }
 
 /// What a request is about: who asks, in which world, for which edits.
-type Asked = (String, Arc<RunningWorld>, LogQuery);
+type LogRequest = (String, Arc<RunningWorld>, LogQuery);
 
 /// Checks a request.
 fn check(
@@ -36,7 +36,7 @@ fn check(
     pass: &Pass,
     headers: &HeaderMap,
     query: Option<String>,
-) -> Result<Asked, Refusal> {
+) -> Result<LogRequest, Refusal> {
     check_reader(headers, gate.access.is_open())?;
     let who = check_administrator(gate, pass, headers)?;
     let world = world(gate, name)?;
@@ -119,7 +119,7 @@ async fn roll_back(
     Ok(rolled_back.to_text())
 }
 
-/// Cancels the rollback that runs; returns how many cells were taken back.
+/// Cancels the running rollback; returns how many cells were reverted.
 async fn cancel(
     State(gate): State<Arc<Gate>>,
     name: Option<Path<String>>,

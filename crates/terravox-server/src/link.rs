@@ -14,10 +14,11 @@ use tokio::time::{Instant, timeout};
 /// the world makes no more while more wait for the socket.
 pub(crate) const MAX_QUEUED: usize = 64 << 10;
 
-/// Most bytes that wait in a WebSocket for its socket: some units, and responses to pings.
+/// Maximum number of bytes that wait in a WebSocket for its socket: some units, and responses to
+/// pings.
 pub(crate) const MAX_WRITE_BUFFER: usize = 256 << 10;
 
-/// Most signs of life within [`KEEP_ALIVE`]: pings in a flood cost more than they say.
+/// Maximum number of signs of life within [`KEEP_ALIVE`]: pings in a flood cost more than they say.
 const MAX_SIGNS: u32 = 64;
 
 /// What a waiting unit costs besides its bytes.

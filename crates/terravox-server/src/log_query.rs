@@ -1,4 +1,4 @@
-//! Which edits of a world are meant, as the query of an address.
+//! A selection of edits of a world, as the query of a URL.
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use std::fmt::Write;
@@ -10,10 +10,10 @@ use terravox::voxel::Region;
 /// Edits that are listed unless a number is asked for.
 const DEFAULT_LIMIT: usize = 100;
 
-/// Most edits that are listed.
+/// Maximum number of edits that are listed.
 const MAX_LIMIT: usize = 10_000;
 
-/// Most authors of a query: a rollback keeps them in each of its entries.
+/// Maximum number of authors of a query: a rollback keeps them in each of its entries.
 const MAX_AUTHORS: usize = 100;
 
 /// Which edits of a world are meant: those for which all of it holds.

@@ -84,7 +84,7 @@ pub(crate) struct RollbackOrder {
 /// Someone who wants the rollback that runs to be cancelled, and waits until it is.
 pub(crate) struct CancelOrder {
     pub author: String,
-    /// Gets the cells that were taken back, or nothing if none was under way.
+    /// Gets the number of cells that were reverted, or nothing if no rollback was running.
     pub done: oneshot::Sender<u64>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct RunningRollback {
 /// Who waits for the end of a rollback.
 struct Waiting {
     order: RollbackOrder,
-    /// Who cancelled it, once what it restored is being taken back.
+    /// Who cancelled it, once it is being reverted.
     cancelled: Vec<CancelOrder>,
 }
 
@@ -121,7 +121,7 @@ impl Waiting {
         self.cancelled.first().map_or(&self.order.author, |order| &order.author)
     }
 
-    /// Tells them that it is done, or taken back. Some may have hung up.
+    /// Tells them that it is done, or reverted. Some may have hung up.
     fn finish(self, done: RolledBack) {
         let (is_cancelled, cells) = (!self.cancelled.is_empty(), done.cells);
         let done = match is_cancelled {
@@ -142,8 +142,8 @@ enum Stage {
     Restoring(Box<Rollback>),
 }
 
-/// Begins a rollback that was ordered, or goes on with the one that is under way; returns it unless
-/// it is done.
+/// Begins a rollback that was ordered, or continues the one that is running; returns it unless it
+/// is done.
 pub(crate) fn go_on(
     running: Option<RunningRollback>,
     orders: RollbackOrders,
@@ -271,7 +271,7 @@ impl RunningRollback {
     }
 }
 
-/// What a rollback did that is done, if so many chunks were not available.
+/// What a rollback did that is done, if this many chunks were not available.
 fn rolled_back(job: &Rollback, chunks_left_out: u64) -> RolledBack {
     let forgotten = job.forgotten().map(|(author, count)| (author.to_owned(), count));
     RolledBack {

@@ -192,7 +192,7 @@ async fn end_signal() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-/// Most bytes of the name of a generator that guests can be sent: `GeneratorId::name`.
+/// Maximum number of bytes of the name of a generator that guests can be sent: `GeneratorId::name`.
 const MAX_GENERATOR_NAME: usize = 200;
 
 fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerError> {

@@ -19,9 +19,9 @@ pub struct ServerOptions {
     pub access: AccessList,
     /// What guests may cost; the generator is that of each world.
     pub host: HostOptions,
-    /// Most connections; each counts from when it is accepted.
+    /// Maximum number of connections; each counts from when it is accepted.
     pub max_connections: usize,
-    /// Most connections from one address. Behind a proxy, all have its address.
+    /// Maximum number of connections from one address. Behind a proxy, all have its address.
     pub max_connections_per_address: usize,
     /// How long a handshake, a request and a greeting may take, and how long a guest may take
     /// nothing of what is sent to it; for that, more than 10 s make no difference.

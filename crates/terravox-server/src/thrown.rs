@@ -11,7 +11,7 @@ use terravox::replicate::{Host, HostWorld, SharedBody, SharedBodyKind};
 use terravox::terrain::Placement;
 use terravox::voxel::{LIMIT, Region, VoxelPos};
 
-/// Most things at one time, and of one person: the oldest vanish.
+/// Maximum number of things at one time, and of one person: the oldest vanish.
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
@@ -83,7 +83,7 @@ impl ThrownThings {
         self.things.is_empty()
     }
 
-    /// Throws what a guest asks for; what is no valid request is ignored.
+    /// Throws what a guest requests; invalid requests are ignored.
     pub fn throw(
         &mut self,
         physics: &mut Physics,

@@ -370,7 +370,7 @@ impl Ticker {
         self.transmit(now, now_us);
     }
 
-    /// Says which columns of a shared world are watched here, and which are not any more.
+    /// Updates which columns of a shared world are watched here.
     fn look_at_columns(&mut self, now: Instant) {
         if let Some(columns) = &mut self.rules.columns {
             let WorldCounters { edits_applied, edits_saved, .. } = &self.running.counters;

@@ -167,7 +167,7 @@ impl RunningWorld {
         })
     }
 
-    /// Whether the world is not served any more.
+    /// Whether the world is no longer served.
     pub fn has_stopped(&self) -> bool {
         self.has_stopped.load(Ordering::Acquire)
     }
@@ -179,7 +179,7 @@ impl RunningWorld {
         self.release_waiters();
     }
 
-    /// Waits until the world is not served any more.
+    /// Waits until the world is no longer served.
     pub async fn wait_stopped(&self) {
         while !self.has_stopped() {
             self.stopped.notified().await;

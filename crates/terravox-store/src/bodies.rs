@@ -15,10 +15,10 @@ use terravox::voxel::{ChunkPos, DenseBox, Kind, MaterialTable, Snapshot, VoxelGr
 /// The only version.
 const VERSION: u8 = 1;
 
-/// Most bodies of a world.
+/// Maximum number of bodies of a world.
 pub const MAX_BODIES: usize = 1 << 16;
 
-/// Most bytes that decoding puts into memory.
+/// Maximum number of bytes that decoding puts into memory.
 const MAX_BODY_MEMORY_BYTES: u64 = 1 << 28;
 
 /// Bytes of a body in memory, besides its cells.
@@ -88,7 +88,7 @@ pub(crate) fn decode(
     decode_within(bytes, materials, MAX_BODY_MEMORY_BYTES)
 }
 
-/// Decodes bodies that need at most so many bytes of memory.
+/// Decodes bodies that need at most this many bytes of memory.
 fn decode_within(
     bytes: &[u8],
     materials: &MaterialTable,

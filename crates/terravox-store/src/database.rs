@@ -46,12 +46,12 @@ pub(crate) fn listing_key(page: PagePos) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The block of a key in the table of cells; `None` if it is no position.
+/// The block of a key in the table of cells; `None` if the key is not a valid position.
 pub(crate) fn block_of(key: &[u8]) -> Option<BlockKey> {
     key.strip_prefix(&[CELLS]).and_then(BlockKey::from_bytes)
 }
 
-/// The page of a key in the table of listings; `None` if it is no position.
+/// The page of a key in the table of listings; `None` if the key is not a valid position.
 pub(crate) fn page_of_key(key: &[u8]) -> Option<PagePos> {
     key.strip_prefix(&[LISTED])?.try_into().ok().and_then(page_from_bytes)
 }
@@ -86,7 +86,7 @@ enum Backing {
     },
 }
 
-/// Why nothing is written to a database any more.
+/// Why a database is no longer written to.
 #[derive(Clone)]
 enum WriteStop {
     /// The outcome of a commit is unknown.

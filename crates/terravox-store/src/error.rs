@@ -101,7 +101,7 @@ pub enum StoreError {
         /// Why it failed.
         source: io::Error,
     },
-    /// Another writer took the world over, so this one writes nothing any more: only in databases.
+    /// Another writer took the world over, so this one can no longer write. Only in databases.
     #[error("{}: {what}; nothing more is written from here, open the world again", path.display())]
     Fenced {
         /// The world.
@@ -223,7 +223,7 @@ impl fmt::Display for StoredPart {
     }
 }
 
-/// Most characters of a name that a message shows.
+/// Maximum number of characters of a name that a message shows.
 const SHOWN_CHARS: usize = 64;
 
 /// A stored name as a message shows it: in one line, and not too long.

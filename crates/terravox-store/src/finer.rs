@@ -1,6 +1,5 @@
-//! A coarse block of the finer ones: the same as a grid makes it
-//! ([`rebuild`](crate::pyramid::rebuild), with which tests compare it), without one. A grid packs
-//! all rows and makes all mips of each block.
+//! Makes a coarse block from the finer ones without a grid, which would pack all rows and make all
+//! mips of each block. Tests compare it with [`rebuild`](crate::pyramid::rebuild), which uses one.
 
 use crate::key::BlockKey;
 use crate::pyramid::source_mip;

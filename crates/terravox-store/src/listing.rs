@@ -10,8 +10,8 @@ use terravox::voxel::{ChunkPos, PagePos, Region, VoxelPos};
 
 const LISTING_BYTES: usize = 64;
 
-/// Most chunks that are listed but not stored: beyond it, they are not reported one by one, and a
-/// list of all chunks is refused. A forged file may list billions.
+/// Maximum number of chunks that are listed but not stored: beyond it, they are not reported one by
+/// one, and a list of all chunks is refused. A forged file may list billions.
 pub(crate) const MAX_MISSING_CHUNKS: usize = 1 << 16;
 
 /// Chunks of one page, one bit each: x + 8 (z + 8 y), so that a layer is one word.

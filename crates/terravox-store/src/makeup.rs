@@ -1,4 +1,4 @@
-//! What values tell of blocks, without their cells.
+//! What the values of blocks tell without decoding their cells.
 //!
 //! Files hold a thousand uniform blocks, or some hundred equal ones, in the space of one other, so
 //! work on their cells would not be bounded by the file; and worlds with flat ground hold them,

@@ -16,7 +16,7 @@ use terravox::voxel::{
     UnlistedChunks, VoxelGrid,
 };
 
-/// Most bytes of cells that [`Store::load`] puts into memory: 8 GiB.
+/// Maximum number of bytes of cells that [`Store::load`] puts into memory: 8 GiB.
 pub const MAX_LOADED_BYTES: u64 = 8 << 30;
 
 /// Chunks between two reports of progress.

@@ -259,8 +259,8 @@ impl RecordsScan<'_> {
 }
 
 impl RecordsScan<'_> {
-    /// What is lost of a span that cannot be read. If the database says where that ends, the scan
-    /// goes on there.
+    /// Returns what is lost of a span that cannot be read. If the database says where that ends,
+    /// the scan continues there.
     fn lose(&mut self, mut span: KeySpan, what: TreeError) -> LostSpan {
         let lost = match &what {
             TreeError::Io(error) => LostRecords::of(error),
@@ -361,7 +361,7 @@ impl StoreTransaction<'_> {
         }
     }
 
-    /// Reads keys that will be asked for, all at once where each costs a message to a server.
+    /// Reads keys that will be needed, all at once where each costs a message to a server.
     ///
     /// # Errors
     /// If they cannot be read.

@@ -73,7 +73,7 @@ pub(crate) fn rebuild_block(
         Some(_) => chunks.is_empty() && around.are_lost(key),
     };
     if is_gone {
-        // It is air, or nothing under it is stored any more: it is the generator's.
+        // It is air, or nothing under it is stored any more, so that the generator makes it.
         if writer.remove(key)? && writer.generate.is_none() {
             report.rebuilt += 1;
         }

@@ -138,7 +138,7 @@ pub trait RecordsView: Send + Sync {
 }
 
 /// Records that are lost: what an [`io::Error`] of a [`RecordsView`] holds if these cannot be read,
-/// now or later, but others can. A scan goes on behind them.
+/// now or later, but others can. A scan continues after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRecords {
     /// The key at which what comes after them begins; `None` if nothing does.

@@ -25,7 +25,7 @@ pub(crate) const HISTORY_NAME: &str = "undo";
 /// Name of the extra data that holds loose bodies.
 pub(crate) const BODIES_NAME: &str = "bodies";
 
-/// A new world whose file has one spare byte in so many is compacted.
+/// A new world whose file has one spare byte in this many is compacted.
 const WORTHWHILE_SPARE: u64 = 8;
 
 /// A world file.
@@ -173,8 +173,8 @@ impl Store {
         &self.db
     }
 
-    /// Whether the world is in [`Records`](crate::Records), such as those of a database: then what
-    /// is read may be long in coming.
+    /// Whether the world is in [`Records`](crate::Records), such as those of a database: then reads
+    /// may take long.
     pub fn is_in_records(&self) -> bool {
         self.db.is_of_records()
     }

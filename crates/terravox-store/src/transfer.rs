@@ -1,4 +1,4 @@
-//! Copying a world from one store to another, so that a copy that was interrupted goes on.
+//! Copying a world from one store to another, so that an interrupted copy can resume.
 //!
 //! Both sides are ordered by the same keys, so a copy is a merge: piece by piece it reads what the
 //! target has, writes what differs and removes what the source lacks, a transaction each. Whatever
@@ -43,8 +43,8 @@ pub struct CopyStats {
 impl Store {
     /// Copies the world, as it was saved when this was called, to a new file, and now and then
     /// calls `progress` with the number of records done and in all. Until the copy is complete and
-    /// on disk it is a file named `NAME.copying`: a copy that was interrupted, and is started
-    /// again, goes on from that.
+    /// on disk it is a file named `NAME.copying`: a copy that was interrupted resumes from that
+    /// when it is started again.
     ///
     /// # Errors
     /// If a file is at `path`; if a part of this world is damaged; if the copy cannot be written,
@@ -97,7 +97,7 @@ impl Store {
     ) -> Result<CopyStats, StoreError> {
         refuse_world(&to.snapshot(), path)?;
         let view = self.begin_read();
-        let mut merge = Merge { from: self, to, path, progress, stats: CopyStats::default() };
+        let mut merge = CopyMerge { from: self, to, path, progress, stats: CopyStats::default() };
         merge.run(&view.tree)?;
         let mut last = to.begin(path)?;
         let bytes = view.info.encode();
@@ -145,7 +145,7 @@ struct SourceRecord {
     value: Vec<u8>,
 }
 
-struct Merge<'a, P> {
+struct CopyMerge<'a, P> {
     from: &'a Store,
     to: &'a Db,
     path: &'a Path,
@@ -153,7 +153,7 @@ struct Merge<'a, P> {
     stats: CopyStats,
 }
 
-impl<P: FnMut(u64, u64)> Merge<'_, P> {
+impl<P: FnMut(u64, u64)> CopyMerge<'_, P> {
     fn run(&mut self, from: &StoreReader) -> Result<(), StoreError> {
         let all = from.totals().map_err(|error| self.from.read_error(error))?;
         let all = all.records.saturating_sub(INFO_KEYS.len() as u64);

@@ -24,7 +24,7 @@ extern "C" {
     fn console_error(text: &str);
 }
 
-/// Writes panics to the console, since the trap that follows says nothing.
+/// Writes panics to the console, since the trap that follows has no message.
 #[wasm_bindgen(start)]
 pub fn start() {
     std::panic::set_hook(Box::new(|panic| console_error(&panic.to_string())));
@@ -48,7 +48,7 @@ impl Imported {
         Uint8Array::from(self.0.bytes.as_slice())
     }
 
-    /// A point above its ground, metres; empty for what was a world before.
+    /// A point above its ground, metres; empty if the file was a world already.
     pub fn start(&self) -> Vec<f64> {
         self.0.start_m.map(Vec::from).unwrap_or_default()
     }
@@ -155,7 +155,7 @@ impl WebWorld {
         is_due.then(|| Uint8Array::from(self.unit.as_slice()))
     }
 
-    /// Does what there is to do, for some milliseconds, for the view from the player's eyes.
+    /// Works for some milliseconds on what the player's view needs.
     pub fn update(&mut self, now_ms: f64, millis: f32) -> Result<(), JsError> {
         let eye_m = self.player.eye_m();
         let updated = self.world.update(micros(now_ms), eye_m, Budget::Millis(millis));
@@ -163,7 +163,7 @@ impl WebWorld {
         updated.map_err(|e| JsError::new(&e))
     }
 
-    /// Makes meshes for some milliseconds, and leaves what the server sent for later.
+    /// Makes meshes for some milliseconds, without handling messages of the server.
     pub fn update_terrain(&mut self, millis: f32) {
         self.world.update_terrain(self.player.eye_m(), Budget::Millis(millis));
         self.swaps.extend(self.world.mesh_swaps());
@@ -297,7 +297,7 @@ impl WebWorld {
         out
     }
 
-    /// What changed next of the meshes that are shown.
+    /// The next change of the meshes that are shown.
     pub fn next_swap(&mut self) -> Option<Swap> {
         let swap = self.swaps.pop_front()?;
         Some(Swap {
@@ -400,7 +400,7 @@ pub struct Swap {
 
 #[wasm_bindgen]
 impl Swap {
-    /// Keys of meshes that are shown no more.
+    /// Keys of meshes that are no longer shown.
     pub fn removed(&self) -> Vec<String> {
         self.removed.iter().map(ToString::to_string).collect()
     }

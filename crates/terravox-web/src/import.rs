@@ -1,4 +1,4 @@
-//! Files that become worlds of one's own: worlds, Roblox places, scenes of MagicaVoxel and
+//! Files that become worlds of the player's own: worlds, Roblox places, scenes of MagicaVoxel and
 //! heightmaps. All but worlds spend from the import budget of `terravox-io`, which grows with their
 //! length; a complete `.tvx` file may take what [`OwnHost::open`] allows.
 

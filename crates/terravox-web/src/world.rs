@@ -15,7 +15,7 @@ use terravox_io::gltf::{GlbBlock, GlbOptions, GlbWriter};
 use terravox_io::tiles::ExportFrame;
 use terravox_store::{Disk, MemoryDisk};
 
-/// Most news that wait to be taken.
+/// Maximum number of events that wait to be taken.
 const MAX_NEWS: usize = 64;
 
 /// Options of a [`PlayerWorld`].

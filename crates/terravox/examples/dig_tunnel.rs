@@ -13,7 +13,7 @@ fn main() -> Result<(), TerrainError> {
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
     terrain.edit(&EditOp::fill_ball(GRASS, [0.0, -30.0, 0.0], 50.0))?;
 
-    // One stroke: what undo takes back at once.
+    // One stroke: undone as one.
     terrain.history_mut().begin_stroke();
     let points = vec![[-60.0, 4.0, 0.0], [0.0, 2.0, 10.0], [60.0, 4.0, 0.0]];
     let tunnel = Brush::Path { points: points.clone(), radius: 4.0 };

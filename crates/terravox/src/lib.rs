@@ -46,7 +46,7 @@
 //! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
 //! | put plants and rocks on it | [`scatter`] |
 //! | save | [`Terrain::unsaved`], and the crate `terravox-store` |
-//! | let many dig one world | [`replicate`] |
+//! | let many players dig one world | [`replicate`] |
 //! | use your own threads | [`Terrain::take_jobs`], [`Job`] |
 //! | work on cells without a `Terrain` | [`VoxelGrid`], [`voxel`], [`edit::Editor`] |
 //!
@@ -94,7 +94,7 @@
 //!   return errors. Collision queries never panic: invalid rays and shapes never hit. Functions
 //!   that take a mip or an index panic if it is out of range.
 //! - Coordinates are right-handed, Y up. Voxel p fills [p, p + 1) in voxel units; positions reach
-//!   ±2³⁰ voxels, and beyond there is air. f32 positions count from something near: a block, a
+//!   ±2³⁰ voxels, and beyond there is air. f32 positions are relative to something near: a block, a
 //!   camera, a body, [`Terrain::effect_origin`].
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

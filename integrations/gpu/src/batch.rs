@@ -3,11 +3,11 @@
 /// How many blocks are computed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchOptions {
-    /// Most blocks a batch; fewer where the device's buffers are smaller.
+    /// Maximum number of blocks a batch; fewer where the device's buffers are smaller.
     pub blocks: usize,
     /// Batches in flight.
     pub batches: usize,
-    /// Most bytes of buffers, of the device and of the CPU together.
+    /// Maximum number of bytes of buffers, of the device and of the CPU together.
     pub max_bytes: u64,
 }
 

@@ -25,7 +25,7 @@ pub struct DensityPoint {
     pub mip: u8,
 }
 
-/// What a density is at a point.
+/// The value of a density at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DensitySample {
     /// Voxels from the surface, positive inside. NaN is outside.
@@ -37,7 +37,7 @@ pub struct DensitySample {
 /// A density as a closure.
 pub type DensityFn = dyn Fn(DensityPoint) -> DensitySample + Send + Sync;
 
-/// A density in WGSL, and its twin in Rust, which does the work where there is no device.
+/// A density in WGSL, and the same function in Rust for where there is no device.
 #[derive(Clone)]
 pub struct Density {
     wgsl: Arc<str>,
@@ -70,7 +70,7 @@ impl Density {
         (self.cpu)(frame.point(point))
     }
 
-    /// Fills a block of a world on the CPU: the slow twin of a [`GpuFiller`](crate::GpuFiller).
+    /// Fills a block of a world on the CPU, with the result of a [`GpuFiller`](crate::GpuFiller).
     pub fn fill(&self, request: &mut FillRequest<'_>) {
         self.fill_cells(request.block(), request.cells());
     }
@@ -102,8 +102,8 @@ pub struct BlockFrame {
     pub mip: u8,
 }
 
-/// Most mip of a block that a device fills or searches: beyond it, positions would not fit in 32
-/// bits. Blocks there have 2^25 voxels along the edge.
+/// Coarsest mip of a block that a device fills or searches: beyond it, positions would not fit in
+/// 32 bits. Blocks there have 2^25 voxels along the edge.
 pub const MAX_GPU_MIP: u8 = 20;
 
 impl BlockFrame {
@@ -138,7 +138,7 @@ impl BlockFrame {
     }
 }
 
-/// Most that [`sample_units`] returns: 31 cells.
+/// Maximum of what [`sample_units`] returns: 31 cells.
 pub const MAX_SAMPLE_UNITS: i32 = 31 * 256;
 
 /// Returns a distance in voxels as 1/256 of a cell of a mip, rounded, halves up, within

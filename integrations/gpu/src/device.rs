@@ -119,7 +119,7 @@ impl GpuDevice {
         }
     }
 
-    /// Most bytes of a buffer that a pass binds.
+    /// Maximum number of bytes of a buffer that a pass binds.
     pub(crate) fn largest_buffer(&self) -> u64 {
         let limits = self.device.limits();
         limits.max_buffer_size.min(limits.max_storage_buffer_binding_size)

@@ -24,7 +24,7 @@ pub enum GpuError {
     Limits {
         /// Its name.
         device: String,
-        /// Most bytes of a buffer.
+        /// Maximum size of a buffer in bytes.
         allowed: u64,
         /// Bytes that one block needs.
         needed: u64,

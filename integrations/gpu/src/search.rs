@@ -31,7 +31,7 @@ const SHAPE_BYTES: u64 = 16;
 /// Points that a work group takes.
 const GROUP: usize = 256;
 
-/// Most points along an edge of a block.
+/// Maximum number of points along an edge of a block.
 const MAX_POINTS: u32 = 64;
 
 /// What is searched.
@@ -153,7 +153,7 @@ struct SearchKernels {
     emit: Kernel,
     points: u32,
     blocks: usize,
-    /// Most voxels and edges of a round.
+    /// Maximum number of voxels and edges of a round.
     capacity: [usize; 2],
     slots: Vec<SearchSlot>,
 }

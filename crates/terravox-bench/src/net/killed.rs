@@ -1,4 +1,4 @@
-//! A server that is killed while guests build: what it said was saved has to be there.
+//! A server that is killed while guests build: edits that it reported as saved must be there.
 
 use crate::report::AreaReport;
 use crate::trust::child;
@@ -18,7 +18,7 @@ use terravox_server::{
 };
 use terravox_store::{ColumnLeases, Generator, Overwrite, Store, WorldInfo};
 
-/// Kills, and of a full run.
+/// Number of kills; of a full run.
 const KILLS: [u64; 2] = [10, 50];
 
 /// Guests, and balls that each builds a second.
@@ -75,7 +75,7 @@ pub fn serve_store(store: Store, share: Option<Box<dyn ColumnLeases>>, folder: &
     }
 }
 
-/// Where the ball of a number is, by guest.
+/// Returns the position of a ball by its guest and number.
 pub fn place(guest: u64, number: u64) -> [f64; 3] {
     let (x, y, z) = (number % 16, number / 256, number / 16 % 16);
     [(8 * x + 200 * guest) as f64, 8.0 * y as f64, 8.0 * z as f64]
@@ -88,14 +88,14 @@ pub struct Builder {
     /// The first ball, and how many were begun since.
     first: u64,
     begun: u64,
-    /// How many the server confirmed, and said are saved, of those that were begun.
+    /// How many of those the server confirmed, and how many it reported as saved.
     pub confirmed: u64,
     saved: u64,
     next: Instant,
 }
 
 impl Builder {
-    /// The guest of a number, which goes on after the balls that it began before.
+    /// Connects a guest, which continues after its first `first` balls.
     ///
     /// # Errors
     /// If nothing listens at the address.
@@ -113,7 +113,7 @@ impl Builder {
         self.first + self.begun
     }
 
-    /// Builds on; false once the server is gone.
+    /// Builds the next balls; false once the server is gone.
     pub fn go_on(&mut self) -> bool {
         if self.client.poll(air).is_err() {
             return false;
@@ -170,7 +170,7 @@ fn kill_one(folder: &BenchFolder, kill: u64, saved: &mut Vec<(u64, u64)>, begun:
     }
     let _ = served.kill();
     let _ = served.wait();
-    // What it said before.
+    // Read what it sent before.
     for builder in &mut builders {
         builder.go_on();
     }
@@ -179,7 +179,7 @@ fn kill_one(folder: &BenchFolder, kill: u64, saved: &mut Vec<(u64, u64)>, begun:
     }
 }
 
-/// Waits until a server says where it is.
+/// Waits until a server prints its address.
 pub fn address_of(served: &mut Child) -> WorldAddress {
     let mut line = String::new();
     let stdout = served.stdout.take().unwrap_or_else(|| unreachable!("it is piped"));

@@ -40,7 +40,7 @@ thread_local! {
     static MADE: RefCell<HashMap<MipBlock, DenseBox>> = RefCell::default();
 }
 
-/// Most blocks of [`MADE`], 64 KiB each.
+/// Maximum number of blocks of [`MADE`], 64 KiB each.
 const MAX_MADE: usize = 4096;
 
 /// As [`hills`], once for all bots.

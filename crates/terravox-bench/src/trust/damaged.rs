@@ -21,7 +21,7 @@ const WORLDS: [u64; 2] = [4_000, 100_000];
 /// Worlds of a process.
 const SHARE: u64 = 2_000;
 
-/// Every so many worlds one is repaired.
+/// One in this many worlds is repaired.
 const REPAIRED: u64 = 8;
 
 /// Name of the extra data.

@@ -16,7 +16,7 @@ use operations::RandomOperations;
 /// Operations in all; p99 is about the worst 12 of them.
 const OPERATIONS: usize = 1200;
 
-/// Most cells of one.
+/// Maximum number of cells of one.
 const MAX_CELLS: u64 = 1_000_000;
 
 /// An operation is repeated so often at least, and until `SECONDS` have passed.

@@ -7,7 +7,7 @@ use std::path::Path;
 use terravox::voxel::VoxelGrid;
 use terravox_store::{Overwrite, Store, StoreError, StoredPart, WorldInfo};
 
-/// Of so many bytes one is changed, and in a full run. Odd, so that all kinds of bytes come up.
+/// Of this many bytes one is changed, and in a full run. Odd, so that all kinds of bytes come up.
 const STRIDE: [usize; 2] = [61, 5];
 
 /// Sizes of the header's copies, and what of each is used: zeros follow.

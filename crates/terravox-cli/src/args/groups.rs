@@ -43,7 +43,7 @@ pub struct HeightmapArgs {
     /// Meshes: the axis of the file that points up [default: y; for .stl z]
     #[arg(long, value_enum, value_name = "AXIS")]
     pub up: Option<UpChoice>,
-    /// Meshes: voxels along the longest side, in place of --voxel-size [default: 128]
+    /// Meshes: voxels along the longest side, instead of --voxel-size [default: 128]
     #[arg(long, conflicts_with = "voxel_size",
         value_parser = |text: &str| integer(text, 1..=65_408_u32), value_name = "VOXELS")]
     pub longest: Option<u32>,
@@ -59,8 +59,8 @@ pub struct HeightmapArgs {
 /// The part of a world that is written.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct BoxArgs {
-    /// A corner of the box that is written, in metres; its faces are moved to the nearest between
-    /// two voxels. Endless worlds need one [default: the whole world]
+    /// A corner of the box that is written, in metres; the box is rounded to whole voxels. Endless
+    /// worlds need one [default: the whole world]
     #[arg(long, value_parser = triple, requires = "to", value_name = "X,Y,Z",
         allow_hyphen_values = true)]
     pub from: Option<[f64; 3]>,

@@ -26,14 +26,14 @@ Example:
   terravox rollback localhost --author 192.0.2.7 --since 30m
   terravox rollback localhost/caves --in -20,0,-20,20,60,20 --since 1d --token WORD
 
-Every cell that such an edit changed becomes what it was before it, unless another edit changed it
-later. See what is meant with terravox log first. With --in, only cells inside the box are restored.
-Rolling back several authors one after the other does the same as all together. A rollback is logged,
-too, so it can be rolled back, by --number. --cancel takes back what one that runs has restored.";
+Every cell that a matching edit changed becomes what it was before that edit, unless another edit
+changed it later. List the matching edits with terravox log first. With --in, only cells inside the
+box are restored. Rolling back several authors one after the other does the same as all together. A
+rollback is logged, too, so it can be rolled back, by --number. --cancel stops and reverts the running one.";
 
-/// Which edits are meant: those for which all of it holds.
+/// Selects edits: those that meet all conditions.
 #[derive(Clone, Debug, Args)]
-pub struct WhichEdits {
+pub struct EditSelection {
     /// Edits of this author: the name of a token, or an IP address; can be given several times
     #[arg(long = "author", value_name = "NAME")]
     pub authors: Vec<String>,
@@ -56,8 +56,8 @@ pub struct LogArgs {
     #[arg(value_name = "ADDRESS")]
     pub address: WorldAddress,
     #[command(flatten)]
-    pub which: WhichEdits,
-    /// Most edits that are printed
+    pub which: EditSelection,
+    /// Maximum number of edits that are printed
     #[arg(long, default_value_t = 100, value_parser = |text: &str| integer(text, 1..=10_000_usize),
         value_name = "N")]
     pub limit: usize,
@@ -73,11 +73,11 @@ pub struct RollbackArgs {
     #[arg(value_name = "ADDRESS")]
     pub address: WorldAddress,
     #[command(flatten)]
-    pub which: WhichEdits,
+    pub which: EditSelection,
     /// The edit, or the rollback, with this number in the log
     #[arg(long, value_name = "N")]
     pub number: Option<u64>,
-    /// Cancel the rollback that runs
+    /// Cancel the running rollback
     #[arg(long, conflicts_with_all = ["authors", "since", "until", "region_m", "number"])]
     pub cancel: bool,
     /// The token for administering

@@ -13,7 +13,7 @@ pub use groups::{
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
-pub use journal::{LogArgs, RollbackArgs, WhichEdits, utc_text};
+pub use journal::{EditSelection, LogArgs, RollbackArgs, utc_text};
 #[cfg(feature = "server")]
 pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ServeArgs, token};
 use path::PATH_HELP;
@@ -112,7 +112,7 @@ pub enum Command {
         terravox raycast world.tvx 0,40,0 1,-0.5,0 --max 200 --sees both\n\n\
         A ray that hits nothing is not an error: the exit code is 0.")]
     Raycast(RaycastArgs),
-    /// Find the way that a walker takes from one point to another
+    /// Find the path of a walker from one point to another
     #[command(after_help = PATH_HELP)]
     Path(Box<PathArgs>),
     /// Render a picture of a world on the CPU
@@ -140,10 +140,10 @@ pub enum Command {
         Names each lost chunk. The damaged file is kept as world.tvx.damaged. An intact world is\n\
         left as it is.")]
     Repair(CheckArgs),
-    /// Write a world anew without the free space that edits leave; of one in S3, collect the garbage
+    /// Rewrite a world without the free space that edits leave; in S3, collect the garbage
     #[command(after_help = "Example:\n  terravox compact world.tvx")]
     Compact(WorldFileArgs),
-    /// Copy a world between files, databases and S3; a copy that was interrupted goes on
+    /// Copy a world between files, databases and S3; an interrupted copy resumes
     #[command(after_help = COPY_HELP)]
     Copy(CopyArgs),
     /// Let many people see and dig worlds over the network
@@ -162,7 +162,7 @@ pub enum Command {
     #[cfg(feature = "server")]
     #[command(after_help = journal::LOG_HELP)]
     Log(LogArgs),
-    /// Take edits back in a world that is served, by author, time or place
+    /// Roll back edits in a world that is served, by author, time or place
     #[cfg(feature = "server")]
     #[command(after_help = journal::ROLL_BACK_HELP)]
     Rollback(RollbackArgs),
@@ -361,8 +361,8 @@ pub struct EditArgs {
 pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
-    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed to be printed .stl .3mf,
-    /// the height of the ground as .png, or with --into .rbxl .rbxlx
+    /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed for 3D printing .stl
+    /// .3mf, the height of the ground as .png, or with --into .rbxl .rbxlx
     pub file: PathBuf,
     /// A Roblox place or model: write a copy of it in which only the terrain is replaced
     #[arg(long, value_name = "PLACE")]
@@ -451,7 +451,7 @@ pub struct CopyArgs {
     pub from: PathBuf,
     /// The world to write (.tvx), or its address in a database or in S3
     pub to: PathBuf,
-    /// Upload all again, also what is in S3 already: mends a published world that is damaged
+    /// Upload everything again, also what is in S3 already: repairs a damaged published world
     #[arg(long)]
     pub rewrite: bool,
 }
@@ -527,7 +527,7 @@ pub struct RenderArgs {
     /// steep
     #[arg(long, value_name = "NAME")]
     pub unset: Option<String>,
-    /// Put grass, trees and rocks on the ground; the world keeps as it is
+    /// Put grass, trees and rocks on the ground; the world stays as it is
     #[arg(long, conflicts_with = "octree")]
     pub scatter: bool,
     #[command(flatten)]
@@ -553,7 +553,7 @@ pub struct RenderArgs {
     #[arg(long, conflicts_with = "lod", value_parser = cutaway, value_name = "PLANE",
         allow_hyphen_values = true)]
     pub cutaway: Option<Cutaway>,
-    /// Draw lines on the ground, so many metres apart; every tenth is yellow
+    /// Draw lines on the ground, this many metres apart; every tenth is yellow
     #[arg(long, conflicts_with_all = ["lod", "octree"], value_parser = positive, value_name = "M")]
     pub grid: Option<f64>,
     /// Render N pictures all around --look, or the middle of the land, as FILE-01.png and so on

@@ -30,8 +30,8 @@ pub struct ServeArgs {
     #[arg(long)]
     pub wait: bool,
     /// Share a world of a database with other servers that do so: this one serves the columns of
-    /// 8,192 × 8,192 voxels that its guests edit. HOST:PORT is where guests reach it, which the
-    /// others tell theirs
+    /// 8,192 × 8,192 voxels that its guests edit. HOST:PORT is where guests reach it; the others
+    /// pass that on to theirs
     #[arg(long, value_name = "HOST:PORT")]
     pub share: Option<WorldAddress>,
     /// The address to listen on
@@ -51,11 +51,11 @@ pub struct ServeArgs {
     /// worlds
     #[arg(long, value_parser = corners, value_name = "X,Y,Z,X,Y,Z", allow_hyphen_values = true)]
     pub protect: Vec<MetreBox>,
-    /// Most connections
+    /// Maximum number of connections
     #[arg(long, default_value_t = 1024, value_parser = |text: &str| integer(text, 1..=65_536_usize),
         value_name = "N")]
     pub max_connections: usize,
-    /// Most connections from one address
+    /// Maximum number of connections from one address
     #[arg(long, default_value_t = 256, value_parser = |text: &str| integer(text, 1..=65_536_usize),
         value_name = "N")]
     pub max_connections_per_address: usize,
@@ -186,7 +186,7 @@ pub struct JoinArgs {
     /// Radius of --dig in metres
     #[arg(long, default_value_t = 4.0, value_parser = positive, value_name = "M")]
     pub radius: f64,
-    /// Do an operation; terravox edit --help lists them
+    /// Apply an operation; terravox edit --help lists them
     #[arg(long, value_name = "OPERATION", allow_hyphen_values = true)]
     pub edit: Vec<String>,
     /// Fly along these points, in metres, in the time of --seconds
@@ -199,11 +199,11 @@ pub struct JoinArgs {
     /// The name that others see
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
     pub name: String,
-    /// Keep what is held in this file at the end; if it is there already, only what changed since
-    /// is sent
+    /// Cache the world in this file at the end; if it exists already, only what changed since is
+    /// sent
     #[arg(long, value_name = "FILE")]
     pub cache: Option<PathBuf>,
-    /// Render what is seen at the end (.png)
+    /// Render the view at the end (.png)
     #[arg(long, value_name = "FILE")]
     pub render: Option<PathBuf>,
     #[command(flatten)]
@@ -211,8 +211,8 @@ pub struct JoinArgs {
     /// View distance in metres
     #[arg(long, default_value_t = 4096.0, value_parser = positive, value_name = "M")]
     pub distance: f64,
-    /// A block nearer than this many of its edges is shown finer. Blocks that are asked for grow
-    /// with its cube, and a server allows 65,536
+    /// A block nearer than this many of its edges is shown finer. The number of requested blocks
+    /// grows with its cube; a server allows 65,536
     #[arg(long, default_value_t = 2.0, value_parser = detail, value_name = "EDGES")]
     pub detail: f32,
 }

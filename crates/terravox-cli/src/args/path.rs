@@ -36,7 +36,7 @@ pub struct PathArgs {
     /// Goal in metres
     #[arg(value_parser = end, value_name = "TO", allow_hyphen_values = true)]
     pub to: PathEnd,
-    /// Keep the walker's middle this far from walls and drops, in metres
+    /// Keep the walker's centre this far from walls and drops, in metres
     #[arg(long, default_value_t = 0.4, value_parser = number, value_name = "M")]
     pub radius: f64,
     /// Room that the walker needs above the ground, in metres

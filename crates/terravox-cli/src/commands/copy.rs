@@ -4,10 +4,10 @@ use crate::args::CopyArgs;
 use crate::console::Console;
 use crate::failure::CliResult;
 use crate::report::Report;
-use crate::world_store::{self, Copied};
+use crate::world_store::{self, CopyCounts};
 use terravox_store::Store;
 
-/// Copies a world; goes on with a copy that was interrupted.
+/// Copies a world; resumes a copy that was interrupted.
 pub fn run(args: &CopyArgs, console: &Console) -> CliResult<Report> {
     let from = world_store::open_read_only(&args.from)?;
     let bar = console.bar("copying", 1);
@@ -17,7 +17,7 @@ pub fn run(args: &CopyArgs, console: &Console) -> CliResult<Report> {
     Ok(report(&from, &to, stats))
 }
 
-fn report(from: &Store, to: &Store, stats: Copied) -> Report {
+fn report(from: &Store, to: &Store, stats: CopyCounts) -> Report {
     // The paths of stores have no passwords.
     let mut report = Report::of_change("copy", to.path());
     report.text_line("from", "from", from.path().display().to_string());

@@ -103,7 +103,7 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
 fn scale_note(voxel_size_m: f64) -> Option<String> {
     let (there, scale) = (roblox::VOXEL_M, roblox::VOXEL_M / voxel_size_m);
     ((scale - 1.0).abs() > 1e-9).then(|| {
-        format!("a voxel is {there} m wide in Roblox and {voxel_size_m} m here: all is {scale:.3} times as large there")
+        format!("a voxel is {there} m wide in Roblox and {voxel_size_m} m here: everything is {scale:.3} times as large there")
     })
 }
 
@@ -160,7 +160,7 @@ impl Place {
             }
             Some(Container::Binary) => "is binary; write it to a .rbxl or .rbxm file",
             Some(Container::Xml) => "is XML; write it to a .rbxlx or .rbxmx file",
-            _ => "is no Roblox place; --into takes a .rbxl, .rbxm, .rbxlx or .rbxmx file",
+            _ => "is not a Roblox place; --into takes a .rbxl, .rbxm, .rbxlx or .rbxmx file",
         };
         Err(Failure::of(path, what))
     }

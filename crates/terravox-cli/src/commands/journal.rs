@@ -1,6 +1,6 @@
-//! `log` and `rollback`: who changed what in a world that is served, and taking it back.
+//! `log` and `rollback`: who changed what in a world that is served, and rolling it back.
 
-use crate::args::{LogArgs, RollbackArgs, WhichEdits, utc_text};
+use crate::args::{EditSelection, LogArgs, RollbackArgs, utc_text};
 use crate::failure::{CliResult, Failure};
 use crate::report::{Report, grouped};
 use serde_json::json;
@@ -65,7 +65,7 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
         report.text_only("not rolled back", &text);
     }
     if done.is_cancelled {
-        report.text_only("cancelled", "what was restored is taken back");
+        report.text_only("cancelled", "what it had restored was reverted");
     }
     Ok(report)
 }
@@ -74,12 +74,12 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
 fn cancel(args: &RollbackArgs) -> CliResult<Report> {
     let cells = Client::cancel_rollback(&args.address, &options(&args.token));
     let mut report = Report::new("rollback");
-    report.count("cells", "cells taken back", cells.map_err(Failure::new)?);
+    report.count("cells", "cells reverted", cells.map_err(Failure::new)?);
     Ok(report)
 }
 
-fn query(which: &WhichEdits) -> LogQuery {
-    let WhichEdits { authors, since, until, region_m } = which.clone();
+fn query(which: &EditSelection) -> LogQuery {
+    let EditSelection { authors, since, until, region_m } = which.clone();
     LogQuery { authors, since, until, region_m, ..LogQuery::default() }
 }
 

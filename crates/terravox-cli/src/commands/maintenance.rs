@@ -98,7 +98,7 @@ pub fn repair(args: &CheckArgs, console: &Console) -> CliResult<Report> {
     Ok(report)
 }
 
-/// Writes a world anew without free space.
+/// Rewrites a world without free space.
 pub fn compact(args: &WorldFileArgs, console: &Console) -> CliResult<Report> {
     let busy = console.busy("collecting garbage");
     if let Some(done) = world_store::collect_garbage(&args.world)? {

@@ -5,7 +5,7 @@ use super::render::{camera, options, take, write_png};
 use crate::args::{PathArgs, PathEnd};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::growth::Extent;
+use crate::growth::{Extent, make_chunks};
 use crate::lod_view::seeded;
 use crate::output::{Output, check_not_input};
 use crate::report::{Report, grouped};
@@ -18,7 +18,7 @@ use std::path::Path as FilePath;
 use std::time::Instant;
 use terravox::generate::Seeded;
 use terravox::math::{Aabb, DebugLines};
-use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid};
+use terravox::voxel::{ChunkPos, GridOptions, Region, VoxelGrid};
 use terravox_paths::{Agent, PartialReason, Path, PathOptions, PathOutcome, Paths};
 use terravox_render::{FOV_DEGREES, Lens, Scene, framing, overlay};
 use terravox_store::WorldInfo;
@@ -29,7 +29,7 @@ const MAX_ENDLESS_M: f64 = 2048.0;
 /// The source of worlds without a file.
 const GENERATED: &str = "generated";
 
-/// Generated beyond `--around`, metres: a chunk, on which the ground before it depends.
+/// Generated beyond `--around`, metres: a chunk, on which tiles within depend.
 const MARGIN_M: f64 = 32.0;
 
 /// Lines are drawn this far above the ground, voxels.
@@ -110,12 +110,12 @@ fn generated(seeded: &Seeded, args: &PathArgs) -> CliResult<World> {
     let info = WorldInfo::default();
     let region = region_around(args, &info, seeded.heights())?;
     let mut grid = VoxelGrid::new(GridOptions::default());
-    let mut cells = DenseBox::default();
-    for chunk in region.blocks::<5>().filter(|chunk| chunk.within_limits()) {
-        cells.reset(chunk.region());
-        seeded.fill(&mut cells, 0);
-        grid.write(&cells).map_err(Failure::at(&args.world))?;
-    }
+    let chunks: Vec<_> = region.blocks::<5>().filter(|chunk| chunk.within_limits()).collect();
+    make_chunks(
+        &chunks,
+        |cells| seeded.fill(cells, 0),
+        |cells| grid.write(cells).map(drop).map_err(Failure::at(&args.world)),
+    )?;
     let (roblox, notes) = (Default::default(), Vec::new());
     Ok(World { grid, info, roblox, source: GENERATED, file_bytes: 0, notes, growth: None })
 }
@@ -150,8 +150,8 @@ fn region_around(args: &PathArgs, info: &WorldInfo, heights: Range<i32>) -> CliR
     Ok(Region::new(low, [x1.floor() as i32 + 1, heights.end, z1.floor() as i32 + 1]))
 }
 
-/// The tiles that may have ground: chunks and those beside them, into which surfaces reach. Of a
-/// generated world not those at the border, beyond which it goes on.
+/// The tiles that may have ground: chunks and those beside them, into which surfaces reach. In a
+/// generated world not those at the border, beyond which the world continues.
 fn tiles(world: &World) -> BTreeSet<ChunkPos> {
     let chunks = world.grid.chunks();
     if world.source != GENERATED {
@@ -165,7 +165,7 @@ fn tiles(world: &World) -> BTreeSet<ChunkPos> {
     chunks.into_iter().filter(is_inner).collect()
 }
 
-/// Says what holds where all ground is known.
+/// Converts outcomes about unloaded ground: of a world file, all ground is known.
 fn known(world: &World, outcome: PathOutcome) -> PathOutcome {
     if world.source == GENERATED {
         return outcome;

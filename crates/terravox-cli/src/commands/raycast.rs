@@ -13,7 +13,7 @@ use terravox::collide::{
 };
 use terravox::voxel::{BlockPos, Kind, MaterialTable};
 
-/// Most chunks that are generated for a ray, which is some 100,000 voxels long then.
+/// Maximum number of chunks that are generated for a ray, which is some 100,000 voxels long then.
 const MAX_RAY_CHUNKS: usize = 8192;
 
 pub fn run(args: &RaycastArgs, console: &Console) -> CliResult<Report> {

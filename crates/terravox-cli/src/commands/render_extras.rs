@@ -14,7 +14,7 @@ use terravox_store::WorldInfo;
 /// Colours of the lines of a grid: most, and every tenth.
 const GRID_COLOURS: [[u8; 3]; 2] = [[250, 250, 250], [255, 210, 60]];
 
-/// Most lines of a grid along an axis.
+/// Maximum number of lines of a grid along an axis.
 const MAX_LINES: f64 = 512.0;
 
 /// Lines lie this far above the ground, cells.

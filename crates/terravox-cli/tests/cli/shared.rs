@@ -192,5 +192,5 @@ fn two_servers_share_a_world_and_one_goes_on_when_the_other_is_killed_slow() {
     drop(alone);
     folder.report(&["generate", "a.tvx", "--seed", "1", "--size", "32"]);
     let refused = ["serve", "a.tvx", "--share", "localhost:1"];
-    folder.refused(&refused, &["is in no database; servers share worlds in databases"]);
+    folder.refused(&refused, &["is not in a database; servers share worlds in databases"]);
 }

@@ -69,7 +69,7 @@ impl<'a> ColumnFiller<'a> {
             .collect()
     }
 
-    /// Returns the most chunks of the chunk column (x, z) that are not uniform.
+    /// Returns an upper bound of the chunks of the chunk column (x, z) that are not uniform.
     pub(super) fn max_mixed_chunks(&self, x: i32, z: i32) -> u32 {
         let edge = CHUNK_EDGE as i64;
         let [ox, oz] = self.options.origin.map(i64::from);

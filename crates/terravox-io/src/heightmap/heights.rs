@@ -13,7 +13,7 @@ pub struct Heights {
 }
 
 impl Heights {
-    /// Most samples of a heightmap.
+    /// Maximum number of samples of a heightmap.
     pub const MAX_SAMPLES: u64 = MAX_HEIGHT_SAMPLES;
 
     /// Creates heights from `values`, row by row. `size` is [samples per row (along x), rows (along

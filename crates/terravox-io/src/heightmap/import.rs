@@ -32,7 +32,7 @@ pub struct HeightmapImport {
 }
 
 impl HeightmapImport {
-    /// Most chunks that [`import()`] writes into a grid.
+    /// Maximum number of chunks that [`import()`] writes into a grid.
     /// [`HeightmapRelief`] has no such limit.
     pub const MAX_CHUNKS: u64 = MAX_IMPORT_CHUNKS;
 }

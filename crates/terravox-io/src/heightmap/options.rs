@@ -57,7 +57,7 @@ impl Default for HeightmapOptions {
 }
 
 impl HeightmapOptions {
-    /// Most voxels of a world along x or z.
+    /// Maximum number of voxels of a world along x or z.
     pub const MAX_EXTENT_VOXELS: u64 = MAX_EXTENT_VOXELS;
 
     /// Returns `height_voxels` with which the land is an eighth of its width high, whatever part of

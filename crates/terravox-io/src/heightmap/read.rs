@@ -13,7 +13,7 @@ const SAMPLE_BYTES: u64 = 8;
 const SAMPLE_WORK: u64 = 32;
 /// Units of work of a byte that a PNG unpacks.
 const PNG_BYTE_WORK: u64 = 6;
-/// Most bytes of an unpacked pixel: four channels of 16 bits.
+/// Maximum size of an unpacked pixel in bytes: four channels of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
 /// Rows that decoding a PNG holds: the previous one, the present one, and one expanded.
 const PNG_ROWS: u64 = 3;

@@ -83,8 +83,8 @@ impl HeightmapRelief {
             .collect()
     }
 
-    /// Returns the most chunks that the world may have: those of its bounds. Known before any is
-    /// generated, as is [`HeightmapRelief::max_mixed_chunks`].
+    /// Returns an upper bound of the number of chunks: those within the bounds of the world. Known
+    /// before any is generated, as is [`HeightmapRelief::max_mixed_chunks`].
     pub fn max_chunks(&self) -> u64 {
         self.region.coarser(CHUNK_LOG2).volume()
     }
@@ -94,14 +94,14 @@ impl HeightmapRelief {
         self.region.coarser(CHUNK_LOG2).size()[1] as u64
     }
 
-    /// Returns the most chunks of the chunk column at [x, z] that are not uniform. Each takes up to
-    /// 150 kB while it is generated and written; uniform ones take next to nothing. Takes time
-    /// proportional to the samples below the column.
+    /// Returns an upper bound of the number of chunks of the chunk column at [x, z] that are not
+    /// uniform. Each takes up to 150 kB while it is generated and written; uniform ones take next
+    /// to nothing. Takes time proportional to the samples below the column.
     pub fn max_mixed_chunks(&self, [x, z]: [i32; 2]) -> u32 {
         ColumnFiller::new(&self.surface, &self.options).max_mixed_chunks(x, z)
     }
 
-    /// Returns the memory of the largest chunk column, from above.
+    /// Returns an upper bound of the memory of the largest chunk column, in bytes.
     pub(super) fn column_bytes(&self) -> u64 {
         let columns = self.chunk_columns();
         let mixed = columns.into_iter().map(|column| self.max_mixed_chunks(column)).max();

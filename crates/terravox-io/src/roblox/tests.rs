@@ -384,7 +384,7 @@ fn what_a_file_claims_is_refused_before_it_is_unpacked() {
     assert!(error.contains("a value: 2.5 kB of memory in all"), "{error}");
     let deep = format!("<roblox version=\"4\">{}", "<Item class=\"A\">".repeat(8));
     let error = imported_with(deep.as_bytes(), limits).err().unwrap().to_string();
-    assert!(error.contains("elements: 9 within one another, at most 8"), "{error}");
+    assert!(error.contains("elements: nested 9 deep, at most 8"), "{error}");
 }
 
 #[test]

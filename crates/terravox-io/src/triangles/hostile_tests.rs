@@ -241,7 +241,7 @@ fn nodes_in_a_ring_in_a_chain_and_doubling() {
     let ring = json!([{ "children": [1] }, { "children": [2], "mesh": 0 }, { "children": [1] }]);
     with(&of(ring), "node 1: it is below itself");
     let chain: Vec<Value> = (1..3000).map(|next| json!({ "children": [next] })).collect();
-    with(&of(json!(chain)), "its nodes: 1025 within one another, at most 1024");
+    with(&of(json!(chain)), "its nodes: nested 1025 deep, at most 1024");
     let double: Vec<Value> = (1..50).map(|next| json!({ "children": [next, next] })).collect();
     let double = [double, vec![json!({ "mesh": 0 })]].concat();
     let file = of(json!(double));

@@ -41,8 +41,8 @@ pub(super) fn read(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, 
     mesh.finish()
 }
 
-/// Splits off a line, which goes on behind a backslash at its end. Returns it, the rest, and the
-/// lines that it takes.
+/// Splits off a line, which continues after a backslash at its end. Returns it, the rest, and the
+/// number of lines that it takes.
 fn split_line(bytes: &[u8]) -> (&[u8], &[u8], usize) {
     let mut lines = 1;
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {

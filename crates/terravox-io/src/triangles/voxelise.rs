@@ -15,7 +15,7 @@ use terravox::voxel::{AIR, ChunkPos, DenseBox, LIMIT, Region, VoxelGrid};
 const MAX_LENGTH_VOXELS: u32 = (1 << 16) - 128;
 /// Bytes of the rows that are filled at once, if one does not take more.
 const BATCH_BYTES: u64 = 24 << 20;
-/// Most rows that are filled at once.
+/// Maximum number of rows that are filled at once.
 const MAX_BATCH: usize = 32;
 /// Bytes of a cell of a row: its distance and its cell.
 const CELL_BYTES: u64 = 6;

@@ -7,7 +7,7 @@ use crate::cell_cost::{self, CoarseBlocks};
 use std::collections::HashMap;
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid, VoxelPos};
 
-/// Most unpacked chunks: 16 MiB.
+/// Maximum number of unpacked chunks: 16 MiB.
 const MAX_OPEN: usize = 256;
 /// Memory of one.
 const OPEN_BYTES: u64 = 2 << 15;

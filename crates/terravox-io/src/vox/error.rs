@@ -91,7 +91,7 @@ pub enum VoxExportError {
         "more than {most} voxels do not fit in a .vox file; export a smaller part of the world"
     )]
     TooLong {
-        /// Most voxels that fit.
+        /// Maximum number of voxels that fit.
         most: u64,
     },
     /// A chunk is not held at mip 0.

@@ -18,7 +18,7 @@ const MODEL_EDGE: i32 = 256;
 const HALF_FULL: u8 = 127;
 /// Longest content of MAIN: lengths are signed.
 const MAX_BYTES: u64 = i32::MAX as u64 - (1 << 20);
-/// Bytes of a model besides its voxels, in all chunks, from above.
+/// Bytes of a model besides its voxels, in all chunks: an upper bound.
 const MODEL_BYTES: u64 = 256;
 
 /// A model, with Z up.

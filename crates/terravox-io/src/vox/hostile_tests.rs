@@ -109,7 +109,7 @@ fn nodes_below_themselves() {
 fn nodes_deeper_than_any_scene() {
     let chain: Vec<Vec<u8>> = (0..5000).map(|id| below(id, id + 1)).collect();
     let chunks = [vec![dot()], chain, vec![shape(5000, &[0])]].concat();
-    refused_with(&chunks, "scene nodes: 1025 within one another, at most 1024");
+    refused_with(&chunks, "scene nodes: nested 1025 deep, at most 1024");
 }
 
 /// Each group has the next one twice: 2^40 shapes from 41 nodes.

@@ -27,7 +27,7 @@ pub struct VoxOptions {
 }
 
 impl VoxOptions {
-    /// Most cells along the edge of a voxel of the file.
+    /// Maximum number of cells along the edge of a voxel of the file.
     pub const MAX_CELLS_PER_VOXEL: u32 = 64;
 }
 
@@ -137,7 +137,7 @@ fn count_colours(
             *count = count.saturating_add(uses);
         }
     }
-    // Colour 0 is no voxel.
+    // Colour 0 means no voxel.
     counts[0] = 0;
     Ok(counts)
 }
@@ -179,7 +179,7 @@ fn notes(file: &VoxFile<'_>, voxels: u64, replaced: usize) -> Vec<String> {
     }
     if replaced > 0 {
         notes.push(format!(
-            "a world has at most 255 materials, so the {replaced} rarest colours became similar ones"
+            "a world has at most 255 materials, so the {replaced} rarest colours were replaced by similar ones"
         ));
     }
     notes

@@ -1,6 +1,6 @@
 //! The palette of a file: 255 colours, by index.
 
-/// sRGB colours by index; index 0 is no voxel.
+/// sRGB colours by index; index 0 means no voxel.
 pub(super) type Palette = [[u8; 3]; 256];
 
 /// Steps of the cube of colours in the default palette.

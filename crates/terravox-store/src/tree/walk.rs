@@ -47,7 +47,7 @@ const RECENT_NODES: usize = 2 * (MAX_LEVEL as usize + 1);
 /// hundred times as long as the file.
 const MAX_LISTED_KEY_BYTES: usize = 1 << 26;
 
-/// A node that a search met, with what its reference said.
+/// A node that a search visited, with its reference and the keys that it may hold.
 struct RecentNode {
     at: NodeRef,
     span: KeySpan,
@@ -300,7 +300,8 @@ impl TreeReader {
         }
     }
 
-    /// The space that this older state uses and a newer one does not, as far as it can be read.
+    /// Returns the space that this older state uses and a newer one does not, as far as it can be
+    /// read.
     pub fn used_besides(&self, newer: &UsedSpace) -> Vec<Extent> {
         let mut used = UsedSpace::default();
         self.visit_nodes(

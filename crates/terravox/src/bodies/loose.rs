@@ -30,10 +30,10 @@ pub struct LooseOptions {
     pub anchors: Anchors,
     /// Fewest cells of a body; smaller pieces stay where they are.
     pub min_cells: u64,
-    /// Most cells of a body; larger pieces stay where they are.
+    /// Maximum number of cells of a body; larger pieces stay where they are.
     pub max_cells: u64,
-    /// Most chunks that a body may span along an axis; longer pieces stay where they are. What
-    /// moves a body reads the ground in the box around it.
+    /// Maximum number of chunks that a body may span along an axis; longer pieces stay where they
+    /// are. What moves a body reads the ground in the box around it.
     pub max_span_chunks: u32,
     /// Cells that become bodies per call; exceeded only by a single body.
     pub cells_per_call: u64,

@@ -307,8 +307,7 @@ impl Search {
         }
     }
 
-    /// Returns the loose loose_pieces in the order in which floods reached them, once all are
-    /// decided.
+    /// Returns the loose pieces in the order in which floods reached them, once all are decided.
     pub fn loose_pieces(&mut self) -> Vec<LoosePiece> {
         let mut pieces: Vec<LoosePiece> = Vec::new();
         let mut piece_of: FxHashMap<u32, usize> = FxHashMap::default();

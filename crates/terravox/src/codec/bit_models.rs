@@ -1,13 +1,13 @@
-//! Coding of single decisions, each by several guesses that learn: a binary range coder, models of
-//! contexts, and a mixer.
+//! Coding of single decisions, each by several adaptive predictions: a binary range coder, models
+//! of contexts, and a mixer.
 //!
-//! A model is the share of a decision that was yes in one context, soon right and then slower. The
-//! mixer adds what the models of a decision say, as logarithms of odds, by weights that learn, too.
-//! Only integers, so that both sides guess the same.
+//! A model is the probability of yes in one context; it adapts fast at first, then slower. The
+//! mixer sums the predictions of a decision's models, as logarithms of odds, by weights that adapt,
+//! too. Only integers, so that both sides predict the same.
 //!
 //! Source: M. Mahoney, `lpaq1` (2007): the mixer, its tables and the range coder without carries.
 
-/// Most contexts of a decision.
+/// Maximum number of contexts of a decision.
 pub(super) const MAX_CONTEXTS: usize = 8;
 
 /// Sets of weights.
@@ -25,7 +25,7 @@ const SURE: u32 = 20;
 /// Largest weight, in 2⁻¹⁶.
 const MAX_WEIGHT: i32 = 8 << 16;
 
-/// How fast a model of which so many decisions were seen learns: 1 / (seen + 1.6), in 2⁻¹⁶.
+/// How fast a model that has seen this many decisions learns: 1 / (seen + 1.6), in 2⁻¹⁶.
 const RATES: [u32; MAX_SEEN + 1] = {
     let mut rates = [0; MAX_SEEN + 1];
     let mut seen = 0;
@@ -110,8 +110,7 @@ impl Models {
         Models { table: vec![0; 1 << MODELS_LOG2], weights: vec![[0; MAX_CONTEXTS]; SETS] }
     }
 
-    /// Makes these the models that a box begins with: what they learned is kept, and soon
-    /// overruled.
+    /// Makes these the models that a box begins with: they keep what they learned, but adapt fast.
     pub fn settle(&mut self) {
         for model in &mut self.table {
             *model = match *model & 255 {
@@ -187,7 +186,7 @@ impl DecisionWriter<'_> {
         DecisionWriter { out, start, low: 0, high: u32::MAX }
     }
 
-    /// Writes as few bytes as tell all decisions. Behind the end, a reader takes zeros.
+    /// Writes the fewest bytes that hold all decisions. Beyond the end, readers take zeros.
     pub fn finish(self) {
         let round_up = |bytes: u32| u64::from(self.low).next_multiple_of(1 << (32 - 8 * bytes));
         let code = (0..=4).map(round_up).find(|&code| code <= u64::from(self.high));

@@ -111,7 +111,7 @@ impl Context {
 }
 
 impl BitRle<'_> {
-    /// Most cells of a box.
+    /// Maximum number of cells of a box.
     pub const MAX_CELLS: usize = 1 << 24;
 
     /// Appends the code of a box. Occupancy of air, and water of cells that are not solid, are left

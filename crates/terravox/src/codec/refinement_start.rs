@@ -1,6 +1,6 @@
-//! Ground that is made up, by which the models of a refinement learn before the first box.
+//! Synthetic ground, on which the models of a refinement are trained before the first box.
 //!
-//! Without it, each box would pay to learn what all ground has in common: a tenth of its bytes.
+//! Without it, each box would take a tenth more bytes, to learn what all ground has in common.
 //! Hills and caves of value noise in integers, so that all machines begin alike.
 
 use crate::voxel::{AIR, Cell, DenseBox, Region, VoxelPos};

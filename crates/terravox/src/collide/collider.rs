@@ -23,8 +23,8 @@ use glam::DVec3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ColliderOptions {
-    /// Bytes of built blocks that an update leaves. With 0 every update drops all blocks, and
-    /// queries build the ones that they need.
+    /// Bytes of built blocks that an update leaves in memory. With 0 every update drops all blocks,
+    /// and queries build the ones that they need.
     pub budget_bytes: usize,
 }
 

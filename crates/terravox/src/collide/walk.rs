@@ -21,8 +21,8 @@ const GROWTH: f64 = REACH as f64 + 1e-4;
 /// times 0 it is 0.
 const STEEPEST: f64 = 1e280;
 
-/// Most layers of pages that a ray looks up one by one; a ray through more sorts the pages
-/// that exist.
+/// Maximum number of layers of pages that a ray looks up one by one; a ray through more sorts the
+/// pages that exist.
 const MAX_PAGE_LAYERS: i32 = 4096;
 
 const CHUNK_LOG2: u32 = 5;

@@ -92,10 +92,10 @@ impl Editor {
     }
 
     /// Returns what an operation in voxels costs, from its numbers and from coarse mips of the
-    /// grid: some microseconds for the dig of a game. No limit of the editor counts. The number is
-    /// the same on every machine; how far it is from measured times is in `docs/benchmarks.md`
-    /// (`edit_estimate_error`). Where more than 65,536 chunks are
-    /// touched, the grid is not looked at and taken as full of ground.
+    /// grid: some microseconds for the dig of a game. Ignores the limits of the editor. The number
+    /// is the same on every machine; how far it is from measured times is in `docs/benchmarks.md`
+    /// (`edit_estimate_error`). Where more than 65,536 chunks are touched, the grid is not read,
+    /// and counts as full of ground.
     ///
     /// ```
     /// use terravox::edit::{EditOp, Editor};

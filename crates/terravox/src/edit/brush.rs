@@ -73,8 +73,8 @@ pub enum Brush {
     },
     /// Ground below a grid of heights.
     Heights {
-        /// Position of the sample of lowest x and z; its y is the level that heights count from,
-        /// and the bottom of the brush.
+        /// Position of the sample of lowest x and z; heights are relative to its y, which is the
+        /// bottom of the brush.
         corner: [f64; 3],
         /// Distance between samples.
         spacing: f64,
@@ -221,7 +221,7 @@ fn check_length(name: &'static str, given: f64) -> Result<(), EditError> {
     NamedNumber::length(name, given).check(given > 0.0 && given <= MAX_LENGTH, "above 0 and finite")
 }
 
-/// Most triangles of a brush.
+/// Maximum number of triangles of a brush.
 const MAX_TRIANGLES: usize = 1 << 20;
 
 /// Returns an error unless the mesh is closed: each edge used as often in one direction as in the

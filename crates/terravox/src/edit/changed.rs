@@ -32,7 +32,7 @@ impl ChangedCells {
         self.patches.is_empty()
     }
 
-    /// How many cells there are. Takes time by the rows of their region.
+    /// How many cells there are. Takes time proportional to the rows of their region.
     pub fn count(&self) -> u64 {
         self.patches.iter().map(Patch::cell_count).sum()
     }

@@ -84,7 +84,7 @@ pub(super) fn upper_bound(op: &EditOp) -> Option<EditCost> {
     Some(EditCost { cells: region.volume(), chunks, work })
 }
 
-/// Cells of a chunk that hold water, as far as they are priced: more cost little more.
+/// Cells of a chunk that hold water are priced up to this number: more cost little more.
 const MAX_PRICED_WATER: usize = 2048;
 
 /// Nodes and segments that a cell visits for each level of the tree of a path that does not fold
@@ -165,7 +165,7 @@ impl EditTarget<'_> {
     }
 }
 
-/// A brush, as far as it is needed for an estimate.
+/// The properties of a brush that an estimate needs.
 struct BrushEstimate<'a> {
     op: &'a BrushOp,
     target: &'a EditTarget<'a>,
@@ -379,8 +379,7 @@ impl<'a> BrushEstimate<'a> {
                 work.add(EditWork::WedgeCells, cells);
             }
             Brush::Path { points, .. } => {
-                // As many as a path takes that leads somewhere, or more for one that stays in a
-                // place.
+                // As for a path that leads somewhere; more for one that stays in one place.
                 let usual = f64::from(points.len().ilog2() + 1);
                 let visited = sums.path_visits / sums.band.max(1.0);
                 let levels = usual.max(visited / VISITS_PER_LEVEL);

@@ -41,9 +41,9 @@ impl JournalEntry {
         JournalEntry { number, author, kind, time, region, cells, before }
     }
 
-    /// Whether the journal forgot what the cells were before it, since its author had more than its
-    /// share. It can no longer be rolled back; which cells it changed is known, so that rollbacks
-    /// of edits before it leave these.
+    /// Whether the journal forgot the cells from before the edit, since its author had more than
+    /// its share. It can no longer be rolled back; which cells it changed is known, so that
+    /// rollbacks of earlier edits leave these.
     pub fn is_forgotten(&self) -> bool {
         self.before.is_forgotten()
     }
@@ -76,7 +76,7 @@ pub enum JournalKind {
     Rollback(Arc<RollbackMark>),
 }
 
-/// What a rollback was asked for: [`Rollback::kind`](super::Rollback::kind) returns it.
+/// Which entries a rollback takes back: [`Rollback::kind`](super::Rollback::kind) returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RollbackMark {
     /// What it takes back.
@@ -95,7 +95,7 @@ impl RollbackMark {
     }
 }
 
-/// Which entries of a [`Journal`] are meant: those for which all of it holds.
+/// Selects entries of a [`Journal`]: those that meet all conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct JournalFilter {
     /// Their authors; any author if empty.
@@ -111,7 +111,7 @@ pub struct JournalFilter {
 }
 
 impl JournalFilter {
-    /// Whether an entry is meant.
+    /// Whether an entry is selected.
     pub fn matches(&self, entry: &JournalEntry) -> bool {
         self.matches_author(&entry.author)
             && self.matches_time(entry.time)
@@ -130,9 +130,9 @@ impl JournalFilter {
 
 /// Who changed what, and when: edits with the cells as they were before, within a budget of bytes.
 ///
-/// Beyond the budget, the author with the largest share loses first: what the cells were before its
-/// oldest edits is forgotten. Which cells they changed is known still, and so is what others did
-/// before and after. If that is not enough, the oldest edits of all are dropped.
+/// Beyond the budget, the author with the largest share loses first: the journal forgets the old
+/// cells of that author's oldest edits, but not which cells they changed, nor edits of others. If
+/// that is not enough, the oldest edits of all are dropped.
 ///
 /// A [`Rollback`](super::Rollback) takes back those of an author, a region or a time. All edits of
 /// a grid should be recorded: an edit that is not can be overwritten by a rollback.
@@ -178,7 +178,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Most bytes of the name of an author.
+    /// Maximum size of the name of an author in bytes.
     pub const MAX_AUTHOR: usize = 64;
 
     /// An empty journal of at most `budget_bytes` bytes.
@@ -266,8 +266,8 @@ impl Journal {
         self.entries.range(from.min(to)..to)
     }
 
-    /// The number of the newest entry that was dropped, beyond the budget; 0 if none was. Who reads
-    /// the entries bit by bit has missed some if it is larger than that of the last entry read.
+    /// The number of the newest entry that was dropped, beyond the budget; 0 if none was. If it is
+    /// larger than that of the last entry that you read, you have missed some.
     pub fn newest_dropped(&self) -> u64 {
         self.newest_dropped
     }

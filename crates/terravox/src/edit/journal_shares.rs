@@ -1,22 +1,22 @@
-//! What a journal forgets beyond its budget: each author has a share, so that one who edits much
-//! does not make it lose what others did.
+//! What a journal forgets beyond its budget: each author has a share, so that an author with many
+//! edits does not make it lose those of others.
 //!
-//! Entries in the middle are never dropped whole. A rollback of an older entry would take what a
-//! dropped one wrote for its own, and overwrite it. So an entry that is forgotten keeps which cells
-//! it changed, which is little where the cells were noise.
+//! Entries in the middle are never dropped whole: a rollback of an older entry would overwrite the
+//! changes of a dropped one. So a forgotten entry loses the old cells, but keeps which cells it
+//! changed, which takes far less memory where the cells were noise.
 
 use super::journal::{Journal, JournalEntry, JournalKind};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What is freed at once, as a part of the budget: all entries are looked at each time.
+/// A sixteenth of the budget is freed at once, since all entries are visited each time.
 const FREED_PART: usize = 16;
 
-/// How often what is still too much is looked for: each time a part of it is freed.
+/// How often a trim tries again: each pass may free only a part of what it needs.
 const MAX_PASSES: u32 = 4;
 
-/// Most bytes that each author may keep, so that all lose `needed` bytes together; 0 if they have
-/// no more. The sizes are sorted, the largest first.
+/// Maximum number of bytes that each author may keep, so that all lose `needed` bytes together; 0
+/// if they have no more. The sizes are sorted, the largest first.
 fn largest_share(sizes: &[usize], needed: usize) -> usize {
     let mut sum = 0_usize;
     for (count, &size) in (1..).zip(sizes) {
@@ -31,14 +31,14 @@ fn largest_share(sizes: &[usize], needed: usize) -> usize {
     0
 }
 
-/// Whether what the cells of an entry were can be forgotten. What rollbacks wrote is needed to know
-/// which of them are in force.
+/// Whether the old cells of an entry can be forgotten. Those of rollbacks are needed to know which
+/// rollbacks are in force.
 fn can_be_forgotten(entry: &JournalEntry) -> bool {
     !matches!(entry.kind, JournalKind::Rollback(_)) && !entry.is_forgotten()
 }
 
 impl Journal {
-    /// Makes the journal smaller than its budget.
+    /// Forgets or drops entries until the journal fits its budget.
     pub(super) fn trim(&mut self) {
         let most = self.budget_bytes - self.budget_bytes / FREED_PART;
         for _ in 0..MAX_PASSES {
@@ -51,8 +51,9 @@ impl Journal {
         self.forgotten.retain(|&number| number >= oldest);
     }
 
-    /// Forgets the oldest entries of the authors who have most, so many bytes of them: less is
-    /// freed, since which cells they changed is kept. Returns false if there are none.
+    /// Forgets the oldest entries of the authors who have most, `needed` bytes of entries together.
+    /// Frees less than that, since which cells they changed is kept. Returns false if there are
+    /// none.
     fn forget(&mut self, needed: usize) -> bool {
         let mut sizes = FxHashMap::<Arc<str>, usize>::default();
         for entry in self.entries.iter().filter(|entry| can_be_forgotten(entry)) {
@@ -70,7 +71,7 @@ impl Journal {
                 self.forgotten.push(entry.number);
             }
         }
-        // Nothing older is left that they would tell of.
+        // Without older entries, it does not matter which cells they changed.
         while self.entries.front().is_some_and(JournalEntry::is_forgotten) {
             self.drop_oldest();
         }

@@ -21,9 +21,10 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditLimits {
-    /// Most cells; [`EditOp::MAX_CELLS`](super::EditOp::MAX_CELLS) holds whatever this is.
+    /// Maximum number of cells; [`EditOp::MAX_CELLS`](super::EditOp::MAX_CELLS) holds whatever this
+    /// is.
     pub max_cells: u64,
-    /// Most chunks.
+    /// Maximum number of chunks.
     pub max_chunks: u64,
     /// Most work, in the unit of [`EditCost::work`].
     pub max_work: u64,

@@ -86,7 +86,7 @@ fn changed(grid: &Snapshot, op: &BrushOp, pos: VoxelPos, b: i32) -> (SplitCell, 
         let new = SplitCell { solid: units, ground: material, ..old };
         if units > old.solid { dry_if_full(new) } else { new }
     };
-    // The fill becomes `units`; new ground is of what there is most of around it.
+    // The fill becomes `units`; new ground gets the most frequent material around it.
     let refilled = |units: i32| match units.clamp(0, 256) {
         units if units <= old.solid => SplitCell { solid: units, ..old },
         units if old.solid > 0 => solid(units, old.ground),

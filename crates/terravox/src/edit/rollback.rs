@@ -25,13 +25,13 @@ const CELLS: usize = 32 * 32 * 32;
 /// Cells and rows of edits that are read in a step, or one patch.
 const WORK_PER_STEP: u64 = 1 << 17;
 
-/// Patches with at least so many bytes of cells, in all and for each chunk, are split by chunks: to
+/// Patches with at least this many bytes of cells, in all and for each chunk, are split by chunks: to
 /// decode a patch of a million cells takes 10 ms, and would be done for each of its chunks.
 /// Tests have small patches.
 const SPLIT_BYTES: usize = if cfg!(test) { 64 } else { 16 << 10 };
 const SPLIT_BYTES_PER_CHUNK: u64 = if cfg!(test) { 8 } else { 1 << 10 };
 
-/// So are patches over so many voxels, however few bytes they take.
+/// So are patches over this many voxels, however few bytes they take.
 const SPLIT_VOLUME: u64 = 1 << 18;
 
 /// An edit, as the rollback sees it.
@@ -80,7 +80,7 @@ impl Rollback {
         let mut edits = Vec::new();
         for entry in entries {
             let fate = records.fate(&entry);
-            // Those before the first one that is taken back do not matter.
+            // Entries before the first one that is rolled back do not matter.
             if fate != EntryFate::Stays || !edits.is_empty() {
                 edits.push(KnownEdit { before: entry.before, fate });
             }
@@ -128,12 +128,12 @@ impl Rollback {
         self.records.forgotten.iter().map(|(author, &count)| (&**author, count))
     }
 
-    /// As what its steps are [recorded](Journal::record_as).
+    /// The kind as which its steps are to be [recorded](Journal::record_as).
     pub fn kind(&self) -> JournalKind {
         JournalKind::Rollback(self.records.planned().clone())
     }
 
-    /// How many cells were restored until now: those that differed.
+    /// How many cells were restored so far: those that differed.
     pub fn cells(&self) -> u64 {
         self.restored
     }

@@ -1,8 +1,8 @@
 //! Which edits count as dead: those that a rollback takes back, unless that was rolled back itself.
 //!
-//! A rollback is known by what it was asked for and by the newest entry that it had seen, so it
-//! takes back all entries up to there that its filter matches, in its region. Whether it is in
-//! force in a cell depends on later rollbacks alone, so the newest is decided first.
+//! A rollback is recorded by its filter and the newest entry that it had seen: it takes back all
+//! entries up to there that the filter matches, in its region. Whether it is in force in a cell
+//! depends on later rollbacks only, so the newest is decided first.
 
 use super::journal::{JournalEntry, JournalFilter, JournalKind, RollbackMark};
 use super::rollback_cells::CellSet;
@@ -147,7 +147,7 @@ impl RollbackRecords {
         EntryFate::TakenBack { by, is_affected }
     }
 
-    /// Notes an entry that no rollback can take back, or bring back, any more.
+    /// Notes an entry that no rollback can take back or restore any more.
     fn note_forgotten(&mut self, entry: &JournalEntry) {
         for record in self.records.iter_mut().filter(|record| record.takes_back(entry)) {
             record.is_whole = false;

@@ -151,7 +151,7 @@ impl EditTarget<'_> {
     }
 }
 
-/// What a copy holds, as far as it tells how much a paste changes.
+/// The properties of copied cells that bound how much a paste changes.
 pub(super) struct ClipContent {
     /// Share of cells that are not air.
     pub filled: f64,

@@ -101,7 +101,7 @@ fn author(reader: &mut Reader<'_>, last: Option<&JournalEntry>) -> Result<Arc<st
     Ok(known.cloned().unwrap_or_else(|| name.into()))
 }
 
-/// Bits of what a rollback was asked for.
+/// Bits for the conditions of a rollback.
 const SINCE: u8 = 1;
 const UNTIL: u8 = 2;
 const REGION: u8 = 4;

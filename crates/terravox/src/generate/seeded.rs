@@ -42,7 +42,7 @@ impl fmt::Display for SeededError {
 impl std::error::Error for SeededError {}
 
 impl Seeded {
-    /// Whether a text names a generator, valid or not: `hills:` or `world:` and more.
+    /// Whether a text begins with the name of a generator, `hills:` or `world:`; it may be invalid.
     pub fn is_named_by(text: &str) -> bool {
         let prefix = text.split_once(':').map(|(prefix, _)| prefix);
         prefix.is_some_and(|prefix| [Hills::NAME, World::NAME].contains(&prefix))
@@ -59,7 +59,7 @@ impl Seeded {
         }
     }
 
-    /// Heights between which all changes, voxels: above is air, below deep stone.
+    /// Heights between which cells vary, voxels: above is air, below deep stone.
     pub fn heights(&self) -> Range<i32> {
         match self {
             Seeded::Hills(_) => Hills::HEIGHTS,

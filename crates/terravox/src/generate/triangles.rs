@@ -12,9 +12,9 @@ const REACH: f32 = 0.5;
 ///
 /// A centre is inside if the mesh winds around it, in either direction: parts may overlap or face
 /// inward, and an inner part that faces the other way is a hollow. The mesh must be closed, each
-/// edge used as often in one direction as in the other: behind a hole, along x, cells are full or
-/// empty that should not be. Triangles that are farther than a voxel from the region in y or in z,
-/// or beyond it in +x, may be left out. All cells are overwritten, water is cleared.
+/// edge used as often in one direction as in the other: behind a hole, along x, cells are wrong.
+/// Triangles that are farther than a voxel from the region in y or in z, or beyond it in +x, may be
+/// left out. All cells are overwritten, water is cleared.
 ///
 /// ```
 /// use terravox::generate::fill_triangles;

@@ -1,7 +1,7 @@
 //! The plan whose jobs are running. Dropped jobs are handed out again; late or repeated results
 //! are ignored.
 
-use super::draft::Retiled;
+use super::draft::RetiledBlocks;
 use super::mesh_job::MeshedBlock;
 use super::ticket::Receipt;
 use crate::voxel::{MipBlock, Snapshot};
@@ -21,7 +21,7 @@ pub(super) struct ActivePlan {
     pub pending: FxHashMap<MipBlock, Receipt>,
     pub done: Vec<MeshedBlock>,
     /// Where it changes the tiling.
-    pub retiled: Retiled,
+    pub retiled: RetiledBlocks,
     /// Whether changed cells are among what it shows.
     pub has_edits: bool,
 }

@@ -1,5 +1,5 @@
-//! For whom the tiling is complete. After an edit it still is, apart from the blocks that the edit
-//! touches: only those are looked at again.
+//! The viewers for which the tiling is complete. After an edit it still is, apart from the blocks
+//! that the edit touches: only those are checked again.
 
 use super::selection::Selector;
 use crate::mesh::PAD;
@@ -59,8 +59,8 @@ impl ChosenFor {
         let ChosenFor::AllBut(last, regions) = self else { return };
         regions.retain(|region| !looked_at.contains(region));
         if regions.is_empty() {
-            // The viewers may have moved since, though not far: those for whom all was looked at
-            // count.
+            // The viewers may have moved a little since: the positions for which everything was
+            // checked count.
             *self = ChosenFor::Viewers(last.clone());
         }
     }

@@ -22,20 +22,20 @@ pub(super) struct PlanDraft {
     /// Caches whether the cells to split a leaf are there.
     pub ready: FxHashMap<MipBlock, bool>,
     /// Where other blocks will be shown than before.
-    pub retiled: Retiled,
+    pub retiled: RetiledBlocks,
     /// Number of leaves that were added because others changed cells.
     pub edited: usize,
 }
 
 /// Where a plan changes the tiling.
 #[derive(Debug, Default)]
-pub(super) struct Retiled {
+pub(super) struct RetiledBlocks {
     /// The largest blocks that are shown before or after it.
     blocks: Vec<MipBlock>,
     is_everywhere: bool,
 }
 
-impl Retiled {
+impl RetiledBlocks {
     pub fn add(&mut self, block: MipBlock) {
         self.blocks.push(block);
     }
@@ -63,7 +63,7 @@ impl PlanDraft {
         self.rebuild.len() >= most
     }
 
-    /// Returns what to mesh and to remove so far; keeps what the choice goes on with.
+    /// Returns what to mesh and to remove so far; keeps the progress of the choice.
     pub fn split_off(&mut self) -> PlanDraft {
         let (wanted, ready) = (std::mem::take(&mut self.wanted), std::mem::take(&mut self.ready));
         let unavailable = std::mem::take(&mut self.unavailable);
@@ -133,7 +133,7 @@ pub(super) struct Planning {
     pub passes: usize,
     /// The regions that the pass looks at; `None` for all.
     pub looks_at: Option<Vec<Region>>,
-    /// [`LodView::edit_count`](super::view::LodView) when the choice began: it has to be made again
+    /// [`LodView::edit_count`](super::view::LodView) when the choice began: it must be made again
     /// if that changed.
     pub edits: u64,
 }

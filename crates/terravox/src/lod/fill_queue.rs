@@ -30,7 +30,7 @@ const BELOW_VOXELS: f64 = 32.0;
 /// Rounds in a row in which a block is refused before it rests.
 const REFUSALS_BEFORE_REST: u32 = 8;
 
-/// Blocks at rest that are tried each round: this share of them, but at least so many.
+/// Blocks at rest that are tried each round: this share of them, but at least this many.
 const PROBED_SHARE: usize = 16;
 const MIN_PROBES: usize = 8;
 

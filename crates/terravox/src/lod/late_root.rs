@@ -14,18 +14,22 @@ struct MissingCells {
     is_any_unavailable: bool,
 }
 
-/// A tiling plus one root.
-struct TilingWithRoot {
-    tiling: Tiling,
+/// What showing a late root changes in the tiling.
+struct LateRootChange {
     /// The root, and others that must be shown with it.
     roots: Vec<MipBlock>,
     /// Blocks that are split, the coarsest first.
     splits: Vec<MipBlock>,
 }
 
-impl TilingWithRoot {
-    /// Returns the blocks whose cells it needs, coarser ones before those within them.
-    fn needed(&self) -> impl Iterator<Item = MipBlock> {
+impl LateRootChange {
+    /// Returns all roots and splits.
+    fn blocks(&self) -> impl Iterator<Item = MipBlock> {
+        self.roots.iter().chain(&self.splits).copied()
+    }
+
+    /// Returns the blocks whose cells must be there, coarser ones before those within them.
+    fn needed_blocks(&self) -> impl Iterator<Item = MipBlock> {
         let children = self.splits.iter().flat_map(|split| split.children());
         self.roots.iter().copied().chain(children)
     }
@@ -53,7 +57,7 @@ impl LodView {
         if let Some(&is_ready) = draft.ready.get(&root) {
             return is_ready;
         }
-        let is_ready = self.with_root(grid, root, draft).is_ok();
+        let is_ready = self.tiling_with_root(grid, root, draft).is_ok();
         draft.ready.insert(root, is_ready);
         is_ready
     }
@@ -67,8 +71,8 @@ impl LodView {
         tasks: &mut Vec<StepTask>,
         draft: &mut PlanDraft,
     ) {
-        let changed = match self.with_root(grid, root, draft) {
-            Ok(changed) => changed,
+        let change = match self.tiling_with_root(grid, root, draft) {
+            Ok((_, change)) => change,
             Err(missing) => {
                 let round = self.fills.rounds();
                 if missing.is_any_unavailable && self.stuck_roots.is_due(root, round) {
@@ -82,11 +86,11 @@ impl LodView {
             return;
         }
         // Cells that are written here change the meshes around them, even if the step fails.
-        self.add_all_beside(&changed, draft);
-        for &split in changed.splits.iter().filter(|&&split| self.tiling.is_leaf(split)) {
+        self.retile(change.blocks(), draft);
+        for &split in change.splits.iter().filter(|&&split| self.tiling.is_leaf(split)) {
             draft.add(split);
         }
-        tasks.extend(changed.needed().map(StepTask::CommitCells));
+        tasks.extend(change.needed_blocks().map(StepTask::CommitCells));
     }
 
     /// Shows a root beside finer leaves. Returns whether everything it requires was still there.
@@ -97,26 +101,24 @@ impl LodView {
         tasks: &mut Vec<StepTask>,
         draft: &mut PlanDraft,
     ) -> bool {
-        let Ok(mut changed) = self.with_root(grid.as_snapshot(), root, draft) else {
+        let Ok((tiling, change)) = self.tiling_with_root(grid.as_snapshot(), root, draft) else {
             return false;
         };
-        // From here on `changed` has the tiling before.
-        std::mem::swap(&mut self.tiling, &mut changed.tiling);
+        let old_tiling = std::mem::replace(&mut self.tiling, tiling);
         if self.is_choosing_next {
             return true;
         }
-        for block in changed.needed() {
+        for block in change.needed_blocks() {
             self.residency.commit(grid, block);
         }
-        for &split in &changed.splits {
-            if changed.tiling.is_leaf(split) {
+        for &split in &change.splits {
+            if old_tiling.is_leaf(split) {
                 draft.remove(split);
             }
             self.residency.forget_surfaceless(split, self.tiling.top());
         }
-        self.add_all_beside(&changed, draft);
-        // One by one: there may be hundreds.
-        let leaves = changed.needed().filter(|&block| self.tiling.is_leaf(block));
+        self.retile(change.blocks(), draft);
+        let leaves = change.needed_blocks().filter(|&block| self.tiling.is_leaf(block));
         tasks.extend(leaves.map(StepTask::AddLeaf));
         true
     }
@@ -144,54 +146,54 @@ impl LodView {
         }
         self.residency.commit(grid, root);
         removed.into_iter().for_each(|leaf| draft.remove(leaf));
-        for block in merged.into_iter().chain([root]) {
-            draft.retiled.add(block);
-            self.tiling.touching(block, |leaf| draft.add(leaf));
-            tasks.push(StepTask::AddLeaf(block));
-        }
+        let leaves = merged.into_iter().chain([root]);
+        self.retile(leaves.clone(), draft);
+        tasks.extend(leaves.map(StepTask::AddLeaf));
         true
     }
 
-    /// Adds the leaves beside a change to the draft.
-    fn add_all_beside(&self, changed: &TilingWithRoot, draft: &mut PlanDraft) {
-        for &block in changed.roots.iter().chain(&changed.splits) {
+    /// Adds blocks whose tiling changes to the draft, with the leaves that touch them. The leaves
+    /// among the blocks themselves are tasks of their own ([`StepTask::AddLeaf`]): there may be
+    /// hundreds.
+    fn retile(&self, blocks: impl Iterator<Item = MipBlock>, draft: &mut PlanDraft) {
+        for block in blocks {
             draft.retiled.add(block);
             self.tiling.touching(block, |leaf| draft.add(leaf));
         }
     }
 
-    /// Returns the tiling plus one root, in which touching leaves differ by at most one mip. Copies
-    /// the whole tiling, a tenth of a millisecond for some thousand blocks: it is asked only while
-    /// a root is late.
+    /// Returns the tiling plus one root, in which touching leaves differ by at most one mip, and
+    /// what changes. Copies the whole tiling, a tenth of a millisecond for some thousand blocks:
+    /// only called while a root is late.
     ///
     /// # Errors
-    /// If cells for it are missing, which are added to the draft, or if the tiling has the root.
-    fn with_root(
+    /// If cells are missing, which are added to the draft, or if the tiling has the root already.
+    fn tiling_with_root(
         &self,
         grid: &Snapshot,
         root: MipBlock,
         draft: &mut PlanDraft,
-    ) -> Result<TilingWithRoot, MissingCells> {
+    ) -> Result<(Tiling, LateRootChange), MissingCells> {
         if self.tiling.has(root) {
             return Err(MissingCells { is_any_unavailable: false });
         }
-        let mut changed =
-            TilingWithRoot { tiling: self.tiling.clone(), roots: Vec::new(), splits: Vec::new() };
+        let mut tiling = self.tiling.clone();
+        let mut change = LateRootChange { roots: Vec::new(), splits: Vec::new() };
         let mut next = vec![root];
         while let Some(root) = next.pop() {
-            if changed.tiling.has(root) {
+            if tiling.has(root) {
                 continue;
             }
-            changed.tiling.insert(root);
-            changed.roots.push(root);
-            let splits = changed.tiling.balance(root);
+            tiling.insert(root);
+            change.roots.push(root);
+            let splits = tiling.balance(root);
             let beside = splits.iter().flat_map(|&split| self.roots_beside(split));
             next.extend(beside.filter(|&beside| self.fills.is_available(beside)));
-            changed.splits.extend(splits);
+            change.splits.extend(splits);
         }
-        changed.splits.sort_unstable_by_key(|split| (std::cmp::Reverse(split.mip), *split));
+        change.splits.sort_unstable_by_key(|split| (std::cmp::Reverse(split.mip), *split));
         let mut missing: Option<MissingCells> = None;
-        for block in changed.needed() {
+        for block in change.needed_blocks() {
             if !self.tiling.has(block) && !self.residency.has(grid, block) {
                 let is_available = self.fills.is_available(block);
                 draft.want(block, is_available);
@@ -199,6 +201,6 @@ impl LodView {
                 missing = Some(MissingCells { is_any_unavailable: before || !is_available });
             }
         }
-        missing.map_or(Ok(changed), Err)
+        missing.map_or(Ok((tiling, change)), Err)
     }
 }

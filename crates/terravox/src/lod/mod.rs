@@ -11,6 +11,7 @@
 //! once. What is shown is therefore always the closed surface of one state of the world.
 
 mod active_plan;
+mod changes;
 mod chosen;
 mod clusters;
 mod draft;

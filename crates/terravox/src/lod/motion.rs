@@ -33,7 +33,7 @@ struct Track {
 }
 
 impl Motion {
-    /// Records where the viewers are in a new update. What is not recorded is taken to stand.
+    /// Records where the viewers are in a new update. Others count as standing still.
     pub fn note(&mut self, viewers: &[LodViewer]) {
         self.tracks.truncate(viewers.len());
         for (track, viewer) in self.tracks.iter_mut().zip(viewers) {

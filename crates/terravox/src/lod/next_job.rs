@@ -7,10 +7,10 @@ use super::ticket::Ticket;
 use super::view::LodView;
 use crate::voxel::{MipBlock, Snapshot};
 
-/// While edits wait for the plan in progress, one job of so many fills a block.
+/// While edits wait for the plan in progress, one job in this many fills a block.
 const FILL_TURNS: u32 = 4;
 
-/// One job of so many tries again what was not available.
+/// One job in this many tries again what was not available.
 const RETRY_TURNS: u32 = 4;
 
 /// Jobs that come before the coarsest blocks: the chunk of a viewer and those around it.

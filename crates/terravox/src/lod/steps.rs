@@ -138,7 +138,7 @@ impl LodView {
         self.tiling.has(root) || !self.fills.is_available(root)
     }
 
-    /// Returns the roots beside a leaf, apart from its own. Those that can be had must be shown
+    /// Returns the roots beside a leaf, apart from its own. Those that are available must be shown
     /// before it is split.
     pub(super) fn roots_beside(&self, leaf: MipBlock) -> Vec<MipBlock> {
         let top = self.tiling.top();

@@ -190,8 +190,8 @@ struct Polygon {
     count: usize,
 }
 
-/// Most corners of a polygon that is clipped further. Four cuts leave a triangle at most seven,
-/// but for rounding.
+/// Maximum number of corners of a polygon that is clipped further. Four cuts leave a triangle at
+/// most seven, but for rounding.
 const MAX_CLIPPED: usize = 8;
 
 impl Polygon {

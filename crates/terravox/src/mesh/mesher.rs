@@ -166,8 +166,8 @@ impl Mesher {
         self.mesh_among(&request, &mut cells, out);
     }
 
-    /// Meshes the part of [`Mesher::mesh_mixed`] that is no border, from its own cells: the faces
-    /// that touch no other mip. For benchmarks.
+    /// Meshes the part of [`Mesher::mesh_mixed`] apart from the borders, from its own cells: the
+    /// faces that touch no other mip. For benchmarks.
     #[doc(hidden)]
     pub fn mesh_all_but_border(
         &mut self,

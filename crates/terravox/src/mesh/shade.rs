@@ -226,8 +226,8 @@ impl Shading {
     /// Bytes of [`Shading::bytes`].
     pub const BYTES: usize = 256 * 16 + 32;
 
-    /// Most samples that [`Shading::vertex`] returns: four materials, one of which the slope rule
-    /// may replace by two, along three axes.
+    /// Maximum number of samples that [`Shading::vertex`] returns: four materials, one of which the
+    /// slope rule may replace by two, along three axes.
     pub const MAX_SAMPLES: usize = 15;
 
     /// Makes the default slope rule and sharpness 4, with a layer for each material of a table.

@@ -21,11 +21,12 @@ pub struct OctreeBuilder {
 }
 
 impl OctreeBuilder {
-    /// Most levels above the leaves of an octree built from leaves: 1024 cells along the edge.
+    /// Maximum number of levels above the leaves of an octree built from leaves: 1024 cells along
+    /// the edge.
     pub const MAX_LEVELS: u8 = 10;
-    /// Most levels of an octree of cells: 64 cells along the edge.
+    /// Maximum number of levels of an octree of cells: 64 cells along the edge.
     pub const MAX_CELL_LEVELS: u8 = 6;
-    /// Most levels of an octree of densities: 64 cells along the edge.
+    /// Maximum number of levels of an octree of densities: 64 cells along the edge.
     pub const MAX_DENSITY_LEVELS: u8 = 6;
 
     /// Creates a builder that uses the widest SIMD of this machine.

@@ -69,7 +69,7 @@ pub struct EdgeSamples {
     /// Density at its low and its high end.
     pub densities: [f32; 2],
     /// Next density less previous one along x, y, z, at the low and the high end. On the hull of
-    /// the samples twice the difference that there is.
+    /// the samples, where one of the two is missing, twice the one-sided difference.
     pub rises: [[f32; 3]; 2],
 }
 

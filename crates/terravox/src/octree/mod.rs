@@ -6,8 +6,8 @@
 //! summed squared distances to the planes of the leaves below it. [`Octree::contour`] shows nodes
 //! of one size, or as large as an error allows.
 //!
-//! An octree is an immutable view: after edits, those that are reached are rebuilt ([`Octrees`]).
-//! It consists of arrays of nodes, level by level in Morton order.
+//! An octree is an immutable view: those that edits reach are rebuilt ([`Octrees`]). It consists of
+//! arrays of nodes, level by level in Morton order.
 //!
 //! Sources: "Dual Contouring of Hermite Data" (Ju et al. 2002); bottom-up construction and
 //! clustering regardless of error from the published account of a chunked engine (2015).

@@ -10,7 +10,7 @@ use super::node::side;
 use super::polygon::{ContourDraft, ContourPolygon};
 use super::tree::{NodePlace, Octree};
 
-/// Most nodes along an edge for which the table is used.
+/// Maximum number of nodes along an edge for which the table is used.
 const MOST: u32 = 64;
 
 /// Finds the polygons between the nodes of a level. Returns false, without any, if a leaf is larger

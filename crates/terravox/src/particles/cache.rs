@@ -19,7 +19,7 @@ use glam::Vec3;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct PlaneCacheOptions {
-    /// The most bytes that it uses.
+    /// Maximum number of bytes that it uses.
     pub max_bytes: usize,
     /// Edge of fine cells on X and Z, in metres. Positive and finite.
     pub cell_m: f32,
@@ -168,7 +168,7 @@ impl PlaneCache {
         self.len == 0
     }
 
-    /// Returns the most entries that fit.
+    /// Returns the maximum number of entries.
     pub fn capacity(&self) -> usize {
         self.capacity
     }

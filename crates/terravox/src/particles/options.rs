@@ -28,7 +28,7 @@ pub enum PlaneSource {
 pub struct EffectOptions {
     /// Seed of its random numbers.
     pub seed: u64,
-    /// The most particles at a time; further ones are dropped and counted.
+    /// Maximum number of particles at a time; further ones are dropped and counted.
     pub max_particles: usize,
     /// In metres per second squared.
     pub gravity: [f32; 3],

@@ -2,8 +2,9 @@
 
 use glam::Vec3;
 
-/// A plane that particles bounce off: the points where `normal · point` is `offset_m`. Outside it
-/// is more. The inside is the [`HalfSpace`](crate::edit::HalfSpace) of the same numbers.
+/// A plane that particles bounce off: the points where `normal · point` is `offset_m`; outside,
+/// `normal · point` is greater. The inside is the [`HalfSpace`](crate::edit::HalfSpace) of the same
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CollisionPlane {

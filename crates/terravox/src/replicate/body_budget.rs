@@ -4,7 +4,7 @@
 /// Bytes of cells that wait to be sent to a guest; what changes meanwhile is sent once.
 pub(super) const BULK_BACKLOG: u64 = 24 << 10;
 
-/// Most bytes that may be saved up.
+/// Maximum number of bytes that may be saved up.
 const MOST: i64 = BULK_BACKLOG as i64 / 2;
 
 /// What is earned besides while nothing waits. Not all at once: a guest that joins waits for blocks
@@ -22,7 +22,7 @@ pub(super) struct BodyBudget {
 
 impl BodyBudget {
     /// Earns half of what the link carried since the last call; if nothing waits, all of it and a
-    /// little more, and what was spent too much is forgotten.
+    /// little more, and any debt is cancelled.
     pub fn earn(&mut self, carried: u64, is_idle: bool) {
         let since = carried.saturating_sub(self.carried);
         self.carried = carried;
@@ -38,7 +38,7 @@ impl BodyBudget {
         self.left > 0
     }
 
-    /// Spends bytes, also more than there are: no message is larger than a body.
+    /// Spends bytes, even if that leaves a debt: no message is larger than a body.
     pub fn spend(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub_unsigned(bytes as u64);
     }

@@ -4,7 +4,7 @@
 use super::wire::{Input, MessageError, put_bytes, put_region_in, put_signed};
 use crate::voxel::{MAX_FAR_MIP, MipBlock, Region};
 
-/// Most blocks in one message.
+/// Maximum number of blocks in one message.
 pub(super) const MAX_SENT: usize = 4096;
 
 /// What a message says of a block.

@@ -10,7 +10,7 @@ use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
 use super::predictions::{MAX_PREDICTIONS, Prediction, Predictions};
 use super::reasons::{LinkEnd, Refusal};
-use super::replica::{Applied, BlockState, Generate, GroundMaker, Replica};
+use super::replica::{ApplyOutcome, BlockState, Generate, GroundMaker, Replica};
 use super::world_info::WorldInfo;
 use super::{LinkKind, PipeError};
 use crate::edit::{EditError, EditOp, Editor};
@@ -145,10 +145,10 @@ impl Guest {
         self.pipe.transmit(now_us, out)
     }
 
-    /// Most bytes of an access token.
+    /// Maximum size of an access token in bytes.
     pub const MAX_TOKEN: usize = MAX_TOKEN;
 
-    /// Most bytes of a unit.
+    /// Maximum size of a unit in bytes.
     pub const MAX_UNIT: usize = MAX_UNIT;
 
     /// When [`Guest::transmit`] may have something to send although nothing arrives, microseconds.
@@ -476,14 +476,14 @@ impl Guest {
         }
     }
 
-    fn note(&mut self, applied: Applied, author: Option<u64>) {
+    fn note(&mut self, applied: ApplyOutcome, author: Option<u64>) {
         match applied {
-            Applied::Changed(region) => {
+            ApplyOutcome::Changed(region) => {
                 if let Some(author) = author {
                     self.events.push_back(GuestEvent::Edited { author, region });
                 }
             }
-            Applied::Differs => self.events.push_back(GuestEvent::Corrected),
+            ApplyOutcome::Differs => self.events.push_back(GuestEvent::Corrected),
         }
     }
 

@@ -76,10 +76,10 @@ impl Guest {
         self.is_started
     }
 
-    /// Most bytes of a message to the game.
+    /// Maximum size of a message to the game in bytes.
     pub const MAX_MESSAGE_BYTES: usize = MAX_GAME_MESSAGE;
 
-    /// Most bytes of a figure, besides its pose.
+    /// Maximum size of a figure in bytes, besides its pose.
     pub const MAX_FIGURE_BYTES: usize = MAX_FIGURE;
 
     /// The bodies that are seen, by number, each at the newest pose that came, in voxels.

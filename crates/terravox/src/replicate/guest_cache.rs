@@ -14,10 +14,10 @@ use crate::voxel::{DenseBox, MipBlock};
 /// The only version.
 const VERSION: u8 = 1;
 
-/// Most blocks of a cache.
+/// Maximum number of blocks of a cache.
 const MAX_BLOCKS: usize = 1 << 14;
 
-/// Most bytes of the code of a block: 32³ cells that do not compress fit.
+/// Maximum size of the code of a block in bytes: 32³ cells that do not compress fit.
 const MAX_CODE: usize = 1 << 17;
 
 impl Guest {
@@ -47,8 +47,8 @@ impl Guest {
     }
 
     /// Takes what [`Guest::cache`] returned in an earlier visit, before [`Guest::start`]: of the
-    /// blocks in it, only those are sent that changed since. It is dropped if scale, origin,
-    /// materials or coarsest mip of the world are others now. Takes memory in proportion to the
+    /// blocks in it, only those that changed since are sent. It is dropped if scale, origin,
+    /// materials or coarsest mip of the world have changed. Takes memory in proportion to the
     /// cells, at most 16,384 blocks.
     ///
     /// # Errors

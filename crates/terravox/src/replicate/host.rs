@@ -201,8 +201,8 @@ impl Host {
         })
     }
 
-    /// Does what guests asked for, and queues what they are to be sent. Takes time by the number of
-    /// edits and by what links can carry, within the limits of [`HostOptions`].
+    /// Handles requests of guests, and queues what they are to be sent. Takes time proportional to
+    /// the number of edits and to what links can carry, within the limits of [`HostOptions`].
     ///
     /// # Panics
     /// If [`HostOptions::max_mip`] is above 8 and unlisted chunks of the grid are air.
@@ -228,7 +228,7 @@ impl Host {
         self.pass_messages_on();
         let mut order = self.order.clone();
         if !order.is_empty() {
-            // Not always the same one gets what is left.
+            // So that not always the same guest is last.
             self.turn = (self.turn + 1) % order.len();
             order.rotate_left(self.turn);
         }
@@ -251,7 +251,7 @@ impl Host {
     }
 
     /// Makes sure that all chunks of a region, in voxels, are held at mip 0, for a change by the
-    /// game itself. In a world that grows, chunks that were loaded and not changed leave again once
+    /// game itself. In a world that grows, chunks that were loaded and not changed are evicted once
     /// thousands of others were loaded.
     ///
     /// # Errors
@@ -300,7 +300,7 @@ impl Host {
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<(), LinkEnd> {
         loop {
             let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
-            // What it sent stays where it is.
+            // Its messages stay in the queue.
             if self.work_left == 0 {
                 return Ok(());
             }
@@ -452,7 +452,7 @@ impl Host {
         if region.is_empty() {
             return;
         }
-        // Guests would apply all of it.
+        // Not if it was applied in part: guests would apply all of it.
         let digest =
             applied.is_whole.then(|| self.encode_op(world, author.guest, op, region, read));
         let digest = digest.flatten();

@@ -13,7 +13,7 @@ use super::truth::HostWorld;
 use crate::codec::BitRle;
 use crate::voxel::{MipBlock, Region};
 
-/// Most blocks of one guest that are read in a tick.
+/// Maximum number of blocks of one guest that are read in a tick.
 const MAX_READS: u32 = 32;
 
 /// Reads that a refined block counts as: it takes about a millisecond.
@@ -22,11 +22,12 @@ const READS_PER_REFINEMENT: u32 = 4;
 /// Bytes of cells from which on a message gets no further block.
 const FULL_FAMILY: usize = 8 << 10;
 
-/// Most bytes of cells in a message of several blocks: one that would exceed it is not added.
+/// Maximum number of bytes of cells in a message of several blocks: one that would exceed it is not
+/// added.
 const MOST_FAMILY: usize = 32 << 10;
 
 /// One message of blocks, while it is put together.
-struct Gathering {
+struct FamilyDraft {
     family: Family,
     /// Whether `Host::coarser` has the cells of the parent; `None` before it was read.
     has_coarser: Option<bool>,
@@ -58,7 +59,7 @@ impl Host {
                 }
             };
             if !is_sent {
-                // Those after it may lie beneath it.
+                // Later blocks may lie below it.
                 entry.blocks.put_back(next);
                 break;
             }
@@ -95,7 +96,7 @@ impl Host {
         (block, known): (MipBlock, u64),
         reads: &mut u32,
     ) -> bool {
-        let mut gathering = Gathering::over(block);
+        let mut gathering = FamilyDraft::over(block);
         let Some(encoded) = self.encoded(entry, world, block, &mut gathering, reads) else {
             return false;
         };
@@ -119,7 +120,7 @@ impl Host {
         block: MipBlock,
         reads: &mut u32,
     ) -> bool {
-        let mut gathering = Gathering::over(block);
+        let mut gathering = FamilyDraft::over(block);
         if !self.gather(entry, world, block, &mut gathering, reads) {
             return false;
         }
@@ -142,7 +143,7 @@ impl Host {
         entry: &HostedGuest,
         world: &HostWorld<'_>,
         block: MipBlock,
-        gathering: &mut Gathering,
+        gathering: &mut FamilyDraft,
         reads: &mut u32,
     ) -> bool {
         let child = if self.check_ground(entry, world, block, gathering, reads) {
@@ -178,7 +179,7 @@ impl Host {
         entry: &HostedGuest,
         world: &HostWorld<'_>,
         block: MipBlock,
-        gathering: &mut Gathering,
+        gathering: &mut FamilyDraft,
         reads: &mut u32,
     ) -> bool {
         if entry.makes_ground {
@@ -200,7 +201,7 @@ impl Host {
         &mut self,
         world: &HostWorld<'_>,
         block: MipBlock,
-        gathering: &mut Gathering,
+        gathering: &mut FamilyDraft,
         reads: &mut u32,
     ) -> bool {
         *gathering.has_coarser.get_or_insert_with(|| {
@@ -216,7 +217,7 @@ impl Host {
         entry: &HostedGuest,
         world: &HostWorld<'_>,
         block: MipBlock,
-        gathering: &mut Gathering,
+        gathering: &mut FamilyDraft,
         reads: &mut u32,
     ) -> Option<&EncodedBlock> {
         let key = (block, entry.makes_ground);
@@ -242,10 +243,10 @@ fn reads_of(entry: &HostedGuest) -> u32 {
     if entry.makes_ground { 1 } else { READS_PER_REFINEMENT }
 }
 
-impl Gathering {
+impl FamilyDraft {
     /// A message about the blocks beside one.
-    fn over(block: MipBlock) -> Gathering {
+    fn over(block: MipBlock) -> FamilyDraft {
         let family = Family::new(block.parent());
-        Gathering { family, has_coarser: None, room: MAX_SENT - 8, bytes: 0 }
+        FamilyDraft { family, has_coarser: None, room: MAX_SENT - 8, bytes: 0 }
     }
 }

@@ -7,9 +7,9 @@ use crate::edit::{EditOp, EditSummary};
 use crate::voxel::{ChunkPos, MipBlock, Region};
 
 impl Host {
-    /// Reads chunks anew that another program changed in what [`HostWorld::ground`] reads, and
-    /// tells all guests of them. Chunks with unsaved changes stay as they are. For worlds that
-    /// grow: in others the grid is all there is.
+    /// Reads chunks again after another program changed what [`HostWorld::ground`] reads, and tells
+    /// all guests of them. Chunks with unsaved changes stay as they are. For worlds that grow: in
+    /// others the grid is all there is.
     pub fn ground_changed(
         &mut self,
         world: &mut HostWorld<'_>,
@@ -27,8 +27,8 @@ impl Host {
         }
     }
 
-    /// Forgets what guests changed in a region, in voxels, for their undo: it is another host's to
-    /// change now. A stroke that lies there in part is forgotten whole.
+    /// Removes the strokes of guests in a region, in voxels, from their undo history, since another
+    /// host decides about that region now. A stroke that lies partly in it is removed whole.
     pub fn forget_strokes(&mut self, region: Region) {
         for entry in self.guests.values_mut() {
             entry.history.drop_strokes_in(region);

@@ -1,4 +1,4 @@
-//! What a host lets people do: guests of one person share a budget.
+//! Guests of one person, which share a budget.
 
 use super::host::{Host, unavailable};
 use super::persons::Person;
@@ -52,8 +52,8 @@ impl Host {
         budget.spend_work(cost.work)
     }
 
-    /// Makes sure that all chunks of a region, in voxels, are held, as [`Host::load`], because of a
-    /// guest, whose budget of work pays for those that are missing.
+    /// Makes sure that all chunks of a region, in voxels, are held, as [`Host::load`], on behalf of
+    /// a guest, whose budget of work pays for those that are missing.
     ///
     /// # Errors
     /// Why not; nothing is then loaded, or a part.

@@ -1,4 +1,4 @@
-//! A guest, as its host sees it: what it asked for, and what it is owed.
+//! A guest, as its host sees it: its requests, and what is still to be sent to it.
 
 use super::LinkKind;
 use super::body_budget::BodyBudget;
@@ -35,18 +35,18 @@ pub(super) struct HostedGuest {
     pub token: Option<Vec<u8>>,
     pub is_admitted: bool,
     has_hello: bool,
-    /// Whether it makes unedited ground itself; it is sent no cells before it has said.
+    /// Whether it makes unedited ground itself; it is sent no cells before this is known.
     pub makes_ground: bool,
     has_started: bool,
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
     pub body_budget: BodyBudget,
-    /// What it said of its figure since that was last shown, and the number of that.
+    /// Its figure, if that changed since it was last shown, and the number of that body.
     pub new_figure: Option<Figure>,
     pub figure: Option<u64>,
-    /// What it told the game.
+    /// Its messages to the game.
     pub game_messages: Vec<Vec<u8>>,
-    /// What it did, for its own undo.
+    /// Its undo history.
     pub history: History,
     /// Messages sent in the stream of edits.
     pub edits_sent: u64,
@@ -57,7 +57,7 @@ pub(super) struct HostedGuest {
     /// The newest operation that was handled, and up to which the guest knows that they are saved.
     pub last_number: u64,
     pub saved_number: u64,
-    /// Whose budget it spends.
+    /// The person whose budget it spends.
     pub person: Person,
     messages: u32,
     /// Blocks that were found to be as the guest has them.

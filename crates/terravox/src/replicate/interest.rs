@@ -54,7 +54,7 @@ impl WatchedFrom {
         WatchedFrom { viewers: viewers.to_vec(), interest: *interest }
     }
 
-    /// Whether the last result will do: no viewer has moved more than [`STEP_VOXELS`].
+    /// Whether the last result is still valid: no viewer has moved more than [`STEP_VOXELS`].
     pub fn holds_for(&self, viewers: &[[f64; 3]], interest: &Interest) -> bool {
         let is_near = |(a, b): (&[f64; 3], &[f64; 3])| {
             let off = [0, 1, 2].map(|i| a[i] - b[i]);

@@ -12,7 +12,7 @@ pub struct LinkOptions {
     pub duplicates: f64,
     /// Time that each unit takes, microseconds.
     pub delay_us: u64,
-    /// Time that a unit takes longer at most: units overtake each other.
+    /// Maximum additional delay, microseconds: units overtake each other.
     pub jitter_us: u64,
     /// Bytes a second; units that do not fit wait, at most half a second, then are lost.
     pub bytes_per_s: u64,
@@ -34,7 +34,7 @@ impl Default for LinkOptions {
 /// Units that wait longer than this for their turn are lost.
 const MAX_WAIT_US: u64 = 500_000;
 
-/// One direction of a link, to test netcode without a network: the same seed does the same.
+/// One direction of a link, to test netcode without a network, reproducible by its seed.
 ///
 /// ```
 /// use terravox::replicate::{LinkOptions, VirtualLink};
@@ -57,13 +57,13 @@ pub struct VirtualLink {
 }
 
 impl VirtualLink {
-    /// A link whose accidents follow from the seed.
+    /// A link whose losses, delays and duplicates follow from the seed.
     pub fn new(options: LinkOptions, seed: u64) -> VirtualLink {
         let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         VirtualLink { options, units: BTreeMap::new(), sent: 0, free_us: 0, random, bytes: 0 }
     }
 
-    /// Does other things to units from now on.
+    /// Changes the options for the units from now on.
     pub fn set_options(&mut self, options: LinkOptions) {
         self.options = options;
     }

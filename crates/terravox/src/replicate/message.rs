@@ -23,16 +23,16 @@ use std::sync::Arc;
 /// Version of the protocol: both sides must have the same.
 pub const PROTOCOL_VERSION: u8 = 5;
 
-/// Most bytes of a message: 32³ cells that do not compress fit.
+/// Maximum size of a message in bytes: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
 
-/// Most bytes of an access token.
+/// Maximum size of an access token in bytes.
 pub(super) const MAX_TOKEN: usize = 256;
 
-/// Most bytes of the figure of a guest.
+/// Maximum size of the figure of a guest in bytes.
 pub(super) const MAX_FIGURE: usize = 256;
 
-/// Most bytes of a message to the game.
+/// Maximum size of a message to the game in bytes.
 pub(super) const MAX_GAME_MESSAGE: usize = 1024;
 
 /// From a guest to its host.

@@ -58,15 +58,15 @@ pub(super) fn take_op(input: &mut Input<'_>, kinds: &[Kind; 256]) -> Result<Edit
 }
 
 impl BrushOp {
-    /// The operation as bytes, some fifteen for a dig with a ball: as guests and hosts exchange it.
+    /// The operation as bytes, as guests and hosts exchange it: some fifteen for a dig with a ball.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         put_brush_op(self, &mut bytes);
         bytes
     }
 
-    /// The operation of bytes; equal to the one that became them. Whether its numbers are allowed
-    /// is checked when it is applied.
+    /// Decodes what [`BrushOp::to_bytes`] wrote. Whether its numbers are allowed is checked when it
+    /// is applied.
     ///
     /// # Errors
     /// If the bytes are not those of one operation.
@@ -388,8 +388,8 @@ fn take_pose(input: &mut Input<'_>) -> Result<PastePose, MessageError> {
     Ok(PastePose { at, mirror, quarter_turns, scale, blend })
 }
 
-/// Most cells of a pasted clip: what can be told of a message of some bytes is bounded by its size,
-/// but not a box of one material.
+/// Maximum number of cells of a pasted clip: what can be told of a message of some bytes is bounded
+/// by its size, but not a box of one material.
 const MAX_PASTE: u64 = 1 << 21;
 
 /// Whether the other side takes an operation, if its message is not too long.

@@ -1,5 +1,5 @@
-//! What people may still do. Guests of one person, such as the connections of one token, share a
-//! budget: a second connection gives no more.
+//! Budgets of persons. Guests of one person, such as the connections of one token, share a budget:
+//! a second connection adds nothing.
 
 use super::options::HostOptions;
 use super::reasons::{Refusal, RefusalCode};

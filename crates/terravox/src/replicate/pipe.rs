@@ -11,12 +11,12 @@
 use super::PipeError;
 use super::message::MAX_MESSAGE;
 use super::reasons::{LinkEnd, LinkEndCode};
-use super::receiving::{Receiving, WINDOW};
+use super::receiving::{ReceiveStream, WINDOW};
 use super::wire::{Input, put_text, put_varint, take_line};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Most bytes of a unit, so that it fits a datagram anywhere.
+/// Maximum size of a unit in bytes, so that it fits a datagram anywhere.
 pub const MAX_UNIT: usize = 1200;
 
 /// Streams: messages about edits, which go first, and cells in bulk.
@@ -55,8 +55,8 @@ pub enum LinkKind {
 /// One end of a link.
 pub(super) struct Pipe {
     kind: LinkKind,
-    sending: [Sending; STREAMS],
-    receiving: [Receiving; STREAMS],
+    sending: [SendStream; STREAMS],
+    receiving: [ReceiveStream; STREAMS],
     /// Units that carried something and are neither acknowledged nor lost, by number.
     in_flight: VecDeque<SentUnit>,
     /// Units that seem lost, and may be acknowledged yet, in the order in which they seemed so.
@@ -95,7 +95,7 @@ struct SentUnit {
 }
 
 #[derive(Default)]
-struct Sending {
+struct SendStream {
     /// Bytes from `acked` on.
     bytes: VecDeque<u8>,
     acked: u64,
@@ -131,7 +131,7 @@ fn add_range(ranges: &mut Vec<Range<u64>>, new: Range<u64>) {
     ranges.splice(from..to, [merged]);
 }
 
-impl Sending {
+impl SendStream {
     /// Takes the next bytes to send, at most `most`.
     fn take(&mut self, most: u64) -> Option<Range<u64>> {
         if let Some(first) = self.lost.first_mut() {
@@ -194,7 +194,7 @@ impl Sending {
 
 impl Pipe {
     pub fn new(kind: LinkKind) -> Pipe {
-        let sending = || Sending { limit: WINDOW, ..Sending::default() };
+        let sending = || SendStream { limit: WINDOW, ..SendStream::default() };
         Pipe {
             kind,
             sending: [sending(), sending()],
@@ -271,7 +271,8 @@ impl Pipe {
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
         let sending: usize = self.sending.iter().map(|stream| stream.bytes.capacity()).sum();
-        let later = |stream: &Receiving| stream.later.values().map(Vec::capacity).sum::<usize>();
+        let later =
+            |stream: &ReceiveStream| stream.later.values().map(Vec::capacity).sum::<usize>();
         let receiving = self.receiving.iter().map(|stream| stream.bytes.capacity() + later(stream));
         let units = self.in_flight.capacity() + self.late.capacity();
         let in_flight = units * (size_of::<SentUnit>() + 32);
@@ -286,7 +287,7 @@ impl Pipe {
     /// Takes the next whole message of a stream.
     pub fn receive(&mut self, stream: usize) -> Result<Option<Vec<u8>>, PipeError> {
         let message = self.receiving[stream].message()?;
-        let Receiving { read, told, .. } = self.receiving[stream];
+        let ReceiveStream { read, told, .. } = self.receiving[stream];
         // Half of the window is free again.
         self.must_ack |= read + WINDOW > told + WINDOW / 2;
         Ok(message)
@@ -301,7 +302,7 @@ impl Pipe {
         if has_ack {
             self.take_ack(&mut input, now_us)?;
         }
-        // Numbers that were forgotten, and those seen.
+        // Numbers that were forgotten count as seen.
         let is_old = self.arrived.len() == MAX_RANGES && number < self.arrived[0].start;
         if is_old || self.arrived.iter().any(|range| range.contains(&number)) {
             // The peer may have missed the acknowledgement.
@@ -461,7 +462,7 @@ impl Pipe {
             self.find_lost(now_us);
         }
         let may_send = self.flight_bytes < self.max_flight;
-        let has_frames = may_send && self.sending.iter().any(Sending::has_next);
+        let has_frames = may_send && self.sending.iter().any(SendStream::has_next);
         let is_probe = self.must_probe(now_us);
         if !has_frames && !self.must_ack && !is_probe {
             return false;
@@ -503,7 +504,7 @@ impl Pipe {
     fn must_probe(&self, now_us: u64) -> bool {
         self.kind == LinkKind::Datagrams
             && self.in_flight.is_empty()
-            && self.sending.iter().any(Sending::is_blocked)
+            && self.sending.iter().any(SendStream::is_blocked)
             && now_us.saturating_sub(self.sent_us) >= self.timeout_us()
     }
 
@@ -527,7 +528,7 @@ impl Pipe {
         if self.kind == LinkKind::Reliable {
             return None;
         }
-        let is_blocked = self.sending.iter().any(Sending::is_blocked);
+        let is_blocked = self.sending.iter().any(SendStream::is_blocked);
         let oldest = self.in_flight.front().map(|unit| unit.sent_us);
         let since = oldest.or(is_blocked.then_some(self.sent_us))?;
         Some(since + self.timeout_us())

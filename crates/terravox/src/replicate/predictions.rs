@@ -4,7 +4,7 @@ use crate::edit::EditOp;
 use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most operations that wait for the host: further ones are refused here.
+/// Maximum number of operations that wait for the host: further ones are refused here.
 pub(super) const MAX_PREDICTIONS: usize = 256;
 
 /// An operation that the host has not answered.
@@ -70,7 +70,7 @@ impl Predictions {
     }
 
     /// Drops the regions of operations that ended if they pile up because no terrain shows them.
-    /// Returns whether it did: everything is then to be shown anew.
+    /// Returns whether it did: everything must then be shown again.
     pub fn forget_if_too_many(&mut self) -> bool {
         let has_too_many = self.ended.len() > MAX_PREDICTIONS;
         if has_too_many {

@@ -4,18 +4,18 @@ use super::PipeError;
 use super::message::MAX_MESSAGE;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most bytes that a peer may be sent beyond what it has read.
+/// Maximum number of bytes that a peer may be sent beyond what it has read.
 pub(super) const WINDOW: u64 = 1 << 18;
 
 /// Frames that wait for an earlier one: more than ever fill the window.
 const MAX_PIECES: usize = 1024;
 
-/// Most bytes of the length of a message.
+/// Maximum size of the length of a message in bytes.
 const MAX_LENGTH_BYTES: usize = 3;
 
 /// What has arrived of a stream.
 #[derive(Default)]
-pub(super) struct Receiving {
+pub(super) struct ReceiveStream {
     /// In order, not yet read.
     pub bytes: VecDeque<u8>,
     /// Offset of the next byte in order.
@@ -29,7 +29,7 @@ pub(super) struct Receiving {
     pub told: u64,
 }
 
-impl Receiving {
+impl ReceiveStream {
     /// Takes a frame; false if the peer sent more than it may.
     pub fn put(&mut self, offset: u64, bytes: &[u8]) -> bool {
         let end = offset.saturating_add(bytes.len() as u64);

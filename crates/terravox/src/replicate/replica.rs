@@ -91,7 +91,7 @@ pub(super) struct ReplicaChanges {
     list: Vec<(MipBlock, Region)>,
 }
 
-/// Most changes that are listed.
+/// Maximum number of changes that are listed.
 const MAX_CHANGES: usize = 1 << 14;
 
 impl ReplicaChanges {
@@ -118,7 +118,7 @@ impl ReplicaChanges {
 }
 
 /// What came of an operation.
-pub(super) enum Applied {
+pub(super) enum ApplyOutcome {
     /// The region that changed, in voxels.
     Changed(Region),
     /// The cells differ from the host's, or are not all here: the blocks are outdated.
@@ -231,7 +231,7 @@ impl Replica {
         }
         for &block in blocks.iter().filter(|block| block.mip == 0) {
             self.overdue.remove(&chunk_of(block));
-            // What is computed again after cells that are older would need it.
+            // Coarse cells over it may be computed again from this chunk, after older ones arrive.
             if self.recent.remove(&chunk_of(block)).is_some() {
                 self.outdate_over(block);
             }
@@ -333,7 +333,7 @@ impl Replica {
         }
     }
 
-    /// Takes blocks that come for the first time. An error ends the connection.
+    /// Takes blocks that arrive for the first time. An error ends the connection.
     pub fn take_family(&mut self, family: &Family, generate: Generate<'_>) -> Result<(), String> {
         self.take_children(family.parent, &family.children, generate)
     }
@@ -485,11 +485,11 @@ impl Replica {
         op: &EditOp,
         digest: u32,
         generate: Generate<'_>,
-    ) -> Applied {
+    ) -> ApplyOutcome {
         let Ok(reach) = self.editor.reach(&self.grid, op) else {
             // Beyond the limits of this side.
             self.outdated.extend(self.blocks.keys().copied());
-            return Applied::Differs;
+            return ApplyOutcome::Differs;
         };
         self.work += reach.read.volume();
         for chunk in reach.read.blocks::<5>() {
@@ -511,17 +511,17 @@ impl Replica {
             self.changed.add(block, region.intersect(block.cells()));
         }
         self.raise(region, generate);
-        Applied::Changed(region)
+        ApplyOutcome::Changed(region)
     }
 
     /// Notes that all blocks over a region, in voxels, may be wrong.
-    fn differs(&mut self, region: Region) -> Applied {
+    fn differs(&mut self, region: Region) -> ApplyOutcome {
         for mip in 0..=self.max_mip {
             let blocks = region.coarser(5 + u32::from(mip)).voxels();
             let blocks = blocks.map(|pos| MipBlock { mip, pos });
             self.outdated.extend(blocks.filter(|block| self.blocks.contains_key(block)));
         }
-        Applied::Differs
+        ApplyOutcome::Differs
     }
 
     /// Notes that a block is as the generator makes it.

@@ -15,10 +15,10 @@ use super::shared_body::SharedBodyKind;
 use super::subscription::Subscriptions;
 use std::collections::BTreeMap;
 
-/// Most bodies that one guest sees.
+/// Maximum number of bodies that one guest sees.
 pub(super) const MAX_SEEN: usize = 4096;
 
-/// Most bytes of the bodies that one guest sees.
+/// Maximum number of bytes of the bodies that one guest sees.
 pub(super) const MAX_SEEN_BYTES: usize = 16 << 20;
 
 /// Times between two poses of a body, by the finest mip that is wanted there, in microseconds.
@@ -28,7 +28,7 @@ const INTERVAL_US: [u64; 5] = [50_000, 50_000, 100_000, 200_000, 400_000];
 /// Bodies that are looked at in a tick, besides those that are seen.
 const MAX_LOOKED_AT: usize = 64;
 
-/// Most poses of a message.
+/// Maximum number of poses of a message.
 const MAX_POSES: usize = 48;
 
 /// What messages take besides the bytes of a body, about: with its kind and its pose, with its

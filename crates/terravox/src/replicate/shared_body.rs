@@ -9,7 +9,7 @@ use crate::voxel::{
 };
 use std::sync::Arc;
 
-/// Most chunks of a loose piece that is sent.
+/// Maximum number of chunks of a loose piece that is sent.
 const MAX_CHUNKS: usize = 256;
 
 /// Chunks of a piece lie at most this far from its first voxel, on each axis.
@@ -56,7 +56,7 @@ pub struct SharedBody {
 }
 
 impl SharedBody {
-    /// Most bytes of a body.
+    /// Maximum size of a body in bytes.
     pub const MAX_BYTES: usize = 64 << 10;
 
     /// Returns a loose piece with its cells as bytes, or `None` if these are more than
@@ -96,9 +96,8 @@ impl SharedBody {
         fits.then(|| SharedBody { kind: SharedBodyKind::Loose, pose, bytes: bytes.into() })
     }
 
-    /// Returns the piece of the world that the bytes are, with mass and meshes, which takes
-    /// milliseconds for a large one. `materials` are those of the world: of
-    /// [`Guest::grid`](super::Guest::grid).
+    /// Decodes the loose piece, with mass and meshes, which takes milliseconds for a large one.
+    /// `materials` are those of the world: of [`Guest::grid`](super::Guest::grid).
     ///
     /// # Errors
     /// [`MessageError`] if the bytes are not those of a loose piece.

@@ -156,8 +156,8 @@ impl Subscriptions {
         self.blocks.get(&block).is_some_and(|entry| entry.sent == 0 && entry.known.is_none())
     }
 
-    /// What is sent of a block that is as the guest makes it, as all below it are: with it those
-    /// below that were never sent, at most `room`.
+    /// Returns the message for a block that the guest generates itself, like all below it: it also
+    /// covers those below that were never sent, at most `room`.
     pub fn ground_over(&self, block: MipBlock, room: &mut usize) -> FamilyChild {
         let mut below = Children::default();
         if block.mip > 0 {
@@ -178,8 +178,8 @@ impl Subscriptions {
         self.blocks.get(&block).is_some_and(|entry| entry.sent > 0)
     }
 
-    /// Marks what a change of a region, in voxels, changes of the blocks that were sent: the cells
-    /// of each chunk, or the coarse cells over it. The coarse cells over a chunk that was sent
+    /// Marks the cells that a change of a region, in voxels, affects in blocks that were sent: the
+    /// cells of each chunk, or the coarse cells over it. Coarse cells over a chunk that was sent
     /// follow from it.
     pub fn mark(&mut self, region: Region, max_mip: u8) {
         for chunk in region.blocks::<5>() {

@@ -17,8 +17,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// The world of a [`Host`](super::Host), for one call: cells, ground, and what the game decides.
 pub struct HostWorld<'a> {
-    /// The cells. Chunks that are unknown are filled by `ground` when an edit needs them, and leave
-    /// again in a later tick when thousands of others were.
+    /// The cells. Chunks that are unknown are filled by `ground` when an edit needs them, and are
+    /// evicted in a later tick once thousands of others were filled.
     pub grid: &'a mut VoxelGrid,
     /// Where voxels lie.
     pub placement: Placement,
@@ -74,8 +74,8 @@ impl Truth {
         }
     }
 
-    /// Notes that the ground of a chunk is another one, and differs from what the generator makes:
-    /// the coarse cells over it are read anew.
+    /// Notes that the ground of a chunk was replaced, and differs from what the generator makes:
+    /// the coarse cells over it are read again.
     pub fn reread(&mut self, chunk: ChunkPos) {
         self.mark_edited(chunk);
         (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
@@ -106,8 +106,8 @@ impl Truth {
         region.blocks::<5>().filter(|&chunk| !is_held(world, chunk)).count() as u64
     }
 
-    /// Makes sure that all chunks of a region, in voxels, are held. Returns the first that cannot
-    /// be had.
+    /// Makes sure that all chunks of a region, in voxels, are held. Returns the first that is not
+    /// available.
     pub fn load(&mut self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
         let mut cells = DenseBox::default();
         for chunk in region.blocks::<5>() {
@@ -123,8 +123,8 @@ impl Truth {
         Ok(())
     }
 
-    /// Lets the chunks go that were loaded first, if there are many. One that is not saved stays,
-    /// and is asked again later.
+    /// Evicts the chunks that were loaded first, if there are many. Unsaved ones stay, and are
+    /// tried again later.
     pub fn trim(&mut self, grid: &mut VoxelGrid) {
         for _ in MAX_LOADED..self.loaded.len() {
             if let Some(chunk) = self.loaded.pop_front()

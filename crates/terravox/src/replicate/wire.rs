@@ -8,7 +8,7 @@ use std::fmt;
 /// Positions and lengths are short if they are multiples of 1/256 voxel.
 const STEPS_PER_VOXEL: f64 = 256.0;
 
-/// Most steps of a short number: 2³² voxels.
+/// Maximum number of steps of a short number: 2³² voxels.
 const MAX_STEPS: f64 = (1u64 << 40) as f64;
 
 /// Why bytes are not a valid message, and where.
@@ -80,7 +80,7 @@ pub(super) fn put_block(block: MipBlock, out: &mut Vec<u8>) {
     block.pos.to_array().iter().for_each(|&v| put_signed(i64::from(v), out));
 }
 
-/// Most bytes of a text.
+/// Maximum size of a text in bytes.
 pub(super) const MAX_TEXT: usize = 200;
 
 pub(super) fn put_text(text: &str, out: &mut Vec<u8>) {

@@ -5,7 +5,7 @@ use super::wire::{Input, MAX_TEXT, MessageError, put_bytes, put_text, put_varint
 use crate::voxel::{Kind, Material, MaterialTable, SurfaceShape};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Most bytes of the parameters of a generator.
+/// Maximum size of the parameters of a generator in bytes.
 const MAX_PARAMETERS: usize = 4096;
 
 /// Bytes of a material without a name: the length of the name, kind, shape, colour, four numbers.

@@ -22,11 +22,12 @@
 //! and none is found twice or lost where triangles or blocks meet. Each crossing belongs to the
 //! block of the cell behind its face. The rules then keep it or not (`rules`).
 //!
-//! Points lie on the mesh that [`Mesher::mesh`](crate::mesh::Mesher::mesh) makes of the same
-//! cells, 1/4096 of a cell below it at most. Where blocks of other mips are beside, or a mesh is
-//! simplified, what is drawn may be a part of a cell away.
+//! Points lie on the mesh that [`Mesher::mesh`](crate::mesh::Mesher::mesh) makes of the same cells,
+//! 1/4096 of a cell below it at most. Beside blocks of other mips, and where a mesh is simplified,
+//! the drawn surface may be a part of a cell away.
 //!
-//! `naive` is the twin: all points of the pattern against all triangles of one large mesh.
+//! `naive` is the slow version for tests: all points of the pattern against all triangles of one
+//! large mesh.
 //!
 //! Sources: dart throwing (Cook, "Stochastic Sampling", 1986) on a torus, hierarchically as in
 //! Mitchell's and McCool's progressive point sets; triangles by edge functions (Pineda 1988), ties

@@ -10,7 +10,7 @@ use super::instance::{Instance, QUANTA};
 use super::pattern::{Pattern, hash};
 use super::rule::{ScatterRule, ScatterRuleError, ScatterWater, cosine};
 
-/// Most rules of a set.
+/// Maximum number of rules of a set.
 const MAX_RULES: usize = 256;
 
 /// A full turn, radians.
@@ -78,7 +78,8 @@ impl RuleFilter {
     }
 }
 
-/// Most points that all rules try on a square of a cell: what bounds the instances of a block.
+/// Maximum number of points that all rules try on a square of a cell, which bounds the instances of
+/// a block.
 const MOST_IN_CELLS: f64 = 1024.0;
 
 impl ScatterRules {

@@ -44,7 +44,7 @@ pub struct Scatter {
     rules: Arc<ScatterRules>,
     cursor: ChangeCursor,
     far_cursor: ChangeCursor,
-    blocks: FxHashMap<MipBlock, Shown>,
+    blocks: FxHashMap<MipBlock, ShownBlock>,
     /// New blocks to make, in this order.
     queue: VecDeque<MipBlock>,
     /// Edited blocks to make, those that wait longest first.
@@ -57,12 +57,12 @@ pub struct Scatter {
     merged: Vec<Instance>,
 }
 
-/// One block of so many is new while others are edited.
+/// One block in this many is new while others are edited.
 const NEW_TURNS: u32 = 4;
 
 /// A block that is shown.
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownBlock {
     instances: Vec<Instance>,
     /// The cells whose instances are to be made, in cells of the block's mip; empty if none are.
     stale: Region,
@@ -71,9 +71,9 @@ struct Shown {
 /// What an update did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScatterUpdate {
-    /// Blocks whose instances are others now: first those that were edited, by position, then new
-    /// ones in the order of [`Scatter::show`]. Upload these. New blocks without instances are not
-    /// among them.
+    /// Blocks whose instances changed: first those that were edited, by position, then new ones in
+    /// the order of [`Scatter::show`]. Upload these. New blocks without instances are not among
+    /// them.
     pub renewed: Vec<MipBlock>,
     /// Blocks that the limit left for the next update.
     pub left: usize,
@@ -107,7 +107,7 @@ impl Scatter {
                 continue;
             }
             let is_new = known.is_none();
-            let new = || Shown { instances: Vec::new(), stale: block.cells() };
+            let new = || ShownBlock { instances: Vec::new(), stale: block.cells() };
             self.blocks.insert(block, known.unwrap_or_else(new));
             if is_new {
                 self.queue.push_back(block);
@@ -121,8 +121,8 @@ impl Scatter {
     /// Follows the grid: makes the instances of at most `limit` blocks, edited ones first, but
     /// every fourth is new. For another world make another view. Of an edited block only the cells
     /// that the edit may have changed are meshed again. A block whose cells are unknown, or known
-    /// only at a coarser mip, keeps what it has until they are known. Cells around it count as well
-    /// as they are known, unknown ones as air.
+    /// only at a coarser mip, keeps what it has until they are known. Cells around it are used at
+    /// the finest mip at which they are known; unknown ones count as air.
     pub fn update(&mut self, grid: &VoxelGrid, limit: usize) -> ScatterUpdate {
         self.follow(grid);
         let mut done = ScatterUpdate::default();
@@ -227,7 +227,7 @@ impl Scatter {
             if part == block.cells() && has_no_surface(snapshot, block) {
                 // Sky and deep stone, without reading them.
                 let had = !shown.instances.is_empty();
-                *shown = Shown::default();
+                *shown = ShownBlock::default();
                 return had;
             }
             let is_known = |region: Region, cells: &mut DenseBox| {
@@ -292,7 +292,7 @@ fn has_no_surface(snapshot: &Snapshot, block: MipBlock) -> bool {
     Region::one(block.pos).grow(1).voxels().all(|pos| is_solid(pos) == Some(own))
 }
 
-impl Shown {
+impl ShownBlock {
     /// Adds what of the block lies in `reached` (cells of its mip) to its stale part; the block if
     /// there is any.
     fn mark(&mut self, block: MipBlock, reached: Region) -> Option<MipBlock> {

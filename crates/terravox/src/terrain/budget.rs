@@ -117,7 +117,7 @@ impl Meter {
         }
     }
 
-    /// Whether a job that takes so many milliseconds may begin: if it ends in time, or if it is
+    /// Whether a job that takes this many milliseconds may begin: if it ends in time, or if it is
     /// among the first and planning left most of the time, so that slow generators get on.
     /// `is_first`: a thread begins with it.
     pub fn may_begin(&self, millis: f64, is_first: bool) -> bool {

@@ -60,7 +60,7 @@ use swaps::SwapQueue;
 pub struct TerrainOptions {
     /// Size of voxels and where they lie.
     pub placement: Placement,
-    /// Material ids and what they are.
+    /// Materials by id.
     pub materials: MaterialTable,
     /// What chunks without data count as: [`UnlistedChunks::Unknown`] (default) makes `update`
     /// request them from its closure, [`UnlistedChunks::Air`] makes them air.
@@ -120,7 +120,7 @@ impl From<Placement> for TerrainOptions {
 /// ```
 pub struct Terrain {
     placement: Placement,
-    /// Where voxels lay when the world was made: what generators and stores count from.
+    /// Where voxels lay when the world was made: the coordinates of generators and stores.
     original_placement: Placement,
     grid: VoxelGrid,
     lod: LodView,
@@ -224,16 +224,16 @@ impl Terrain {
         self.placement
     }
 
-    /// Where voxels lay when the world was made, before any [`Terrain::set_origin`]. Generators
-    /// and stores count from there. Save positions in these coordinates, so that they stay valid
-    /// after `set_origin`:
+    /// Where voxels lay when the world was made, before any [`Terrain::set_origin`]. Generators and
+    /// stores use these coordinates. Save positions in them, so that they stay valid after
+    /// `set_origin`:
     ///
     /// ```
     /// use terravox::terrain::Terrain;
     ///
     /// let mut terrain = Terrain::default();
     /// let player = [1e6 + 2.5, 10.0, -3.0];
-    /// terrain.set_origin([-1e6, 0.0, 0.0]); // the game counts from near the player
+    /// terrain.set_origin([-1e6, 0.0, 0.0]); // the game's origin is near the player now
     /// let moved = [2.5, 10.0, -3.0];
     /// let voxel = terrain.placement().voxel_from_world(moved);
     /// assert_eq!(terrain.original_placement().world_from_voxel(voxel), player);
@@ -285,11 +285,11 @@ impl Terrain {
         self.collider.update(&self.grid);
     }
 
-    /// Moves the world in the game's space: voxel (0, 0, 0) lies at `origin_m` from now on.
-    /// Cells, meshes, history, options and the particles of effects stay as they are relative
-    /// to the ground, which is how a game with a floating origin moves it. Generators and stores
-    /// go on counting from where the world was made ([`Terrain::original_placement`]). Move bodies
-    /// and viewers yourself, by the same offset, and draw meshes at the new [`Terrain::placement`].
+    /// Moves the world in the game's space: voxel (0, 0, 0) lies at `origin_m` from now on. Cells,
+    /// meshes, history, options and the particles of effects stay as they are relative to the
+    /// ground, which is how a game with a floating origin moves it. Generators and stores keep the
+    /// coordinates in which the world was made ([`Terrain::original_placement`]). Move bodies and
+    /// viewers yourself, by the same offset, and draw meshes at the new [`Terrain::placement`].
     ///
     /// ```
     /// use terravox::{Terrain, voxel::VoxelPos};
@@ -333,7 +333,7 @@ impl Terrain {
     ) -> Result<(), TerrainError> {
         let region = self.region_within_limits(min_m, max_m)?;
         let (placement, in_metres) = (self.original_placement, self.in_metres());
-        // Queries follow even if `fill` panics.
+        // The guard updates queries even if `fill` panics.
         let mut grid = self.grid_mut();
         for chunk in region.blocks::<5>() {
             let Some(cells) = filled(chunk.into(), placement, &fill) else { continue };
@@ -380,7 +380,7 @@ impl Terrain {
             let cell = cells.cell(voxel);
             cells.set(voxel, edit(self.placement.voxel_centre(voxel), cell));
         }
-        // An empty box is no clip.
+        // Clips are not empty.
         let Ok(clip) = Clip::new(cells) else { return Ok(region) };
         let op = EditOp::write(clip, region.min);
         let edited = self.editor.apply(&mut self.grid, &op, &mut self.history);
@@ -390,7 +390,7 @@ impl Terrain {
         Ok(region)
     }
 
-    /// Returns what turns a refusal in voxels into one in metres, for `map_err`.
+    /// Returns the function that converts errors to metres, for `map_err`.
     fn in_metres<E: Into<EditError>>(&self) -> impl Fn(E) -> TerrainError + use<E> {
         let placement = self.placement;
         move |reason| TerrainError { reason: reason.into(), placement }
@@ -410,7 +410,7 @@ impl Terrain {
         let region = self.placement.region(corners[0], corners[1]);
         let limit = f64::from(LIMIT);
         let voxels = corners.map(|corner| self.placement.voxel_from_world(corner));
-        // Voxels saturate: a box beyond them would be empty, and NaN nowhere.
+        // Not by the region alone: it is empty for boxes beyond what it can hold, and for NaN.
         let inside = voxels.as_flattened().iter().all(|v| v.abs() <= limit);
         match inside && region.within_limits() {
             true => Ok(region),
@@ -432,7 +432,8 @@ impl Terrain {
         Ok(region)
     }
 
-    /// The mesh that is shown of a block; positions are cells of its mip from its min corner.
+    /// Returns the mesh that is shown for a block; positions are cells of its mip from its min
+    /// corner.
     pub fn mesh(&self, block: impl Into<MipBlock>) -> Option<&Arc<BlockMesh>> {
         self.lod.mesh(block.into())
     }

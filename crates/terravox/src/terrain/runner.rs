@@ -240,8 +240,8 @@ mod tests {
         #[cfg(not(feature = "parallel"))]
         let (results, threads) = run();
         assert!(results.into_iter().eq((0..1000).map(|i| 2 * i)));
-        // Before the one that begins, all were taken; as many as there are other threads may not
-        // have said so yet.
+        // Jobs are taken in order. When one begins, each other thread may have taken an earlier one
+        // that is not recorded yet.
         for (place, i) in begun.into_inner().unwrap().into_iter().enumerate() {
             assert!(i < place + threads, "job {i} began as number {place}");
         }

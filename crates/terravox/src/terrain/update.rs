@@ -72,7 +72,7 @@ impl Terrain {
     ) {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
-        // What needs no second update is not late.
+        // Without a limit, everything is ready in this update: there is no need to look ahead.
         self.begin_frame(&viewers, budget != Budget::Unlimited);
         let mut has_time = self.run_first_jobs(&mut meter, &fill);
         while self.advance(&viewers, &meter) && has_time {

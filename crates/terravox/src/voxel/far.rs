@@ -228,8 +228,8 @@ impl FarTable {
         }
     }
 
-    /// What the block would be with the cells of `part` in it; `None` if it is not there or
-    /// would stay as it is.
+    /// Returns the block with the cells of `part` written into it; `None` if there is no such block
+    /// or nothing would change.
     pub fn changed(
         &self,
         block: MipBlock,

@@ -150,8 +150,7 @@ pub(crate) fn coarsen_row<const ROWS: usize, const GROUPS: usize>(
 }
 
 impl DenseBox {
-    /// Replaces the cells that stand for those of `fine`, which is of the mip below, and their
-    /// water.
+    /// Replaces the cells over those of `fine`, a box of the mip below, and their water.
     ///
     /// # Panics
     /// If the cells of `fine` are not all those of some coarse ones, they are more than 2¹⁶ or more

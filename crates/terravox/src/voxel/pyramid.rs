@@ -55,9 +55,8 @@ impl FarPyramid {
         bytes + water
     }
 
-    /// Computes the cells over `region`, in voxels, of these mips, each from the mip below: that of
-    /// `grid` below mip 1. Blocks that are not there are made by `make`, or left
-    /// out if it returns false.
+    /// Computes the cells over `region`, in voxels, of these mips, each from the mip below: mip 1
+    /// from `grid`. Blocks that are not there are made by `make`, or left out if it returns false.
     pub fn raise(
         &mut self,
         grid: &Snapshot,

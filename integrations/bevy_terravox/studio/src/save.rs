@@ -22,7 +22,7 @@ use crate::state_dir::StateDir;
 /// Seconds between saves in the background, at least.
 const AUTOSAVE_S: f32 = 1.0;
 
-/// What happens once all is saved.
+/// The action that waits until everything is saved.
 #[derive(Clone, Debug, PartialEq)]
 enum Then {
     Close,
@@ -30,17 +30,16 @@ enum Then {
     Quit,
 }
 
-/// A world that is being written under another name.
+/// The result of writing a world under another name.
 type Renamed = Result<Store, String>;
 
-/// How saving goes.
+/// The progress of saving.
 #[derive(Resource, Default)]
 pub struct Saver {
-    /// A name that the world is to get; before `then`.
+    /// A new name for the world, given before `then` is done.
     rename: Option<(PathBuf, Overwrite)>,
     then: Option<Then>,
-    /// Whether something was asked for that takes effect at the end of the frame: a save, the end of
-    /// a stroke.
+    /// Whether a request takes effect only at the end of the frame: a save, the end of a stroke.
     waits_a_frame: bool,
     renaming: Option<(PathBuf, SyncCell<Receiver<Renamed>>)>,
     is_asked: bool,
@@ -60,8 +59,8 @@ impl Saver {
         self.failed.as_deref()
     }
 
-    /// Saves. What is saved while a world is copied to another name would be in the old file only. It
-    /// is saved once the new one is there.
+    /// Saves, but not while the world is copied to another name: changes would be in the old file
+    /// only. They are saved once the new file is complete.
     fn save(&mut self, terrain: Entity, saves: &mut MessageWriter<SaveTerrain>) {
         if self.renaming.is_none() {
             self.waits_a_frame = true;
@@ -69,7 +68,7 @@ impl Saver {
         }
     }
 
-    /// Whether something waits for all to be saved.
+    /// Whether an action waits until everything is saved.
     fn is_awaited(&self) -> bool {
         self.rename.is_some() || self.then.is_some()
     }
@@ -87,7 +86,7 @@ impl Plugin for SavePlugin {
     }
 }
 
-/// What users ask for.
+/// Handles what users request.
 fn act(
     mut actions: MessageReader<Action>,
     session: Option<Res<Session>>,
@@ -143,7 +142,7 @@ fn act(
         if then.is_some() {
             saver.then = then;
         }
-        // Not before the stroke has ended, which the same action does.
+        // Not before the stroke ends, which the same action causes.
         saver.waits_a_frame = true;
     }
 }
@@ -184,7 +183,7 @@ fn autosave(
     }
 }
 
-/// Says how saves went.
+/// Reports the results of saves.
 fn report(
     mut saved: MessageReader<TerrainSaved>,
     session: Option<Res<Session>>,
@@ -197,7 +196,7 @@ fn report(
             Some(error) => {
                 notices.fail(format!("not saved: {error}"));
                 saver.failed = Some(error.clone());
-                // The window stays, with all that is in it, unless another file has room for it.
+                // Nothing is closed, unless the world is being saved to another file.
                 if saver.rename.is_none() && saver.renaming.is_none() {
                     saver.then = None;
                 }
@@ -212,7 +211,7 @@ fn report(
     }
 }
 
-/// Goes on with the file of the new name, once it is written.
+/// Switches to the file of the new name, once it is written.
 fn rename(
     session: Option<ResMut<Session>>,
     state: Res<StateDir>,
@@ -226,12 +225,12 @@ fn rename(
     let path = path.clone();
     saver.renaming = None;
     let Some(mut session) = session else { return };
-    // What was edited meanwhile, and what the old file had no room for.
+    // Saves edits made meanwhile, and those that the old file had no room for.
     saver.save(session.terrain, &mut saves);
     let store = match renamed {
         Ok(store) => TerrainStore::new(store),
         Err(error) => {
-            // What came after it would close a world that has no such name.
+            // The action after it would close a world that was not renamed.
             saver.then = None;
             return notices.fail(format!("not saved: {error}"));
         }
@@ -250,7 +249,7 @@ fn rename(
     notices.say(format!("saved {}", session.name()));
 }
 
-/// Does what waited for all to be saved.
+/// Does the action that waited until everything is saved.
 fn proceed(
     session: Option<Res<Session>>,
     terrains: Query<(&Terrain, &TerrainStore)>,
@@ -270,10 +269,10 @@ fn proceed(
     if is_busy || !saver.is_awaited() {
         return;
     }
-    // A file that cannot be written is copied as it is; the rest is saved into the new one.
+    // A file that cannot be written is copied as it is; unsaved changes go into the copy.
     let copies_as_is = saver.rename.is_some() && saver.failed.is_some();
     if !terrain.is_saved() && !copies_as_is {
-        // Among others what was done after the last save began.
+        // For example, edits made after the last save began.
         return saver.save(session.terrain, &mut saves);
     }
     if let Some((path, overwrite)) = saver.rename.take() {
@@ -287,7 +286,7 @@ fn proceed(
     let view = cameras.iter().next().map(StudioCamera::view);
     if let Some(view) = view.filter(|_| !passing.0 && session.is_edited) {
         let (name, bytes) = view_data(view);
-        // A view that cannot be kept is no reason not to close.
+        // Closes even if the view cannot be saved.
         drop(store.store().set_extra(name, Some(&bytes)));
     }
     let file = store.store().path().to_owned();

@@ -43,7 +43,7 @@ pub struct SoakCounts {
     /// Bodies whose middle is in the ground, a quarter of a metre or more from its surface,
     /// or under all of it.
     pub below: usize,
-    /// Most consecutive steps in which a body's middle was that deep in the ground.
+    /// Maximum number of consecutive steps in which a body's middle was that deep in the ground.
     pub longest: usize,
     /// Bodies with a non-finite position.
     pub nan: usize,

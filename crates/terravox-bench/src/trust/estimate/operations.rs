@@ -86,7 +86,7 @@ impl RandomOperations {
         [0, 1, 2].map(|i| min[i] + (max[i] - min[i]) * fraction[i])
     }
 
-    /// Half the edges of a box of about so many cells, up to four times as long on one axis as on
+    /// Half the edges of a box of about this many cells, up to four times as long on one axis as on
     /// another.
     fn half_edges(&mut self, cells: f64) -> [f64; 3] {
         let stretch = [(); 3].map(|()| 4f64.powf(self.rng.unit() - 0.5));

@@ -32,13 +32,14 @@ use terravox_store::{MAX_EXTRA_BYTES, MAX_LOADED_BYTES, Store, WorldInfo};
 /// dropped here.
 const HISTORY_BYTES: usize = MAX_EXTRA_BYTES;
 
-/// Most cells that the pastes of a command may hold, all together: 1 GiB.
+/// Maximum number of cells that the pastes of a command may hold, all together: 1 GiB.
 const MAX_PASTED_CELLS: usize = 1 << 29;
 
 /// Limit of a script, bytes.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
-/// Most operations of a command; each takes a few hundred bytes of memory, besides pasted cells.
+/// Maximum number of operations of a command; each takes a few hundred bytes of memory, besides
+/// pasted cells.
 const MAX_OPERATIONS: usize = 1 << 18;
 
 pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {

@@ -8,7 +8,7 @@ use super::super::error::HeightmapError;
 use crate::budget::ImportBudget;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Most entries of a directory; real ones have some twenty.
+/// Maximum number of entries of a directory; real ones have some twenty.
 const MAX_ENTRIES: u64 = 4096;
 
 /// A file and its byte order.

@@ -32,7 +32,7 @@ const STATE_BYTES: u64 = 16 << 20;
 const BLOCK_WORK: u64 = 4096;
 /// By how much of a sample parts of a map may be off the lattice of its first.
 const MAX_OFF_LATTICE: f64 = 0.01;
-/// Most samples of a pixel; heights have one.
+/// Maximum number of samples of a pixel; heights have one.
 const MAX_INTERLEAVED: u64 = 64;
 
 /// Heights of a GeoTIFF.

@@ -20,7 +20,7 @@ const BLOCK_FRAME_HEADER: [u8; 6] = [0x28, 0xB5, 0x2F, 0xFD, 0, 7 << 3];
 const BYTE_WORK: u64 = 6;
 /// Units of work for the tables of a frame.
 const FRAME_WORK: u64 = 1 << 13;
-/// Most bytes that are allocated for a payload before it is decompressed.
+/// Maximum number of bytes that are allocated for a payload before it is decompressed.
 const PREALLOCATED_BYTES: usize = 1 << 20;
 
 /// A packed payload.

@@ -14,13 +14,13 @@ use super::vertex::{BuildVertex, QuadBounds};
 use super::walk::HALVED_FROM;
 use crate::mesh::Surface;
 
-/// Most quads of a tree: numbers of leaves and nodes have 15 bits.
+/// Maximum number of quads of a tree: numbers of leaves and nodes have 15 bits.
 const MAX_QUADS: usize = 1 << 15;
 
 /// The bits of triangles that may have no area.
 const MAYBE_FLAT: u32 = NO_QUAD;
 
-/// Most quads of a node whose children are all leaves.
+/// Maximum number of quads of a node whose children are all leaves.
 const LOWEST_NODE_QUADS: usize = LEAF * WIDTH;
 
 /// Scratch memory of [`QuadBvh::build`](super::QuadBvh::build). Keep one per thread and reuse

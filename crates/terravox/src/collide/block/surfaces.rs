@@ -1,4 +1,4 @@
-//! Surfaces to try a tree on, and rays to try on them.
+//! Surfaces and rays for tests of the tree.
 
 use glam::Vec3;
 

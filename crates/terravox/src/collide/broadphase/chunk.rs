@@ -83,7 +83,7 @@ pub(crate) struct ChunkBlocks {
 
 /// New words and masks of some blocks of a chunk.
 pub(super) struct ChunkUpdate<'a> {
-    /// The blocks that were update.
+    /// The blocks that were updated.
     pub blocks: u64,
     pub words: BlockWords,
     pub solid: &'a [BlockMask; 64],

@@ -276,8 +276,8 @@ impl Broadphase {
         page.map_or(self.unlisted == UnlistedChunks::Unknown, |page| page.is_unknown(chunk))
     }
 
-    /// Returns a chunk of `chunks`, in chunks, that is not held at mip 0. Looks at no more pages
-    /// than there are, and one.
+    /// Returns a chunk of `chunks`, in chunks, that is not held at mip 0. Visits at most one page
+    /// more than there are.
     pub(crate) fn unknown_chunk_in(&self, chunks: Region) -> Option<ChunkPos> {
         let unknown_in_page = |at: PagePos, page: &PageBlocks| {
             let is_inside =
@@ -427,7 +427,7 @@ fn add_layers(region: Region, dirty: &mut FxHashMap<ChunkPos, u8>) {
     }
 }
 
-/// Layers of a chunk whose masks are to be made again.
+/// Layers of a chunk whose masks are remade.
 struct RemakeRequest {
     chunk: ChunkPos,
     /// A bit for each.

@@ -5,7 +5,7 @@ use super::page::PageBlocks;
 use crate::voxel::{PagePos, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
-/// Most entries of the table, 64 KB; worlds with larger bounds use the hash table.
+/// Maximum number of entries of the table, 64 KB; worlds with larger bounds use the hash table.
 const MAX_TABLE_LENGTH: u64 = 1 << 14;
 
 /// Entry of the table without a page.

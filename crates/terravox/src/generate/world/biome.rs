@@ -21,7 +21,7 @@ pub struct Ground {
     pub biomes: Biomes,
 }
 
-/// The kind of land or water that counts most at a column.
+/// The kind of land or water with the largest weight at a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -113,8 +113,8 @@ impl fmt::Display for Biome {
 }
 
 impl Ground {
-    /// The biome that counts most here, by the same limits as the materials of the ground, without
-    /// their patches.
+    /// The biome with the largest weight here, by the same limits as the materials of the ground,
+    /// without their patches.
     pub fn biome(&self) -> Biome {
         let Biomes { temperature, humidity, .. } = self.biomes;
         let land = &self.biomes;

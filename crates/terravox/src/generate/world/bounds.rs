@@ -6,7 +6,7 @@
 
 use super::cells::{DEEP_BELOW, cover_reach};
 use super::climate::{CONTINENT, Setting, UPLIFT};
-use super::highest::Highest;
+use super::highest::HighestFields;
 use super::islands;
 use super::options::WorldOptions;
 use super::relief::{CLAY, GULLIES, HILLS, PLATEAU, RIDGES, ridge_crest};
@@ -57,7 +57,7 @@ pub(super) fn is_air(setting: &Setting<'_>, region: Region) -> bool {
     level > 0.0 && edge <= MAX_EDGE && samples::are_below(setting, region, level)
 }
 
-/// Heights between which all changes.
+/// Heights between which cells vary.
 pub(super) fn heights(options: &WorldOptions) -> std::ops::Range<i32> {
     let setting = Setting { seed: 0, options, edge: 1.0 };
     let high = (highest(&setting) + ROUNDING + 1.0) as i32;
@@ -80,7 +80,7 @@ fn highest(setting: &Setting<'_>) -> f64 {
     let options = setting.options;
     let of = |terms: &[(f64, f32)]| terms.iter().map(|term| term.1).sum::<f32>() * 1.501;
     let highest_island = islands::highest(of(&islands::LEVEL), setting.edge as f32);
-    let everywhere = Highest {
+    let everywhere = HighestFields {
         continent: of(&CONTINENT) + options.land,
         uplift: of(&UPLIFT) + 1.2 * options.mountains - 0.5,
         temperature: 10.0,

@@ -6,7 +6,7 @@ use super::relief::{GULLIES, HIGHEST_TERRACE, PEAKS, RIVER_RISE, plateau};
 use crate::generate::noise::Noise2;
 
 /// The highest that fields may be.
-pub(super) struct Highest {
+pub(super) struct HighestFields {
     pub continent: f32,
     pub uplift: f32,
     /// 1 and −1 times [`Climate`](super::climate::Climate)'s fields.
@@ -19,16 +19,16 @@ pub(super) struct Highest {
     pub plateau: f32,
     /// Voxels by which volcanoes rise.
     pub volcanoes: f32,
-    /// Below which height floating islands are.
+    /// Height below which all floating islands are.
     pub islands: f32,
 }
 
-impl Highest {
-    /// Below which height all ground, water and islands are, voxels. Each term is at least that of
+impl HighestFields {
+    /// Height below which all ground, water and islands are, voxels. Each term is at least that of
     /// [`relief`](super::relief).
     pub fn ground(&self, setting: &Setting<'_>) -> f64 {
         let options = setting.options;
-        let Highest { continent, uplift, temperature, dryness, .. } = *self;
+        let HighestFields { continent, uplift, temperature, dryness, .. } = *self;
         let relief = options.relief;
         let base = base_elevation(continent, uplift);
         let near_sea = 0.1 * options.fjords;

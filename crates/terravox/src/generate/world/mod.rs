@@ -55,8 +55,8 @@ pub struct World {
 }
 
 impl World {
-    /// Name of the generator. What is saved with a world has its options, too: that of
-    /// [`Seeded`](crate::generate::Seeded).
+    /// Name of the generator, without options. Saved worlds have that of
+    /// [`Seeded`](crate::generate::Seeded), with options.
     pub const NAME: &str = "world";
 
     /// Version of the generator: it changes when its cells do.
@@ -89,7 +89,7 @@ impl World {
         &self.options
     }
 
-    /// Heights between which all changes: above is air, below deep stone.
+    /// Heights between which cells vary: above is air, below deep stone.
     pub fn heights(&self) -> std::ops::Range<i32> {
         bounds::heights(&self.options)
     }
@@ -104,8 +104,8 @@ impl World {
         (ground.height, ground.biomes)
     }
 
-    /// The ground at columns, x and z each, in their order: the same as one by one. What columns
-    /// share that are near one another is computed once.
+    /// The ground at columns, x and z each, in their order: the same as one by one. What
+    /// neighbouring columns share is computed once.
     ///
     /// ```
     /// use terravox::generate::{Biome, Preset, World};

@@ -205,7 +205,7 @@ impl Fields {
     }
 
     /// The ground before gullies.
-    fn raise(&self, setting: &Setting<'_>, biomes: &Biomes, i: usize) -> Raised {
+    fn raise(&self, setting: &Setting<'_>, biomes: &Biomes, i: usize) -> RaisedGround {
         let options = setting.options;
         let relief = options.relief;
         let Biomes { continent, mountains, mesa, dunes, badlands, wetland, .. } = *biomes;
@@ -245,7 +245,7 @@ impl Fields {
         let gullied = (mountains + 0.34 * shore * calm + badlands + 0.8 * biomes.volcano).min(1.0)
             * (1.0 - dunes)
             * (1.0 - biomes.crater);
-        Raised { height, slope: slopes, gullied }
+        RaisedGround { height, slope: slopes, gullied }
     }
 
     /// Cuts a valley with a level floor that the sea floods.
@@ -275,7 +275,7 @@ impl Fields {
 }
 
 /// Ground before gullies.
-struct Raised {
+struct RaisedGround {
     height: f32,
     /// Uphill, voxels per voxel.
     slope: [f32; 2],

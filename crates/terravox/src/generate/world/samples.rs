@@ -1,12 +1,12 @@
-//! What the ground over a box is at most, from samples of the fields that it is made of.
+//! An upper bound of the ground over a box, from samples of the fields that it is made of.
 //!
 //! A box is cut into equal parts with a sample in the middle of each. From there to any point of
 //! the part a noise changes by at most its steepest slope times the distance, so that each field
-//! has an upper bound, and the ground one that [`Highest::ground`] computes of them. Fields that
-//! change fast (detail, gullies) are taken at their highest.
+//! has an upper bound, and the ground one that [`HighestFields::ground`] computes of them. Fields
+//! that change fast (detail, gullies) are taken at their highest.
 
 use super::climate::{self, CONTINENT, Land, Setting, UPLIFT, WARP, rounded_abs};
-use super::highest::Highest;
+use super::highest::HighestFields;
 use super::islands;
 use super::lattice::{self, Points};
 use super::relief::{CLAY, HILLS, PLATEAU, RIDGES, next_ridge_weight, ridge_crest};
@@ -149,7 +149,7 @@ impl FieldSamples {
         (0..self.warped.len()).map(at).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    fn fields(&self, setting: &Setting<'_>, i: usize, reach: f32) -> Highest {
+    fn fields(&self, setting: &Setting<'_>, i: usize, reach: f32) -> HighestFields {
         let far = self.stretch * reach;
         let at = [self.warped.xs[i], self.warped.zs[i]];
         let dry = |of: &dyn Fn(&Dry) -> f32| self.dry.as_ref().map_or(-10.0, of);
@@ -161,7 +161,7 @@ impl FieldSamples {
                 0.0
             }
         };
-        Highest {
+        HighestFields {
             continent: self.continent.highest(i, far),
             uplift: self.uplift.highest(i, far),
             temperature: dry(&|dry| dry.temperature.highest(i, far)),

@@ -1,5 +1,5 @@
-//! What was computed last, shared by all threads: vertical neighbours ask for the same columns, and
-//! neighbouring tiles for the same rivers.
+//! A cache of values computed last, shared by all threads: vertical neighbours need the same
+//! columns, and neighbouring tiles the same rivers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,6 +1,6 @@
 //! The format of nodes: two planes in 6 bytes.
 
-/// Most primitives of a leaf.
+/// Maximum number of primitives of a leaf.
 pub(super) const LEAF: usize = 4;
 
 /// Levels below the root, at most. A part has at most three quarters of its parent's

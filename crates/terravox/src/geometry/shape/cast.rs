@@ -7,7 +7,7 @@ use glam::Vec3;
 
 use super::separation::LocalSeparation;
 
-/// Most steps; grazing shapes take the most.
+/// Maximum number of steps; grazing shapes take the most.
 const MAX_STEPS: usize = 48;
 
 /// The part of `0..=t_max` in which the bounds of the shape, moved by `t * motion`, are

@@ -8,11 +8,11 @@ use super::core::{Core, farthest_of};
 use super::separation::LocalSeparation;
 use super::{boxes, closest, segment};
 
-/// Most points of a feature. Clipping by a triangle's three sides adds one each. Few enough
-/// that a polygon is cheap to copy.
+/// Maximum number of points of a feature. Clipping by a triangle's three sides adds one each. Few
+/// enough that a polygon is cheap to copy.
 const MAX_POINTS: usize = 9;
 
-/// Most points of a hull that make a feature.
+/// Maximum number of points of a hull that make a feature.
 const MAX_HULL_POINTS: usize = 6;
 
 /// How far behind the farthest point of a hull others still belong to its feature, as a share

@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use super::simplex::{Simplex, SupportPoint};
 
-/// Most iterations; five are usual.
+/// Maximum number of iterations; five are usual.
 const MAX_ITERATIONS: usize = 40;
 
 /// Relative error of the distance.

@@ -12,7 +12,7 @@ use super::mesh_simd::MeshSimd;
 /// Quads that are split at a time.
 const QUADS_AT_ONCE: usize = 1024;
 
-/// Most quads of a face row: six directions of 64 cells.
+/// Maximum number of quads of a face row: six directions of 64 cells.
 const MAX_ROW_QUADS: usize = 384;
 
 /// Writes the indices and materials of all plain quads, and lists the other faces.

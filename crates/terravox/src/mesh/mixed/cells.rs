@@ -11,8 +11,8 @@ use crate::voxel::{Cell, DenseBox, Region, VoxelPos};
 use super::lattice::{LocalLattice, MipSpan};
 use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 
-/// Most mips by which cells that are read are coarser than the block: one more than touch it, to
-/// morph to.
+/// Maximum number of mips by which cells that are read are coarser than the block: one more than
+/// touch it, to morph to.
 pub(super) const MAX_COARSER_STEPS: usize = MAX_MIP_STEPS as usize + 1;
 
 /// [`ShownCell::source`] of the first layer of finer cells.

@@ -7,7 +7,7 @@
 use crate::mesh::rules::hull::{BOUNDING, HullFeatures, INSIDE, sides};
 use crate::voxel::{MipBlock, VoxelPos};
 
-/// Most mips by which blocks that touch may differ: 8:1.
+/// Maximum number of mips by which blocks that touch may differ: 8:1.
 pub const MAX_MIP_STEPS: u8 = 3;
 
 /// The mips that the blocks around a block show. They are given per *place*, a cube of an eighth
@@ -19,7 +19,7 @@ pub struct NeighbourMips {
 }
 
 impl NeighbourMips {
-    /// At a place of which no cells are known: nothing is shown there.
+    /// The mip of a place where no cells are known: nothing is shown there.
     pub const UNKNOWN: u8 = 255;
 
     /// Makes the neighbours of a block of mip `mip` among blocks of its mip.
@@ -28,8 +28,9 @@ impl NeighbourMips {
         NeighbourMips { mips: [mip; 1000] }
     }
 
-    /// Makes the neighbours of a block of mip `mip`; `shown` returns the mip that a place shows,
-    /// or [`NeighbourMips::UNKNOWN`]. Places count from the block's min corner, −1 to 8 per axis.
+    /// Makes the neighbours of a block of mip `mip`; `shown` returns the mip that a place shows, or
+    /// [`NeighbourMips::UNKNOWN`]. Places are numbered from the block's min corner, −1 to 8 per
+    /// axis.
     pub fn from_fn(mip: u8, mut shown: impl FnMut([i32; 3]) -> u8) -> NeighbourMips {
         let mut around = NeighbourMips::uniform(mip);
         for y in -1..9 {

@@ -18,8 +18,9 @@
 use super::morph::MorphTargets;
 use super::surface::Surface;
 
-/// Functions in WGSL that unpack what this module packs: `unpack_vertex(vec4<u32>) -> Ground`
-/// and `unpack_target(vec3<u32>) -> Target`. Prepend it to the source of a shader.
+/// Functions in WGSL that unpack what this module packs:
+/// `unpack_vertex(vec4<u32>) -> UnpackedVertex` and
+/// `unpack_target(vec3<u32>) -> UnpackedTarget`. Prepend it to the source of a shader.
 pub const UNPACK_WGSL: &str = include_str!("unpack.wgsl");
 
 /// Steps of a position per cell.

@@ -1,5 +1,5 @@
 // A vertex of the ground as `PackedVertex` stores it: cells of its mesh from the mesh's corner.
-struct Ground {
+struct UnpackedVertex {
     position: vec3<f32>,   // exact
     normal: vec3<f32>,
     materials: vec4<u32>,
@@ -27,19 +27,19 @@ fn packed_weights(word: u32) -> vec4<u32> {
     return weights;
 }
 
-fn unpack_vertex(vertex: vec4<u32>) -> Ground {
+fn unpack_vertex(vertex: vec4<u32>) -> UnpackedVertex {
     let materials = (vec4<u32>(vertex.w) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u);
     let weights = vec4<f32>(packed_weights(vertex.z)) / 255.0;
-    return Ground(packed_position(vertex.xyz), packed_normal(vertex.xy), materials, weights);
+    return UnpackedVertex(packed_position(vertex.xyz), packed_normal(vertex.xy), materials, weights);
 }
 
 // Where a vertex lies one level up, as `PackedTarget` stores it.
-struct Target {
+struct UnpackedTarget {
     position: vec3<f32>,
     normal: vec3<f32>,
     step: u32,             // mips by which its level is coarser than its mesh
 }
 
-fn unpack_target(goal: vec3<u32>) -> Target {
-    return Target(packed_position(goal), packed_normal(goal.xy), goal.z >> 22u);
+fn unpack_target(packed: vec3<u32>) -> UnpackedTarget {
+    return UnpackedTarget(packed_position(packed), packed_normal(packed.xy), packed.z >> 22u);
 }

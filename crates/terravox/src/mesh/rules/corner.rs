@@ -14,7 +14,7 @@
 //! `su`, `sv` of the two next axes. Mesh edge `2 * axis + side`.
 //! Offsets are doubled: in half cells from the corner.
 
-/// Most sheets at a corner.
+/// Maximum number of sheets at a corner.
 pub(crate) const MAX_SHEETS: usize = 4;
 
 /// `face_sheet` of an absent face.

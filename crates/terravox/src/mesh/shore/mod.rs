@@ -37,7 +37,7 @@ const SEARCH_STEPS: u8 = 3;
 /// recognised there, and for voxels those cells lie together in pages.
 const FIRST_SEARCH_STEPS: u8 = 4;
 
-/// Most cells that [`Shores::is_dry`] searches: larger regions are not worth it.
+/// Maximum number of cells that [`Shores::is_dry`] searches: larger regions are not worth it.
 const MAX_SEARCHED_CELLS: u64 = 1 << 18;
 
 /// Finds the water that solid cells carry. Holds scratch memory, so keep one per thread and reuse
