@@ -216,7 +216,7 @@ fn read(
         |error| Failure::of(path, explained(&error, &info(given.unwrap_or(1.0)), options));
     let samples = input.read(options, budget)?.map_err(explain)?;
     let voxel_size_m = given.or(options.scale).or_else(|| samples.sample_m());
-    // Without a place on the Earth samples are voxels.
+    // Without a reference system, a sample becomes a voxel.
     let voxel_size_m = if samples.reference.is_some() { voxel_size_m } else { given };
     Ok((samples, info(voxel_size_m.unwrap_or(1.0))))
 }

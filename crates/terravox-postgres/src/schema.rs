@@ -30,7 +30,7 @@ const TABLES: [&str; 5] = [
         world bigint not null, zone bigint not null, seq bigint not null,
         epoch bigint not null, keys bytea not null,
         primary key (world, zone, seq))",
-    // The last one: a database that has it has all.
+    // Created last: a database that has this table has all.
     "create table if not exists terravox_schema (version int primary key)",
 ];
 
@@ -41,7 +41,7 @@ const SERVERS: &str = "create table if not exists terravox_servers (
     address text not null, until timestamptz not null,
     primary key (world, owner))";
 
-/// Times that making the tables is tried, since another program may make them as well.
+/// Attempts at making the tables, since another program may make them at the same time.
 const ATTEMPTS: u32 = 5;
 
 /// The version of the tables; `None` if the database has none.

@@ -34,7 +34,8 @@ const FENCE: &str = "
         and terravox_zones.owner = $6
         and terravox_zones.epoch = held.epoch and terravox_zones.head = held.head";
 
-/// After the changes, which may take longer than a lease. Others wait for the row until the commit.
+/// Extends the lease after the changes, which may take longer than a lease. Others wait for the row
+/// until the commit.
 const EXTEND: &str = "
     update terravox_zones set until = clock_timestamp() + $3::float8 * interval '1 second'
     where world = $1 and zone = $2";
@@ -91,19 +92,19 @@ impl Holdings {
     }
 }
 
-/// How an attempt ended that did not fail.
+/// The outcome of an attempt that did not fail.
 enum Attempt {
     Done,
-    /// Epoch or head of a zone are not what they were.
+    /// The epoch or the head of a zone has changed.
     NotHeld,
 }
 
 /// How an attempt failed.
 struct AttemptFailure {
     failure: RequestFailure,
-    /// Whether the zones were as they should: then no earlier attempt was made.
+    /// Whether the zones were as expected: then no earlier attempt committed.
     was_held: bool,
-    /// Whether the commit was sent, so that it may be done.
+    /// Whether the commit was sent, so that it may have taken effect.
     is_unsure: bool,
 }
 
@@ -204,7 +205,7 @@ impl Writer {
             None => self.take_patiently(&mut state, &zones).await?,
         }
         let end = self.connector.retry_end();
-        // Whether an earlier attempt may be done.
+        // Whether an earlier attempt may have committed.
         let mut is_unsure = false;
         for attempt in 0.. {
             let failure = match self.attempt(&mut state, &zones, &batch).await {
@@ -338,7 +339,7 @@ impl Writer {
             put?;
             removed?;
             logged?;
-            // It is one row; none if another writer has a shared world.
+            // One row is expected; there is none if another writer has a shared world.
             if extended? == 0 {
                 return Ok(false);
             }
@@ -375,8 +376,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Why zones were not as they should: an earlier attempt is done after all, or another writer
-    /// has them. `None` if they are as they should now.
+    /// Why zones were not as expected: an earlier attempt committed after all, or another writer
+    /// has them. `None` if they are as expected now.
     async fn verdict(
         &self,
         state: &mut MutexGuard<'_, Holdings>,

@@ -230,7 +230,7 @@ pub fn corner_m(block: CollisionBlock, placement: Placement) -> Vector {
 
 /// Removes a collider of ground.
 pub fn remove(handle: ColliderHandle, sets: &mut RapierSets<'_>) {
-    // Ground belongs to no soft body, and to no body that could wake.
+    // Colliders of ground have no soft body, and no body that would have to be woken.
     let RapierSets { bodies, colliders, islands } = sets;
     colliders.remove(handle, islands, bodies, &mut SoftBodySet::new(), false);
 }

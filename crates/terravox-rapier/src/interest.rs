@@ -51,7 +51,7 @@ pub struct BlockChanges {
     pub undecided: Vec<RigidBodyHandle>,
 }
 
-/// Most distance ahead of a body for which ground is kept ready, along each axis. A body that is
+/// Maximum distance ahead of a body for which ground is kept ready, along each axis. A body that is
 /// faster has left the world for good and must not cause all of it to be built.
 const MAX_AHEAD_VOXELS: f64 = 256.0;
 

@@ -25,7 +25,7 @@ const SAVES: usize = 300;
 /// Times that a region is loaded.
 const LOADS: usize = 15;
 
-/// What a region has about, and what the figure is for.
+/// About the number of chunks of a region, for which the figure is given.
 const LOADED_CHUNKS: f64 = 1000.0;
 
 const SEED: u64 = 2026;

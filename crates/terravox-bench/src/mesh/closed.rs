@@ -75,8 +75,8 @@ fn of_world(keyed: &mut Keyed, world: &World) -> Topology {
     weld.count_defects()
 }
 
-/// The peer's mesh of the same grid as one block of 32³: it needs no welding, so what
-/// it leaves is its own.
+/// The peer's mesh of the same grid as one block of 32³: it needs no welding, so open edges are its
+/// own.
 fn of_peer(grid: &DenseBox) -> Topology {
     let padded = cut(grid, Region::new([-9; 3], [25; 3]));
     let surface = FsnBlock::new(&padded, 32, &table_of(SurfaceShape::Default)).surface();

@@ -1,8 +1,8 @@
 //! Entries of a journal as bytes, for files; `docs/format.md` has every byte.
 //!
-//! As a history: version byte, checksum, then the entries, whose patches are coded as there.
-//! Reading is total. Version 1 did not tell what made an entry; up to version 2 all cells are
-//! there.
+//! Like a history: version byte, checksum, then the entries, with patches in the same code. Any
+//! bytes can be read, to entries or an error. Version 1 had no kinds of entries; up to version 2 no
+//! cells are forgotten.
 
 use super::changed::ChangedCells;
 use super::journal::{Journal, JournalEntry, JournalFilter, JournalKind, RollbackMark};
@@ -137,7 +137,7 @@ fn put_kind(kind: &JournalKind, out: &mut Vec<u8>) {
     region.iter().for_each(|&region| put_region(region, out));
 }
 
-/// Reads what made an entry; a rollback is shared with the last entry of the same.
+/// Reads the kind of an entry; a rollback is shared with the last entry of the same one.
 fn take_kind(
     reader: &mut Reader<'_>,
     entries: &[JournalEntry],

@@ -52,7 +52,7 @@ impl Index for Embree {
         let (positions, indices, mut bytes) =
             (block.surface.positions.as_flattened(), &block.surface.indices, 0);
         let (vertices, triangles) = (positions.len() / 3, indices.len() / 3);
-        // SAFETY: the arrays have as many numbers as is said, and are copied.
+        // SAFETY: the arrays have as many numbers as stated, and are copied.
         let scene = unsafe {
             let (positions, indices) = (positions.as_ptr(), indices.as_ptr());
             peer_embree_build(positions, vertices, indices, triangles, &mut bytes)
@@ -93,7 +93,7 @@ impl Index for Bullet {
         let (positions, indices, mut bytes) =
             (block.surface.positions.as_flattened(), &block.surface.indices, 0);
         let (vertices, triangles) = (positions.len() / 3, indices.len() / 3);
-        // SAFETY: the arrays have as many numbers as is said, and are copied.
+        // SAFETY: the arrays have as many numbers as stated, and are copied.
         let peer = unsafe {
             let (positions, indices) = (positions.as_ptr(), indices.as_ptr());
             peer_bullet_build(positions, vertices, indices, triangles, &mut bytes)
@@ -117,7 +117,7 @@ impl Index for Bullet {
         let room = out[old..].as_flattened_mut();
         let (first, max_triangles) = (room.as_flattened_mut().as_mut_ptr(), 256);
         // SAFETY: the peer is alive, the corners have three numbers, and there is room
-        // for as many triangles as is said.
+        // for as many triangles as stated.
         let count = unsafe {
             peer_bullet_boxed(self.peer, min.as_ptr(), max.as_ptr(), first, max_triangles)
         };
