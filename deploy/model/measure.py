@@ -73,13 +73,13 @@ select zone from terravox_zones where world = 1
 LOG_PARTS = """\\set c random(2, 17)
 \\set seq random(1, 100)
 select log.zone, log.keys from terravox_log as log
-    join unnest(array[-:c, -1 - :c]::bigint[], array[:seq, :seq]::bigint[], array[:seq + 1, :seq + 1]::bigint[]) as part(zone, low, high)
+    join unnest(array[0 - :c::bigint, -1 - :c::bigint], array[:seq, :seq]::bigint[], array[:seq + 1, :seq + 1]::bigint[]) as part(zone, low, high)
         on log.zone = part.zone
     where log.world = 1 and log.seq > part.low and log.seq <= part.high;
 """
 READ = f"""\\set c random(1, {COLUMNS})
 select key, hash, value from terravox_records
-    where world = 1 and key = any(array[int4send(:c) || int4send(1), int4send(:c) || int4send(2), int4send(:c) || int4send(3)]);
+    where world = 1 and key = any(array[int4send(:c::int) || int4send(1), int4send(:c::int) || int4send(2), int4send(:c::int) || int4send(3)]);
 """
 
 
@@ -152,7 +152,7 @@ class Postgres:
         done = subprocess.run([f"{BIN}/pgbench", "-h", self.folder.name, "-U", "me", "-n", "-f", file, "-c", str(clients),
                                "-j", "1", "-T", str(SECONDS), "-M", mode, "postgres"], capture_output=True, text=True)
         count = re.search(r"transactions actually processed: (\d+)", done.stdout)
-        if not count:
+        if not count or done.returncode:
             raise RuntimeError(done.stderr)
         count = int(count[1])
         # Until the connections have ended.
