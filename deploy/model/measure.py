@@ -87,7 +87,7 @@ def commit(records, holds):
     """A save of some records of one column. Each client has a column of its own, as a server has."""
     hold = "select zone from terravox_zones where world = 1 and zone = -1 and epoch = 1 for key share;\n" if holds else ""
     keys = ",".join(f"int4send(:client_id + 1) || int4send({i + 1})" for i in range(records))
-    value = "'\\\\x" + random.Random(1).randbytes(RECORD_BYTES).hex() + "'::bytea"
+    value = "'\\x" + random.Random(1).randbytes(RECORD_BYTES).hex() + "'::bytea"
     return f"""begin;
 set local idle_in_transaction_session_timeout = 3000;
 update terravox_zones set head = terravox_zones.head + 1, until = clock_timestamp() + 3 * interval '1 second'

@@ -52,9 +52,9 @@ class Costs:
     record_us: float = slope(ONE, TWELVE, "cpu_us")
     commit_wal: float = MEASURED[ONE[1]]["wal_bytes"] - slope(ONE, TWELVE, "wal_bytes")
     record_wal: float = slope(ONE, TWELVE, "wal_bytes")
-    # Measured by count_statements.py: what one server does.
-    connections: float = MEASURED["server"]["connections"]
-    records_per_stroke: float = MEASURED["server"]["records_per_stroke"]
+    # Counted from docs/format.md: a dig of radius 4 lies in so many chunks and blocks of mips 1 to 4, on average. The
+    # blocks of mips 5 to 8 over it are shared by the strokes of a save; see records_of.
+    records: float = sum((1 + 8 / (32 * 2 ** mip)) ** 3 for mip in range(5))
     # Measured: docs/benchmarks.md and docs/online.md.
     commit_ms: float = 4.0
     op_bytes: float = 22.6
@@ -70,7 +70,8 @@ class Costs:
     save_pause_ms: float = 20.0
     poses: float = 20.0
     columns_held: float = 256.0
-    # Assumed: what guests do, and what machines carry.
+    # Assumed: what a server keeps open, what guests do, and what machines carry.
+    connections: float = 3.0
     strokes: float = 0.2  # a second and guest
     moving: float = 0.5  # share of guests
     joins: float = 1 / 1800  # a second and guest
@@ -83,7 +84,7 @@ class Costs:
 
 # Those that a row of the table doubles: costs, not limits.
 DOUBLED = ["poll_us", "log_us", "read_us", "owner_row_us", "renewal_us", "commit_us", "record_us", "record_wal",
-           "connections", "records_per_stroke", "op_bytes", "pose_bytes", "strokes"]
+           "connections", "records", "op_bytes", "pose_bytes", "strokes"]
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,17 @@ def commits_of(strokes, costs):
     return strokes / (1 + strokes * busy_s)
 
 
+def records_of(strokes, commits, columns, costs):
+    """Records that servers write a second: for each stroke those of fine mips, and for each save the blocks of mips
+    5 to 8 that its strokes lie in, which are spread over the columns of the server."""
+    in_save = strokes / np.maximum(commits, 1e-9)
+    coarse = 0
+    for mip in range(5, 9):
+        blocks = np.maximum(1, columns) * 4.0 ** (8 - mip)
+        coarse = coarse + blocks * (1 - (1 - 1 / blocks) ** in_save)
+    return strokes * costs.records + commits * coarse
+
+
 def database(step, costs):
     """What all servers ask of the database: statements a second by kind, processor time, bytes of log a second."""
     strokes = step.guests * costs.strokes
@@ -248,19 +260,19 @@ def database(step, costs):
     asked = np.where(step.near > 0, step.near + (costs.far_polls / costs.near_polls) * step.watched, step.watched)
     # Polls that find something: the near columns of others were edited since.
     found = polls * (1 - np.exp(-step.near_strokes_of * costs.strokes / np.maximum(polls, 1)))
-    servers = len(step.guests)
+    servers, records = len(step.guests), records_of(strokes, commits, step.columns, costs)
     cpu = {
         "polls": (polls * (costs.poll_us + (np.maximum(asked, 1) - 1) * costs.poll_column_us)).sum(),
         "reading what others saved": (found * (costs.log_us + costs.read_us)).sum(),
         "who has which column": servers * (costs.owners_looks * costs.owners_us
                                            + costs.all_owners_looks * step.owners * costs.owner_row_us),
         "renewals": servers * costs.renewals * costs.renewal_us,
-        "saves": (commits * costs.commit_us + strokes * costs.records_per_stroke * costs.record_us).sum(),
+        "saves": (commits * costs.commit_us + records * costs.record_us).sum(),
     }
     statements = (polls.sum() + 2 * found.sum() + servers * (costs.owners_looks + costs.all_owners_looks)
                   + 3 * servers * costs.renewals + 7 * commits.sum())
-    wal = (commits * costs.commit_wal + strokes * costs.records_per_stroke * costs.record_wal).sum()
-    return {"statements": float(statements), "commits": float(commits.sum()), "polls": float(polls.sum()),
+    wal = (commits * costs.commit_wal + records * costs.record_wal).sum()
+    return {"statements": float(statements), "commits": float(commits.sum()), "records": float(records.sum()), "polls": float(polls.sum()),
             "cores": {kind: float(us) / 1e6 for kind, us in cpu.items()}, "wal": float(wal)}
 
 
@@ -338,6 +350,7 @@ def report(sizes, crowds):
               ["servers with guests at a border", f"{(last.near > 0).sum():,}"],
               ["statements", f"{asked['statements']:,.0f} a second"],
               ["of these polls; transactions that save", f"{asked['polls']:,.0f}; {asked['commits']:,.0f} a second"],
+              ["records written", f"{asked['records']:,.0f} a second"],
               ["log of the database", f"{asked['wal'] / 1e6:,.0f} MB/s"]]
     demand += [[f"processor time for {kind}", f"{cores:.1f} cores"] for kind, cores in asked["cores"].items()]
     parts = list(shares[0])
@@ -355,20 +368,22 @@ def report(sizes, crowds):
     for name in [None] + DOUBLED:
         other = costs if name is None else replace(costs, **{name: 2 * getattr(costs, name)})
         by_size = [worst(steps, other) for steps in middle]
-        of_database = [part for part in parts if part.startswith("database")]
-        found = [(breaks_at(sizes, [share[part] for share in by_size]), part) for part in of_database]
+        found = [(breaks_at(sizes, [share[part] for share in by_size]), part) for part in parts]
         at, part = min((at, part) for at, part in found if at is not None)
+        first_of_database = min((at for at, part in found if at is not None and part.startswith("database")), default=None)
         doubled.append([name.replace("_", " ") if name else "none", number(getattr(costs, name)) if name else "–",
-                        f"{part} ({servers_text(at)})", number(max(by_size[-1][part] for part in of_database)),
-                        str(primaries(by_size[-1]))])
+                        f"{part} ({servers_text(at)})", servers_text(first_of_database)]
+                       + [number(by_size[-1][f"database: {what}"]) for what in ("processor", "log to disk", "connections")]
+                       + [number(by_size[-1]["fullest server: bytes out"]), str(primaries(by_size[-1]))])
     text = "\n\n".join([
         table(["at the largest size", ""], demand),
         "Shares of what a part carries, by the number of servers; above 1 it breaks:\n\n"
         + table(["part"] + [f"{size:,}" for size in sizes] + ["breaks at"], sweep),
         "By how guests crowd (the n-th largest town draws n to the power of minus this), with the servers at which it breaks:\n\n"
         + table(["crowd", "guests in the hottest column", "breaks first", "databases"], crowded),
-        "If one unit cost doubles:\n\n"
-        + table(["doubled", "is", "the database breaks first by", "largest share", "databases"], doubled)])
+        "If one unit cost doubles (shares at the largest size):\n\n"
+        + table(["doubled", "is", "breaks first", "the database breaks at", "processor", "log to disk", "connections", "bytes out",
+                 "databases"], doubled)])
     return text, {part: [share[part] for share in shares] for part in parts}
 
 

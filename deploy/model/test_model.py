@@ -77,6 +77,20 @@ class Monotonicity(unittest.TestCase):
         self.assertAlmostEqual(rates[-1], 1000 / (costs.save_pause_ms + costs.commit_ms), places=3)
 
 
+class Records(unittest.TestCase):
+    def test_strokes_of_one_save_share_coarse_blocks_and_nothing_else(self):
+        costs = Costs()
+
+        def records(strokes, commits, columns):
+            return float(model.records_of(np.array([strokes]), np.array([commits]), np.array([columns]), costs)[0])
+
+        self.assertAlmostEqual(records(1.0, 1.0, 1), costs.records + 4)
+        self.assertAlmostEqual(records(10.0, 10.0, 3), 10 * (costs.records + 4))
+        self.assertLess(records(10.0, 1.0, 3), records(10.0, 10.0, 3))
+        self.assertGreater(records(10.0, 1.0, 3), records(10.0, 1.0, 1))
+        self.assertGreater(records(1e6, 1.0, 1), 1e6 * costs.records + 84.9)
+
+
 class Breaking(unittest.TestCase):
     def test_the_size_at_which_a_share_becomes_one_lies_on_the_line_of_powers(self):
         self.assertIsNone(model.breaks_at([1, 10], [0.1, 0.9]))
