@@ -83,8 +83,12 @@ class Costs:
 
 
 # Those that a row of the table doubles: costs, not limits.
-DOUBLED = ["poll_us", "log_us", "read_us", "owner_row_us", "renewal_us", "commit_us", "record_us", "record_wal",
-           "connections", "records", "op_bytes", "pose_bytes", "strokes"]
+DOUBLED = {
+    "poll_us": "a poll, µs", "log_us": "reading the log of two columns, µs", "read_us": "reading three records, µs",
+    "owner_row_us": "a row of who has which column, µs", "renewal_us": "a renewal, µs", "commit_us": "a commit, µs",
+    "record_us": "a record of a commit, µs", "record_wal": "log of a record, bytes",
+    "connections": "connections of a server", "records": "records of a stroke, to mip 4",
+    "op_bytes": "an operation, bytes", "pose_bytes": "a pose, bytes", "strokes": "strokes of a guest, a second"}
 
 
 @dataclass(frozen=True)
@@ -365,13 +369,13 @@ def report(sizes, crowds):
                         "; ".join(f"{part} ({servers_text(at)})" for at, part in first[:3]) or "nothing",
                         str(primaries(by_size[-1]))])
     doubled = []
-    for name in [None] + DOUBLED:
+    for name in [None, *DOUBLED]:
         other = costs if name is None else replace(costs, **{name: 2 * getattr(costs, name)})
         by_size = [worst(steps, other) for steps in middle]
         found = [(breaks_at(sizes, [share[part] for share in by_size]), part) for part in parts]
         at, part = min((at, part) for at, part in found if at is not None)
         first_of_database = min((at for at, part in found if at is not None and part.startswith("database")), default=None)
-        doubled.append([name.replace("_", " ") if name else "none", number(getattr(costs, name)) if name else "–",
+        doubled.append([DOUBLED.get(name, "none"), number(getattr(costs, name)) if name else "–",
                         f"{part} ({servers_text(at)})", servers_text(first_of_database)]
                        + [number(by_size[-1][f"database: {what}"]) for what in ("processor", "log to disk", "connections")]
                        + [number(by_size[-1]["fullest server: bytes out"]), str(primaries(by_size[-1]))])
