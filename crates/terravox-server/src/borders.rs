@@ -333,6 +333,12 @@ impl Borders {
         [origins, targets]
     }
 
+    /// Operations that began in columns that are held, and that some other column has not applied
+    /// yet.
+    pub fn waiting_operations(&self) -> usize {
+        self.held.values().map(|held| held.record.waiting.len()).sum()
+    }
+
     /// A number that differs after each change, and that of the state that is saved.
     pub fn states(&self) -> [u64; 2] {
         [self.state, self.saved]

@@ -55,6 +55,8 @@ struct ColumnState {
     records: BTreeMap<Column, BorderRecord>,
     /// Columns of which the record is damaged.
     damaged: BTreeSet<Column>,
+    /// Looks at the database that failed.
+    failed_looks: u64,
     /// Whether something is new for the world.
     is_new: bool,
     /// Whether the thread is to look at once.
@@ -68,6 +70,13 @@ pub(crate) struct SharedColumns {
     state: Mutex<ColumnState>,
     /// Wakes the thread.
     changed: Condvar,
+}
+
+/// How many there are.
+pub(crate) struct ColumnCounts {
+    pub held: u64,
+    pub damaged: u64,
+    pub failed_looks: u64,
 }
 
 /// What the thread found out since the last look.
@@ -88,6 +97,12 @@ impl SharedColumns {
     /// some seconds.
     pub fn owners(&self) -> Vec<ColumnOwner> {
         self.lock().owners.values().cloned().collect()
+    }
+
+    pub fn counts(&self) -> ColumnCounts {
+        let state = self.lock();
+        let [held, damaged] = [&state.held, &state.damaged].map(|columns| columns.len() as u64);
+        ColumnCounts { held, damaged, failed_looks: state.failed_looks }
     }
 
     /// What is new since the last call, if something is.
@@ -257,11 +272,13 @@ impl ColumnKeeper {
                     }
                 }
                 // If it lasts, the lease ends, and the world with it.
-                Err(error) if !self.has_failed => {
-                    warn!(world = self.world, "columns: {error}");
+                Err(error) => {
+                    self.shared.lock().failed_looks += 1;
+                    if !self.has_failed {
+                        warn!(world = self.world, "columns: {error}");
+                    }
                     self.has_failed = true;
                 }
-                Err(_) => {}
             }
         }
     }

@@ -1,9 +1,9 @@
 //! HTTP: WebSockets that carry units, health, counters, backups; see also `journal_requests`.
 
 use crate::gate::{Gate, Pass};
-use crate::journal::lock;
 use crate::journal_requests;
 use crate::link::{self, Link, PATIENCE};
+use crate::metrics;
 use crate::page;
 use crate::patient_stream::PatientStream;
 use crate::request_checks::{
@@ -25,7 +25,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use terravox::replicate::Guest;
 use terravox_store::{Column, ColumnOwner, Overwrite};
@@ -212,35 +211,7 @@ fn utc_timestamp() -> String {
 /// Counters in the text format of Prometheus.
 async fn metrics(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<String, Refusal> {
     check_reader(&headers, gate.access.is_open())?;
-    let mut text = format!("terravox_connections {}\n", gate.connections());
-    for world in &gate.worlds {
-        let counters = &world.counters;
-        for (name, counter) in [
-            ("guests", &counters.guests),
-            ("edits_applied_total", &counters.edits_applied),
-            ("edits_saved_total", &counters.edits_saved),
-            ("ticks_total", &counters.ticks),
-            ("tick_microseconds_total", &counters.tick_us),
-            ("tick_longest_microseconds", &counters.longest_tick_us),
-            ("saves_total", &counters.saves),
-            ("failed_saves_total", &counters.failed_saves),
-            ("units_received_total", &counters.units_in),
-            ("units_sent_total", &counters.units_out),
-            ("bytes_sent_total", &counters.bytes_out),
-        ] {
-            let value = counter.load(Ordering::Acquire);
-            // Writing to a string cannot fail. Names are checked at the start.
-            let _ = writeln!(text, "terravox_{name}{{world=\"{}\"}} {value}", world.name);
-        }
-        let (name, bytes) = (&world.name, lock(&world.journal).bytes());
-        let _ = writeln!(text, "terravox_journal_bytes{{world=\"{name}\"}} {bytes}");
-        for share in [0.5, 0.99] {
-            let (name, time) = (&world.name, counters.tick_quantile(share));
-            let labels = format!("world=\"{name}\",quantile=\"{share}\"");
-            let _ = writeln!(text, "terravox_tick_microseconds{{{labels}}} {time}");
-        }
-    }
-    Ok(text)
+    Ok(metrics::text(&gate))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod journal;
 mod journal_requests;
 mod link;
 mod log_query;
+mod metrics;
 mod page;
 mod patient_stream;
 mod physics;

@@ -42,6 +42,7 @@ pub(crate) struct SaveJob {
 pub(crate) struct FinishedSave {
     pub job: SaveJob,
     pub result: Result<(), StoreError>,
+    pub took: Duration,
 }
 
 /// The thread that writes. If none can be started, the caller's writes.
@@ -83,9 +84,10 @@ impl SaverThread {
 }
 
 fn save(store: &Store, generate: &Generate, job: SaveJob) -> FinishedSave {
+    let begin = Instant::now();
     let fill = |request: &mut FillRequest<'_>| store.fill(request, &**generate);
     let result = store.save(&job.unsaved, fill).map(drop);
-    FinishedSave { job, result }
+    FinishedSave { job, result, took: begin.elapsed() }
 }
 
 impl Saver {

@@ -377,6 +377,8 @@ impl Ticker {
             let [edits, saved] =
                 [edits_applied, edits_saved].map(|counter| counter.load(Ordering::Acquire));
             columns.look(&mut self.host, now, edits, saved);
+            let waiting = columns.borders.waiting_operations() as u64;
+            self.running.counters.border_operations.store(waiting, Ordering::Release);
         }
     }
 
@@ -513,7 +515,7 @@ impl Ticker {
     /// Counts a save, and tells who waited for it. Returns whether it succeeded.
     fn note_saved(&mut self, saved: FinishedSave) -> bool {
         let counters = &self.running.counters;
-        let FinishedSave { job, result } = saved;
+        let FinishedSave { job, result, took } = saved;
         self.journal.end_save(result.is_ok());
         match &result {
             Ok(()) => {
@@ -527,6 +529,7 @@ impl Ticker {
                 }
                 counters.edits_saved.store(job.edits, Ordering::Release);
                 counters.saves.fetch_add(1, Ordering::Relaxed);
+                counters.save_us.fetch_add(took.as_micros() as u64, Ordering::Relaxed);
             }
             Err(reason) => {
                 error!(world = self.running.name, %reason, "a save failed");

@@ -58,7 +58,11 @@ pub(crate) struct WorldCounters {
     pub tick_us: AtomicU64,
     pub longest_tick_us: AtomicU64,
     pub saves: AtomicU64,
+    /// Time of the saves that succeeded.
+    pub save_us: AtomicU64,
     pub failed_saves: AtomicU64,
+    /// Operations over borders that columns of other servers have not applied yet.
+    pub border_operations: AtomicU64,
     /// Times of the last ticks in microseconds, a ring.
     pub recent_ticks: Mutex<VecDeque<u32>>,
     pub units_in: AtomicU64,

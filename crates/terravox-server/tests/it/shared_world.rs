@@ -2,8 +2,10 @@
 //! that panics.
 
 use crate::waves::{Folder, options, quic, waves};
-use std::collections::BTreeMap;
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use terravox::edit::{Action, BrushOp, EditOp};
@@ -293,4 +295,58 @@ fn a_game_lets_a_part_of_an_operation_over_a_border_be_applied_on_both_sides() {
     ada.insist(&ball(MATERIAL, [60.0, 30.0, 30.0]));
     assert_eq!([at(60, 32), at(60, 27)], [Some(MATERIAL), Some(0)]);
     assert_eq!(note(), before);
+}
+
+/// What `/metrics` says: values by name, without labels.
+fn metrics(server: &Server) -> BTreeMap<String, String> {
+    let mut stream = TcpStream::connect(server.http_address()).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let line = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        let name = name.split('{').next().unwrap_or_default();
+        name.starts_with("terravox_").then(|| (name.to_owned(), value.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[test]
+fn metrics_count_the_columns_that_are_held_or_damaged_and_the_operations_that_wait() {
+    let shared = Shared::new("metrics");
+    shared.give(WEST, "other:1");
+    shared.open().set_extra(&WEST.data_name("border"), Some(b"damaged")).unwrap();
+    let server = shared.serve("own:1", None);
+    let mut ada = Player::new(&server);
+    ada.insist(&ball(MATERIAL, [60.0, 30.0, 60.0]));
+    ada.insist(&ball(MATERIAL, [1.0, 30.0, 30.0]));
+    let is = |name: &str, value: &str| metrics(&server)[&format!("terravox_{name}")] == value;
+    ada.wait(|| is("columns_held", "1") && is("columns_damaged", "1"));
+    ada.wait(|| is("border_operations_waiting", "1"));
+    assert!(is("columns_failed_looks_total", "0") && is("stopped", "0"));
+    assert!(!is("save_microseconds_total", "0"));
+}
+
+/// Names of metrics in a text.
+fn metric_names(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+    let words = text.split(|c| !is_part(c)).filter(|word| word.starts_with("terravox_"));
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn alerts_and_the_dashboard_use_metrics_that_a_server_has() {
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    if !deploy.is_dir() {
+        eprintln!("SKIPPED: there is no folder deploy here");
+        return;
+    }
+    let server = Shared::new("names").serve("own:1", None);
+    let known: BTreeSet<String> = metrics(&server).into_keys().collect();
+    for file in ["prometheus/alerts.yaml", "grafana/terravox.json"] {
+        let used = metric_names(&std::fs::read_to_string(deploy.join(file)).unwrap());
+        assert!(used.len() > 5, "{file} uses {used:?}");
+        let unknown: Vec<&String> = used.difference(&known).collect();
+        assert!(unknown.is_empty(), "{file} uses {unknown:?}; a server has {known:?}");
+    }
 }
