@@ -145,7 +145,7 @@ fn a_part_is_taken_without_what_is_around_it() {
     let file = landscape(Layout::V16, [0, 0]);
     let part = Region::new([490, -3, 500], [500, 4, 520]);
     let (grid, import) = import_with(&file, &AnvilOptions { part, ..options() }).expect("a region");
-    assert_eq!(import.chunks, 4);
+    assert_eq!(import.chunks, 2);
     let (whole, _) = imported(&file);
     for pos in Region::new([480, -16, 480], [512, 16, 512]).voxels() {
         let expected = if part.contains(pos) { whole.cell(pos).unwrap() } else { Cell::AIR };
@@ -260,7 +260,7 @@ fn values_that_are_wrong_are_named() {
     let words = [&256_i32.to_be_bytes()[..], &[0xFF; 2048]].concat();
     let indices = entry(12, "BlockStates", &words);
     assert!(section(&[palette(&["a", "b"]), indices]).contains("block 15 of a palette of 2"));
-    let count = [&[10][..], &4097_i32.to_be_bytes()].concat();
+    let count = list(10, &vec![compound(&[]); 4097]);
     assert!(section(&[entry(9, "Palette", &count)]).contains("a palette has 4097 entries"));
 }
 
