@@ -21,7 +21,7 @@ use terravox_io::{ImportBudget, ImportLimits};
 pub type NamedCheck = (&'static str, fn(&[u8]));
 
 /// All checks.
-pub const CHECKS: [NamedCheck; 15] = [
+pub const CHECKS: [NamedCheck; 16] = [
     ("roblox_binary", roblox_binary),
     ("roblox_xml", roblox_xml),
     ("smooth_grid", smooth_grid),
@@ -29,6 +29,7 @@ pub const CHECKS: [NamedCheck; 15] = [
     ("raw", raw),
     ("tiff", tiff),
     ("vox", vox),
+    ("anvil", crate::region_checks::anvil),
     ("triangles", crate::mesh_checks::triangles),
     ("metadata", metadata),
     ("codec", codec),

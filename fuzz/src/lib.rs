@@ -2,4 +2,5 @@
 
 pub mod checks;
 pub mod mesh_checks;
+pub mod region_checks;
 pub mod worlds;

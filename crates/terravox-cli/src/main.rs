@@ -17,6 +17,7 @@ mod lod_view;
 mod mesh_input;
 mod octree;
 mod output;
+mod region_input;
 mod report;
 mod secrets;
 mod triangles;

@@ -9,6 +9,7 @@ use crate::heights;
 use crate::import_limits;
 use crate::lod_view::seeded;
 use crate::mesh_input;
+use crate::region_input;
 use crate::report::size;
 use crate::vox_scene;
 use crate::world_store;
@@ -36,7 +37,7 @@ pub struct World {
     pub info: WorldInfo,
     /// Metadata for exporting to Roblox; the default for other worlds.
     pub roblox: RobloxMetadata,
-    /// Kind of the file: `world`, `roblox`, `heightmap`, `vox`, `mesh` or `generated`.
+    /// Kind of the file: `world`, `roblox`, `heightmap`, `vox`, `anvil`, `mesh` or `generated`.
     pub source: &'static str,
     /// Length of the file, bytes; 0 if it is in a database.
     pub file_bytes: u64,
@@ -94,9 +95,12 @@ fn import(
         return mesh_input::import(path, format, &bytes, heightmap, console);
     }
     mesh_input::check_not_mesh(heightmap).map_err(|what| Failure::of(path, what))?;
+    if kind == "mca" {
+        return region_input::import(path, heightmap);
+    }
     if map.is_none() && !roblox && !is_vox {
         let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .vox, \
-                    .obj, .stl, .ply, .glb, .png, .raw, .r16 or .tif";
+                    .obj, .stl, .ply, .glb, .png, .raw, .r16, .tif or .mca";
         return Err(Failure::of(path, what));
     }
     match map.filter(|_| !known) {

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid; copies of `.rbxl` and `.rbxlx` with the terrain replaced |
 //! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | PNG of 16 bits |
+//! | [`anvil`] | Minecraft regions, `.mca` | |
 //! | [`vox`] | MagicaVoxel scenes, `.vox` | MagicaVoxel scenes |
 //! | [`triangles`] | closed meshes: `.obj`, `.stl`, `.ply`, `.glb` | |
 //! | [`gltf`] | | meshes as `.glb` |
@@ -16,6 +17,7 @@
 //!
 //! [`tiles`] groups chunks for [`gltf`] and [`obj`], which write one object per tile.
 
+pub mod anvil;
 mod budget;
 mod cell_cost;
 pub mod gltf;

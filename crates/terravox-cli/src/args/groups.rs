@@ -59,7 +59,7 @@ pub struct HeightmapArgs {
 /// The part of a world that is written.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct BoxArgs {
-    /// A corner of the box that is written, in metres; the box is rounded to whole voxels. Endless
+    /// A corner of the box that is taken, in metres; the box is rounded to whole voxels. Endless
     /// worlds need one [default: the whole world]
     #[arg(long, value_parser = triple, requires = "to", value_name = "X,Y,Z",
         allow_hyphen_values = true)]

@@ -295,12 +295,19 @@ pub const DEMO_SEED: u64 = 1;
 pub struct ImportArgs {
     /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid), a heightmap (.png, raw 16-bit .raw
     /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map), a MagicaVoxel
-    /// scene (.vox) or a closed mesh (.obj .stl .ply .glb)
+    /// scene (.vox), a closed mesh (.obj .stl .ply .glb), or a Minecraft world (a folder, or a .mca
+    /// of one)
     pub file: PathBuf,
     /// The world to write (.tvx)
     pub world: PathBuf,
     #[command(flatten)]
     pub heightmap: HeightmapArgs,
+    /// Minecraft worlds: a text file of lines BLOCK MATERIAL [FILL], which come before those of the
+    /// default table
+    #[arg(long, value_name = "TABLE")]
+    pub blocks: Option<PathBuf>,
+    #[command(flatten)]
+    pub part: BoxArgs,
     /// Overwrite an existing world
     #[arg(long)]
     pub force: bool,

@@ -6,8 +6,9 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::growth::Extent;
 use crate::heightmap_input::HeightmapInput;
-use crate::heights;
+use crate::heights::{self, StreamedImport};
 use crate::mesh_input;
+use crate::region_input::{self, RegionChoice, RegionFiles};
 use crate::report::Report;
 use crate::world::{self, WORLD_EXTENSION, check_file, check_new_world, extension};
 use std::time::Instant;
@@ -19,14 +20,39 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
         check_file(&args.file)?;
         return Err(Failure::of(&args.file, "is already a world; copy the file instead"));
     }
-    if let Some(input) = HeightmapInput::find(&args.file)? {
-        let failure = |what| Failure::of(&args.file, what);
-        mesh_input::check_not_mesh(&args.heightmap).map_err(failure)?;
-        return stream(args, &input, console);
-    }
+    let failure = |what: String| Failure::of(&args.file, what);
+    let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
     let start = Instant::now();
-    let world =
-        world::open(&args.file, &args.heightmap, ReadArgs::default(), Extent::Stored, console)?;
+    if let Some(regions) = RegionFiles::find(&args.file)? {
+        mesh_input::check_not_mesh(&args.heightmap).map_err(failure)?;
+        let choice = RegionChoice { blocks: args.blocks.as_deref(), corners: args.part.corners() };
+        let (file, heightmap) = (&args.file, &args.heightmap);
+        let imported = region_input::stream(
+            file,
+            &regions,
+            heightmap,
+            choice,
+            &args.world,
+            overwrite,
+            console,
+        )?;
+        return Ok(streamed(args, imported, start));
+    }
+    if args.blocks.is_some() {
+        return Err(failure("--blocks is for Minecraft worlds (.mca); omit it".to_owned()));
+    }
+    if let Some(input) = HeightmapInput::find(&args.file)? {
+        mesh_input::check_not_mesh(&args.heightmap).map_err(failure)?;
+        if args.part.corners().is_some() {
+            let what = "--from and --to are not for heightmaps; cut it in another program first";
+            return Err(failure(what.to_owned()));
+        }
+        let (file, heightmap) = (&args.file, &args.heightmap);
+        let imported = heights::stream(file, &input, heightmap, &args.world, overwrite, console)?;
+        return Ok(streamed(args, imported, start));
+    }
+    let extent = args.part.corners().map_or(Extent::Stored, Extent::Box);
+    let world = world::open(&args.file, &args.heightmap, ReadArgs::default(), extent, console)?;
     let imported = start.elapsed();
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     let start = Instant::now();
@@ -43,12 +69,8 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
     Ok(report)
 }
 
-/// Imports a heightmap piece by piece: its world may be larger than memory.
-fn stream(args: &ImportArgs, input: &HeightmapInput, console: &Console) -> CliResult<Report> {
-    let start = Instant::now();
-    let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
-    let imported =
-        heights::stream(&args.file, input, &args.heightmap, &args.world, overwrite, console)?;
+/// Reports on a file that was imported piece by piece.
+fn streamed(args: &ImportArgs, imported: StreamedImport, start: Instant) -> Report {
     let mut report = Report::of_change("import", &args.world);
     report.text_line("file", "file", args.file.display().to_string());
     report.text_line("world", "world", args.world.display().to_string());
@@ -59,7 +81,7 @@ fn stream(args: &ImportArgs, input: &HeightmapInput, console: &Console) -> CliRe
     }
     report.time("import_ms", "import", start.elapsed());
     add_notes(&imported.notes, &mut report);
-    Ok(report)
+    report
 }
 
 /// Returns the peak memory of this process in bytes, if the system reports it.

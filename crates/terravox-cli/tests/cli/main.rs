@@ -20,6 +20,7 @@ mod ports;
 #[path = "../../../terravox-postgres/tests/it/server/mod.rs"]
 mod postgres;
 mod real_files;
+mod regions;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 mod shared;
 #[cfg(all(feature = "server", feature = "postgres", unix))]

@@ -1,9 +1,13 @@
 //! Runs the seeds and findings of the fuzz targets, without a fuzzer.
 
+#[path = "../../src/anvil/sample.rs"]
+mod anvil_sample;
 #[path = "../../../../fuzz/src/checks.rs"]
 mod checks;
 #[path = "../../../../fuzz/src/mesh_checks.rs"]
 mod mesh_checks;
+#[path = "../../../../fuzz/src/region_checks.rs"]
+mod region_checks;
 mod seeds;
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! Writes seeds for all fuzz targets: small ones of our own writers to `fuzz/seeds`, which are
 //! committed, and real files to `fuzz/corpus`, which are not.
 
+use super::anvil_sample::{self, Layout};
 use super::checks::{Hosted, STRUCTURED, guest_frame};
 use std::fs;
 use std::io;
@@ -18,6 +19,7 @@ const MAX_BYTES: u64 = 400_000;
 pub fn write() -> io::Result<()> {
     own()?;
     meshes()?;
+    regions()?;
     real(&super::fuzz_folder().join("../../../shared/data"))
 }
 
@@ -37,6 +39,18 @@ fn ball() -> VoxelGrid {
     grid.write(&cells).expect("a chunk");
     grid.write(&DenseBox::new(ChunkPos::new(-2, 0, 7).region())).expect("a chunk");
     grid
+}
+
+/// A region, and chunks of all layouts without one.
+fn regions() -> io::Result<()> {
+    let empty = anvil_sample::chunk(Layout::V18, [0, 0], "full", &[]);
+    put("seeds", "anvil", "region", &anvil_sample::region(&[([0, 0], 3, empty)]))?;
+    for (name, layout) in [("v13", Layout::V13), ("v16", Layout::V16), ("v18", Layout::V18)] {
+        let file = anvil_sample::landscape(layout, [0, 0]);
+        let length = u32::from_be_bytes([8192, 8193, 8194, 8195].map(|at| file[at])) as usize;
+        put("seeds", "anvil", name, &file[8197..8196 + length])?;
+    }
+    Ok(())
 }
 
 fn own() -> io::Result<()> {

@@ -1,0 +1,209 @@
+//! Importing worlds of Minecraft: region files (.mca), one by one into a world file.
+
+use crate::args::HeightmapArgs;
+use crate::census::Census;
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::growth::{box_region, rounding_note};
+use crate::heights::StreamedImport;
+use crate::import_limits;
+use crate::world::{World, check_file, extension, read, store_failure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use terravox::voxel::{GridOptions, MaterialTable, Region, VoxelGrid};
+use terravox_io::anvil::{self, AnvilError, AnvilImport, AnvilOptions, BlockTable};
+use terravox_io::roblox::RobloxMetadata;
+use terravox_store::{Overwrite, Store, WorldInfo};
+
+/// Extension of region files.
+const REGION_EXTENSION: &str = "mca";
+/// Most region files of a world: 65,536 blocks in square.
+const MAX_REGIONS: usize = 1 << 14;
+/// Blocks along an edge of a region.
+const REGION_BLOCKS: i32 = 512;
+
+/// The region files of a world.
+pub struct RegionFiles {
+    files: Vec<PathBuf>,
+}
+
+/// What an import takes of a world, and as what.
+#[derive(Clone, Copy, Default)]
+pub struct RegionChoice<'a> {
+    /// A file with a table of blocks.
+    pub blocks: Option<&'a Path>,
+    /// Corners of the box that is taken, in metres.
+    pub corners: Option<[[f64; 3]; 2]>,
+}
+
+impl RegionFiles {
+    /// The region files at a path: one, those of a folder, or those in the folder `region` of a
+    /// world. `None` if there is something else.
+    ///
+    /// # Errors
+    /// If a folder cannot be read, or has too many of them.
+    pub fn find(path: &Path) -> CliResult<Option<RegionFiles>> {
+        if !path.is_dir() {
+            let is_region = extension(path) == REGION_EXTENSION;
+            return Ok(is_region.then(|| RegionFiles { files: vec![path.to_owned()] }));
+        }
+        let within = path.join("region");
+        let folder = if within.is_dir() { &within } else { path };
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).map_err(Failure::at(folder))? {
+            let file = entry.map_err(Failure::at(folder))?.path();
+            // The game leaves empty files where it saved nothing.
+            if extension(&file) == REGION_EXTENSION && file.metadata().is_ok_and(|it| it.len() > 0)
+            {
+                files.push(file);
+            }
+        }
+        if files.len() > MAX_REGIONS {
+            let what = format!("has {} region files, at most {MAX_REGIONS}", files.len());
+            return Err(Failure::of(folder, what));
+        }
+        files.sort();
+        Ok((!files.is_empty()).then_some(RegionFiles { files }))
+    }
+}
+
+/// Imports regions into a world file, one after the other: memory is that of one.
+///
+/// # Errors
+/// If a file is damaged or costs too much, an option is for other files, the table of blocks is
+/// wrong, or the world cannot be written.
+pub fn stream(
+    path: &Path,
+    regions: &RegionFiles,
+    options: &HeightmapArgs,
+    choice: RegionChoice<'_>,
+    target: &Path,
+    overwrite: Overwrite,
+    console: &Console,
+) -> CliResult<StreamedImport> {
+    let (info, anvil, mut notes) = prepare(path, options, choice)?;
+    let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
+    let bar = console.bar("importing", regions.files.len());
+    let (mut census, mut imported) = (Census::default(), AnvilImport::default());
+    for file in &regions.files {
+        if is_wanted(file, anvil.part) {
+            let (grid, import) = import_file(file, &anvil, options)?;
+            let written = draft.write_all(grid.as_snapshot(), |_, _| ());
+            written.map_err(store_failure)?;
+            census.add(&Census::of(grid.as_snapshot(), console).map_err(Failure::at(file))?);
+            imported.add(import);
+        }
+        bar.add(1);
+    }
+    drop(bar);
+    if imported.grid_chunks == 0 {
+        return Err(Failure::of(path, nothing(&imported, choice)));
+    }
+    let busy = console.busy("finishing");
+    drop(draft.finish().map_err(store_failure)?);
+    drop(busy);
+    let metadata = fs::metadata(target);
+    let metadata = metadata.map_err(|error| Failure::of(target, error).after_change())?;
+    notes.extend(imported.notes());
+    Ok(StreamedImport { census, file_bytes: metadata.len(), notes })
+}
+
+/// Imports one region into memory, by the default table.
+///
+/// # Errors
+/// As [`stream`].
+pub fn import(path: &Path, options: &HeightmapArgs) -> CliResult<World> {
+    let (info, anvil, mut notes) = prepare(path, options, RegionChoice::default())?;
+    let (grid, import) = import_file(path, &anvil, options)?;
+    notes.extend(import.notes());
+    let roblox = RobloxMetadata::default();
+    Ok(World { grid, info, roblox, source: "anvil", file_bytes: 0, notes, growth: None })
+}
+
+/// Checks the options, and reads the table of blocks.
+fn prepare(
+    path: &Path,
+    options: &HeightmapArgs,
+    choice: RegionChoice<'_>,
+) -> CliResult<(WorldInfo, AnvilOptions, Vec<String>)> {
+    check_options(options).map_err(|what| Failure::of(path, what))?;
+    let text = choice.blocks.map(|file| {
+        let bytes = read(file, check_file(file)?)?;
+        String::from_utf8(bytes).map_err(|_| Failure::of(file, "is not text in UTF-8"))
+    });
+    let text = text.transpose()?.unwrap_or_default();
+    let table = BlockTable::parse(&text, &MaterialTable::default());
+    let table = table.map_err(Failure::at(choice.blocks.unwrap_or(path)))?;
+    let info = WorldInfo {
+        voxel_size_m: options.voxel_size.unwrap_or(1.0),
+        materials: table.materials().clone(),
+        ..WorldInfo::default()
+    };
+    let mut anvil = AnvilOptions::new(table);
+    let mut notes = Vec::new();
+    if let Some(corners) = choice.corners {
+        anvil.part = box_region(&info, corners)?;
+        notes.extend(rounding_note(&info, corners, anvil.part));
+    }
+    Ok((info, anvil, notes))
+}
+
+fn check_options(options: &HeightmapArgs) -> Result<(), String> {
+    let given = [
+        ("--scale", options.scale.is_some()),
+        ("--vertical-scale", options.vertical_scale.is_some()),
+        ("--sea-level", options.sea_level.is_some()),
+        ("--depth", options.depth.is_some()),
+        ("--luma", options.luma),
+        ("--width", options.width.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(format!(
+            "{name} is for other files; a Minecraft world takes --voxel-size, --blocks, --from, --to \
+             and --limit-factor"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether a file may hold blocks of a part, by its name, `r.X.Z.mca`; others are read to know.
+fn is_wanted(file: &Path, part: Region) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let words: Vec<&str> = name.split('.').collect();
+    let ["r", x, z, _] = words[..] else { return true };
+    let (Ok(x), Ok(z)) = (x.parse::<i32>(), z.parse::<i32>()) else { return true };
+    let overlaps = |at: i32, low: i32, high: i32| {
+        let first = i64::from(at) * i64::from(REGION_BLOCKS);
+        first < i64::from(high) && first + i64::from(REGION_BLOCKS) > i64::from(low)
+    };
+    overlaps(x, part.min.x, part.max.x) && overlaps(z, part.min.z, part.max.z)
+}
+
+fn import_file(
+    file: &Path,
+    anvil: &AnvilOptions,
+    options: &HeightmapArgs,
+) -> CliResult<(VoxelGrid, AnvilImport)> {
+    let bytes = read(file, check_file(file)?)?;
+    let mut budget = import_limits::budget(bytes.len(), options);
+    let mut grid = VoxelGrid::new(GridOptions::default());
+    let imported = anvil::import(&bytes, anvil, &mut budget, &mut grid, |_, _| ());
+    let imported = imported.map_err(|error| match error {
+        AnvilError::OverBudget(error) => {
+            let what = import_limits::explained(&error, import_limits::factor(options));
+            Failure::of(file, what)
+        }
+        error => Failure::of(file, error),
+    })?;
+    Ok((grid, imported))
+}
+
+/// Says why nothing was imported.
+fn nothing(imported: &AnvilImport, choice: RegionChoice<'_>) -> String {
+    let what = match choice.corners {
+        Some(_) => "has no blocks between --from and --to; give another box",
+        None => "has no blocks; give a world that the game has generated",
+    };
+    let notes = imported.notes().join("; ");
+    if notes.is_empty() { what.to_owned() } else { format!("{what} ({notes})") }
+}
