@@ -1,7 +1,9 @@
 //! `serve` and `backup`: lets many people see and dig worlds, and copies them meanwhile.
 
 use super::{generate, import};
-use crate::args::{BackupArgs, Bearer, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token};
+use crate::args::{
+    BackupArgs, Bearer, BoxArgs, HeightmapArgs, ImportArgs, LogChoice, ServeArgs, token,
+};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::lod_view::{generator_of, make_ground, seeded};
@@ -168,9 +170,14 @@ fn world_file(world: &Path, console: &Console) -> CliResult<PathBuf> {
     }
     let file = world.with_extension(WORLD_EXTENSION);
     if !file.exists() {
-        let heightmap = HeightmapArgs::default();
-        let import =
-            ImportArgs { file: world.to_owned(), world: file.clone(), heightmap, force: false };
+        let import = ImportArgs {
+            file: world.to_owned(),
+            world: file.clone(),
+            heightmap: HeightmapArgs::default(),
+            blocks: None,
+            part: BoxArgs::default(),
+            force: false,
+        };
         import::run(&import, console)?;
     }
     Ok(file)

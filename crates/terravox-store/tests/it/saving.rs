@@ -113,6 +113,24 @@ fn a_failed_save_leaves_all_unsaved_and_the_file_as_it_was() {
     assert!(height(&store) < -2.0);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_save_to_a_file_that_was_deleted_fails_and_all_stays_unsaved() {
+    let folder = Folder::new("deleted");
+    let store = growing(&folder);
+    let mut terrain = store.terrain(TerrainOptions::default()).unwrap();
+    near(&store, &mut terrain);
+    terrain.edit(&EditOp::dig_ball([0.0, 1.0, 0.0], 3.0)).unwrap();
+    std::fs::remove_file(folder.file("world.tvx")).unwrap();
+    let unsaved = terrain.unsaved();
+    let error = store.save(&unsaved, |request| store.fill(request, generate)).unwrap_err();
+    assert!(error.to_string().contains("was deleted or replaced"), "{error}");
+    assert!(!terrain.is_saved());
+    // Another file in its place is another world.
+    std::fs::write(folder.file("world.tvx"), b"").unwrap();
+    assert!(store.save(&unsaved, |request| store.fill(request, generate)).is_err());
+}
+
 #[test]
 fn what_can_be_undone_bodies_and_bytes_go_with_the_cells() {
     let folder = Folder::new("beside");
