@@ -369,7 +369,7 @@ pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
     /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed to be printed .stl .3mf,
-    /// the height of the ground as .png, or with --into .rbxl .rbxlx
+    /// the height of the ground as .png or GeoTIFF .tif, or with --into .rbxl .rbxlx
     pub file: PathBuf,
     /// A Roblox place or model: write a copy of it in which only the terrain is replaced
     #[arg(long, value_name = "PLACE")]
