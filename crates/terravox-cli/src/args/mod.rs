@@ -294,8 +294,8 @@ pub const DEMO_SEED: u64 = 1;
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid), a heightmap (.png, raw 16-bit .raw
-    /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map), a MagicaVoxel
-    /// scene (.vox), a closed mesh (.obj .stl .ply .glb), or a Minecraft world (a folder, or a .mca
+    /// .r16, GeoTIFF .tif, a folder of .tif files that are parts of one map, or numbers .npy .npz
+    /// .json), a MagicaVoxel scene (.vox), a closed mesh (.obj .stl .ply .glb), or a Minecraft world (a folder, or a .mca
     /// of one)
     pub file: PathBuf,
     /// The world to write (.tvx)

@@ -59,3 +59,21 @@ fn a_real_geotiff_goes_out_where_it_came_from() {
     let out = folder.report(&["export", map, "plain.tif"]);
     assert!(out["notes"].to_string().contains("not imported from a place"), "{out}");
 }
+
+#[test]
+fn real_grids_of_numbers_are_heights_in_metres() {
+    let folder = Folder::new();
+    for (name, size, height) in [
+        ("real/jacksboro_fault_dem.npz", [403, 344], 840.0),
+        ("real/topobathy.npz", [120, 91], 3642.0),
+        ("real/volcano.json", [87, 61], 101.0),
+    ] {
+        let Some(map) = real(name) else { continue };
+        let map = map.to_str().expect("a name in UTF-8");
+        folder.report(&["import", map, "w.tvx", "--voxel-size", "30", "--scale", "30", "--force"]);
+        let out = folder.report(&["export", "w.tvx", "out.tif"]);
+        assert_eq!(out["samples"], serde_json::json!(size), "{out}");
+        let found = out["height_m"].as_f64().expect("metres");
+        assert!((found - height).abs() < 31.0, "{name}: {found}");
+    }
+}
