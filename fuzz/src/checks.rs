@@ -21,13 +21,14 @@ use terravox_io::{ImportBudget, ImportLimits};
 pub type NamedCheck = (&'static str, fn(&[u8]));
 
 /// All checks.
-pub const CHECKS: [NamedCheck; 16] = [
+pub const CHECKS: [NamedCheck; 17] = [
     ("roblox_binary", roblox_binary),
     ("roblox_xml", roblox_xml),
     ("smooth_grid", smooth_grid),
     ("png", png),
     ("raw", raw),
     ("tiff", tiff),
+    ("grid", grid),
     ("vox", vox),
     ("anvil", crate::region_checks::anvil),
     ("triangles", crate::mesh_checks::triangles),
@@ -163,6 +164,14 @@ pub fn png(bytes: &[u8]) {
     let file = forged.as_deref().unwrap_or(bytes);
     check_heights(heightmap::read_png(file, ColourPolicy::Refuse, &mut budget()));
     check_heights(heightmap::read_png(file, ColourPolicy::Luminance, &mut budget()));
+}
+
+/// Files as they are.
+pub fn grid(bytes: &[u8]) {
+    match heightmap::read_grid(bytes, &mut budget()) {
+        Ok(read) => assert!(read.heights.range().iter().all(|height| height.is_finite())),
+        Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+    }
 }
 
 /// Files as they are, alone and as two parts of one map.

@@ -7,7 +7,7 @@ use crate::world::{check_file, extension, first_bytes, read};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use terravox_io::heightmap::{
-    self, ColourPolicy, GeoHeights, GeoReference, HeightmapError, Heights,
+    self, ColourPolicy, GeoHeights, GeoReference, GridHeights, HeightmapError, Heights,
 };
 
 /// Maximum number of files of a folder; they are open at once.
@@ -22,6 +22,8 @@ pub enum HeightmapFormat {
     Raw,
     /// A GeoTIFF or BigTIFF.
     Tiff,
+    /// Numbers: an array of NumPy, or JSON.
+    Grid,
 }
 
 impl HeightmapFormat {
@@ -31,6 +33,8 @@ impl HeightmapFormat {
             "raw" | "r16" => Some(HeightmapFormat::Raw),
             "png" => Some(HeightmapFormat::Png),
             "tif" | "tiff" => Some(HeightmapFormat::Tiff),
+            "npy" | "npz" | "json" => Some(HeightmapFormat::Grid),
+            _ if heightmap::is_npy(start) => Some(HeightmapFormat::Grid),
             _ if heightmap::is_tiff(start) => Some(HeightmapFormat::Tiff),
             _ => start.starts_with(b"\x89PNG\r\n\x1A\n").then_some(HeightmapFormat::Png),
         }
@@ -47,7 +51,7 @@ pub struct HeightmapInput {
 /// Samples, and what else a file says of them.
 pub struct HeightmapSamples {
     pub heights: Heights,
-    /// Of a GeoTIFF; its heights are in metres.
+    /// Of a GeoTIFF, or of a grid of numbers, which has no place; their heights are in metres.
     pub reference: Option<GeoReference>,
     /// Samples without data.
     pub without_data: u64,
@@ -104,6 +108,14 @@ impl HeightmapInput {
         Ok(match self.kind {
             HeightmapFormat::Png => heightmap::read_png(&whole()?, colours, budget).map(plain),
             HeightmapFormat::Raw => heightmap::read_raw_u16(&whole()?, size, budget).map(plain),
+            HeightmapFormat::Grid => {
+                let read = heightmap::read_grid(&whole()?, budget);
+                read.map(|GridHeights { heights, without_data }| HeightmapSamples {
+                    heights,
+                    reference: Some(GeoReference::default()),
+                    without_data,
+                })
+            }
             HeightmapFormat::Tiff => {
                 let open = |file: &PathBuf| File::open(file).map_err(Failure::at(file));
                 let parts = self.files.iter().map(open).collect::<CliResult<Vec<File>>>()?;

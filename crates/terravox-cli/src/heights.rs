@@ -13,7 +13,9 @@ use std::fs;
 use std::path::Path;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::ImportBudget;
-use terravox_io::heightmap::{self, ChunkCells, HeightmapError, HeightmapOptions, HeightmapRelief};
+use terravox_io::heightmap::{
+    self, ChunkCells, HeightmapError, HeightmapOptions, HeightmapRelief, WorldReference,
+};
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
 
@@ -96,6 +98,7 @@ pub fn stream(
     let explain = |error| Failure::of(path, explained(&error, &info, options));
     let voxel_options = in_voxels(&samples, options, info.voxel_size_m);
     let notes = samples.notes();
+    let place = place_of(&samples, options);
     let relief = HeightmapRelief::new(samples.heights, voxel_options, info.materials.kinds())
         .map_err(explain)?;
     check_chunks(&relief, options).map_err(|what| Failure::of(path, what))?;
@@ -118,6 +121,10 @@ pub fn stream(
         write(&draft, &last)?;
     }
     drop(bar);
+    if let Some(place) = place {
+        let bytes = place.to_bytes();
+        draft.set_extra(WorldReference::EXTRA_NAME, Some(&bytes)).map_err(store_failure)?;
+    }
     let busy = console.busy("finishing");
     drop(draft.finish().map_err(store_failure)?);
     drop(busy);
@@ -125,6 +132,13 @@ pub fn stream(
     let metadata = metadata.map_err(|error| Failure::of(target, error).after_change())?;
     let file_bytes = metadata.len();
     Ok(StreamedImport { census, file_bytes, notes })
+}
+
+/// Where a world lies on the Earth that is made of these samples.
+fn place_of(samples: &HeightmapSamples, options: &HeightmapArgs) -> Option<WorldReference> {
+    let sample_m = options.scale.or_else(|| samples.sample_m())?;
+    let unit_m = options.vertical_scale.unwrap_or(1.0);
+    WorldReference::of(samples.reference.as_ref()?, sample_m, unit_m)
 }
 
 /// Refuses worlds of too many chunks, before any is generated.

@@ -20,7 +20,8 @@ pub struct HeightmapArgs {
     #[arg(long, value_parser = positive, value_name = "M")]
     pub scale: Option<f64>,
     /// Heightmaps: height of white above black in metres [default: such that the land is an eighth
-    /// as high as the map is wide]; GeoTIFF: metres of a unit of height [default: 1]
+    /// as high as the map is wide]; GeoTIFF and grids of numbers:
+    /// metres of a unit of height [default: 1]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub vertical_scale: Option<f64>,
     /// Heightmaps: height of the water surface above black in metres [default: no water]

@@ -294,8 +294,8 @@ pub const DEMO_SEED: u64 = 1;
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid), a heightmap (.png, raw 16-bit .raw
-    /// .r16, GeoTIFF .tif, or a folder of .tif files that are parts of one map), a MagicaVoxel
-    /// scene (.vox), a closed mesh (.obj .stl .ply .glb), or a Minecraft world (a folder, or a .mca
+    /// .r16, GeoTIFF .tif, a folder of .tif files that are parts of one map, or numbers .npy .npz
+    /// .json), a MagicaVoxel scene (.vox), a closed mesh (.obj .stl .ply .glb), or a Minecraft world (a folder, or a .mca
     /// of one)
     pub file: PathBuf,
     /// The world to write (.tvx)
@@ -369,7 +369,7 @@ pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
     /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed for 3D printing .stl
-    /// .3mf, the height of the ground as .png, or with --into .rbxl .rbxlx
+    /// .3mf, the height of the ground as .png or GeoTIFF .tif, or with --into .rbxl .rbxlx
     pub file: PathBuf,
     /// A Roblox place or model: write a copy of it in which only the terrain is replaced
     #[arg(long, value_name = "PLACE")]

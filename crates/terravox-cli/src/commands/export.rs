@@ -1,6 +1,6 @@
 //! `export`: writes a world in another program's format.
 
-use super::ground_heights;
+use super::ground_heights::{self, HeightFormat};
 use super::mesh;
 use super::print;
 use super::print::PrintFormat;
@@ -25,7 +25,7 @@ enum Format {
     Vox,
     Triangles,
     Print(PrintFormat),
-    Heights,
+    Heights(HeightFormat),
 }
 
 pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
@@ -44,10 +44,11 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         "glb" | "obj" => Format::Triangles,
         "stl" => Format::Print(PrintFormat::Stl),
         "3mf" => Format::Print(PrintFormat::ThreeMf),
-        "png" => Format::Heights,
+        "png" => Format::Heights(HeightFormat::Png),
+        "tif" | "tiff" => Format::Heights(HeightFormat::GeoTiff),
         _ => {
             let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb, .obj, \
-                        .stl, .3mf or .png";
+                        .stl, .3mf, .png or .tif";
             return Err(Failure::of(&args.file, what));
         }
     };
@@ -75,9 +76,9 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
             drop(busy);
             return print::run(&world, format, args, console);
         }
-        Format::Heights => {
+        Format::Heights(format) => {
             drop(busy);
-            return ground_heights::run(&world, args, console);
+            return ground_heights::run(&world, format, args, console);
         }
     };
     let file_bytes = write_file(&args.file, &bytes)?;
@@ -112,7 +113,7 @@ fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
     let triangles = &args.triangles;
     let allowed: &[&str] = match format {
         Format::Roblox(_) => &["--into", "--limit-factor"],
-        Format::Vox | Format::Heights => &[],
+        Format::Vox | Format::Heights(_) => &[],
         Format::Triangles => &["--up", "--scale", "--materials", "--mip", "--simplify"],
         Format::Print(_) => &["--up", "--scale", "--mip"],
     };

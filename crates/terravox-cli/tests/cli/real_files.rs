@@ -44,3 +44,36 @@ fn a_real_heightmap_has_land_and_water() {
     assert!(info["cells"].as_u64() > Some(1_000_000), "{info}");
     assert!(info["materials"].to_string().contains("Water"), "{info}");
 }
+
+#[test]
+fn a_real_geotiff_goes_out_where_it_came_from() {
+    let folder = Folder::new();
+    let Some(map) = real("real/zh_dem_25.tif") else { return };
+    let map = map.to_str().expect("a name in UTF-8");
+    let made = folder.report(&["import", map, "w.tvx"]);
+    let out = folder.report(&["export", "w.tvx", "out.tif"]);
+    assert!(out["notes"].to_string().contains("as the world was imported"), "{out}");
+    let again = folder.report(&["import", "out.tif", "again.tvx"]);
+    assert_eq!((&again["notes"][0], &again["chunks"]), (&made["notes"][0], &made["chunks"]));
+    // Without a place: in metres of the world.
+    let out = folder.report(&["export", map, "plain.tif"]);
+    assert!(out["notes"].to_string().contains("not imported from a place"), "{out}");
+}
+
+#[test]
+fn real_grids_of_numbers_are_heights_in_metres() {
+    let folder = Folder::new();
+    for (name, size, height) in [
+        ("real/jacksboro_fault_dem.npz", [403, 344], 840.0),
+        ("real/topobathy.npz", [120, 91], 3642.0),
+        ("real/volcano.json", [87, 61], 101.0),
+    ] {
+        let Some(map) = real(name) else { continue };
+        let map = map.to_str().expect("a name in UTF-8");
+        folder.report(&["import", map, "w.tvx", "--voxel-size", "30", "--scale", "30", "--force"]);
+        let out = folder.report(&["export", "w.tvx", "out.tif"]);
+        assert_eq!(out["samples"], serde_json::json!(size), "{out}");
+        let found = out["height_m"].as_f64().expect("metres");
+        assert!((found - height).abs() < 31.0, "{name}: {found}");
+    }
+}

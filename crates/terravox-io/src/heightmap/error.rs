@@ -13,6 +13,9 @@ pub enum HeightmapError {
     /// The bytes are not a TIFF whose heights can be read.
     #[error("TIFF: {0}")]
     Tiff(String),
+    /// The bytes are not a grid of numbers that can be read.
+    #[error("grid: {0}")]
+    Grid(String),
     /// A pixel is not grey.
     #[error(
         "pixel ({}, {}) is {}, {}, {}: this is a colour picture, and a heightmap must be grey",

@@ -1,5 +1,6 @@
-//! Exports the height of the ground as a grey PNG of 16 bits.
+//! Exports the height of the ground as a grey PNG of 16 bits, or as a GeoTIFF.
 
+use super::geotiff::{self, GeoReference, WorldReference};
 use super::limits::MAX_HEIGHT_SAMPLES;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -107,6 +108,37 @@ impl GroundHeights {
         let mut writer = encoder.write_header().map_err(io::Error::other)?;
         writer.write_image_data(&bytes).map_err(io::Error::other)?;
         writer.finish().map_err(io::Error::other)
+    }
+}
+
+impl GroundHeights {
+    /// Writes a GeoTIFF of floats: heights in metres of a world with voxels of `voxel_size_m` whose voxel
+    /// (0, 0, 0) has its lowest corner at `origin_m`, or in the unit that `place` says; NaN without
+    /// ground. With a `place` samples lie where it says, in its reference system; without one, at x
+    /// and −z of the world. `out` should be buffered.
+    ///
+    /// # Errors
+    /// If `out` fails, or the file would have more than 4 GB.
+    pub fn write_geotiff(
+        &self,
+        voxel_size_m: f64,
+        origin_m: [f64; 3],
+        place: Option<&WorldReference>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let at = |i: usize, axis: usize| f64::from(self.corner[i]) * voxel_size_m + origin_m[axis];
+        let (x, z) = (at(0, 0), at(1, 2));
+        let reference = match place {
+            Some(place) => place.at([x, z], voxel_size_m),
+            None => GeoReference {
+                corner: [x, -z],
+                step: [voxel_size_m, -voxel_size_m],
+                ..GeoReference::default()
+            },
+        };
+        let unit_m = place.map_or(1.0, |place| place.height_unit_m);
+        let heights = self.heights.iter().map(|v| (v * voxel_size_m + origin_m[1]) / unit_m);
+        geotiff::write(self.size, &heights.collect::<Vec<_>>(), &reference, out)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Worlds from heightmaps: smooth ground through a grid of heights, with water up to a sea level
 //! and materials by height and slope.
 //!
-//! [`read_png`], [`read_raw_u16`] and [`read_geotiff`] decode [`Heights`]. [`import()`] writes them
+//! [`read_png`], [`read_raw_u16`], [`read_geotiff`] and [`read_grid`] decode [`Heights`]. [`import()`] writes them
 //! into a grid; [`HeightmapRelief`] generates single chunk columns, for worlds larger than memory.
-//! [`GroundHeights`] are the heights of a world, and go out as a PNG.
+//! [`GroundHeights`] are the heights of a world, and go out as a PNG or a GeoTIFF.
 //!
 //! A sample is an area, like a pixel, and its height is that of its centre. Sample (column i, row
 //! j) covers `voxels_per_sample` voxels from x = i × `voxels_per_sample` and z = j ×
@@ -35,11 +35,14 @@ mod error;
 mod export;
 mod fill;
 mod geotiff;
+mod grid;
+mod grid_heights;
 mod heights;
 mod import;
 mod limits;
 #[cfg(test)]
 mod naive;
+mod numpy;
 mod options;
 mod read;
 mod relief;
@@ -48,7 +51,9 @@ mod surface;
 pub use chunk_cells::ChunkCells;
 pub use error::HeightmapError;
 pub use export::{GroundHeights, GroundHeightsError};
-pub use geotiff::{GeoHeights, GeoReference, is_tiff, read_geotiff};
+pub use geotiff::{GeoHeights, GeoReference, WorldReference, is_tiff, read_geotiff};
+pub use grid::{is_npy, read_grid};
+pub use grid_heights::GridHeights;
 pub use heights::Heights;
 pub use import::{HeightmapImport, import};
 pub use options::{HeightmapOptions, MaterialRule, default_rules};

@@ -2,10 +2,14 @@
 //! are parts of one map.
 
 mod directory;
+mod place;
 mod reference;
 mod samples;
+mod write;
 
+pub use place::WorldReference;
 pub use reference::GeoReference;
+pub(super) use write::write;
 
 use super::error::HeightmapError;
 use super::heights::{Heights, check_size};
@@ -346,3 +350,5 @@ fn scale_and_offset(metadata: &str) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod write_tests;

@@ -85,6 +85,12 @@ impl GeoReference {
         if reference.corner.iter().chain(&reference.step).any(|v| !v.is_finite()) {
             (reference.corner, reference.step) = ([0.0; 2], [0.0; 2]);
         }
+        Ok(reference.with_meaning())
+    }
+
+    /// Fills in what the keys say.
+    pub(super) fn with_meaning(mut self) -> GeoReference {
+        let reference = &mut self;
         reference.is_geographic = reference.key(1024) == Some(2);
         let code = reference.key(if reference.is_geographic { 2048 } else { 3072 });
         // Codes from 32767 on are the user's own.
@@ -94,7 +100,7 @@ impl GeoReference {
             Some(9003) => 1200.0 / 3937.0,
             _ => 1.0,
         };
-        Ok(reference)
+        self
     }
 
     /// The value of a key that is stored in the directory of keys.
