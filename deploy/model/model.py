@@ -375,7 +375,7 @@ def report(sizes, crowds):
         found = [(breaks_at(sizes, [share[part] for share in by_size]), part) for part in parts]
         at, part = min((at, part) for at, part in found if at is not None)
         first_of_database = min((at for at, part in found if at is not None and part.startswith("database")), default=None)
-        doubled.append([DOUBLED.get(name, "none"), number(getattr(costs, name)) if name else "–",
+        doubled.append([DOUBLED.get(name, "nothing"), number(getattr(costs, name)) if name else "–",
                         f"{part} ({servers_text(at)})", servers_text(first_of_database)]
                        + [number(by_size[-1][f"database: {what}"]) for what in ("processor", "log to disk", "connections")]
                        + [number(by_size[-1]["fullest server: bytes out"]), str(primaries(by_size[-1]))])
