@@ -96,7 +96,7 @@ impl Disk for File {
 
     /// Also fails if the file was deleted or replaced, on systems where an open file can be.
     fn sync(&self) -> io::Result<()> {
-        // What is written to it would be lost with the last handle, and nobody would be told.
+        // What is written to it would be lost in silence with the last handle.
         #[cfg(unix)]
         if std::os::unix::fs::MetadataExt::nlink(&self.metadata()?) == 0 {
             let what = "the file was deleted or replaced while it was open; save a copy elsewhere";
