@@ -38,7 +38,7 @@ fn what_cannot_go_into_a_place_is_refused() {
             &["new.rbxl", "--into", "none.rbxl"],
             &["none.rbxl: cannot be read", "--into names the place"],
         ),
-        (&["new.rbxl", "--into", "t.smoothgrid"], &["t.smoothgrid", "no Roblox place"]),
+        (&["new.rbxl", "--into", "t.smoothgrid"], &["t.smoothgrid", "is not a Roblox place"]),
     ] {
         folder.refused(&[&export[..], options].concat(), words);
     }
