@@ -57,8 +57,14 @@ impl AnvilImport {
         self.unfinished += other.unfinished;
         self.old += other.old;
         self.elsewhere += other.elsewhere;
-        self.unknown_blocks.extend(other.unknown_blocks);
-        while self.unknown_blocks.len() > MAX_NAMES {
+        other.unknown_blocks.into_iter().for_each(|name| self.add_unknown(name));
+    }
+
+    /// Adds a name that is not in the table. The first by name are kept, whatever their order: the
+    /// same in every run.
+    fn add_unknown(&mut self, name: String) {
+        self.unknown_blocks.insert(name);
+        if self.unknown_blocks.len() > MAX_NAMES {
             self.unknown_blocks.pop_last();
         }
     }
@@ -132,13 +138,7 @@ pub fn import(
     let mut done = importer.done;
     done.grid_chunks = written.chunks;
     let unknown = importer.blocks.known.iter().filter(|(_, known)| !known.is_listed);
-    // The first by name, not the first of a hash: the same in every run.
-    for (name, _) in unknown {
-        done.unknown_blocks.insert(name.clone());
-        if done.unknown_blocks.len() > MAX_NAMES {
-            done.unknown_blocks.pop_last();
-        }
-    }
+    unknown.for_each(|(name, _)| done.add_unknown(name.clone()));
     Ok(done)
 }
 
