@@ -6,9 +6,10 @@
 
 use rapier3d::parry::shape::TypedShape;
 use rapier3d::prelude::{ColliderSet, Pose, RigidBody, RigidBodySet, Shape as ParryShape, Vector};
-use terravox::collide::Collider;
+use terravox::collide::{Collider, Surfaces};
 use terravox::contacts::{Body, BodyPart, Submersion, WaterScratch};
 use terravox::geometry::Shape;
+use terravox::math::Aabb;
 use terravox::terrain::Placement;
 
 /// A cylinder is a prism over a polygon of this many sides.
@@ -65,6 +66,9 @@ impl Buoyancy {
             if !body.is_dynamic() || body.is_sleeping() || !body.is_enabled() {
                 continue;
             }
+            if !may_be_wet(ground, placement, body, colliders) {
+                continue;
+            }
             let submerged = self.submersion(ground, placement, body, colliders);
             if submerged.volume > 0.0 {
                 apply_impulses(body, &submerged, placement, dt, options);
@@ -108,6 +112,25 @@ impl Buoyancy {
         }
         sum
     }
+}
+
+/// Whether a block with water is near the bounds of a body's colliders: cheap, however many parts
+/// they have.
+fn may_be_wet(
+    ground: &Collider,
+    placement: Placement,
+    body: &RigidBody,
+    colliders: &ColliderSet,
+) -> bool {
+    let shapes = body.colliders().iter().filter_map(|&handle| colliders.get(handle));
+    shapes.into_iter().any(|collider| {
+        let bounds = collider.compute_aabb();
+        let voxel = |point: Vector| placement.voxel_from_world(point.to_array().map(f64::from));
+        let aabb = Aabb { min: voxel(bounds.mins), max: voxel(bounds.maxs) };
+        let mut is_near = false;
+        ground.broadphase().blocks_in(&aabb, Surfaces::Liquid, |_, _| is_near = true);
+        is_near
+    })
 }
 
 /// Calls `visit` with the convex parts of a shape, in voxels; shapes without volume have none.

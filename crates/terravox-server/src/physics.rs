@@ -1,5 +1,7 @@
 //! Bodies that move on the ground and in the water of a world.
 
+use std::time::Instant;
+
 use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
 use terravox::collide::Collider;
 use terravox::replicate::{Host, HostWorld};
@@ -14,6 +16,10 @@ const MAX_STEPS: u32 = 3;
 /// Chunks that are made in a tick so that bodies fall on them.
 const MAX_LOADS: u32 = 16;
 
+/// Share of the time that steps may take. What needs more moves in slow motion, so that a heap of
+/// pieces delays nobody's edits for longer than a step.
+const TIME_SHARE: f32 = 0.5;
+
 /// Seconds without bodies after which the ground is dropped: it shares cells with the world as that
 /// was when something last moved, and keeps what was edited since from being freed.
 const REST_S: f32 = 60.0;
@@ -26,6 +32,8 @@ pub(crate) struct Physics {
     buoyancy: Buoyancy,
     /// Seconds that were not stepped yet.
     left_s: f32,
+    /// Time that steps may still take.
+    time: StepTime,
     /// Chunks that may still be made in this tick.
     loads_left: u32,
     /// Seconds since there was a body.
@@ -42,6 +50,7 @@ impl Physics {
             ground: TerrainColliders::default(),
             buoyancy: Buoyancy::default(),
             left_s: 0.0,
+            time: StepTime::default(),
             loads_left: MAX_LOADS,
             rests_s: 0.0,
         }
@@ -87,14 +96,17 @@ impl Physics {
         self.world.bodies[body].set_enabled(is_there);
     }
 
-    /// Moves all bodies by `seconds`, in steps; returns the seconds that were stepped.
+    /// Moves all bodies by `seconds`, in steps; returns the seconds that were stepped: fewer if
+    /// steps take more than their share of the time.
     pub fn step(&mut self, grid: &VoxelGrid, placement: Placement, seconds: f32) -> f32 {
         self.loads_left = MAX_LOADS;
         self.rests_s = 0.0;
         self.collider.update(grid);
         self.left_s = (self.left_s + seconds).min(MAX_STEPS as f32 * STEP_S);
+        self.time.pass(seconds);
         let mut stepped = 0.0;
-        while self.left_s >= STEP_S {
+        while self.left_s >= STEP_S && self.time.is_left() {
+            let start = Instant::now();
             self.left_s -= STEP_S;
             stepped += STEP_S;
             let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.world;
@@ -103,7 +115,57 @@ impl Physics {
             let water = WaterOptions::default();
             self.buoyancy.apply(&self.collider, placement, bodies, colliders, STEP_S, &water);
             self.world.step();
+            self.time.take(start.elapsed().as_secs_f32());
         }
         stepped
+    }
+}
+
+/// The time that steps may still take; below zero after a step that took longer.
+#[derive(Debug, Default)]
+struct StepTime {
+    left_s: f32,
+}
+
+impl StepTime {
+    /// Adds the share of `seconds` that passed. No more is kept than the share of the most steps.
+    fn pass(&mut self, seconds: f32) {
+        let most = MAX_STEPS as f32 * STEP_S * TIME_SHARE;
+        self.left_s = (self.left_s + seconds * TIME_SHARE).min(most);
+    }
+
+    fn take(&mut self, seconds: f32) {
+        self.left_s -= seconds;
+    }
+
+    fn is_left(&self) -> bool {
+        self.left_s > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_take_long_are_made_for_a_share_of_the_time() {
+        let (mut time, mut steps) = (StepTime::default(), 0);
+        let tick_s = 0.02;
+        for _ in 0..1000 {
+            time.pass(tick_s);
+            if time.is_left() {
+                time.take(0.1);
+                steps += 1;
+            }
+        }
+        assert!((99..=101).contains(&steps), "{steps} steps of 0.1 s in 20 s");
+    }
+
+    #[test]
+    fn idle_time_is_not_saved_up() {
+        let mut time = StepTime::default();
+        time.pass(1e6);
+        time.take(0.1);
+        assert!(!time.is_left());
     }
 }

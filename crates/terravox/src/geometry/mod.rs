@@ -21,4 +21,4 @@ pub(crate) use edge_angle::{FLAT, FOLD};
 pub(crate) use edge_angle::{codes_of, codes_of_halves};
 pub use kd_tree::{KdBuilder, KdError, KdHit, KdTree, KdTriangle, PositionGrid};
 pub use shape::{CastHit, Separation, Shape, ShapeCore};
-pub(crate) use shape::{FeaturePolygon, Slice, closest_on_triangle};
+pub(crate) use shape::{FeaturePolygon, Slices, closest_on_triangle};

@@ -6,6 +6,7 @@
 
 use super::cell::{AIR, Cell, full_occupancy, normal_occupancy};
 use super::position::{Region, VoxelPos};
+use xxhash_rust::xxh3::Xxh3;
 
 /// Cells of a region at one mip, dense. Reusable: [`DenseBox::reset`] keeps its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -160,6 +161,41 @@ impl DenseBox {
             (Err(at), Some(water)) => self.water.insert(at, (i, water)),
             (Err(_), None) => {}
         }
+    }
+
+    /// XXH3 (128 bits) of the box: its region, its cells and their water. Equal boxes have equal
+    /// digests, for comparing what two machines hold without sending it.
+    ///
+    /// ```
+    /// use terravox::voxel::{Cell, DenseBox, Region, VoxelPos};
+    ///
+    /// let mut hosts = DenseBox::new(Region::new([0, 0, 0], [16, 16, 16]));
+    /// hosts.fill(8);
+    /// let mut guests = hosts.clone();
+    /// assert_eq!(hosts.digest(), guests.digest());
+    /// guests.set(VoxelPos::new(1, 2, 3), Cell::AIR);
+    /// assert_ne!(hosts.digest(), guests.digest());
+    /// ```
+    pub fn digest(&self) -> u128 {
+        let mut hash = Xxh3::new();
+        let Region { min, max } = self.region;
+        [min, max].iter().flat_map(|at| at.to_array()).for_each(|v| hash.update(&v.to_le_bytes()));
+        hash.update(&self.material);
+        // The occupancy of air means nothing.
+        let mut fills = [0; 256];
+        for (materials, occupancies) in self.material.chunks(256).zip(self.occupancy.chunks(256)) {
+            for (fill, (&material, &occupancy)) in
+                fills.iter_mut().zip(materials.iter().zip(occupancies))
+            {
+                *fill = normal_occupancy(material, occupancy);
+            }
+            hash.update(&fills[..materials.len()]);
+        }
+        for &(cell, held) in &self.water {
+            hash.update(&cell.to_le_bytes());
+            hash.update(&[held]);
+        }
+        hash.digest128()
     }
 
     /// Fills the whole box with full cells of `material`, without water.

@@ -49,11 +49,13 @@ impl WaterCells<'_> {
     /// are joined.
     fn column(&self, x: i32, z: i32, mut visit: impl FnMut(f64, f64)) {
         let Region { min, max } = self.cells.region();
+        let [width, _, depth] = self.cells.region().size();
+        let lowest = self.cells.index(VoxelPos::new(x, min.y, z));
         let mut is_under = false;
         // The interval that may continue below.
         let mut open: Option<[f64; 2]> = None;
         for y in (min.y..max.y).rev() {
-            let height = self.height(VoxelPos::new(x, y, z), is_under);
+            let height = self.height(lowest + width * depth * (y - min.y) as usize, is_under);
             is_under = height > 0.0;
             let [low, high] = [f64::from(y), f64::from(y) + f64::from(height)];
             match &mut open {
@@ -71,15 +73,19 @@ impl WaterCells<'_> {
         }
     }
 
-    /// Height of the water in a cell, 0 to 1. A cell with water above is full: the part of a
+    /// Height of the water in a cell by its index, 0 to 1. A cell with water above is full: the part of a
     /// solid cell that a body fills there is not ground but the water beside it.
-    fn height(&self, at: VoxelPos, is_under: bool) -> f32 {
-        let cell = self.cells.cell(at);
-        match self.materials.kind(cell.material) {
+    fn height(&self, cell: usize, is_under: bool) -> f32 {
+        let share = |fill: u8| (f32::from(fill) + 1.0) / 256.0;
+        match self.materials.kind(self.cells.materials()[cell]) {
             Kind::Air => 0.0,
             _ if is_under => 1.0,
-            Kind::Liquid => cell.fraction(),
-            Kind::Solid => self.cells.water_at(at).map_or(0.0, |w| (f32::from(w) + 1.0) / 256.0),
+            Kind::Liquid => share(self.cells.occupancies()[cell]),
+            Kind::Solid => {
+                let held = self.cells.water();
+                let at = held.binary_search_by_key(&(cell as u32), |entry| entry.0);
+                at.map_or(0.0, |at| share(held[at].1))
+            }
         }
     }
 }

@@ -3,13 +3,13 @@
 use glam::Vec3;
 
 use super::submersion::Submersion;
-use crate::geometry::{ShapeCore, Slice};
+use crate::geometry::{ShapeCore, Slices};
 
 /// Fewest and most lines along an axis.
-const LINE_COUNT_RANGE: [f32; 2] = [16.0, 64.0];
+const LINE_COUNT_RANGE: [f32; 2] = [16.0, 32.0];
 
-/// BodyLines per voxel along an axis, within that range.
-const LINES_PER_VOXEL: f32 = 6.0;
+/// Lines per voxel along an axis, within that range.
+const LINES_PER_VOXEL: f32 = 2.0;
 
 /// The vertical lines of a shape: rows of `width` lines along x over its bounds.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct BodyLines {
     /// Cross section of a line, voxels²: its step along x times that along z, corrected by the
     /// shape's volume where that is known.
     across: f32,
-    slice: Slice,
+    slices: Slices,
 }
 
 impl BodyLines {
@@ -39,12 +39,17 @@ impl BodyLines {
         self.start = [min[0] + 0.5 * self.step[0], min[2] + 0.5 * self.step[1]];
         self.width = count[0] as usize;
         self.spans.clear();
-        for row in 0..count[1] as usize {
-            let [_, z] = self.position(row * self.width);
-            core.slice(z, &mut self.slice);
+        let mut depths = [0.0; LINE_COUNT_RANGE[1] as usize];
+        let depths = &mut depths[..count[1] as usize];
+        for (row, z) in depths.iter_mut().enumerate() {
+            [_, *z] = self.position(row * self.width);
+        }
+        core.cut(depths, &mut self.slices);
+        for (row, &z) in depths.iter().enumerate() {
+            core.select(row, &mut self.slices);
             for column in 0..self.width {
                 let [x, _] = self.position(column);
-                self.spans.push(core.vertical_span(x, z, &self.slice).unwrap_or([0.0, -1.0]));
+                self.spans.push(core.vertical_span(x, z, &self.slices).unwrap_or([0.0, -1.0]));
             }
         }
         self.across = self.step[0] * self.step[1];

@@ -90,6 +90,26 @@ fn a_box_in_a_lake_displaces_what_is_below_the_level() {
 }
 
 #[test]
+fn a_hull_floats_as_the_box_that_it_is() {
+    let lake = lake(0.3);
+    let half = [2.6, 0.5, 1.4];
+    let corner =
+        |i: usize| [0, 1, 2].map(|axis| if i >> axis & 1 == 0 { -half[axis] } else { half[axis] });
+    let corners: Vec<[f32; 3]> = (0..8).map(corner).collect();
+    for angle in [0.0_f32, 0.4, 1.3] {
+        let turn = Quat::from_rotation_z(angle) * Quat::from_rotation_y(0.7);
+        let at = [7.9, 0.1, 8.1];
+        let as_box = ask(&lake, Shape::Box { half, rotation: UPRIGHT }, at, turn);
+        let as_hull = ask(&lake, Shape::Convex { points: &corners }, at, turn);
+        let whole = 8.0 * half[0] * half[1] * half[2];
+        assert!((as_hull.body_volume / whole - 1.0).abs() < 0.02, "{}", as_hull.body_volume);
+        assert!((as_hull.volume - as_box.volume).abs() < 0.02 * whole);
+        let apart = Vec3::from(as_hull.centre).distance(as_box.centre.into());
+        assert!(apart < 0.03, "{apart} at {angle}");
+    }
+}
+
+#[test]
 fn a_body_wholly_under_is_known_from_tags_alone() {
     let lake = lake(9.0);
     let aabb = Aabb::around([-4.0, -4.0, 4.0], [3.0; 3]);

@@ -35,7 +35,7 @@ use glam::{Mat3, Quat, Vec3};
 pub(crate) use closest::closest_on_triangle;
 use feature::ContactAxis;
 pub(crate) use feature::FeaturePolygon;
-pub(crate) use slice::Slice;
+pub(crate) use slice::Slices;
 
 use self::core::{Core, farthest_of};
 use gjk::{Gjk, gjk};
@@ -389,17 +389,24 @@ impl ShapeCore<'_> {
         vertical::volume(&self.core, self.radius)
     }
 
-    /// Makes `slice` the slice at `z`, for [`ShapeCore::vertical_span`].
-    pub(crate) fn slice(&self, z: f32, slice: &mut Slice) {
+    /// Cuts a hull at each of `depths`, which ascend along z, for [`ShapeCore::vertical_span`].
+    pub(crate) fn cut(&self, depths: &[f32], slices: &mut Slices) {
         if let Core::Points(points) = self.core {
-            slice.cut(points, z);
+            slices.cut(points, depths);
+        }
+    }
+
+    /// Selects the slice at one of these depths, by its number.
+    pub(crate) fn select(&self, number: usize, slices: &mut Slices) {
+        if let Core::Points(_) = self.core {
+            slices.select(number);
         }
     }
 
     /// Lowest and highest point of the vertical line at (x, z) inside of the shape, about its
-    /// origin; `None` if it misses. `slice` is the one at `z`.
-    pub(crate) fn vertical_span(&self, x: f32, z: f32, slice: &Slice) -> Option<[f32; 2]> {
-        vertical::span(&self.core, self.radius, x, z, slice)
+    /// origin; `None` if it misses. The selected slice is the one at `z`.
+    pub(crate) fn vertical_span(&self, x: f32, z: f32, slices: &Slices) -> Option<[f32; 2]> {
+        vertical::span(&self.core, self.radius, x, z, slices)
     }
 }
 

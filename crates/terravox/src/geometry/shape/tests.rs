@@ -499,9 +499,10 @@ proptest! {
             _ => Shape::Convex { points: &points },
         };
         let core = ShapeCore::new(&shape).unwrap();
-        let mut slice = Slice::default();
-        core.slice(z, &mut slice);
-        let span = core.vertical_span(x, z, &slice);
+        let mut slices = Slices::default();
+        core.cut(&[z], &mut slices);
+        core.select(0, &mut slices);
+        let span = core.vertical_span(x, z, &slices);
         for step in -40..40 {
             let y = step as f32 * 0.05;
             let point = [[x, y, z]; 3];

@@ -4,7 +4,7 @@
 use glam::{Mat3, Vec3};
 
 use super::core::Core;
-use super::slice::Slice;
+use super::slice::Slices;
 
 /// The volume; `None` for hulls, whose faces are not known.
 pub(super) fn volume(core: &Core<'_>, radius: f32) -> Option<f32> {
@@ -17,14 +17,14 @@ pub(super) fn volume(core: &Core<'_>, radius: f32) -> Option<f32> {
     }
 }
 
-/// Lowest and highest point of the line at (x, z) that are inside; `None` if it misses. `slice`
-/// is the slice of a hull at `z`.
+/// Lowest and highest point of the line at (x, z) that are inside; `None` if it misses. The
+/// selected slice of a hull is the one at `z`.
 pub(super) fn span(
     core: &Core<'_>,
     radius: f32,
     x: f32,
     z: f32,
-    slice: &Slice,
+    slices: &Slices,
 ) -> Option<[f32; 2]> {
     let from = Vec3::new(x, 0.0, z);
     match *core {
@@ -39,7 +39,7 @@ pub(super) fn span(
             all
         }
         Core::Box { half, axes } => slabs(from, half, axes),
-        Core::Points(_) => slice.vertical_span(x),
+        Core::Points(_) => slices.vertical_span(x),
     }
 }
 
