@@ -21,7 +21,7 @@ use terravox_io::{ImportBudget, ImportLimits};
 pub type NamedCheck = (&'static str, fn(&[u8]));
 
 /// All checks.
-pub const CHECKS: [NamedCheck; 17] = [
+pub const CHECKS: [NamedCheck; 18] = [
     ("roblox_binary", roblox_binary),
     ("roblox_xml", roblox_xml),
     ("smooth_grid", smooth_grid),
@@ -29,6 +29,7 @@ pub const CHECKS: [NamedCheck; 17] = [
     ("raw", raw),
     ("tiff", tiff),
     ("grid", grid),
+    ("cloud", cloud),
     ("vox", vox),
     ("anvil", crate::region_checks::anvil),
     ("triangles", crate::mesh_checks::triangles),
@@ -169,6 +170,14 @@ pub fn png(bytes: &[u8]) {
 /// Files as they are.
 pub fn grid(bytes: &[u8]) {
     match heightmap::read_grid(bytes, &mut budget()) {
+        Ok(read) => assert!(read.heights.range().iter().all(|height| height.is_finite())),
+        Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+    }
+}
+
+/// Files as they are.
+pub fn cloud(bytes: &[u8]) {
+    match heightmap::read_point_cloud(vec![Cursor::new(bytes)], None, &mut budget()) {
         Ok(read) => assert!(read.heights.range().iter().all(|height| height.is_finite())),
         Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
     }

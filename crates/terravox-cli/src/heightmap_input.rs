@@ -5,9 +5,13 @@ use crate::failure::{CliResult, Failure};
 use crate::import_limits;
 use crate::world::{check_file, extension, first_bytes, read};
 use std::fs::{self, File};
+use std::io::BufReader;
+use std::panic;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use terravox_io::heightmap::{
-    self, ColourPolicy, GeoHeights, GeoReference, GridHeights, HeightmapError, Heights,
+    self, CloudHeights, ColourPolicy, GeoHeights, GeoReference, GridHeights, HeightmapError,
+    Heights,
 };
 
 /// Maximum number of files of a folder; they are open at once.
@@ -24,6 +28,8 @@ pub enum HeightmapFormat {
     Tiff,
     /// Numbers: an array of NumPy, or JSON.
     Grid,
+    /// Points, LAS or LAZ.
+    Points,
 }
 
 impl HeightmapFormat {
@@ -34,6 +40,8 @@ impl HeightmapFormat {
             "png" => Some(HeightmapFormat::Png),
             "tif" | "tiff" => Some(HeightmapFormat::Tiff),
             "npy" | "npz" | "json" => Some(HeightmapFormat::Grid),
+            "las" | "laz" => Some(HeightmapFormat::Points),
+            _ if heightmap::is_point_cloud(start) => Some(HeightmapFormat::Points),
             _ if heightmap::is_npy(start) => Some(HeightmapFormat::Grid),
             _ if heightmap::is_tiff(start) => Some(HeightmapFormat::Tiff),
             _ => start.starts_with(b"\x89PNG\r\n\x1A\n").then_some(HeightmapFormat::Png),
@@ -41,7 +49,7 @@ impl HeightmapFormat {
     }
 }
 
-/// A heightmap to import: a file, or a folder of GeoTIFF files that are parts of one map.
+/// A heightmap to import: a file, or a folder of GeoTIFF files or point clouds that are parts of one map.
 pub struct HeightmapInput {
     kind: HeightmapFormat,
     files: Vec<PathBuf>,
@@ -51,10 +59,13 @@ pub struct HeightmapInput {
 /// Samples, and what else a file says of them.
 pub struct HeightmapSamples {
     pub heights: Heights,
-    /// Of a GeoTIFF, or of a grid of numbers, which has no place; their heights are in metres.
+    /// Of a GeoTIFF, of a point cloud, or of a grid of numbers, which has no place; their heights are in
+    /// metres.
     pub reference: Option<GeoReference>,
     /// Samples without data.
     pub without_data: u64,
+    /// Number of points that they were gathered from.
+    pub points: Option<u64>,
 }
 
 impl HeightmapInput {
@@ -70,18 +81,33 @@ impl HeightmapInput {
 
     fn folder(path: &Path) -> CliResult<HeightmapInput> {
         let entries = fs::read_dir(path).map_err(Failure::at(path))?;
-        let mut files = Vec::new();
+        let (mut maps, mut clouds) = (Vec::new(), Vec::new());
         for entry in entries {
             let file = entry.map_err(Failure::at(path))?.path();
-            if ["tif", "tiff"].contains(&extension(&file).as_str()) {
-                files.push(file);
+            match extension(&file).as_str() {
+                "tif" | "tiff" => maps.push(file),
+                "las" | "laz" => clouds.push(file),
+                _ => {}
             }
         }
-        if files.is_empty() {
-            return Err(Failure::of(path, "is a folder without .tif files; give a file"));
-        }
+        let (kind, mut files) = match (maps.is_empty(), clouds.is_empty()) {
+            (false, true) => (HeightmapFormat::Tiff, maps),
+            (true, false) => (HeightmapFormat::Points, clouds),
+            (true, true) => {
+                return Err(Failure::of(
+                    path,
+                    "is a folder without .tif, .las or .laz files; give a file",
+                ));
+            }
+            (false, false) => {
+                return Err(Failure::of(
+                    path,
+                    "is a folder of .tif and of .las or .laz files; give one kind",
+                ));
+            }
+        };
         if files.len() > MAX_PARTS {
-            let what = format!("has {} .tif files, at most {MAX_PARTS}", files.len());
+            let what = format!("has {} files of a map, at most {MAX_PARTS}", files.len());
             return Err(Failure::of(path, what));
         }
         files.sort();
@@ -89,7 +115,7 @@ impl HeightmapInput {
         for file in &files {
             bytes += check_file(file)?;
         }
-        Ok(HeightmapInput { kind: HeightmapFormat::Tiff, files, bytes })
+        Ok(HeightmapInput { kind, files, bytes })
     }
 
     /// Reads the samples; the budget is that of files of their length.
@@ -101,7 +127,8 @@ impl HeightmapInput {
         options: &HeightmapArgs,
         budget: &mut terravox_io::ImportBudget,
     ) -> CliResult<Result<HeightmapSamples, HeightmapError>> {
-        let plain = |heights| HeightmapSamples { heights, reference: None, without_data: 0 };
+        let plain =
+            |heights| HeightmapSamples { heights, reference: None, without_data: 0, points: None };
         let colours = if options.luma { ColourPolicy::Luminance } else { ColourPolicy::Refuse };
         let size = options.width.zip(options.height).map(|(width, height)| [width, height]);
         let whole = || read(&self.files[0], self.bytes);
@@ -114,19 +141,33 @@ impl HeightmapInput {
                     heights,
                     reference: Some(GeoReference::default()),
                     without_data,
+                    points: None,
+                })
+            }
+            HeightmapFormat::Points => {
+                let parts = self.open()?.into_iter().map(BufReader::new).collect();
+                let read = quietly(|| heightmap::read_point_cloud(parts, options.scale, budget));
+                read.map(|CloudHeights { heights, filled, points, reference }| HeightmapSamples {
+                    heights,
+                    reference: Some(reference),
+                    without_data: filled,
+                    points: Some(points),
                 })
             }
             HeightmapFormat::Tiff => {
-                let open = |file: &PathBuf| File::open(file).map_err(Failure::at(file));
-                let parts = self.files.iter().map(open).collect::<CliResult<Vec<File>>>()?;
-                let read = heightmap::read_geotiff(parts, budget);
+                let read = heightmap::read_geotiff(self.open()?, budget);
                 read.map(|GeoHeights { heights, without_data, reference, .. }| HeightmapSamples {
                     heights,
                     reference: Some(reference),
                     without_data,
+                    points: None,
                 })
             }
         })
+    }
+
+    fn open(&self) -> CliResult<Vec<File>> {
+        self.files.iter().map(|file| File::open(file).map_err(Failure::at(file))).collect()
     }
 
     /// The budget of files of this length.
@@ -134,6 +175,24 @@ impl HeightmapInput {
         import_limits::budget(usize::try_from(self.bytes).unwrap_or(usize::MAX), options)
     }
 }
+
+/// Calls `read` without a word of panics in `laz`: they are caught, and said as one line.
+fn quietly<T>(read: impl FnOnce() -> T) -> T {
+    let before: Arc<PanicHook> = panic::take_hook().into();
+    let loud = Arc::clone(&before);
+    panic::set_hook(Box::new(move |info| {
+        let is_caught = info.location().is_some_and(|at| at.file().contains("laz-"));
+        if !is_caught {
+            loud(info);
+        }
+    }));
+    let result = read();
+    panic::set_hook(Box::new(move |info| before(info)));
+    result
+}
+
+/// What is called at a panic.
+type PanicHook = dyn Fn(&panic::PanicHookInfo<'_>) + Send + Sync;
 
 impl HeightmapSamples {
     /// Metres between samples, if the file says so: the geometric mean of both directions.
@@ -157,9 +216,15 @@ impl HeightmapSamples {
                  {sample_m:.4} m apart"
             ));
         }
-        if self.without_data > 0 {
-            let count = self.without_data;
-            notes.push(format!("{count} samples have no data, and are as low as the lowest"));
+        let without_data = self.without_data;
+        match self.points {
+            Some(points) if without_data > 0 => notes.push(format!(
+                "{points} points; {without_data} samples have none, and are filled from those around them"
+            )),
+            Some(points) => notes.push(format!("{points} points")),
+            None if without_data > 0 => notes
+                .push(format!("{without_data} samples have no data, and are as low as the lowest")),
+            None => {}
         }
         notes
     }

@@ -100,7 +100,7 @@ fn import(
     }
     if map.is_none() && !roblox && !is_vox {
         let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .vox, \
-                    .obj, .stl, .ply, .glb, .png, .raw, .r16, .tif, .npy, .npz, .json or .mca";
+                    .obj, .stl, .ply, .glb, .png, .raw, .r16, .tif, .npy, .npz, .json, .las, .laz or .mca";
         return Err(Failure::of(path, what));
     }
     match map.filter(|_| !known) {

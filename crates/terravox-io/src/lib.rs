@@ -7,7 +7,7 @@
 //! | module | reads | writes |
 //! |---|---|---|
 //! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid; copies of `.rbxl` and `.rbxlx` with the terrain replaced |
-//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples | PNG of 16 bits |
+//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples, NumPy, LAS, LAZ | PNG of 16 bits |
 //! | [`anvil`] | Minecraft regions, `.mca` | |
 //! | [`vox`] | MagicaVoxel scenes, `.vox` | MagicaVoxel scenes |
 //! | [`triangles`] | closed meshes: `.obj`, `.stl`, `.ply`, `.glb` | |

@@ -15,7 +15,7 @@ pub struct HeightmapArgs {
     #[arg(long, value_parser = positive, value_name = "M")]
     pub voxel_size: Option<f64>,
     /// Heightmaps: distance between samples in metres [default: one voxel; for GeoTIFF that of the
-    /// file]; .vox: edge of a voxel of the file; a whole number, 1 to 64, times --voxel-size;
+    /// file; for point clouds such that a cell has four points]; .vox: edge of a voxel of the file; a whole number, 1 to 64, times --voxel-size;
     /// meshes: metres of a unit of the file [default: 1]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub scale: Option<f64>,

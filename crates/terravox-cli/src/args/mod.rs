@@ -295,7 +295,7 @@ pub const DEMO_SEED: u64 = 1;
 pub struct ImportArgs {
     /// A Roblox file (.rbxm .rbxl .rbxmx .rbxlx .smoothgrid), a heightmap (.png, raw 16-bit .raw
     /// .r16, GeoTIFF .tif, a folder of .tif files that are parts of one map, or numbers .npy .npz
-    /// .json), a MagicaVoxel scene (.vox), a closed mesh (.obj .stl .ply .glb), or a Minecraft world (a folder, or a .mca
+    /// .json), a point cloud (.las .laz, or a folder of them), a MagicaVoxel scene (.vox), a closed mesh (.obj .stl .ply .glb), or a Minecraft world (a folder, or a .mca
     /// of one)
     pub file: PathBuf,
     /// The world to write (.tvx)

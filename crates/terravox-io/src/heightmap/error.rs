@@ -16,6 +16,9 @@ pub enum HeightmapError {
     /// The bytes are not a grid of numbers that can be read.
     #[error("grid: {0}")]
     Grid(String),
+    /// The bytes are not a point cloud that can be read.
+    #[error("point cloud: {0}")]
+    Points(String),
     /// A pixel is not grey.
     #[error(
         "pixel ({}, {}) is {}, {}, {}: this is a colour picture, and a heightmap must be grey",

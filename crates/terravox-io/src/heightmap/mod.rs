@@ -1,7 +1,7 @@
 //! Worlds from heightmaps: smooth ground through a grid of heights, with water up to a sea level
 //! and materials by height and slope.
 //!
-//! [`read_png`], [`read_raw_u16`], [`read_geotiff`] and [`read_grid`] decode [`Heights`]. [`import()`] writes them
+//! [`read_png`], [`read_raw_u16`], [`read_geotiff`], [`read_grid`] and [`read_point_cloud`] decode [`Heights`]. [`import()`] writes them
 //! into a grid; [`HeightmapRelief`] generates single chunk columns, for worlds larger than memory.
 //! [`GroundHeights`] are the heights of a world, and go out as a PNG or a GeoTIFF.
 //!
@@ -31,6 +31,7 @@
 //! ```
 
 mod chunk_cells;
+mod cloud;
 mod error;
 mod export;
 mod fill;
@@ -49,6 +50,7 @@ mod relief;
 mod surface;
 
 pub use chunk_cells::ChunkCells;
+pub use cloud::{CloudHeights, is_point_cloud, read_point_cloud};
 pub use error::HeightmapError;
 pub use export::{GroundHeights, GroundHeightsError};
 pub use geotiff::{GeoHeights, GeoReference, WorldReference, is_tiff, read_geotiff};

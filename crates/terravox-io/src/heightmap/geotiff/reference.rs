@@ -89,18 +89,29 @@ impl GeoReference {
     }
 
     /// Fills in what the keys say.
-    pub(super) fn with_meaning(mut self) -> GeoReference {
+    pub(in super::super) fn with_meaning(mut self) -> GeoReference {
         let reference = &mut self;
         reference.is_geographic = reference.key(1024) == Some(2);
         let code = reference.key(if reference.is_geographic { 2048 } else { 3072 });
         // Codes from 32767 on are the user's own.
         reference.epsg = code.filter(|&code| (1..32767).contains(&code));
-        reference.unit_m = match reference.key(3076) {
-            Some(9002) => 0.3048,
-            Some(9003) => 1200.0 / 3937.0,
-            _ => 1.0,
-        };
+        reference.unit_m = reference.linear_unit_m(3076).unwrap_or(1.0);
         self
+    }
+
+    /// Metres of a unit of height, if the keys say it.
+    pub(in super::super) fn height_unit_m(&self) -> Option<f64> {
+        self.linear_unit_m(4099)
+    }
+
+    /// Metres of the unit that a key names: metres, feet or feet of the US survey.
+    fn linear_unit_m(&self, key: u16) -> Option<f64> {
+        match self.key(key)? {
+            9001 => Some(1.0),
+            9002 => Some(0.3048),
+            9003 => Some(1200.0 / 3937.0),
+            _ => None,
+        }
     }
 
     /// The value of a key that is stored in the directory of keys.
