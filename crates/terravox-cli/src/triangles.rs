@@ -40,6 +40,10 @@ pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()
             path,
             ".obj has no vertex attributes; omit --materials, or write a .glb",
         )),
+        "obj" if options.quantize => Err(Failure::of(
+            path,
+            ".obj has no quantized positions; omit --quantize, or write a .glb",
+        )),
         "glb" | "obj" => Ok(()),
         _ => Err(Failure::of(path, "unsupported extension; use .glb or .obj")),
     }
@@ -80,8 +84,8 @@ pub fn write(
     let frame = ExportFrame { voxel_size_m: voxel, origin: VoxelPos::ZERO };
     match extension(path).as_str() {
         "glb" => {
-            let materials = options.materials;
-            let options = GlbOptions { frame, materials, ..GlbOptions::default() };
+            let (materials, quantize) = (options.materials, options.quantize);
+            let options = GlbOptions { frame, materials, quantize, ..GlbOptions::default() };
             write_glb(world, path, options, meshed, console)
         }
         _ => write_obj(

@@ -64,7 +64,7 @@ impl Default for ExportFrame {
 impl ExportFrame {
     /// Converts a position of the mesh of a block of cells of mip `mip` to voxels from the origin.
     /// Exact.
-    fn voxels_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f64; 3] {
+    pub(crate) fn voxels_at(&self, mip: u8, block: Region, p: [f32; 3]) -> [f64; 3] {
         let min = block.min.to_array();
         let origin = self.origin.to_array();
         let cell = 2_f64.powi(mip.into());

@@ -119,6 +119,10 @@ pub struct TriangleArgs {
     /// .glb: also write the materials and weights of vertices, for shaders
     #[arg(long)]
     pub materials: bool,
+    /// .glb: positions in steps of 1/64 voxel, normals of 8 bits (KHR_mesh_quantization): a bit more
+    /// than half the bytes
+    #[arg(long)]
+    pub quantize: bool,
     /// Triangles: mesh cells of 2^MIP voxels; 0 is the finest
     #[arg(long, default_value_t = 0, value_parser = |text: &str| integer(text, 0..=5_u8))]
     pub mip: u8,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 pub(super) const FLOAT: u32 = 5126;
+pub(super) const BYTE: u32 = 5120;
 pub(super) const UNSIGNED_BYTE: u32 = 5121;
 pub(super) const UNSIGNED_SHORT: u32 = 5123;
 pub(super) const UNSIGNED_INT: u32 = 5125;

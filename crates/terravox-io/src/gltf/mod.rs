@@ -14,6 +14,7 @@ mod block;
 mod colours;
 mod options;
 mod targets;
+mod vertices;
 mod writer;
 
 pub use block::GlbBlock;

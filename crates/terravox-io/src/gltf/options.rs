@@ -17,13 +17,17 @@ pub struct GlbOptions {
     /// Whether meshes have a morph target, initially of weight 0: the next coarser level of detail,
     /// in blocks that have it ([`Surface::targets`](terravox::mesh::Surface::targets)).
     pub targets: bool,
+    /// Whether positions are whole steps of 1/64 voxel, normals have 8 bits and indices 16
+    /// (`KHR_mesh_quantization`): a bit more than half the bytes. Objects longer than 1,015 voxels,
+    /// and those with `targets`, have floats all the same.
+    pub quantize: bool,
 }
 
 impl Default for GlbOptions {
     /// One metre per voxel, from the origin of the world; liquids are two thirds opaque; no
-    /// material attributes or morph targets.
+    /// material attributes, morph targets or quantization.
     fn default() -> GlbOptions {
         let frame = ExportFrame::default();
-        GlbOptions { frame, liquid_alpha: 0.66, materials: false, targets: false }
+        GlbOptions { frame, liquid_alpha: 0.66, materials: false, targets: false, quantize: false }
     }
 }

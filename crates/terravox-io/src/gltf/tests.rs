@@ -87,11 +87,14 @@ fn elements<'b>(json: &Value, binary: &'b [u8], accessor: &Value) -> Vec<&'b [u8
         (Some(5123), Some("VEC4")) => 8,
         (Some(5121), Some("VEC4")) => 4,
         (Some(5125), Some("SCALAR")) => 4,
+        (Some(5123), Some("SCALAR")) => 2,
+        (Some(5123), Some("VEC3")) => 6,
+        (Some(5120), Some("VEC3")) => 3,
         other => panic!("{other:?}"),
     };
     let stride = view["byteStride"].as_u64().map_or(size, |stride| stride as usize);
     let start = number(&view["byteOffset"]) + number(&accessor["byteOffset"]);
-    assert_eq!(start % 4, 0, "aligned");
+    assert_eq!(start % size.clamp(2, 4).next_power_of_two(), 0, "aligned");
     let end = number(&view["byteOffset"]) + number(&view["byteLength"]);
     let count = number(&accessor["count"]);
     assert!(start + (count - 1) * stride + size <= end && end <= binary.len());
@@ -330,6 +333,93 @@ fn blocks_of_coarser_mips_lie_where_those_of_mip_0_do() {
     for (a, b) in bounds(&fine).as_flattened().iter().zip(coarse.as_flattened()) {
         assert!((a - b).abs() < 1.0 && a.abs() > 10.0, "{a} and {b}");
     }
+}
+
+/// Positions and normals of all primitives where the nodes place them, by corner of their triangles.
+fn placed(file: &[u8]) -> Vec<[[f64; 3]; 2]> {
+    let (json, binary) = parsed(file);
+    let mut all = Vec::new();
+    for node in json["nodes"].as_array().unwrap().iter().filter(|node| node["mesh"].is_u64()) {
+        let triple = |value: &Value, default: f64| {
+            [0, 1, 2].map(|axis| value[axis].as_f64().unwrap_or(default))
+        };
+        let (scale, move_by) = (triple(&node["scale"], 1.0), triple(&node["translation"], 0.0));
+        let mesh = &json["meshes"][number(&node["mesh"])];
+        for primitive in mesh["primitives"].as_array().unwrap() {
+            let of = &primitive["attributes"];
+            let numbers = |bytes: &[u8]| -> [f64; 3] {
+                [0, 1, 2].map(|i| match bytes.len() {
+                    3 => f64::from(bytes[i].cast_signed()) / 127.0,
+                    6 => f64::from(u16::from_le_bytes([bytes[2 * i], bytes[2 * i + 1]])),
+                    _ => f64::from(vector(bytes)[i]),
+                })
+            };
+            let positions = elements(&json, &binary, &of["POSITION"]);
+            let normals = elements(&json, &binary, &of["NORMAL"]);
+            for index in elements(&json, &binary, &primitive["indices"]) {
+                let index = match *index {
+                    [low, high] => usize::from(u16::from_le_bytes([low, high])),
+                    _ => u32::from_le_bytes(index.try_into().unwrap()) as usize,
+                };
+                let position = numbers(positions[index]);
+                let at = [0, 1, 2].map(|axis| position[axis] * scale[axis] + move_by[axis]);
+                all.push([at, numbers(normals[index])]);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn quantized_vertices_are_within_half_a_step_and_shared_ones_meet() {
+    let grid = world(VoxelPos::new(64, -96, 32));
+    let meshes = meshes(&grid);
+    let frame = ExportFrame { voxel_size_m: 0.5, ..ExportFrame::default() };
+    for edge in [1, 4] {
+        for materials in [false, true] {
+            let options = GlbOptions { frame, materials, ..GlbOptions::default() };
+            let (plain, _) = written(options, &grid, &meshes, edge);
+            let (small, _) =
+                written(GlbOptions { quantize: true, ..options }, &grid, &meshes, edge);
+            let json = parsed(&small).0;
+            for list in ["extensionsUsed", "extensionsRequired"] {
+                assert_eq!(json[list], json!(["KHR_mesh_quantization"]));
+            }
+            assert!(small.len() * 10 < plain.len() * 7, "{} of {}", small.len(), plain.len());
+            let (plain, small) = (placed(&plain), placed(&small));
+            assert_eq!(plain.len(), small.len());
+            let mut met = std::collections::HashMap::new();
+            for ([exact, normal], [rounded, small_normal]) in plain.iter().zip(&small) {
+                let off = |axis: usize| (exact[axis] - rounded[axis]).abs();
+                assert!(
+                    (0..3).all(|axis| off(axis) <= 0.5 / 128.0 + 1e-6),
+                    "{exact:?} {rounded:?}"
+                );
+                let cosine: f64 = (0..3).map(|axis| normal[axis] * small_normal[axis]).sum();
+                assert!(cosine > 0.98, "{normal:?} {small_normal:?}");
+                let key = exact.map(f64::to_bits);
+                assert_eq!(met.entry(key).or_insert(*rounded), rounded, "a gap");
+            }
+        }
+    }
+}
+
+#[test]
+fn quantized_files_are_read_as_meshes_and_large_objects_stay_floats() {
+    use crate::triangles::{MeshFormat, read};
+    let grid = world(VoxelPos::ZERO);
+    let meshes = meshes(&grid);
+    let options = GlbOptions { quantize: true, ..GlbOptions::default() };
+    let (file, stats) = written(options, &grid, &meshes, 4);
+    let mut budget = crate::ImportBudget::for_input(file.len());
+    let mesh = read(&file, MeshFormat::Glb, &mut budget).expect("our own file");
+    assert_eq!(mesh.triangles.len() as u64, stats.triangles);
+    let mut writer = GlbWriter::new(options, grid.materials());
+    let far = BlockMesh { block: Region::new([5000; 3], [5032; 3]), ..meshes[0].1.clone() };
+    writer.add_tile("wide", [&meshes[0].1, &far]).unwrap();
+    let mut out = Vec::new();
+    writer.finish(&mut out).unwrap();
+    assert!(parsed(&out).0["extensionsRequired"].is_null());
 }
 
 #[test]

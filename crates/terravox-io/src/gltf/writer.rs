@@ -1,23 +1,20 @@
 //! Collecting tiles and writing the file.
 
 use super::binary_chunk::{
-    ARRAY_BUFFER, BinaryChunk, ELEMENT_ARRAY_BUFFER, FLOAT, UNSIGNED_BYTE, UNSIGNED_INT,
-    UNSIGNED_SHORT,
+    ARRAY_BUFFER, BinaryChunk, ELEMENT_ARRAY_BUFFER, UNSIGNED_INT, UNSIGNED_SHORT,
 };
 use super::block::{BlockSurface, GlbBlock};
-use super::colours::{LinearColours, tinted};
+use super::colours::LinearColours;
 use super::options::GlbOptions;
 use super::targets::{TARGET_BYTES, add_target};
-use crate::tiles::{ExportFrame, TrianglesByMaterial, unit};
+use super::vertices::{PositionFormat, VertexLayout, VertexWriter};
+use crate::tiles::{ExportFrame, TrianglesByMaterial};
 use serde_json::{Value, json};
 use std::io::Write;
 use terravox::mesh::{BlockMesh, Surface};
-use terravox::voxel::{MaterialTable, VoxelPos};
+use terravox::voxel::{MaterialTable, Region};
 
-/// Bytes of a vertex: position and normal (3 f32 each), colour (4 u16).
-const VERTEX_BYTES: usize = 32;
-/// Bytes of the materials and weights of a vertex (4 u8 each).
-const MATERIAL_BYTES: usize = 8;
+/// Bytes of an index, at most.
 const INDEX_BYTES: usize = 4;
 const FILE_HEADER_BYTES: u64 = 12;
 const CHUNK_HEADER_BYTES: u64 = 8;
@@ -87,6 +84,13 @@ pub struct GlbWriter {
 /// The node of an object.
 struct ObjectNode {
     name: String,
+    place: ObjectPlace,
+}
+
+/// Where an object lies, and how its positions are written.
+#[derive(Clone, Copy)]
+struct ObjectPlace {
+    positions: PositionFormat,
     frame: ExportFrame,
 }
 
@@ -142,13 +146,11 @@ impl GlbWriter {
                 blocks.iter().map(|&block| BlockSurface { block, surface: surface(block.mesh) });
             all.filter(|part| !part.surface.is_empty()).collect()
         };
-        let min = blocks.iter().map(|block| block.mesh.block.finer(block.mip.into()).min);
-        let min = min.reduce(VoxelPos::min).unwrap_or(self.options.frame.origin);
-        let frame = self.options.frame.of_object(min);
+        let place = self.place_of(&blocks);
         let mut primitives = Vec::new();
         let (solid, liquid) = (surfaces(|mesh| &mesh.solid), surfaces(|mesh| &mesh.liquid));
-        self.add_surfaces(SurfaceKind::Solid, frame, &solid, &mut primitives)?;
-        self.add_surfaces(SurfaceKind::Liquid, frame, &liquid, &mut primitives)?;
+        self.add_surfaces(SurfaceKind::Solid, place, &solid, &mut primitives)?;
+        self.add_surfaces(SurfaceKind::Liquid, place, &liquid, &mut primitives)?;
         if !primitives.is_empty() {
             let mut mesh = json!({ "name": name, "primitives": primitives });
             if self.options.targets {
@@ -156,10 +158,24 @@ impl GlbWriter {
                 mesh["extras"] = json!({ "targetNames": ["next level"] });
             }
             self.meshes.push(mesh);
-            self.objects.push(ObjectNode { name: name.to_owned(), frame });
+            self.objects.push(ObjectNode { name: name.to_owned(), place });
             self.stats.tiles += 1;
         }
         Ok(())
+    }
+
+    /// Where the object of some blocks lies, and how its positions are written.
+    fn place_of(&self, blocks: &[GlbBlock<'_>]) -> ObjectPlace {
+        let voxels = blocks.iter().map(|block| block.mesh.block.finer(block.mip.into()));
+        let origin = self.options.frame.origin;
+        let voxels = voxels.reduce(Region::union).unwrap_or(Region { min: origin, max: origin });
+        // Targets are differences in units of the file.
+        let positions = match self.options.quantize && !self.options.targets {
+            true => PositionFormat::steps(voxels),
+            false => PositionFormat::Float,
+        };
+        let frame = positions.frame(self.options.frame.of_object(voxels.min));
+        ObjectPlace { positions, frame }
     }
 
     /// Adds vertices and indices of the solid or liquid surfaces of an object, and a primitive per
@@ -167,7 +183,7 @@ impl GlbWriter {
     fn add_surfaces(
         &mut self,
         kind: SurfaceKind,
-        frame: ExportFrame,
+        place: ObjectPlace,
         surfaces: &[BlockSurface<'_>],
         primitives: &mut Vec<Value>,
     ) -> Result<(), GlbError> {
@@ -177,13 +193,14 @@ impl GlbWriter {
             return Ok(());
         }
         let target_bytes = if self.options.targets { TARGET_BYTES } else { 0 };
-        let vertex_bytes = (self.vertex_bytes() + target_bytes) as u64;
+        let layout = VertexLayout::new(place.positions, self.options.materials);
+        let vertex_bytes = (layout.stride() + target_bytes) as u64;
         self.check_size(vertex_bytes * vertices + INDEX_BYTES as u64 * indices)?;
         self.stats.vertices += vertices;
         self.stats.triangles += indices / 3;
-        let mut primitive = json!({ "attributes": self.add_vertices(frame, surfaces, vertices) });
+        let mut primitive = json!({ "attributes": self.add_vertices(place, surfaces) });
         if self.options.targets {
-            primitive["targets"] = json!([add_target(&mut self.binary, frame, surfaces)]);
+            primitive["targets"] = json!([add_target(&mut self.binary, place.frame, surfaces)]);
         }
         self.by_material.clear();
         let mut first = 0;
@@ -191,87 +208,57 @@ impl GlbWriter {
             self.by_material.add(surface, first);
             first += surface.vertex_count() as u32;
         }
-        self.add_indices(kind, &primitive, primitives);
+        // The largest index of 16 bits may end a strip.
+        let is_short = place.positions.is_quantized() && vertices <= u64::from(u16::MAX);
+        self.add_indices(kind, is_short, &primitive, primitives);
         Ok(())
     }
 
-    fn vertex_bytes(&self) -> usize {
-        VERTEX_BYTES + if self.options.materials { MATERIAL_BYTES } else { 0 }
-    }
-
     /// Adds a view of interleaved vertices; returns the attributes of the primitives.
-    fn add_vertices(
-        &mut self,
-        frame: ExportFrame,
-        surfaces: &[BlockSurface<'_>],
-        vertices: u64,
-    ) -> Value {
-        let stride = self.vertex_bytes();
-        let mut bytes = Vec::with_capacity(stride * vertices as usize);
-        let (mut min, mut max) = ([f32::INFINITY; 3], [f32::NEG_INFINITY; 3]);
-        for BlockSurface { block, surface } in surfaces {
-            for i in 0..surface.vertex_count() {
-                let at = surface.positions[i];
-                let position = frame.position_at(block.mip, block.mesh.block, at);
-                for axis in 0..3 {
-                    min[axis] = min[axis].min(position[axis]);
-                    max[axis] = max[axis].max(position[axis]);
-                }
-                bytes.extend(position.iter().flat_map(|v| v.to_le_bytes()));
-                bytes.extend(unit(surface.normals[i]).iter().flat_map(|v| v.to_le_bytes()));
-                let colour = self.colours.blend(surface.materials[i], surface.weights[i]);
-                let colour = block.tint.map_or(colour, |tint| tinted(colour, tint));
-                bytes.extend(colour.iter().flat_map(|v| v.to_le_bytes()));
-                if self.options.materials {
-                    bytes.extend(surface.materials[i]);
-                    bytes.extend(surface.weights[i]);
-                }
-            }
-        }
+    fn add_vertices(&mut self, object: ObjectPlace, surfaces: &[BlockSurface<'_>]) -> Value {
+        let has_materials = self.options.materials;
+        let ObjectPlace { positions, frame } = object;
+        let writer = VertexWriter { positions, frame, colours: &self.colours, has_materials };
+        let (bytes, bounds) = writer.write(surfaces);
+        let layout = VertexLayout::new(positions, has_materials);
+        let (stride, count) = (layout.stride(), (bytes.len() / layout.stride()) as u64);
         let view =
             self.binary.add_view(bytes, json!({ "byteStride": stride, "target": ARRAY_BUFFER }));
-        let accessor = |offset: usize, kind: u32, shape: &str| {
-            json!({
-                "bufferView": view, "byteOffset": offset, "count": vertices,
-                "componentType": kind, "type": shape,
-            })
-        };
-        let mut position = accessor(0, FLOAT, "VEC3");
-        position["min"] = json!(min.map(f64::from));
-        position["max"] = json!(max.map(f64::from));
-        let normal = accessor(12, FLOAT, "VEC3");
-        let mut colour = accessor(24, UNSIGNED_SHORT, "VEC4");
-        colour["normalized"] = json!(true);
-        let [materials, mut weights] =
-            [0, 4].map(|at| accessor(VERTEX_BYTES + at, UNSIGNED_BYTE, "VEC4"));
-        weights["normalized"] = json!(true);
-        let [position, normal, colour] =
-            [position, normal, colour].map(|accessor| self.binary.add_accessor(accessor));
-        let mut attributes = json!({ "POSITION": position, "NORMAL": normal, "COLOR_0": colour });
-        if self.options.materials {
-            attributes["_MATERIALS"] = json!(self.binary.add_accessor(materials));
-            attributes["_WEIGHTS"] = json!(self.binary.add_accessor(weights));
+        let mut attributes = json!({});
+        for (name, accessor) in layout.accessors(view, count, bounds) {
+            attributes[name] = json!(self.binary.add_accessor(accessor));
         }
         attributes
     }
 
-    /// Adds a view of the indices, sorted by material, and a primitive per material.
-    fn add_indices(&mut self, kind: SurfaceKind, vertices: &Value, primitives: &mut Vec<Value>) {
+    /// Adds a view of the indices, of 16 bits or of 32, sorted by material, and a primitive per
+    /// material.
+    fn add_indices(
+        &mut self,
+        kind: SurfaceKind,
+        is_short: bool,
+        vertices: &Value,
+        primitives: &mut Vec<Value>,
+    ) {
         let lists = std::mem::take(&mut self.by_material);
-        let count: usize = lists.iter().map(|(_, list)| list.len()).sum();
-        let mut bytes = Vec::with_capacity(INDEX_BYTES * count);
+        let mut bytes = Vec::new();
         let view = self.binary.views.len();
         for (material, list) in lists.iter() {
             let indices = self.binary.add_accessor(json!({
                 "bufferView": view, "byteOffset": bytes.len(), "count": list.len(),
-                "componentType": UNSIGNED_INT, "type": "SCALAR",
+                "componentType": if is_short { UNSIGNED_SHORT } else { UNSIGNED_INT },
+                "type": "SCALAR",
             }));
-            bytes.extend(list.iter().flat_map(|index| index.to_le_bytes()));
+            match is_short {
+                true => bytes.extend(list.iter().flat_map(|&index| (index as u16).to_le_bytes())),
+                false => bytes.extend(list.iter().flat_map(|index| index.to_le_bytes())),
+            }
             let mut primitive = vertices.clone();
             primitive["indices"] = json!(indices);
             primitive["material"] = json!(self.material(kind, material));
             primitives.push(primitive);
         }
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
         self.binary.add_view(bytes, json!({ "target": ELEMENT_ARRAY_BUFFER }));
         self.by_material = lists;
     }
@@ -344,8 +331,12 @@ impl GlbWriter {
         let frame = self.options.frame;
         let node = |(i, object): (usize, &ObjectNode)| {
             let mut node = json!({ "name": object.name, "mesh": i });
-            if object.frame.origin != frame.origin {
-                node["translation"] = json!(frame.way_to(&object.frame));
+            let place = object.place;
+            if place.frame.origin != frame.origin {
+                node["translation"] = json!(frame.way_to(&place.frame));
+            }
+            if let Some(scale) = place.positions.scale(frame) {
+                node["scale"] = json!([scale, scale, scale]);
             }
             node
         };
@@ -367,6 +358,10 @@ impl GlbWriter {
             "scenes": [{ "name": "world", "nodes": [nodes.len() - 1] }],
             "nodes": nodes,
         });
+        if self.objects.iter().any(|object| object.place.positions.is_quantized()) {
+            document["extensionsUsed"] = json!(["KHR_mesh_quantization"]);
+            document["extensionsRequired"] = json!(["KHR_mesh_quantization"]);
+        }
         if self.binary.length > 0 {
             document["buffers"] = json!([{ "byteLength": self.binary.length }]);
             document["bufferViews"] = Value::Array(std::mem::take(&mut self.binary.views));

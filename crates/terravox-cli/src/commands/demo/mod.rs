@@ -84,7 +84,14 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
     let file_bytes = times.step("save", || world.save(&saved_path, true, console))?;
     let reopened = times.step("reopen", || reopen(&world, &saved_path, console))?;
     let model = args.out.join("world.glb");
-    let options = TriangleArgs { up: None, scale: 1.0, materials: false, mip: 0, simplify: None };
+    let options = TriangleArgs {
+        up: None,
+        scale: 1.0,
+        materials: false,
+        quantize: false,
+        mip: 0,
+        simplify: None,
+    };
     let written =
         times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
     let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
