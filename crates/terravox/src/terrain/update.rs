@@ -75,7 +75,12 @@ impl Terrain {
         // Without a limit, everything is ready in this update: there is no need to look ahead.
         self.begin_frame(&viewers, budget != Budget::Unlimited);
         let mut has_time = self.run_first_jobs(&mut meter, &fill);
+        let mut collider_millis = 0.0;
         while self.advance(&viewers, &meter) && has_time {
+            // Before the jobs, so that these know how much time is left.
+            if meter.is_timed() {
+                collider_millis += self.follow_edits_timed(&meter);
+            }
             let max_jobs = meter.left().min(batch_size(budget));
             let jobs: Vec<Job> =
                 std::iter::from_fn(|| self.next_job(&meter)).take(max_jobs).collect();
@@ -85,9 +90,8 @@ impl Terrain {
             has_time = self.run_jobs(jobs, 0..0, &mut meter, &fill);
         }
         self.join_or_simplify(&meter);
-        let start = meter.elapsed();
-        self.follow_edits();
-        self.runner.note_collider(meter.elapsed() - start);
+        collider_millis += self.follow_edits_timed(&meter);
+        self.runner.note_collider(collider_millis);
     }
 
     /// Returns up to `max_jobs` jobs to run on your own threads, instead of or in addition to
@@ -164,6 +168,13 @@ impl Terrain {
                 self.show(swap);
             }
         }
+    }
+
+    /// Brings the collider up to date with the grid; returns the milliseconds that it took.
+    fn follow_edits_timed(&mut self, meter: &Meter) -> f64 {
+        let start = meter.elapsed();
+        self.follow_edits();
+        meter.elapsed() - start
     }
 
     /// Plans as long as there is time; returns false if that ran out.
