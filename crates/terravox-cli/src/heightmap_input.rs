@@ -64,8 +64,8 @@ pub struct HeightmapSamples {
     pub reference: Option<GeoReference>,
     /// Samples without data.
     pub without_data: u64,
-    /// Number of points that they were gathered from.
-    pub points: Option<u64>,
+    /// Points of a cloud, and how many of them lie beyond the bounds of its header.
+    pub points: Option<[u64; 2]>,
 }
 
 impl HeightmapInput {
@@ -147,11 +147,13 @@ impl HeightmapInput {
             HeightmapFormat::Points => {
                 let parts = self.open()?.into_iter().map(BufReader::new).collect();
                 let read = quietly(|| heightmap::read_point_cloud(parts, options.scale, budget));
-                read.map(|CloudHeights { heights, filled, points, reference }| HeightmapSamples {
-                    heights,
-                    reference: Some(reference),
-                    without_data: filled,
-                    points: Some(points),
+                read.map(|CloudHeights { heights, filled, points, outside, reference }| {
+                    HeightmapSamples {
+                        heights,
+                        reference: Some(reference),
+                        without_data: filled,
+                        points: Some([points, outside]),
+                    }
                 })
             }
             HeightmapFormat::Tiff => {
@@ -218,10 +220,19 @@ impl HeightmapSamples {
         }
         let without_data = self.without_data;
         match self.points {
-            Some(points) if without_data > 0 => notes.push(format!(
-                "{points} points; {without_data} samples have none, and are filled from those around them"
-            )),
-            Some(points) => notes.push(format!("{points} points")),
+            Some([points, outside]) => {
+                notes.push(format!("{points} points"));
+                if outside > 0 {
+                    notes.push(format!(
+                        "{outside} of them lie beyond the bounds that the header gives, and are left out"
+                    ));
+                }
+                if without_data > 0 {
+                    notes.push(format!(
+                        "{without_data} samples have no ground, and are filled from those around them"
+                    ));
+                }
+            }
             None if without_data > 0 => notes
                 .push(format!("{without_data} samples have no data, and are as low as the lowest")),
             None => {}

@@ -2,7 +2,7 @@
 //!
 //! Buoyancy is the weight of the displaced water, at the centroid of the submerged volume. Drag is
 //! quadratic in speed along each axis, by the projected area, plus a linear term for the water that
-//! the body drags along; both are integrated implicitly, so that they are stable for any step.
+//! the body drags along; both are integrated implicitly, so that large steps do not reverse a body.
 
 use rapier3d::parry::shape::TypedShape;
 use rapier3d::prelude::{ColliderSet, Pose, RigidBody, RigidBodySet, Shape as ParryShape, Vector};
@@ -15,8 +15,8 @@ use terravox::terrain::Placement;
 /// A cylinder is a prism over a polygon of this many sides.
 const CYLINDER_SIDES: usize = 12;
 
-/// Radius of that polygon, relative to the circle of the same area.
-const EQUAL_AREA_RADIUS: f32 = 1.0235;
+/// Radius of that polygon, relative to the circle of the same area: √(π/3).
+const EQUAL_AREA_RADIUS: f32 = 1.0233;
 
 /// Angular drag acts as if a body displaced at most this many times its mass of water.
 const MAX_DISPLACED_MASSES: f32 = 4.0;
@@ -31,8 +31,7 @@ pub struct WaterOptions {
     pub gravity: [f32; 3],
     /// Quadratic drag coefficient; about 1 for boxes, 0.5 for balls.
     pub drag: f32,
-    /// Fraction of its linear and angular speed that a submerged body as dense as water loses per
-    /// second.
+    /// Rate at which a submerged body as dense as water loses linear and angular speed, 1/s.
     pub damping: f32,
 }
 
@@ -51,7 +50,7 @@ pub struct Buoyancy {
 
 impl Buoyancy {
     /// Applies the impulses of a step of `dt` seconds to every body that is awake and in water.
-    /// Returns the number of bodies in water.
+    /// Returns the number of bodies that it pushed.
     pub fn apply(
         &mut self,
         ground: &Collider,
@@ -66,7 +65,7 @@ impl Buoyancy {
             if !body.is_dynamic() || body.is_sleeping() || !body.is_enabled() {
                 continue;
             }
-            if !may_be_wet(ground, placement, body, colliders) {
+            if body.mass() <= 0.0 || !may_be_wet(ground, placement, body, colliders) {
                 continue;
             }
             let submerged = self.submersion(ground, placement, body, colliders);
@@ -122,8 +121,8 @@ fn may_be_wet(
     body: &RigidBody,
     colliders: &ColliderSet,
 ) -> bool {
-    let shapes = body.colliders().iter().filter_map(|&handle| colliders.get(handle));
-    shapes.into_iter().any(|collider| {
+    let mut shapes = body.colliders().iter().filter_map(|&handle| colliders.get(handle));
+    shapes.any(|collider| {
         let bounds = collider.compute_aabb();
         let voxel = |point: Vector| placement.voxel_from_world(point.to_array().map(f64::from));
         let aabb = Aabb { min: voxel(bounds.mins), max: voxel(bounds.maxs) };
@@ -204,7 +203,7 @@ fn apply_impulses(
     let point = body.translation() + Vector::from(submerged.centre) * metres;
     body.apply_impulse_at_point(Vector::from(options.gravity) * -displaced * dt, point, false);
     let velocity = body.velocity_at_point(point).to_array();
-    let mass = body.mass().max(f32::MIN_POSITIVE);
+    let mass = body.mass();
     let drag = [0, 1, 2].map(|i| {
         let area = submerged.area[i] * metres * metres;
         let quadratic = 0.5 * options.density * options.drag * area * velocity[i].abs();

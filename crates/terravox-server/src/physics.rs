@@ -16,9 +16,12 @@ const MAX_STEPS: u32 = 3;
 /// Chunks that are made in a tick so that bodies fall on them.
 const MAX_LOADS: u32 = 16;
 
-/// Share of the time that steps may take. What needs more moves in slow motion, so that a heap of
-/// pieces delays nobody's edits for longer than a step.
+/// Share of the time that steps may take. Beyond it bodies move in slow motion, and edits wait for one
+/// step at most.
 const TIME_SHARE: f32 = 0.5;
+
+/// Most seconds that steps are in debt.
+const MAX_DEBT_S: f32 = 1.0;
 
 /// Seconds without bodies after which the ground is dropped: it shares cells with the world as that
 /// was when something last moved, and keeps what was edited since from being freed.
@@ -33,7 +36,7 @@ pub(crate) struct Physics {
     /// Seconds that were not stepped yet.
     left_s: f32,
     /// Time that steps may still take.
-    time: StepTime,
+    budget: StepBudget,
     /// Chunks that may still be made in this tick.
     loads_left: u32,
     /// Seconds since there was a body.
@@ -50,7 +53,7 @@ impl Physics {
             ground: TerrainColliders::default(),
             buoyancy: Buoyancy::default(),
             left_s: 0.0,
-            time: StepTime::default(),
+            budget: StepBudget::default(),
             loads_left: MAX_LOADS,
             rests_s: 0.0,
         }
@@ -103,9 +106,9 @@ impl Physics {
         self.rests_s = 0.0;
         self.collider.update(grid);
         self.left_s = (self.left_s + seconds).min(MAX_STEPS as f32 * STEP_S);
-        self.time.pass(seconds);
+        self.budget.pass(seconds);
         let mut stepped = 0.0;
-        while self.left_s >= STEP_S && self.time.is_left() {
+        while self.left_s >= STEP_S && self.budget.is_left() {
             let start = Instant::now();
             self.left_s -= STEP_S;
             stepped += STEP_S;
@@ -115,7 +118,7 @@ impl Physics {
             let water = WaterOptions::default();
             self.buoyancy.apply(&self.collider, placement, bodies, colliders, STEP_S, &water);
             self.world.step();
-            self.time.take(start.elapsed().as_secs_f32());
+            self.budget.take(start.elapsed().as_secs_f32());
         }
         stepped
     }
@@ -123,19 +126,20 @@ impl Physics {
 
 /// The time that steps may still take; below zero after a step that took longer.
 #[derive(Debug, Default)]
-struct StepTime {
+struct StepBudget {
     left_s: f32,
 }
 
-impl StepTime {
+impl StepBudget {
     /// Adds the share of `seconds` that passed. No more is kept than the share of the most steps.
     fn pass(&mut self, seconds: f32) {
         let most = MAX_STEPS as f32 * STEP_S * TIME_SHARE;
         self.left_s = (self.left_s + seconds * TIME_SHARE).min(most);
     }
 
+    /// Spends what a step took. What it took beyond a second is forgiven: bodies go on after a stall.
     fn take(&mut self, seconds: f32) {
-        self.left_s -= seconds;
+        self.left_s = (self.left_s - seconds).max(-MAX_DEBT_S);
     }
 
     fn is_left(&self) -> bool {
@@ -149,12 +153,12 @@ mod tests {
 
     #[test]
     fn steps_that_take_long_are_made_for_a_share_of_the_time() {
-        let (mut time, mut steps) = (StepTime::default(), 0);
+        let (mut budget, mut steps) = (StepBudget::default(), 0);
         let tick_s = 0.02;
         for _ in 0..1000 {
-            time.pass(tick_s);
-            if time.is_left() {
-                time.take(0.1);
+            budget.pass(tick_s);
+            if budget.is_left() {
+                budget.take(0.1);
                 steps += 1;
             }
         }
@@ -163,9 +167,9 @@ mod tests {
 
     #[test]
     fn idle_time_is_not_saved_up() {
-        let mut time = StepTime::default();
-        time.pass(1e6);
-        time.take(0.1);
-        assert!(!time.is_left());
+        let mut budget = StepBudget::default();
+        budget.pass(1e6);
+        budget.take(0.1);
+        assert!(!budget.is_left());
     }
 }

@@ -18,8 +18,8 @@ pub struct GlbOptions {
     /// in blocks that have it ([`Surface::targets`](terravox::mesh::Surface::targets)).
     pub targets: bool,
     /// Whether positions are whole steps of 1/64 voxel, normals have 8 bits and indices 16
-    /// (`KHR_mesh_quantization`): a bit more than half the bytes. Objects longer than 1,015 voxels,
-    /// and those with `targets`, have floats all the same.
+    /// (`KHR_mesh_quantization`): files have a bit more than half the bytes. Objects longer than 1,015
+    /// voxels, and those with `targets`, have floats all the same.
     pub quantize: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Vertices as bytes: in floats, or quantized to a third less.
+//! Vertices as bytes: 32 in floats, or 20 quantized.
 //!
 //! Source: KHR_mesh_quantization (Khronos, 2019): positions of 16 bits in the space of the node,
 //! which scales them, and normals of 8 bits. All attributes begin at multiples of four bytes.
@@ -12,16 +12,16 @@ use terravox::voxel::{Region, VoxelPos};
 
 /// Steps of a quantized position in a voxel.
 const STEPS_PER_VOXEL: f64 = 64.0;
-/// Voxels beyond the blocks of an object in which vertices may lie.
-const MARGIN_VOXELS: i32 = 4;
+/// Cells beyond the blocks of an object in which vertices may lie.
+const MARGIN_CELLS: i32 = 4;
 
 /// How the positions of an object are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PositionFormat {
     /// Floats, in units of the file.
     Float,
-    /// Whole steps of 1/64 voxel from a corner. Objects that share vertices have the same steps, so
-    /// that they meet without gaps.
+    /// Whole steps of 1/64 voxel from a corner. Quantized objects that share vertices have the same
+    /// steps, so that they meet without gaps.
     Steps {
         /// The corner.
         corner: VoxelPos,
@@ -29,12 +29,13 @@ pub(super) enum PositionFormat {
 }
 
 impl PositionFormat {
-    /// Steps for an object over some voxels, if it is small enough for 16 bits.
-    pub fn steps(voxels: Region) -> PositionFormat {
-        let size = voxels.grow(MARGIN_VOXELS).size();
-        let longest = size.into_iter().max().unwrap_or(0);
+    /// Steps for an object over some voxels, of cells of up to `max_mip`, if it is small enough for 16
+    /// bits.
+    pub fn steps(voxels: Region, max_mip: u8) -> PositionFormat {
+        let margin = MARGIN_CELLS << max_mip;
+        let longest = voxels.grow(margin).size().into_iter().max().unwrap_or(0);
         match longest as f64 * STEPS_PER_VOXEL <= f64::from(u16::MAX) {
-            true => PositionFormat::Steps { corner: voxels.min - VoxelPos::splat(MARGIN_VOXELS) },
+            true => PositionFormat::Steps { corner: voxels.min - VoxelPos::splat(margin) },
             false => PositionFormat::Float,
         }
     }
@@ -44,7 +45,7 @@ impl PositionFormat {
         self != PositionFormat::Float
     }
 
-    /// The frame of the object, of which `frame` is that of its floats.
+    /// The frame of the object: its own if it is quantized, else `frame`.
     pub fn frame(self, frame: ExportFrame) -> ExportFrame {
         match self {
             PositionFormat::Float => frame,
@@ -58,7 +59,7 @@ impl PositionFormat {
     }
 }
 
-/// Where the attributes of a vertex are, bytes.
+/// Byte offsets of vertex attributes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VertexLayout {
     is_quantized: bool,
@@ -71,7 +72,7 @@ impl VertexLayout {
     }
 
     /// Offsets of the normal, the colour and the materials: after three f32 each, or after three u16
-    /// and three i8 with what fills them up.
+    /// and three i8, each padded to a multiple of four bytes.
     fn offsets(self) -> [usize; 3] {
         if self.is_quantized { [8, 12, 20] } else { [12, 24, 32] }
     }
@@ -124,7 +125,7 @@ pub(super) struct Bounds {
 /// Writes the vertices of an object.
 pub(super) struct VertexWriter<'a> {
     pub positions: PositionFormat,
-    /// Of the object.
+    /// The frame of the object.
     pub frame: ExportFrame,
     pub colours: &'a LinearColours,
     pub has_materials: bool,

@@ -14,8 +14,8 @@ use std::io::Write;
 use terravox::mesh::{BlockMesh, Surface};
 use terravox::voxel::{MaterialTable, Region};
 
-/// Bytes of an index, at most.
-const INDEX_BYTES: usize = 4;
+/// Bytes of an index of 32 bits.
+const MAX_INDEX_BYTES: usize = 4;
 const FILE_HEADER_BYTES: u64 = 12;
 const CHUNK_HEADER_BYTES: u64 = 8;
 
@@ -169,9 +169,10 @@ impl GlbWriter {
         let voxels = blocks.iter().map(|block| block.mesh.block.finer(block.mip.into()));
         let origin = self.options.frame.origin;
         let voxels = voxels.reduce(Region::union).unwrap_or(Region { min: origin, max: origin });
+        let max_mip = blocks.iter().map(|block| block.mip).max().unwrap_or(0);
         // Targets are differences in units of the file.
         let positions = match self.options.quantize && !self.options.targets {
-            true => PositionFormat::steps(voxels),
+            true => PositionFormat::steps(voxels, max_mip),
             false => PositionFormat::Float,
         };
         let frame = positions.frame(self.options.frame.of_object(voxels.min));
@@ -195,7 +196,7 @@ impl GlbWriter {
         let target_bytes = if self.options.targets { TARGET_BYTES } else { 0 };
         let layout = VertexLayout::new(place.positions, self.options.materials);
         let vertex_bytes = (layout.stride() + target_bytes) as u64;
-        self.check_size(vertex_bytes * vertices + INDEX_BYTES as u64 * indices)?;
+        self.check_size(vertex_bytes * vertices + MAX_INDEX_BYTES as u64 * indices)?;
         self.stats.vertices += vertices;
         self.stats.triangles += indices / 3;
         let mut primitive = json!({ "attributes": self.add_vertices(place, surfaces) });
@@ -208,16 +209,16 @@ impl GlbWriter {
             self.by_material.add(surface, first);
             first += surface.vertex_count() as u32;
         }
-        // The largest index of 16 bits may end a strip.
+        // 65,535 is the index of primitive restart.
         let is_short = place.positions.is_quantized() && vertices <= u64::from(u16::MAX);
         self.add_indices(kind, is_short, &primitive, primitives);
         Ok(())
     }
 
     /// Adds a view of interleaved vertices; returns the attributes of the primitives.
-    fn add_vertices(&mut self, object: ObjectPlace, surfaces: &[BlockSurface<'_>]) -> Value {
+    fn add_vertices(&mut self, place: ObjectPlace, surfaces: &[BlockSurface<'_>]) -> Value {
         let has_materials = self.options.materials;
-        let ObjectPlace { positions, frame } = object;
+        let ObjectPlace { positions, frame } = place;
         let writer = VertexWriter { positions, frame, colours: &self.colours, has_materials };
         let (bytes, bounds) = writer.write(surfaces);
         let layout = VertexLayout::new(positions, has_materials);

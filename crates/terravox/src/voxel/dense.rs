@@ -164,17 +164,18 @@ impl DenseBox {
     }
 
     /// XXH3 (128 bits) of the box: its region, its cells and their water. Equal boxes have equal
-    /// digests, for comparing what two machines hold without sending it.
+    /// digests, on all machines, for comparing what two of them hold. It is no protection against
+    /// forgery, and may change between versions.
     ///
     /// ```
     /// use terravox::voxel::{Cell, DenseBox, Region, VoxelPos};
     ///
-    /// let mut hosts = DenseBox::new(Region::new([0, 0, 0], [16, 16, 16]));
-    /// hosts.fill(8);
-    /// let mut guests = hosts.clone();
-    /// assert_eq!(hosts.digest(), guests.digest());
-    /// guests.set(VoxelPos::new(1, 2, 3), Cell::AIR);
-    /// assert_ne!(hosts.digest(), guests.digest());
+    /// let mut server = DenseBox::new(Region::new([0, 0, 0], [16, 16, 16]));
+    /// server.fill(8);
+    /// let mut client = server.clone();
+    /// assert_eq!(server.digest(), client.digest());
+    /// client.set(VoxelPos::new(1, 2, 3), Cell::AIR);
+    /// assert_ne!(server.digest(), client.digest());
     /// ```
     pub fn digest(&self) -> u128 {
         let mut hash = Xxh3::new();

@@ -15,8 +15,9 @@ pub(super) const MAGIC: &[u8] = b"LASF";
 /// Bytes of the shortest header, of version 1.0, and of one of 1.4.
 const HEADER_BYTES: usize = 227;
 const HEADER_1_4_BYTES: usize = 375;
-/// Bytes of the header of a variable-length record.
+/// Bytes of the header of a variable-length record, and of an extended one.
 const RECORD_BYTES: usize = 54;
+const EXTENDED_RECORD_BYTES: usize = 60;
 /// Bit of the point format that says that points are compressed.
 const COMPRESSED: u8 = 0x80;
 /// Bytes of the formats of points, 0 to 10.
@@ -27,11 +28,12 @@ const FORMAT_BYTES: [u16; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
 pub(super) struct Header {
     /// Number of points.
     pub points: u64,
-    /// Bytes of a point; its format is 0 to 10.
+    /// Bytes of a point.
     pub point_bytes: u16,
+    /// Format of the points, 0 to 10.
     pub format: u8,
     /// Offset of the first point, bytes.
-    pub start: u64,
+    pub points_start: u64,
     /// Coordinates are whole numbers times `scale` plus `offset`.
     pub scale: [f64; 3],
     pub offset: [f64; 3],
@@ -39,7 +41,7 @@ pub(super) struct Header {
     pub min: [f64; 3],
     pub max: [f64; 3],
     /// How points are compressed; `None` if they are not.
-    pub packing: Option<LazVlr>,
+    pub compression: Option<LazVlr>,
     /// The reference system; corner and step are not filled in.
     pub reference: GeoReference,
     /// Metres of a unit of height.
@@ -85,7 +87,7 @@ impl Header {
             from.read_exact(&mut bytes[HEADER_BYTES..]).map_err(unreadable)?;
             points = u64::from_le_bytes(array(&bytes, 247));
         }
-        let is_packed = bytes[104] & COMPRESSED != 0;
+        let is_compressed = bytes[104] & COMPRESSED != 0;
         let format = bytes[104] & 0x3F;
         let Some(&format_bytes) = FORMAT_BYTES.get(usize::from(format)) else {
             return refuse(format!("points of format {format} are not known, 0 to 10 are"));
@@ -101,20 +103,35 @@ impl Header {
             points,
             point_bytes,
             format,
-            start: u32_at(&bytes, 96).into(),
+            points_start: u32_at(&bytes, 96).into(),
             scale: triple(131, 8),
             offset: triple(155, 8),
             max: triple(179, 16),
             min: triple(187, 16),
-            packing: None,
+            compression: None,
             reference: GeoReference { unit_m: 1.0, ..GeoReference::default() },
             height_unit_m: 1.0,
         };
         header.check()?;
-        let mut records = Records { left: u32_at(&bytes, 100), text: String::new() };
-        let first = u64::from(u16_at(&bytes, 94));
-        records.read(from, first, &mut header, budget)?;
-        header.settle(&records.text, is_packed)?;
+        let mut text = String::new();
+        let records = RecordList {
+            start: u16_at(&bytes, 94).into(),
+            // A false number of records costs nothing: they end where the points begin.
+            end: header.points_start,
+            count: u32_at(&bytes, 100),
+            is_extended: false,
+        };
+        records.read(from, &mut header, &mut text, budget)?;
+        if minor == 4 {
+            let records = RecordList {
+                start: u64::from_le_bytes(array(&bytes, 235)),
+                end: from.seek(SeekFrom::End(0)).map_err(unreadable)?,
+                count: u32_at(&bytes, 243),
+                is_extended: true,
+            };
+            records.read(from, &mut header, &mut text, budget)?;
+        }
+        header.resolve(&text, is_compressed)?;
         Ok(header)
     }
 
@@ -132,13 +149,14 @@ impl Header {
         }
     }
 
-    /// Draws conclusions from all records; `text` describes the reference system.
-    fn settle(&mut self, text: &str, is_packed: bool) -> Result<(), HeightmapError> {
+    /// Sets the units from the keys or from the text of the reference system, and checks the
+    /// compression.
+    fn resolve(&mut self, text: &str, is_compressed: bool) -> Result<(), HeightmapError> {
         if self.reference.keys.is_empty() && !text.is_empty() {
-            let units = linear_units(text);
-            self.reference.is_geographic = units.is_empty() && text.starts_with("GEO");
-            self.reference.unit_m = units.first().copied().unwrap_or(1.0);
-            self.height_unit_m = units.last().copied().unwrap_or(1.0);
+            let units = TextUnits::of(text);
+            self.reference.is_geographic = !units.is_projected;
+            self.reference.unit_m = units.map_m.unwrap_or(1.0);
+            self.height_unit_m = units.height_m.or(units.map_m).unwrap_or(1.0);
         } else {
             let reference = std::mem::take(&mut self.reference);
             self.reference = reference.with_meaning();
@@ -148,28 +166,28 @@ impl Header {
                 None => self.reference.unit_m,
             };
         }
-        match (is_packed, &self.packing) {
+        match (is_compressed, &self.compression) {
             (true, None) => refuse("its points are compressed, and it does not say how"),
             (false, _) => {
-                self.packing = None;
+                self.compression = None;
                 Ok(())
             }
-            (true, Some(packing)) => self.check_packing(packing),
+            (true, Some(compression)) => self.check_compression(compression),
         }
     }
 
-    /// Refuses points that are packed in other parts than their format has.
-    fn check_packing(&self, packing: &LazVlr) -> Result<(), HeightmapError> {
+    /// Refuses points that are compressed as other fields than their format has.
+    fn check_compression(&self, compression: &LazVlr) -> Result<(), HeightmapError> {
         let extra = self.point_bytes - FORMAT_BYTES[usize::from(self.format)];
         let items = LazItemRecordBuilder::default_for_point_format_id(self.format, extra)
             .map_err(|error| HeightmapError::Points(error.to_string()))?;
         let kinds = |items: &[laz::LazItem]| {
             items.iter().map(|item| (item.item_type(), item.size())).collect::<Vec<_>>()
         };
-        let versions: Vec<u16> = packing.items().iter().map(laz::LazItem::version).collect();
+        let versions: Vec<u16> = compression.items().iter().map(laz::LazItem::version).collect();
         let is_layered = self.format > 5;
         let allowed = if is_layered { [3, 4] } else { [1, 2] };
-        if kinds(packing.items()) != kinds(&items)
+        if kinds(compression.items()) != kinds(&items)
             || versions.iter().any(|version| !allowed.contains(version))
             || (is_layered && versions.iter().any(|&version| version != versions[0]))
         {
@@ -182,79 +200,154 @@ impl Header {
     }
 }
 
-/// The variable-length records after the header.
-struct Records {
-    left: u32,
-    /// The reference system as text.
-    text: String,
+/// Variable-length records: those after the header, or the extended ones after the points.
+struct RecordList {
+    /// Offsets of the first one and of what follows the last.
+    start: u64,
+    end: u64,
+    count: u32,
+    is_extended: bool,
 }
 
-impl Records {
+impl RecordList {
+    /// Reads what is needed of the records into `header`, and the reference system as text.
     fn read(
-        &mut self,
+        &self,
         from: &mut (impl Read + Seek),
-        mut at: u64,
         header: &mut Header,
+        text: &mut String,
         budget: &mut ImportBudget,
     ) -> Result<(), HeightmapError> {
-        // Records end where the points begin, so a false number of them costs nothing.
-        while self.left > 0 && at + RECORD_BYTES as u64 <= header.start {
-            self.left -= 1;
-            let mut start = [0; RECORD_BYTES];
+        let header_bytes = if self.is_extended { EXTENDED_RECORD_BYTES } else { RECORD_BYTES };
+        let mut at = self.start;
+        for _ in 0..self.count {
+            let Some(content) = at.checked_add(header_bytes as u64) else { break };
+            if content > self.end {
+                break;
+            }
+            let mut start = [0; EXTENDED_RECORD_BYTES];
+            let start = &mut start[..header_bytes];
             from.seek(SeekFrom::Start(at)).map_err(unreadable)?;
-            from.read_exact(&mut start).map_err(unreadable)?;
-            let (id, length) = (u16_at(&start, 18), usize::from(u16_at(&start, 20)));
+            from.read_exact(start).map_err(unreadable)?;
+            let id = u16_at(start, 18);
+            let length = match self.is_extended {
+                true => u64::from_le_bytes(array(start, 20)),
+                false => u16_at(start, 20).into(),
+            };
+            at = content.saturating_add(length);
             let user = start[2..18].split(|&byte| byte == 0).next().unwrap_or_default();
-            at += RECORD_BYTES as u64 + length as u64;
             let is_wanted = match user {
                 b"laszip encoded" => id == LazVlr::RECORD_ID,
                 b"LASF_Projection" => [2112, 34735, 34736, 34737].contains(&id),
                 _ => false,
             };
-            if !is_wanted {
+            if !is_wanted || at > self.end {
                 continue;
             }
-            budget.spend_memory("its records", 2 * length as u64)?;
-            let mut bytes = vec![0; length];
+            budget.spend_memory("its records", length.saturating_mul(2))?;
+            let mut bytes = vec![0; length as usize];
             from.read_exact(&mut bytes).map_err(unreadable)?;
-            self.take(id, &bytes, header)?;
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, id: u16, bytes: &[u8], header: &mut Header) -> Result<(), HeightmapError> {
-        let text = || String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
-        let reference = &mut header.reference;
-        match id {
-            2112 => self.text = text(),
-            34735 => reference.keys = bytes.chunks_exact(2).map(|two| u16_at(two, 0)).collect(),
-            34736 => {
-                reference.doubles = bytes.chunks_exact(8).map(|eight| f64_at(eight, 0)).collect()
-            }
-            34737 => reference.text = text(),
-            _ => {
-                let read = LazVlr::from_buffer(bytes);
-                header.packing =
-                    Some(read.map_err(|error| HeightmapError::Points(error.to_string()))?);
-            }
+            apply_record(id, &bytes, header, text)?;
         }
         Ok(())
     }
 }
 
-/// Metres of the linear units of a reference system as text, from the first to the last: that of the
-/// map, and that of heights. Angles are left out.
-fn linear_units(text: &str) -> Vec<f64> {
-    // A radian is 1 of its own units, and a degree 0.0175.
-    let named = text.match_indices("UNIT[\"").filter_map(|(at, start)| {
-        let is_angle = text[..at].ends_with("ANGLE");
-        let (name, rest) = text[at + start.len()..].split_once('"')?;
-        let number = rest.trim_start_matches(',').split([',', ']']).next()?;
-        let value: f64 = number.trim().parse().ok()?;
-        let is_linear = !is_angle && !name.to_lowercase().contains("deg") && !name.contains("rad");
-        (is_linear && value.is_finite() && value > 0.0).then_some(value)
-    });
-    named.collect()
+/// Puts what a record says into the header; `text` is the reference system as text.
+fn apply_record(
+    id: u16,
+    bytes: &[u8],
+    header: &mut Header,
+    text: &mut String,
+) -> Result<(), HeightmapError> {
+    let as_text = || String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
+    let reference = &mut header.reference;
+    match id {
+        2112 => *text = as_text(),
+        34735 => reference.keys = bytes.chunks_exact(2).map(|two| u16_at(two, 0)).collect(),
+        34736 => {
+            reference.doubles = bytes.chunks_exact(8).map(|eight| f64_at(eight, 0)).collect();
+        }
+        34737 => reference.text = as_text(),
+        _ => {
+            let read = LazVlr::from_buffer(bytes);
+            header.compression =
+                Some(read.map_err(|error| HeightmapError::Points(error.to_string()))?);
+        }
+    }
+    Ok(())
+}
+
+/// Units of a reference system as well-known text, version 1 or 2.
+///
+/// Source: "Well-known text representation of coordinate reference systems" (OGC 18-010r7).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct TextUnits {
+    /// Metres of a unit of the map, and of a unit of height.
+    map_m: Option<f64>,
+    height_m: Option<f64>,
+    /// Whether it is a map, and not degrees.
+    is_projected: bool,
+}
+
+impl TextUnits {
+    fn of(text: &str) -> TextUnits {
+        let mut units = TextUnits::default();
+        // The keywords of the brackets that are open, and the arguments of the last one.
+        let (mut open, mut arguments): (Vec<&str>, &str) = (Vec::new(), "");
+        let mut rest = text;
+        while let Some(at) = rest.find(['"', '[', ']']) {
+            let (before, after) = (&rest[..at], &rest[at + 1..]);
+            match rest.as_bytes()[at] {
+                b'[' => {
+                    open.push(before.trim_start_matches([',', ']', ' ', '\n', '\r', '\t']).trim());
+                    arguments = after;
+                }
+                b']' => {
+                    units.close(&open, arguments);
+                    open.pop();
+                    arguments = "";
+                }
+                // What is quoted has no brackets of ours.
+                _ => {
+                    rest = after.split_once('"').map_or("", |(_, rest)| rest);
+                    continue;
+                }
+            }
+            rest = after;
+        }
+        units
+    }
+
+    /// Takes the unit that ends here, of a map or of heights.
+    fn close(&mut self, open: &[&str], arguments: &str) {
+        let is_in = |names: &[&str]| open.iter().any(|keyword| names.contains(keyword));
+        self.is_projected |= is_in(&["PROJCS", "PROJCRS", "PROJECTEDCRS"]);
+        let inner = [
+            "SPHEROID",
+            "ELLIPSOID",
+            "GEOGCS",
+            "BASEGEOGCRS",
+            "BASEGEODCRS",
+            "CONVERSION",
+            "PARAMETER",
+        ];
+        if !matches!(open.last(), Some(&("UNIT" | "LENGTHUNIT"))) || is_in(&inner) {
+            return;
+        }
+        // A name, a number, and perhaps an authority.
+        let number =
+            arguments.splitn(3, '"').nth(2).and_then(|rest| rest.split([',', ']', '[']).nth(1));
+        let value = number.and_then(|number| number.trim().parse().ok());
+        let Some(value) = value.filter(|value: &f64| value.is_finite() && *value > 0.0) else {
+            return;
+        };
+        if is_in(&["VERT_CS", "VERTCRS", "VERTICALCRS"]) {
+            self.height_m = self.height_m.or(Some(value));
+        } else if is_in(&["PROJCS", "PROJCRS", "PROJECTEDCRS"]) {
+            self.map_m = self.map_m.or(Some(value));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -263,11 +356,24 @@ mod tests {
 
     #[test]
     fn units_of_text_are_those_of_the_map_and_of_heights() {
-        let text = "COMPD_CS[\"x\",PROJCS[\"y\",GEOGCS[\"z\",UNIT[\"degree\",0.0174532925199433]],\
-                    UNIT[\"US survey foot\",0.3048006096012192]],VERT_CS[\"h\",UNIT[\"metre\",1]]]";
-        assert_eq!(linear_units(text), [0.304_800_609_601_219_2, 1.0]);
-        let new = "PROJCRS[\"y\",ANGLEUNIT[\"deg\",0.0174],LENGTHUNIT[\"foot\",0.3048]]";
-        assert_eq!(linear_units(new), [0.3048]);
-        assert_eq!(linear_units("UNIT[\"a"), [0.0; 0]);
+        let foot = 0.304_800_609_601_219_2;
+        let old = "COMPD_CS[\"x\",PROJCS[\"y\",GEOGCS[\"z\",DATUM[\"d\",SPHEROID[\"s\",6378137,298.2]],\
+                   UNIT[\"degree\",0.0174532925199433]],PARAMETER[\"false_easting\",500000],\
+                   UNIT[\"US survey foot\",0.3048006096012192]],\
+                   VERT_CS[\"h\",VERT_DATUM[\"v\",2005],UNIT[\"metre\",1.0,AUTHORITY[\"EPSG\",\"9001\"]]]]";
+        let expected = TextUnits { map_m: Some(foot), height_m: Some(1.0), is_projected: true };
+        assert_eq!(TextUnits::of(old), expected);
+        let new = "PROJCRS[\"y\",BASEGEOGCRS[\"b\",DATUM[\"d\",ELLIPSOID[\"e\",6378137,298.2,\
+                   LENGTHUNIT[\"metre\",1]]]],CONVERSION[\"c\",PARAMETER[\"Scale\",0.9,\
+                   SCALEUNIT[\"unity\",1]]],CS[Cartesian,2],AXIS[\"(E)\",east],\
+                   LENGTHUNIT[\"US survey foot\",0.304800609601219]]";
+        let units = TextUnits::of(new);
+        assert!((units.map_m.unwrap() - foot).abs() < 1e-12 && units.height_m.is_none());
+        let degrees = "COMPD_CS[\"x\",GEOGCS[\"z\",UNIT[\"degree\",0.0174]],VERT_CS[\"h\",UNIT[\"metre\",1]]]";
+        let expected = TextUnits { map_m: None, height_m: Some(1.0), is_projected: false };
+        assert_eq!(TextUnits::of(degrees), expected);
+        for broken in ["", "UNIT[\"a", "]]]", "PROJCS[\"[\",UNIT[\"m\",NaN]]", "[[[["] {
+            assert_eq!(TextUnits::of(broken).map_m, None, "{broken}");
+        }
     }
 }

@@ -33,8 +33,10 @@ pub fn is_point_cloud(start: &[u8]) -> bool {
 pub struct CloudHeights {
     /// In metres, by the unit that the file gives; 1 is one metre. The first row is the northernmost.
     pub heights: Heights,
-    /// Cells without points, whose heights are filled in from those around them.
+    /// Cells without ground, whose heights are filled in from those around them.
     pub filled: u64,
+    /// Points beyond the bounds that the headers give; they are left out.
+    pub outside: u64,
     /// Number of points in the files.
     pub points: u64,
     /// Where the cells lie.
@@ -46,12 +48,13 @@ pub struct CloudHeights {
 /// more on average. Clouds in degrees ignore it.
 ///
 /// If points are classified as ground, as key points of it, as water or as roads, the height of a cell is
-/// the mean of these; otherwise that of its lowest point. Noise and points that were withdrawn are left
-/// out. Memory is that of the cells and of some chunks of points, or of all points where a LAZ file has
+/// the mean of these; otherwise that of its lowest point. Noise, withheld points and points beyond the
+/// bounds that the header gives are left out. The reference system is read from GeoTIFF keys or
+/// well-known text. Memory is that of the cells and of some chunks of points, or of all points where a LAZ file has
 /// one chunk only.
 ///
 /// # Errors
-/// If a file is damaged or of another kind, no point counts, the cells are more than
+/// If a file is damaged or of another kind, no point counts, `spacing_m` is not above 0, the cells are more than
 /// [`Heights::MAX_SAMPLES`], or exceed the budget.
 pub fn read_point_cloud<R: Read + Seek>(
     mut parts: Vec<R>,
@@ -59,6 +62,10 @@ pub fn read_point_cloud<R: Read + Seek>(
     budget: &mut ImportBudget,
 ) -> Result<CloudHeights, HeightmapError> {
     let read = |part: &mut R| Header::read(part, budget);
+    if let Some(spacing_m) = spacing_m.filter(|&m| !(m > 0.0 && m.is_finite())) {
+        let what = format!("spacing_m is {spacing_m}; give a number above 0");
+        return Err(HeightmapError::Options(what));
+    }
     let headers = parts.iter_mut().map(read).collect::<Result<Vec<_>, _>>()?;
     let lattice = Lattice::over(&headers, spacing_m)?;
     let samples =
@@ -67,18 +74,20 @@ pub fn read_point_cloud<R: Read + Seek>(
     budget.spend_work("its cells", CELL_WORK * samples)?;
     let size = lattice.size.map(|cells| cells as usize);
     let mut raster = Raster::new(size);
+    let mut outside = 0;
     for (part, header) in parts.iter_mut().zip(&headers) {
-        each_point(part, header, budget, &mut |point| lattice.add(header, point, &mut raster))?;
+        each_point(part, header, budget, &mut |point| {
+            outside += u64::from(!lattice.add(header, point, &mut raster));
+        })?;
     }
     let Some((values, filled)) = raster.heights(|height| lattice.metres(height)) else {
-        return refuse(
-            "none of its points counts: all are noise, withdrawn, or outside of its bounds",
-        );
+        return refuse("none of its points counts: all are noise, withheld, or beyond its bounds");
     };
     Ok(CloudHeights {
         heights: Heights::new(size, values)?,
         filled,
-        points: headers.iter().map(|header| header.points).sum(),
+        outside,
+        points: headers.iter().fold(0, |sum, header| sum.saturating_add(header.points)),
         reference: lattice.reference,
     })
 }
@@ -95,9 +104,10 @@ fn round_up(length: f64) -> f64 {
 struct Lattice {
     size: [u64; 2],
     reference: GeoReference,
-    /// Heights are whole numbers of this, above `base`, in units of the first part.
+    /// Heights are whole steps above `base`, both in units of the files.
     base: f64,
     height_step: f64,
+    /// Metres of such a unit.
     height_unit_m: f64,
 }
 
@@ -132,7 +142,8 @@ impl Lattice {
             None if first.reference.is_geographic => mean,
             None => round_up(mean * first.reference.unit_m) / first.reference.unit_m,
         };
-        // On a lattice that all files share, so that parts that are imported one by one fit together.
+        // Corners are multiples of the spacing, so that parts that are imported one by one with the
+        // same spacing fit together.
         let west = (min[0] / spacing).floor();
         let north = (max[1] / spacing).ceil();
         let cells =
@@ -140,6 +151,9 @@ impl Lattice {
         if !(spacing > 0.0 && cells.iter().all(|cells| cells.is_finite())) {
             return refuse("its extent is not finite; get another copy");
         }
+        // The finest of all parts, and no finer than 32 bits allow.
+        let finest = headers.iter().map(|part| part.scale[2].abs()).fold(f64::INFINITY, f64::min);
+        let height_step = finest.max((high(2) - low(2)) / f64::from(1 << 30));
         Ok(Lattice {
             // Casts saturate.
             size: cells.map(|cells| cells as u64),
@@ -149,18 +163,20 @@ impl Lattice {
                 ..first.reference.clone()
             },
             base: low(2),
-            height_step: first.scale[2].abs().max(f64::MIN_POSITIVE),
+            height_step: height_step.max(f64::MIN_POSITIVE),
             height_unit_m: first.height_unit_m,
         })
     }
 
-    fn add(&self, header: &Header, point: Point, raster: &mut Raster) {
+    /// Adds a point of a file; returns whether it is inside.
+    fn add(&self, header: &Header, point: Point, raster: &mut Raster) -> bool {
         let [x, y, z] =
             [0, 1, 2].map(|i| f64::from(point.at[i]) * header.scale[i] + header.offset[i]);
         let [corner, step] = [self.reference.corner, self.reference.step];
         let cell = [(x - corner[0]) / step[0], (y - corner[1]) / step[1]];
-        // Casts saturate.
-        raster.add(cell, ((z - self.base) / self.height_step).round() as i32, point);
+        let steps = ((z - self.base) / self.height_step).round();
+        // Casts saturate; the largest height is no height.
+        raster.add(cell, (steps as i32).min(i32::MAX - 1), point)
     }
 
     fn metres(&self, height: f64) -> f64 {

@@ -1,7 +1,7 @@
 //! The points of a cloud, plain or compressed.
 //!
-//! Compressed points come in chunks that can be unpacked by themselves; several are unpacked at once.
-//! Unpacking is that of the crate `laz`. What its tables claim is checked against the file first, and
+//! Compressed points come in chunks, of which several are decompressed at once.
+//! Uncompression is that of the crate `laz`. What its tables claim is checked against the file first, and
 //! its panics at damaged bytes are caught.
 
 use super::super::error::HeightmapError;
@@ -21,8 +21,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const STEP_POINTS: usize = 1 << 14;
 /// Units of work of a point: plain, and compressed.
 const POINT_WORK: u64 = 24;
-const PACKED_POINT_WORK: u64 = 300;
-/// Bytes of an entry of the table of chunks, in memory.
+const COMPRESSED_POINT_WORK: u64 = 300;
+/// Bytes of an entry of the chunk table, in memory.
 const ENTRY_BYTES: u64 = 16;
 /// Classes of points that are errors of measurement.
 const NOISE: [u8; 2] = [7, 18];
@@ -38,21 +38,21 @@ pub(super) struct Point {
     pub is_ground: bool,
 }
 
-/// Calls `visit` for the points of a file, in their order, without noise and points that were withdrawn.
+/// Calls `visit` for the points of a file, in their order, without noise and withheld points.
 pub(super) fn each_point<R: Read + Seek>(
     from: &mut R,
     header: &Header,
     budget: &mut ImportBudget,
     visit: &mut impl FnMut(Point),
 ) -> Result<(), HeightmapError> {
-    match &header.packing {
+    match &header.compression {
         None => plain(from, header, budget, visit),
-        Some(packing) => packed(from, header, packing, budget, visit),
+        Some(compression) => compressed(from, header, compression, budget, visit),
     }
 }
 
-/// Finds what counts of a point's bytes; `None` if it does not count.
-fn point(bytes: &[u8], format: u8) -> Option<Point> {
+/// Decodes what is used of a point; `None` if it is noise or withheld.
+fn decode_point(bytes: &[u8], format: u8) -> Option<Point> {
     let at = [0, 4, 8].map(|i| i32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[i + k])));
     let (class, is_withheld) = match format {
         0..=5 => (bytes[15] & 31, bytes[15] & 128 != 0),
@@ -69,44 +69,45 @@ fn plain<R: Read + Seek>(
     visit: &mut impl FnMut(Point),
 ) -> Result<(), HeightmapError> {
     let point_bytes = usize::from(header.point_bytes);
-    from.seek(SeekFrom::Start(header.start)).map_err(unreadable)?;
+    let length = from.seek(SeekFrom::End(0)).map_err(unreadable)?;
+    let held = length.saturating_sub(header.points_start) / u64::from(header.point_bytes);
+    if held < header.points {
+        let all = header.points;
+        return refuse(format!("it holds {held} of its {all} points; get another copy"));
+    }
+    from.seek(SeekFrom::Start(header.points_start)).map_err(unreadable)?;
     budget.spend_memory("its points", (STEP_POINTS * point_bytes) as u64)?;
     let mut bytes = vec![0; STEP_POINTS * point_bytes];
     let mut left = header.points;
     while left > 0 {
         let count = left.min(STEP_POINTS as u64) as usize;
         let step = &mut bytes[..count * point_bytes];
-        if from.read_exact(step).is_err() {
-            return refuse(format!(
-                "its last {left} of {} points are missing; get another copy",
-                header.points
-            ));
-        }
+        from.read_exact(step).map_err(unreadable)?;
         budget.spend_work("its points", POINT_WORK * count as u64)?;
         let points = step.chunks_exact(point_bytes);
-        points.filter_map(|bytes| point(bytes, header.format)).for_each(&mut *visit);
+        points.filter_map(|bytes| decode_point(bytes, header.format)).for_each(&mut *visit);
         left -= count as u64;
     }
     Ok(())
 }
 
-/// Points that are packed together.
+/// Points that are compressed together.
 #[derive(Clone, Copy, Debug)]
-struct PackedChunk {
+struct CompressedChunk {
     start: u64,
     bytes: u64,
     points: u64,
 }
 
-fn packed<R: Read + Seek>(
+fn compressed<R: Read + Seek>(
     from: &mut R,
     header: &Header,
-    packing: &LazVlr,
+    compression: &LazVlr,
     budget: &mut ImportBudget,
     visit: &mut impl FnMut(Point),
 ) -> Result<(), HeightmapError> {
-    let chunks = chunks(from, header, packing, budget)?;
-    let total: u64 = chunks.iter().map(|chunk| chunk.points).sum();
+    let chunks = chunks(from, header, compression, budget)?;
+    let total = chunks.iter().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.points));
     if total < header.points {
         return refuse(format!(
             "its chunks have {total} points, and its header says {}; get another copy",
@@ -114,26 +115,32 @@ fn packed<R: Read + Seek>(
         ));
     }
     let group = rayon::current_num_threads();
-    let chunk_memory = |chunk: &PackedChunk| {
-        // The packed bytes, a copy of them by layers, and what comes out.
-        2 * chunk.bytes + chunk.points * size_of::<Point>() as u64
+    let chunk_memory = |chunk: &CompressedChunk| {
+        // The bytes, a copy of them by layers, and what comes out.
+        let points = chunk.points.saturating_mul(size_of::<Point>() as u64);
+        points.saturating_add(2 * chunk.bytes)
     };
-    let most = chunks.chunks(group).map(|group| group.iter().map(chunk_memory).sum()).max();
+    let sum =
+        |group: &[CompressedChunk]| group.iter().map(chunk_memory).fold(0_u64, u64::saturating_add);
+    let most = chunks.chunks(group).map(sum).max();
     budget.spend_memory("its compressed points", most.unwrap_or(0))?;
     for group in chunks.chunks(group) {
-        let mut packed = Vec::with_capacity(group.len());
+        let mut compressed = Vec::with_capacity(group.len());
         for chunk in group {
-            budget.spend_work("its compressed points", PACKED_POINT_WORK * chunk.points)?;
+            budget.spend_work(
+                "its compressed points",
+                COMPRESSED_POINT_WORK.saturating_mul(chunk.points),
+            )?;
             let mut bytes = vec![0; chunk.bytes as usize];
             from.seek(SeekFrom::Start(chunk.start)).map_err(unreadable)?;
             from.read_exact(&mut bytes).map_err(unreadable)?;
-            packed.push((*chunk, bytes));
+            compressed.push((*chunk, bytes));
         }
-        let unpacked: Vec<_> = packed
+        let points: Vec<_> = compressed
             .into_par_iter()
-            .map(|(chunk, bytes)| unpack(bytes, chunk.points, header, packing))
+            .map(|(chunk, bytes)| decompress(bytes, chunk.points, header, compression))
             .collect();
-        for points in unpacked {
+        for points in points {
             points?.into_iter().for_each(&mut *visit);
         }
     }
@@ -144,21 +151,26 @@ fn packed<R: Read + Seek>(
 fn chunks<R: Read + Seek>(
     from: &mut R,
     header: &Header,
-    packing: &LazVlr,
+    compression: &LazVlr,
     budget: &mut ImportBudget,
-) -> Result<Vec<PackedChunk>, HeightmapError> {
+) -> Result<Vec<CompressedChunk>, HeightmapError> {
     let length = from.seek(SeekFrom::End(0)).map_err(unreadable)?;
-    let is_one = match compressor(packing)? {
+    let is_one = match compressor(compression)? {
         CompressorType::PointWise => true,
         CompressorType::PointWiseChunked | CompressorType::LayeredChunked => false,
         CompressorType::None => return refuse("it says that it is compressed, and not how"),
     };
     if is_one {
-        let bytes = length.saturating_sub(header.start);
-        return Ok(vec![PackedChunk { start: header.start, bytes, points: header.points }]);
+        let bytes = length.saturating_sub(header.points_start);
+        return Ok(vec![CompressedChunk {
+            start: header.points_start,
+            bytes,
+            points: header.points,
+        }]);
     }
-    let table = chunk_table(from, header, packing, length, budget)?;
-    let (mut start, mut left) = (header.start + ChunkTable::OFFSET_SIZE as u64, header.points);
+    let table = chunk_table(from, header, compression, length, budget)?;
+    let (mut start, mut left) =
+        (header.points_start + ChunkTable::OFFSET_SIZE as u64, header.points);
     let mut chunks = Vec::with_capacity(table.len());
     for entry in table.as_ref() {
         let points = entry.point_count.min(left);
@@ -169,17 +181,17 @@ fn chunks<R: Read + Seek>(
         let Some(end) = end else {
             return refuse("a chunk of its points reaches beyond its end; get another copy");
         };
-        chunks.push(PackedChunk { start, bytes: entry.byte_count, points });
+        chunks.push(CompressedChunk { start, bytes: entry.byte_count, points });
         (start, left) = (end, left - points);
     }
     Ok(chunks)
 }
 
-/// Reads the table of chunks, after a look at how many it claims.
+/// Reads the chunk table, after a look at how many it claims.
 fn chunk_table<R: Read + Seek>(
     from: &mut R,
     header: &Header,
-    packing: &LazVlr,
+    compression: &LazVlr,
     length: u64,
     budget: &mut ImportBudget,
 ) -> Result<ChunkTable, HeightmapError> {
@@ -188,38 +200,40 @@ fn chunk_table<R: Read + Seek>(
         from.seek(SeekFrom::Start(at))?;
         from.read_exact(&mut bytes).map(|()| u64::from_le_bytes(bytes))
     };
-    // Writers that cannot go back put the place of the table at the end.
-    let is_place = |place: u64| i64::try_from(place).is_ok_and(|place| place > header.start as i64);
-    let mut place = number(header.start).map_err(unreadable)?;
+    // Writers that cannot seek put the table's offset at the end.
+    let is_place =
+        |place: u64| i64::try_from(place).is_ok_and(|place| place > header.points_start as i64);
+    let mut place = number(header.points_start).map_err(unreadable)?;
     if !is_place(place) {
         place = number(length.saturating_sub(8)).map_err(unreadable)?;
     }
     if !is_place(place) {
-        return refuse("it has no table of chunks; write it again with another program");
+        return refuse("it has no chunk table; rewrite it with another program");
     }
     let count = number(place).map_err(unreadable)? >> 32;
     // A chunk has a point, which is not compressed.
     if count > length / u64::from(header.point_bytes) {
         return refuse(format!("it claims {count} chunks of points; get another copy"));
     }
-    budget.spend_memory("its table of chunks", ENTRY_BYTES * count * 3)?;
-    budget.spend_work("its table of chunks", PACKED_POINT_WORK * count)?;
-    from.seek(SeekFrom::Start(header.start)).map_err(unreadable)?;
-    caught(|| ChunkTable::read_from(from, packing).ok()).ok_or_else(|| {
-        HeightmapError::Points("its table of chunks is damaged; get another copy".into())
+    budget.spend_memory("its chunk table", ENTRY_BYTES * count * 3)?;
+    budget.spend_work("its chunk table", COMPRESSED_POINT_WORK.saturating_mul(count))?;
+    from.seek(SeekFrom::Start(header.points_start)).map_err(unreadable)?;
+    catch_panic(|| ChunkTable::read_from(from, compression).ok()).ok_or_else(|| {
+        HeightmapError::Points("its chunk table is damaged; get another copy".into())
     })
 }
 
-/// Returns what `unpack` returns, or `None` if it panics, as `laz` does at some damaged bytes: it may
-/// find a symbol beyond its tables. Nothing that it was at work on is used again.
-fn caught<T>(unpack: impl FnOnce() -> Option<T>) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(unpack)).ok().flatten()
+/// Returns what `decompress` returns, or `None` if it panics, as `laz` does at some damaged bytes: it
+/// may find a symbol beyond its tables. Its state is dropped, so unwinding is safe. The panic hook is
+/// called all the same, and a program that aborts at panics does so here, too.
+fn catch_panic<T>(decompress: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(decompress)).ok().flatten()
 }
 
 /// How points are compressed: the first two bytes of the record.
-fn compressor(packing: &LazVlr) -> Result<CompressorType, HeightmapError> {
+fn compressor(compression: &LazVlr) -> Result<CompressorType, HeightmapError> {
     let mut bytes = Vec::new();
-    packing.write_to(&mut bytes).map_err(unreadable)?;
+    compression.write_to(&mut bytes).map_err(unreadable)?;
     Ok(match bytes.first() {
         Some(1) => CompressorType::PointWise,
         Some(2) => CompressorType::PointWiseChunked,
@@ -228,42 +242,42 @@ fn compressor(packing: &LazVlr) -> Result<CompressorType, HeightmapError> {
     })
 }
 
-/// Unpacks the points of a chunk.
-fn unpack(
+/// Decompresses the points of a chunk.
+fn decompress(
     bytes: Vec<u8>,
     points: u64,
     header: &Header,
-    packing: &LazVlr,
+    compression: &LazVlr,
 ) -> Result<Vec<Point>, HeightmapError> {
     let is_layered = header.format > 5;
-    if is_layered && !layers_fit(&bytes, packing) {
+    if is_layered && !layers_fit(&bytes, compression) {
         return refuse("a layer of a chunk of its points reaches beyond it; get another copy");
     }
-    let unpack = || {
+    let decompress = || {
         let source = Cursor::new(bytes);
-        let mut unpacker: Box<dyn RecordDecompressor<Cursor<Vec<u8>>>> = match is_layered {
+        let mut decompressor: Box<dyn RecordDecompressor<Cursor<Vec<u8>>>> = match is_layered {
             true => Box::new(LayeredPointRecordDecompressor::new(source)),
             false => Box::new(SequentialPointRecordDecompressor::new(source)),
         };
-        unpacker.set_fields_from(packing.items()).ok()?;
+        decompressor.set_fields_from(compression.items()).ok()?;
         let wanted = DecompressionSelection::xy_returns_channel();
-        unpacker
+        decompressor
             .set_selection(wanted.decompress_z().decompress_classification().decompress_flags());
         let mut one = vec![0; usize::from(header.point_bytes)];
         let mut found = Vec::new();
         for _ in 0..points {
-            unpacker.decompress_next(&mut one).ok()?;
-            found.extend(point(&one, header.format));
+            decompressor.decompress_next(&mut one).ok()?;
+            found.extend(decode_point(&one, header.format));
         }
         Some(found)
     };
     let damaged = "a chunk of its points is damaged; get another copy";
-    caught(unpack).ok_or_else(|| HeightmapError::Points(damaged.into()))
+    catch_panic(decompress).ok_or_else(|| HeightmapError::Points(damaged.into()))
 }
 
 /// Whether the layers of a chunk are in it. They follow its first point, their number of points and their sizes.
-fn layers_fit(bytes: &[u8], packing: &LazVlr) -> bool {
-    let layers: usize = packing
+fn layers_fit(bytes: &[u8], compression: &LazVlr) -> bool {
+    let layers: usize = compression
         .items()
         .iter()
         .map(|item| match item.item_type() {
@@ -273,7 +287,7 @@ fn layers_fit(bytes: &[u8], packing: &LazVlr) -> bool {
             _ => 1,
         })
         .sum();
-    let first = packing.items_size() as usize + 4;
+    let first = compression.items_size() as usize + 4;
     let Some(sizes) = bytes.get(first..first + 4 * layers) else { return false };
     let sizes = sizes.chunks_exact(4).map(|four| u32::from_le_bytes([0, 1, 2, 3].map(|i| four[i])));
     sizes.map(u64::from).sum::<u64>() <= (bytes.len() - first - 4 * layers) as u64

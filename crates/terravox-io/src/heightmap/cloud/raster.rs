@@ -2,10 +2,10 @@
 
 use super::points::Point;
 
-/// What is known of a cell. Heights are whole numbers of the file's scale, so that sums are exact and
-/// the order of points means nothing.
+/// What is known of a cell. Heights are whole steps, so that sums are exact and the order of points
+/// means nothing.
 #[derive(Clone, Copy, Debug)]
-struct Gathered {
+struct CellSums {
     /// Sum and number of points on the ground.
     sum: i64,
     ground: u32,
@@ -13,47 +13,58 @@ struct Gathered {
     lowest: i32,
 }
 
-impl Gathered {
-    const NONE: Gathered = Gathered { sum: 0, ground: 0, lowest: i32::MAX };
+impl CellSums {
+    const NONE: CellSums = CellSums { sum: 0, ground: 0, lowest: i32::MAX };
 }
 
-/// Bytes of a cell: what is gathered, its height, and the coarser grids that fill holes.
-pub(super) const CELL_BYTES: u64 = size_of::<Gathered>() as u64 + 4 + 2;
+/// Share of a cell by which a point may be outside.
+const ROUNDING: f64 = 1e-6;
+
+/// Bytes of a cell: its sums, its height, and the coarser grids that fill holes.
+pub(super) const CELL_BYTES: u64 = size_of::<CellSums>() as u64 + 4 + 2;
 
 /// Cells, row by row.
 #[derive(Debug)]
 pub(super) struct Raster {
     size: [usize; 2],
-    cells: Vec<Gathered>,
+    cells: Vec<CellSums>,
     has_ground: bool,
 }
 
 impl Raster {
     /// `size` is cells per row, and rows.
     pub fn new(size: [usize; 2]) -> Raster {
-        Raster { size, cells: vec![Gathered::NONE; size[0] * size[1]], has_ground: false }
+        Raster { size, cells: vec![CellSums::NONE; size[0] * size[1]], has_ground: false }
     }
 
-    /// Adds a point whose height is `height` whole numbers of the file's scale; outside it is left out.
-    pub fn add(&mut self, [column, row]: [f64; 2], height: i32, point: Point) {
-        let [width, depth] = self.size;
-        if !(0.0..width as f64).contains(&column) || !(0.0..depth as f64).contains(&row) {
-            return;
+    /// Adds a point at a column and a row, both with fractions; `height` is in steps. Returns whether
+    /// it is inside.
+    pub fn add(&mut self, at: [f64; 2], height: i32, point: Point) -> bool {
+        let [width, _] = self.size;
+        let mut cell = [0; 2];
+        for axis in 0..2 {
+            let end = self.size[axis] as f64;
+            // Divisions by the width of a cell round, also those of points on the border.
+            if !(-ROUNDING..=end + ROUNDING).contains(&at[axis]) {
+                return false;
+            }
+            cell[axis] = (at[axis].max(0.0) as usize).min(self.size[axis] - 1);
         }
-        let cell = &mut self.cells[column as usize + width * row as usize];
+        let cell = &mut self.cells[cell[0] + width * cell[1]];
         cell.lowest = cell.lowest.min(height);
         if point.is_ground {
             cell.sum += i64::from(height);
             cell.ground += 1;
             self.has_ground = true;
         }
+        true
     }
 
-    /// The height of every cell, as `metres` says it, and the number of cells without points: they are
-    /// filled from those around them. If points are classified as ground, the mean of these counts, and
-    /// otherwise the lowest point. `None` if there is no point.
+    /// Returns the height of every cell, converted by `metres`, and the number of cells that were
+    /// filled from those around them. If any point is ground, a cell has the mean of its ground, else
+    /// its lowest point. `None` if there is no point.
     pub fn heights(self, metres: impl Fn(f64) -> f64) -> Option<(Vec<f32>, u64)> {
-        let height = |cell: &Gathered| match self.has_ground {
+        let height = |cell: &CellSums| match self.has_ground {
             true if cell.ground > 0 => metres(cell.sum as f64 / f64::from(cell.ground)) as f32,
             false if cell.lowest < i32::MAX => metres(cell.lowest.into()) as f32,
             _ => f32::NAN,

@@ -14,7 +14,7 @@ const BYTES: [u16; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
 struct Cloud {
     format: u8,
     extra: u16,
-    is_packed: bool,
+    is_compressed: bool,
     /// Points of a chunk; `None` for chunks of all sizes.
     chunk: Option<u32>,
     is_classified: bool,
@@ -22,7 +22,7 @@ struct Cloud {
 
 impl Default for Cloud {
     fn default() -> Cloud {
-        Cloud { format: 0, extra: 0, is_packed: false, chunk: Some(500), is_classified: true }
+        Cloud { format: 0, extra: 0, is_compressed: false, chunk: Some(500), is_classified: true }
     }
 }
 
@@ -64,7 +64,7 @@ impl Cloud {
     fn file(&self) -> Vec<u8> {
         let points = self.points();
         let point_bytes = BYTES[usize::from(self.format)] + self.extra;
-        let packing = self.is_packed.then(|| {
+        let compression = self.is_compressed.then(|| {
             let items = LazItemRecordBuilder::default_for_point_format_id(self.format, self.extra);
             let builder = laz::LazVlrBuilder::new(items.expect("a known format"));
             match self.chunk {
@@ -74,9 +74,9 @@ impl Cloud {
         });
         let mut records =
             record("LASF_Projection", 34735, &keys(&[(1024, 1), (3072, 2056), (3076, 9001)]));
-        if let Some(packing) = &packing {
+        if let Some(compression) = &compression {
             let mut bytes = Vec::new();
-            packing.write_to(&mut bytes).unwrap();
+            compression.write_to(&mut bytes).unwrap();
             records.extend(record(LazVlr::USER_ID, LazVlr::RECORD_ID, &bytes));
         }
         let is_new = self.format > 5;
@@ -87,8 +87,8 @@ impl Cloud {
         let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
         put(94, &(header_bytes as u16).to_le_bytes());
         put(96, &((header_bytes + records.len()) as u32).to_le_bytes());
-        put(100, &(1 + u32::from(self.is_packed)).to_le_bytes());
-        put(104, &[self.format | if self.is_packed { 0x80 } else { 0 }]);
+        put(100, &(1 + u32::from(self.is_compressed)).to_le_bytes());
+        put(104, &[self.format | if self.is_compressed { 0x80 } else { 0 }]);
         put(105, &point_bytes.to_le_bytes());
         put(107, &(points.len() as u32).to_le_bytes());
         if is_new {
@@ -105,10 +105,10 @@ impl Cloud {
         file.extend(records);
         let mut to = Cursor::new(file);
         to.seek(SeekFrom::End(0)).unwrap();
-        match packing {
+        match compression {
             None => points.iter().for_each(|point| to.write_all(point).unwrap()),
-            Some(packing) => {
-                let mut compressor = LasZipCompressor::new(&mut to, packing).unwrap();
+            Some(compression) => {
+                let mut compressor = LasZipCompressor::new(&mut to, compression).unwrap();
                 for (number, point) in points.iter().enumerate() {
                     compressor.compress_one(point).unwrap();
                     if self.chunk.is_none() && number % 700 == 3 {
@@ -157,17 +157,19 @@ fn off_slope(heights: &Heights) -> f32 {
 }
 
 #[test]
-fn the_ground_of_all_formats_is_found_plain_and_packed() {
+fn the_ground_of_all_formats_is_found_plain_and_compressed() {
     for format in 0..=10 {
-        for (is_packed, chunk, extra) in [(false, None, 0), (true, Some(500), 0), (true, None, 3)] {
-            let cloud = Cloud { format, is_packed, chunk, extra, ..Cloud::default() };
+        for (is_compressed, chunk, extra) in
+            [(false, None, 0), (true, Some(500), 0), (true, None, 3)]
+        {
+            let cloud = Cloud { format, is_compressed, chunk, extra, ..Cloud::default() };
             let found =
                 read(&cloud.file(), Some(1.0)).unwrap_or_else(|error| panic!("{format}: {error}"));
             assert_eq!(found.reference.epsg, Some(2056));
             assert_eq!(found.points, cloud.points().len() as u64);
             assert_eq!(found.reference.corner, [0.0, 30.0]);
             let off = off_slope(&found.heights);
-            assert!(off < 0.011, "format {format}, packed {is_packed}: {off} m");
+            assert!(off < 0.011, "format {format}, compressed {is_compressed}: {off} m");
         }
     }
 }
@@ -200,13 +202,33 @@ fn lengths_are_rounded_up_to_plain_numbers() {
 
 #[test]
 fn parts_are_one_map_and_their_order_means_nothing() {
-    let (a, b) =
-        (Cloud::default().file(), Cloud { format: 6, is_packed: true, ..Cloud::default() }.file());
+    let (a, b) = (
+        Cloud::default().file(),
+        Cloud { format: 6, is_compressed: true, ..Cloud::default() }.file(),
+    );
     let read = |parts: [&Vec<u8>; 2]| {
         let parts = parts.map(|part| Cursor::new(part.as_slice()));
         read_point_cloud(parts.into(), Some(1.0), &mut ImportBudget::for_input(1 << 20)).unwrap()
     };
     assert_eq!(read([&a, &b]), read([&b, &a]));
+}
+
+#[test]
+fn points_beyond_the_bounds_of_the_header_are_counted() {
+    assert_eq!(read(&Cloud::default().file(), Some(1.0)).unwrap().outside, 0);
+    let mut cloud = Cloud::default().file();
+    cloud[179..187].copy_from_slice(&20.0_f64.to_le_bytes());
+    let found = read(&cloud, Some(1.0)).unwrap();
+    assert!(found.outside > 2000, "{} east of the middle", found.outside);
+}
+
+#[test]
+fn points_on_the_west_border_count_at_any_spacing() {
+    let mut raster = Raster::new([4, 4]);
+    let point = Point { at: [0; 3], is_ground: true };
+    assert!(raster.add([-2e-15, 4.0 + 2e-15], 7, point), "rounding");
+    assert!(!raster.add([-0.01, 0.0], 7, point) && !raster.add([0.0, f64::NAN], 7, point));
+    assert_eq!(raster.heights(|height| height).unwrap().0[12], 7.0);
 }
 
 #[test]
@@ -229,7 +251,7 @@ fn what_is_wrong_is_said() {
     };
     let line = |file: &[u8]| read(file, None).unwrap_err().to_string();
     assert_eq!(line(&whole[..100]), "point cloud: it is cut short; get another copy");
-    assert!(line(&whole[..whole.len() - 45]).starts_with("point cloud: its last "));
+    assert!(line(&whole[..whole.len() - 45]).contains("it holds "));
     assert!(changed(25, &[7]).contains("version 1.7 of LAS is not known"));
     assert!(changed(104, &[11]).contains("format 11"));
     assert!(changed(105, &[3]).contains("have 20 bytes or more"));
@@ -237,6 +259,9 @@ fn what_is_wrong_is_said() {
     assert!(changed(179, &(-9.0_f64).to_le_bytes()).contains("above its highest"));
     assert!(changed(104, &[0x80]).contains("does not say how"));
     assert_eq!(read(&changed_count(&whole, 0), None), Err(HeightmapError::Empty));
+    for spacing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(read(&whole, Some(spacing)).unwrap_err().to_string().contains("spacing_m is"));
+    }
     let error = read(&whole, Some(1e-5)).unwrap_err();
     assert!(matches!(error, HeightmapError::TooLarge { .. }), "{error}");
     let error = read_point_cloud::<Cursor<Vec<u8>>>(vec![], None, &mut ImportBudget::for_input(0));
@@ -253,7 +278,7 @@ fn changed_count(file: &[u8], count: u32) -> Vec<u8> {
 fn a_claim_of_many_points_or_chunks_is_refused_before_it_costs() {
     let tight = ImportLimits { memory_bytes: 16 << 20, work: 1 << 28, depth: 8 };
     for (format, chunk) in [(3, Some(500)), (7, Some(500)), (7, None)] {
-        let cloud = Cloud { format, chunk, is_packed: true, ..Cloud::default() };
+        let cloud = Cloud { format, chunk, is_compressed: true, ..Cloud::default() };
         let file = cloud.file();
         // The last hundred bytes, where the table of chunks is, and those where layers are said to begin.
         let ranges = [file.len() - 100..file.len() - 4, 400..700];
@@ -269,11 +294,11 @@ fn a_claim_of_many_points_or_chunks_is_refused_before_it_costs() {
 proptest! {
     #[test]
     fn damaged_clouds_are_read_or_refused(
-        format in 0..=10_u8, is_packed: bool, is_fixed: bool,
+        format in 0..=10_u8, is_compressed: bool, is_fixed: bool,
         changes in prop::collection::vec((0.0..1.0_f64, any::<u8>()), 1..6), cut in 0.5..1.5_f64,
     ) {
         let chunk = is_fixed.then_some(500);
-        let mut file = Cloud { format, is_packed, chunk, ..Cloud::default() }.file();
+        let mut file = Cloud { format, is_compressed, chunk, ..Cloud::default() }.file();
         for (at, byte) in changes {
             let at = (at * file.len() as f64) as usize;
             file[at] = byte;

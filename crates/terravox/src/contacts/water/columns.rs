@@ -1,4 +1,4 @@
-//! The water of columns of cells, as piles of intervals.
+//! The water of columns of cells, as stacked intervals.
 
 use crate::voxel::{DenseBox, Kind, MaterialTable, Region, VoxelPos};
 
@@ -73,8 +73,8 @@ impl WaterCells<'_> {
         }
     }
 
-    /// Height of the water in a cell by its index, 0 to 1. A cell with water above is full: the part of a
-    /// solid cell that a body fills there is not ground but the water beside it.
+    /// Height of the water in a cell by its index, 0 to 1. Under water every cell counts as full,
+    /// also solid ones: a body there displaces the water beside it.
     fn height(&self, cell: usize, is_under: bool) -> f32 {
         let share = |fill: u8| (f32::from(fill) + 1.0) / 256.0;
         match self.materials.kind(self.cells.materials()[cell]) {

@@ -8,13 +8,13 @@ use crate::geometry::{ShapeCore, Slices};
 /// Fewest and most lines along an axis.
 const LINE_COUNT_RANGE: [f32; 2] = [16.0, 32.0];
 
-/// Lines per voxel along an axis, within that range.
+/// Lines per voxel along an axis, clamped to that range.
 const LINES_PER_VOXEL: f32 = 2.0;
 
 /// The vertical lines of a shape: rows of `width` lines along x over its bounds.
 #[derive(Debug, Default)]
 pub(super) struct BodyLines {
-    /// Position of the first line, and the distance of two lines, along x and z.
+    /// Position of the first line, and the spacing of lines, along x and z.
     start: [f32; 2],
     step: [f32; 2],
     width: usize,

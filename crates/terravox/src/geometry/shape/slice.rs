@@ -2,13 +2,14 @@
 //! line in them.
 //!
 //! A slice is known by its extreme points in a number of directions. Those of one direction lie
-//! on one line for all slices: the upper chain of the hull's points, seen as z and their distance
-//! along the direction. So the faces and edges of the hull need not be known, and all slices of a
+//! on one polyline for all slices: the upper chain of the hull's points, seen as z and their
+//! distance along the direction. So the faces and edges of the hull need not be known, and all slices of a
 //! hull of n points take O(n log n). Source of the chains: Andrew, "Another efficient algorithm for
 //! convex hulls in two dimensions" (1979).
 
-/// Number of directions, evenly around a slice that is scaled to a square. A corner between two of
-/// them is cut off by up to 0.12 % of the hull's size.
+/// Number of directions, evenly around the hull's bounds scaled to a square. A round slice loses up
+/// to 0.12 % of its radius, an angle of almost 180° between two directions up to 2.5 % of its
+/// shorter side.
 const DIRECTIONS: usize = 64;
 
 /// Cosine and sine of the angle between two directions. Constants, so that all targets compute the
@@ -39,9 +40,9 @@ impl Slices {
         self.corners.resize(depths.len() * DIRECTIONS, [f32::NAN; 2]);
         let scale = [0, 1].map(|axis| {
             let along = points.iter().map(|point| point[axis]);
-            let [min, max] = [f32::INFINITY, f32::NEG_INFINITY];
-            let size = along.clone().fold(max, f32::max) - along.fold(min, f32::min);
-            1.0 / size.max(f32::MIN_POSITIVE)
+            let min = along.clone().fold(f32::INFINITY, f32::min);
+            let max = along.fold(f32::NEG_INFINITY, f32::max);
+            1.0 / (max - min).max(f32::MIN_POSITIVE)
         });
         let [mut cos, mut sin] = [1.0, 0.0];
         for direction in 0..DIRECTIONS {
@@ -81,6 +82,7 @@ impl Slices {
         let corners = &corners[number * DIRECTIONS..][..DIRECTIONS];
         low.clear();
         high.clear();
+        // A slice has extreme points in all directions or in none: all chains end at the same z.
         if !corners[0][0].is_nan() {
             low.extend(&corners[DIRECTIONS / 2..]);
             low.push(corners[0]);
@@ -95,7 +97,7 @@ impl Slices {
     }
 }
 
-/// Appends to a chain whose first two coordinates turn right only.
+/// Appends to an upper chain: its first two coordinates turn right only.
 fn add(chain: &mut Vec<[f32; 4]>, point: [f32; 4]) {
     while let [.., a, b] = chain[..] {
         if (b[0] - a[0]) * (point[1] - a[1]) < (b[1] - a[1]) * (point[0] - a[0]) {
