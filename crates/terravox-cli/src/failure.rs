@@ -5,6 +5,7 @@ use crate::world_store;
 use serde_json::{Value, json};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use terravox::replicate::printable;
 
 /// Why a command failed: one line that names the file, the problem and, unless obvious, the
 /// remedy.
@@ -76,12 +77,11 @@ pub fn damaged_parts(count: usize) -> String {
 /// Longest line, in characters.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// Returns `text` on one line without passwords and control characters: names of files and text
-/// from damaged files can hold anything, and be of any length.
+/// Returns `text` on one line without passwords and characters that are not to be printed: names of
+/// files, text from damaged files and what a server says can hold anything, and be of any length.
 fn one_line(text: &str) -> String {
-    let text = redacted(text);
+    let text = printable(&redacted(text));
     let line = text.trim().chars().take(MAX_LINE_CHARS);
-    let line = line.map(|c| if c.is_control() { ' ' } else { c });
     let line = line.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ");
     let is_cut = text.trim().chars().nth(MAX_LINE_CHARS).is_some();
     if is_cut { format!("{line} …") } else { line }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_one_line_whatever_is_in_it() {
-        let failure = Failure::of(Path::new("a\nb.tvx"), "odd\u{1b}[2J\r\n  bytes");
+        let failure = Failure::of(Path::new("a\nb.tvx"), "odd\u{1b}[2J\r\n  \u{202E}bytes");
         assert_eq!(failure.to_string(), "a b.tvx: odd [2J bytes");
         let long = Failure::new("x".repeat(10_000)).to_string();
         assert_eq!(long.chars().count(), MAX_LINE_CHARS + 2);

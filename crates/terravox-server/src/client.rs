@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
-use terravox::replicate::{Guest, LinkEnd, LinkEndCode, LinkKind};
+use terravox::replicate::{Guest, LinkEnd, LinkEndCode, LinkKind, printable};
 use terravox::terrain::FillRequest;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -56,7 +56,8 @@ pub struct ClientError {
 
 impl ClientError {
     fn new(what: impl fmt::Display) -> ClientError {
-        let what = what.to_string();
+        // Parts of it are what a server says.
+        let what = printable(&what.to_string());
         ClientError { what, is_transient: false, is_undecided: false, link_end: None }
     }
 
@@ -131,8 +132,8 @@ pub struct LoggedEdit {
     pub time: u64,
     /// Who made it: the name of the token, else an IP address.
     pub author: String,
-    /// The corners of the box that holds all changed cells, in metres.
-    pub region_m: [[f64; 3]; 2],
+    /// The corners of the box that holds all changed cells, in metres; `None` if none changed.
+    pub region_m: Option<[[f64; 3]; 2]>,
     /// How many cells changed.
     pub cells: u64,
     /// Bytes that it takes in the log.
@@ -146,13 +147,19 @@ impl LoggedEdit {
     fn from_text(line: &str) -> Option<LoggedEdit> {
         let [number, time, author, corners, cells, bytes, kind] =
             line.split('\t').collect::<Vec<_>>().try_into().ok()?;
-        let corners: Result<Vec<f64>, _> = corners.split(',').map(str::parse).collect();
-        let [a, b, c, d, e, f] = corners.ok()?.try_into().ok()?;
+        let region_m = match corners {
+            "" => None,
+            corners => {
+                let corners: Result<Vec<f64>, _> = corners.split(',').map(str::parse).collect();
+                let [a, b, c, d, e, f] = corners.ok()?.try_into().ok()?;
+                Some([[a, b, c], [d, e, f]])
+            }
+        };
         Some(LoggedEdit {
             number: number.parse().ok()?,
             time: time.parse().ok()?,
             author: author.to_owned(),
-            region_m: [[a, b, c], [d, e, f]],
+            region_m,
             cells: cells.parse().ok()?,
             bytes: bytes.parse().ok()?,
             kind: kind.to_owned(),

@@ -99,15 +99,28 @@ async fn end_connection(mut response: Response) -> Response {
     response
 }
 
-/// Whether all worlds are served. A header tells the page whether guests may throw things.
-async fn health(State(gate): State<Arc<Gate>>) -> Result<impl IntoResponse, Refusal> {
-    match gate.worlds.iter().find(|world| world.has_stopped()) {
-        None => Ok(([(THROWS, if gate.pieces_fall { "yes" } else { "no" })], "ok\n")),
-        Some(world) => {
-            let what = format!("the world {} has stopped; the log says why", world.name);
-            Err(refusal(StatusCode::SERVICE_UNAVAILABLE, what))
-        }
+/// Whether all worlds are served and saved. A header tells the page whether guests may throw
+/// things.
+async fn health(State(gate): State<Arc<Gate>>) -> impl IntoResponse {
+    let throws = [(THROWS, if gate.pieces_fall { "yes" } else { "no" })];
+    match gate.worlds.iter().find_map(|world| illness(world)) {
+        None => (StatusCode::OK, throws, "ok\n".to_owned()),
+        Some(what) => (StatusCode::SERVICE_UNAVAILABLE, throws, what + "\n"),
     }
+}
+
+/// What is wrong with a world, if something is.
+fn illness(world: &RunningWorld) -> Option<String> {
+    if world.has_stopped() {
+        return Some(format!("the world {} has stopped; the log says why", world.name));
+    }
+    let failure = world.counters.save_failure()?;
+    let (edits, seconds) = (world.counters.unsaved_edits(), failure.since.elapsed().as_secs());
+    // The page takes "stopped" as a word of this server.
+    Some(format!(
+        "saving the world {} stopped {seconds} s ago, {edits} edits are only in memory: {}",
+        world.name, failure.cause
+    ))
 }
 
 async fn link_to(

@@ -13,6 +13,7 @@ use axum::{Extension, Router};
 use std::fmt::{Display, Write};
 use std::sync::Arc;
 use terravox::edit::{JournalEntry, JournalKind};
+use terravox::replicate::printable;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tracing::info;
@@ -65,16 +66,23 @@ async fn log(
         for entry in matching.take(query.limit()) {
             let is_forgotten = entry.is_forgotten();
             let JournalEntry { number, author, kind, time, region, cells, before } = entry;
-            let [[a, b, c], [d, e, f]] = corners_m(region, placement);
+            // A rollback of what others had overwritten changed none.
+            let corners = match region.is_empty() {
+                true => String::new(),
+                false => corners_m(region, placement)
+                    .as_flattened()
+                    .iter()
+                    .map(f64::to_string)
+                    .collect::<Vec<_>>()
+                    .join(","),
+            };
             let bytes = before.bytes();
             let kind = if is_forgotten { "forgotten" } else { kind_name(&kind) };
             // A file can hold any text.
-            let author = author.replace(char::is_control, "?");
+            let author = printable(&author);
             // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{number}\t{time}\t{author}\t{a},{b},{c},{d},{e},{f}\t{cells}\t{bytes}\t{kind}"
-            );
+            let _ =
+                writeln!(text, "{number}\t{time}\t{author}\t{corners}\t{cells}\t{bytes}\t{kind}");
         }
         text
     });

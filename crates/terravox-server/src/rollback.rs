@@ -5,7 +5,7 @@ use crate::journal::{SharedJournal, StoredJournal, oldest_first};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::edit::{ChangedCells, JournalFilter, Rollback};
-use terravox::replicate::{Host, HostWorld};
+use terravox::replicate::{Host, HostWorld, printable};
 use terravox::voxel::Region;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tracing::{info, warn};
@@ -19,7 +19,7 @@ const MAX_TRIES: u32 = 60;
 /// What a rollback did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RolledBack {
-    /// How many edits matched.
+    /// How many edits matched that were not rolled back before.
     pub edits: u64,
     /// How many cells were restored.
     pub cells: u64,
@@ -45,7 +45,7 @@ impl RolledBack {
         );
         for (author, count) in forgotten {
             // A file can hold any text.
-            text += &format!("forgotten {count} {}\n", author.replace(char::is_control, "?"));
+            text += &format!("forgotten {count} {}\n", printable(author));
         }
         text
     }
@@ -237,6 +237,8 @@ impl RunningRollback {
                 Ok(Some(before)) if before.is_empty() => {}
                 Ok(Some(before)) => {
                     host.changed(world, before.region());
+                    // What is undone or redone there would bring back what was rolled back.
+                    host.forget_strokes(before.region());
                     self.restored.push(before.region());
                     changed.append(before);
                 }
@@ -255,7 +257,9 @@ impl RunningRollback {
             }
         }
         let author = self.waiting.author();
-        if job.edits() > 0 {
+        // Of one that finds all rolled back already, nothing is kept. It may restore chunks that
+        // the earlier one had to leave out.
+        if job.edits() > 0 || !changed.is_empty() {
             let number = journal.record(job.kind(), author, changed);
             self.number = self.number.or(number);
         }

@@ -4,6 +4,7 @@ use crate::access::{AccessList, Right};
 use crate::borders::apply_parts;
 use crate::columns::ColumnThread;
 use crate::edit_rules::EditRules;
+use crate::error::ServerError;
 use crate::falling::FallingPieces;
 use crate::ground::StoredGround;
 use crate::held_columns::HeldColumns;
@@ -36,6 +37,11 @@ const TICK: Duration = Duration::from_millis(33);
 
 /// The same while something is unsaved in a world that servers share.
 const UNSAVED_TICK: Duration = Duration::from_millis(8);
+
+/// How long the last save is tried again, and the pause between two tries: shorter than a service
+/// manager waits before it kills a process.
+const LAST_SAVES: Duration = Duration::from_secs(20);
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The shortest time between ticks.
 const SHORTEST_TICK: Duration = Duration::from_millis(4);
@@ -489,8 +495,28 @@ impl Ticker {
         self.saver.begin(SaveJob { unsaved, edits, pieces, borders, point, waiting });
     }
 
-    /// Saves all that is unsaved; returns whether that succeeded.
+    /// Saves all that is unsaved; returns whether that succeeded. A save that fails is tried again
+    /// for some time, as when a disk is full; what is lost then is logged.
     fn save_all(&mut self) -> bool {
+        let until = Instant::now() + LAST_SAVES;
+        let mut is_saved = self.try_save_all();
+        while !is_saved && self.cannot_save().is_none() && Instant::now() < until {
+            warn!(world = self.running.name, "the last save failed; trying again");
+            thread::sleep(RETRY_PAUSE);
+            is_saved = self.try_save_all();
+        }
+        if !is_saved {
+            let (edits, chunks) =
+                (self.running.counters.unsaved_edits(), self.grid.unsaved_chunks().len());
+            let reason = self.running.counters.save_failure().map(|failure| failure.reason);
+            let reason = reason.unwrap_or_default();
+            error!(world = self.running.name, edits, chunks, reason, "not saved, and lost");
+        }
+        is_saved
+    }
+
+    /// Saves all that is unsaved; returns whether that succeeded.
+    fn try_save_all(&mut self) -> bool {
         // One that was begun earlier may fail: what it was to save is saved below.
         if let Some(saved) = self.saver.wait() {
             self.note_saved(saved);
@@ -528,12 +554,11 @@ impl Ticker {
                     columns.borders.note_saved(job.borders);
                 }
                 counters.edits_saved.store(job.edits, Ordering::Release);
-                counters.saves.fetch_add(1, Ordering::Relaxed);
-                counters.save_us.fetch_add(took.as_micros() as u64, Ordering::Relaxed);
+                counters.count_save(took);
             }
             Err(reason) => {
                 error!(world = self.running.name, %reason, "a save failed");
-                counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+                counters.count_failed_save(reason);
             }
         }
         let is_saved = result.is_ok();
@@ -547,7 +572,7 @@ impl Ticker {
         let is_dead = self.saver.has_died();
         if is_dead {
             error!(world = self.running.name, "a save ended by a panic");
-            self.running.counters.failed_saves.fetch_add(1, Ordering::Relaxed);
+            self.running.counters.count_failed_save(&ServerError::new("it ended by a panic"));
             self.journal.end_save(false);
             let (store, generate) = (self.running.store.clone(), self.generate.clone());
             self.saver = Saver::start(store, generate, self.saver.pause());

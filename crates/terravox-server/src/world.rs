@@ -7,11 +7,13 @@ use crate::link::Link;
 use crate::rollback::{CancelOrder, RollbackOrder, RollbackOrders};
 use crate::saver::{Generate, SavedSender};
 use std::collections::VecDeque;
+use std::error::Error;
+use std::iter;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use terravox::edit::Journal;
 use terravox::voxel::Region;
 use terravox_store::{ColumnLeases, Store};
@@ -61,6 +63,8 @@ pub(crate) struct WorldCounters {
     /// Time of the saves that succeeded.
     pub save_us: AtomicU64,
     pub failed_saves: AtomicU64,
+    /// Why the last save failed, if it did.
+    pub save_failure: Mutex<Option<SaveFailure>>,
     /// Operations over borders that columns of other servers have not applied yet.
     pub border_operations: AtomicU64,
     /// Times of the last ticks in microseconds, a ring.
@@ -70,7 +74,47 @@ pub(crate) struct WorldCounters {
     pub bytes_out: AtomicU64,
 }
 
+/// Saves that fail, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct SaveFailure {
+    pub reason: String,
+    /// Its first cause, which has no path: others may see it.
+    pub cause: String,
+    /// When the first of them failed.
+    pub since: Instant,
+}
+
 impl WorldCounters {
+    /// Counts a save that failed.
+    pub fn count_failed_save(&self, error: &dyn Error) {
+        let (reason, causes) =
+            (error.to_string(), iter::successors(error.source(), |e| e.source()));
+        let cause =
+            causes.last().map_or_else(|| "the log says why".to_owned(), |cause| cause.to_string());
+        self.failed_saves.fetch_add(1, Ordering::Relaxed);
+        let mut failure = self.save_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = failure.as_ref().map_or_else(Instant::now, |failure| failure.since);
+        *failure = Some(SaveFailure { reason, cause, since });
+    }
+
+    /// Counts a save that succeeded.
+    pub fn count_save(&self, took: Duration) {
+        self.saves.fetch_add(1, Ordering::Relaxed);
+        self.save_us.fetch_add(took.as_micros() as u64, Ordering::Relaxed);
+        *self.save_failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Why saves fail now, if they do.
+    pub fn save_failure(&self) -> Option<SaveFailure> {
+        self.save_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Edits that were applied and are not saved.
+    pub fn unsaved_edits(&self) -> u64 {
+        let saved = self.edits_saved.load(Ordering::Acquire);
+        self.edits_applied.load(Ordering::Acquire).saturating_sub(saved)
+    }
+
     /// Counts a tick with some guests.
     pub fn count_tick(&self, took: Duration, guests: usize) {
         let micros = took.as_micros() as u64;

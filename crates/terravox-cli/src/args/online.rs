@@ -196,6 +196,10 @@ pub struct JoinArgs {
     /// Stay this long after the edits
     #[arg(long, value_parser = positive, value_name = "S")]
     pub seconds: Option<f64>,
+    /// Wait at most this long for the world, for all that is seen, and for the replies to the
+    /// edits, each
+    #[arg(long, default_value_t = 600.0, value_parser = positive, value_name = "S")]
+    pub timeout: f64,
     /// The name that others see
     #[arg(long, default_value = "", hide_default_value = true, value_name = "NAME")]
     pub name: String,

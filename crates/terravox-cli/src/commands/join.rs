@@ -32,8 +32,11 @@ const FRAME: Duration = Duration::from_millis(5);
 /// Between two attempts to connect again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Without any byte for this long, waiting ends.
+/// Without progress for this long, waiting ends.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Between two looks at the progress: it visits all blocks.
+const LOOK: Duration = Duration::from_secs(1);
 
 pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     check(args)?;
@@ -112,6 +115,10 @@ struct Outcomes {
     confirmed: u64,
     /// Those that changed nothing.
     without_effect: u64,
+    /// Numbers of those that the server has not said to be on disk; how many these were when a
+    /// link broke: another server may have come, without them.
+    unsaved: Vec<u64>,
+    unsaved_at_breaks: u64,
     /// Why operations were refused.
     refused: Vec<String>,
     /// Edits of others that were seen.
@@ -167,10 +174,12 @@ impl<'a> Visit<'a> {
         for event in events {
             match event {
                 GuestEvent::Welcome { generator, .. } => self.start(generator.as_ref()),
-                GuestEvent::Confirmed { has_changed, .. } => {
+                GuestEvent::Confirmed { number, has_changed } => {
                     self.outcomes.confirmed += 1;
+                    self.outcomes.unsaved.push(number);
                     self.outcomes.without_effect += u64::from(!has_changed);
                 }
+                GuestEvent::Saved { number } => self.outcomes.unsaved.retain(|&own| own > number),
                 GuestEvent::Refused { reason, .. } => self.outcomes.refused.push(reason),
                 GuestEvent::Edited { .. } => self.outcomes.others += 1,
                 _ => {}
@@ -214,6 +223,8 @@ impl<'a> Visit<'a> {
             match self.client.reconnect() {
                 Ok(lost) => {
                     self.reconnects += 1;
+                    let unsaved = std::mem::take(&mut self.outcomes.unsaved);
+                    self.outcomes.unsaved_at_breaks += unsaved.len() as u64;
                     self.info = None;
                     self.unrepeated.extend(lost);
                     return Ok(());
@@ -226,20 +237,40 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Waits until a condition holds.
+    /// What was reached: the welcome, blocks that are there, replies to edits, and connections.
+    /// Bytes alone are no progress: any server can send some for ever.
+    fn progress(&mut self) -> u64 {
+        let Outcomes { confirmed, refused, .. } = &self.outcomes;
+        let replies = confirmed + refused.len() as u64;
+        let guest = self.client.guest();
+        let blocks = guest.blocks().filter(|&block| guest.has(block)).count() as u64;
+        u64::from(self.info.is_some()) + blocks + replies + self.reconnects
+    }
+
+    /// Waits until a condition holds, as long as there is progress, for a limited time.
     fn wait(&mut self, is_met: impl Fn(&mut Visit<'a>) -> bool, what: &str) -> CliResult<()> {
-        let (mut received, mut since) = (self.client.bytes_received(), Instant::now());
+        let start = Instant::now();
+        let (mut most, mut since, mut looked) = (self.progress(), start, start);
         // A frame first: it asks for what is to be waited for.
         self.frame()?;
         while !is_met(self) {
             self.frame()?;
-            if self.client.bytes_received() > received {
-                (received, since) = (self.client.bytes_received(), Instant::now());
-            } else if since.elapsed() > PATIENCE {
-                let seconds = PATIENCE.as_secs();
-                let what = format!("waited {what}, and nothing came for {seconds} s");
-                return Err(self.after_edits(Failure::new(what)));
+            if looked.elapsed() > LOOK {
+                looked = Instant::now();
+                let progress = self.progress();
+                if progress > most {
+                    (most, since) = (progress, looked);
+                }
             }
+            let given_up = if since.elapsed() > PATIENCE {
+                format!("waited {what}, and nothing of it came for {} s", PATIENCE.as_secs())
+            } else if start.elapsed().as_secs_f64() > self.args.timeout {
+                let seconds = self.args.timeout;
+                format!("waited {what} for {seconds} s; give more time with --timeout")
+            } else {
+                continue;
+            };
+            return Err(self.after_edits(Failure::new(given_up)));
         }
         Ok(())
     }
@@ -285,6 +316,8 @@ impl<'a> Visit<'a> {
         report.text_line("address", "address", self.args.address.to_string());
         report.count("confirmed", "own edits", self.outcomes.confirmed);
         report.count("without_effect", "without effect", self.outcomes.without_effect);
+        let unsaved = self.outcomes.unsaved.len() as u64 + self.outcomes.unsaved_at_breaks;
+        report.count("unsaved", "not known to be saved", unsaved);
         report.count("refused", "refused", self.outcomes.refused.len() as u64);
         report.count("others", "edits of others", self.outcomes.others);
         let (mut pieces, mut figures) = (0, 0);

@@ -12,17 +12,19 @@ pub fn log(args: &LogArgs) -> CliResult<Report> {
     let edits = Client::log(&args.address, &options(&args.token), &query).map_err(Failure::new)?;
     let mut report = Report::new("log");
     let values = edits.iter().map(|edit| {
-        let [min_m, max_m] = edit.region_m;
+        let [min_m, max_m] = [0, 1].map(|corner| edit.region_m.map(|region| region[corner]));
         json!({ "number": edit.number, "time": utc_text(edit.time), "unix_time": edit.time,
             "author": edit.author, "kind": edit.kind, "min_m": min_m, "max_m": max_m, "cells": edit.cells,
             "bytes": edit.bytes })
     });
     report.hidden("edits", Vec::from_iter(values));
     for edit in &edits {
-        let [[a, b, c], [d, e, f]] = edit.region_m;
+        let place = edit.region_m.map_or_else(String::new, |[[a, b, c], [d, e, f]]| {
+            format!("{a},{b},{c} to {d},{e},{f}  ")
+        });
         let cells = grouped(edit.cells);
         let (author, kind) = (&edit.author, &edit.kind);
-        let text = format!("{author}  {kind}  {a},{b},{c} to {d},{e},{f}  {cells} cells");
+        let text = format!("{author}  {kind}  {place}{cells} cells");
         report.text_only(&format!("{} {}", utc_text(edit.time), edit.number), &text);
     }
     if edits.is_empty() {
@@ -49,8 +51,10 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
     })?;
     let mut report = Report::new("rollback");
     report.count("edits", "edits", done.edits);
-    if done.edits == 0 {
-        report.text_only("note", "no edit matches; terravox log shows which there are");
+    if done.edits == 0 && done.cells == 0 && !done.is_cancelled {
+        let note = "nothing to restore: no edit matches that was not rolled back before; \
+                    terravox log shows which there are";
+        report.text_only("note", note);
     }
     report.count("cells", "cells restored", done.cells);
     match done.chunks_left_out {

@@ -12,7 +12,7 @@ use terravox::generate::Hills;
 use terravox::replicate::{GuestEvent, Interest};
 use terravox::terrain::FillRequest;
 use terravox::voxel::{DenseBox, VoxelPos};
-use terravox_server::{Client, ClientOptions, WorldAddress};
+use terravox_server::{Client, ClientOptions, ServedWorld, Server, ServerOptions, WorldAddress};
 use terravox_store::Store;
 
 /// A server in a process of its own, killed at the end.
@@ -347,4 +347,47 @@ fn a_port_where_nothing_listens_is_said_at_once_in_one_line() {
         // QUIC alone would wait for 10 s.
         assert!(start.elapsed() < Duration::from_secs(8), "{arguments:?}: {:?}", start.elapsed());
     }
+}
+
+#[test]
+fn a_server_that_says_much_and_sends_nothing_that_is_wanted_is_left_after_the_timeout_slow() {
+    let folder = Folder::new();
+    let generator = terravox_store::Generator { name: "no one's".into(), ..Default::default() };
+    let info = terravox_store::WorldInfo::growing(Default::default(), generator);
+    let path = folder.0.join("empty.tvx");
+    let store =
+        Store::create(path, &info, terravox_store::Overwrite::No).unwrap().finish().unwrap();
+    let world = ServedWorld {
+        name: "empty".into(),
+        store,
+        generate: Some(std::sync::Arc::new(|request: &mut FillRequest<'_>| request.set_missing())),
+        protected: vec![],
+        decide: None,
+        share: None,
+    };
+    let options =
+        ServerOptions { port: 0, certificate_folder: folder.0.clone(), ..ServerOptions::default() };
+    let server = Server::start(vec![world], options).unwrap();
+    let address = server.quic_address().to_string();
+    // Others move, so that bytes come.
+    let mut other = Client::connect(&address.parse().unwrap(), ClientOptions::default()).unwrap();
+    let mut join = start_join(&folder, &address, &["--timeout", "2"]);
+    let mut step = 0.0;
+    while join.try_wait().unwrap().is_none() {
+        other.poll(|request| request.set_missing()).unwrap();
+        let is_let_in = other.guest().events().any(|e| matches!(e, GuestEvent::Welcome { .. }));
+        if is_let_in {
+            other.guest().start(false);
+        }
+        step += 0.01;
+        let pose = terravox::bodies::BodyPose {
+            position_voxels: [step, 40.0, 0.0],
+            rotation: [0.0, 0.0, 0.0, 1.0],
+        };
+        other.guest().set_figure(&pose, b"other");
+        std::thread::yield_now();
+    }
+    let output = join.wait_with_output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(said.contains("waited for all that is seen for 2 s; give more time"), "{said}");
 }

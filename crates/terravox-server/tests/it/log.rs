@@ -117,7 +117,7 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
     assert_eq!(authors, ["127.0.0.1", "127.0.0.1", "ada"], "newest first");
     assert!(before[0].number > before[2].number && before[2].cells > 1000);
     let corners = before[2].region_m;
-    assert_eq!(corners, [[-7.0, 3.0, -7.0], [7.0, 17.0, 7.0]]);
+    assert_eq!(corners, Some([[-7.0, 3.0, -7.0], [7.0, 17.0, 7.0]]));
     server.stop()?;
 
     let server = serve(&folder.0, tokens())?;
@@ -177,6 +177,38 @@ fn request(server: &Server, line: &str, headers: &str) -> Result<String, Box<dyn
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     Ok(text)
+}
+
+#[test]
+fn a_second_rollback_of_an_edit_leaves_no_trace_and_its_guest_cannot_bring_it_back_slow() -> Outcome
+{
+    let folder = Folder::new("twice");
+    let server = serve(&folder.0, tokens())?;
+    let (address, keeper) = (address(&server), with("keeper's word"));
+    let mut ada = Client::connect(&address, with("ada's word"))?;
+    settle(&mut ada, |_| true)?;
+    ada.guest().edit(&EditOp::fill_ball(17, [0.0, 10.0, 0.0], 4.0))?;
+    settle(&mut ada, |client| material(client, [0, 12, 0]) == Some(17))?;
+    let log = || Client::log(&address, &keeper, &LogQuery::default());
+    let of = |number| LogQuery { number: Some(number), ..LogQuery::default() };
+    let built = of(log()?[0].number);
+    let first = Client::roll_back(&address, &keeper, &built)?;
+    assert!(first.edits == 1 && first.cells > 100, "{first:?}");
+    let after = log()?;
+    let second = Client::roll_back(&address, &keeper, &built)?;
+    assert_eq!((second.edits, second.cells), (0, 0));
+    assert_eq!(log()?, after, "nothing was done");
+    // Neither undo nor redo of what was rolled back does anything.
+    settle(&mut ada, |client| material(client, [0, 12, 0]) == Some(0))?;
+    ada.guest().undo()?;
+    let refused = settle(&mut ada, |_| true).expect_err("it is gone").to_string();
+    assert!(refused.contains("nothing to undo"), "{refused}");
+    assert_eq!(log()?, after);
+    // The one rollback is all that stands against the edit.
+    let back = Client::roll_back(&address, &keeper, &of(after[0].number))?;
+    assert_eq!((back.edits, back.cells), (1, first.cells));
+    settle(&mut ada, |client| material(client, [0, 12, 0]) == Some(17))?;
+    Ok(server.stop()?)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Servers and clients over loopback sockets.
 
 mod falling;
+mod full_disk;
 mod log;
 mod loopback;
 mod shared_world;

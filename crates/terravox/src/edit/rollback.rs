@@ -117,7 +117,8 @@ impl Rollback {
         rollback
     }
 
-    /// How many edits are rolled back; an earlier rollback counts as one.
+    /// How many edits are rolled back; an earlier rollback counts as one. Those that were rolled
+    /// back before do not count.
     pub fn edits(&self) -> u64 {
         self.records.matched
     }

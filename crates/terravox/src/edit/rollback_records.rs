@@ -6,7 +6,7 @@
 
 use super::journal::{JournalEntry, JournalFilter, JournalKind, RollbackMark};
 use super::rollback_cells::CellSet;
-use crate::voxel::ChunkPos;
+use crate::voxel::{ChunkPos, Region};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ struct Record {
     is_whole: bool,
     /// Whether the planned rollback changes what is in force of it.
     is_affected: bool,
+    /// Whether it was in force in all of its region before the planned one.
+    was_in_force: bool,
 }
 
 impl Record {
@@ -71,7 +73,8 @@ pub(super) struct RollbackRecords {
     /// Lists of rollbacks that take back some entry, each once.
     lists: Vec<Vec<u32>>,
     list_numbers: FxHashMap<Vec<u32>, u32>,
-    /// How many entries and earlier rollbacks the planned one takes back.
+    /// How many entries and earlier rollbacks the planned one takes back, without those that were
+    /// taken back whole before.
     pub matched: u64,
     /// How many entries it would take back, if they were not forgotten, by author.
     pub forgotten: BTreeMap<Arc<str>, u64>,
@@ -92,10 +95,40 @@ impl RollbackRecords {
         };
         found.records.push(Record::new(mark, "".into(), 0));
         found.link();
+        found.find_in_force();
         let planned = found.records.len() as u32 - 1;
         let taken_back = found.records.iter().filter(|r| r.taken_back_by.contains(&planned));
+        // A rollback has no region of its own that another one would have to cover.
+        let taken_back = taken_back.filter(|r| !found.were_dead(&r.taken_back_by, None));
         found.matched = taken_back.count() as u64;
         found
+    }
+
+    /// Finds which rollbacks were in force before the planned one, the newest first.
+    fn find_in_force(&mut self) {
+        let planned = self.records.len() - 1;
+        for at in (0..planned).rev() {
+            let mut others = self.records[at].taken_back_by.iter().map(|&other| other as usize);
+            // One that was taken back itself, in a part, may be in force in the rest.
+            let is_taken_back = others.any(|other| other < planned && !self.is_surely_dead(other));
+            self.records[at].was_in_force = !is_taken_back;
+        }
+    }
+
+    /// Whether a rollback was taken back everywhere before the planned one.
+    fn is_surely_dead(&self, record: usize) -> bool {
+        self.were_dead(&self.records[record].taken_back_by, None)
+    }
+
+    /// Whether one of these rollbacks had taken back all cells in a region before the planned one;
+    /// `None`: all cells.
+    fn were_dead(&self, by: &[u32], region: Option<Region>) -> bool {
+        by.iter().map(|&number| &self.records[number as usize]).any(|record| {
+            let filter = &record.mark.filter;
+            let is_covered =
+                filter.region.is_none_or(|own| region.is_some_and(|r| own.contains_region(r)));
+            record.was_in_force && is_covered
+        })
     }
 
     /// Finds which rollback takes back which, and which of them the planned one affects.
@@ -135,7 +168,8 @@ impl RollbackRecords {
             }
         }
         let Some(&last) = list.last() else { return EntryFate::Stays };
-        self.matched += u64::from(last as usize + 1 == self.records.len());
+        let is_matched = last as usize + 1 == self.records.len();
+        self.matched += u64::from(is_matched && !self.were_dead(&list, Some(entry.region)));
         if is_affected {
             self.note_affected(entry.number);
         }
@@ -208,6 +242,7 @@ impl Record {
             taken_back_by: Vec::new(),
             is_whole: true,
             is_affected: false,
+            was_in_force: false,
         }
     }
 }

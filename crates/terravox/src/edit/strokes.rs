@@ -41,6 +41,10 @@ impl Strokes {
         self.blocks.iter().flat_map(|block| block.iter())
     }
 
+    pub fn back(&self) -> Option<&Stroke> {
+        self.blocks.back()?.back()
+    }
+
     pub fn push_back(&mut self, stroke: Stroke) {
         self.len += 1;
         match self.blocks.back_mut().filter(|block| block.len() < BLOCK) {

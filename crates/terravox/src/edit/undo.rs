@@ -271,6 +271,16 @@ impl History {
         }
     }
 
+    /// The region of the stroke that is undone, or redone, next; empty if there is none.
+    pub(crate) fn next_region(&self, is_redo: bool) -> Region {
+        let stroke = match is_redo {
+            true => self.undone.back(),
+            false => self.open_stroke().or(self.done.back()),
+        };
+        let patches = stroke.iter().flat_map(|stroke| stroke.patches.iter());
+        patches.fold(Region::default(), |region, patch| region.union(patch.region))
+    }
+
     /// Undoes the last stroke. Returns its region, or `None` if there is nothing to undo. Ends an
     /// open stroke first.
     ///

@@ -113,15 +113,25 @@ impl EncodedBlocks {
         }
     }
 
+    /// Drops a block, and those of the mip below it: their codes may tell the difference to it.
+    pub fn forget_block(&mut self, block: MipBlock) {
+        let below = if block.mip > 0 { &block.children()[..] } else { &[] };
+        below.iter().chain([&block]).for_each(|&block| self.remove(block));
+    }
+
+    fn remove(&mut self, block: MipBlock) {
+        for makes_ground in [false, true] {
+            let removed = self.blocks.remove(&(block, makes_ground));
+            self.bytes -= removed.map_or(0, |old| old.bytes());
+        }
+    }
+
     /// Drops every block, at all mips, that overlaps a region, in voxels, or lies beside one that
     /// does below the same one: its code may tell the difference to cells over that.
     pub fn forget(&mut self, region: Region, max_mip: u8) {
         for mip in 0..=max_mip {
             for pos in region.coarser(6 + u32::from(mip)).finer(1).voxels() {
-                for makes_ground in [false, true] {
-                    let removed = self.blocks.remove(&(MipBlock { mip, pos }, makes_ground));
-                    self.bytes -= removed.map_or(0, |old| old.bytes());
-                }
+                self.remove(MipBlock { mip, pos });
             }
         }
     }

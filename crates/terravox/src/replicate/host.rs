@@ -27,9 +27,6 @@ const MAX_OP_BYTES: usize = 600;
 pub(super) const MAX_OP_CELLS: u64 = 1 << 21;
 pub(super) const MAX_OP_CHUNKS: u64 = 512;
 
-/// Work that is charged for each cell that is undone.
-const WORK_PER_UNDONE_CELL: u64 = 20;
-
 /// Bytes that a guest may send before it is let in: more than a token has.
 const MAX_GREETING: u64 = 4 << 10;
 
@@ -157,6 +154,7 @@ impl Host {
             if let Some(number) = entry.figure {
                 self.bodies.remove(number);
             }
+            self.persons.budget(&entry.person, &self.options).blocks -= entry.blocks.len();
             self.order.retain(|&other| other != guest);
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
@@ -210,6 +208,7 @@ impl Host {
         let most = if world.grid.unlisted() == UnlistedChunks::Air { MAX_MIP } else { MAX_FAR_MIP };
         assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
         self.truth.trim(world.grid);
+        self.trim_coarse(world);
         if let Some(chunk) = self.truth.take_unraised() {
             self.changed(world, chunk.region());
         }
@@ -367,8 +366,8 @@ impl Host {
 
     fn guest_undo(&mut self, guest: u64, world: &mut HostWorld<'_>, number: u64, is_redo: bool) {
         let Some(entry) = self.guests.get_mut(&guest) else { return };
-        let paid = self.persons.budget(&entry.person, &self.options).spend_work(0);
         let mut history = entry.take_history();
+        let paid = self.pay_swap(guest, world, history.next_region(is_redo));
         let swapped = paid.and_then(|()| self.swap(world, &mut history, is_redo));
         let before = history.take_last_change();
         if let Some(entry) = self.guests.get_mut(&guest) {
@@ -388,9 +387,6 @@ impl Host {
                 self.events.push_back(edited);
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
-                    let work = region.volume() * WORK_PER_UNDONE_CELL;
-                    self.work_left = self.work_left.saturating_sub(work);
-                    self.persons.budget(&entry.person, &self.options).owe_work(work);
                     entry.finish_edit(number, !region.is_empty(), &kinds);
                 }
             }

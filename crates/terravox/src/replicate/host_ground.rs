@@ -27,6 +27,17 @@ impl Host {
         }
     }
 
+    /// Evicts coarse blocks that the ground has, if there are many. Guests that hold one are sent it
+    /// again.
+    pub(super) fn trim_coarse(&mut self, world: &HostWorld<'_>) {
+        for block in self.truth.trim_coarse(world.grid) {
+            self.encoded.forget_block(block);
+            for entry in self.guests.values_mut() {
+                entry.blocks.renew(block, self.options.max_mip);
+            }
+        }
+    }
+
     /// Removes the strokes of guests in a region, in voxels, from their undo history, since another
     /// host decides about that region now. A stroke that lies partly in it is removed whole.
     pub fn forget_strokes(&mut self, region: Region) {

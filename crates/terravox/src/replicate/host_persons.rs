@@ -11,12 +11,31 @@ use crate::voxel::Region;
 /// is charged instead of an estimate.
 const ROUGH_WORK: u64 = 2_000_000;
 
-/// Work that is charged for each missing chunk.
-const WORK_PER_CHUNK: u64 = 300_000;
+/// Work that is charged for each chunk, or coarse block over one, that has to be made.
+const WORK_PER_BLOCK: u64 = 300_000;
+
+/// Work that is charged for the coarse cells over each chunk that may change.
+const WORK_PER_RAISED_CHUNK: u64 = 100_000;
 
 /// Work that is charged for the estimate of an operation that is refused: that of the largest
 /// paths.
 const ESTIMATE_WORK: u64 = 20_000_000;
+
+/// Work that is charged for each cell that is undone.
+const WORK_PER_UNDONE_CELL: u64 = 20;
+
+/// Work of making what a change needs and is not there: chunks of `needed`, and coarse blocks over
+/// the region that it may write; and of updating the coarse cells over that.
+fn making_work(
+    truth: &Truth,
+    world: &HostWorld<'_>,
+    needed: impl IntoIterator<Item = Region>,
+    write: Region,
+) -> u64 {
+    let missing: u64 = needed.into_iter().map(|region| Truth::missing(world, region)).sum();
+    let [made, raised] = truth.coarse_work(world, write);
+    (missing + made) * WORK_PER_BLOCK + raised * WORK_PER_RAISED_CHUNK
+}
 
 impl Host {
     /// As [`Host::admit`], of a person who may have several guests, such as all connections of one
@@ -40,8 +59,7 @@ impl Host {
         let Some(entry) = self.guests.get(&guest) else { return Ok(()) };
         let budget = self.persons.budget(&entry.person, &self.options);
         let reach = self.editor.reach(world.grid, op)?;
-        let missing: u64 = reach.regions().map(|region| Truth::missing(world, region)).sum();
-        let loading = missing * WORK_PER_CHUNK;
+        let loading = making_work(&self.truth, world, reach.regions(), reach.write);
         budget.spend_work(loading)?;
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
@@ -50,6 +68,25 @@ impl Host {
         let cost = cost.inspect_err(|_| budget.owe_work(ESTIMATE_WORK))?;
         self.work_left = self.work_left.saturating_sub(loading.saturating_add(cost.work));
         budget.spend_work(cost.work)
+    }
+
+    /// Spends the work of undoing or redoing a stroke in a region, in voxels, with that of making
+    /// the chunks that it needs. Returns why that is not possible: a debt. Any stroke may make one:
+    /// one that is larger than the budget could never be undone.
+    pub(super) fn pay_swap(
+        &mut self,
+        guest: u64,
+        world: &HostWorld<'_>,
+        region: Region,
+    ) -> Result<(), Refusal> {
+        let Some(entry) = self.guests.get(&guest) else { return Ok(()) };
+        let budget = self.persons.budget(&entry.person, &self.options);
+        budget.spend_work(0)?;
+        let making = making_work(&self.truth, world, [region], region);
+        let work = making.saturating_add(region.volume().saturating_mul(WORK_PER_UNDONE_CELL));
+        self.work_left = self.work_left.saturating_sub(work);
+        budget.owe_work(work);
+        Ok(())
     }
 
     /// Makes sure that all chunks of a region, in voxels, are held, as [`Host::load`], on behalf of
@@ -63,7 +100,7 @@ impl Host {
         guest: u64,
         region: Region,
     ) -> Result<(), Refusal> {
-        let loading = Truth::missing(world, region) * WORK_PER_CHUNK;
+        let loading = Truth::missing(world, region) * WORK_PER_BLOCK;
         if loading > 0
             && let Some(entry) = self.guests.get(&guest)
         {

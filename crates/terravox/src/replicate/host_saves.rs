@@ -19,6 +19,7 @@ impl Host {
 
     /// Tells guests that their edits up to some moment are saved.
     pub fn note_saved(&mut self, point: &SavePoint) {
+        self.truth.note_saved();
         for (guest, number) in &point.0 {
             if let Some(entry) = self.guests.get_mut(guest)
                 && entry.saved_number < *number

@@ -148,17 +148,20 @@ impl HostedGuest {
             let Some(bytes) = self.next_message()? else { break };
             self.messages += 1;
             if self.has_started
-                && let Some(number) = ToHost::operation_number(&bytes)?
+                && let Some((number, work)) = ToHost::operation(&bytes)?
             {
                 // Before it is decoded, which takes time.
                 self.check_number(number)?;
-                if !budget.spend_operation() {
-                    let refusal = Refusal::new(RefusalCode::TooMany, "too many operations");
+                let is_paid = match budget.spend_operation() {
+                    true => budget.spend_work(work),
+                    false => Err(Refusal::new(RefusalCode::TooMany, "too many operations")),
+                };
+                if let Err(refusal) = is_paid {
                     return Ok(Some(Request::Refused { number, refusal }));
                 }
             }
             let message = ToHost::decode(&bytes, kinds)?;
-            if let Some(request) = self.take(message, options)? {
+            if let Some(request) = self.take(message, budget, options)? {
                 return Ok(Some(request));
             }
         }
@@ -190,7 +193,12 @@ impl HostedGuest {
         Ok(None)
     }
 
-    fn take(&mut self, message: ToHost, options: &HostOptions) -> Result<Option<Request>, LinkEnd> {
+    fn take(
+        &mut self,
+        message: ToHost,
+        budget: &mut PersonBudget,
+        options: &HostOptions,
+    ) -> Result<Option<Request>, LinkEnd> {
         match message {
             ToHost::Hello { version, token } if !self.has_hello => {
                 check_version(version)?;
@@ -209,21 +217,11 @@ impl HostedGuest {
                 return Err(LinkEnd::protocol("a greeting came twice"));
             }
             _ if !self.has_started => return Err(LinkEnd::protocol("a message before the start")),
-            ToHost::Subscribe(blocks) => {
-                for (block, known) in blocks {
-                    if self.blocks.len() >= options.max_blocks {
-                        let reason = format!(
-                            "more than {} blocks wanted; lower the view distance or the detail",
-                            options.max_blocks
-                        );
-                        return Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason));
-                    }
-                    // A block whose parent was just dropped is wanted no more.
-                    self.blocks.add(block, options.max_mip, known);
-                }
-            }
+            ToHost::Subscribe(blocks) => self.subscribe(blocks, budget, options)?,
             ToHost::Unsubscribe(blocks) => {
+                let before = self.blocks.len();
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
+                budget.blocks -= before - self.blocks.len();
             }
             ToHost::Refresh(blocks) => {
                 blocks.into_iter().for_each(|block| self.blocks.refresh(block, options.max_mip));
@@ -235,6 +233,35 @@ impl HostedGuest {
             }
         }
         Ok(None)
+    }
+
+    /// Adds blocks to those that are wanted, within what the guest and its person may have.
+    fn subscribe(
+        &mut self,
+        blocks: Vec<(MipBlock, Option<u64>)>,
+        budget: &mut PersonBudget,
+        options: &HostOptions,
+    ) -> Result<(), LinkEnd> {
+        let too_many = |most: usize, whose: &str| {
+            let reason = format!(
+                "more than {most} blocks wanted{whose}; lower the view distance or the detail"
+            );
+            Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason))
+        };
+        let most_of_person = options.max_blocks.saturating_mul(2);
+        for (block, known) in blocks {
+            if self.blocks.len() >= options.max_blocks {
+                return too_many(options.max_blocks, "");
+            }
+            if budget.blocks >= most_of_person {
+                return too_many(most_of_person, " over all connections of one person");
+            }
+            let before = self.blocks.len();
+            // A block whose parent was just dropped is wanted no more.
+            self.blocks.add(block, options.max_mip, known);
+            budget.blocks += self.blocks.len() - before;
+        }
+        Ok(())
     }
 
     /// Tells the guest that its operation was applied: at once if it can apply that itself, else

@@ -5,7 +5,7 @@
 //! code.
 
 use super::family::Family;
-use super::op_wire::{put_op, take_op};
+use super::op_wire::{decoding_work, put_op, take_op};
 use super::pose_wire::WirePose;
 use super::reasons::{Refusal, RefusalCode};
 use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
@@ -239,14 +239,15 @@ impl ToHost {
         }
     }
 
-    /// Returns the number of an operation, or `None` for other messages.
-    pub fn operation_number(bytes: &[u8]) -> Result<Option<u64>, MessageError> {
+    /// Returns the number of an operation and the [work](decoding_work) of decoding it, or `None`
+    /// for other messages.
+    pub fn operation(bytes: &[u8]) -> Result<Option<(u64, u64)>, MessageError> {
         let mut input = Input::new(bytes);
         match input.byte()? {
-            4 => input.varint().map(Some),
+            4 => Ok(Some((input.varint()?, decoding_work(&mut input)?))),
             5 => {
                 input.flag()?;
-                input.varint().map(Some)
+                Ok(Some((input.varint()?, 0)))
             }
             _ => Ok(None),
         }

@@ -68,7 +68,7 @@ pub use pipe::LinkKind;
 pub use reasons::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 pub use shared_body::{SharedBody, SharedBodyKind};
 pub use truth::HostWorld;
-pub use wire::MessageError;
+pub use wire::{MessageError, printable};
 
 use crate::edit::EditOp;
 use crate::voxel::Region;

@@ -15,6 +15,10 @@ const HAS_FALLOFF: u8 = 0x10;
 const HAS_STRENGTH: u8 = 0x20;
 const HAS_MASK: u8 = 0x40;
 
+/// The bits of the first byte that say the shape.
+const SHAPE: u8 = 0x0F;
+const CONVEX: u8 = 5;
+
 const COPY: u8 = 8;
 const PASTE: u8 = 9;
 
@@ -39,6 +43,28 @@ pub(super) fn put_op(op: &EditOp, kinds: &[Kind; 256], out: &mut Vec<u8>) {
             BitRle { kinds }.encode_box(op.clip.cells(), out);
         }
     }
+}
+
+/// Work of decoding and checking an operation, in the unit of
+/// [`EditCost::work`](crate::edit::EditCost::work): for each byte, for each cell of a pasted clip,
+/// and for the corners of a convex shape.
+const WORK_PER_BYTE: u64 = 200;
+const WORK_PER_CLIP_CELL: u64 = 10;
+const CORNERS_WORK: u64 = 300_000;
+
+/// Returns the work of decoding and checking an operation, from its first bytes, before any of it
+/// is done.
+pub(super) fn decoding_work(input: &mut Input<'_>) -> Result<u64, MessageError> {
+    let bytes = input.left() as u64 * WORK_PER_BYTE;
+    Ok(match input.byte()? {
+        PASTE => {
+            take_pose(input)?;
+            bytes + take_clip_region(input)?.volume() * WORK_PER_CLIP_CELL
+        }
+        COPY => bytes,
+        head if head & SHAPE == CONVEX => bytes + CORNERS_WORK,
+        _ => bytes,
+    })
 }
 
 /// Takes an operation. Its numbers are not checked: the editor does that.
@@ -129,7 +155,7 @@ fn put_brush_op(op: &BrushOp, out: &mut Vec<u8>) {
         Brush::Cylinder { .. } => 2,
         Brush::Wedge { .. } => 3,
         Brush::Path { .. } => 4,
-        Brush::Convex { .. } => 5,
+        Brush::Convex { .. } => CONVEX,
         Brush::Mesh { .. } => 6,
         Brush::Heights { .. } => 7,
     };
@@ -208,7 +234,7 @@ fn take_brush(input: &mut Input<'_>, shape: u8) -> Result<Brush, MessageError> {
             let points = (0..count).map(|_| input.numbers()).collect::<Result<_, _>>()?;
             Brush::Path { points, radius: input.number()? }
         }
-        5 => {
+        CONVEX => {
             let plane = |input: &mut Input<'_>| -> Result<HalfSpace, MessageError> {
                 Ok(HalfSpace { normal: input.numbers()?, offset: input.number()? })
             };
@@ -243,7 +269,7 @@ fn take_u32(input: &mut Input<'_>) -> Result<u32, MessageError> {
 }
 
 fn take_brush_op(input: &mut Input<'_>, head: u8) -> Result<BrushOp, MessageError> {
-    let shape = head & 0x0F;
+    let shape = head & SHAPE;
     if head & 0x80 != 0 {
         return input.wrong("an unknown kind of operation");
     }
@@ -397,7 +423,7 @@ pub(super) fn can_be_sent(op: &EditOp) -> bool {
     !matches!(op, EditOp::Paste(op) if op.clip.cells().region().volume() > MAX_PASTE)
 }
 
-fn take_clip(input: &mut Input<'_>, kinds: &[Kind; 256]) -> Result<Clip, MessageError> {
+fn take_clip_region(input: &mut Input<'_>) -> Result<Region, MessageError> {
     let mut size = [0; 3];
     for edge in &mut size {
         let value = input.varint()?;
@@ -410,7 +436,11 @@ fn take_clip(input: &mut Input<'_>, kinds: &[Kind; 256]) -> Result<Clip, Message
     if region.volume() > MAX_PASTE {
         return input.wrong("a copy is empty or too large");
     }
-    let mut cells = DenseBox::new(region);
+    Ok(region)
+}
+
+fn take_clip(input: &mut Input<'_>, kinds: &[Kind; 256]) -> Result<Clip, MessageError> {
+    let mut cells = DenseBox::new(take_clip_region(input)?);
     let code = input.rest();
     match (BitRle { kinds }).decode_box(code, &mut cells) {
         Ok(read) if read == code.len() => {

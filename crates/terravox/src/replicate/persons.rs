@@ -58,6 +58,8 @@ pub(super) enum Person {
 pub(super) struct PersonBudget {
     operations: TokenBucket,
     work: TokenBucket,
+    /// Blocks that its guests want or have.
+    pub blocks: usize,
 }
 
 impl PersonBudget {
@@ -65,11 +67,13 @@ impl PersonBudget {
         PersonBudget {
             operations: TokenBucket::new(options.edits_per_s.into()),
             work: TokenBucket::new(options.edit_work_per_s),
+            blocks: 0,
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.operations.spent() <= 0 && self.work.spent() <= 0
+    /// Whether it is like a new one.
+    fn is_unused(&self) -> bool {
+        self.operations.spent() <= 0 && self.work.spent() <= 0 && self.blocks == 0
     }
 
     /// Counts an operation; false if there were too many.
@@ -97,7 +101,7 @@ impl PersonBudget {
     }
 }
 
-/// The budgets of all persons that spent something lately.
+/// The budgets of all persons that spent something lately, or hold blocks.
 #[derive(Default)]
 pub(super) struct Persons {
     budgets: FxHashMap<Person, PersonBudget>,
@@ -112,7 +116,7 @@ impl Persons {
         self.budgets.retain(|_, budget| {
             budget.operations.pass(elapsed);
             budget.work.pass(elapsed);
-            !budget.is_full()
+            !budget.is_unused()
         });
     }
 

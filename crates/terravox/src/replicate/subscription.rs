@@ -145,6 +145,16 @@ impl Subscriptions {
         self.mark_cells(block, block.cells());
     }
 
+    /// Marks a coarse block, if it was sent, whose cells changed without an edit, and the cells over
+    /// it: a guest computes them from its own.
+    pub fn renew(&mut self, block: MipBlock, max_mip: u8) {
+        if self.is_sent(block) {
+            for mip in block.mip..=max_mip {
+                self.mark_cells(block.over(mip), block.voxels().coarser(mip.into()));
+            }
+        }
+    }
+
     /// Whether the guest has exactly the host's cells of a block, given how far it has read.
     pub fn is_current(&self, block: MipBlock, acked: u64) -> bool {
         let entry = self.blocks.get(&block);

@@ -3,6 +3,7 @@
 mod bodies;
 mod cache;
 mod converge;
+mod costs;
 mod ground;
 mod hostile;
 mod journaling;

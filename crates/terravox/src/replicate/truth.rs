@@ -41,6 +41,12 @@ impl HostWorld<'_> {
 /// Chunks that operations loaded and that stay in the grid.
 const MAX_LOADED: usize = 4096;
 
+/// Coarse blocks over edited chunks that stay in memory.
+const MAX_COARSE: usize = if cfg!(test) { 64 } else { 4096 };
+
+/// Blocks that are evicted at a time: a pass looks at all chunks that are unsaved.
+const EVICTED_PER_PASS: usize = if cfg!(test) { 32 } else { 256 };
+
 /// What is known of a world besides its grid.
 pub(super) struct Truth {
     max_mip: u8,
@@ -48,6 +54,10 @@ pub(super) struct Truth {
     edited: FxHashSet<MipBlock>,
     /// Coarse blocks over edited chunks.
     pyramid: FarPyramid,
+    /// Their blocks, oldest first; may list some that are gone.
+    coarse: VecDeque<MipBlock>,
+    /// Coarse blocks from which on the next pass evicts some.
+    trims_at: usize,
     /// Chunks that were loaded for an operation, oldest first.
     loaded: VecDeque<ChunkPos>,
     /// Edited chunks over which a coarse block was not available.
@@ -58,7 +68,8 @@ impl Truth {
     pub fn new(max_mip: u8) -> Truth {
         let (edited, pyramid) = (FxHashSet::default(), FarPyramid::default());
         let (loaded, unraised) = (VecDeque::new(), VecDeque::new());
-        Truth { max_mip, edited, pyramid, loaded, unraised }
+        let (coarse, trims_at) = (VecDeque::new(), MAX_COARSE + EVICTED_PER_PASS);
+        Truth { max_mip, edited, pyramid, coarse, trims_at, loaded, unraised }
     }
 
     /// Whether a block may differ from what the generator makes.
@@ -81,11 +92,18 @@ impl Truth {
         (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
     }
 
+    /// How many coarse blocks there are.
+    #[cfg(test)]
+    pub fn coarse_blocks(&self) -> usize {
+        self.coarse.iter().filter(|block| self.pyramid.has(**block)).count()
+    }
+
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
         self.pyramid.memory()
             + self.edited.capacity() * (size_of::<MipBlock>() + 1)
             + self.loaded.capacity() * size_of::<ChunkPos>()
+            + self.coarse.capacity() * size_of::<MipBlock>()
     }
 
     /// Fills `out` with the cells of a block; false if they are not available now.
@@ -104,6 +122,20 @@ impl Truth {
     /// How many chunks of a region, in voxels, are not held.
     pub fn missing(world: &HostWorld<'_>, region: Region) -> u64 {
         region.blocks::<5>().filter(|&chunk| !is_held(world, chunk)).count() as u64
+    }
+
+    /// How many coarse blocks a change of a region, in voxels, makes: those over it that are not
+    /// there. And how many it updates, each in the part over one chunk.
+    pub fn coarse_work(&self, world: &HostWorld<'_>, region: Region) -> [u64; 2] {
+        if world.is_known() {
+            return [0, 0];
+        }
+        let over = |mip: u8| {
+            let blocks = region.coarser(5 + u32::from(mip)).voxels();
+            blocks.map(move |pos| MipBlock { mip, pos })
+        };
+        let made = (1..=self.max_mip).flat_map(over).filter(|&block| !self.pyramid.has(block));
+        [made.count() as u64, region.coarser(5).volume()]
     }
 
     /// Makes sure that all chunks of a region, in voxels, are held. Returns the first that is not
@@ -135,6 +167,44 @@ impl Truth {
         }
     }
 
+    /// Lets the next [`Truth::trim_coarse`] look for blocks to evict: chunks were saved.
+    pub fn note_saved(&mut self) {
+        self.trims_at = MAX_COARSE + EVICTED_PER_PASS;
+    }
+
+    /// Evicts the oldest coarse blocks, if there are many: the ground has what was saved. Blocks
+    /// over unsaved chunks stay. Returns those that were evicted; their cells can be others now,
+    /// where the ground computes coarse cells from other finer ones.
+    pub fn trim_coarse(&mut self, grid: &VoxelGrid) -> Vec<MipBlock> {
+        if self.coarse.len() < self.trims_at {
+            return Vec::new();
+        }
+        let mut unsaved = FxHashSet::default();
+        for chunk in grid.unsaved_chunks() {
+            // Those over one that is known are known.
+            let mut over = (1..=self.max_mip).map(|mip| MipBlock::from(chunk).over(mip));
+            while over.next().is_some_and(|block| unsaved.insert(block)) {}
+        }
+        let mut evicted = Vec::new();
+        for _ in 0..self.coarse.len() {
+            let Some(block) = self.coarse.pop_front() else { break };
+            if unsaved.contains(&block) {
+                self.coarse.push_back(block);
+            } else {
+                self.pyramid.remove(block);
+                evicted.push(block);
+            }
+            if self.coarse.len() <= MAX_COARSE || evicted.len() == EVICTED_PER_PASS {
+                break;
+            }
+        }
+        if evicted.len() < EVICTED_PER_PASS {
+            // Nothing more before others are saved, or many more are made.
+            self.trims_at = (self.coarse.len() + self.coarse.len() / 8).max(self.trims_at);
+        }
+        evicted
+    }
+
     /// Follows an edit of a region, in voxels: coarse cells over all chunks that it touches are
     /// computed from them. Whole chunks, so that the order and the size of edits do not matter.
     /// Returns the parts of the region that can have changed: those that are held.
@@ -157,10 +227,13 @@ impl Truth {
 
     /// Computes the coarse cells over whole chunks.
     fn raise(&mut self, world: &HostWorld<'_>, chunks: Region) {
-        let mut is_whole = true;
+        let (mut is_whole, made) = (true, &mut self.coarse);
         let make = |block: MipBlock, cells: &mut DenseBox| {
             let is_made = fill(world, block, cells);
             is_whole &= is_made;
+            if is_made {
+                made.push_back(block);
+            }
             is_made
         };
         self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);

@@ -99,11 +99,28 @@ pub(super) fn take_text(input: &mut Input<'_>) -> Result<String, MessageError> {
     }
 }
 
-/// A text for people, in one line: control characters, which could end it or change a terminal,
-/// become spaces.
+/// A text for people, in one line.
 pub(super) fn take_line(input: &mut Input<'_>) -> Result<String, MessageError> {
-    let text = take_text(input)?;
-    Ok(text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect())
+    Ok(printable(&take_text(input)?))
+}
+
+/// A text of another side as it may be printed: in one line, with spaces for control characters,
+/// which could end it or change a terminal, and for characters that reverse the text around them or
+/// are not seen (bidirectional marks, zero-width characters, separators of lines).
+///
+/// ```
+/// use terravox::replicate::printable;
+///
+/// assert_eq!(printable("gone\n\u{202E}\u{1b}[2J"), "gone   [2J");
+/// ```
+pub fn printable(text: &str) -> String {
+    let is_unseen = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}')
+            || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}')
+            || matches!(c, '\u{E0000}'..='\u{E007F}')
+    };
+    text.chars().map(|c| if is_unseen(c) { ' ' } else { c }).collect()
 }
 
 /// Bytes that are read from the start.
@@ -155,6 +172,11 @@ impl<'a> Input<'a> {
             }
             None => self.wrong("the message ends early"),
         }
+    }
+
+    /// Bytes that were not taken yet.
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.offset
     }
 
     pub fn rest(&mut self) -> &'a [u8] {

@@ -1,0 +1,92 @@
+//! A disk without room: what is not saved is said, and saved once there is room.
+
+use crate::waves::{Folder, Outcome, frame, options, quic};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use terravox::edit::EditOp;
+use terravox::terrain::Placement;
+use terravox_server::{Client, ClientOptions, ServedWorld, Server};
+use terravox_store::{Disk, MemoryDisk, Store, WorldInfo};
+
+/// A disk on which so many more writes fail.
+#[derive(Default)]
+struct FullDisk {
+    disk: MemoryDisk,
+    failures: AtomicU64,
+}
+
+impl Disk for FullDisk {
+    fn length(&self) -> io::Result<u64> {
+        self.disk.length()
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.disk.read_at(offset, out)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let less = |left: u64| left.checked_sub(1);
+        match self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) {
+            Ok(_) => Err(io::ErrorKind::StorageFull.into()),
+            Err(_) => self.disk.write_at(offset, bytes),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.sync()
+    }
+}
+
+fn health(server: &Server) -> Result<String, io::Error> {
+    let mut stream = TcpStream::connect(server.http_address())?;
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[test]
+fn failing_saves_make_the_server_unwell_and_the_last_one_is_tried_again_slow() -> Outcome {
+    let folder = Folder::new("full");
+    let disk = Arc::new(FullDisk::default());
+    let info = WorldInfo::complete(Placement::default());
+    let store = Store::create_on(disk.clone(), "full", &info)?;
+    let world = ServedWorld {
+        name: "full".into(),
+        store,
+        generate: None,
+        protected: vec![],
+        decide: None,
+        share: None,
+    };
+    let server = Server::start(vec![world], options(&folder.0))?;
+    assert!(health(&server)?.ends_with("ok\n"));
+    disk.failures.store(u64::MAX, Ordering::SeqCst);
+    let mut client = Client::connect(&quic(&server), ClientOptions::default())?;
+    let mut has_edited = false;
+    let unwell = loop {
+        frame(&mut client)?;
+        if client.guest().is_complete() && !has_edited {
+            client.guest().edit(&EditOp::fill_ball(8, [0.0, 8.0, 0.0], 3.0))?;
+            has_edited = true;
+        }
+        let text = health(&server)?;
+        if !text.ends_with("ok\n") {
+            break text;
+        }
+    };
+    assert!(unwell.starts_with("HTTP/1.1 503"), "{unwell}");
+    assert!(
+        unwell.contains("saving the world full stopped") && unwell.contains("1 edits"),
+        "{unwell}"
+    );
+    drop(client);
+    // The next save fails, too; then there is room.
+    disk.failures.store(1, Ordering::SeqCst);
+    server.stop()?;
+    let stored = Store::open_on(Arc::new(MemoryDisk::from(disk.disk.to_bytes())), "full")?;
+    assert!(!stored.chunks()?.is_empty());
+    Ok(())
+}

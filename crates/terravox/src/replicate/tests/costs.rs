@@ -1,0 +1,237 @@
+//! What persons cost a host: charged to them before it is done, and bounded.
+
+use super::simulation::{Simulation, TICK_US, hills};
+use crate::edit::{Action, Brush, BrushOp, Clip, EditOp, PasteOp, PastePose};
+use crate::replicate::message::{PROTOCOL_VERSION, ToGuest, ToHost};
+use crate::replicate::persons::Person;
+use crate::replicate::pipe::{BULK, EDITS, Pipe};
+use crate::replicate::{
+    Host, HostEvent, HostWorld, LinkEndCode, LinkKind, LinkOptions, RefusalCode, Verdict,
+};
+use crate::terrain::{FillRequest, Placement};
+use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
+use std::collections::BTreeMap;
+
+/// One guest of a person, by messages.
+struct Seat {
+    pipe: Pipe,
+    number: u64,
+    refusals: Vec<RefusalCode>,
+    left: Option<LinkEndCode>,
+}
+
+impl Seat {
+    fn new(game: &mut Simulation) -> Seat {
+        let number = game.host.connect(LinkKind::Reliable);
+        let mut seat =
+            Seat { pipe: Pipe::new(LinkKind::Reliable), number, refusals: Vec::new(), left: None };
+        seat.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
+        seat.step(game);
+        seat.say(&ToHost::Start { makes_ground: true });
+        seat.step(game);
+        seat
+    }
+
+    fn say(&mut self, message: &ToHost) {
+        let mut bytes = Vec::new();
+        message.encode(MaterialTable::default().kinds(), &mut bytes);
+        let stream = if let ToHost::Subscribe(_) = message { BULK } else { EDITS };
+        self.pipe.send(stream, &bytes);
+    }
+
+    /// Lets a tick pass.
+    fn step(&mut self, game: &mut Simulation) {
+        game.now_us += TICK_US;
+        let (now, own, mut unit) = (game.now_us, self.number, Vec::new());
+        while self.pipe.transmit(now, &mut unit) {
+            let _ = game.host.receive(own, &unit, now);
+        }
+        game.with_world(|host, world| {
+            host.tick(world, now);
+            for event in host.events() {
+                match event {
+                    HostEvent::Joining { guest, .. } => host.admit_as(guest, world, "ada"),
+                    HostEvent::Left { guest, code, .. } if guest == own => self.left = Some(code),
+                    _ => {}
+                }
+            }
+        });
+        while self.left.is_none() && game.host.transmit(own, now, &mut unit) {
+            self.pipe.arrive(&unit, now).expect("the host is honest");
+            while let Ok(Some(_)) = self.pipe.receive(BULK) {}
+            while let Ok(Some(bytes)) = self.pipe.receive(EDITS) {
+                let message = ToGuest::decode(&bytes, MaterialTable::default().kinds());
+                if let Ok(ToGuest::Refuse { refusal, .. }) = message {
+                    self.refusals.push(refusal.code);
+                }
+            }
+        }
+    }
+}
+
+fn ada() -> Person {
+    Person::Named("ada".into())
+}
+
+/// A dig along 1,024 voxels: 32 chunks, and 45 coarse blocks over them up to mip 8.
+fn long_dig() -> EditOp {
+    let brush = Brush::Box {
+        centre: [512.0, -8.0, 16.0],
+        half: [510.0, 1.0, 1.0],
+        rotation: [0.0, 0.0, 0.0, 1.0],
+    };
+    BrushOp::new(brush, Action::Dig).into()
+}
+
+#[test]
+fn a_dig_is_paid_for_with_the_coarse_blocks_that_it_makes_before_they_are_made() {
+    let mut game = Simulation::new(true, 8);
+    // Twice as much at once: more than the chunks cost, and the dig itself.
+    game.host.options.edit_work_per_s = 9_000_000;
+    let mut seat = Seat::new(&mut game);
+    seat.say(&ToHost::Edit { number: 1, op: Box::new(long_dig()) });
+    seat.step(&mut game);
+    seat.step(&mut game);
+    assert_eq!(seat.refusals, [RefusalCode::TooMuchWork]);
+    assert_eq!(game.host.truth.coarse_blocks(), 0);
+    assert!(game.grid.unsaved_chunks().is_empty());
+}
+
+/// What is saved of a world: blocks of any mip.
+type SavedBlocks = BTreeMap<MipBlock, DenseBox>;
+
+fn with_saved<R>(
+    game: &mut Simulation,
+    saved: &SavedBlocks,
+    work: impl FnOnce(&mut Host, &mut HostWorld<'_>) -> R,
+) -> R {
+    let ground = |request: &mut FillRequest<'_>| match saved.get(&request.block()) {
+        Some(cells) => request.cells().clone_from(cells),
+        None => hills(request),
+    };
+    let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
+    let mut world = HostWorld {
+        grid: &mut game.grid,
+        placement: Placement::default(),
+        ground: &ground,
+        generated: &hills,
+        decide: &mut decide,
+    };
+    work(&mut game.host, &mut world)
+}
+
+#[test]
+fn coarse_blocks_over_saved_chunks_are_evicted_and_a_guest_sees_what_the_host_has() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(400);
+    // The guest holds what is here.
+    game.players[0].guest.edit(&EditOp::dig_ball([3.0, 0.0, 3.0], 5.0)).expect("it has started");
+    game.settle(400);
+    let mut saved = SavedBlocks::new();
+    for far in 0..60 {
+        let dig = EditOp::dig_ball([900.0 * f64::from(far + 1), 0.0, 0.0], 3.0);
+        with_saved(&mut game, &saved, |host, world| host.edit(world, &dig)).expect("it is sound");
+        for chunk in game.grid.unsaved_chunks() {
+            for mip in 0..=4 {
+                let (block, mut cells) = (MipBlock::from(chunk).over(mip), DenseBox::default());
+                let read = |host: &mut Host, world: &mut HostWorld<'_>| {
+                    host.read(world, block, &mut cells)
+                };
+                assert!(with_saved(&mut game, &saved.clone(), read));
+                saved.insert(block, cells);
+            }
+        }
+        game.grid.mark_saved(&game.grid.unsaved());
+        game.host.note_saved(&game.host.save_point());
+        game.now_us += TICK_US;
+        let now = game.now_us;
+        with_saved(&mut game, &saved, |host, world| host.tick(world, now));
+    }
+    let coarse = game.host.truth.coarse_blocks();
+    assert!((1..=110).contains(&coarse), "{coarse} of some 500");
+    // It is sent again what was evicted, and then follows edits as before.
+    for step in 0..120 {
+        if step == 20 {
+            let dig = EditOp::dig_ball([9.0, 0.0, 3.0], 5.0);
+            game.players[0].guest.edit(&dig).expect("it has started");
+        }
+        game.now_us += TICK_US;
+        let (now, mut unit) = (game.now_us, Vec::new());
+        let player = &mut game.players[0];
+        let number = player.number;
+        player.step(now, true, &game.interest);
+        while let Some(unit) = player.up.receive(now) {
+            game.host.receive(number, &unit, now).expect("the guest is honest");
+        }
+        with_saved(&mut game, &saved, |host, world| host.tick(world, now));
+        while game.host.transmit(number, now, &mut unit) {
+            game.players[0].down.send(now, &unit);
+        }
+    }
+    let (mut own, mut theirs) = (DenseBox::default(), DenseBox::default());
+    for block in Vec::from_iter(game.players[0].guest.blocks()) {
+        assert!(game.players[0].guest.read(block, hills, &mut theirs));
+        assert!(with_saved(&mut game, &saved, |host, world| host.read(world, block, &mut own)));
+        assert!(own == theirs, "{block} differs");
+    }
+}
+
+#[test]
+fn an_undo_is_paid_for_with_the_chunks_that_it_needs() {
+    let mut game = Simulation::new(true, 4);
+    let mut seat = Seat::new(&mut game);
+    let op = Box::new(EditOp::dig_ball([0.0, 0.0, 0.0], 3.0));
+    seat.say(&ToHost::Edit { number: 1, op });
+    seat.step(&mut game);
+    game.grid.mark_saved(&game.grid.unsaved());
+    for chunk in Region::new([-64; 3], [64; 3]).blocks::<5>() {
+        assert!(game.grid.forget(chunk));
+    }
+    let before = game.host.persons.spent_work(&ada());
+    seat.say(&ToHost::Undo { number: 2, is_redo: false });
+    seat.step(&mut game);
+    assert!(seat.refusals.is_empty(), "{:?}", seat.refusals);
+    let spent = (game.host.persons.spent_work(&ada()) - before) / 1_000_000;
+    // Less what was earned in a tick.
+    assert!(spent >= 8 * 300_000 - 2_000_000, "{spent} units for eight chunks");
+}
+
+#[test]
+fn connections_of_one_person_hold_at_most_twice_the_blocks_of_one() {
+    let mut game = Simulation::new(true, 4);
+    game.host.options.max_blocks = 100;
+    let mut seats = Vec::from_iter((0..3).map(|_| Seat::new(&mut game)));
+    let block = |i| (MipBlock::new(4, [i, 0, 0]), None);
+    for seat in &mut seats {
+        seat.say(&ToHost::Subscribe((0..80).map(block).collect()));
+        seat.step(&mut game);
+    }
+    let left = Vec::from_iter(seats.iter().map(|seat| seat.left));
+    assert_eq!(left, [None, None, Some(LinkEndCode::TooManyBlocks)]);
+    // What one has given up, another may have.
+    game.host.disconnect(seats[0].number, "it leaves");
+    let mut other = Seat::new(&mut game);
+    other.say(&ToHost::Subscribe((0..80).map(block).collect()));
+    other.step(&mut game);
+    assert_eq!(other.left, None);
+}
+
+#[test]
+fn a_paste_is_paid_for_before_it_is_decoded() {
+    let mut game = Simulation::new(true, 4);
+    game.decide = |_, _| Verdict::Refuse("not here".into());
+    game.host.options.edit_work_per_s = 30_000_000;
+    let mut seat = Seat::new(&mut game);
+    let clip = Clip::new(DenseBox::new(Region::new([0; 3], [128; 3]))).expect("it is allowed");
+    let paste = EditOp::Paste(PasteOp { clip, pose: PastePose::default() });
+    for number in 1..=20 {
+        seat.say(&ToHost::Edit { number, op: Box::new(paste.clone()) });
+    }
+    for _ in 0..4 {
+        seat.step(&mut game);
+    }
+    assert_eq!(seat.refusals.len(), 20);
+    let unread = seat.refusals.iter().filter(|code| **code == RefusalCode::TooMuchWork);
+    assert!(unread.count() >= 16, "{:?}", seat.refusals);
+}
