@@ -163,7 +163,7 @@ impl Terrain {
     /// let viewer = Viewer { position_m: [0.0, 5.0, 0.0], distance_m: 200.0 };
     /// let fill = |request: &mut terravox::terrain::FillRequest<'_>| request.fill_sdf(8, |p| -p[1]);
     /// terrain.update(&[viewer], Budget::Unlimited, fill);
-    /// terrain.mesh_swaps();
+    /// terrain.mesh_swaps().for_each(drop);
     ///
     /// terrain.edit(&EditOp::dig_ball([0.0; 3], 4.0))?;
     /// let jobs = terrain.take_edit_jobs(); // to be run on any thread

@@ -21,7 +21,7 @@ fn a_dig_is_shown_when_its_own_jobs_are_back_however_many_others_are_out() {
     let lod = LodOptions { max_mip: 2, ..LodOptions::default() };
     let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
     terrain.update(&[eye()], Budget::Unlimited, ground);
-    terrain.mesh_swaps();
+    terrain.mesh_swaps().for_each(drop);
     assert!(terrain.take_edit_jobs().is_empty(), "nothing was edited");
 
     // What streams in far away is not back yet.
