@@ -5,6 +5,7 @@
 //! last one is there, they are shown and the old ones hidden. Hidden entities are used again.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use bevy::asset::RenderAssetUsages;
 use bevy::camera::primitives::Aabb;
@@ -13,6 +14,7 @@ use terravox::mesh::Surface;
 use terravox::terrain::{MeshSwap, Placement, ShownMesh};
 use terravox::voxel::MipBlock;
 
+use crate::made_mesh::{MadeMeshes, MeshStyle};
 use crate::plugin::{TerravoxSettings, TerravoxStats, timed};
 use crate::surface_mesh::{Colours, part_from, surface_bytes};
 use crate::terrain::Terrain;
@@ -78,7 +80,9 @@ pub struct TerrainChunks {
     spare_lists: Vec<Vec<Chunk>>,
     /// Bytes of `waiting` and `staged` that are not uploaded yet.
     backlog_bytes: usize,
-    colours: Option<Box<Colours>>,
+    /// That of the last frame; `None` before the first, and after the palette changed.
+    style: Option<MeshStyle>,
+    made: MadeMeshes,
     /// Where the meshes that are shown lie.
     placement: Placement,
 }
@@ -104,9 +108,20 @@ impl TerrainChunks {
         self.staged.is_none() && self.waiting.is_empty()
     }
 
+    /// How tasks make meshes; `None` if nothing is drawn.
+    pub(crate) fn style(&self) -> Option<&MeshStyle> {
+        self.style.as_ref()
+    }
+
+    /// Where tasks put the meshes that they made.
+    pub(crate) fn made_mut(&mut self) -> &mut MadeMeshes {
+        &mut self.made
+    }
+
     /// Has all meshes made again, in the colours of today.
     pub(crate) fn restart(&mut self, everything: MeshSwap) {
-        self.colours = None;
+        self.style = None;
+        self.made.clear();
         self.waiting.clear();
         self.backlog_bytes = 0;
         // What is staged was never shown.
@@ -185,6 +200,13 @@ impl Drawing<'_, '_, '_, '_, '_> {
         for swap in voxels.mesh_swaps() {
             chunks.push(swap);
         }
+        chunks.made.forget_unused();
+        let colours = match chunks.style.take() {
+            Some(style) => style.colours,
+            None => Arc::new(Colours::of(voxels.grid().materials())),
+        };
+        let style = MeshStyle { colours, max_bytes: self.max_bytes, usage: self.usage };
+        chunks.style = Some(style);
         let placement = voxels.placement();
         let old = std::mem::replace(&mut chunks.placement, placement);
         if old.origin_m != placement.origin_m && !chunks.shown.is_empty() {
@@ -219,10 +241,9 @@ impl Drawing<'_, '_, '_, '_, '_> {
         voxels: &terravox::Terrain,
         chunks: &mut TerrainChunks,
     ) -> bool {
-        let TerrainChunks { staged, spare, colours, backlog_bytes, .. } = chunks;
+        let TerrainChunks { staged, spare, style, made, backlog_bytes, .. } = chunks;
         let Some(StagedSwap { swap, next, chunks }) = staged else { return true };
-        let colours =
-            colours.get_or_insert_with(|| Box::new(Colours::of(voxels.grid().materials())));
+        let Some(style) = style else { return false };
         while let Some(shown) = swap.added.get(next.0) {
             let (which, triangle) = (next.1, next.2);
             let Some(surface) = surfaces(shown).get(which).copied() else {
@@ -239,7 +260,8 @@ impl Drawing<'_, '_, '_, '_, '_> {
             if left < self.max_bytes && (rest > left || triangle > 0) {
                 return false;
             }
-            let (part, rest) = part_from(surface, triangle, self.max_bytes, colours, self.usage);
+            let whole = made.take(&shown.mesh, which, style).map(|part| (part, None));
+            let (part, rest) = whole.unwrap_or_else(|| part_from(surface, triangle, style));
             self.stats.uploaded_bytes += part.bytes;
             self.stats.uploaded_meshes += 1;
             *backlog_bytes = backlog_bytes.saturating_sub(part.bytes);

@@ -9,6 +9,7 @@ mod chunks;
 mod edits;
 mod ground;
 mod loose;
+mod made_mesh;
 mod palette;
 mod plugin;
 mod queries;

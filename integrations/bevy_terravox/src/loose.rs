@@ -1,9 +1,12 @@
 //! Pieces that edits cut loose, as entities.
 
+use std::sync::Arc;
+
 use bevy::asset::RenderAssetUsages;
 use bevy::prelude::*;
 use terravox::bodies::{LooseBody, LooseOptions};
 
+use crate::made_mesh::MeshStyle;
 use crate::plugin::{TerravoxStats, timed};
 use crate::surface_mesh::{Colours, part_from};
 use crate::terrain::Terrain;
@@ -77,8 +80,12 @@ pub(crate) fn cut(
         };
         pieces.has_more = cut.has_more;
         for body in cut.bodies {
-            let (colours, voxel_size_m) =
-                (Colours::of(terrain.grid().materials()), terrain.placement().voxel_size_m);
+            let voxel_size_m = terrain.placement().voxel_size_m;
+            let style = MeshStyle {
+                colours: Arc::new(Colours::of(terrain.grid().materials())),
+                max_bytes: usize::MAX,
+                usage: RenderAssetUsages::RENDER_WORLD,
+            };
             let min_m = terrain.original_position_m(&body);
             let mut place = at.compute_transform();
             place.translation = at.transform_point(Vec3::from(min_m.map(|v| v as f32)));
@@ -89,7 +96,7 @@ pub(crate) fn cut(
                     entity,
                     &body,
                     voxel_size_m as f32,
-                    &colours,
+                    &style,
                     meshes,
                     &mut commands,
                 );
@@ -108,13 +115,12 @@ fn spawn_meshes(
     terrain: Entity,
     body: &LooseBody,
     voxel_size_m: f32,
-    colours: &Colours,
+    style: &MeshStyle,
     meshes: &mut Assets<Mesh>,
     commands: &mut Commands,
 ) {
     for mesh in body.meshes.iter().filter(|mesh| !mesh.solid.is_empty()) {
-        let (part, _) =
-            part_from(&mesh.solid, 0, usize::MAX, colours, RenderAssetUsages::RENDER_WORLD);
+        let (part, _) = part_from(&mesh.solid, 0, style);
         let corner = mesh.block.min.to_array().map(|v| v as f32 * voxel_size_m);
         let transform =
             Transform::from_translation(corner.into()).with_scale(Vec3::splat(voxel_size_m));

@@ -28,8 +28,8 @@ pub struct TerravoxSettings {
     pub upload_bytes: usize,
     /// Milliseconds that planning may take in a frame, for each terrain.
     pub plan_ms: f32,
-    /// Jobs in flight for each thread of the `AsyncComputeTaskPool`. More jobs delay the meshes of
-    /// edits; fewer leave threads idle until the next frame.
+    /// Jobs in flight for each thread of the `AsyncComputeTaskPool`. Those of edits are not limited and
+    /// begin first. Fewer leave threads idle until the next frame.
     pub jobs_per_thread: usize,
     /// Whether meshes stay in memory after they were handed to the renderer, for systems of the
     /// game that read them. Rays need none.
@@ -65,7 +65,7 @@ pub struct TerravoxStats {
     pub edit_ms: f64,
     /// Milliseconds of planning and of taking jobs back.
     pub stream_ms: f64,
-    /// Milliseconds of making meshes and of showing and hiding them.
+    /// Milliseconds of handing over meshes and of showing and hiding them.
     pub draw_ms: f64,
     /// Milliseconds of looking whether ground is ready.
     pub ground_ms: f64,

@@ -3,9 +3,10 @@
 //! A terrain of which nothing is left to do is not touched: a quiet frame costs a comparison of
 //! viewers.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bevy::math::DVec3;
 use bevy::platform::cell::SyncCell;
@@ -14,6 +15,7 @@ use bevy::tasks::AsyncComputeTaskPool;
 use terravox::terrain::{Budget, FinishedJob, Job, JobScratch, Viewer};
 
 use crate::chunks::TerrainChunks;
+use crate::made_mesh::{MadeMesh, MadeMeshes, MeshStyle};
 use crate::plugin::{TerravoxSettings, TerravoxStats, timed};
 use crate::terrain::{Fill, Terrain};
 use crate::viewer::TerrainViewer;
@@ -21,14 +23,19 @@ use crate::viewer::TerrainViewer;
 /// Scratch memory of jobs: as many as ever ran at once.
 type Scratch = Arc<Mutex<Vec<JobScratch>>>;
 
-/// What a task sends back; `None` if the generator panicked.
-type Outcome = Option<FinishedJob>;
+/// Jobs that no task has begun; the first is begun next. There is a task for each.
+type Queue = Arc<Mutex<VecDeque<Job>>>;
+
+/// What a task sends back: the result, and its meshes for the renderer. `None` if the generator
+/// panicked.
+type Outcome = Option<(FinishedJob, Vec<MadeMesh>)>;
 
 /// The jobs of one terrain.
 pub(crate) struct Work {
     send: Sender<Outcome>,
     receive: SyncCell<Receiver<Outcome>>,
     scratch: Scratch,
+    queue: Queue,
     in_flight: usize,
     /// Those of the last planning, in terrain space.
     viewers: Vec<Viewer>,
@@ -45,6 +52,7 @@ impl Default for Work {
             send,
             receive: SyncCell::new(receive),
             scratch: Scratch::default(),
+            queue: Queue::default(),
             in_flight: 0,
             viewers: Vec::new(),
             next_viewers: Vec::new(),
@@ -56,12 +64,15 @@ impl Default for Work {
 
 impl Terrain {
     /// Takes back what tasks finished.
-    fn finish_jobs(&mut self) {
+    fn finish_jobs(&mut self, made: &mut MadeMeshes) {
         while self.work.in_flight > 0 {
             let Ok(outcome) = self.work.receive.get().try_recv() else { return };
             self.work.in_flight -= 1;
             match outcome {
-                Some(done) => self.voxels.finish_job(done),
+                Some((done, meshes)) => {
+                    self.voxels.finish_job(done);
+                    meshes.into_iter().for_each(|mesh| made.insert(mesh));
+                }
                 None => self.work.has_failed = true,
             }
         }
@@ -75,11 +86,16 @@ impl Terrain {
         is_same && work.in_flight == 0 && self.voxels.is_settled() && lod.is_at_rest()
     }
 
+    /// Starts what new edits need, ahead of all that waits.
+    fn start_edit_jobs(&mut self, style: Option<&MeshStyle>) {
+        let jobs = self.voxels.take_edit_jobs();
+        self.start(jobs.into_iter().rev(), style, VecDeque::push_front);
+    }
+
     /// Plans, and starts what the plan needs.
-    fn start_jobs(&mut self, settings: &TerravoxSettings) {
+    fn start_jobs(&mut self, settings: &TerravoxSettings, style: Option<&MeshStyle>) {
         let work = &mut self.work;
-        let pool = AsyncComputeTaskPool::get();
-        let most = settings.jobs_per_thread * pool.thread_num().max(1);
+        let most = settings.jobs_per_thread * AsyncComputeTaskPool::get().thread_num().max(1);
         let max_jobs = most.saturating_sub(work.in_flight);
         if max_jobs == 0 {
             // Nothing would be planned.
@@ -88,20 +104,48 @@ impl Terrain {
         std::mem::swap(&mut work.viewers, &mut work.next_viewers);
         work.is_dirty = false;
         let jobs = self.voxels.take_jobs(&work.viewers, Budget::Millis(settings.plan_ms), max_jobs);
-        for job in jobs {
-            let (send, scratch, fill) =
-                (work.send.clone(), work.scratch.clone(), self.fill.clone());
-            work.in_flight += 1;
-            // A terrain that was despawned has no receiver any more.
-            pool.spawn(async move { drop(send.send(run(job, &scratch, &fill))) }).detach();
+        self.start(jobs.into_iter(), style, VecDeque::push_back);
+    }
+
+    /// Puts jobs into the queue by `push`, with a task for each.
+    fn start(
+        &mut self,
+        jobs: impl ExactSizeIterator<Item = Job>,
+        style: Option<&MeshStyle>,
+        push: impl Fn(&mut VecDeque<Job>, Job),
+    ) {
+        let work = &mut self.work;
+        let count = jobs.len();
+        if count == 0 {
+            return;
+        }
+        {
+            let mut queue = lock(&work.queue);
+            jobs.for_each(|job| push(&mut queue, job));
+        }
+        work.in_flight += count;
+        let pool = AsyncComputeTaskPool::get();
+        for _ in 0..count {
+            let (send, queue, scratch) =
+                (work.send.clone(), work.queue.clone(), work.scratch.clone());
+            let (fill, style) = (self.fill.clone(), style.cloned());
+            let run_next = async move {
+                let job = lock(&queue).pop_front();
+                // A terrain that was despawned has no receiver any more.
+                job.map(|job| send.send(run(job, &scratch, &fill, style.as_ref())))
+            };
+            pool.spawn(run_next).detach();
         }
     }
 }
 
-/// Runs a job with borrowed scratch memory.
-fn run(job: Job, scratch: &Scratch, fill: &Fill) -> Outcome {
-    let lock = || scratch.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut own = lock().pop().unwrap_or_default();
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a job with borrowed scratch memory, and makes its meshes, so that frames need not.
+fn run(job: Job, scratch: &Scratch, fill: &Fill, style: Option<&MeshStyle>) -> Outcome {
+    let mut own = lock(scratch).pop().unwrap_or_default();
     let block = job.block();
     // Scratch memory of a job that panicked is dropped.
     let done = catch_unwind(AssertUnwindSafe(|| {
@@ -110,8 +154,12 @@ fn run(job: Job, scratch: &Scratch, fill: &Fill) -> Outcome {
     }));
     match done {
         Ok((done, own)) => {
-            lock().push(own);
-            Some(done)
+            lock(scratch).push(own);
+            let made = |style: &MeshStyle| {
+                done.meshes().iter().map(|mesh| MadeMesh::of(mesh, style)).collect()
+            };
+            let made = style.map_or_else(Vec::new, made);
+            Some((done, made))
         }
         Err(_) => {
             error!("the generator panicked at {block:?}; this terrain is not streamed any further");
@@ -122,16 +170,17 @@ fn run(job: Job, scratch: &Scratch, fill: &Fill) -> Outcome {
 
 /// Streams all terrains in around the viewers.
 pub(crate) fn stream(
-    mut terrains: Query<(&mut Terrain, &TerrainChunks, Ref<GlobalTransform>)>,
+    mut terrains: Query<(&mut Terrain, &mut TerrainChunks, Ref<GlobalTransform>)>,
     viewers: Query<(&TerrainViewer, Ref<GlobalTransform>)>,
     settings: Res<TerravoxSettings>,
     mut stats: ResMut<TerravoxStats>,
 ) {
     timed(&mut stats.stream_ms, || {
-        for (mut terrain, chunks, transform) in &mut terrains {
+        for (mut terrain, mut chunks, transform) in &mut terrains {
             // Streaming is not a change that a game wants to hear of.
             let terrain = terrain.bypass_change_detection();
-            terrain.finish_jobs();
+            let chunks = chunks.bypass_change_detection();
+            terrain.finish_jobs(chunks.made_mut());
             // What was just spawned has no place in the world before transforms are propagated.
             if terrain.work.has_failed || transform.is_added() {
                 continue;
@@ -153,8 +202,12 @@ pub(crate) fn stream(
             }
             // While there is much to upload, nothing is planned that would have to wait.
             let has_backlog = chunks.backlog_bytes() > settings.upload_bytes().saturating_mul(2);
-            if !has_backlog && !terrain.is_quiet() {
-                terrain.start_jobs(&settings);
+            if terrain.is_quiet() {
+                continue;
+            }
+            terrain.start_edit_jobs(chunks.style());
+            if !has_backlog {
+                terrain.start_jobs(&settings, chunks.style());
             }
         }
     });

@@ -10,6 +10,8 @@ use bevy::prelude::*;
 use terravox::mesh::Surface;
 use terravox::voxel::{Kind, MaterialTable};
 
+use crate::made_mesh::MeshStyle;
+
 /// Up to four materials of a vertex.
 pub(crate) const ATTRIBUTE_MATERIALS: MeshVertexAttribute =
     MeshVertexAttribute::new("Terravox_Materials", 0x7e77_a000, VertexFormat::Uint8x4);
@@ -81,15 +83,15 @@ pub(crate) struct SurfaceMesh {
     pub bytes: usize,
 }
 
-/// The triangles `from..` of a surface as a mesh of at most `max_bytes`, in cells of its block.
-/// Returns the mesh, and the triangle at which the next part begins, if there is one.
+/// The triangles `from..` of a surface as a mesh of at most the bytes of a style, in cells of its
+/// block. Returns the mesh, and the triangle at which the next part begins, if there is one.
 pub(crate) fn part_from(
     surface: &Surface,
     from: usize,
-    max_bytes: usize,
-    colours: &Colours,
-    usage: RenderAssetUsages,
+    style: &MeshStyle,
 ) -> (SurfaceMesh, Option<usize>) {
+    let MeshStyle { colours, max_bytes, usage } = style;
+    let (max_bytes, usage) = (*max_bytes, *usage);
     if from == 0 && surface_bytes(surface) <= max_bytes {
         return (whole(surface, colours, usage), None);
     }
@@ -169,6 +171,8 @@ fn mesh_of(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use terravox::mesh::{BlockMesh, Mesher, PAD};
     use terravox::voxel::{DenseBox, Region};
@@ -200,12 +204,14 @@ mod tests {
     #[test]
     fn parts_have_the_triangles_of_the_whole_and_fit_into_the_budget() {
         let (surface, colours) = (hill(), Colours::of(&MaterialTable::default()));
-        let usage = RenderAssetUsages::default();
-        let (one, rest) = part_from(&surface, 0, usize::MAX, &colours, usage);
+        let (colours, usage) = (Arc::new(colours), RenderAssetUsages::default());
+        let style = MeshStyle { colours, max_bytes: usize::MAX, usage };
+        let (one, rest) = part_from(&surface, 0, &style);
+        let style = MeshStyle { max_bytes: 9000, ..style };
         assert_eq!((rest, one.bytes), (None, surface_bytes(&surface)));
         let (mut all, mut from, mut parts) = (Vec::new(), Some(0), 0);
         while let Some(start) = from {
-            let (part, next) = part_from(&surface, start, 9000, &colours, usage);
+            let (part, next) = part_from(&surface, start, &style);
             assert!(part.bytes <= 9000);
             all.extend(corners(&part.mesh));
             (from, parts) = (next, parts + 1);

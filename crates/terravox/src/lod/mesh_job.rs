@@ -28,7 +28,7 @@ pub struct MeshJob {
 pub struct MeshedBlock {
     pub(super) plan: u64,
     pub(super) block: MipBlock,
-    pub(super) mesh: Option<Arc<BlockMesh>>,
+    pub(crate) mesh: Option<Arc<BlockMesh>>,
     pub(super) ticket: Option<Ticket>,
 }
 

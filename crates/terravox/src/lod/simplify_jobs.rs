@@ -44,6 +44,16 @@ enum SimplifiedOutput {
     Each(Vec<Arc<BlockMesh>>),
 }
 
+impl SimplifiedMeshes {
+    /// Returns the meshes in place of those of the sources.
+    pub(crate) fn meshes(&self) -> &[Arc<BlockMesh>] {
+        match &self.output {
+            SimplifiedOutput::Joined(mesh) => std::slice::from_ref(mesh),
+            SimplifiedOutput::Each(meshes) => meshes,
+        }
+    }
+}
+
 impl SimplifyJob {
     /// Returns the parent of the blocks whose meshes are simplified.
     pub fn block(&self) -> MipBlock {

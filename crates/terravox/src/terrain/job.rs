@@ -3,8 +3,10 @@
 use super::fill_request::{FillRequest, filled};
 use super::placement::Placement;
 use crate::lod::{FillTicket, MeshJob, MeshScratch, MeshedBlock, SimplifiedMeshes, SimplifyJob};
+use crate::mesh::BlockMesh;
 use crate::simplify::Simplifier;
 use crate::voxel::{DenseBox, MipBlock};
+use std::sync::Arc;
 
 /// What a [`Job`] does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +45,18 @@ pub(super) enum Finished {
     Fill { block: MipBlock, ticket: FillTicket, cells: Option<DenseBox> },
     Mesh(MeshedBlock),
     Simplify(SimplifiedMeshes),
+}
+
+impl FinishedJob {
+    /// Returns the meshes that the job made, as [`ShownMesh::mesh`](super::ShownMesh::mesh) will have
+    /// them if they are shown. For programs that convert meshes on the thread of the job.
+    pub fn meshes(&self) -> &[Arc<BlockMesh>] {
+        match &self.0 {
+            Finished::Fill { .. } => &[],
+            Finished::Mesh(meshed) => meshed.mesh.as_slice(),
+            Finished::Simplify(simplified) => simplified.meshes(),
+        }
+    }
 }
 
 /// Memory that jobs reuse; keep one a thread.

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+mod edit_jobs;
 mod rebuild;
 mod schedules;
 mod unavailable;

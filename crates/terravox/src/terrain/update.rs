@@ -152,6 +152,39 @@ impl Terrain {
         jobs
     }
 
+    /// Returns the jobs of the meshes that new edits wait for, all of them, whatever the budgets of
+    /// [`Terrain::take_jobs`]: as many as the edits reach blocks, at most
+    /// [`LodOptions::jobs_per_plan`](crate::lod::LodOptions::jobs_per_plan). Call it before
+    /// [`Terrain::take_jobs`], and run these jobs first. None if the edits have to wait for what is
+    /// being meshed, or it is the turn of the stream: their jobs then come from
+    /// [`Terrain::take_jobs`], which also hands out those of edits if this is never called.
+    ///
+    /// ```
+    /// use terravox::terrain::{Budget, JobScratch, Terrain, Viewer};
+    /// use terravox::EditOp;
+    ///
+    /// let mut terrain = Terrain::default();
+    /// let viewer = Viewer { position_m: [0.0, 5.0, 0.0], distance_m: 200.0 };
+    /// let fill = |request: &mut terravox::terrain::FillRequest<'_>| request.fill_sdf(8, |p| -p[1]);
+    /// terrain.update(&[viewer], Budget::Unlimited, fill);
+    /// terrain.mesh_swaps().for_each(drop);
+    ///
+    /// terrain.edit(&EditOp::dig_ball([0.0; 3], 4.0))?;
+    /// let jobs = terrain.take_edit_jobs(); // to be run on any thread
+    /// let mut scratch = JobScratch::default();
+    /// jobs.into_iter().for_each(|job| terrain.finish_job(job.run(&mut scratch, fill)));
+    /// assert_eq!(terrain.mesh_swaps().count(), 1);
+    /// # Ok::<(), terravox::TerrainError>(())
+    /// ```
+    pub fn take_edit_jobs(&mut self) -> Vec<Job> {
+        self.lod.begin_edit_plan(&self.grid);
+        let jobs = std::iter::from_fn(|| self.lod.next_edit_job(&mut || true));
+        let jobs = jobs.map(|job| Job(Work::Mesh(Box::new(job)))).collect();
+        // None of its blocks may have a surface.
+        self.publish_complete();
+        jobs
+    }
+
     /// Takes the result of a job. When the last job of a plan is back, all that it changes is
     /// shown at once, by [`Terrain::mesh_swaps`].
     pub fn finish_job(&mut self, done: FinishedJob) {

@@ -93,6 +93,8 @@ fn play(shared: &Shared, seed: u64) -> Vec<EditOp> {
         if terrain.edit(&dig).is_ok() {
             digs.push(dig);
         }
+        let edits = terrain.take_edit_jobs();
+        shared.jobs.lock().unwrap().extend(edits);
         if splitmix(&mut random).is_multiple_of(3) {
             shared.unsaved.lock().unwrap().push_back(terrain.unsaved());
         }
