@@ -349,7 +349,8 @@ mod tests {
                 voxel_size: Some(voxel),
                 ..HeightmapArgs::default()
             };
-            let samples = HeightmapSamples { heights, reference: None, without_data: 0 };
+            let samples =
+                HeightmapSamples { heights, reference: None, without_data: 0, points: None };
             let voxel_options = in_voxels(&samples, &options, voxel);
             let heights = samples.heights;
             let kinds = MaterialTable::default();

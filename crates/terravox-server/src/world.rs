@@ -8,7 +8,6 @@ use crate::rollback::{CancelOrder, RollbackOrder, RollbackOrders};
 use crate::saver::{Generate, SavedSender};
 use std::collections::VecDeque;
 use std::error::Error;
-use std::iter;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -87,10 +86,12 @@ pub(crate) struct SaveFailure {
 impl WorldCounters {
     /// Counts a save that failed.
     pub fn count_failed_save(&self, error: &dyn Error) {
-        let (reason, causes) =
-            (error.to_string(), iter::successors(error.source(), |e| e.source()));
-        let cause =
-            causes.last().map_or_else(|| "the log says why".to_owned(), |cause| cause.to_string());
+        let reason = error.to_string();
+        let mut first = error.source();
+        while let Some(deeper) = first.and_then(Error::source) {
+            first = Some(deeper);
+        }
+        let cause = first.map_or_else(|| "the log says why".to_owned(), ToString::to_string);
         self.failed_saves.fetch_add(1, Ordering::Relaxed);
         let mut failure = self.save_failure.lock().unwrap_or_else(PoisonError::into_inner);
         let since = failure.as_ref().map_or_else(Instant::now, |failure| failure.since);

@@ -113,7 +113,8 @@ fn fill([width, depth]: [usize; 2], heights: &mut [f32]) {
 fn between(size: [usize; 2], coarse: &[f32], fine: [usize; 2]) -> f32 {
     let near = [0, 1].map(|axis| {
         let inside = fine[axis] / 2;
-        let beside = if fine[axis] % 2 == 0 { inside.saturating_sub(1) } else { inside + 1 };
+        let beside =
+            if fine[axis].is_multiple_of(2) { inside.saturating_sub(1) } else { inside + 1 };
         [inside, beside.min(size[axis] - 1)]
     });
     let at = |x: usize, z: usize| coarse[near[0][x] + size[0] * near[1][z]];
