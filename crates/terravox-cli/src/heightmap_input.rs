@@ -84,6 +84,10 @@ impl HeightmapInput {
         let (mut maps, mut clouds) = (Vec::new(), Vec::new());
         for entry in entries {
             let file = entry.map_err(Failure::at(path))?.path();
+            // A pipe of that name would wait for ever.
+            if !file.is_file() {
+                continue;
+            }
             match extension(&file).as_str() {
                 "tif" | "tiff" => maps.push(file),
                 "las" | "laz" => clouds.push(file),

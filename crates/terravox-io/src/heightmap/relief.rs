@@ -4,6 +4,7 @@ use super::chunk_cells::{CHUNK_LOG2, ChunkCells};
 use super::error::HeightmapError;
 use super::fill::ColumnFiller;
 use super::heights::Heights;
+use super::limits::MAX_RELIEF_VOXELS;
 use super::options::HeightmapOptions;
 use super::surface::HeightSurface;
 use terravox::voxel::{Kind, Region};
@@ -43,7 +44,8 @@ impl HeightmapRelief {
     ///
     /// # Errors
     /// If an option is NaN or out of range, a material is of the wrong kind, or the world would be
-    /// wider than [`HeightmapOptions::MAX_EXTENT_VOXELS`] or beyond the limits of a grid.
+    /// wider than [`HeightmapOptions::MAX_EXTENT_VOXELS`], beyond the limits of a grid, or more than 32,768
+    /// voxels from its lowest to its highest sample.
     pub fn new(
         heights: Heights,
         options: HeightmapOptions,
@@ -51,6 +53,13 @@ impl HeightmapRelief {
     ) -> Result<HeightmapRelief, HeightmapError> {
         options.check(kinds)?;
         let surface = HeightSurface::new(heights, &options)?;
+        let [low, high] = surface.heights();
+        if high - low > MAX_RELIEF_VOXELS as f64 {
+            let voxels = (high - low).ceil();
+            return Err(HeightmapError::Options(format!(
+                "the land is {voxels} voxels high, at most {MAX_RELIEF_VOXELS}; use larger voxels"
+            )));
+        }
         let region = ColumnFiller::new(&surface, &options).region();
         if !region.within_limits() {
             return Err(HeightmapError::Options(format!(

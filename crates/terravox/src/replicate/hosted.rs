@@ -15,6 +15,10 @@ use crate::edit::History;
 use crate::voxel::{Kind, MipBlock, Region};
 use std::collections::VecDeque;
 
+/// Guests of one person hold at most this many times what one may: a class with one token, or all
+/// players of a computer, and no endless number of connections that only look.
+const GUESTS_OF_PERSON: usize = 8;
+
 /// Messages of a guest that are handled in a tick: others get their turn.
 const MESSAGES_PER_TICK: u32 = 256;
 
@@ -248,7 +252,7 @@ impl HostedGuest {
             );
             Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason))
         };
-        let most_of_person = options.max_blocks.saturating_mul(2);
+        let most_of_person = options.max_blocks.saturating_mul(GUESTS_OF_PERSON);
         for (block, known) in blocks {
             if self.blocks.len() >= options.max_blocks {
                 return too_many(options.max_blocks, "");

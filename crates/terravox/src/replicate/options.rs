@@ -12,7 +12,7 @@ pub struct HostOptions {
     /// The generator of the ground. Guests that know it make the ground themselves.
     pub generator: Option<GeneratorId>,
     /// Maximum number of blocks that one guest may hold. Guests of [one
-    /// person](super::Host::admit_as) may hold twice as many together.
+    /// person](super::Host::admit_as) may hold eight times as many together.
     pub max_blocks: usize,
     /// What one operation may cost, of a guest or of [`Host::edit`](super::Host::edit).
     pub edit_limits: EditLimits,

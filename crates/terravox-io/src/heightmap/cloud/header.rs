@@ -18,6 +18,8 @@ const HEADER_1_4_BYTES: usize = 375;
 /// Bytes of the header of a variable-length record, and of an extended one.
 const RECORD_BYTES: usize = 54;
 const EXTENDED_RECORD_BYTES: usize = 60;
+/// Maximum depth of brackets in the text of a reference system.
+const MAX_TEXT_DEPTH: usize = 32;
 /// Bit of the point format that says that points are compressed.
 const COMPRESSED: u8 = 0x80;
 /// Bytes of the formats of points, 0 to 10.
@@ -176,17 +178,23 @@ impl Header {
         }
     }
 
+    /// Bytes of a point beyond those of its format.
+    pub fn extra_bytes(&self) -> u16 {
+        self.point_bytes - FORMAT_BYTES[usize::from(self.format)]
+    }
+
     /// Refuses points that are compressed as other fields than their format has.
     fn check_compression(&self, compression: &LazVlr) -> Result<(), HeightmapError> {
-        let extra = self.point_bytes - FORMAT_BYTES[usize::from(self.format)];
-        let items = LazItemRecordBuilder::default_for_point_format_id(self.format, extra)
-            .map_err(|error| HeightmapError::Points(error.to_string()))?;
+        let items =
+            LazItemRecordBuilder::default_for_point_format_id(self.format, self.extra_bytes())
+                .map_err(|error| HeightmapError::Points(error.to_string()))?;
         let kinds = |items: &[laz::LazItem]| {
             items.iter().map(|item| (item.item_type(), item.size())).collect::<Vec<_>>()
         };
         let versions: Vec<u16> = compression.items().iter().map(laz::LazItem::version).collect();
         let is_layered = self.format > 5;
-        let allowed = if is_layered { [3, 4] } else { [1, 2] };
+        // Version 1 is of programs from before 2011.
+        let allowed: &[u16] = if is_layered { &[3, 4] } else { &[2] };
         if kinds(compression.items()) != kinds(&items)
             || versions.iter().any(|version| !allowed.contains(version))
             || (is_layered && versions.iter().any(|&version| version != versions[0]))
@@ -293,34 +301,39 @@ struct TextUnits {
 impl TextUnits {
     fn of(text: &str) -> TextUnits {
         let mut units = TextUnits::default();
-        // The keywords of the brackets that are open, and the arguments of the last one.
-        let (mut open, mut arguments): (Vec<&str>, &str) = (Vec::new(), "");
-        let mut rest = text;
-        while let Some(at) = rest.find(['"', '[', ']']) {
-            let (before, after) = (&rest[..at], &rest[at + 1..]);
-            match rest.as_bytes()[at] {
-                b'[' => {
-                    open.push(before.trim_start_matches([',', ']', ' ', '\n', '\r', '\t']).trim());
-                    arguments = after;
-                }
-                b']' => {
-                    units.close(&open, arguments);
-                    open.pop();
-                    arguments = "";
-                }
+        // The keywords of the brackets that are open, and where the arguments of the last one begin.
+        let (mut open, mut arguments, mut from): (Vec<&str>, usize, usize) = (Vec::new(), 0, 0);
+        while let Some(at) = text[from..].find(['"', '[', ']']).map(|at| from + at) {
+            let before = &text[from..at];
+            from = at + 1;
+            match text.as_bytes()[at] {
                 // What is quoted has no brackets of ours.
+                b'"' => match text[from..].find('"') {
+                    Some(end) => from += end + 1,
+                    None => break,
+                },
+                b'[' => {
+                    // The number of a unit may be followed by its authority.
+                    units.take(&open, &text[arguments..at]);
+                    let keyword = before.rsplit(',').next().unwrap_or_default();
+                    open.push(keyword.trim());
+                    arguments = from;
+                    if open.len() > MAX_TEXT_DEPTH {
+                        break;
+                    }
+                }
                 _ => {
-                    rest = after.split_once('"').map_or("", |(_, rest)| rest);
-                    continue;
+                    units.take(&open, &text[arguments..at]);
+                    open.pop();
+                    arguments = from;
                 }
             }
-            rest = after;
         }
         units
     }
 
-    /// Takes the unit that ends here, of a map or of heights.
-    fn close(&mut self, open: &[&str], arguments: &str) {
+    /// Takes the unit whose arguments these are, of a map or of heights.
+    fn take(&mut self, open: &[&str], arguments: &str) {
         let is_in = |names: &[&str]| open.iter().any(|keyword| names.contains(keyword));
         self.is_projected |= is_in(&["PROJCS", "PROJCRS", "PROJECTEDCRS"]);
         let inner = [

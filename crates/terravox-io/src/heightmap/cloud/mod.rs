@@ -1,5 +1,6 @@
 //! Heights from point clouds, LAS and LAZ: the points on the ground, gathered in square cells.
 
+mod gps_time;
 mod header;
 mod points;
 mod raster;
@@ -12,13 +13,15 @@ use super::geotiff::GeoReference;
 use super::heights::{Heights, check_size};
 use crate::budget::ImportBudget;
 use header::Header;
-use points::{Point, each_point};
+use points::{Point, PointBudget, each_point};
 use raster::{CELL_BYTES, Raster};
 use refusal::refuse;
 use std::io::{Read, Seek};
 
 /// Units of work of a cell.
 const CELL_WORK: u64 = 64;
+/// The finest step of heights, in units of a file.
+const FINEST_STEP: f64 = 1e-6;
 /// Points in a cell of the default size, if they are spread evenly. About half of the points of a
 /// scan of trees and houses are on the ground.
 const POINTS_PER_CELL: f64 = 4.0;
@@ -74,11 +77,21 @@ pub fn read_point_cloud<R: Read + Seek>(
     budget.spend_work("its cells", CELL_WORK * samples)?;
     let size = lattice.size.map(|cells| cells as usize);
     let mut raster = Raster::new(size);
-    let mut outside = 0;
+    let mut points = PointBudget::new(budget);
+    let (mut outside, mut has_ground) = (0, [false; 2]);
     for (part, header) in parts.iter_mut().zip(&headers) {
-        each_point(part, header, budget, &mut |point| {
+        let mut is_classified = false;
+        each_point(part, header, &mut points, &mut |point| {
             outside += u64::from(!lattice.add(header, point, &mut raster));
+            is_classified |= point.is_ground;
         })?;
+        has_ground[usize::from(is_classified)] = true;
+    }
+    if has_ground == [true; 2] {
+        return refuse(
+            "some of its parts have points that are classified as ground, and others have none; \
+             import them one by one",
+        );
     }
     let Some((values, filled)) = raster.heights(|height| lattice.metres(height)) else {
         return refuse("none of its points counts: all are noise, withheld, or beyond its bounds");
@@ -104,8 +117,7 @@ fn round_up(length: f64) -> f64 {
 struct Lattice {
     size: [u64; 2],
     reference: GeoReference,
-    /// Heights are whole steps above `base`, both in units of the files.
-    base: f64,
+    /// Heights are whole numbers of this, in units of the files.
     height_step: f64,
     /// Metres of such a unit.
     height_unit_m: f64,
@@ -151,9 +163,9 @@ impl Lattice {
         if !(spacing > 0.0 && cells.iter().all(|cells| cells.is_finite())) {
             return refuse("its extent is not finite; get another copy");
         }
-        // The finest of all parts, and no finer than 32 bits allow.
+        // The finest of all parts, and no finer than anybody measures.
         let finest = headers.iter().map(|part| part.scale[2].abs()).fold(f64::INFINITY, f64::min);
-        let height_step = finest.max((high(2) - low(2)) / f64::from(1 << 30));
+        let height_step = finest.max(FINEST_STEP);
         Ok(Lattice {
             // Casts saturate.
             size: cells.map(|cells| cells as u64),
@@ -162,8 +174,7 @@ impl Lattice {
                 step: [spacing, -spacing],
                 ..first.reference.clone()
             },
-            base: low(2),
-            height_step: height_step.max(f64::MIN_POSITIVE),
+            height_step,
             height_unit_m: first.height_unit_m,
         })
     }
@@ -174,12 +185,16 @@ impl Lattice {
             [0, 1, 2].map(|i| f64::from(point.at[i]) * header.scale[i] + header.offset[i]);
         let [corner, step] = [self.reference.corner, self.reference.step];
         let cell = [(x - corner[0]) / step[0], (y - corner[1]) / step[1]];
-        let steps = ((z - self.base) / self.height_step).round();
-        // Casts saturate; the largest height is no height.
-        raster.add(cell, (steps as i32).min(i32::MAX - 1), point)
+        // As many bounds are rounded, and as far as a step.
+        let slack = 1.5 * self.height_step.max(header.scale[2].abs());
+        if !(header.min[2] - slack..=header.max[2] + slack).contains(&z) {
+            return false;
+        }
+        // Casts saturate.
+        raster.add(cell, (z / self.height_step).round() as i64, point)
     }
 
     fn metres(&self, height: f64) -> f64 {
-        (self.base + height * self.height_step) * self.height_unit_m
+        height * self.height_step * self.height_unit_m
     }
 }

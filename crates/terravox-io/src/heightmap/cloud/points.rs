@@ -5,9 +5,11 @@
 //! its panics at damaged bytes are caught.
 
 use super::super::error::HeightmapError;
+use super::gps_time::GpsTimes;
 use super::header::Header;
 use super::refusal::{refuse, unreadable};
 use crate::budget::ImportBudget;
+use laz::las::v2;
 use laz::laszip::{ChunkTable, CompressorType};
 use laz::record::{
     LayeredPointRecordDecompressor, RecordDecompressor, SequentialPointRecordDecompressor,
@@ -22,6 +24,13 @@ const STEP_POINTS: usize = 1 << 14;
 /// Units of work of a point: plain, and compressed.
 const POINT_WORK: u64 = 24;
 const COMPRESSED_POINT_WORK: u64 = 300;
+/// Units of work of an extra byte of a point, and of making a decompressor and one of its models for
+/// extra bytes; bytes of these.
+const EXTRA_BYTE_WORK: u64 = 60;
+const DECOMPRESSOR_WORK: u64 = 500_000;
+const MODEL_WORK: u64 = 2000;
+const DECOMPRESSOR_BYTES: u64 = 2 << 20;
+const MODEL_BYTES: u64 = 2600;
 /// Bytes of an entry of the chunk table, in memory.
 const ENTRY_BYTES: u64 = 16;
 /// Classes of points that are errors of measurement.
@@ -42,7 +51,7 @@ pub(super) struct Point {
 pub(super) fn each_point<R: Read + Seek>(
     from: &mut R,
     header: &Header,
-    budget: &mut ImportBudget,
+    budget: &mut PointBudget<'_>,
     visit: &mut impl FnMut(Point),
 ) -> Result<(), HeightmapError> {
     match &header.compression {
@@ -65,7 +74,7 @@ fn decode_point(bytes: &[u8], format: u8) -> Option<Point> {
 fn plain<R: Read + Seek>(
     from: &mut R,
     header: &Header,
-    budget: &mut ImportBudget,
+    budget: &mut PointBudget<'_>,
     visit: &mut impl FnMut(Point),
 ) -> Result<(), HeightmapError> {
     let point_bytes = usize::from(header.point_bytes);
@@ -76,14 +85,15 @@ fn plain<R: Read + Seek>(
         return refuse(format!("it holds {held} of its {all} points; get another copy"));
     }
     from.seek(SeekFrom::Start(header.points_start)).map_err(unreadable)?;
-    budget.spend_memory("its points", (STEP_POINTS * point_bytes) as u64)?;
-    let mut bytes = vec![0; STEP_POINTS * point_bytes];
+    let step = header.points.min(STEP_POINTS as u64) as usize;
+    budget.hold((step * point_bytes) as u64)?;
+    let mut bytes = vec![0; step * point_bytes];
     let mut left = header.points;
     while left > 0 {
         let count = left.min(STEP_POINTS as u64) as usize;
         let step = &mut bytes[..count * point_bytes];
         from.read_exact(step).map_err(unreadable)?;
-        budget.spend_work("its points", POINT_WORK * count as u64)?;
+        budget.budget.spend_work("its points", POINT_WORK * count as u64)?;
         let points = step.chunks_exact(point_bytes);
         points.filter_map(|bytes| decode_point(bytes, header.format)).for_each(&mut *visit);
         left -= count as u64;
@@ -103,10 +113,10 @@ fn compressed<R: Read + Seek>(
     from: &mut R,
     header: &Header,
     compression: &LazVlr,
-    budget: &mut ImportBudget,
+    budget: &mut PointBudget<'_>,
     visit: &mut impl FnMut(Point),
 ) -> Result<(), HeightmapError> {
-    let chunks = chunks(from, header, compression, budget)?;
+    let chunks = chunks(from, header, compression, budget.budget)?;
     let total = chunks.iter().fold(0_u64, |sum, chunk| sum.saturating_add(chunk.points));
     if total < header.points {
         return refuse(format!(
@@ -114,23 +124,16 @@ fn compressed<R: Read + Seek>(
             header.points
         ));
     }
+    let costs = ChunkCosts::of(header);
     let group = rayon::current_num_threads();
-    let chunk_memory = |chunk: &CompressedChunk| {
-        // The bytes, a copy of them by layers, and what comes out.
-        let points = chunk.points.saturating_mul(size_of::<Point>() as u64);
-        points.saturating_add(2 * chunk.bytes)
+    let memory = |group: &[CompressedChunk]| {
+        group.iter().fold(0_u64, |sum, chunk| sum.saturating_add(costs.memory(chunk)))
     };
-    let sum =
-        |group: &[CompressedChunk]| group.iter().map(chunk_memory).fold(0_u64, u64::saturating_add);
-    let most = chunks.chunks(group).map(sum).max();
-    budget.spend_memory("its compressed points", most.unwrap_or(0))?;
+    budget.hold(chunks.chunks(group).map(memory).max().unwrap_or(0))?;
     for group in chunks.chunks(group) {
         let mut compressed = Vec::with_capacity(group.len());
         for chunk in group {
-            budget.spend_work(
-                "its compressed points",
-                COMPRESSED_POINT_WORK.saturating_mul(chunk.points),
-            )?;
+            budget.budget.spend_work("its compressed points", costs.work(chunk))?;
             let mut bytes = vec![0; chunk.bytes as usize];
             from.seek(SeekFrom::Start(chunk.start)).map_err(unreadable)?;
             from.read_exact(&mut bytes).map_err(unreadable)?;
@@ -145,6 +148,55 @@ fn compressed<R: Read + Seek>(
         }
     }
     Ok(())
+}
+
+/// What chunks of a file cost.
+struct ChunkCosts {
+    /// Models of a byte each that a decompressor has for extra bytes.
+    extra_models: u64,
+}
+
+impl ChunkCosts {
+    fn of(header: &Header) -> ChunkCosts {
+        // Layers have models for four scanner channels.
+        let channels = if header.format > 5 { 4 } else { 1 };
+        ChunkCosts { extra_models: u64::from(header.extra_bytes()) * channels }
+    }
+
+    /// Memory while a chunk is decompressed: its bytes, a copy of them by layers, what comes out, and
+    /// the models.
+    fn memory(&self, chunk: &CompressedChunk) -> u64 {
+        let points = chunk.points.saturating_mul(size_of::<Point>() as u64);
+        let models = DECOMPRESSOR_BYTES + MODEL_BYTES * self.extra_models;
+        points.saturating_add(2 * chunk.bytes).saturating_add(models)
+    }
+
+    /// Work of decompressing a chunk.
+    fn work(&self, chunk: &CompressedChunk) -> u64 {
+        let point = COMPRESSED_POINT_WORK + EXTRA_BYTE_WORK * self.extra_models;
+        let models = DECOMPRESSOR_WORK + MODEL_WORK * self.extra_models;
+        point.saturating_mul(chunk.points).saturating_add(models)
+    }
+}
+
+/// The budget of an import, of which one file after the other holds memory for its points.
+pub(super) struct PointBudget<'a> {
+    budget: &'a mut ImportBudget,
+    held_bytes: u64,
+}
+
+impl<'a> PointBudget<'a> {
+    pub fn new(budget: &'a mut ImportBudget) -> PointBudget<'a> {
+        PointBudget { budget, held_bytes: 0 }
+    }
+
+    /// Spends what a file holds beyond what others did before it.
+    fn hold(&mut self, bytes: u64) -> Result<(), HeightmapError> {
+        let more = bytes.saturating_sub(self.held_bytes);
+        self.budget.spend_memory("its points", more)?;
+        self.held_bytes += more;
+        Ok(())
+    }
 }
 
 /// Finds the chunks of a file: those that the header's points are in.
@@ -256,10 +308,13 @@ fn decompress(
     let decompress = || {
         let source = Cursor::new(bytes);
         let mut decompressor: Box<dyn RecordDecompressor<Cursor<Vec<u8>>>> = match is_layered {
-            true => Box::new(LayeredPointRecordDecompressor::new(source)),
-            false => Box::new(SequentialPointRecordDecompressor::new(source)),
+            true => {
+                let mut layers = LayeredPointRecordDecompressor::new(source);
+                layers.set_fields_from(compression.items()).ok()?;
+                Box::new(layers)
+            }
+            false => Box::new(sequence_of_fields(source, compression)?),
         };
-        decompressor.set_fields_from(compression.items()).ok()?;
         let wanted = DecompressionSelection::xy_returns_channel();
         decompressor
             .set_selection(wanted.decompress_z().decompress_classification().decompress_flags());
@@ -273,6 +328,31 @@ fn decompress(
     };
     let damaged = "a chunk of its points is damaged; get another copy";
     catch_panic(decompress).ok_or_else(|| HeightmapError::Points(damaged.into()))
+}
+
+/// The fields of points that follow one another in one stream.
+fn sequence_of_fields(
+    source: Cursor<Vec<u8>>,
+    compression: &LazVlr,
+) -> Option<SequentialPointRecordDecompressor<'static, Cursor<Vec<u8>>>> {
+    let mut fields = SequentialPointRecordDecompressor::new(source);
+    for item in compression.items() {
+        match item.item_type() {
+            LazItemType::Point10 => {
+                fields.add_field_decompressor(v2::LasPoint0Decompressor::default());
+            }
+            LazItemType::GpsTime => fields.add_field_decompressor(GpsTimes::default()),
+            LazItemType::RGB12 => fields.add_field_decompressor(v2::LasRGBDecompressor::default()),
+            LazItemType::WavePacket13 => {
+                fields.add_field_decompressor(v2::LasWavepacketDecompressor::default());
+            }
+            LazItemType::Byte(count) => {
+                fields.add_field_decompressor(v2::LasExtraByteDecompressor::new(count.into()));
+            }
+            _ => return None,
+        }
+    }
+    Some(fields)
 }
 
 /// Whether the layers of a chunk are in it. They follow its first point, their number of points and their sizes.

@@ -10,11 +10,11 @@ struct CellSums {
     sum: i64,
     ground: u32,
     /// The lowest point of any class.
-    lowest: i32,
+    lowest: i64,
 }
 
 impl CellSums {
-    const NONE: CellSums = CellSums { sum: 0, ground: 0, lowest: i32::MAX };
+    const NONE: CellSums = CellSums { sum: 0, ground: 0, lowest: i64::MAX };
 }
 
 /// Share of a cell by which a point may be outside.
@@ -39,7 +39,7 @@ impl Raster {
 
     /// Adds a point at a column and a row, both with fractions; `height` is in steps. Returns whether
     /// it is inside.
-    pub fn add(&mut self, at: [f64; 2], height: i32, point: Point) -> bool {
+    pub fn add(&mut self, at: [f64; 2], height: i64, point: Point) -> bool {
         let [width, _] = self.size;
         let mut cell = [0; 2];
         for axis in 0..2 {
@@ -53,7 +53,7 @@ impl Raster {
         let cell = &mut self.cells[cell[0] + width * cell[1]];
         cell.lowest = cell.lowest.min(height);
         if point.is_ground {
-            cell.sum += i64::from(height);
+            cell.sum = cell.sum.saturating_add(height);
             cell.ground += 1;
             self.has_ground = true;
         }
@@ -66,12 +66,13 @@ impl Raster {
     pub fn heights(self, metres: impl Fn(f64) -> f64) -> Option<(Vec<f32>, u64)> {
         let height = |cell: &CellSums| match self.has_ground {
             true if cell.ground > 0 => metres(cell.sum as f64 / f64::from(cell.ground)) as f32,
-            false if cell.lowest < i32::MAX => metres(cell.lowest.into()) as f32,
+            false if cell.lowest < i64::MAX => metres(cell.lowest as f64) as f32,
             _ => f32::NAN,
         };
         let mut heights: Vec<f32> = self.cells.iter().map(height).collect();
         let empty = heights.iter().filter(|height| height.is_nan()).count();
-        if empty == heights.len() {
+        // Infinite heights, of numbers that no f32 holds, have no mean.
+        if empty == heights.len() || heights.iter().any(|height| height.is_infinite()) {
             return None;
         }
         fill(self.size, &mut heights);
@@ -84,7 +85,7 @@ impl Raster {
 ///
 /// Source: Gortler et al., "The Lumigraph" (1996), section 3.4: pull and push.
 fn fill([width, depth]: [usize; 2], heights: &mut [f32]) {
-    if heights.iter().all(|height| !height.is_nan()) {
+    if heights.len() == 1 || heights.iter().all(|height| !height.is_nan()) {
         return;
     }
     let half = [width.div_ceil(2), depth.div_ceil(2)];
@@ -136,7 +137,7 @@ mod tests {
         raster.add([0.5, 0.5], 100, on(false));
         raster.add([0.5, 0.5], 30, on(false));
         raster.add([1.0, 0.0], 50, on(false));
-        raster.add([2.0, 0.0], 7, on(false)); // outside
+        raster.add([2.1, 0.0], 7, on(false)); // outside
         assert_eq!(raster.heights(|v| v * 0.1), Some((vec![3.0, 5.0], 0)));
         let mut raster = Raster::new([2, 1]);
         raster.add([0.5, 0.5], 100, on(false));

@@ -232,6 +232,61 @@ fn points_on_the_west_border_count_at_any_spacing() {
 }
 
 #[test]
+fn parts_of_which_some_are_classified_are_refused() {
+    let (a, b) =
+        (Cloud::default().file(), Cloud { is_classified: false, ..Cloud::default() }.file());
+    let parts = [&a, &b].map(|part| Cursor::new(part.as_slice()));
+    let error = read_point_cloud(parts.into(), None, &mut ImportBudget::for_input(a.len()));
+    assert!(error.unwrap_err().to_string().contains("import them one by one"));
+}
+
+#[test]
+fn many_small_parts_hold_the_memory_of_one() {
+    let file = Cloud::default().file();
+    let parts = vec![Cursor::new(file.as_slice()); 512];
+    let tight = ImportLimits { memory_bytes: 4 << 20, work: 1 << 32, depth: 8 };
+    assert!(read_point_cloud(parts, Some(1.0), &mut ImportBudget::new(tight)).is_ok());
+}
+
+#[test]
+fn heights_that_no_float_holds_are_refused() {
+    let mut file = Cloud::default().file();
+    for (at, value) in [(147, 1e300), (211, 1e306), (219, -1e306)] {
+        file[at..at + 8].copy_from_slice(&f64::to_le_bytes(value));
+    }
+    assert!(read(&file, Some(1.0)).is_err());
+}
+
+#[test]
+fn times_of_points_are_decoded_as_they_were_encoded() {
+    use laz::record::RecordDecompressor;
+    // Two scanners, each with steps of its own, jumps, pauses and large steps.
+    let mut points = Cloud { format: 1, ..Cloud::default() }.points();
+    for (number, point) in points.iter_mut().enumerate() {
+        let step = [0, 3, 3, 6, 30, 3000, -15, -90, 0, 3, 1 << 40, 1 << 20][number / 2 % 12];
+        let time = [1_i64 << 50, -9][number % 2] + 3 * number as i64 + step * (number as i64 % 7);
+        point[20..28].copy_from_slice(&time.to_le_bytes());
+    }
+    let items = LazItemRecordBuilder::default_for_point_format_id(1, 0).unwrap();
+    let mut bytes = Vec::new();
+    let mut to = laz::record::SequentialPointRecordCompressor::new(&mut bytes);
+    laz::record::RecordCompressor::set_fields_from(&mut to, &items).unwrap();
+    for point in &points {
+        laz::record::RecordCompressor::compress_next(&mut to, point).unwrap();
+    }
+    laz::record::RecordCompressor::done(&mut to).unwrap();
+    drop(to);
+    let mut fields = laz::record::SequentialPointRecordDecompressor::new(Cursor::new(bytes));
+    fields.add_field_decompressor(laz::las::v2::LasPoint0Decompressor::default());
+    fields.add_field_decompressor(gps_time::GpsTimes::default());
+    let mut found = vec![0; 28];
+    for (number, point) in points.iter().enumerate() {
+        fields.decompress_next(&mut found).unwrap();
+        assert_eq!(&found, point, "point {number}");
+    }
+}
+
+#[test]
 fn a_cloud_in_feet_is_in_metres() {
     let mut file = Cloud::default().file();
     let at = file.windows(2).position(|two| two == 9001_u16.to_le_bytes()).unwrap();
