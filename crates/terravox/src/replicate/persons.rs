@@ -17,9 +17,16 @@ struct TokenBucket {
 
 impl TokenBucket {
     fn new(per_s: u64) -> TokenBucket {
+        let mut bucket = TokenBucket { left: i64::MAX, most: 0 };
+        bucket.set_rate(per_s);
+        bucket
+    }
+
+    /// Changes how often a second it may be done; what is left is at most what is earned in two.
+    fn set_rate(&mut self, per_s: u64) {
         let per_s = i64::try_from(per_s).unwrap_or(i64::MAX);
-        let most = per_s.saturating_mul(2 * SECOND_US);
-        TokenBucket { left: most, most }
+        self.most = per_s.saturating_mul(2 * SECOND_US);
+        self.left = self.left.min(self.most);
     }
 
     fn pass(&mut self, elapsed_us: u64) {
@@ -122,7 +129,11 @@ impl Persons {
 
     /// The budget of a person.
     pub fn budget(&mut self, person: &Person, options: &HostOptions) -> &mut PersonBudget {
-        self.budgets.entry(person.clone()).or_insert_with(|| PersonBudget::new(options))
+        let new = || PersonBudget::new(options);
+        let budget = self.budgets.entry(person.clone()).or_insert_with(new);
+        budget.operations.set_rate(options.edits_per_s.into());
+        budget.work.set_rate(options.edit_work_per_s);
+        budget
     }
 
     /// How much work a person has spent lately; guests of others with less go first.

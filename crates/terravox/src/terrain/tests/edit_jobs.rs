@@ -19,7 +19,8 @@ fn finish(terrain: &mut Terrain, jobs: Vec<Job>) {
 #[test]
 fn a_dig_is_shown_when_its_own_jobs_are_back_however_many_others_are_out() {
     let lod = LodOptions { max_mip: 2, ..LodOptions::default() };
-    let mut terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+    let mut terrain =
+        Terrain::new(TerrainOptions { lod: lod.clone(), ..TerrainOptions::default() });
     terrain.update(&[eye()], Budget::Unlimited, ground);
     terrain.mesh_swaps().for_each(drop);
     assert!(terrain.take_edit_jobs().is_empty(), "nothing was edited");
@@ -36,9 +37,12 @@ fn a_dig_is_shown_when_its_own_jobs_are_back_however_many_others_are_out() {
     assert_eq!(terrain.mesh_swaps().count(), 1);
 
     finish(&mut terrain, others);
-    terrain.update(&[eye()], Budget::Unlimited, ground);
-    terrain.update(&[], Budget::Unlimited, ground);
-    assert!(shown(&terrain) == rebuilt(&terrain));
+    terrain.update(&[eye(), far], Budget::Unlimited, ground);
+    let mut plain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
+    plain.update(&[eye()], Budget::Unlimited, ground);
+    plain.edit(&EditOp::dig_ball([-10.0, 0.0, -3.0], 6.0)).unwrap();
+    plain.update(&[eye(), far], Budget::Unlimited, ground);
+    assert!(shown(&terrain) == shown(&plain));
 }
 
 #[test]
