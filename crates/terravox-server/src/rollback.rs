@@ -211,6 +211,14 @@ impl RunningRollback {
         None
     }
 
+    /// Notes that a region, in voxels, was restored.
+    fn note_restored(&mut self, region: Region, host: &mut Host, world: &mut HostWorld<'_>) {
+        host.changed(world, region);
+        // What is undone or redone there would bring back what was rolled back.
+        host.forget_strokes(region);
+        self.restored.push(region);
+    }
+
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
     fn go_on(
         mut self,
@@ -236,10 +244,7 @@ impl RunningRollback {
                 Ok(None) => is_done = true,
                 Ok(Some(before)) if before.is_empty() => {}
                 Ok(Some(before)) => {
-                    host.changed(world, before.region());
-                    // What is undone or redone there would bring back what was rolled back.
-                    host.forget_strokes(before.region());
-                    self.restored.push(before.region());
+                    self.note_restored(before.region(), host, world);
                     changed.append(before);
                 }
                 Err(missing) => match host.load(world, missing.chunk.region()) {

@@ -105,7 +105,7 @@ impl GpsTimes {
         Ok(true)
     }
 
-    /// Starts a sequence with a time in full, in the place of the oldest.
+    /// Starts a sequence with a time in full, instead of the oldest.
     fn start_sequence<R: Read>(&mut self, decoder: &mut ArithmeticDecoder<R>) -> io::Result<()> {
         let near = (self.sequences[self.last].time >> 32) as i32;
         let high = self.integers.decompress(decoder, near, 8)?;

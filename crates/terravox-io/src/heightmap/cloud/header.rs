@@ -115,26 +115,37 @@ impl Header {
             height_unit_m: 1.0,
         };
         header.check()?;
-        let mut text = String::new();
-        let records = RecordList {
-            start: u16_at(&bytes, 94).into(),
-            // A false number of records costs nothing: they end where the points begin.
-            end: header.points_start,
-            count: u32_at(&bytes, 100),
-            is_extended: false,
-        };
-        records.read(from, &mut header, &mut text, budget)?;
-        if minor == 4 {
-            let records = RecordList {
-                start: u64::from_le_bytes(array(&bytes, 235)),
-                end: from.seek(SeekFrom::End(0)).map_err(unreadable)?,
-                count: u32_at(&bytes, 243),
-                is_extended: true,
-            };
-            records.read(from, &mut header, &mut text, budget)?;
-        }
+        let text = header.read_records(&bytes, from, budget)?;
         header.resolve(&text, is_compressed)?;
         Ok(header)
+    }
+
+    /// Reads all records; `bytes` are those of the header. Returns the reference system as text.
+    fn read_records(
+        &mut self,
+        bytes: &[u8],
+        from: &mut (impl Read + Seek),
+        budget: &mut ImportBudget,
+    ) -> Result<String, HeightmapError> {
+        let mut text = String::new();
+        let records = RecordList {
+            start: u16_at(bytes, 94).into(),
+            // A false number of records costs nothing: they end where the points begin.
+            end: self.points_start,
+            count: u32_at(bytes, 100),
+            is_extended: false,
+        };
+        records.read(from, self, &mut text, budget)?;
+        if bytes.len() >= HEADER_1_4_BYTES {
+            let records = RecordList {
+                start: u64::from_le_bytes(array(bytes, 235)),
+                end: from.seek(SeekFrom::End(0)).map_err(unreadable)?,
+                count: u32_at(bytes, 243),
+                is_extended: true,
+            };
+            records.read(from, self, &mut text, budget)?;
+        }
+        Ok(text)
     }
 
     fn check(&self) -> Result<(), HeightmapError> {
