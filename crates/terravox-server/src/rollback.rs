@@ -162,6 +162,13 @@ pub(crate) fn go_on(
     running.go_on(falling, host, world, journal)
 }
 
+/// Tells guests that a region, in voxels, was restored.
+fn follow(region: Region, host: &mut Host, world: &mut HostWorld<'_>) {
+    host.changed(world, region);
+    // What is undone or redone there would bring back what was rolled back.
+    host.forget_strokes(region);
+}
+
 /// Plans a rollback on another thread.
 fn plan(journal: SharedJournal, filter: JournalFilter) -> Option<Stage> {
     let planning = thread::Builder::new().name("terravox-rollback".to_owned());
@@ -211,14 +218,6 @@ impl RunningRollback {
         None
     }
 
-    /// Notes that a region, in voxels, was restored.
-    fn note_restored(&mut self, region: Region, host: &mut Host, world: &mut HostWorld<'_>) {
-        host.changed(world, region);
-        // What is undone or redone there would bring back what was rolled back.
-        host.forget_strokes(region);
-        self.restored.push(region);
-    }
-
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
     fn go_on(
         mut self,
@@ -244,7 +243,8 @@ impl RunningRollback {
                 Ok(None) => is_done = true,
                 Ok(Some(before)) if before.is_empty() => {}
                 Ok(Some(before)) => {
-                    self.note_restored(before.region(), host, world);
+                    follow(before.region(), host, world);
+                    self.restored.push(before.region());
                     changed.append(before);
                 }
                 Err(missing) => match host.load(world, missing.chunk.region()) {
