@@ -6,8 +6,8 @@ use super::super::error::HeightmapError;
 use super::super::geotiff::GeoReference;
 use super::refusal::{refuse, unreadable};
 use crate::budget::ImportBudget;
-use laz::LazVlr;
 use laz::laszip::LazItemRecordBuilder;
+use laz::{LazItemType, LazVlr};
 use std::io::{Read, Seek, SeekFrom};
 
 /// First bytes of a point cloud.
@@ -204,10 +204,14 @@ impl Header {
         };
         let versions: Vec<u16> = compression.items().iter().map(laz::LazItem::version).collect();
         let is_layered = self.format > 5;
-        // Version 1 is of programs from before 2011.
-        let allowed: &[u16] = if is_layered { &[3, 4] } else { &[2] };
+        // Version 1 is of programs from before 2011, but for wave packets, which have no other.
+        let is_allowed = |item: &laz::LazItem| match (item.item_type(), item.version()) {
+            (LazItemType::WavePacket13, 1) => true,
+            (_, version) if is_layered => [3, 4].contains(&version),
+            (_, version) => version == 2,
+        };
         if kinds(compression.items()) != kinds(&items)
-            || versions.iter().any(|version| !allowed.contains(version))
+            || !compression.items().iter().all(is_allowed)
             || (is_layered && versions.iter().any(|&version| version != versions[0]))
         {
             return refuse(format!(
