@@ -100,7 +100,7 @@ pub fn read_point_cloud<R: Read + Seek>(
         heights: Heights::new(size, values)?,
         filled,
         outside,
-        points: headers.iter().fold(0, |sum, header| sum.saturating_add(header.points)),
+        points: lattice.points,
         reference: lattice.reference,
     })
 }
@@ -115,6 +115,8 @@ fn round_up(length: f64) -> f64 {
 
 /// The cells over all parts.
 struct Lattice {
+    /// Points of all parts.
+    points: u64,
     size: [u64; 2],
     reference: GeoReference,
     /// Heights are whole numbers of this, in units of the files.
@@ -167,6 +169,7 @@ impl Lattice {
         let finest = headers.iter().map(|part| part.scale[2].abs()).fold(f64::INFINITY, f64::min);
         let height_step = finest.max(FINEST_STEP);
         Ok(Lattice {
+            points,
             // Casts saturate.
             size: cells.map(|cells| cells as u64),
             reference: GeoReference {

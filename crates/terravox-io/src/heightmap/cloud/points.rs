@@ -1,8 +1,8 @@
 //! The points of a cloud, plain or compressed.
 //!
-//! Compressed points come in chunks, of which several are decompressed at once.
-//! Uncompression is that of the crate `laz`. What its tables claim is checked against the file first, and
-//! its panics at damaged bytes are caught.
+//! Compressed points come in chunks, of which several are decompressed at once, by the crate `laz`.
+//! What its tables claim is checked against the file first, and its panics at damaged bytes are
+//! caught.
 
 use super::super::error::HeightmapError;
 use super::gps_time::GpsTimes;
