@@ -92,7 +92,9 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
     let (dug, written) = prepare(args, console, &mut times)?;
     let mut scene = Scene::new(&written.reopened.grid, None).map_err(Failure::new)?;
     scene.set_textures(UNSET);
-    let mut pictures = write_pictures(&written, &scene, args, console, &mut times)?;
+    let pictures = write_pictures(&written, &scene, args, console, &mut times)?;
+    #[cfg(feature = "physics")]
+    let mut pictures = pictures;
     #[cfg(feature = "physics")]
     let drop =
         drop::show(dug.grid, &written.reopened, scene, &mut pictures, args, console, &mut times)?;
