@@ -71,7 +71,7 @@ pub(crate) const LOCK: &str = "
     select zone from terravox_zones where world = $1 and zone = any($2::bigint[])
     order by zone for update";
 
-/// Whether servers already share the world. Joining them fences nobody, so it waits for nobody.
+/// Whether servers already share the world. Joining them fences no writer, so it waits for none.
 const IS_SHARED: &str = "
     select zone from terravox_zones where world = $1 and zone = -1 and owner = $2";
 
