@@ -21,7 +21,7 @@ pub(crate) struct HeldZone {
 /// Why a zone was not taken.
 #[derive(Debug)]
 pub(crate) enum LeaseFailure {
-    /// Another writer has it, and is alive.
+    /// Another writer has it: it renewed its lease, or its lease did not end in time.
     Held {
         zone: i64,
         owner: String,
@@ -35,8 +35,8 @@ impl From<RequestFailure> for LeaseFailure {
     }
 }
 
-// Who has the zone of the world, -1, has the right to all others: a writer before it can commit
-// nothing in them any more.
+// The owner of zone -1 may take every other zone. Taking -1 raises its epoch, so commits of the
+// earlier writer are fenced.
 pub(crate) const TAKE: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
     select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp() + $4::float8 * interval '1 second'
@@ -65,13 +65,13 @@ pub(crate) const JOIN: &str = "
             or terravox_zones.until < clock_timestamp()
     returning zone, epoch, head";
 
-/// Waits until no transaction holds zones, not even as one that shares the world
-/// ([`crate::share::HOLD`]).
+/// Waits until no transaction locks these zones, not even the shared lock of
+/// [`HOLD`](crate::share::HOLD).
 pub(crate) const LOCK: &str = "
     select zone from terravox_zones where world = $1 and zone = any($2::bigint[])
     order by zone for update";
 
-/// Whether servers share the world: to join them fences none, so it waits for none.
+/// Whether servers already share the world. Joining them fences no writer, so it waits for none.
 const IS_SHARED: &str = "
     select zone from terravox_zones where world = $1 and zone = -1 and owner = $2";
 
@@ -121,25 +121,29 @@ pub(crate) struct Claim<'a> {
     pub sql: &'static str,
 }
 
-/// Times the length of a lease that is waited for one to end.
-const PATIENCE: u32 = 3;
+/// How long to wait for leases of others to end, in lengths of a lease.
+const MAX_WAIT_LEASES: u32 = 3;
+
+/// Longest pause between attempts to take zones.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Takes zones. Those that another writer holds are taken when its lease ends; if it renews one
-/// meanwhile, it is alive. One that the same writer has is taken again: the answer was lost.
+/// meanwhile, it is alive. A zone that this writer already owns is taken again under a new epoch:
+/// the reply to an earlier attempt may have been lost.
 pub(crate) async fn take(
     connection: &Connection,
     claim: Claim<'_>,
     zones: &[i64],
 ) -> Result<BTreeMap<i64, HeldZone>, LeaseFailure> {
     let Claim { world, owner, lease, .. } = claim;
-    // Who lost the world takes no other zone.
+    // A writer that lost the world may not take other zones.
     if !zones.contains(&Zone::WORLD.0) {
         let rows = look(connection, world, &[Zone::WORLD.0]).await?;
         if let Some(row) = rows.into_iter().find(|row| row.owner != owner) {
             return Err(LeaseFailure::Held { zone: row.zone, owner: row.owner });
         }
     }
-    let end = Instant::now() + lease * PATIENCE;
+    let end = Instant::now() + lease * MAX_WAIT_LEASES;
     let mut taken = BTreeMap::new();
     let mut seen: Option<Vec<ZoneRow>> = None;
     loop {
@@ -152,16 +156,16 @@ pub(crate) async fn take(
         let mut others = look(connection, world, &missing).await?;
         others.retain(|row| !taken.contains_key(&row.zone));
         let before = seen.get_or_insert_with(|| others.clone());
-        let is_renewed = |row: &&ZoneRow| {
-            before.iter().any(|old| old.zone == row.zone && old.until != row.until)
-        };
+        // A writer that closes sets the end to the past, which is no renewal.
+        let is_renewed =
+            |row: &&ZoneRow| before.iter().any(|old| old.zone == row.zone && old.until < row.until);
         let is_late = Instant::now() > end;
         if let Some(row) = others.iter().find(|row| is_late || is_renewed(row)) {
             let (zone, owner) = (row.zone, row.owner.clone());
             return Err(LeaseFailure::Held { zone, owner });
         }
         if !others.is_empty() {
-            tokio::time::sleep(lease / 20).await;
+            tokio::time::sleep((lease / 20).min(MAX_PAUSE)).await;
         }
     }
 }
@@ -178,7 +182,7 @@ async fn take_once(
         sql == JOIN && !connection.query(IS_SHARED, &[&world, &owner]).await?.is_empty();
     let locks = zones.contains(&Zone::WORLD.0) && !is_joined;
     if locks {
-        // One that vanishes now would hold it for as long as TCP waits.
+        // If the connection dies now, the server would hold the lock until TCP times out.
         let idle_ms = lease.as_millis();
         let begin = format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}");
         connection.run(&begin).await?;

@@ -103,8 +103,7 @@ pub fn render(
     options: &PictureOptions,
     progress: &(dyn Fn() + Sync),
 ) -> Picture {
-    assert!(options.width > 0 && options.height > 0 && options.samples_per_edge > 0);
-    camera.assert_valid();
+    assert_valid(camera, options);
     let machine = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let threads = options.threads.unwrap_or_else(machine);
     let shader = shader(scene, camera, options);
@@ -134,6 +133,14 @@ pub fn render(
     picture.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Panics unless a picture can be taken.
+fn assert_valid(camera: &Camera, options: &PictureOptions) {
+    let PictureOptions { width: w, height: h, samples_per_edge: n, .. } = options;
+    let is_valid = [w, h, n].into_iter().all(|count| *count > 0);
+    assert!(is_valid, "a picture of {w}x{h} with {n} samples; each must be at least 1");
+    camera.assert_valid();
+}
+
 /// Locks, ignoring poison: a panic of one thread ends the scope of all.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -142,9 +149,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Returns the rays of a picture with one ray per pixel, for casting them again, as benchmarks do.
 ///
 /// # Panics
-/// As [`render`].
+/// As [`render`], except that `samples_per_edge` is not read.
 pub fn record_rays(scene: &Scene, camera: &Camera, options: &PictureOptions) -> RecordedRays {
     let options = PictureOptions { samples_per_edge: 1, ..*options };
+    assert_valid(camera, &options);
     let shader = shader(scene, camera, &options);
     let recorded = Some(RecordedRays::default());
     let mut scratch = ShadeScratch { recorded, ..ShadeScratch::default() };

@@ -80,13 +80,15 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         }
     }
 
-    /// Keeps a value that was claimed.
+    /// Keeps a value that was claimed; replaces one that is held.
     pub fn insert(&self, key: K, value: Arc<V>, bytes: usize) {
         let mut guard = self.lock();
         let state = &mut *guard;
         state.clock += 1;
         let entry = CacheEntry::Held { value, bytes, used: state.clock };
-        state.entries.insert(key, entry);
+        if let Some(CacheEntry::Held { bytes: old, .. }) = state.entries.insert(key, entry) {
+            state.bytes -= old;
+        }
         state.bytes += bytes;
         if state.bytes > self.budget_bytes {
             state.evict(self.budget_bytes);
@@ -164,6 +166,17 @@ mod tests {
         cache.insert(11, Arc::new(11), 1000);
         assert_eq!(held(&cache, 11), Some(11));
         assert!((0..=10).all(|key| held(&cache, key).is_none()));
+    }
+
+    #[test]
+    fn a_value_that_replaces_another_takes_its_place_in_the_budget() {
+        let cache = Cache::new(100);
+        for bytes in [40, 60, 30, 50] {
+            cache.insert(1, Arc::new(bytes), bytes as usize);
+            assert_eq!(cache.lock().bytes, bytes as usize);
+        }
+        cache.insert(2, Arc::new(2), 50);
+        assert_eq!([held(&cache, 1), held(&cache, 2)], [Some(50), Some(2)]);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Files of the browser (the origin private file system) as disks of a store.
 
 use js_sys::{Object, Reflect};
-use std::io;
+use std::{fmt, io};
 use terravox_store::Disk;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A file that a worker has opened for itself.
+    /// A file of the origin private file system that this worker alone has open.
     #[wasm_bindgen(js_name = FileSystemSyncAccessHandle)]
     pub type SyncAccessHandle;
 
@@ -24,39 +24,52 @@ extern "C" {
     fn flush(this: &SyncAccessHandle) -> Result<(), JsValue>;
 }
 
-fn io_error(error: JsValue) -> io::Error {
-    let text = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
-    io::Error::other(text.unwrap_or_else(|| "the browser refused".to_owned()))
+/// Returns the error of what was attempted, such as "flushing the file".
+fn refused(attempt: impl fmt::Display) -> impl FnOnce(JsValue) -> io::Error {
+    move |error| {
+        let text = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
+        let text = text.unwrap_or_else(|| "no reason was given".to_owned());
+        io::Error::other(format!("the browser refused {attempt}: {text}"))
+    }
 }
 
 /// The options of reading and writing at an offset.
 fn at(offset: u64) -> io::Result<Object> {
     let options = Object::new();
-    Reflect::set(&options, &"at".into(), &JsValue::from_f64(offset as f64)).map_err(io_error)?;
+    let set = Reflect::set(&options, &"at".into(), &JsValue::from_f64(offset as f64));
+    set.map_err(refused(format_args!("setting the offset {offset}")))?;
     Ok(options)
 }
 
 impl Disk for SyncAccessHandle {
     fn length(&self) -> io::Result<u64> {
-        self.get_size().map(|size| size as u64).map_err(io_error)
+        self.get_size().map(|size| size as u64).map_err(refused("telling the length of the file"))
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let count = out.len();
-        match self.read(out, &at(offset)?).map_err(io_error)? as usize == count {
-            true => Ok(()),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        let len = out.len();
+        let attempt = format_args!("reading {len} bytes at {offset}");
+        let n = self.read(out, &at(offset)?).map_err(refused(attempt))? as usize;
+        if n != len {
+            let what = format!("the file ends after {n} of {len} bytes at {offset}");
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
         }
+        Ok(())
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        match self.write(bytes, &at(offset)?).map_err(io_error)? as usize == bytes.len() {
-            true => Ok(()),
-            false => Err(io::Error::other("the disk is full: free some space")),
+        let len = bytes.len();
+        let attempt = format_args!("writing {len} bytes at {offset}");
+        let n = self.write(bytes, &at(offset)?).map_err(refused(attempt))? as usize;
+        if n != len {
+            return Err(io::Error::other(format!(
+                "only {n} of {len} bytes were written; free some space and try again"
+            )));
         }
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.flush().map_err(io_error)
+        self.flush().map_err(refused("flushing the file"))
     }
 }

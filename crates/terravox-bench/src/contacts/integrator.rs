@@ -22,7 +22,7 @@ const ITERATIONS: usize = 12;
 /// Overlap that is left, voxels.
 const SLOP_VOXELS: f32 = 0.002;
 
-/// Share of the overlap beyond it that a step resolves.
+/// Share of the overlap beyond it that an iteration resolves.
 const RECOVERY: f32 = 0.3;
 
 /// Density of water, in units of a body's mass per cubic voxel.
@@ -96,10 +96,10 @@ impl Integrator {
         body.velocity.y -= GRAVITY * STEP;
         let prediction = 0.02 + 0.5 * body.velocity.y.abs() * STEP;
         self.build_rows(collider, body, prediction);
-        let inertia = body.world_inverse_inertia();
+        let inverse_inertia = body.world_inverse_inertia();
         for _ in 0..ITERATIONS {
             for row in &mut self.rows {
-                solve(row, body, &inertia);
+                solve(row, body, &inverse_inertia);
             }
         }
         if body.is_vertical_only {
@@ -117,11 +117,12 @@ impl Integrator {
             Body { parts: &parts, position: body.position.into(), rotation: body.rotation.into() };
         let submerged = self.water.submersion(collider, &at).found;
         let lift = Vec3::Y * (GRAVITY * WATER_DENSITY * submerged.volume);
-        let inertia = body.world_inverse_inertia();
+        let inverse_inertia = body.world_inverse_inertia();
         // Drag that lets it come to rest, by the submerged share.
         let drag = (-2.5 * submerged.share() * STEP).exp();
         body.velocity = body.velocity * drag + lift * (STEP / body.mass);
-        body.spin = body.spin * drag + inertia * Vec3::from(submerged.centre).cross(lift) * STEP;
+        let turn = inverse_inertia * Vec3::from(submerged.centre).cross(lift);
+        body.spin = body.spin * drag + turn * STEP;
         self.step(collider, body);
         submerged
     }
@@ -179,13 +180,13 @@ impl ConstraintRow {
 }
 
 /// Solves one contact.
-fn solve(row: &mut ConstraintRow, body: &mut Rigid, inertia: &Mat3) {
+fn solve(row: &mut ConstraintRow, body: &mut Rigid, inverse_inertia: &Mat3) {
     let inverse_mass = 1.0 / body.mass;
     let mut push =
         |direction: Vec3, target_speed: f32, total: &mut f32, range: RangeInclusive<f32>| {
             let arm = row.at.cross(direction);
             let linear = if body.is_vertical_only { Vec3::Y * direction.y } else { direction };
-            let mobility = linear.length_squared() * inverse_mass + arm.dot(*inertia * arm);
+            let mobility = linear.length_squared() * inverse_mass + arm.dot(*inverse_inertia * arm);
             if mobility < 1e-6 {
                 return;
             }
@@ -195,7 +196,7 @@ fn solve(row: &mut ConstraintRow, body: &mut Rigid, inertia: &Mat3) {
             let impulse = new - *total;
             *total = new;
             body.velocity += linear * (impulse * inverse_mass);
-            body.spin += *inertia * (arm * impulse);
+            body.spin += *inverse_inertia * (arm * impulse);
         };
     // Separated bodies may close the gap within the step.
     let target_speed = -row.distance.max(0.0) / STEP;

@@ -4,6 +4,7 @@ use crate::report::{AreaReport, detail};
 use cpu_time::ThreadTime;
 use session::{Kind, Tally};
 use std::path::PathBuf;
+use std::{fs, io};
 use terravox::edit::EditOp;
 use terravox::terrain::{Placement, Terrain};
 use terravox::voxel::VoxelGrid;
@@ -25,6 +26,23 @@ pub fn run(report: &mut AreaReport) {
     stall(report);
 }
 
+/// A folder that is removed when it is dropped.
+struct ScratchFolder(PathBuf);
+
+impl ScratchFolder {
+    fn create() -> io::Result<ScratchFolder> {
+        let folder = ScratchFolder(folder());
+        fs::create_dir_all(&folder.0)?;
+        Ok(folder)
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 fn folder() -> PathBuf {
     // In memory where the system offers that: disks are not measured.
     let memory = PathBuf::from("/dev/shm");
@@ -33,16 +51,16 @@ fn folder() -> PathBuf {
 }
 
 fn lost_edits(report: &mut AreaReport) {
-    let folder = folder();
-    if let Err(error) = std::fs::create_dir_all(&folder) {
-        return report.not_measured("save_lost_edits", error.to_string());
-    }
-    let (fresh, path) = (folder.join("fresh.tvx"), folder.join("world.tvx"));
+    let folder = match ScratchFolder::create() {
+        Ok(folder) => folder,
+        Err(error) => return report.not_measured("save_lost_edits", error.to_string()),
+    };
+    let (fresh, path) = (folder.0.join("fresh.tvx"), folder.0.join("world.tvx"));
     let mut all = Tally::default();
     for (kind, sessions) in SESSIONS {
         session::create(&fresh, kind);
         for seed in 0..sessions {
-            if let Err(error) = std::fs::copy(&fresh, &path) {
+            if let Err(error) = fs::copy(&fresh, &path) {
                 return report.not_measured("save_lost_edits", error.to_string());
             }
             let tally = session::play(&path, kind, seed, STEPS);
@@ -55,7 +73,6 @@ fn lost_edits(report: &mut AreaReport) {
             all.lost += tally.lost;
         }
     }
-    let _ = std::fs::remove_dir_all(&folder);
     let sessions: u64 = SESSIONS.iter().map(|sessions| sessions.1).sum();
     let Tally { edits, saves, failures, crashes, left, compared, lost } = all;
     let note = format!(
@@ -72,8 +89,10 @@ fn dug() -> Terrain {
     for (x, y, z) in (0..1000).map(|i| (i % 10, i / 100, i / 10 % 10)) {
         for (radius, material) in [(9.0, 8), (7.0, 9), (5.0, 3)] {
             let ball = EditOp::fill_ball(material, [at(x), at(y), at(z)], radius);
-            let _ = terrain.edit(&ball);
-            let _ = terrain.edit(&EditOp::dig_ball([at(x), at(y), at(z)], radius - 2.0));
+            let hole = EditOp::dig_ball([at(x), at(y), at(z)], radius - 2.0);
+            for op in [ball, hole] {
+                terrain.edit(&op).expect("the world is held");
+            }
         }
     }
     terrain
@@ -92,8 +111,9 @@ fn stall(report: &mut AreaReport) {
         takes.push(start.elapsed().as_secs_f64() * 1e3);
         // The next edit pays for copying what is shared.
         let start = ThreadTime::now();
-        let _ = terrain.edit(&EditOp::dig_ball([f64::from(round), 16.0, 16.0], 3.0));
+        let edited = terrain.edit(&EditOp::dig_ball([f64::from(round), 16.0, 16.0], 3.0));
         edits.push(start.elapsed().as_secs_f64() * 1e3);
+        edited.expect("the world is held");
         if round + 1 == ROUNDS {
             let start = ThreadTime::now();
             terrain.mark_saved(&unsaved);

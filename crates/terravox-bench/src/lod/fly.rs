@@ -60,7 +60,7 @@ fn flight(report: &mut AreaReport) {
         terrain.mesh_swaps().for_each(drop);
         let late = terrain.overdue_splits(&[viewer]);
         due = late.iter().map(|b| (*b, due.get(b).copied().unwrap_or(frame))).collect();
-        latest = due.values().map(|&since| frame - since).max().unwrap_or(0).max(latest);
+        latest = due.values().map(|&since| frame + 1 - since).max().unwrap_or(0).max(latest);
     }
     let note =
         format!("{SECONDS} s at {SPEED_M_S} m/s, detail {DETAIL}, {triangles} triangles at most");
@@ -118,7 +118,9 @@ fn stroke(report: &mut AreaReport) {
     let mut terrain = terrain(2.0, 6);
     let viewer = Viewer { position_m: [8.0, 40.0, 8.0], distance_m: 1500.0 };
     terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
-    let mut millis = Vec::new();
+    // Meshes of the first view are of no stroke.
+    terrain.mesh_swaps().for_each(drop);
+    let (mut millis, mut unseen) = (Vec::new(), 0);
     for i in 0..60 {
         let [x, z] = [i % 8, i / 8].map(|v| 5.0 * f64::from(v) - 20.0);
         let Some(hit) = terrain.ray([x, 60.0, z], [0.0, -1.0, 0.0], 200.0).hit() else { continue };
@@ -133,18 +135,25 @@ fn stroke(report: &mut AreaReport) {
             }
         };
         let start = Instant::now();
-        let Ok(_) = terrain.edit_cells(min, max, ball) else { continue };
+        terrain.edit_cells(min, max, ball).expect("the ground near the viewer is held");
         terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
         let ms = start.elapsed().as_secs_f64() * 1e3;
-        if terrain.mesh_swaps().any(|swap| !swap.added.is_empty()) {
-            millis.push(ms);
+        match terrain.mesh_swaps().any(|swap| !swap.added.is_empty()) {
+            true => millis.push(ms),
+            false => unseen += 1,
         }
     }
     millis.sort_by(f64::total_cmp);
     if millis.is_empty() {
-        return report.not_measured("stroke_visible_ms", "no stroke hit ground");
+        return report.not_measured(
+            "stroke_visible_ms",
+            format!("{unseen} strokes hit ground, and showed nothing"),
+        );
     }
     let worst = millis[millis.len() - 1];
-    let note = format!("median of {} strokes; the worst {worst:.2}", millis.len());
+    let note = format!(
+        "median of {} strokes; the worst {worst:.2}; {unseen} others showed nothing",
+        millis.len()
+    );
     report.set("stroke_visible_ms", millis[millis.len() / 2], note);
 }

@@ -278,6 +278,22 @@ fn unwritable_outputs_are_refused() {
 }
 
 #[test]
+fn a_demo_of_its_own_output_is_refused_and_the_file_stays() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("terravox-demo")).expect("a folder");
+    folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));
+    folder.report(&["import", "in.smoothgrid", "terravox-demo/world.tvx"]);
+    folder.put("terravox-demo/overview.png", &files::heightmap(20, 20));
+    for file in ["terravox-demo/world.tvx", "terravox-demo/overview.png"] {
+        let before = read(folder.path(file));
+        folder.refused(&["demo", file, "--size", "8x8"], &[file, "is read"]);
+        assert!(read(folder.path(file)) == before, "{file}");
+    }
+    let entries = std::fs::read_dir(folder.path("terravox-demo")).expect("the folder");
+    assert_eq!(entries.count(), 2, "nothing else was written");
+}
+
+#[test]
 fn unsupported_extensions_are_refused() {
     let folder = Folder::new();
     folder.put("in.smoothgrid", &files::smooth_grid(&[[0, 0, 0]]));

@@ -42,7 +42,7 @@ pub(super) fn estimate(op: &EditOp, grid: &Snapshot) -> Result<EditCost, EditErr
     };
     let needed = region.grow(padding);
     if !needed.within_limits() {
-        return Err(EditError::BeyondLimits(region));
+        return Err(EditError::BeyondLimits(needed));
     }
     if region.volume() > EditOp::MAX_CELLS {
         return Err(EditError::TooLarge { region, max_cells: EditOp::MAX_CELLS });

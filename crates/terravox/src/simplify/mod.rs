@@ -43,7 +43,7 @@ use verify::{Failures, Verifier};
 /// Rounds of collapse and verification before the input is returned unchanged.
 const MAX_ROUNDS: u32 = 12;
 
-/// Rounds after which vertices around a failure are locked.
+/// Index of the last round that does not lock vertices around a failure.
 const LOCK_AFTER_ROUNDS: u32 = 3;
 
 /// Larger tolerances are clamped to this: beside borders, which stay, they gain little for many

@@ -44,7 +44,10 @@ impl fmt::Display for TerrainError {
             EditError::TooLarge { region, max_cells } => {
                 self.write_box(f, *region)?;
                 let cells = CellCount(region.volume());
-                write!(f, " has {cells} voxels; one call takes {max_cells}, so split it")
+                write!(
+                    f,
+                    " has {cells} voxels; one call may touch at most {max_cells}, so split it"
+                )
             }
             EditError::NotHeld(error) => {
                 self.write_box(f, error.chunk.region())?;
@@ -52,7 +55,10 @@ impl fmt::Display for TerrainError {
             }
             EditError::NotFilled(chunk) => {
                 self.write_box(f, chunk.region())?;
-                f.write_str(" is not held: the function that fills it did not provide its cells")
+                f.write_str(
+                    " is not held: the function that fills it did not provide its cells; provide \
+                     them in the closure, or ask for a smaller box",
+                )
             }
             EditError::OutOfRange { name, given, allowed, is_length: true, axis } => {
                 let metres = given * size + axis.map_or(0.0, |axis| self.placement.origin_m[axis]);
@@ -67,11 +73,8 @@ impl fmt::Display for TerrainError {
     }
 }
 
-impl std::error::Error for TerrainError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.reason)
-    }
-}
+// Without a source: the message has the reason already, in metres.
+impl std::error::Error for TerrainError {}
 
 impl TerrainError {
     /// Returns the error of an edit in voxels, for messages in metres.
@@ -80,8 +83,51 @@ impl TerrainError {
     }
 
     fn write_box(&self, f: &mut fmt::Formatter<'_>, region: Region) -> fmt::Result {
-        let corner = |v: VoxelPos| self.placement.world_from_voxel(v.to_array().map(f64::from));
-        let (min, max) = (corner(region.min), corner(region.max));
-        write!(f, "the box from {min:?} to {max:?} m")
+        let corner = |v: VoxelPos| {
+            let metres = self.placement.world_from_voxel(v.to_array().map(f64::from));
+            metres.map(|v| PlainNumber(self.rounded(v)))
+        };
+        let ([x, y, z], [to_x, to_y, to_z]) = (corner(region.min), corner(region.max));
+        write!(f, "the box from [{x}, {y}, {z}] to [{to_x}, {to_y}, {to_z}] m")
+    }
+
+    /// Rounds metres to decimals that are at most 1e-6 of a voxel.
+    fn rounded(&self, metres: f64) -> f64 {
+        let decimals = (6.0 - self.placement.voxel_size_m.log10()).ceil().clamp(0.0, 15.0);
+        let scale = 10f64.powi(decimals as i32);
+        // Plus 0, so that it is not written as -0.
+        (metres * scale).round() / scale + 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voxel::ChunkPos;
+
+    #[test]
+    fn corners_of_boxes_are_written_without_errors_of_rounding() {
+        let text = |voxel_size_m, origin_m, region| {
+            let placement = Placement { voxel_size_m, origin_m };
+            TerrainError::new(EditError::TooLarge { region, max_cells: 8 }, placement).to_string()
+        };
+        let text_of_three = text(0.1, [0.0; 3], Region::new([3, -3, 0], [7, 6, 9]));
+        assert!(text_of_three.starts_with("the box from [0.3, -0.3, 0] to [0.7, 0.6, 0.9] m has "));
+        assert!(text_of_three.ends_with("voxels; one call may touch at most 8, so split it"));
+        let fine = text(1e-3, [0.1, 0.2, -0.001], Region::new([200, 100, 1], [201, 101, 2]));
+        assert!(
+            fine.starts_with("the box from [0.3, 0.3, 0] to [0.301, 0.301, 0.001] m"),
+            "{fine}"
+        );
+    }
+
+    #[test]
+    fn a_chunk_that_was_not_filled_names_a_remedy_and_no_source_repeats_it() {
+        let reason = EditError::NotFilled(ChunkPos::new(0, 0, 0));
+        let error = TerrainError::new(reason, Placement::default());
+        let text = error.to_string();
+        assert!(text.starts_with("the box from [0, 0, 0] to [32, 32, 32] m"), "{text}");
+        assert!(text.ends_with("or ask for a smaller box"), "{text}");
+        assert!(std::error::Error::source(&error).is_none());
     }
 }

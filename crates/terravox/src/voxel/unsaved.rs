@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Versions of what is not saved.
+/// The write log of a grid: per chunk, the version of its last unsaved write.
 #[derive(Default)]
 pub(super) struct WriteLog {
     /// Identifies the grid, and counts the states taken of it.
@@ -23,9 +23,9 @@ pub(super) struct WriteLog {
     pub(super) last_saved: u64,
     /// The last write of each chunk that is not saved.
     pub(super) unsaved: FxHashMap<ChunkPos, u64>,
-    /// The version at which each chunk that was ever unsaved last became saved. Takes 24 bytes per
-    /// chunk and is kept as long as the grid, since a late fill may have been read from the store
-    /// at any version.
+    /// The version at which each chunk that was ever unsaved last became saved. Takes 30 to 60
+    /// bytes per chunk and is kept as long as the grid, since a late fill may have been read from
+    /// the store at any version.
     pub(super) saved: FxHashMap<ChunkPos, u64>,
     /// The last write of the material table, if it is not saved.
     pub(super) materials: Option<u64>,

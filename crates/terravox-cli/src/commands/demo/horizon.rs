@@ -26,7 +26,8 @@ pub fn show(
     let hills = PathBuf::from(format!("{}{DEMO_SEED}", lod_view::HILLS_PREFIX));
     let show = || lod_view::show(&hills, HILLS_CAMERA_M, LEVELS, args.reading, console);
     let view = times.step("level of detail", show)?;
-    let mut picture = |step, file, colours| save(&view, step, file, colours, args, console, times);
+    let mut picture =
+        |step, file, colours| write_picture(&view, step, file, colours, args, console, times);
     Ok(vec![
         picture("picture horizon", "horizon.png", GroundColours::Textures)?,
         picture("picture rings", "rings.png", GroundColours::Mips)?,
@@ -40,7 +41,7 @@ enum GroundColours {
     Mips,
 }
 
-fn save(
+fn write_picture(
     view: &LodView,
     step: &'static str,
     file: &'static str,

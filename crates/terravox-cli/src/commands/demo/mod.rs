@@ -16,18 +16,19 @@ use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::growth::Extent;
-use crate::output::Output;
+use crate::output::{Output, check_not_input};
 use crate::report::Report;
-use crate::triangles;
+use crate::triangles::{self, WrittenModel};
 use crate::world::{self, World};
 use serde_json::{Value, json};
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use terravox::generate::{Hills, Seeded};
 use terravox::mesh::shade::UNSET;
 use terravox_render::{PictureOptions, Scene};
+use tunnel::Tunnel;
 use views::DemoPicture;
 
 /// Voxels along the demo world's x and z.
@@ -39,6 +40,10 @@ const HEIGHTS: Range<i32> = -32..128;
 /// The demo digs through a world from end to end.
 const WHOLE: Extent =
     Extent::Whole { remedy: "demo takes a finite one, such as of terravox generate world.tvx" };
+
+/// Files of the world and of its model.
+const WORLD_FILE: &str = "world.tvx";
+const MODEL_FILE: &str = "world.glb";
 
 /// How to run the part of the demo that is not built by default.
 #[cfg(not(feature = "physics"))]
@@ -67,8 +72,66 @@ impl StepTimes {
     }
 }
 
+/// The dug world, which was written and read again.
+struct WrittenWorld {
+    /// Its file.
+    path: PathBuf,
+    /// Length of the file.
+    file_bytes: u64,
+    /// The world as it was read again.
+    reopened: World,
+    tunnel: Tunnel,
+    model: WrittenModel,
+}
+
 pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
+    if let Some(input) = &args.file {
+        written_files().try_for_each(|file| check_not_input(input, &args.out.join(file)))?;
+    }
     let mut times = StepTimes::default();
+    let (dug, written) = prepare(args, console, &mut times)?;
+    let mut scene = Scene::new(&written.reopened.grid, None).map_err(Failure::new)?;
+    scene.set_textures(UNSET);
+    let pictures = write_pictures(&written, &scene, args, console, &mut times)?;
+    #[cfg(feature = "physics")]
+    let mut pictures = pictures;
+    #[cfg(feature = "physics")]
+    let drop =
+        drop::show(dug.grid, &written.reopened, scene, &mut pictures, args, console, &mut times)?;
+
+    let mut report = Report::new("demo");
+    let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
+    report.text_line("from", "from", from);
+    add_world(&written, console, &mut report)?;
+    #[cfg(feature = "physics")]
+    if let Some(summary) = drop {
+        summary.add_to(&mut report);
+    }
+    #[cfg(not(feature = "physics"))]
+    report.text_line("drop", "drop", PHYSICS_HINT);
+    for (name, time) in &times.0 {
+        report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
+    }
+    add_files(&written, pictures, args, &mut report)?;
+    super::import::add_notes(&dug.notes, &mut report);
+    Ok(report)
+}
+
+/// Names of all files that a demo of a world writes.
+fn written_files() -> impl Iterator<Item = &'static str> {
+    let files = [WORLD_FILE, MODEL_FILE, sparks::FILE].into_iter().chain(views::FILES);
+    #[cfg(feature = "physics")]
+    let files = files.chain(drop::files());
+    files
+}
+
+/// Generates or reads the world, digs the tunnel, and writes the world and its model. Returns the
+/// world in memory and what was written.
+fn prepare(
+    args: &DemoArgs,
+    console: &Console,
+    times: &mut StepTimes,
+) -> CliResult<(World, WrittenWorld)> {
     let mut world = match &args.file {
         None => times.step("generate", || {
             generate(&Seeded::Hills(Hills::new(DEMO_SEED)), SIZE, HEIGHTS, 1.0, console)
@@ -80,10 +143,9 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
     };
     create_folder(&args.out)?;
     let tunnel = times.step("dig", || tunnel::dig(&mut world.grid))?;
-    let saved_path = args.out.join("world.tvx");
-    let file_bytes = times.step("save", || world.save(&saved_path, true, console))?;
-    let reopened = times.step("reopen", || reopen(&world, &saved_path, console))?;
-    let model = args.out.join("world.glb");
+    let path = args.out.join(WORLD_FILE);
+    let file_bytes = times.step("save", || world.save(&path, true, console))?;
+    let reopened = times.step("reopen", || reopen(&world, &path, console))?;
     let options = TriangleArgs {
         up: None,
         scale: 1.0,
@@ -92,49 +154,41 @@ pub fn run(args: &DemoArgs, console: &Console) -> CliResult<Report> {
         mip: 0,
         simplify: None,
     };
-    let written =
-        times.step("mesh", || triangles::write(&reopened, &model, &options, None, console))?;
-    let mut scene = Scene::new(&reopened.grid, None).map_err(Failure::new)?;
-    scene.set_textures(UNSET);
-    let mut pictures = take_pictures(&reopened, &scene, &tunnel, args, console, &mut times)?;
-    if args.file.is_none() {
-        pictures.extend(horizon::show(args, console, &mut times)?);
-        #[cfg(feature = "physics")]
-        pictures.extend(bridge::show(args, console, &mut times)?);
-    }
-    #[cfg(feature = "physics")]
-    let drop = drop::show(world.grid, &reopened, scene, &mut pictures, args, console, &mut times)?;
+    let model_path = args.out.join(MODEL_FILE);
+    let model =
+        times.step("mesh", || triangles::write(&reopened, &model_path, &options, None, console))?;
+    Ok((world, WrittenWorld { path, file_bytes, reopened, tunnel, model }))
+}
 
-    let mut report = Report::new("demo");
-    let from = args.file.as_ref().map_or("generated".to_owned(), |f| f.display().to_string());
-    report.text_line("from", "from", from);
-    let census =
-        Census::of(reopened.grid.as_snapshot(), console).map_err(Failure::at(&saved_path))?;
-    census.add_to(&mut report);
-    census.add_bytes("disk", "on disk", file_bytes, &mut report);
-    report.count("dug_cells", "cells dug", tunnel.cells);
-    report.count("triangles", "triangles", written.triangles);
-    report.hidden("model_bytes", written.file_bytes);
-    #[cfg(feature = "physics")]
-    if let Some(summary) = drop {
-        summary.add_to(&mut report);
-    }
-    #[cfg(not(feature = "physics"))]
-    report.text_line("drop", "drop", PHYSICS_HINT);
-    for (name, time) in &times.0 {
-        report.time(&format!("{}_ms", name.replace(' ', "_")), name, *time);
-    }
-    let digest = reopened.grid.digest().map_err(Failure::at(&saved_path))?;
+/// Adds the cells of the world, and the sizes of its files.
+fn add_world(written: &WrittenWorld, console: &Console, report: &mut Report) -> CliResult<()> {
+    let cells = written.reopened.grid.as_snapshot();
+    let census = Census::of(cells, console).map_err(Failure::at(&written.path))?;
+    census.add_to(report);
+    census.add_bytes("disk", "on disk", written.file_bytes, report);
+    report.count("dug_cells", "cells dug", written.tunnel.cells);
+    report.count("triangles", "triangles", written.model.triangles);
+    report.hidden("model_bytes", written.model.file_bytes);
+    Ok(())
+}
+
+/// Adds the digest of the world, the names of the files, and the cameras.
+fn add_files(
+    written: &WrittenWorld,
+    pictures: Vec<PictureReport>,
+    args: &DemoArgs,
+    report: &mut Report,
+) -> CliResult<()> {
+    let digest = written.reopened.grid.digest().map_err(Failure::at(&written.path))?;
     let digest = format!("{digest:032x}");
     report.line("digest", "digest", format!("{digest}, identical after reopening"), json!(digest));
-    let mut files = vec!["world.tvx", "world.glb"];
+    let mut files = vec![WORLD_FILE, MODEL_FILE];
     files.extend(pictures.iter().map(|picture| picture.file));
     let names = files.join(" ");
     report.line("files", "files", format!("{names} in {}", args.out.display()), json!(files));
     report
         .hidden("cameras", pictures.into_iter().map(|picture| picture.camera).collect::<Vec<_>>());
-    super::import::add_notes(&world.notes, &mut report);
-    Ok(report)
+    Ok(())
 }
 
 fn create_folder(path: &Path) -> CliResult<()> {
@@ -154,25 +208,31 @@ fn reopen(world: &World, path: &Path, console: &Console) -> CliResult<World> {
     Ok(again)
 }
 
-/// Takes the three pictures of the world, and one of sparks in the tunnel.
-fn take_pictures(
-    world: &World,
+/// Writes the three pictures of the world, one of sparks in the tunnel, and without an input those
+/// that show other ground.
+fn write_pictures(
+    written: &WrittenWorld,
     scene: &Scene,
-    tunnel: &tunnel::Tunnel,
     args: &DemoArgs,
     console: &Console,
     times: &mut StepTimes,
 ) -> CliResult<Vec<PictureReport>> {
+    let WrittenWorld { reopened: world, tunnel, .. } = written;
     let aspect = args.size[0] as f64 / args.size[1] as f64;
     let views = times.step("frame", || views::pictures(scene, tunnel, aspect));
-    let pictures = views.iter().map(|view| save(world, scene, view, args, console, times));
+    let pictures = views.iter().map(|view| write_picture(world, scene, view, args, console, times));
     let mut pictures: Vec<PictureReport> = pictures.collect::<CliResult<_>>()?;
     pictures.extend(sparks::show(world, scene, &views[1], args, console, times)?);
+    if args.file.is_none() {
+        pictures.extend(horizon::show(args, console, times)?);
+        #[cfg(feature = "physics")]
+        pictures.extend(bridge::show(args, console, times)?);
+    }
     Ok(pictures)
 }
 
 /// Takes and writes a picture.
-fn save(
+fn write_picture(
     world: &World,
     scene: &Scene,
     view: &DemoPicture,

@@ -37,6 +37,9 @@ const PICTURE_SIXTEENTHS: [Range<u32>; 2] = [3..14, 8..15];
 /// Colours of sparks, young to old.
 const COLOURS: [[u8; 3]; 4] = [[255, 250, 205], [255, 214, 110], [255, 150, 40], [214, 74, 16]];
 
+/// Name of the file of the picture.
+pub const FILE: &str = "sparks.png";
+
 /// Takes the picture with the camera of the tunnel's picture; `None` if no floor is in view.
 pub fn show(
     world: &World,
@@ -51,8 +54,7 @@ pub fn show(
     let effect = times.step("sparks", || simulate(scene, &floor));
     let [width, height] = args.size;
     let options = PictureOptions { width, height, sun: view.sun, ..PictureOptions::default() };
-    let file = "sparks.png";
-    let path = args.out.join(file);
+    let path = args.out.join(FILE);
     let output = Output::create(&path)?;
     let picture = times.step("picture sparks", || {
         let mut picture = take(scene, &view.camera, &options, console);
@@ -61,7 +63,7 @@ pub fn show(
     });
     write_png(output, &path, &picture.image)?;
     let camera = camera_report(&world.info, scene, &view.camera).value;
-    Ok(Some(PictureReport { file, camera }))
+    Ok(Some(PictureReport { file: FILE, camera }))
 }
 
 /// A point of the tunnel's floor.

@@ -25,6 +25,14 @@ const OUTSIDE_VOXELS: f64 = 30.0;
 /// Vertical field of view of the camera in the tunnel.
 const TUNNEL_FOV_DEGREES: f64 = 66.0;
 
+const OVERVIEW: &str = "overview.png";
+const TUNNEL: &str = "tunnel.png";
+const WATER: &str = "water.png";
+const DETAIL: &str = "detail.png";
+
+/// Names of all files that [`pictures`] may name.
+pub const FILES: [&str; 4] = [OVERVIEW, TUNNEL, WATER, DETAIL];
+
 /// A picture to take.
 pub struct DemoPicture {
     /// Name of its step.
@@ -42,17 +50,17 @@ pub fn pictures(scene: &Scene, tunnel: &Tunnel, aspect: f64) -> Vec<DemoPicture>
     let lens = Lens { aspect, fov_degrees: FOV_DEGREES };
     let overview = framing::overview(scene, lens);
     let overview =
-        DemoPicture { step: "picture overview", file: "overview.png", camera: overview, sun: None };
+        DemoPicture { step: "picture overview", file: OVERVIEW, camera: overview, sun: None };
     let tunnel = DemoPicture {
         step: "picture tunnel",
-        file: "tunnel.png",
+        file: TUNNEL,
         camera: in_tunnel(scene, tunnel, lens),
         sun: None,
     };
     let shore = framing::shore(scene, lens);
     let (step, file, camera) = match shore {
-        Some(camera) => ("picture water", "water.png", camera),
-        None => ("picture detail", "detail.png", detail(scene, lens)),
+        Some(camera) => ("picture water", WATER, camera),
+        None => ("picture detail", DETAIL, detail(scene, lens)),
     };
     vec![overview, tunnel, DemoPicture { step, file, camera, sun: None }]
 }

@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-/// Parameters of a [`World`](super::World): plain numbers, each within a range.
+/// Parameters of a [`World`](super::World): plain numbers, each within a range. Checked by
+/// [`World::with_options`](super::World::with_options); out-of-range values can be built and
+/// deserialised.
 ///
 /// ```
 /// use terravox::generate::{Preset, WorldOptions};
@@ -335,7 +337,7 @@ impl WorldOptions {
         Ok(())
     }
 
-    /// The preset that differs in the fewest parameters, and how many those are.
+    /// Returns the preset that differs in the fewest parameters; of equals the first.
     fn nearest_preset(&self) -> Preset {
         let differences = |preset: &Preset| {
             let options = preset.options();
@@ -363,7 +365,7 @@ impl fmt::Display for WorldOptions {
 impl std::str::FromStr for WorldOptions {
     type Err = WorldOptionsError;
 
-    /// Reads what [`Display`](fmt::Display) writes.
+    /// Reads what [`Display`](fmt::Display) writes, in any order; each parameter at most once.
     fn from_str(text: &str) -> Result<WorldOptions, WorldOptionsError> {
         let mut parts = text.split(',');
         let name = parts.next().unwrap_or_default();
@@ -372,6 +374,7 @@ impl std::str::FromStr for WorldOptions {
             WorldOptionsError(format!("unknown preset {name:?}; known are {known}"))
         })?;
         let mut options = preset.options();
+        let mut given = Vec::new();
         for part in parts {
             let (name, value) = part.split_once('=').ok_or_else(|| {
                 WorldOptionsError(format!("{part:?} is not NAME=NUMBER, for example relief=1.5"))
@@ -380,6 +383,10 @@ impl std::str::FromStr for WorldOptions {
                 let known = PARAMETERS.each_ref().map(|p| p.name).join(", ");
                 WorldOptionsError(format!("unknown parameter {name:?}; known are {known}"))
             })?;
+            if given.contains(&name) {
+                return Err(WorldOptionsError(format!("{name} is given twice; give it once")));
+            }
+            given.push(name);
             let number = value.parse().map_err(|_| {
                 WorldOptionsError(format!("{name} is {value:?}; it must be a number"))
             })?;
@@ -437,6 +444,14 @@ mod tests {
         assert!(refused("alps,").contains("NAME=NUMBER"));
         assert!(refused("alps,height=2").contains("known are land"));
         assert!(refused("alps,relief=high").contains("must be a number"));
+    }
+
+    #[test]
+    fn a_parameter_that_is_given_twice_is_refused_by_name() {
+        for text in ["alps,relief=1,land=0.5,relief=1", "alps,relief=1,relief=2"] {
+            let error = text.parse::<WorldOptions>().unwrap_err().to_string();
+            assert!(error.starts_with("relief is given twice"), "{error}");
+        }
     }
 
     proptest! {

@@ -11,7 +11,7 @@ mod site;
 mod tests;
 
 pub use counts::BodyCounts;
-pub use pictures::show;
+pub use pictures::{files, show};
 
 use super::tunnel::dig_ball;
 use crate::console::Console;

@@ -1,7 +1,7 @@
 //! The drop in three pictures from one camera: in the air, settled, and after the dig.
 
 use super::super::views::DemoPicture;
-use super::super::{PictureReport, StepTimes, save};
+use super::super::{PictureReport, StepTimes, write_picture};
 use super::{BodyCounts, drop_bodies};
 use crate::args::DemoArgs;
 use crate::console::Console;
@@ -22,6 +22,11 @@ const PICTURES: [DropPicture; 3] = [
 struct DropPicture {
     step: &'static str,
     file: &'static str,
+}
+
+/// Names of the files of the pictures.
+pub fn files() -> impl Iterator<Item = &'static str> {
+    PICTURES.into_iter().map(|picture| picture.file)
 }
 
 /// Elevation of the sun: high enough to shine into the pit.
@@ -62,7 +67,7 @@ pub fn show(
         let scene = if i < 2 { &mut before } else { &mut after };
         scene.set_solids(&dropped.moments[i].at_mip(mip).solids);
         let view = DemoPicture { step, file, camera, sun: Some(camera.sun(SUN_ELEVATION_DEGREES)) };
-        pictures.push(save(world, scene, &view, args, console, times)?);
+        pictures.push(write_picture(world, scene, &view, args, console, times)?);
     }
     Ok(Some(DropSummary { counts: dropped.counts, steps: dropped.steps }))
 }
