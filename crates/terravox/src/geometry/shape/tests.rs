@@ -507,7 +507,10 @@ proptest! {
             let y = step as f32 * 0.05;
             let point = [[x, y, z]; 3];
             let near = core.separation([0.0; 3], &point, f32::INFINITY).unwrap().distance;
-            if near.abs() > 2e-3 {
+            // A slice of a hull may lack a corner of almost 180°, whose two sides turn by less than
+            // a 64th of a circle: with sides of at most 1.7, at most 0.085.
+            let margin = if kind == 4 && near < 0.0 { 0.085 } else { 2e-3 };
+            if near.abs() > margin {
                 let inside = span.is_some_and(|[low, high]| low < y && y < high);
                 prop_assert_eq!(inside, near < 0.0, "{} at {} of {:?}", near, y, span);
             }
