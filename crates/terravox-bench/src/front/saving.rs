@@ -1,10 +1,9 @@
 //! Edits lost by saving, and stalls of the main thread.
 
 use crate::report::{AreaReport, detail};
+use crate::trust::folder::BenchFolder;
 use cpu_time::ThreadTime;
 use session::{Kind, Tally};
-use std::path::PathBuf;
-use std::{fs, io};
 use terravox::edit::EditOp;
 use terravox::terrain::{Placement, Terrain};
 use terravox::voxel::VoxelGrid;
@@ -26,41 +25,18 @@ pub fn run(report: &mut AreaReport) {
     stall(report);
 }
 
-/// A folder that is removed when it is dropped.
-struct ScratchFolder(PathBuf);
-
-impl ScratchFolder {
-    fn create() -> io::Result<ScratchFolder> {
-        let folder = ScratchFolder(folder());
-        fs::create_dir_all(&folder.0)?;
-        Ok(folder)
-    }
-}
-
-impl Drop for ScratchFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn folder() -> PathBuf {
-    // In memory where the system offers that: disks are not measured.
-    let memory = PathBuf::from("/dev/shm");
-    let place = if memory.is_dir() { memory } else { std::env::temp_dir() };
-    place.join(format!("terravox-bench-saving-{}", std::process::id()))
-}
-
 fn lost_edits(report: &mut AreaReport) {
-    let folder = match ScratchFolder::create() {
+    // Disks are not measured.
+    let folder = match BenchFolder::in_memory("saving") {
         Ok(folder) => folder,
         Err(error) => return report.not_measured("save_lost_edits", error.to_string()),
     };
-    let (fresh, path) = (folder.0.join("fresh.tvx"), folder.0.join("world.tvx"));
+    let (fresh, path) = (folder.file("fresh.tvx"), folder.file("world.tvx"));
     let mut all = Tally::default();
     for (kind, sessions) in SESSIONS {
         session::create(&fresh, kind);
         for seed in 0..sessions {
-            if let Err(error) = fs::copy(&fresh, &path) {
+            if let Err(error) = std::fs::copy(&fresh, &path) {
                 return report.not_measured("save_lost_edits", error.to_string());
             }
             let tally = session::play(&path, kind, seed, STEPS);
