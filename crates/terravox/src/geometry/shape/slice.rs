@@ -8,9 +8,9 @@
 //! convex hulls in two dimensions" (1979).
 
 /// Number of directions, evenly around the hull's bounds scaled to a square. A round slice loses up
-/// to 0.12 % of its radius, an angle of almost 180° between two directions up to 2.5 % of its
+/// to 0.12 % of its radius, an angle of almost 180° between two directions up to 10 % of its
 /// shorter side.
-const DIRECTIONS: usize = 64;
+pub(super) const DIRECTIONS: usize = 64;
 
 /// Cosine and sine of the angle between two directions. Constants, so that all targets compute the
 /// same.
