@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
-use terravox::replicate::{GuestEvent, Interest};
+use terravox::replicate::{GuestEvent, HostOptions, Interest};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, MipBlock, VoxelPos};
 use terravox_server::{Client, ClientOptions, ServedWorld, Server, ServerOptions, WorldAddress};
@@ -177,6 +177,13 @@ fn start(folder: &Path) -> Result<Server, Box<dyn std::error::Error>> {
         certificate_folder: folder.to_owned(),
         max_connections_per_address: 4096,
         max_connections: 4096,
+        // All clients have one address, so they count as one person.
+        host: HostOptions {
+            edits_per_s: 1_000_000,
+            edit_work_per_s: 1 << 50,
+            max_blocks: 1 << 24,
+            ..HostOptions::default()
+        },
         ..ServerOptions::default()
     };
     Ok(Server::start(vec![world], options)?)

@@ -107,8 +107,7 @@ fn joins(report: &mut AreaReport, worlds: &[World]) {
         });
         let complete = session.until(600.0, Session::is_settled);
         let (bytes, all) = (session.players[0].down.bytes() as usize, mip_0_bytes(world));
-        let wrong = session.differences();
-        assert_eq!(wrong, 0, "{}: blocks differ", world.name);
+        assert_eq!(session.first_difference(), None, "{}", world.name);
         profile.add(&session);
         report.details(
             format!("join {}", world.name),
@@ -166,8 +165,7 @@ fn operations(report: &mut AreaReport) {
         }
     }
     let waited = f64::from(TICKS_A_DIG) * session::TICK_US as f64 / 1e6;
-    let took =
-        waited + session.until(60.0, |session| session.is_settled() && session.differences() == 0);
+    let took = waited + session.converge(60.0);
     report.set("converge_s", took, "5 % loss, 100 ms; after the last of 40 digs");
     let spent = (session.players[1].down.bytes() - before[1]) as f64 / f64::from(digs);
     let note = "to a guest that holds all of it: units, headers and acknowledgements included";
@@ -218,7 +216,7 @@ fn generated_join(report: &mut AreaReport) {
     let took = session.until(120.0, Session::is_settled);
     let kib = session.players[0].down.bytes() as f64 / 1024.0;
     let blocks = session.players[0].guest.blocks().count();
-    assert_eq!(session.differences(), 0, "blocks differ");
+    assert_eq!(session.first_difference(), None);
     let note = format!("1,000 digs within 400 voxels; {blocks} blocks, {took:.1} s");
     report.set("join_generated_kib", kib, note);
     let kib = session.host.guest_memory(session.players[0].number) as f64 / 1024.0;
@@ -234,7 +232,7 @@ fn far_view(report: &mut AreaReport) {
     let took = session.until(300.0, Session::is_settled);
     let megabytes = session.players[0].down.bytes() as f64 / 1e6;
     let blocks = session.players[0].guest.blocks().count();
-    assert_eq!(session.differences(), 0, "blocks differ");
+    assert_eq!(session.first_difference(), None);
     report.set("view_4km_s", took, format!("1 MB/s, 100 ms there and back; {blocks} blocks"));
     report.set("view_4km_mb", megabytes, "hills, no generator on the guest's side");
 }

@@ -7,7 +7,7 @@ use terravox::replicate::{
     LinkOptions, Verdict, VirtualLink,
 };
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{DenseBox, VoxelGrid};
+use terravox::voxel::{DenseBox, MipBlock, VoxelGrid};
 
 /// Microseconds of a tick.
 pub const TICK_US: u64 = 10_000;
@@ -150,19 +150,36 @@ impl Session {
         self.players.iter().all(|p| p.guest.is_complete() && p.guest.pending_edits() == 0)
     }
 
-    /// How many blocks of all guests differ from the host's.
-    pub fn differences(&mut self) -> usize {
-        let players = std::mem::take(&mut self.players);
-        let (mut own, mut theirs, mut count) = (DenseBox::default(), DenseBox::default(), 0);
-        for player in &players {
-            for block in player.guest.blocks() {
-                let is_read = player.guest.read(block, self.ground, &mut theirs);
-                let is_known = self.with_world(|host, world| host.read(world, block, &mut own));
-                count += usize::from(!is_read || !is_known || own != theirs);
+    /// Steps until all guests have all that they want, as the host has it. Arguments and result as
+    /// of [`Session::until`].
+    pub fn converge(&mut self, seconds: f64) -> f64 {
+        // Comparing all takes longer than a step: first the block that differed last.
+        let mut last = None;
+        self.until(seconds, |session| {
+            if !session.is_settled() || last.is_some_and(|(at, block)| session.differs(at, block)) {
+                return false;
             }
-        }
-        self.players = players;
-        count
+            last = session.first_difference();
+            last.is_none()
+        })
+    }
+
+    /// A player and a block that the guest has, but not as the host has it.
+    pub fn first_difference(&mut self) -> Option<(usize, MipBlock)> {
+        let held = self.players.iter().enumerate();
+        let held: Vec<_> =
+            held.flat_map(|(at, p)| p.guest.blocks().map(move |block| (at, block))).collect();
+        held.into_iter().find(|&(at, block)| self.differs(at, block))
+    }
+
+    fn differs(&mut self, player: usize, block: MipBlock) -> bool {
+        let (mut own, mut theirs) = (DenseBox::default(), DenseBox::default());
+        let guest = &self.players[player].guest;
+        // The guest may have dropped it since.
+        guest.has(block)
+            && (!guest.read(block, self.ground, &mut theirs)
+                || !self.with_world(|host, world| host.read(world, block, &mut own))
+                || own != theirs)
     }
 }
 

@@ -59,6 +59,11 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = 256, value_parser = |text: &str| integer(text, 1..=65_536_usize),
         value_name = "N")]
     pub max_connections_per_address: usize,
+    /// Maximum number of edits a second of all bearers of one token together, or of one address
+    /// where no token is required, for long; twice as many at once. A brush on the page makes 8
+    #[arg(long, default_value_t = 120, value_parser = |text: &str| integer(text, 1..=1_000_000_u32),
+        value_name = "N")]
+    pub edits_per_second: u32,
     /// Folder of the certificate [default: that of the first world]
     #[arg(long, value_name = "FOLDER")]
     pub certificate: Option<PathBuf>,

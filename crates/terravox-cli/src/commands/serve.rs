@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use terravox::replicate::HostOptions;
 use terravox::terrain::FillRequest;
 use terravox_server::{
     AccessList, Client, ClientOptions, Generate, ServedWorld, Server, ServerOptions,
@@ -60,6 +61,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
         pieces_fall: !args.pieces_stay,
         max_connections: args.max_connections,
         max_connections_per_address: args.max_connections_per_address,
+        host: HostOptions { edits_per_s: args.edits_per_second, ..HostOptions::default() },
         certificate_folder,
         backup_folder,
         journal_bytes: args.journal << 20,

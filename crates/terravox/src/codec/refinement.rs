@@ -193,22 +193,28 @@ impl Group {
         self.units_left / (8 - self.next as i32)
     }
 
-    /// What the next cell has, if a plane across the slope bounds the cells that are left.
-    fn expected(&self) -> i32 {
+    /// What each cell has below a plane across the slope through the middle, in 256ths, not clamped;
+    /// `None` where there is no slope.
+    fn heights(&self) -> Option<[i32; 8]> {
         let steepness: i32 = self.slope.iter().map(|v| v.abs()).sum();
-        if steepness == 0 {
-            return self.share().clamp(0, 256);
-        }
         let along = |cell: u32| {
             let sides = [0, 1, 2].map(|axis| if cell >> axis & 1 == 1 { 1 } else { -1 });
             let sum: i32 = sides.iter().zip(self.slope).map(|(side, slope)| side * slope).sum();
             128 + 160 * sum / steepness
         };
-        let heights = [0, 1, 2, 3, 4, 5, 6, 7].map(along);
-        let fill = |height: i32, offset: i32| (height + offset).clamp(0, 256);
-        // The plane below which just so much is left.
+        (steepness > 0).then(|| [0, 1, 2, 3, 4, 5, 6, 7].map(along))
+    }
+
+    /// What the next cell has, if a plane across the slope bounds the cells that are left.
+    fn expected(&self, heights: Option<&[i32; 8]>) -> i32 {
+        let Some(heights) = heights else { return self.share().clamp(0, 256) };
         let left = &heights[self.next as usize..];
-        let (mut low, mut high) = (-700, 700);
+        if self.units_left <= 0 || self.units_left >= 256 * left.len() as i32 {
+            return if self.units_left <= 0 { 0 } else { 256 };
+        }
+        let fill = |height: i32, offset: i32| (height + offset).clamp(0, 256);
+        // The plane below which just so much is left: heights are -32 to 288.
+        let (mut low, mut high) = (-288, 288);
         while high - low > 1 {
             let middle = i32::midpoint(low, high);
             let sum: i32 = left.iter().map(|&height| fill(height, middle)).sum();
@@ -321,9 +327,10 @@ impl<'a, D: Decisions> Walk<'a, D> {
     }
 
     fn code_group(&mut self, mut group: Group) {
+        let heights = group.heights();
         for offset in self.offsets {
             let at = group.first + offset;
-            let seen = self.surroundings(at, &group);
+            let seen = self.surroundings(at, &group, group.expected(heights.as_ref()));
             let cell = self.code_cell(&group, self.cells[at], &seen);
             self.cells[at] = cell;
             if class(cell) == 1 {
@@ -335,7 +342,7 @@ impl<'a, D: Decisions> Walk<'a, D> {
     }
 
     /// What is known of the next cell of a group, which is the cell `at`.
-    fn surroundings(&self, at: usize, group: &Group) -> Surroundings {
+    fn surroundings(&self, at: usize, group: &Group, expected: i32) -> Surroundings {
         let is_inside = [0, 1, 2].map(|axis| group.is_inside[axis] || group.next >> axis & 1 == 1);
         let one = |axis: usize| match is_inside[axis] {
             true => self.cells[at - self.steps[axis]],
@@ -359,7 +366,7 @@ impl<'a, D: Decisions> Walk<'a, D> {
             diagonal: [two(0, 1), two(0, 2), two(1, 2)],
             surplus: surplus / surpluses.max(1),
             surpluses: surpluses as u32,
-            expected: group.expected(),
+            expected,
         }
     }
 

@@ -43,32 +43,37 @@ pub(super) fn difference(a: &DenseBox, b: &DenseBox) -> Option<Region> {
 /// region has not, and returns that: long runs, whatever was there. Returns air, and changes
 /// nothing, where most cells differ or all materials are used.
 pub(super) fn mark_equal(under: &DenseBox, cells: &mut DenseBox, region: Region) -> u8 {
+    debug_assert_eq!(under.region(), cells.region());
     let mut is_used = [false; 256];
     is_used[usize::from(AIR)] = true;
-    let mut equal = Vec::new();
-    for pos in region.voxels() {
-        let at = cells.index(pos);
-        is_used[usize::from(cells.materials()[at])] = true;
-        let is_equal = cells.materials()[at] == under.materials()[at]
-            && cells.occupancies()[at] == under.occupancies()[at];
-        if is_equal && cells.water_at(pos) == under.water_at(pos) {
-            equal.push(pos);
+    let mut is_equal = vec![false; cells.len()];
+    let Region { min, max } = region;
+    for y in min.y..max.y {
+        for z in min.z..max.z {
+            let from = cells.index(VoxelPos::new(min.x, y, z));
+            for at in from..from + region.size()[0] {
+                is_used[usize::from(cells.materials()[at])] = true;
+                is_equal[at] = cells.materials()[at] == under.materials()[at]
+                    && cells.occupancies()[at] == under.occupancies()[at];
+            }
         }
     }
+    for &(at, _) in cells.water().iter().chain(under.water()) {
+        let pos = cells.position(at);
+        is_equal[at as usize] &= cells.water_at(pos) == under.water_at(pos);
+    }
     let free = is_used.iter().position(|used| !used);
-    let Some(marker) = free.filter(|_| equal.len() as u64 * 2 > region.volume()) else {
+    let equal = is_equal.iter().filter(|&&equal| equal).count() as u64;
+    let Some(marker) = free.filter(|_| equal * 2 > region.volume()) else {
         return AIR;
     };
-    cells.retain_water(|pos| equal.binary_search_by_key(&order(pos), |&p| order(p)).is_err());
-    for pos in equal {
-        cells.set(pos, Cell::full(marker as u8));
+    cells.water_mut().retain(|&(at, _)| !is_equal[at as usize]);
+    let full = Cell::full(marker as u8);
+    let (materials, occupancies) = cells.arrays_mut();
+    for (at, _) in is_equal.iter().enumerate().filter(|(_, equal)| **equal) {
+        (materials[at], occupancies[at]) = (full.material, full.occupancy);
     }
     marker as u8
-}
-
-/// By rows: the order of [`Region::voxels`].
-fn order(pos: VoxelPos) -> [i32; 3] {
-    [pos.y, pos.z, pos.x]
 }
 
 /// Undoes [`mark_equal`]: writes `part` over `cells`, except where it has the marker.

@@ -11,8 +11,9 @@ use crate::voxel::Region;
 /// is charged instead of an estimate.
 const ROUGH_WORK: u64 = 2_000_000;
 
-/// Work that is charged for each chunk, or coarse block over one, that has to be made.
-const WORK_PER_BLOCK: u64 = 300_000;
+/// Work that is charged for each chunk, or coarse block over one, that has to be made: that of one
+/// through which the ground of [`World`](crate::generate::World) passes (`world_fill_ns_cell`).
+pub(super) const WORK_PER_BLOCK: u64 = 700_000;
 
 /// Work that is charged for the coarse cells over each chunk that may change.
 const WORK_PER_RAISED_CHUNK: u64 = 100_000;

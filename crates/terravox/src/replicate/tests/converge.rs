@@ -31,6 +31,8 @@ fn play(seed: u64) {
     // Editors whose chunks share only coarse cells.
     let spread = [40.0, 40.0, 150.0][random.below(3) as usize];
     game.makes_ground &= random.below(4) > 0;
+    // Most see little: what is on its way at once matters, not how much it is.
+    game.interest.view_voxels = [150.0, 60.0, 60.0, 60.0, 60.0][random.below(5) as usize];
     let players = 1 + random.below(3);
     for player in 0..players {
         let kind = [LinkKind::Reliable, LinkKind::Datagrams][random.below(2) as usize];
@@ -85,7 +87,7 @@ fn seeds() -> std::ops::Range<u64> {
             (Ok(from), Ok(to)) => from..to,
             _ => panic!("TERRAVOX_SEEDS must be two numbers, as 0..10000"),
         },
-        None => 0..40,
+        None => 0..100,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::simulation::{Simulation, TICK_US, hills};
 use crate::edit::{Action, Brush, BrushOp, Clip, EditOp, PasteOp, PastePose};
+use crate::replicate::host_persons::WORK_PER_BLOCK;
 use crate::replicate::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use crate::replicate::persons::Person;
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
@@ -87,7 +88,7 @@ fn long_dig() -> EditOp {
 fn a_dig_is_paid_for_with_the_coarse_blocks_that_it_makes_before_they_are_made() {
     let mut game = Simulation::new(true, 8);
     // Twice as much at once: more than the chunks cost, and the dig itself.
-    game.host.options.edit_work_per_s = 9_000_000;
+    game.host.options.edit_work_per_s = 20_000_000;
     let mut seat = Seat::new(&mut game);
     seat.say(&ToHost::Edit { number: 1, op: Box::new(long_dig()) });
     seat.step(&mut game);
@@ -194,7 +195,8 @@ fn an_undo_is_paid_for_with_the_chunks_that_it_needs() {
     assert!(seat.refusals.is_empty(), "{:?}", seat.refusals);
     let spent = (game.host.persons.spent_work(&ada()) - before) / 1_000_000;
     // Less what was earned in a tick.
-    assert!(spent >= 8 * 300_000 - 2_000_000, "{spent} units for eight chunks");
+    let made = 8 * i64::try_from(WORK_PER_BLOCK).expect("it is small");
+    assert!(spent >= made - 2_000_000, "{spent} units for eight chunks");
 }
 
 #[test]
