@@ -99,7 +99,7 @@ fn create_partial(target: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
 pub fn check_not_input(input: &Path, target: &Path) -> CliResult<()> {
     match (fs::canonicalize(input), fs::canonicalize(target)) {
         (Ok(a), Ok(b)) if a == b => {
-            Err(Failure::of(target, "is the file that is read; give another file to write"))
+            Err(Failure::of(target, "is the file that is read; choose another output"))
         }
         _ => Ok(()),
     }

@@ -125,7 +125,7 @@ pub fn region_between(min: Voxel, max: Voxel, mip: u8) -> Outcome<Region> {
     let region = Region::new(min, max);
     if region.volume() > DenseBox::MAX_CELLS {
         return bad_value(format!(
-            "the box from {min:?} to {max:?} has {} cells; one call takes {} (2^30), so split it",
+            "the box from {min:?} to {max:?} has {} cells; at most {} (2^30) are allowed, so split it",
             region.volume(),
             DenseBox::MAX_CELLS
         ));

@@ -80,7 +80,10 @@ impl fmt::Display for EditError {
                 write!(f, "material {material} is not {needed}; pass one that is")
             }
             EditError::NotHeld(error) => error.fmt(f),
-            EditError::NotFilled(chunk) => write!(f, "chunk {chunk} was not filled"),
+            EditError::NotFilled(chunk) => write!(
+                f,
+                "chunk {chunk} is needed, and the fill function set it missing; edit when it is there"
+            ),
         }
     }
 }

@@ -464,8 +464,9 @@ pub(super) fn decode_rows(
                 let count = get_varint(bytes, &mut offset).ok_or(start)?;
                 let (mut at, mut first) = (0, None);
                 for i in 0..count {
-                    let gap = get_varint(bytes, &mut offset).ok_or(start)? as usize;
-                    let cells = get_varint(bytes, &mut offset).ok_or(start)? as usize;
+                    let mut number = || usize::try_from(get_varint(bytes, &mut offset)?).ok();
+                    let gap = number().ok_or(start)?;
+                    let cells = number().ok_or(start)?;
                     // Runs that touch would be one run.
                     let fits = gap <= width && cells <= width && at + gap + cells <= width;
                     if !fits || cells == 0 || (i > 0 && gap == 0) {

@@ -74,6 +74,10 @@ impl ReceiveStream {
             length |= usize::from(byte & 0x7F) << (7 * head);
             head += 1;
             if byte < 0x80 {
+                if byte == 0 && head > 1 {
+                    // As every number, it has one code.
+                    return Err(PipeError::Invalid);
+                }
                 break;
             }
             if head == MAX_LENGTH_BYTES {
@@ -89,5 +93,22 @@ impl ReceiveStream {
         self.bytes.drain(..head);
         self.read += (head + length) as u64;
         Ok(Some(self.bytes.drain(..length).collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_message_has_one_code() {
+        let message = |bytes: &[u8]| {
+            ReceiveStream { bytes: bytes.iter().copied().collect(), ..ReceiveStream::default() }
+                .message()
+        };
+        assert_eq!(message(&[3, 0, 5, 0]), Ok(Some(vec![0, 5, 0])));
+        assert_eq!(message(&[0]), Ok(Some(Vec::new())));
+        assert_eq!(message(&[0x83, 0x00, 0, 5, 0]), Err(PipeError::Invalid));
+        assert_eq!(message(&[0x83]), Ok(None));
     }
 }

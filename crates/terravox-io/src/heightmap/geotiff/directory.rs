@@ -182,7 +182,8 @@ impl Directory {
         }
     }
 
-    /// The text of a tag, without the zeros at its end; empty if it is not there.
+    /// The text of a tag, without the zeros at its end; empty if it is not there. What is not ASCII, as
+    /// it has to be, becomes `?`: other tags have places in it, in bytes.
     pub fn text<R: Read + Seek>(
         &self,
         source: &mut TiffSource<R>,
@@ -191,7 +192,9 @@ impl Directory {
     ) -> Result<String, HeightmapError> {
         match self.raw(source, tag, budget)? {
             Some((2, bytes)) => {
-                Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+                let ascii = bytes.iter().map(|&byte| if byte.is_ascii() { byte } else { b'?' });
+                let text: String = ascii.map(char::from).collect();
+                Ok(text.trim_end_matches('\0').to_owned())
             }
             _ => Ok(String::new()),
         }
