@@ -5,14 +5,20 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::output::{Output, write_file};
 use crate::world::{World, extension};
+use std::collections::BTreeMap;
 use std::path::Path;
 use terravox::mesh::BlockMesh;
+use terravox::scatter::ScatterRuleError;
 use terravox::simplify::Simplifier;
-use terravox::voxel::VoxelPos;
+use terravox::voxel::{ChunkPos, MipBlock, Snapshot, VoxelPos};
 use terravox_cli::meshing::{MeshedTile, TileMeshOptions, mesh_tiles, simplify, tiles_of};
-use terravox_io::gltf::{GlbOptions, GlbWriter};
+use terravox_io::gltf::{GlbModel, GlbOptions, GlbPose, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
 use terravox_io::tiles::ExportFrame;
+use terravox_render::{DemoThing, SolidTriangles, demo_things};
+
+/// Models of each kind of plant; those of one model are alike.
+const VARIANTS: u64 = 8;
 
 /// Contents of a file of triangles.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +29,8 @@ pub struct WrittenModel {
     pub vertices: u64,
     /// Triangles.
     pub triangles: u64,
+    /// Plants and rocks.
+    pub instances: u64,
     /// Length of the file, bytes.
     pub file_bytes: u64,
 }
@@ -44,6 +52,9 @@ pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()
             path,
             ".obj has no quantized positions; omit --quantize, or write a .glb",
         )),
+        "obj" if options.scatter => {
+            Err(Failure::of(path, ".obj has no instances; omit --scatter, or write a .glb"))
+        }
         "glb" | "obj" => Ok(()),
         _ => Err(Failure::of(path, "unsupported extension; use .glb or .obj")),
     }
@@ -84,9 +95,20 @@ pub fn write(
     let frame = ExportFrame { voxel_size_m: voxel, origin: VoxelPos::ZERO };
     match extension(path).as_str() {
         "glb" => {
-            let (materials, quantize) = (options.materials, options.quantize);
-            let options = GlbOptions { frame, materials, quantize, ..GlbOptions::default() };
-            write_glb(world, path, options, meshed, console)
+            let glb = GlbOptions {
+                frame,
+                materials: options.materials,
+                quantize: options.quantize,
+                gpu_instancing: options.gpu_instancing,
+                ..GlbOptions::default()
+            };
+            let chunks = tiles.iter().flat_map(|tile| &tile.chunks);
+            let block = |chunk: &ChunkPos| MipBlock { mip: options.mip, ..(*chunk).into() };
+            let plants: Vec<MipBlock> = match options.scatter {
+                true => chunks.map(block).collect(),
+                false => Vec::new(),
+            };
+            write_glb(world, path, glb, meshed, &plants, console)
         }
         _ => write_obj(
             world,
@@ -110,6 +132,7 @@ fn write_glb(
     path: &Path,
     options: GlbOptions,
     tiles: impl Iterator<Item = CliResult<MeshedTile>>,
+    plants: &[MipBlock],
     console: &Console,
 ) -> CliResult<WrittenModel> {
     let mut output = Output::create(path)?;
@@ -118,12 +141,42 @@ fn write_glb(
         let MeshedTile { name, meshes } = tile?;
         writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
     }
+    for (model, poses) in plant_models(&world.grid.snapshot(), plants).map_err(Failure::at(path))? {
+        writer.add_instances(&model, &poses).map_err(Failure::at(path))?;
+    }
     let busy = console.busy("writing");
     let stats = writer.finish(output.writer()).map_err(Failure::at(path))?;
     let file_bytes = output.finish()?;
     drop(busy);
     let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
-    Ok(WrittenModel { tiles, vertices, triangles, file_bytes })
+    Ok(WrittenModel { tiles, vertices, triangles, instances: stats.instances, file_bytes })
+}
+
+/// The models of plants and rocks on some blocks, and where they stand, in cells of the blocks.
+fn plant_models(
+    world: &Snapshot,
+    blocks: &[MipBlock],
+) -> Result<Vec<(GlbModel, Vec<GlbPose>)>, ScatterRuleError> {
+    let voxels_per_cell = blocks.first().map_or(1.0, |block| f64::from(1_u32 << block.mip));
+    let mut all: BTreeMap<(usize, u64), Vec<GlbPose>> = BTreeMap::new();
+    for placed in demo_things(world, blocks, |_| true)? {
+        let pose = GlbPose {
+            position: (placed.position / voxels_per_cell).to_array(),
+            rotation: placed.rotation.as_quat().to_array(),
+            scale: placed.size / voxels_per_cell,
+        };
+        let key = (placed.thing as usize, placed.number % VARIANTS);
+        all.entry(key).or_default().push(pose);
+    }
+    let model = |(thing, number): (usize, u64)| {
+        let thing = DemoThing::ALL[thing];
+        let mut triangles = SolidTriangles::default();
+        thing.solids(number).iter().for_each(|solid| triangles.add(solid));
+        let SolidTriangles { positions, normals, colours, indices } = triangles;
+        let name = format!("{thing:?} {}", number + 1).to_lowercase();
+        GlbModel { name, positions, normals, colours, indices }
+    };
+    Ok(all.into_iter().map(|(key, poses)| (model(key), poses)).collect())
 }
 
 fn write_obj(
@@ -148,5 +201,5 @@ fn write_obj(
     write_file(&colours, &mtl)?;
     let file_bytes = output.finish()?;
     let (tiles, vertices, triangles) = (stats.tiles, stats.vertices, stats.triangles);
-    Ok(WrittenModel { tiles, vertices, triangles, file_bytes })
+    Ok(WrittenModel { tiles, vertices, triangles, instances: 0, file_bytes })
 }

@@ -56,6 +56,7 @@ mod scene;
 mod shade;
 mod shown_meshes;
 mod sky;
+mod solid_triangles;
 mod solids;
 mod stats;
 mod surface;
@@ -70,11 +71,12 @@ pub use camera::{
 };
 pub use image::Image;
 pub use picture::{Picture, PictureOptions, record_rays, render};
-pub use plants::{DemoThing, demo_rules, demo_solids};
+pub use plants::{DemoThing, PlacedThing, demo_rules, demo_solids, demo_things};
 pub use ray::{RAY_REACH_CELLS, SceneRay};
 pub use scene::{Scene, SceneHit};
 pub use shade::RecordedRays;
 pub use shown_meshes::{Viewpoint, mip_colour};
+pub use solid_triangles::SolidTriangles;
 pub use solids::{Solid, SolidShape};
 pub use stats::{RayCounts, RenderStats};
 

@@ -2,7 +2,7 @@
 //! modelled by hand, and no two are alike.
 
 use crate::solids::{Solid, SolidShape};
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 use terravox::math::{MIXED_STEP, mixed};
 use terravox::mesh::PAD;
 use terravox::scatter::{Instance, ScatterRule, ScatterRuleError, ScatterRules, ScatterScratch};
@@ -187,8 +187,88 @@ pub fn demo_rules() -> Vec<ScatterRule> {
     vec![tufts, spruces, oaks, birches, rocks]
 }
 
-/// Returns the solids of what [`demo_rules`] put on blocks of a world, in voxels. Things that are
-/// too small to see from `eye` are left out.
+/// A thing of a demonstration in its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacedThing {
+    /// What it is.
+    pub thing: DemoThing,
+    /// Its number for [`DemoThing::solids`].
+    pub number: u64,
+    /// Its foot, voxels.
+    pub position: DVec3,
+    /// Turns what is upright.
+    pub rotation: DQuat,
+    /// Its height in voxels.
+    pub size: f64,
+}
+
+impl PlacedThing {
+    /// Returns the place of an instance of [`demo_rules`] on a block at `min`.
+    fn new(instance: &Instance, min: DVec3) -> Option<PlacedThing> {
+        let &thing = DemoThing::ALL.get(usize::from(instance.rule))?;
+        // Stones lie on the ground as it is, plants grow upward.
+        let up = match thing {
+            DemoThing::Rock => DVec3::from(instance.normal.map(f64::from)),
+            _ => DVec3::Y,
+        };
+        let (sin, cos) = f64::from(instance.yaw_radians).sin_cos();
+        let side = DVec3::new(cos, 0.0, sin);
+        let forward = side.cross(up).normalize_or(DVec3::Z);
+        Some(PlacedThing {
+            thing,
+            number: instance.id,
+            position: min + DVec3::from(instance.position.map(f64::from)),
+            rotation: DQuat::from_mat3(&DMat3::from_cols(up.cross(forward), up, forward)),
+            size: f64::from(instance.size),
+        })
+    }
+
+    /// Returns its solids, in voxels.
+    fn solids(&self) -> impl Iterator<Item = Solid> {
+        let PlacedThing { rotation, position, size, .. } = *self;
+        let place = move |p: DVec3| position + rotation * (p * size);
+        self.thing.solids(self.number).into_iter().map(move |Solid { shape, colour }| {
+            let shape = match shape {
+                SolidShape::Ball { centre, radius } => {
+                    SolidShape::Ball { centre: place(centre), radius: radius * size }
+                }
+                SolidShape::Capsule { ends, radius } => {
+                    SolidShape::Capsule { ends: ends.map(place), radius: radius * size }
+                }
+                SolidShape::Hull(points) => {
+                    SolidShape::Hull(points.into_iter().map(place).collect())
+                }
+            };
+            Solid { shape, colour }
+        })
+    }
+}
+
+/// Returns what [`demo_rules`] put on blocks of a world, as far as `keep` returns true.
+///
+/// # Errors
+/// [`ScatterRuleError`] if the rules are invalid.
+pub fn demo_things(
+    world: &Snapshot,
+    blocks: &[MipBlock],
+    keep: impl Fn(&PlacedThing) -> bool,
+) -> Result<Vec<PlacedThing>, ScatterRuleError> {
+    let rules = ScatterRules::new(demo_rules())?;
+    let (mut scratch, mut cells, mut instances) =
+        (ScatterScratch::default(), DenseBox::default(), Vec::new());
+    let mut all = Vec::new();
+    for &block in blocks.iter().filter(|block| rules.has_mip(block.mip)) {
+        world.read_known(block.cells().grow(PAD), block.mip, &mut cells);
+        rules.scatter(block, &cells, world.materials(), &mut scratch, &mut instances);
+        let min = DVec3::from(block.voxels().min.to_array().map(f64::from));
+        let placed = instances.iter().filter_map(|instance| PlacedThing::new(instance, min));
+        all.extend(placed.filter(&keep));
+    }
+    Ok(all)
+}
+
+/// Returns the solids of [`demo_things`], in voxels. Things that are too small to see from `eye` are
+/// left out.
 ///
 /// # Errors
 /// [`ScatterRuleError`] if the rules are invalid.
@@ -197,51 +277,9 @@ pub fn demo_solids(
     blocks: &[MipBlock],
     eye: DVec3,
 ) -> Result<Vec<Solid>, ScatterRuleError> {
-    let rules = ScatterRules::new(demo_rules())?;
-    let (mut scratch, mut cells, mut things) =
-        (ScatterScratch::default(), DenseBox::default(), Vec::new());
-    let mut all = Vec::new();
-    for &block in blocks.iter().filter(|block| rules.has_mip(block.mip)) {
-        world.read_known(block.cells().grow(PAD), block.mip, &mut cells);
-        rules.scatter(block, &cells, world.materials(), &mut scratch, &mut things);
-        let min = DVec3::from(block.voxels().min.to_array().map(f64::from));
-        for thing in &things {
-            place(thing, min, eye, &mut all);
-        }
-    }
-    Ok(all)
-}
-
-/// Adds the solids of an instance of a block at `min`.
-fn place(thing: &Instance, min: DVec3, eye: DVec3, all: &mut Vec<Solid>) {
-    let Some(kind) = DemoThing::ALL.get(usize::from(thing.rule)) else { return };
-    let at = min + DVec3::from(thing.position.map(f64::from));
-    let size = f64::from(thing.size);
-    if size < SMALLEST_SHARE * at.distance(eye) {
-        return;
-    }
-    // Stones lie on the ground as it is, plants grow upward.
-    let up = match kind {
-        DemoThing::Rock => DVec3::from(thing.normal.map(f64::from)),
-        _ => DVec3::Y,
-    };
-    let (sin, cos) = f64::from(thing.yaw_radians).sin_cos();
-    let side = DVec3::new(cos, 0.0, sin);
-    let forward = side.cross(up).normalize_or(DVec3::Z);
-    let axes = DMat3::from_cols(up.cross(forward), up, forward) * size;
-    let place = |p: DVec3| at + axes * p;
-    all.extend(kind.solids(thing.id).into_iter().map(|Solid { shape, colour }| {
-        let shape = match shape {
-            SolidShape::Ball { centre, radius } => {
-                SolidShape::Ball { centre: place(centre), radius: radius * size }
-            }
-            SolidShape::Capsule { ends, radius } => {
-                SolidShape::Capsule { ends: ends.map(place), radius: radius * size }
-            }
-            SolidShape::Hull(points) => SolidShape::Hull(points.into_iter().map(place).collect()),
-        };
-        Solid { shape, colour }
-    }));
+    let is_seen = |thing: &PlacedThing| thing.size >= SMALLEST_SHARE * thing.position.distance(eye);
+    let things = demo_things(world, blocks, is_seen)?;
+    Ok(things.iter().flat_map(PlacedThing::solids).collect())
 }
 
 #[cfg(test)]

@@ -91,16 +91,16 @@ enum PreparedShape {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Plane {
+pub(crate) struct Plane {
     /// Unit length, out of the solid.
-    normal: DVec3,
+    pub normal: DVec3,
     /// Distance from the origin along the normal, cells.
     offset: f64,
 }
 
 impl Plane {
     /// Returns the height of a point above the plane.
-    fn height(&self, point: DVec3) -> f64 {
+    pub fn height(&self, point: DVec3) -> f64 {
         self.normal.dot(point) - self.offset
     }
 }
@@ -264,7 +264,7 @@ impl PreparedSolid {
             SolidShape::Hull(points) => {
                 let low = points.iter().fold(DVec3::INFINITY, |low, &p| low.min(p));
                 let high = points.iter().fold(DVec3::NEG_INFINITY, |high, &p| high.max(p));
-                (PreparedShape::Planes(hull_planes(points)), [low, high])
+                (PreparedShape::Planes(hull_planes(points, PLANE_TOLERANCE)), [low, high])
             }
         };
         PreparedSolid { shape, colour, low, high }
@@ -306,20 +306,22 @@ impl PreparedSolid {
 }
 
 /// Returns the face planes of a convex hull: those through three points that have no point above
-/// them.
-fn hull_planes(points: &[DVec3]) -> Vec<Plane> {
+/// them. Points nearer to a plane than `tolerance` lie on it.
+pub(crate) fn hull_planes(points: &[DVec3], tolerance: f64) -> Vec<Plane> {
     let mut planes: Vec<Plane> = Vec::new();
     for (i, &a) in points.iter().enumerate() {
         for (j, &b) in points.iter().enumerate().skip(i + 1) {
             for &c in &points[j + 1..] {
                 let Some(normal) = (b - a).cross(c - a).try_normalize() else { continue };
                 for normal in [normal, -normal] {
-                    let offset = normal.dot(a);
-                    let outermost =
-                        points.iter().all(|p| normal.dot(*p) < offset + PLANE_TOLERANCE);
-                    if outermost && planes.iter().all(|known| known.normal.dot(normal) < 1.0 - 1e-9)
-                    {
-                        planes.push(Plane { normal, offset });
+                    let plane = Plane { normal, offset: normal.dot(a) };
+                    let is_outermost = points.iter().all(|p| plane.height(*p) < tolerance);
+                    let is_known = planes.iter().any(|known| {
+                        let is_on = |p: DVec3| known.height(p).abs() < tolerance;
+                        known.normal.dot(normal) > 0.0 && [a, b, c].into_iter().all(is_on)
+                    });
+                    if is_outermost && !is_known {
+                        planes.push(plane);
                     }
                 }
             }
@@ -430,7 +432,7 @@ mod tests {
                 let nearest = (0..=400).map(|i| a.lerp(*b, f64::from(i) / 400.0).distance(point));
                 nearest.fold(f64::INFINITY, f64::min) < radius - margin
             }
-            SolidShape::Hull(points) => hull_planes(points)
+            SolidShape::Hull(points) => hull_planes(points, PLANE_TOLERANCE)
                 .iter()
                 .all(|plane| plane.normal.dot(point) < plane.offset - margin),
         }
@@ -482,7 +484,7 @@ mod tests {
     fn a_box_has_six_planes_and_non_finite_solids_are_ignored() {
         let corner = |i: i32| DVec3::from([0, 1, 2].map(|axis| f64::from(i >> axis & 1)));
         let points: Vec<DVec3> = (0..8).map(corner).collect();
-        assert_eq!(hull_planes(&points).len(), 6);
+        assert_eq!(hull_planes(&points, PLANE_TOLERANCE).len(), 6);
         let all = prepared(&solids(vec![SolidShape::Hull(points)]));
         let ray = SceneRay { origin: DVec3::new(0.3, 5.0, 0.4), direction: DVec3::NEG_Y };
         let hit = all.closest(&ray, 100.0);

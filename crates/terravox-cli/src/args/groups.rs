@@ -123,6 +123,13 @@ pub struct TriangleArgs {
     /// than half the bytes
     #[arg(long)]
     pub quantize: bool,
+    /// .glb: put grass, trees and rocks on the ground, as instances of a few models
+    #[arg(long)]
+    pub scatter: bool,
+    /// .glb: with --scatter, a node for all instances of a model (EXT_mesh_gpu_instancing) instead of
+    /// one for each: fewer draw calls, but fewer programs read it
+    #[arg(long, requires = "scatter")]
+    pub gpu_instancing: bool,
     /// Triangles: mesh cells of 2^MIP voxels; 0 is the finest
     #[arg(long, default_value_t = 0, value_parser = |text: &str| integer(text, 0..=5_u8))]
     pub mip: u8,

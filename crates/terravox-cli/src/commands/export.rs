@@ -114,7 +114,16 @@ fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
     let allowed: &[&str] = match format {
         Format::Roblox(_) => &["--into", "--limit-factor"],
         Format::Vox | Format::Heights(_) => &[],
-        Format::Triangles => &["--up", "--scale", "--materials", "--mip", "--simplify"],
+        Format::Triangles => &[
+            "--up",
+            "--scale",
+            "--materials",
+            "--quantize",
+            "--scatter",
+            "--gpu-instancing",
+            "--mip",
+            "--simplify",
+        ],
         Format::Print(_) => &["--up", "--scale", "--mip"],
     };
     let given = [
@@ -123,6 +132,9 @@ fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
         ("--up", triangles.up.is_some()),
         ("--scale", triangles.scale != 1.0),
         ("--materials", triangles.materials),
+        ("--quantize", triangles.quantize),
+        ("--scatter", triangles.scatter),
+        ("--gpu-instancing", triangles.gpu_instancing),
         ("--mip", triangles.mip != 0),
         ("--simplify", triangles.simplify.is_some()),
     ];

@@ -3,7 +3,7 @@
 use super::import::add_notes;
 use crate::args::{ExportArgs, MeshArgs};
 use crate::console::Console;
-use crate::failure::CliResult;
+use crate::failure::{CliResult, Failure};
 use crate::octree;
 use crate::report::Report;
 use crate::triangles::{self, check_triangles_path};
@@ -13,6 +13,12 @@ use terravox::mesh::BlockMesh;
 
 pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     check_triangles_path(&args.file, &args.triangles)?;
+    if args.clusters.octree && args.triangles.scatter {
+        return Err(Failure::of(
+            &args.file,
+            "--scatter needs the ground that --octree replaces; omit one of them",
+        ));
+    }
     let extent = args.part.extent();
     let world = world::open(&args.world, &Default::default(), args.reading, extent, console)?;
     let clusters = args.clusters;
@@ -50,6 +56,9 @@ pub fn triangles(
     report.count("tiles", "tiles", written.tiles);
     report.count("vertices", "vertices", written.vertices);
     report.count("triangles", "triangles", written.triangles);
+    if args.triangles.scatter {
+        report.count("instances", "plants", written.instances);
+    }
     report.bytes("file_bytes", "written", written.file_bytes);
     report.time(&format!("{command}_ms"), command, start.elapsed());
     add_notes(&world.notes, &mut report);

@@ -42,6 +42,11 @@ pub(super) fn tinted(colour: [u16; 4], tint: [u8; 3]) -> [u16; 4] {
     full([mix(0), mix(1), mix(2)])
 }
 
+/// The opaque colour of an sRGB colour.
+pub(super) fn opaque(colour: [u8; 3]) -> [u16; 4] {
+    full(colour.map(linear))
+}
+
 fn full(colour: [f32; 3]) -> [u16; 4] {
     let [r, g, b] = colour.map(|channel| (channel * 65535.0 + 0.5) as u16);
     [r, g, b, u16::MAX]

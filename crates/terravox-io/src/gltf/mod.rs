@@ -5,6 +5,8 @@
 //! vertices on their borders have the same bits; the parent node moves that frame to its position
 //! in the world. As glTF requires, Y is up and lengths are metres.
 //!
+//! Models of a game's own, such as trees, share a mesh for all their places.
+//!
 //! A writer keeps encoded vertices and indices, not the meshes: mesh a tile, add it, drop it.
 //!
 //! Source: the glTF 2.0 specification (Khronos, 2021), "GLB File Format" and "Meshes".
@@ -12,12 +14,14 @@
 mod binary_chunk;
 mod block;
 mod colours;
+mod models;
 mod options;
 mod targets;
 mod vertices;
 mod writer;
 
 pub use block::GlbBlock;
+pub use models::{GlbModel, GlbPose};
 pub use options::GlbOptions;
 pub use writer::{GlbError, GlbStats, GlbWriter};
 

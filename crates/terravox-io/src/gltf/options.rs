@@ -21,13 +21,24 @@ pub struct GlbOptions {
     /// (`KHR_mesh_quantization`): files have a bit more than half the bytes. Objects longer than 1,015
     /// voxels, and those with `targets`, have floats all the same.
     pub quantize: bool,
+    /// Whether the places of a model are attributes of one node (`EXT_mesh_gpu_instancing`): a draw
+    /// call for all, where programs know that, and few bytes. Otherwise each is a node, which all
+    /// programs read.
+    pub gpu_instancing: bool,
 }
 
 impl Default for GlbOptions {
     /// One metre per voxel, from the origin of the world; liquids are two thirds opaque; no
-    /// material attributes, morph targets or quantization.
+    /// material attributes, morph targets, quantization or extension for instances.
     fn default() -> GlbOptions {
         let frame = ExportFrame::default();
-        GlbOptions { frame, liquid_alpha: 0.66, materials: false, targets: false, quantize: false }
+        GlbOptions {
+            frame,
+            liquid_alpha: 0.66,
+            materials: false,
+            targets: false,
+            quantize: false,
+            gpu_instancing: false,
+        }
     }
 }

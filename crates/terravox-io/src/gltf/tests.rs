@@ -60,7 +60,7 @@ fn written(
 }
 
 /// The JSON and the binary chunk.
-fn parsed(file: &[u8]) -> (Value, Vec<u8>) {
+pub(super) fn parsed(file: &[u8]) -> (Value, Vec<u8>) {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     assert_eq!((&file[..4], word(4), word(8)), (&b"glTF"[..], 2, file.len()));
     let json = word(12);
@@ -74,16 +74,17 @@ fn parsed(file: &[u8]) -> (Value, Vec<u8>) {
     (value, rest[8..].to_vec())
 }
 
-fn number(value: &Value) -> usize {
+pub(super) fn number(value: &Value) -> usize {
     value.as_u64().expect("a number") as usize
 }
 
 /// The bytes of each element of an accessor.
-fn elements<'b>(json: &Value, binary: &'b [u8], accessor: &Value) -> Vec<&'b [u8]> {
+pub(super) fn elements<'b>(json: &Value, binary: &'b [u8], accessor: &Value) -> Vec<&'b [u8]> {
     let accessor = &json["accessors"][number(accessor)];
     let view = &json["bufferViews"][number(&accessor["bufferView"])];
     let size = match (accessor["componentType"].as_u64(), accessor["type"].as_str()) {
         (Some(5126), Some("VEC3")) => 12,
+        (Some(5126), Some("VEC4")) => 16,
         (Some(5123), Some("VEC4")) => 8,
         (Some(5121), Some("VEC4")) => 4,
         (Some(5125), Some("SCALAR")) => 4,
@@ -101,7 +102,7 @@ fn elements<'b>(json: &Value, binary: &'b [u8], accessor: &Value) -> Vec<&'b [u8
     (0..count).map(|i| &binary[start + i * stride..][..size]).collect()
 }
 
-fn vector(bytes: &[u8]) -> [f32; 3] {
+pub(super) fn vector(bytes: &[u8]) -> [f32; 3] {
     let at = |i: usize| f32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().unwrap());
     [at(0), at(1), at(2)]
 }

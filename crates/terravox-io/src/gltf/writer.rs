@@ -43,6 +43,8 @@ pub struct GlbStats {
     pub vertices: u64,
     /// Triangles of all tiles.
     pub triangles: u64,
+    /// Places of models.
+    pub instances: u64,
     /// Bytes of the file.
     pub bytes: u64,
 }
@@ -67,24 +69,24 @@ pub struct GlbStats {
 /// assert!(file.starts_with(b"glTF"));
 /// ```
 pub struct GlbWriter {
-    options: GlbOptions,
+    pub(super) options: GlbOptions,
     table: MaterialTable,
     colours: LinearColours,
-    binary: BinaryChunk,
-    materials: Vec<Value>,
+    pub(super) binary: BinaryChunk,
+    pub(super) materials: Vec<Value>,
     /// glTF material of a solid or liquid surface's material id.
     material_index: [[Option<usize>; 256]; 2],
-    meshes: Vec<Value>,
-    /// The nodes, one per mesh.
-    objects: Vec<ObjectNode>,
+    /// That of models.
+    pub(super) model_material: Option<usize>,
+    pub(super) meshes: Vec<Value>,
+    /// Those of objects and of places of models.
+    pub(super) nodes: Vec<Value>,
     by_material: TrianglesByMaterial,
-    stats: GlbStats,
-}
-
-/// The node of an object.
-struct ObjectNode {
-    name: String,
-    place: ObjectPlace,
+    /// Whether an object has quantized positions.
+    is_quantized: bool,
+    /// Whether the places of a model are attributes of a node.
+    pub(super) is_instanced: bool,
+    pub(super) stats: GlbStats,
 }
 
 /// Where an object lies, and how its positions are written.
@@ -111,9 +113,12 @@ impl GlbWriter {
             binary: BinaryChunk::default(),
             materials: Vec::new(),
             material_index: [[None; 256]; 2],
+            model_material: None,
             meshes: Vec::new(),
-            objects: Vec::new(),
+            nodes: Vec::new(),
             by_material: TrianglesByMaterial::default(),
+            is_quantized: false,
+            is_instanced: false,
             stats: GlbStats::default(),
         }
     }
@@ -158,10 +163,24 @@ impl GlbWriter {
                 mesh["extras"] = json!({ "targetNames": ["next level"] });
             }
             self.meshes.push(mesh);
-            self.objects.push(ObjectNode { name: name.to_owned(), place });
+            self.nodes.push(self.object_node(name, place));
+            self.is_quantized |= place.positions.is_quantized();
             self.stats.tiles += 1;
         }
         Ok(())
+    }
+
+    /// The node of the last mesh.
+    fn object_node(&self, name: &str, place: ObjectPlace) -> Value {
+        let frame = self.options.frame;
+        let mut node = json!({ "name": name, "mesh": self.meshes.len() - 1 });
+        if place.frame.origin != frame.origin {
+            node["translation"] = json!(frame.way_to(&place.frame));
+        }
+        if let Some(scale) = place.positions.scale(frame) {
+            node["scale"] = json!([scale, scale, scale]);
+        }
+        node
     }
 
     /// Where the object of some blocks lies, and how its positions are written.
@@ -294,7 +313,7 @@ impl GlbWriter {
         if alpha.is_nan() { 1.0 } else { alpha.clamp(0.0, 1.0) }
     }
 
-    fn check_size(&self, more: u64) -> Result<(), GlbError> {
+    pub(super) fn check_size(&self, more: u64) -> Result<(), GlbError> {
         let bytes = self.binary.length.saturating_add(more);
         if bytes > u64::from(u32::MAX) { Err(GlbError::TooLarge { bytes }) } else { Ok(()) }
     }
@@ -330,18 +349,7 @@ impl GlbWriter {
 
     fn document(&mut self) -> Value {
         let frame = self.options.frame;
-        let node = |(i, object): (usize, &ObjectNode)| {
-            let mut node = json!({ "name": object.name, "mesh": i });
-            let place = object.place;
-            if place.frame.origin != frame.origin {
-                node["translation"] = json!(frame.way_to(&place.frame));
-            }
-            if let Some(scale) = place.positions.scale(frame) {
-                node["scale"] = json!([scale, scale, scale]);
-            }
-            node
-        };
-        let mut nodes: Vec<Value> = self.objects.iter().enumerate().map(node).collect();
+        let mut nodes = std::mem::take(&mut self.nodes);
         let children: Vec<usize> = (0..nodes.len()).collect();
         let origin = frame.origin.to_array();
         let mut root = json!({ "name": "terrain" });
@@ -359,9 +367,15 @@ impl GlbWriter {
             "scenes": [{ "name": "world", "nodes": [nodes.len() - 1] }],
             "nodes": nodes,
         });
-        if self.objects.iter().any(|object| object.place.positions.is_quantized()) {
-            document["extensionsUsed"] = json!(["KHR_mesh_quantization"]);
-            document["extensionsRequired"] = json!(["KHR_mesh_quantization"]);
+        let extensions = [
+            (self.is_quantized, "KHR_mesh_quantization"),
+            (self.is_instanced, "EXT_mesh_gpu_instancing"),
+        ];
+        let used: Vec<&str> =
+            extensions.iter().filter(|(is_used, _)| *is_used).map(|(_, name)| *name).collect();
+        if !used.is_empty() {
+            document["extensionsUsed"] = json!(used);
+            document["extensionsRequired"] = json!(used);
         }
         if self.binary.length > 0 {
             document["buffers"] = json!([{ "byteLength": self.binary.length }]);

@@ -151,6 +151,8 @@ fn prepare(
         scale: 1.0,
         materials: false,
         quantize: false,
+        scatter: false,
+        gpu_instancing: false,
         mip: 0,
         simplify: None,
     };
