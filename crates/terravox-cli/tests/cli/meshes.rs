@@ -183,3 +183,31 @@ fn bad_meshes_and_options_are_refused() {
         folder.refused(&[&["export", "w.tvx"][..], arguments].concat(), &[words]);
     }
 }
+
+#[test]
+fn plants_are_instances_of_models_in_a_glb() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "128", "--seed", "7"]);
+    let count = |args: &[&str]| {
+        let made = folder.report(&[&["mesh", "w.tvx"], args].concat());
+        made["instances"].as_u64()
+    };
+    assert_eq!(count(&["bare.glb"]), None);
+    let plants = count(&["plants.glb", "--scatter"]).expect("a count");
+    assert!(plants > 20, "{plants}");
+    assert_eq!(count(&["one.glb", "--scatter", "--gpu-instancing"]), Some(plants));
+    let json = |file: &str| {
+        let bytes = read(folder.path(file));
+        let length = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes")) as usize;
+        serde_json::from_slice::<serde_json::Value>(&bytes[20..20 + length]).expect("JSON")
+    };
+    let [plain, one] = ["plants.glb", "one.glb"].map(json);
+    let models = plain["nodes"].as_array().expect("nodes").iter();
+    let trees = models.filter(|node| node["name"].as_str().is_some_and(|n| n.starts_with("oak")));
+    assert!(trees.count() > 0 && plain["extensionsUsed"].is_null());
+    assert_eq!(one["extensionsRequired"], json!(["EXT_mesh_gpu_instancing"]));
+    folder.refused(&["mesh", "w.tvx", "w.obj", "--scatter"], &["w.obj", "no instances", ".glb"]);
+    folder.refused(&["export", "w.tvx", "w.stl", "--quantize"], &["w.stl", "--quantize"]);
+    let octree = ["mesh", "w.tvx", "w.glb", "--scatter", "--octree"];
+    folder.refused(&octree, &["--scatter", "--octree"]);
+}
