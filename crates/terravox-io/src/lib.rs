@@ -26,6 +26,7 @@ pub mod obj;
 pub mod printing;
 pub mod roblox;
 pub mod tiles;
+pub mod tiles3d;
 pub mod triangles;
 pub mod vox;
 

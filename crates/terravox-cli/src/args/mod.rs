@@ -23,7 +23,7 @@ pub use values::{Cutaway, MorphChoice, number, triple};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{cutaway, integer, pixels, positive};
+use values::{cutaway, earth_place, integer, pixels, positive};
 
 /// Smooth, editable voxel terrain: generate, import, edit, mesh and render worlds
 #[derive(Debug, Parser)]
@@ -369,7 +369,8 @@ pub struct ExportArgs {
     /// A world or its address, or any file that can be imported
     pub world: PathBuf,
     /// The file to write: .rbxm .rbxmx .smoothgrid .vox .glb .obj, closed for 3D printing .stl
-    /// .3mf, the height of the ground as .png or GeoTIFF .tif, or with --into .rbxl .rbxlx
+    /// .3mf, the height of the ground as .png or GeoTIFF .tif, 3D Tiles .json, or with --into .rbxl
+    /// .rbxlx
     pub file: PathBuf,
     /// A Roblox place or model: write a copy of it in which only the terrain is replaced
     #[arg(long, value_name = "PLACE")]
@@ -379,6 +380,10 @@ pub struct ExportArgs {
     #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
         value_name = "N")]
     pub limit_factor: u32,
+    /// 3D Tiles: where the origin of the world is on Earth, degrees east and north and metres above
+    /// the ellipsoid of WGS 84
+    #[arg(long, value_parser = earth_place, value_name = "LON,LAT,HEIGHT", allow_hyphen_values = true)]
+    pub place: Option<[f64; 3]>,
     #[command(flatten)]
     pub part: BoxArgs,
     #[command(flatten)]

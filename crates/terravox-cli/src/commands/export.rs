@@ -4,6 +4,7 @@ use super::ground_heights::{self, HeightFormat};
 use super::mesh;
 use super::print;
 use super::print::PrintFormat;
+use super::tiles3d;
 use crate::args::ExportArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -26,6 +27,7 @@ enum Format {
     Triangles,
     Print(PrintFormat),
     Heights(HeightFormat),
+    Tiles,
 }
 
 pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
@@ -46,9 +48,10 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         "3mf" => Format::Print(PrintFormat::ThreeMf),
         "png" => Format::Heights(HeightFormat::Png),
         "tif" | "tiff" => Format::Heights(HeightFormat::GeoTiff),
+        "json" => Format::Tiles,
         _ => {
             let what = "unsupported extension; use .rbxm, .rbxmx, .smoothgrid, .vox, .glb, .obj, \
-                        .stl, .3mf, .png or .tif";
+                        .stl, .3mf, .png, .tif or .json";
             return Err(Failure::of(&args.file, what));
         }
     };
@@ -79,6 +82,10 @@ pub fn run(args: &ExportArgs, console: &Console) -> CliResult<Report> {
         Format::Heights(format) => {
             drop(busy);
             return ground_heights::run(&world, format, args, console);
+        }
+        Format::Tiles => {
+            drop(busy);
+            return tiles3d::run(&world, args, console);
         }
     };
     let file_bytes = write_file(&args.file, &bytes)?;
@@ -125,10 +132,12 @@ fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
             "--simplify",
         ],
         Format::Print(_) => &["--up", "--scale", "--mip"],
+        Format::Tiles => &["--scale", "--place"],
     };
     let given = [
         ("--into", args.into.is_some()),
         ("--limit-factor", args.limit_factor != 1),
+        ("--place", args.place.is_some()),
         ("--up", triangles.up.is_some()),
         ("--scale", triangles.scale != 1.0),
         ("--materials", triangles.materials),

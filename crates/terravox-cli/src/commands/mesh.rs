@@ -25,6 +25,7 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     let args = ExportArgs {
         into: None,
         limit_factor: 1,
+        place: None,
         world: args.world.clone(),
         file: args.file.clone(),
         part: args.part,

@@ -23,6 +23,7 @@ mod render;
 mod render_extras;
 #[cfg(feature = "server")]
 mod serve;
+mod tiles3d;
 mod view;
 mod wire;
 

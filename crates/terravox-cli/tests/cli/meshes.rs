@@ -1,7 +1,7 @@
 //! Closed meshes: in, out for 3D printing, and refused.
 
 use super::{Folder, files, read};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A box of 4 × 2 × 3 units, of quads.
 const BOX: &str = "v 0 0 0\nv 4 0 0\nv 4 2 0\nv 0 2 0\nv 0 0 3\nv 4 0 3\nv 4 2 3\nv 0 2 3\n\
@@ -184,6 +184,11 @@ fn bad_meshes_and_options_are_refused() {
     }
 }
 
+fn glb_json(bytes: &[u8]) -> Value {
+    let length = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes")) as usize;
+    serde_json::from_slice(&bytes[20..20 + length]).expect("JSON")
+}
+
 #[test]
 fn plants_are_instances_of_models_in_a_glb() {
     let folder = Folder::new();
@@ -196,12 +201,7 @@ fn plants_are_instances_of_models_in_a_glb() {
     let plants = count(&["plants.glb", "--scatter"]).expect("a count");
     assert!(plants > 20, "{plants}");
     assert_eq!(count(&["one.glb", "--scatter", "--gpu-instancing"]), Some(plants));
-    let json = |file: &str| {
-        let bytes = read(folder.path(file));
-        let length = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes")) as usize;
-        serde_json::from_slice::<serde_json::Value>(&bytes[20..20 + length]).expect("JSON")
-    };
-    let [plain, one] = ["plants.glb", "one.glb"].map(json);
+    let [plain, one] = ["plants.glb", "one.glb"].map(|file| glb_json(&read(folder.path(file))));
     let models = plain["nodes"].as_array().expect("nodes").iter();
     let trees = models.filter(|node| node["name"].as_str().is_some_and(|n| n.starts_with("oak")));
     assert!(trees.count() > 0 && plain["extensionsUsed"].is_null());
@@ -210,4 +210,64 @@ fn plants_are_instances_of_models_in_a_glb() {
     folder.refused(&["export", "w.tvx", "w.stl", "--quantize"], &["w.stl", "--quantize"]);
     let octree = ["mesh", "w.tvx", "w.glb", "--scatter", "--octree"];
     folder.refused(&octree, &["--scatter", "--octree"]);
+}
+
+/// Checks the tiles below one: their boxes hold the vertices of their models. Returns the models.
+fn checked_tiles(folder: &Folder, tile: &Value) -> usize {
+    let numbers = |value: &Value| -> Vec<f64> {
+        let all = value.as_array().expect("numbers");
+        all.iter().map(|v| v.as_f64().expect("a number")).collect()
+    };
+    let mut count = 0;
+    if let Some(uri) = tile["content"]["uri"].as_str() {
+        let glb = folder.path(&uri.replace("%20", " "));
+        let model = glb_json(&read(glb));
+        let nodes = model["nodes"].as_array().expect("nodes");
+        let node = nodes.iter().find(|node| node["mesh"] == 0).expect("a node with a mesh");
+        let vector = |name: &str, default: f64| match &node[name] {
+            Value::Null => vec![default; 3],
+            list => numbers(list),
+        };
+        let (moved, scale) = (vector("translation", 0.0), vector("scale", 1.0));
+        let ranges = numbers(&tile["boundingVolume"]["box"]);
+        let half = [ranges[3], ranges[11], ranges[7]];
+        let centre = [ranges[0], ranges[2], -ranges[1]];
+        for primitive in model["meshes"][0]["primitives"].as_array().expect("primitives") {
+            let at = primitive["attributes"]["POSITION"].as_u64().expect("an index") as usize;
+            for end in ["min", "max"] {
+                let corner = numbers(&model["accessors"][at][end]);
+                for axis in 0..3 {
+                    let metres = corner[axis] * scale[axis] + moved[axis];
+                    let off = (metres - centre[axis]).abs();
+                    assert!(off <= half[axis] + 1e-6, "{uri}: {metres} m on axis {axis}");
+                }
+            }
+        }
+        count += 1;
+    }
+    let children = tile["children"].as_array().into_iter().flatten();
+    count + children.map(|child| checked_tiles(folder, child)).sum::<usize>()
+}
+
+#[test]
+fn a_world_is_exported_as_3d_tiles() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "160", "--seed", "7", "--voxel-size", "0.5"]);
+    let made = folder.report(&["export", "w.tvx", "the hills.json", "--place", "7.5,46.9,-3"]);
+    let index: Value = serde_json::from_slice(&read(folder.path("the hills.json"))).expect("JSON");
+    assert_eq!(index["asset"]["version"], "1.1");
+    let root = &index["root"];
+    assert_eq!(checked_tiles(&folder, root) as u64, made["tiles"].as_u64().expect("a count"));
+    assert!(made["levels"].as_u64() >= Some(3), "{made}");
+    let matrix = root["transform"].as_array().expect("a matrix");
+    let [x, y, z] = [12, 13, 14].map(|i: usize| matrix[i].as_f64().expect("a number"));
+    assert!((y / x - 7.5_f64.to_radians().tan()).abs() < 1e-9);
+    assert!((6_366_000.0..6_368_000.0).contains(&(x * x + y * y + z * z).sqrt()));
+    // What is there already stays.
+    folder.refused(&["export", "w.tvx", "the hills.json"], &["the hills", "remove it"]);
+    folder.refused(&["export", "w.tvx", "t.json", "--simplify", "1"], &["--simplify"]);
+    folder.refused(&["export", "w.tvx", "t.json", "--place", "1,91,0"], &["-90 to 90"]);
+    folder.refused(&["export", "w.tvx", "t.vox", "--place", "1,9,0"], &["--place"]);
+    let sky = ["export", "w.tvx", "t.json", "--from", "0,900,0", "--to", "9,950,9"];
+    folder.refused(&sky, &["no surface there"]);
 }

@@ -1,0 +1,171 @@
+//! `export` as 3D Tiles: an index, and a folder of models beside it.
+
+use super::import::add_notes;
+use crate::args::ExportArgs;
+use crate::console::Console;
+use crate::failure::{CliResult, Failure};
+use crate::output::write_file;
+use crate::report::Report;
+use crate::world::World;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use terravox::mesh::BlockMesh;
+use terravox::voxel::{MAX_MIP, MipBlock, Snapshot, VoxelPos};
+use terravox_cli::meshing::{TileMeshOptions, mesh_tiles, tiles_of};
+use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
+use terravox_io::tiles::ExportFrame;
+use terravox_io::tiles3d::{
+    EarthPlace, TileContent, TilesetOptions, add_skirt, tile_path, tileset,
+};
+
+/// How far skirts hang down, cells: beside blocks of twice the cells a surface lies at most about
+/// one of those lower.
+const SKIRT_CELLS: f32 = 2.0;
+
+/// No coarser level is made than one of this many blocks.
+const FEW_BLOCKS: usize = 8;
+
+/// What was written.
+#[derive(Default)]
+struct WrittenTiles {
+    contents: Vec<TileContent>,
+    stats: GlbStats,
+    levels: u64,
+}
+
+/// Writes a world as 3D Tiles.
+///
+/// # Errors
+/// If the folder of the models is there already, a needed cell is not held, or a file cannot be
+/// written; then no index and no folder is left.
+pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Report> {
+    let start = Instant::now();
+    let folder = args.file.with_extension("");
+    fs::create_dir(&folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::of(&folder, "is there already; remove it, or choose another name")
+        }
+        _ => Failure::of(&folder, format!("cannot be made: {error}")),
+    })?;
+    let written = write(world, args, &folder, console);
+    let (written, index_bytes) = written.inspect_err(|_| {
+        // It was made here.
+        let _ = fs::remove_dir_all(&folder);
+    })?;
+    let WrittenTiles { contents, stats, levels } = written;
+    let mut report = Report::new("export");
+    report.text_line("world", "world", args.world.display().to_string());
+    report.text_line("file", "file", args.file.display().to_string());
+    report.count("levels", "levels", levels);
+    report.count("tiles", "tiles", contents.len() as u64);
+    report.count("triangles", "triangles", stats.triangles);
+    report.bytes("file_bytes", "written", stats.bytes + index_bytes);
+    report.time("export_ms", "export", start.elapsed());
+    add_notes(&world.notes, &mut report);
+    Ok(report)
+}
+
+fn write(
+    world: &World,
+    args: &ExportArgs,
+    folder: &Path,
+    console: &Console,
+) -> CliResult<(WrittenTiles, u64)> {
+    let voxel_size_m = world.info.voxel_size_m * args.triangles.scale;
+    let snapshot = world.grid.snapshot();
+    let mut written = WrittenTiles::default();
+    let mut mip = 0;
+    loop {
+        let blocks = write_level(&snapshot, mip, voxel_size_m, folder, &mut written, console)?;
+        if blocks <= FEW_BLOCKS || mip == MAX_MIP {
+            break;
+        }
+        mip += 1;
+    }
+    if written.contents.is_empty() {
+        let what = "has no surface there; give another box with --from and --to";
+        return Err(Failure::of(&args.world, what));
+    }
+    let place = args.place.map(|[longitude, latitude, height_m]| EarthPlace {
+        longitude,
+        latitude,
+        height_m,
+    });
+    let name = encoded(&folder.file_name().unwrap_or_default().to_string_lossy());
+    written.contents.iter_mut().for_each(|content| content.uri = format!("{name}/{}", content.uri));
+    let index = tileset(&written.contents, &TilesetOptions { voxel_size_m, place });
+    let bytes = write_file(&args.file, index.to_string().as_bytes())?;
+    Ok((written, bytes))
+}
+
+/// Writes the models of all blocks of a mip; returns how many blocks there are, with and without a
+/// surface.
+fn write_level(
+    snapshot: &Snapshot,
+    mip: u8,
+    voxel_size_m: f64,
+    folder: &Path,
+    written: &mut WrittenTiles,
+    console: &Console,
+) -> CliResult<usize> {
+    let options = TileMeshOptions { mip, ..TileMeshOptions::default() };
+    let tiles = tiles_of(snapshot, options);
+    let level = folder.join(mip.to_string());
+    fs::create_dir(&level)
+        .map_err(|error| Failure::of(&level, format!("cannot be made: {error}")))?;
+    written.levels += 1;
+    let bar = console.bar(&format!("level {mip}"), tiles.len());
+    let step = || bar.step();
+    let frame = ExportFrame { voxel_size_m, origin: VoxelPos::ZERO };
+    let options_of_file = GlbOptions { frame, quantize: true, ..GlbOptions::default() };
+    for tile in mesh_tiles(snapshot, &tiles, options, &step) {
+        for mut mesh in tile.map_err(Failure::at(folder))?.meshes {
+            add_skirt(&mut mesh.solid, SKIRT_CELLS);
+            let block = MipBlock { mip, ..MipBlock::holding(mesh.block.min, 0) };
+            let uri = tile_path(block);
+            let path =
+                uri.split('/').fold(folder.to_owned(), |path: PathBuf, part| path.join(part));
+            let mut writer = GlbWriter::new(options_of_file, snapshot.materials());
+            let model = GlbBlock { mesh: &mesh, mip, tint: None };
+            writer.add_blocks(&uri, [model]).map_err(Failure::at(&path))?;
+            let mut bytes = Vec::new();
+            let stats = writer.finish(&mut bytes).map_err(Failure::at(&path))?;
+            fs::write(&path, &bytes)
+                .map_err(|error| Failure::of(&path, format!("cannot be written: {error}")))?;
+            written.stats.triangles += stats.triangles;
+            written.stats.bytes += stats.bytes;
+            let bounds_m = bounds_m(&mesh, mip, voxel_size_m);
+            written.contents.push(TileContent { block, bounds_m, uri });
+        }
+    }
+    Ok(tiles.iter().map(|tile| tile.chunks.len()).sum())
+}
+
+/// The lowest and the highest coordinates of the vertices of a mesh as they are written, metres.
+fn bounds_m(mesh: &BlockMesh, mip: u8, voxel_size_m: f64) -> [[f64; 3]; 2] {
+    let cell_m = 2_f64.powi(mip.into()) * voxel_size_m;
+    // Quantized positions are within half a step of 1/64 voxel.
+    let margin = voxel_size_m / 64.0;
+    let min = mesh.block.min.to_array();
+    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for position in mesh.solid.positions.iter().chain(&mesh.liquid.positions) {
+        for axis in 0..3 {
+            let at = (f64::from(min[axis]) + f64::from(position[axis])) * cell_m;
+            low[axis] = low[axis].min(at - margin);
+            high[axis] = high[axis].max(at + margin);
+        }
+    }
+    [low, high]
+}
+
+/// A name as part of a URI.
+fn encoded(name: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(encode).collect()
+}
