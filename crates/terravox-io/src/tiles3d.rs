@@ -1,8 +1,9 @@
 //! The index of a world in 3D Tiles 1.1, for globes and viewers that stream models: which are shown
 //! from afar, and which replace them from near.
 //!
-//! The models are `.glb` files ([`gltf`](crate::gltf)), one for each block of each mip that has a
-//! surface. Meshes of a mip meet each other exactly; where a finer one lies beside a coarser one,
+//! The models are `.glb` files ([`gltf`](crate::gltf)), one for each column of blocks of each mip that
+//! has a surface: columns, since ground near the top of a block lies in the one above at another mip.
+//! Meshes of a mip meet each other exactly; where a finer one lies beside a coarser one,
 //! [`add_skirt`] covers the gap.
 //!
 //! Source: 3D Tiles 1.1 (OGC 22-025r4): "Bounding volumes", "Geometric error", "Refinement",
@@ -10,18 +11,41 @@
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use terravox::mesh::Surface;
-use terravox::voxel::{MipBlock, VoxelPos};
+use terravox::mesh::{BlockMesh, Surface};
 
-/// A model of a block.
+/// A model of a column of blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TileContent {
-    /// The block, of the mip that the model was meshed at.
-    pub block: MipBlock,
+    /// The column, of the mip that the model was meshed at.
+    pub column: TileColumn,
     /// The lowest and the highest coordinates of its vertices, metres.
     pub bounds_m: [[f64; 3]; 2],
     /// The path of its `.glb`, relative to the index, with `/`.
     pub uri: String,
+}
+
+/// A column of blocks of 32 × 32 cells of a mip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TileColumn {
+    /// The mip.
+    pub mip: u8,
+    /// Position along x, in blocks.
+    pub x: i32,
+    /// Position along z, in blocks.
+    pub z: i32,
+}
+
+impl TileColumn {
+    /// The column of the next mip that holds this one.
+    fn parent(self) -> TileColumn {
+        TileColumn { mip: self.mip + 1, x: self.x >> 1, z: self.z >> 1 }
+    }
+
+    /// Returns the path of the model of the column: `MIP/X_Z.glb`.
+    pub fn path(self) -> String {
+        let TileColumn { mip, x, z } = self;
+        format!("{mip}/{x}_{z}.glb")
+    }
 }
 
 /// A place on Earth (WGS 84).
@@ -51,56 +75,50 @@ struct TileNode {
     uri: Option<String>,
     /// Of its vertices and those below it.
     bounds: Option<[[f64; 3]; 2]>,
-    children: Vec<MipBlock>,
+    children: Vec<TileColumn>,
 }
 
-/// Returns the index as JSON: a tree of blocks, from the coarsest mip down to the finest. A viewer
-/// shows the finer blocks instead of a coarse one where a cell of that would be wider than the error
+/// Returns the index as JSON: a tree of columns, from the coarsest mip down to the finest. A viewer
+/// shows the finer ones instead of a coarse one where a cell of that would be wider than the error
 /// that it allows, by default mostly 16 pixels.
 ///
 /// ```
-/// use terravox::voxel::MipBlock;
-/// use terravox_io::tiles3d::{TileContent, TilesetOptions, tileset};
+/// use terravox_io::tiles3d::{TileColumn, TileContent, TilesetOptions, tileset};
 ///
 /// let content = |mip, uri: &str| TileContent {
-///     block: MipBlock::new(mip, [0; 3]),
+///     column: TileColumn { mip, x: 0, z: 0 },
 ///     bounds_m: [[0.0; 3], [32.0, 8.0, 32.0]],
 ///     uri: uri.into(),
 /// };
 /// let options = TilesetOptions { voxel_size_m: 0.5, place: None };
-/// let json = tileset(&[content(0, "0/0_0_0.glb"), content(1, "1/0_0_0.glb")], &options);
+/// let json = tileset(&[content(0, "0/0_0.glb"), content(1, "1/0_0.glb")], &options);
 /// assert_eq!(json["root"]["geometricError"], 1.0);
-/// assert_eq!(json["root"]["children"][0]["content"]["uri"], "0/0_0_0.glb");
+/// assert_eq!(json["root"]["children"][0]["content"]["uri"], "0/0_0.glb");
 /// ```
 pub fn tileset(contents: &[TileContent], options: &TilesetOptions) -> Value {
-    let top = contents.iter().map(|content| content.block.mip).max().unwrap_or(0);
+    let top = contents.iter().map(|content| content.column.mip).max().unwrap_or(0);
     // Ordered by mip, so that each comes before its parent.
-    let mut nodes: BTreeMap<(u8, [i32; 3]), TileNode> = BTreeMap::new();
-    let key = |block: MipBlock| (block.mip, block.pos.to_array());
-    for TileContent { block, bounds_m, uri } in contents {
-        let node = nodes.entry(key(*block)).or_default();
+    let mut nodes: BTreeMap<TileColumn, TileNode> = BTreeMap::new();
+    for TileContent { column, bounds_m, uri } in contents {
+        let node = nodes.entry(*column).or_default();
         (node.uri, node.bounds) = (Some(uri.clone()), Some(*bounds_m));
     }
     for mip in 0..top {
-        let below: Vec<_> = nodes.range((mip, [i32::MIN; 3])..(mip + 1, [i32::MIN; 3])).collect();
-        let below: Vec<_> = below.into_iter().map(|(at, node)| (*at, node.bounds)).collect();
-        for ((_, pos), bounds) in below {
-            let block = MipBlock { mip, pos: pos.into() };
-            let parent = MipBlock { mip: mip + 1, pos: block.pos.coarser(1) };
-            let node = nodes.entry(key(parent)).or_default();
+        let below = nodes.iter().filter(|(column, _)| column.mip == mip);
+        let below: Vec<_> = below.map(|(column, node)| (*column, node.bounds)).collect();
+        for (column, bounds) in below {
+            let node = nodes.entry(column.parent()).or_default();
             node.bounds = united(node.bounds, bounds);
-            node.children.push(block);
+            node.children.push(column);
         }
     }
-    let roots = nodes.iter().filter(|((mip, _), _)| *mip == top);
-    let roots: Vec<MipBlock> =
-        roots.map(|((mip, pos), _)| MipBlock { mip: *mip, pos: (*pos).into() }).collect();
-    let tile = |block: &MipBlock| tile_json(*block, &nodes, options);
+    let roots: Vec<TileColumn> = nodes.keys().filter(|column| column.mip == top).copied().collect();
+    let tile = |column: &TileColumn| tile_json(*column, &nodes, options);
     let cell_m = |mip: u8| 2_f64.powi(mip.into()) * options.voxel_size_m;
     let mut root = match &roots[..] {
         [one] => tile(one),
         all => {
-            let bounds = all.iter().filter_map(|block| nodes.get(&key(*block)));
+            let bounds = all.iter().filter_map(|column| nodes.get(column));
             let bounds = bounds.fold(None, |sum, node| united(sum, node.bounds));
             json!({
                 "boundingVolume": { "box": box_of(bounds.unwrap_or_default()) },
@@ -122,14 +140,14 @@ pub fn tileset(contents: &[TileContent], options: &TilesetOptions) -> Value {
 }
 
 fn tile_json(
-    block: MipBlock,
-    nodes: &BTreeMap<(u8, [i32; 3]), TileNode>,
+    column: TileColumn,
+    nodes: &BTreeMap<TileColumn, TileNode>,
     options: &TilesetOptions,
 ) -> Value {
-    let node = &nodes[&(block.mip, block.pos.to_array())];
+    let node = &nodes[&column];
     let error = match node.children.is_empty() {
         true => 0.0,
-        false => 2_f64.powi(block.mip.into()) * options.voxel_size_m,
+        false => 2_f64.powi(column.mip.into()) * options.voxel_size_m,
     };
     let mut tile = json!({
         "boundingVolume": { "box": box_of(node.bounds.unwrap_or_default()) },
@@ -188,39 +206,56 @@ fn to_earth(place: EarthPlace) -> [f64; 16] {
     matrix
 }
 
-/// Adds triangles below the open edges of a surface, `depth` cells into the ground: they cover the
-/// gaps beside coarser or finer surfaces. Returns the number of edges.
-pub fn add_skirt(surface: &mut Surface, depth: f32) -> usize {
-    let quads = surface.quad_materials.len();
-    // Sheets that touch have vertices of their own, but no gap.
-    let place = |index: u32| surface.positions[index as usize].map(f32::to_bits);
-    let mut sides: HashMap<[[u32; 3]; 2], i32> = HashMap::new();
-    let edges = |corners: &[u32; 3]| {
-        let [a, b, c] = *corners;
-        [[a, b], [b, c], [c, a]]
-    };
-    for [a, b] in surface.indices.as_chunks::<3>().0.iter().flat_map(edges) {
-        *sides.entry([place(a), place(b)]).or_default() += 1;
-        *sides.entry([place(b), place(a)]).or_default() -= 1;
+/// The place of a vertex, in the steps of positions.
+type Place = [i64; 3];
+
+/// The corners of the sides of a triangle.
+fn sides([a, b, c]: [u32; 3]) -> [[u32; 2]; 3] {
+    [[a, b], [b, c], [c, a]]
+}
+
+/// Adds triangles to the ground of blocks of one mip, `depth` cells down from edges that no two
+/// triangles share: they cover the gaps beside coarser or finer ground. Returns the number of edges.
+pub fn add_skirt(meshes: &mut [BlockMesh], depth: f32) -> usize {
+    // Sheets that touch, and blocks, have vertices of their own, but no gaps.
+    let mut open: HashMap<[Place; 2], i32> = HashMap::new();
+    for mesh in meshes.iter() {
+        let triangles = mesh.solid.indices.as_chunks::<3>().0.iter();
+        for edge in triangles.flat_map(|corners| sides(*corners)) {
+            let [a, b] = edge.map(|index| place(mesh, index));
+            *open.entry([a, b]).or_default() += 1;
+            *open.entry([b, a]).or_default() -= 1;
+        }
     }
-    let mut open = Vec::new();
-    for (triangle, corners) in surface.indices.as_chunks::<3>().0.iter().enumerate() {
+    meshes.iter_mut().map(|mesh| add_skirt_to(mesh, &open, depth)).sum()
+}
+
+fn place(mesh: &BlockMesh, index: u32) -> Place {
+    let (min, at) = (mesh.block.min.to_array(), mesh.solid.positions[index as usize]);
+    // Exact: positions are whole steps.
+    [0, 1, 2].map(|axis| ((f64::from(min[axis]) + f64::from(at[axis])) * 32_768.0) as i64)
+}
+
+fn add_skirt_to(mesh: &mut BlockMesh, open: &HashMap<[Place; 2], i32>, depth: f32) -> usize {
+    let quads = mesh.solid.quad_materials.len();
+    let mut edges = Vec::new();
+    for (triangle, corners) in mesh.solid.indices.as_chunks::<3>().0.iter().enumerate() {
         let material = match triangle < 2 * quads {
-            true => surface.quad_materials[triangle / 2],
-            false => surface.loose_materials[triangle - 2 * quads],
+            true => mesh.solid.quad_materials[triangle / 2],
+            false => mesh.solid.loose_materials[triangle - 2 * quads],
         };
-        let all = edges(corners).into_iter();
-        let is_open = |&[a, b]: &[u32; 2]| sides[&[place(a), place(b)]] > 0;
-        open.extend(all.filter(is_open).map(|edge| (edge, material)));
+        let is_open = |edge: &[u32; 2]| open[&edge.map(|index| place(mesh, index))] > 0;
+        edges.extend(sides(*corners).into_iter().filter(is_open).map(|edge| (edge, material)));
     }
+    let surface = &mut mesh.solid;
     let mut lower: HashMap<u32, u32> = HashMap::new();
-    for &([a, b], material) in &open {
+    for &([a, b], material) in &edges {
         let [under_a, under_b] =
             [a, b].map(|top| *lower.entry(top).or_insert_with(|| add_lower(surface, top, depth)));
         surface.indices.extend([b, a, under_a, b, under_a, under_b]);
         surface.loose_materials.extend([material; 2]);
     }
-    open.len()
+    edges.len()
 }
 
 /// Adds the vertex `depth` cells below another.
@@ -234,24 +269,19 @@ fn add_lower(surface: &mut Surface, top: u32, depth: f32) -> u32 {
     surface.positions.len() as u32 - 1
 }
 
-/// Returns the path of the model of a block: `MIP/X_Y_Z.glb`.
-pub fn tile_path(block: MipBlock) -> String {
-    let VoxelPos { x, y, z } = block.pos;
-    format!("{}/{x}_{y}_{z}.glb", block.mip)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use terravox::generate::fill_sdf;
-    use terravox::mesh::{BlockMesh, Mesher, PAD};
+    use terravox::mesh::{Mesher, PAD};
     use terravox::voxel::{DenseBox, MaterialTable, Region};
 
-    fn content(mip: u8, pos: [i32; 3]) -> TileContent {
-        let block = MipBlock::new(mip, pos);
-        let Region { min, max } = block.voxels();
-        let bounds_m = [min, max].map(|corner| corner.to_array().map(f64::from));
-        TileContent { block, bounds_m, uri: tile_path(block) }
+    fn content(mip: u8, [x, z]: [i32; 2]) -> TileContent {
+        let edge = f64::from(32 << mip);
+        let [low, high] = [0, 1].map(|end| [x + end, z + end].map(|v| f64::from(v) * edge));
+        let bounds_m = [[low[0], -3.0, low[1]], [high[0], 9.0 + edge, high[1]]];
+        let column = TileColumn { mip, x, z };
+        TileContent { column, bounds_m, uri: column.path() }
     }
 
     fn numbers(value: &Value) -> Vec<f64> {
@@ -285,12 +315,12 @@ mod tests {
         let options = TilesetOptions { voxel_size_m: 1.0, place: None };
         // One that no coarser one covers, and others on both sides of the origin.
         let list = [
-            content(0, [-1, 0, 0]),
-            content(0, [0, 0, 5]),
-            content(0, [1, 1, 1]),
-            content(1, [0, 0, 0]),
-            content(1, [-1, 0, 0]),
-            content(2, [0, 0, 0]),
+            content(0, [-1, 0]),
+            content(0, [0, 5]),
+            content(0, [1, 1]),
+            content(1, [0, 0]),
+            content(1, [-1, 0]),
+            content(2, [0, 0]),
         ];
         for count in 0..=list.len() {
             let json = tileset(&list[..count], &options);
@@ -322,42 +352,54 @@ mod tests {
         }
     }
 
-    /// The surface of a ball that the block cuts.
-    fn cut_ball() -> Surface {
-        let region = Region::new([0; 3], [32; 3]);
-        let mut cells = DenseBox::new(region.grow(PAD));
-        let ball = |p: [f64; 3]| 20.0 - (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]).sqrt();
-        fill_sdf(&mut cells, 0, ball, |_| 2);
-        let mut mesh = BlockMesh::new();
-        Mesher::new().mesh(&cells, &MaterialTable::default(), &mut mesh);
-        mesh.solid
+    /// The surface of a ball around the origin in the blocks above and below it.
+    fn cut_ball(blocks: &[[i32; 3]]) -> Vec<BlockMesh> {
+        let mesh = |min: &[i32; 3]| {
+            let region = Region::new(*min, min.map(|v| v + 32));
+            let mut cells = DenseBox::new(region.grow(PAD));
+            let ball = |p: [f64; 3]| 20.0 - (p[0] * p[0] + p[1] * p[1] + p[2] * p[2]).sqrt();
+            fill_sdf(&mut cells, 0, ball, |_| 2);
+            let mut mesh = BlockMesh::new();
+            Mesher::new().mesh(&cells, &MaterialTable::default(), &mut mesh);
+            mesh
+        };
+        blocks.iter().map(mesh).collect()
     }
 
     #[test]
-    fn a_skirt_hangs_from_all_open_edges_and_faces_away_from_the_surface() {
-        let mut surface = cut_ball();
-        let (vertices, triangles) = (surface.vertex_count(), surface.indices.len() / 3);
-        let edges = add_skirt(&mut surface, 2.0);
+    fn a_skirt_hangs_from_open_edges_and_faces_away_from_the_surface() {
+        let mut one = cut_ball(&[[0; 3]]);
+        let triangles = one[0].solid.indices.len() / 3;
+        let edges = add_skirt(&mut one, 2.0);
         assert!(edges > 60, "{edges}");
+        let surface = &one[0].solid;
         assert_eq!(surface.indices.len() / 3, triangles + 2 * edges);
         assert_eq!(surface.loose_materials.len(), 2 * edges);
         assert_eq!(surface.positions.len(), surface.normals.len());
         let at = |index: u32| surface.positions[index as usize];
-        for corners in surface.indices.as_chunks::<3>().0[triangles..].iter() {
+        for corners in &surface.indices.as_chunks::<3>().0[triangles..] {
             let [a, b, c] = corners.map(at);
             let along = |from: [f32; 3], to: [f32; 3]| [0, 1, 2].map(|axis| to[axis] - from[axis]);
             let (u, v) = (along(a, b), along(a, c));
             let cross = |i: usize, j: usize| u[i] * v[j] - u[j] * v[i];
             let normal = [cross(1, 2), cross(2, 0), cross(0, 1)];
-            // Out of the block.
-            let away: f32 = (0..3).map(|axis| normal[axis] * (16.0 - a[axis]).signum()).sum();
-            assert!(away < 0.0, "{a:?} {b:?} {c:?}");
+            // Edges are on the faces at 0: out of the block.
+            let side = (0..3).min_by(|&i, &j| a[i].total_cmp(&a[j])).expect("three axes");
+            assert!(normal[side] <= 0.0, "{a:?} {b:?} {c:?}");
         }
-        // What was open is the skirt's lower rim.
-        let mut again = surface.clone();
-        assert_eq!(add_skirt(&mut again, 2.0), edges);
-        let deep = |index: u32| index as usize >= vertices;
-        let added = &again.indices.as_chunks::<3>().0[triangles + 2 * edges..];
-        assert!(added.iter().flatten().all(|&index| deep(index)));
+    }
+
+    #[test]
+    fn blocks_of_a_column_have_no_skirt_between_them() {
+        let mut halves = [cut_ball(&[[0; 3]]), cut_ball(&[[0, -32, 0]])];
+        let apart: usize = halves.iter_mut().map(|half| add_skirt(half, 2.0)).sum();
+        let mut both = cut_ball(&[[0; 3], [0, -32, 0]]);
+        let together = add_skirt(&mut both, 2.0);
+        assert!(together < apart * 3 / 4, "{together} of {apart}");
+        let mut ball: Vec<[i32; 3]> = Vec::new();
+        for corner in 0..8 {
+            ball.push([corner & 1, corner >> 1 & 1, corner >> 2].map(|v| 32 * v - 32));
+        }
+        assert_eq!(add_skirt(&mut cut_ball(&ball), 2.0), 0);
     }
 }

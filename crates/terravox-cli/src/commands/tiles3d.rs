@@ -7,24 +7,25 @@ use crate::failure::{CliResult, Failure};
 use crate::output::write_file;
 use crate::report::Report;
 use crate::world::World;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use terravox::mesh::BlockMesh;
-use terravox::voxel::{MAX_MIP, MipBlock, Snapshot, VoxelPos};
+use terravox::voxel::{ChunkPos, MAX_MIP, Snapshot, VoxelPos};
 use terravox_cli::meshing::{TileMeshOptions, mesh_tiles, tiles_of};
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
-use terravox_io::tiles::ExportFrame;
+use terravox_io::tiles::{ExportFrame, Tile};
 use terravox_io::tiles3d::{
-    EarthPlace, TileContent, TilesetOptions, add_skirt, tile_path, tileset,
+    EarthPlace, TileColumn, TileContent, TilesetOptions, add_skirt, tileset,
 };
 
 /// How far skirts hang down, cells: beside blocks of twice the cells a surface lies at most about
 /// one of those lower.
 const SKIRT_CELLS: f32 = 2.0;
 
-/// No coarser level is made than one of this many blocks.
-const FEW_BLOCKS: usize = 8;
+/// No coarser level is made than one of this many columns.
+const FEW_COLUMNS: usize = 4;
 
 /// What was written.
 #[derive(Default)]
@@ -77,8 +78,8 @@ fn write(
     let mut written = WrittenTiles::default();
     let mut mip = 0;
     loop {
-        let blocks = write_level(&snapshot, mip, voxel_size_m, folder, &mut written, console)?;
-        if blocks <= FEW_BLOCKS || mip == MAX_MIP {
+        let columns = write_level(&snapshot, mip, voxel_size_m, folder, &mut written, console)?;
+        if columns <= FEW_COLUMNS || mip == MAX_MIP {
             break;
         }
         mip += 1;
@@ -99,8 +100,7 @@ fn write(
     Ok((written, bytes))
 }
 
-/// Writes the models of all blocks of a mip; returns how many blocks there are, with and without a
-/// surface.
+/// Writes the models of all columns of a mip; returns how many there are, with and without a surface.
 fn write_level(
     snapshot: &Snapshot,
     mip: u8,
@@ -110,50 +110,63 @@ fn write_level(
     console: &Console,
 ) -> CliResult<usize> {
     let options = TileMeshOptions { mip, ..TileMeshOptions::default() };
-    let tiles = tiles_of(snapshot, options);
+    let columns = columns_of(snapshot, options);
     let level = folder.join(mip.to_string());
     fs::create_dir(&level)
         .map_err(|error| Failure::of(&level, format!("cannot be made: {error}")))?;
     written.levels += 1;
-    let bar = console.bar(&format!("level {mip}"), tiles.len());
+    let bar = console.bar(&format!("level {mip}"), columns.len());
     let step = || bar.step();
     let frame = ExportFrame { voxel_size_m, origin: VoxelPos::ZERO };
     let options_of_file = GlbOptions { frame, quantize: true, ..GlbOptions::default() };
-    for tile in mesh_tiles(snapshot, &tiles, options, &step) {
-        for mut mesh in tile.map_err(Failure::at(folder))?.meshes {
-            add_skirt(&mut mesh.solid, SKIRT_CELLS);
-            let block = MipBlock { mip, ..MipBlock::holding(mesh.block.min, 0) };
-            let uri = tile_path(block);
-            let path =
-                uri.split('/').fold(folder.to_owned(), |path: PathBuf, part| path.join(part));
-            let mut writer = GlbWriter::new(options_of_file, snapshot.materials());
-            let model = GlbBlock { mesh: &mesh, mip, tint: None };
-            writer.add_blocks(&uri, [model]).map_err(Failure::at(&path))?;
-            let mut bytes = Vec::new();
-            let stats = writer.finish(&mut bytes).map_err(Failure::at(&path))?;
-            fs::write(&path, &bytes)
-                .map_err(|error| Failure::of(&path, format!("cannot be written: {error}")))?;
-            written.stats.triangles += stats.triangles;
-            written.stats.bytes += stats.bytes;
-            let bounds_m = bounds_m(&mesh, mip, voxel_size_m);
-            written.contents.push(TileContent { block, bounds_m, uri });
+    for (tile, meshed) in columns.iter().zip(mesh_tiles(snapshot, &columns, options, &step)) {
+        let mut meshes = meshed.map_err(Failure::at(folder))?.meshes;
+        if meshes.is_empty() {
+            continue;
         }
+        add_skirt(&mut meshes, SKIRT_CELLS);
+        let [x, _, z] = tile.position;
+        let column = TileColumn { mip, x, z };
+        let uri = column.path();
+        let path = uri.split('/').fold(folder.to_owned(), |path: PathBuf, part| path.join(part));
+        let mut writer = GlbWriter::new(options_of_file, snapshot.materials());
+        let models = meshes.iter().map(|mesh| GlbBlock { mesh, mip, tint: None });
+        writer.add_blocks(&uri, models).map_err(Failure::at(&path))?;
+        let mut bytes = Vec::new();
+        let stats = writer.finish(&mut bytes).map_err(Failure::at(&path))?;
+        fs::write(&path, &bytes)
+            .map_err(|error| Failure::of(&path, format!("cannot be written: {error}")))?;
+        written.stats.triangles += stats.triangles;
+        written.stats.bytes += stats.bytes;
+        let bounds_m = bounds_m(&meshes, mip, voxel_size_m);
+        written.contents.push(TileContent { column, bounds_m, uri });
     }
-    Ok(tiles.iter().map(|tile| tile.chunks.len()).sum())
+    Ok(columns.len())
 }
 
-/// The lowest and the highest coordinates of the vertices of a mesh as they are written, metres.
-fn bounds_m(mesh: &BlockMesh, mip: u8, voxel_size_m: f64) -> [[f64; 3]; 2] {
+/// The columns of blocks of a world, each as one tile at height 0.
+fn columns_of(snapshot: &Snapshot, options: TileMeshOptions) -> Vec<Tile> {
+    let mut columns: BTreeMap<[i32; 3], Vec<ChunkPos>> = BTreeMap::new();
+    for chunk in tiles_of(snapshot, options).into_iter().flat_map(|tile| tile.chunks) {
+        columns.entry([chunk.x, 0, chunk.z]).or_default().push(chunk);
+    }
+    columns.into_iter().map(|(position, chunks)| Tile { position, chunks }).collect()
+}
+
+/// The lowest and the highest coordinates of the vertices of meshes as they are written, metres.
+fn bounds_m(meshes: &[BlockMesh], mip: u8, voxel_size_m: f64) -> [[f64; 3]; 2] {
     let cell_m = 2_f64.powi(mip.into()) * voxel_size_m;
     // Quantized positions are within half a step of 1/64 voxel.
     let margin = voxel_size_m / 64.0;
-    let min = mesh.block.min.to_array();
     let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for position in mesh.solid.positions.iter().chain(&mesh.liquid.positions) {
-        for axis in 0..3 {
-            let at = (f64::from(min[axis]) + f64::from(position[axis])) * cell_m;
-            low[axis] = low[axis].min(at - margin);
-            high[axis] = high[axis].max(at + margin);
+    for mesh in meshes {
+        let min = mesh.block.min.to_array();
+        for position in mesh.solid.positions.iter().chain(&mesh.liquid.positions) {
+            for axis in 0..3 {
+                let at = (f64::from(min[axis]) + f64::from(position[axis])) * cell_m;
+                low[axis] = low[axis].min(at - margin);
+                high[axis] = high[axis].max(at + margin);
+            }
         }
     }
     [low, high]
