@@ -206,6 +206,9 @@ fn to_earth(place: EarthPlace) -> [f64; 16] {
     matrix
 }
 
+/// How far from the sides of its block the open edges of a mesh lie at most, cells.
+const BORDER_CELLS: f32 = 2.0;
+
 /// The place of a vertex, in the steps of positions.
 type Place = [i64; 3];
 
@@ -221,13 +224,24 @@ pub fn add_skirt(meshes: &mut [BlockMesh], depth: f32) -> usize {
     let mut open: HashMap<[Place; 2], i32> = HashMap::new();
     for mesh in meshes.iter() {
         let triangles = mesh.solid.indices.as_chunks::<3>().0.iter();
-        for edge in triangles.flat_map(|corners| sides(*corners)) {
+        let edges = triangles.flat_map(|corners| sides(*corners));
+        for edge in edges.filter(|edge| is_at_border(mesh, *edge)) {
             let [a, b] = edge.map(|index| place(mesh, index));
             *open.entry([a, b]).or_default() += 1;
             *open.entry([b, a]).or_default() -= 1;
         }
     }
     meshes.iter_mut().map(|mesh| add_skirt_to(mesh, &open, depth)).sum()
+}
+
+/// Whether both ends of an edge are near one side of the block: others are inside of the surface.
+fn is_at_border(mesh: &BlockMesh, edge: [u32; 2]) -> bool {
+    let size = mesh.block.size();
+    let [a, b] = edge.map(|index| mesh.solid.positions[index as usize]);
+    (0..3).any(|axis| {
+        let low = a[axis].max(b[axis]) <= BORDER_CELLS;
+        low || a[axis].min(b[axis]) >= size[axis] as f32 - BORDER_CELLS
+    })
 }
 
 fn place(mesh: &BlockMesh, index: u32) -> Place {
@@ -244,7 +258,9 @@ fn add_skirt_to(mesh: &mut BlockMesh, open: &HashMap<[Place; 2], i32>, depth: f3
             true => mesh.solid.quad_materials[triangle / 2],
             false => mesh.solid.loose_materials[triangle - 2 * quads],
         };
-        let is_open = |edge: &[u32; 2]| open[&edge.map(|index| place(mesh, index))] > 0;
+        let is_open = |edge: &[u32; 2]| {
+            is_at_border(mesh, *edge) && open[&edge.map(|index| place(mesh, index))] > 0
+        };
         edges.extend(sides(*corners).into_iter().filter(is_open).map(|edge| (edge, material)));
     }
     let surface = &mut mesh.solid;

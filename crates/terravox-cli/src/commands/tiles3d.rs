@@ -20,9 +20,9 @@ use terravox_io::tiles3d::{
     EarthPlace, TileColumn, TileContent, TilesetOptions, add_skirt, tileset,
 };
 
-/// How far skirts hang down, cells: beside blocks of twice the cells a surface lies at most about
-/// one of those lower.
-const SKIRT_CELLS: f32 = 2.0;
+/// How far skirts hang down, cells. Beside blocks of twice the cells a surface lies about one of those
+/// lower at most, and more on steep ground.
+const SKIRT_CELLS: f32 = 4.0;
 
 /// No coarser level is made than one of this many columns.
 const FEW_COLUMNS: usize = 4;
