@@ -10,9 +10,10 @@ use crate::replicate::family::{Children, Family, FamilyChild, MAX_SENT};
 use crate::replicate::message::{BodyMessage, ToGuest, ToHost};
 use crate::replicate::op_wire::{put_op, rounded_op};
 use crate::replicate::pose_wire::WirePose;
+use crate::replicate::truth::digest_of;
 use crate::replicate::world_info::{WorldInfo, materials_digest};
 use crate::replicate::{Refusal, RefusalCode, SharedBodyKind};
-use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
+use crate::voxel::{AIR, DenseBox, MaterialTable, MipBlock, Region, VoxelGrid, VoxelPos};
 use proptest::prelude::*;
 
 fn brushes() -> Vec<Brush> {
@@ -282,6 +283,29 @@ fn golden_bytes_of_a_dig() {
         ToHost::Edit { number: 5, op: Box::new(EditOp::dig_ball([1.5, -2.0, 1000.0], 4.0)) };
     message.encode(materials.kinds(), &mut bytes);
     assert_eq!(bytes, [4, 5, 0, 128, 12, 254, 15, 128, 192, 62, 128, 32, 1]);
+}
+
+#[test]
+fn golden_bytes_of_a_welcome() {
+    let info = WorldInfo { author: 1, max_mip: 8, voxel_size_m: 1.0, ..WorldInfo::default() };
+    let mut bytes = Vec::new();
+    ToGuest::Welcome(Box::new(info)).encode(MaterialTable::default().kinds(), &mut bytes);
+    let place = [[0; 6].as_slice(), &[0xF0, 0x3F], &[0; 24]].concat();
+    let materials = [0xE5, 0x25, 0x3E, 0x86, 23, 23];
+    assert_eq!(bytes, [&[0, 1, 8], &place[..], &[0], &materials].concat());
+}
+
+#[test]
+fn golden_digest_of_a_dig() {
+    let (at, mut grid) = (VoxelPos::new(1, 2, 3), VoxelGrid::default());
+    let region = Region::one(at);
+    let mut cells = DenseBox::new(region);
+    cells.fill(8);
+    grid.write(&cells).expect("unlisted chunks are air");
+    cells.fill(AIR);
+    grid.write(&cells).expect("unlisted chunks are air");
+    let digest = digest_of(&grid, region, &mut DenseBox::default());
+    assert_eq!(digest.to_le_bytes(), [0x4D, 0x10, 0x3F, 0x4C]);
 }
 
 #[test]
