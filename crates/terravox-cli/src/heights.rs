@@ -5,7 +5,7 @@ use crate::args::HeightmapArgs;
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::heightmap_input::{HeightmapInput, HeightmapSamples};
+use crate::heightmap_input::HeightmapInput;
 use crate::import_limits;
 use crate::world::{World, store_failure};
 use rayon::prelude::*;
@@ -14,7 +14,8 @@ use std::path::Path;
 use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{
-    self, ChunkCells, HeightmapError, HeightmapOptions, HeightmapRelief, WorldReference,
+    self, ChunkCells, HeightmapError, HeightmapOptions, HeightmapRelief, HeightmapSamples,
+    WorldReference,
 };
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
@@ -349,8 +350,7 @@ mod tests {
                 voxel_size: Some(voxel),
                 ..HeightmapArgs::default()
             };
-            let samples =
-                HeightmapSamples { heights, reference: None, without_data: 0, points: None };
+            let samples = HeightmapSamples::from(heights);
             let voxel_options = in_voxels(&samples, &options, voxel);
             let heights = samples.heights;
             let kinds = MaterialTable::default();

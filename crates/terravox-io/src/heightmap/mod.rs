@@ -47,6 +47,7 @@ mod numpy;
 mod options;
 mod read;
 mod relief;
+mod samples;
 mod surface;
 
 pub use chunk_cells::ChunkCells;
@@ -61,6 +62,7 @@ pub use import::{HeightmapImport, import};
 pub use options::{HeightmapOptions, MaterialRule, default_rules};
 pub use read::{ColourPolicy, read_png, read_raw_u16};
 pub use relief::HeightmapRelief;
+pub use samples::{HeightmapFormat, HeightmapSamples};
 
 #[cfg(test)]
 mod tests;
