@@ -45,6 +45,7 @@ mod limits;
 mod naive;
 mod numpy;
 mod options;
+mod pieces;
 mod read;
 mod relief;
 mod samples;

@@ -84,9 +84,11 @@ fn cloud(is_compressed: bool) -> Vec<u8> {
     }
     let mut to = Cursor::new(file);
     to.seek(SeekFrom::End(0)).unwrap();
-    let mut compressor = LasZipCompressor::new(&mut to, packing).unwrap();
-    points.iter().for_each(|point| compressor.compress_one(point).unwrap());
-    compressor.done().unwrap();
+    {
+        let mut compressor = LasZipCompressor::new(&mut to, packing).unwrap();
+        points.iter().for_each(|point| compressor.compress_one(point).unwrap());
+        compressor.done().unwrap();
+    }
     to.into_inner()
 }
 

@@ -10,8 +10,8 @@ use terravox::voxel::{GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::anvil::{self, AnvilImport, AnvilOptions, BlockTable};
 use terravox_io::files::{FileFormat, ImportFiles};
 use terravox_io::heightmap::{
-    self, ColourPolicy, HeightmapError, HeightmapFormat, HeightmapOptions, HeightmapSamples,
-    WorldReference,
+    self, ColourPolicy, HeightmapError, HeightmapFormat, HeightmapOptions, HeightmapRelief,
+    HeightmapSamples, WorldReference,
 };
 use terravox_io::obj::UpAxis;
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
@@ -90,12 +90,14 @@ pub fn import(
     let at = |what: String| format!("{}: {what}", path.display());
     let first = &found.files[0];
     let world = match found.format {
+        FileFormat::Heightmap(format) => {
+            return read_heightmap(path, &found, format, target, progress);
+        }
         FileFormat::Anvil => return read_regions(path, &found.files, target, progress),
         FileFormat::Roblox => read_roblox(first, None, progress),
         FileFormat::SmoothGrid => read_roblox(first, Some(roblox::Container::SmoothGrid), progress),
         FileFormat::Vox => read_vox(first, progress),
         FileFormat::Mesh(format) => read_mesh(first, format, progress),
-        FileFormat::Heightmap(format) => read_heightmap(&found, format, progress),
     };
     let world = world.map_err(at)?;
     let draft = Store::create(target, &world.info, Overwrite::No).map_err(text)?;
@@ -199,15 +201,45 @@ fn read_mesh(
     Ok(imported(grid, voxel_size_m, notes))
 }
 
+/// A heightmap, piece by piece: memory is that of its samples and of a piece.
 fn read_heightmap(
+    path: &Path,
     found: &ImportFiles,
     format: HeightmapFormat,
+    target: &Path,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Imported, String> {
+) -> Result<(Store, Vec<String>), String> {
+    let at = |what: String| format!("{}: {what}", path.display());
     let mut budget = budget(usize::try_from(found.bytes).unwrap_or(usize::MAX));
-    let samples = samples(&found.files, format, &mut budget)?;
+    let samples = samples(&found.files, format, &mut budget).map_err(at)?;
+    let (info, options) = heightmap_world(&samples);
+    let place = samples.reference.as_ref();
+    let place = place.and_then(|it| WorldReference::of(it, samples.sample_m()?, 1.0));
+    let notes = samples.notes();
+    let relief = HeightmapRelief::new(samples.heights, options, info.materials.kinds())
+        .map_err(|error| at(format!("{error}; terravox import takes another --voxel-size")))?;
+    let (chunks, most) = (relief.max_chunks(), HeightmapRelief::MAX_STREAMED_CHUNKS);
+    if chunks > most {
+        return Err(at(format!(
+            "the world would have {chunks} chunks, at most {most}; terravox import takes another --voxel-size"
+        )));
+    }
+    let draft = Store::create(target, &info, Overwrite::No).map_err(text)?;
+    let pieces = relief.pieces();
+    for (i, piece) in pieces.iter().enumerate() {
+        progress(i, pieces.len());
+        let grid = relief.piece(piece, &info.materials);
+        draft.write_all(grid.as_snapshot(), |_, _| ()).map_err(text)?;
+    }
+    if let Some(place) = place {
+        draft.set_extra(WorldReference::EXTRA_NAME, Some(&place.to_bytes())).map_err(text)?;
+    }
+    Ok((draft.finish().map_err(text)?, notes))
+}
+
+/// A sample becomes a voxel; heights are in metres if the file says so.
+fn heightmap_world(samples: &HeightmapSamples) -> (WorldInfo, HeightmapOptions) {
     let has_metres = samples.reference.is_some();
-    // A sample becomes a voxel.
     let voxel_size_m = match samples.sample_m() {
         Some(sample_m) if has_metres => sample_m.clamp(1e-3, 1e6),
         _ => 1.0,
@@ -219,14 +251,7 @@ fn read_heightmap(
     let [low, high] = samples.heights.range().map(f64::from);
     let rules = heightmap::default_rules(low * height_voxels, high * height_voxels, None);
     let options = HeightmapOptions { height_voxels, rules, ..HeightmapOptions::default() };
-    let mut grid = grid();
-    heightmap::import(&samples.heights, &options, &mut budget, &mut grid, progress)
-        .map_err(|error| format!("{error}; terravox import takes other scales and larger maps"))?;
-    let mut world = imported(grid, voxel_size_m, samples.notes());
-    let reference = samples.reference.as_ref();
-    let place = reference.and_then(|it| WorldReference::of(it, samples.sample_m()?, 1.0));
-    world.extra = place.map(|place| (WorldReference::EXTRA_NAME, place.to_bytes()));
-    Ok(world)
+    (WorldInfo { voxel_size_m, ..WorldInfo::default() }, options)
 }
 
 fn samples(
