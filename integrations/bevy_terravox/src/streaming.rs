@@ -1,5 +1,9 @@
 //! Jobs of terrains on Bevy's task pool: taken, run, brought back.
 //!
+//! Tasks for the jobs of a frame are spawned when the frame is over. A thread that wakes for a job takes
+//! the core of a thread that is needed for the frame, for 3 ms and more at a time, where there are no more
+//! cores than threads. Between frames it takes what is idle, and what it made is there in the next one.
+//!
 //! A terrain of which nothing is left to do is not touched: a quiet frame costs a comparison of
 //! viewers.
 
@@ -13,12 +17,18 @@ use bevy::platform::cell::SyncCell;
 use bevy::prelude::*;
 use bevy::tasks::AsyncComputeTaskPool;
 use terravox::terrain::{Budget, FinishedJob, Job, JobScratch, Viewer};
+#[cfg(not(target_arch = "wasm32"))]
+use thread_priority::{ThreadPriority, set_current_thread_priority};
 
 use crate::chunks::TerrainChunks;
 use crate::made_mesh::{MadeMesh, MadeMeshes, MeshStyle};
 use crate::plugin::{TerravoxSettings, TerravoxStats, timed};
 use crate::terrain::{Fill, Terrain};
 use crate::viewer::TerrainViewer;
+
+/// Priority of threads that run jobs, from 0 to 100; others have 50. In Linux niceness 9.
+#[cfg(not(target_arch = "wasm32"))]
+const JOB_PRIORITY: u8 = 25;
 
 /// Scratch memory of jobs: as many as ever ran at once.
 type Scratch = Arc<Mutex<Vec<JobScratch>>>;
@@ -36,7 +46,11 @@ pub(crate) struct Work {
     receive: SyncCell<Receiver<Outcome>>,
     scratch: Scratch,
     queue: Queue,
+    /// Jobs that no task is spawned for yet.
+    not_spawned: usize,
     in_flight: usize,
+    /// Whether all of a view was there once: frames go before jobs from then on.
+    has_loaded: bool,
     /// Those of the last planning, in terrain space.
     viewers: Vec<Viewer>,
     next_viewers: Vec<Viewer>,
@@ -53,7 +67,9 @@ impl Default for Work {
             receive: SyncCell::new(receive),
             scratch: Scratch::default(),
             queue: Queue::default(),
+            not_spawned: 0,
             in_flight: 0,
+            has_loaded: false,
             viewers: Vec::new(),
             next_viewers: Vec::new(),
             is_dirty: true,
@@ -86,14 +102,14 @@ impl Terrain {
         is_same && work.in_flight == 0 && self.voxels.is_settled() && lod.is_at_rest()
     }
 
-    /// Starts what new edits need, ahead of all that waits.
-    fn start_edit_jobs(&mut self, style: Option<&MeshStyle>) {
+    /// Queues what new edits need, ahead of all that waits.
+    fn queue_edit_jobs(&mut self) {
         let jobs = self.voxels.take_edit_jobs();
-        self.start(jobs.into_iter().rev(), style, VecDeque::push_front);
+        self.queue(jobs.into_iter().rev(), VecDeque::push_front);
     }
 
-    /// Plans, and starts what the plan needs.
-    fn start_jobs(&mut self, settings: &TerravoxSettings, style: Option<&MeshStyle>) {
+    /// Plans, and queues what the plan needs.
+    fn queue_jobs(&mut self, settings: &TerravoxSettings) {
         let work = &mut self.work;
         let most = settings.jobs_per_thread * AsyncComputeTaskPool::get().thread_num().max(1);
         let max_jobs = most.saturating_sub(work.in_flight);
@@ -104,14 +120,13 @@ impl Terrain {
         std::mem::swap(&mut work.viewers, &mut work.next_viewers);
         work.is_dirty = false;
         let jobs = self.voxels.take_jobs(&work.viewers, Budget::Millis(settings.plan_ms), max_jobs);
-        self.start(jobs.into_iter(), style, VecDeque::push_back);
+        self.queue(jobs.into_iter(), VecDeque::push_back);
     }
 
-    /// Puts jobs into the queue by `push`, with a task for each.
-    fn start(
+    /// Puts jobs into the queue by `push`.
+    fn queue(
         &mut self,
         jobs: impl ExactSizeIterator<Item = Job>,
-        style: Option<&MeshStyle>,
         push: impl Fn(&mut VecDeque<Job>, Job),
     ) {
         let work = &mut self.work;
@@ -119,17 +134,24 @@ impl Terrain {
         if count == 0 {
             return;
         }
-        {
-            let mut queue = lock(&work.queue);
-            jobs.for_each(|job| push(&mut queue, job));
-        }
+        let mut queue = lock(&work.queue);
+        jobs.for_each(|job| push(&mut queue, job));
         work.in_flight += count;
-        let pool = AsyncComputeTaskPool::get();
-        for _ in 0..count {
+        work.not_spawned += count;
+    }
+
+    /// Spawns a task for each job that has none.
+    fn spawn_tasks(&mut self, style: Option<&MeshStyle>) {
+        let work = &mut self.work;
+        let (pool, has_loaded) = (AsyncComputeTaskPool::get(), work.has_loaded);
+        for _ in 0..std::mem::take(&mut work.not_spawned) {
             let (send, queue, scratch) =
                 (work.send.clone(), work.queue.clone(), work.scratch.clone());
             let (fill, style) = (self.fill.clone(), style.cloned());
             let run_next = async move {
+                if has_loaded {
+                    give_way();
+                }
                 let job = lock(&queue).pop_front();
                 // A terrain that was despawned has no receiver any more.
                 job.map(|job| send.send(run(job, &scratch, &fill, style.as_ref())))
@@ -141,6 +163,32 @@ impl Terrain {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets threads of the frame that wait for this core go first: by a lower priority, set once for each
+/// thread, and between jobs, since the system lets a thread that runs keep its core for some milliseconds.
+fn give_way() {
+    #[cfg(not(target_arch = "wasm32"))]
+    lower_priority();
+    std::thread::yield_now();
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn lower_priority() {
+    thread_local! {
+        static IS_LOWERED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+    // A thread that waits for tasks of the pool may run some.
+    let is_of_pool = |thread: std::thread::Thread| {
+        thread.name().is_some_and(|name| name.starts_with("Async Compute Task Pool"))
+    };
+    if !IS_LOWERED.replace(true)
+        && is_of_pool(std::thread::current())
+        && let Ok(priority) = JOB_PRIORITY.try_into()
+        && let Err(error) = set_current_thread_priority(ThreadPriority::Crossplatform(priority))
+    {
+        debug!("jobs run at the priority of frames: {error}");
+    }
 }
 
 /// Runs a job with borrowed scratch memory, and makes its meshes, so that frames need not.
@@ -181,6 +229,8 @@ pub(crate) fn stream(
             let terrain = terrain.bypass_change_detection();
             let chunks = chunks.bypass_change_detection();
             terrain.finish_jobs(chunks.made_mut());
+            let is_loaded = terrain.work.in_flight == 0 && terrain.voxels.is_settled();
+            terrain.work.has_loaded |= is_loaded;
             // What was just spawned has no place in the world before transforms are propagated.
             if terrain.work.has_failed || transform.is_added() {
                 continue;
@@ -205,10 +255,89 @@ pub(crate) fn stream(
             if terrain.is_quiet() {
                 continue;
             }
-            terrain.start_edit_jobs(chunks.style());
+            terrain.queue_edit_jobs();
             if !has_backlog {
-                terrain.start_jobs(&settings, chunks.style());
+                terrain.queue_jobs(&settings);
             }
         }
     });
+}
+
+/// Spawns the tasks of the frame.
+pub(crate) fn spawn(
+    mut terrains: Query<(&mut Terrain, &TerrainChunks)>,
+    mut stats: ResMut<TerravoxStats>,
+) {
+    timed(&mut stats.stream_ms, || {
+        for (mut terrain, chunks) in &mut terrains {
+            terrain.bypass_change_detection().spawn_tasks(chunks.style());
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::{EditTerrain, TerravoxPlugin, TerravoxSystems};
+    use terravox::edit::EditOp;
+
+    fn app(terrain: Terrain) -> (App, Entity) {
+        let mut app = App::new();
+        app.add_plugins((MinimalPlugins, TransformPlugin, TerravoxPlugin::default()));
+        let terrain = app.world_mut().spawn(terrain).id();
+        app.world_mut().spawn((TerrainViewer::new(100.0), Transform::from_xyz(0.0, 5.0, 0.0)));
+        (app, terrain)
+    }
+
+    fn load(app: &mut App, terrain: Entity) {
+        while !app.world().get::<Terrain>(terrain).unwrap().work.has_loaded {
+            app.update();
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn jobs_of_a_frame_begin_when_it_is_over() {
+        static QUEUED: AtomicUsize = AtomicUsize::new(0);
+        let flat = Terrain::new(|request| request.fill_height(2, 0.0..=0.0, |_, _| 0.0));
+        let (mut app, terrain) = app(flat);
+        load(&mut app, terrain);
+        let count = |terrains: Query<&Terrain>| {
+            let work = &terrains.single().unwrap().work;
+            assert_eq!(work.not_spawned, lock(&work.queue).len());
+            QUEUED.store(work.not_spawned, Ordering::Relaxed);
+        };
+        app.add_systems(PostUpdate, count.after(TerravoxSystems::Ground));
+        let op = EditOp::dig_ball([0.0; 3], 4.0);
+        app.world_mut().write_message(EditTerrain::new(terrain, op));
+        app.update();
+        assert!(QUEUED.load(Ordering::Relaxed) > 0);
+        assert_eq!(app.world().get::<Terrain>(terrain).unwrap().work.not_spawned, 0);
+        assert!(app.world().get::<Terrain>(terrain).unwrap().work.in_flight > 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn frames_go_before_jobs_once_a_view_was_there() {
+        static NICENESS: AtomicUsize = AtomicUsize::new(0);
+        let (mut app, terrain) = app(Terrain::new(|request| {
+            let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+            // The name may have blanks.
+            let after_name = stat.rsplit_once(") ").unwrap().1;
+            let niceness = after_name.split(' ').nth(16).unwrap().parse().unwrap();
+            NICENESS.store(niceness, Ordering::Relaxed);
+            request.fill_height(2, 0.0..=0.0, |_, _| 0.0);
+        }));
+        load(&mut app, terrain);
+        let mut viewers = app.world_mut().query_filtered::<&mut Transform, With<TerrainViewer>>();
+        viewers.single_mut(app.world_mut()).unwrap().translation.x = 5000.0;
+        NICENESS.store(0, Ordering::Relaxed);
+        while NICENESS.load(Ordering::Relaxed) == 0 {
+            app.update();
+            std::thread::yield_now();
+        }
+        assert!(NICENESS.load(Ordering::Relaxed) >= 9);
+    }
 }
