@@ -153,8 +153,10 @@ impl Terrain {
                     give_way();
                 }
                 let job = lock(&queue).pop_front();
-                // A terrain that was despawned has no receiver any more.
-                job.map(|job| send.send(run(job, &scratch, &fill, style.as_ref())))
+                if let Some(job) = job {
+                    // A terrain that was despawned has no receiver any more.
+                    drop(send.send(run(job, &scratch, &fill, style.as_ref())));
+                }
             };
             pool.spawn(run_next).detach();
         }
