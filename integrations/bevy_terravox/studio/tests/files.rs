@@ -136,9 +136,9 @@ fn point_clouds_open_alone_and_as_a_folder() {
 fn regions_of_minecraft_open_alone_and_as_a_world() {
     let folder = Folder::new();
     fs::create_dir_all(folder.path("World/region")).unwrap();
-    for (name, x) in [("r.0.0.mca", 0), ("r.1.0.mca", 1)] {
+    for (name, layout, x) in [("r.0.0.mca", Layout::V18, 0), ("r.1.0.mca", Layout::V16, 1)] {
         let file = folder.path("World/region").join(name);
-        fs::write(file, landscape(Layout::V18, [x, 0])).unwrap();
+        fs::write(file, landscape(layout, [x, 0])).unwrap();
     }
     // As the game leaves them.
     fs::write(folder.path("World/region/r.2.0.mca"), b"").unwrap();
