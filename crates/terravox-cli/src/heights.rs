@@ -5,34 +5,18 @@ use crate::args::HeightmapArgs;
 use crate::census::Census;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
-use crate::heightmap_input::{HeightmapInput, HeightmapSamples};
+use crate::heightmap_input::HeightmapInput;
 use crate::import_limits;
 use crate::world::{World, store_failure};
-use rayon::prelude::*;
 use std::fs;
 use std::path::Path;
-use terravox::voxel::{DenseBox, GridOptions, MaterialTable, VoxelGrid};
+use terravox::voxel::{GridOptions, VoxelGrid};
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{
-    self, ChunkCells, HeightmapError, HeightmapOptions, HeightmapRelief, WorldReference,
+    self, HeightmapError, HeightmapOptions, HeightmapRelief, HeightmapSamples, WorldReference,
 };
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Draft, Overwrite, Store, WorldInfo};
-
-/// Chunk columns along the edge of a piece of a streamed world: large enough that few pieces write
-/// to one coarse block, small enough that two pieces take little memory. Pieces of rough or deep
-/// ground are smaller.
-const PIECE_COLUMNS: i32 = 16;
-
-/// Maximum number of chunks of a piece that are not uniform, if it is more than one column; each
-/// takes 150 kB while the piece is generated and written.
-const PIECE_MIXED_CHUNKS: u64 = 1024;
-
-/// Maximum number of chunks of a piece that is more than one column.
-const PIECE_CHUNKS: u64 = 1 << 14;
-
-/// Maximum number of chunks of a streamed world, within its bounds. They take minutes.
-const MAX_STREAMED_CHUNKS: u64 = 1 << 22;
 
 /// Imports a heightmap into memory.
 ///
@@ -103,14 +87,14 @@ pub fn stream(
         .map_err(explain)?;
     check_chunks(&relief, options).map_err(|what| Failure::of(path, what))?;
     let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
-    let pieces = pieces(&relief);
+    let pieces = relief.pieces();
     let bar = console.bar("importing", pieces.iter().map(Vec::len).sum());
     let mut census = Census::default();
     let mut generated: Option<VoxelGrid> = None;
     for piece in &pieces {
         let (written, next) = rayon::join(
             || generated.as_ref().map_or(Ok(()), |grid| write(&draft, grid)),
-            || generate(&relief, piece, &info.materials),
+            || relief.piece(piece, &info.materials),
         );
         written?;
         census.add(&Census::of(next.as_snapshot(), console).map_err(Failure::at(path))?);
@@ -144,72 +128,16 @@ fn place_of(samples: &HeightmapSamples, options: &HeightmapArgs) -> Option<World
 /// Refuses worlds of too many chunks, before any is generated.
 fn check_chunks(relief: &HeightmapRelief, options: &HeightmapArgs) -> Result<(), String> {
     let factor = import_limits::factor(options);
-    let (chunks, limit) = (relief.max_chunks(), MAX_STREAMED_CHUNKS * u64::from(factor));
+    let (chunks, limit) =
+        (relief.max_chunks(), HeightmapRelief::MAX_STREAMED_CHUNKS * u64::from(factor));
     if chunks <= limit {
         return Ok(());
     }
-    let factor = chunks.div_ceil(MAX_STREAMED_CHUNKS);
+    let factor = chunks.div_ceil(HeightmapRelief::MAX_STREAMED_CHUNKS);
     Err(format!(
         "the world would have {chunks} chunks, at most {limit}; lower --depth, --scale or \
          --vertical-scale, give a larger --voxel-size, or pass --limit-factor {factor}"
     ))
-}
-
-/// Returns the chunk columns in square pieces, in Morton order, so that pieces that share coarse
-/// blocks are close in time.
-fn pieces(relief: &HeightmapRelief) -> Vec<Vec<[i32; 2]>> {
-    let mut columns = relief.chunk_columns();
-    let order = |column: &[i32; 2]| {
-        let [x, z] = column.map(|v| (i64::from(v) + (1 << 27)) as u64);
-        let bit = |value: u64, bit: u32| (value >> bit) & 1;
-        (0..28).fold(0, |sum, i| sum | (bit(x, i) << (2 * i)) | (bit(z, i) << (2 * i + 1)))
-    };
-    columns.sort_by_cached_key(order);
-    let mut pieces = Vec::new();
-    for square in in_squares(&columns, PIECE_COLUMNS) {
-        add_pieces(relief, square, PIECE_COLUMNS, &mut pieces);
-    }
-    pieces
-}
-
-/// Splits columns in Morton order by squares of `edge`².
-fn in_squares(columns: &[[i32; 2]], edge: i32) -> impl Iterator<Item = &[[i32; 2]]> {
-    let square = move |column: &[i32; 2]| column.map(|v| v.div_euclid(edge));
-    columns.chunk_by(move |a, b| square(a) == square(b))
-}
-
-/// Adds a square of `edge`² columns, in quarters as long as it holds too much.
-fn add_pieces(
-    relief: &HeightmapRelief,
-    columns: &[[i32; 2]],
-    edge: i32,
-    pieces: &mut Vec<Vec<[i32; 2]>>,
-) {
-    let chunks = columns.len() as u64 * relief.layers();
-    let mixed = || columns.iter().map(|&column| u64::from(relief.max_mixed_chunks(column)));
-    if edge == 1 || (chunks <= PIECE_CHUNKS && mixed().sum::<u64>() <= PIECE_MIXED_CHUNKS) {
-        return pieces.push(columns.to_vec());
-    }
-    for quarter in in_squares(columns, edge / 2) {
-        add_pieces(relief, quarter, edge / 2, pieces);
-    }
-}
-
-fn generate(
-    relief: &HeightmapRelief,
-    columns: &[[i32; 2]],
-    materials: &MaterialTable,
-) -> VoxelGrid {
-    let chunks: Vec<Vec<ChunkCells>> =
-        columns.par_iter().map(|&column| relief.column(column)).collect();
-    let materials = materials.clone();
-    let mut grid = VoxelGrid::new(GridOptions { materials, ..GridOptions::default() });
-    let mut uniform = DenseBox::default();
-    for chunk in chunks.iter().flatten() {
-        let result = grid.write(chunk.cells(&mut uniform));
-        assert!(result.is_ok(), "whole chunks can always be written");
-    }
-    grid
 }
 
 fn write(draft: &Draft, grid: &VoxelGrid) -> CliResult<()> {
@@ -336,6 +264,7 @@ fn metres(length: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use terravox::voxel::MaterialTable;
     use terravox_io::heightmap::Heights;
 
     #[test]
@@ -349,8 +278,7 @@ mod tests {
                 voxel_size: Some(voxel),
                 ..HeightmapArgs::default()
             };
-            let samples =
-                HeightmapSamples { heights, reference: None, without_data: 0, points: None };
+            let samples = HeightmapSamples::from(heights);
             let voxel_options = in_voxels(&samples, &options, voxel);
             let heights = samples.heights;
             let kinds = MaterialTable::default();
@@ -373,25 +301,5 @@ mod tests {
         assert!(
             wide.contains("--voxel-size 0.381470 or") || wide.contains("--voxel-size 0.38147 or")
         );
-    }
-
-    #[test]
-    fn pieces_cover_every_column_once() {
-        let heights = Heights::new([40, 30], vec![0.5; 1200]).expect("heights");
-        let options = HeightmapOptions {
-            voxels_per_sample: 32.0,
-            origin: [-200, 70],
-            ..HeightmapOptions::default()
-        };
-        let kinds = MaterialTable::default();
-        let relief = HeightmapRelief::new(heights, options, kinds.kinds()).expect("options");
-        let pieces = pieces(&relief);
-        let mut all = pieces.concat();
-        all.sort_unstable();
-        let mut columns = relief.chunk_columns();
-        columns.sort_unstable();
-        assert_eq!(all, columns);
-        assert!(pieces.iter().all(|piece| piece.len() <= (PIECE_COLUMNS * PIECE_COLUMNS) as usize));
-        assert!(pieces.len() <= 16, "{}", pieces.len());
     }
 }

@@ -7,7 +7,7 @@ use crate::failure::{CliResult, Failure};
 use crate::growth::{box_region, rounding_note};
 use crate::heights::StreamedImport;
 use crate::import_limits;
-use crate::world::{World, check_file, extension, read, store_failure};
+use crate::world::{World, check_file, read, store_failure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use terravox::voxel::{GridOptions, MaterialTable, Region, VoxelGrid};
@@ -15,17 +15,8 @@ use terravox_io::anvil::{self, AnvilError, AnvilImport, AnvilOptions, BlockTable
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Overwrite, Store, WorldInfo};
 
-/// Extension of region files.
-const REGION_EXTENSION: &str = "mca";
-/// Most region files of a world: 65,536 blocks in square.
-const MAX_REGIONS: usize = 1 << 14;
 /// Blocks along an edge of a region.
 const REGION_BLOCKS: i32 = 512;
-
-/// The region files of a world.
-pub struct RegionFiles {
-    files: Vec<PathBuf>,
-}
 
 /// What an import takes of a world, and as what.
 #[derive(Clone, Copy, Default)]
@@ -36,37 +27,6 @@ pub struct RegionChoice<'a> {
     pub corners: Option<[[f64; 3]; 2]>,
 }
 
-impl RegionFiles {
-    /// The region files at a path: one, those of a folder, or those in the folder `region` of a
-    /// world. `None` if there is something else.
-    ///
-    /// # Errors
-    /// If a folder cannot be read, or has too many of them.
-    pub fn find(path: &Path) -> CliResult<Option<RegionFiles>> {
-        if !path.is_dir() {
-            let is_region = extension(path) == REGION_EXTENSION;
-            return Ok(is_region.then(|| RegionFiles { files: vec![path.to_owned()] }));
-        }
-        let within = path.join("region");
-        let folder = if within.is_dir() { &within } else { path };
-        let mut files = Vec::new();
-        for entry in fs::read_dir(folder).map_err(Failure::at(folder))? {
-            let file = entry.map_err(Failure::at(folder))?.path();
-            // The game leaves empty files where it saved nothing.
-            if extension(&file) == REGION_EXTENSION && file.metadata().is_ok_and(|it| it.len() > 0)
-            {
-                files.push(file);
-            }
-        }
-        if files.len() > MAX_REGIONS {
-            let what = format!("has {} region files, at most {MAX_REGIONS}", files.len());
-            return Err(Failure::of(folder, what));
-        }
-        files.sort();
-        Ok((!files.is_empty()).then_some(RegionFiles { files }))
-    }
-}
-
 /// Imports regions into a world file, one after the other: memory is that of one.
 ///
 /// # Errors
@@ -74,7 +34,7 @@ impl RegionFiles {
 /// wrong, or the world cannot be written.
 pub fn stream(
     path: &Path,
-    regions: &RegionFiles,
+    regions: &[PathBuf],
     options: &HeightmapArgs,
     choice: RegionChoice<'_>,
     target: &Path,
@@ -83,9 +43,9 @@ pub fn stream(
 ) -> CliResult<StreamedImport> {
     let (info, anvil, mut notes) = prepare(path, options, choice)?;
     let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
-    let bar = console.bar("importing", regions.files.len());
+    let bar = console.bar("importing", regions.len());
     let (mut census, mut imported) = (Census::default(), AnvilImport::default());
-    for file in &regions.files {
+    for file in regions {
         if is_wanted(file, anvil.part) {
             let (grid, import) = import_file(file, &anvil, options)?;
             let written = draft.write_all(grid.as_snapshot(), |_, _| ());

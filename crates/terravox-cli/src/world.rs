@@ -18,9 +18,8 @@ use std::io::Read;
 use std::path::Path;
 use terravox::generate::Seeded;
 use terravox::voxel::{GridOptions, LIMIT, UnlistedChunks, VoxelGrid};
+use terravox_io::files::{FileFormat, FilesError, ImportFiles};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
-use terravox_io::triangles::MeshFormat;
-use terravox_io::vox;
 use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, StoredPart, WorldInfo};
 
 /// Limit of imported files, bytes.
@@ -83,31 +82,35 @@ fn import(
     heightmap: &HeightmapArgs,
     console: &Console,
 ) -> CliResult<World> {
-    let start = first_bytes(path)?;
-    let kind = extension(path);
-    let map = HeightmapInput::find(path)?;
-    let known = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
-    let roblox = known || (map.is_none() && start.starts_with(b"<roblox"));
-    let is_vox = map.is_none() && !roblox && (kind == "vox" || vox::is_vox(&start));
-    let mesh = MeshFormat::of(&kind, &start).filter(|_| map.is_none() && !roblox && !is_vox);
-    if let Some(format) = mesh {
-        let bytes = read(path, file_bytes)?;
-        return mesh_input::import(path, format, &bytes, heightmap, console);
+    let found = ImportFiles::find(path).map_err(files_failure)?;
+    let bytes = || read(path, file_bytes);
+    if let FileFormat::Mesh(format) = found.format {
+        return mesh_input::import(path, format, &bytes()?, heightmap, console);
     }
     mesh_input::check_not_mesh(heightmap).map_err(|what| Failure::of(path, what))?;
-    if kind == "mca" {
-        return region_input::import(path, heightmap);
+    if let Some(input) = HeightmapInput::of(&found) {
+        return heights::import(path, &input, heightmap, console);
     }
-    if map.is_none() && !roblox && !is_vox {
-        let what = "unknown file type; give .tvx, .rbxm, .rbxl, .rbxmx, .rbxlx, .smoothgrid, .vox, \
-                    .obj, .stl, .ply, .glb, .png, .raw, .r16, .tif, .npy, .npz, .json, .las, .laz or .mca";
-        return Err(Failure::of(path, what));
+    match found.format {
+        FileFormat::Anvil => region_input::import(path, heightmap),
+        FileFormat::Vox => vox_scene::import(path, &bytes()?, heightmap, console),
+        _ => import_roblox(path, &bytes()?, heightmap, console),
     }
-    match map.filter(|_| !known) {
-        Some(map) => heights::import(path, &map, heightmap, console),
-        None if is_vox => vox_scene::import(path, &read(path, file_bytes)?, heightmap, console),
-        None => import_roblox(path, &read(path, file_bytes)?, heightmap, console),
+}
+
+/// Returns the files of other programs at a path; `None` if a world is there.
+///
+/// # Errors
+/// If it cannot be read, or is of another kind.
+pub fn find(path: &Path) -> CliResult<Option<ImportFiles>> {
+    if !path.is_dir() && is_world_file(path)? {
+        return Ok(None);
     }
+    ImportFiles::find(path).map(Some).map_err(files_failure)
+}
+
+fn files_failure(error: FilesError) -> Failure {
+    Failure::of(&error.path, error.what)
 }
 
 /// Refuses a world whose placement positions in metres cannot resolve.

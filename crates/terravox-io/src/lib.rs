@@ -1,7 +1,7 @@
 //! Reads and writes terrain in the file formats of other programs.
 //!
 //! Functions take bytes, and return bytes or write to a [`std::io::Write`]; opening files is up to
-//! the caller. Invalid input is an error, never a panic. What a file may cost in memory and work is
+//! the caller, except that [`files`] looks at their first bytes to say what they are. Invalid input is an error, never a panic. What a file may cost in memory and work is
 //! an [`ImportBudget`], by default one that grows with the length of the file.
 //!
 //! | module | reads | writes |
@@ -20,6 +20,7 @@
 pub mod anvil;
 mod budget;
 mod cell_cost;
+pub mod files;
 pub mod gltf;
 pub mod heightmap;
 pub mod obj;

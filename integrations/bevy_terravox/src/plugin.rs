@@ -96,7 +96,7 @@ pub(crate) fn timed<T>(total_ms: &mut f64, work: impl FnOnce() -> T) -> T {
 pub enum TerravoxSystems {
     /// Edits are applied; queries see them from then on.
     Edit,
-    /// Jobs are taken back and started.
+    /// Jobs are taken back and queued. In `Last` they are given to the task pool.
     Stream,
     /// Meshes are made, shown and hidden.
     Draw,
@@ -138,6 +138,7 @@ impl Plugin for TerravoxPlugin {
                 ground::announce.in_set(Ground),
             ),
         );
+        app.add_systems(Last, streaming::spawn);
         #[cfg(feature = "store")]
         crate::store::build(app);
         #[cfg(feature = "render")]

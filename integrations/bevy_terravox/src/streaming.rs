@@ -1,5 +1,9 @@
 //! Jobs of terrains on Bevy's task pool: taken, run, brought back.
 //!
+//! Tasks for the jobs of a frame are spawned when the frame is over. A thread that wakes for a job takes
+//! the core of a thread that is needed for the frame, for 3 ms and more at a time, where there are no more
+//! cores than threads. Between frames it takes what is idle, and what it made is there in the next one.
+//!
 //! A terrain of which nothing is left to do is not touched: a quiet frame costs a comparison of
 //! viewers.
 
@@ -36,6 +40,8 @@ pub(crate) struct Work {
     receive: SyncCell<Receiver<Outcome>>,
     scratch: Scratch,
     queue: Queue,
+    /// Jobs that no task is spawned for yet.
+    not_spawned: usize,
     in_flight: usize,
     /// Those of the last planning, in terrain space.
     viewers: Vec<Viewer>,
@@ -53,6 +59,7 @@ impl Default for Work {
             receive: SyncCell::new(receive),
             scratch: Scratch::default(),
             queue: Queue::default(),
+            not_spawned: 0,
             in_flight: 0,
             viewers: Vec::new(),
             next_viewers: Vec::new(),
@@ -86,14 +93,14 @@ impl Terrain {
         is_same && work.in_flight == 0 && self.voxels.is_settled() && lod.is_at_rest()
     }
 
-    /// Starts what new edits need, ahead of all that waits.
-    fn start_edit_jobs(&mut self, style: Option<&MeshStyle>) {
+    /// Queues what new edits need, ahead of all that waits.
+    fn queue_edit_jobs(&mut self) {
         let jobs = self.voxels.take_edit_jobs();
-        self.start(jobs.into_iter().rev(), style, VecDeque::push_front);
+        self.queue(jobs.into_iter().rev(), VecDeque::push_front);
     }
 
-    /// Plans, and starts what the plan needs.
-    fn start_jobs(&mut self, settings: &TerravoxSettings, style: Option<&MeshStyle>) {
+    /// Plans, and queues what the plan needs.
+    fn queue_jobs(&mut self, settings: &TerravoxSettings) {
         let work = &mut self.work;
         let most = settings.jobs_per_thread * AsyncComputeTaskPool::get().thread_num().max(1);
         let max_jobs = most.saturating_sub(work.in_flight);
@@ -104,14 +111,13 @@ impl Terrain {
         std::mem::swap(&mut work.viewers, &mut work.next_viewers);
         work.is_dirty = false;
         let jobs = self.voxels.take_jobs(&work.viewers, Budget::Millis(settings.plan_ms), max_jobs);
-        self.start(jobs.into_iter(), style, VecDeque::push_back);
+        self.queue(jobs.into_iter(), VecDeque::push_back);
     }
 
-    /// Puts jobs into the queue by `push`, with a task for each.
-    fn start(
+    /// Puts jobs into the queue by `push`.
+    fn queue(
         &mut self,
         jobs: impl ExactSizeIterator<Item = Job>,
-        style: Option<&MeshStyle>,
         push: impl Fn(&mut VecDeque<Job>, Job),
     ) {
         let work = &mut self.work;
@@ -119,20 +125,28 @@ impl Terrain {
         if count == 0 {
             return;
         }
-        {
-            let mut queue = lock(&work.queue);
-            jobs.for_each(|job| push(&mut queue, job));
-        }
+        let mut queue = lock(&work.queue);
+        jobs.for_each(|job| push(&mut queue, job));
         work.in_flight += count;
+        work.not_spawned += count;
+    }
+
+    /// Spawns a task for each job that has none.
+    fn spawn_tasks(&mut self, style: Option<&MeshStyle>) {
+        let work = &mut self.work;
         let pool = AsyncComputeTaskPool::get();
-        for _ in 0..count {
+        for _ in 0..std::mem::take(&mut work.not_spawned) {
             let (send, queue, scratch) =
                 (work.send.clone(), work.queue.clone(), work.scratch.clone());
             let (fill, style) = (self.fill.clone(), style.cloned());
             let run_next = async move {
+                // A thread that runs on keeps its core for milliseconds, though one of the frame waits for it.
+                std::thread::yield_now();
                 let job = lock(&queue).pop_front();
-                // A terrain that was despawned has no receiver any more.
-                job.map(|job| send.send(run(job, &scratch, &fill, style.as_ref())))
+                if let Some(job) = job {
+                    // A terrain that was despawned has no receiver any more.
+                    drop(send.send(run(job, &scratch, &fill, style.as_ref())));
+                }
             };
             pool.spawn(run_next).detach();
         }
@@ -205,10 +219,71 @@ pub(crate) fn stream(
             if terrain.is_quiet() {
                 continue;
             }
-            terrain.start_edit_jobs(chunks.style());
+            terrain.queue_edit_jobs();
             if !has_backlog {
-                terrain.start_jobs(&settings, chunks.style());
+                terrain.queue_jobs(&settings);
             }
         }
     });
+}
+
+/// Spawns the tasks of the frame.
+pub(crate) fn spawn(
+    mut terrains: Query<(&mut Terrain, &TerrainChunks)>,
+    mut stats: ResMut<TerravoxStats>,
+) {
+    timed(&mut stats.stream_ms, || {
+        for (mut terrain, chunks) in &mut terrains {
+            terrain.bypass_change_detection().spawn_tasks(chunks.style());
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::{EditTerrain, TerravoxPlugin, TerravoxSystems};
+    use terravox::edit::EditOp;
+
+    fn app(terrain: Terrain) -> (App, Entity) {
+        let mut app = App::new();
+        app.add_plugins((MinimalPlugins, TransformPlugin, TerravoxPlugin::default()));
+        let terrain = app.world_mut().spawn(terrain).id();
+        app.world_mut().spawn((TerrainViewer::new(100.0), Transform::from_xyz(0.0, 5.0, 0.0)));
+        (app, terrain)
+    }
+
+    fn load(app: &mut App, terrain: Entity) {
+        let is_settled = |app: &App| {
+            let terrain = app.world().get::<Terrain>(terrain).unwrap();
+            terrain.work.in_flight == 0 && terrain.voxels.is_settled()
+        };
+        app.update();
+        while !is_settled(app) {
+            app.update();
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn jobs_of_a_frame_begin_when_it_is_over() {
+        static QUEUED: AtomicUsize = AtomicUsize::new(0);
+        let flat = Terrain::new(|request| request.fill_height(2, 0.0..=0.0, |_, _| 0.0));
+        let (mut app, terrain) = app(flat);
+        load(&mut app, terrain);
+        let count = |terrains: Query<&Terrain>| {
+            let work = &terrains.single().unwrap().work;
+            assert_eq!(work.not_spawned, lock(&work.queue).len());
+            QUEUED.store(work.not_spawned, Ordering::Relaxed);
+        };
+        app.add_systems(PostUpdate, count.after(TerravoxSystems::Ground));
+        let op = EditOp::dig_ball([0.0; 3], 4.0);
+        app.world_mut().write_message(EditTerrain::new(terrain, op));
+        app.update();
+        assert!(QUEUED.load(Ordering::Relaxed) > 0);
+        assert_eq!(app.world().get::<Terrain>(terrain).unwrap().work.not_spawned, 0);
+        assert!(app.world().get::<Terrain>(terrain).unwrap().work.in_flight > 0);
+    }
 }

@@ -8,10 +8,11 @@ use crate::growth::Extent;
 use crate::heightmap_input::HeightmapInput;
 use crate::heights::{self, StreamedImport};
 use crate::mesh_input;
-use crate::region_input::{self, RegionChoice, RegionFiles};
+use crate::region_input::{self, RegionChoice};
 use crate::report::Report;
 use crate::world::{self, WORLD_EXTENSION, check_file, check_new_world, extension};
 use std::time::Instant;
+use terravox_io::files::FileFormat;
 use terravox_store::Overwrite;
 
 pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
@@ -23,13 +24,14 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
     let failure = |what: String| Failure::of(&args.file, what);
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
     let start = Instant::now();
-    if let Some(regions) = RegionFiles::find(&args.file)? {
+    let found = world::find(&args.file)?;
+    if let Some(regions) = found.as_ref().filter(|found| found.format == FileFormat::Anvil) {
         mesh_input::check_not_mesh(&args.heightmap).map_err(failure)?;
         let choice = RegionChoice { blocks: args.blocks.as_deref(), corners: args.part.corners() };
         let (file, heightmap) = (&args.file, &args.heightmap);
         let imported = region_input::stream(
             file,
-            &regions,
+            &regions.files,
             heightmap,
             choice,
             &args.world,
@@ -41,7 +43,7 @@ pub fn run(args: &ImportArgs, console: &Console) -> CliResult<Report> {
     if args.blocks.is_some() {
         return Err(failure("--blocks is for Minecraft worlds (.mca); omit it".to_owned()));
     }
-    if let Some(input) = HeightmapInput::find(&args.file)? {
+    if let Some(input) = found.as_ref().and_then(HeightmapInput::of) {
         mesh_input::check_not_mesh(&args.heightmap).map_err(failure)?;
         if args.part.corners().is_some() {
             let what = "--from and --to are not for heightmaps; cut it in another program first";

@@ -87,6 +87,7 @@ fn bad_regions_tables_and_options_are_refused() {
     folder.refused(&import, &["r.1.0.mca", "get another copy"]);
     folder.put("empty.mca", &[0; 8192]);
     folder.refused(&["import", "empty.mca", "w.tvx"], &["empty.mca: has no blocks"]);
+    folder.put("one.png", b"\x89PNG\r\n\x1A\n");
     folder.refused(
         &["import", "one.png", "w.tvx", "--blocks", "table.txt"],
         &["--blocks is for Minecraft worlds"],

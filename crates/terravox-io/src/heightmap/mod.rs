@@ -45,8 +45,10 @@ mod limits;
 mod naive;
 mod numpy;
 mod options;
+mod pieces;
 mod read;
 mod relief;
+mod samples;
 mod surface;
 
 pub use chunk_cells::ChunkCells;
@@ -61,6 +63,7 @@ pub use import::{HeightmapImport, import};
 pub use options::{HeightmapOptions, MaterialRule, default_rules};
 pub use read::{ColourPolicy, read_png, read_raw_u16};
 pub use relief::HeightmapRelief;
+pub use samples::{HeightmapFormat, HeightmapSamples};
 
 #[cfg(test)]
 mod tests;

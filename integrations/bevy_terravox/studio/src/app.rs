@@ -55,6 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
 static HAS_SAID: AtomicBool = AtomicBool::new(false);
 
 /// Says why no picture is made.
+#[cfg_attr(not(feature = "window"), allow(dead_code))]
 pub(crate) fn say(error: &str) {
     HAS_SAID.store(true, Ordering::Relaxed);
     eprintln!("terravox-studio: {error}");

@@ -8,9 +8,9 @@ A window in which voxel worlds are flown over, sculpted and played with.
 
 Usage: terravox-studio [WORLD] [OPTIONS]
 
-WORLD is a world file (.tvx), a Roblox place or model, a heightmap (.png, .raw, .tif or a folder of
-.tif), a MagicaVoxel scene, a mesh, or a generated world: hills:7, world:7, world:7:fjords. Without
-one, a start screen is shown.
+WORLD is a world file (.tvx), whatever terravox import takes (a Roblox place or model, a heightmap, a
+grid of numbers, a point cloud or a folder of them, a region or a world of Minecraft, a MagicaVoxel scene,
+a mesh), or a generated world: hills:7, world:7, world:7:fjords. Without one, a start screen is shown.
 
 Pictures, without a window:
   --screenshot FILE   writes a picture as PNG, once the ground of the view is there

@@ -155,7 +155,7 @@ fn give_up(
         return;
     }
     if let Some(error) = notices.last_failure() {
-        crate::app::say(error.as_ref());
+        crate::app::say(error);
         exit.write(AppExit::from_code(2));
     }
 }

@@ -170,10 +170,10 @@ fn light(
             fog.falloff = FogFalloff::from_visibility_squared(sight_m);
         }
     }
-    if let Some(dome) = dome {
-        if let Some(mut mesh) = meshes.get_mut(&dome.0) {
-            sky::paint(&mut mesh, &light);
-        }
+    if let Some(dome) = dome
+        && let Some(mut mesh) = meshes.get_mut(&dome.0)
+    {
+        sky::paint(&mut mesh, &light);
     }
 }
 

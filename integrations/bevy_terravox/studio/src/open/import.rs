@@ -1,34 +1,38 @@
-//! Files of other programs, read into memory with the defaults of `terravox import`.
+//! Files of other programs, with the defaults of `terravox import`: what they are is decided by
+//! [`ImportFiles`], as there.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use bevy_terravox::terravox;
-use terravox::voxel::{GridOptions, VoxelGrid};
-use terravox_io::heightmap::{self, ColourPolicy, GeoReference, HeightmapOptions, Heights};
+use terravox::voxel::{GridOptions, MaterialTable, VoxelGrid};
+use terravox_io::anvil::{self, AnvilImport, AnvilOptions, BlockTable};
+use terravox_io::files::{FileFormat, ImportFiles};
+use terravox_io::heightmap::{
+    self, ColourPolicy, HeightmapError, HeightmapFormat, HeightmapOptions, HeightmapRelief,
+    HeightmapSamples, WorldReference,
+};
 use terravox_io::obj::UpAxis;
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
 use terravox_io::triangles::{self, MeshFormat, VoxeliseOptions};
 use terravox_io::vox::{self, VoxOptions};
 use terravox_io::{ImportBudget, ImportLimits};
-use terravox_store::WorldInfo;
+use terravox_store::{Draft, Overwrite, Store, StoreError, WorldInfo};
 
 /// Longest file.
 const MAX_FILE_BYTES: u64 = 2 << 30;
-/// Most files of a folder.
-const MAX_PARTS: usize = 512;
 /// Voxels along the longest side of a mesh.
 const MESH_VOXELS: f64 = 128.0;
 
 /// A world in memory.
-pub struct Imported {
-    pub grid: VoxelGrid,
-    pub info: WorldInfo,
-    /// What a Roblox file needs to be written again.
-    pub roblox: Option<RobloxMetadata>,
+struct Imported {
+    grid: VoxelGrid,
+    info: WorldInfo,
+    /// Name and bytes of what is needed to write a file of its kind again.
+    extra: Option<(&'static str, Vec<u8>)>,
     /// What is to be said about it.
-    pub notes: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// Whether the first bytes of a file are those of a world file.
@@ -60,7 +64,7 @@ pub fn first_bytes(path: &Path) -> Result<Vec<u8>, String> {
     let fault = |error: std::io::Error| {
         format!("{}: cannot be read: {error}; check the name", path.display())
     };
-    let metadata = fs::metadata(path).map_err(fault)?;
+    let metadata = std::fs::metadata(path).map_err(fault)?;
     if metadata.is_dir() {
         return Err(format!("{}: is a folder; give a file", path.display()));
     }
@@ -72,40 +76,40 @@ pub fn first_bytes(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Reads a file of another program, or a folder of GeoTIFF files; reports how much is done.
+/// Makes a world file, `target`, of a file of another program, or of a folder of them; reports how
+/// much is done. Returns what is to be said about it.
 ///
 /// # Errors
-/// If it is of an unknown type, damaged, or too costly: a sentence.
-pub fn import(path: &Path, progress: &mut dyn FnMut(usize, usize)) -> Result<Imported, String> {
+/// If it is of an unknown type, damaged, or too costly, or the world cannot be written: a sentence.
+pub fn import(
+    path: &Path,
+    target: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(Store, Vec<String>), String> {
+    let found = ImportFiles::find(path).map_err(|error| error.to_string())?;
     let at = |what: String| format!("{}: {what}", path.display());
-    if path.is_dir() {
-        return read_tiffs(path, &tiffs_of(path)?, progress).map_err(at);
-    }
-    let start = first_bytes(path)?;
-    let kind = extension(path);
-    let is_roblox = ["rbxm", "rbxl", "rbxmx", "rbxlx", "smoothgrid"].contains(&kind.as_str());
-    let result = if is_roblox || start.starts_with(b"<roblox") {
-        read_roblox(path, kind == "smoothgrid", progress)
-    } else if kind == "vox" || vox::is_vox(&start) {
-        read_vox(path, progress)
-    } else if let Some(format) = MeshFormat::of(&kind, &start) {
-        read_mesh(path, format, progress)
-    } else if ["tif", "tiff"].contains(&kind.as_str()) || heightmap::is_tiff(&start) {
-        read_tiffs(path, &[path.to_owned()], progress)
-    } else if kind == "png" || start.starts_with(b"\x89PNG\r\n\x1A\n") {
-        let read = |bytes: &[u8], budget: &mut ImportBudget| {
-            heightmap::read_png(bytes, ColourPolicy::Refuse, budget)
-        };
-        read_heights(path, read, progress)
-    } else if ["raw", "r16"].contains(&kind.as_str()) {
-        let read =
-            |bytes: &[u8], budget: &mut ImportBudget| heightmap::read_raw_u16(bytes, None, budget);
-        read_heights(path, read, progress)
-    } else {
-        let known = super::EXTENSIONS.join(", .");
-        Err(format!("unknown file type; give .{known}"))
+    let first = &found.files[0];
+    let world = match found.format {
+        FileFormat::Heightmap(format) => {
+            return read_heightmap(path, &found, format, target, progress);
+        }
+        FileFormat::Anvil => return read_regions(path, &found.files, target, progress),
+        FileFormat::Roblox => read_roblox(first, None, progress),
+        FileFormat::SmoothGrid => read_roblox(first, Some(roblox::Container::SmoothGrid), progress),
+        FileFormat::Vox => read_vox(first, progress),
+        FileFormat::Mesh(format) => read_mesh(first, format, progress),
     };
-    result.map_err(at)
+    let world = world.map_err(at)?;
+    let draft = Store::create(target, &world.info, Overwrite::No).map_err(text)?;
+    draft.write_all(world.grid.as_snapshot(), progress).map_err(text)?;
+    if let Some((name, bytes)) = &world.extra {
+        draft.set_extra(name, Some(bytes)).map_err(text)?;
+    }
+    Ok((draft.finish().map_err(text)?, world.notes))
+}
+
+fn text(error: StoreError) -> String {
+    error.to_string()
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
@@ -134,17 +138,17 @@ fn grid() -> VoxelGrid {
 fn imported(grid: VoxelGrid, voxel_size_m: f64, notes: Vec<String>) -> Imported {
     let info =
         WorldInfo { voxel_size_m, materials: grid.materials().clone(), ..WorldInfo::default() };
-    Imported { grid, info, roblox: None, notes }
+    Imported { grid, info, extra: None, notes }
 }
 
 fn read_roblox(
     path: &Path,
-    is_bare: bool,
+    container: Option<roblox::Container>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Imported, String> {
     let bytes = read_file(path)?;
     let mut grid = grid();
-    let import = ImportOptions { container: is_bare.then_some(roblox::Container::SmoothGrid) };
+    let import = ImportOptions { container };
     let done = roblox::import_with_progress(
         &bytes,
         &import,
@@ -154,7 +158,7 @@ fn read_roblox(
     )
     .map_err(|error| error.to_string())?;
     let mut world = imported(grid, roblox::VOXEL_M, done.notes);
-    world.roblox = Some(done.metadata);
+    world.extra = Some((RobloxMetadata::EXTRA_NAME, done.metadata.to_bytes()));
     Ok(world)
 }
 
@@ -178,7 +182,8 @@ fn read_mesh(
     let mesh = triangles::read(&bytes, format, &mut budget).map_err(text)?;
     let [low, high] = mesh.bounds().unwrap_or_default();
     let longest = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
-    let voxel_size_m = longest / MESH_VOXELS;
+    // Few digits, as terravox import has them.
+    let voxel_size_m: f64 = format!("{:.2e}", longest / MESH_VOXELS).parse().unwrap_or(f64::NAN);
     if !(1e-6..=1e9).contains(&voxel_size_m) {
         return Err(format!(
             "the mesh is {longest:e} long; terravox import --scale takes another unit"
@@ -196,70 +201,118 @@ fn read_mesh(
     Ok(imported(grid, voxel_size_m, notes))
 }
 
-fn read_heights(
+/// A heightmap, piece by piece: memory is that of its samples and of a piece.
+fn read_heightmap(
     path: &Path,
-    read: impl Fn(&[u8], &mut ImportBudget) -> Result<Heights, heightmap::HeightmapError>,
+    found: &ImportFiles,
+    format: HeightmapFormat,
+    target: &Path,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Imported, String> {
-    let bytes = read_file(path)?;
-    let mut budget = budget(bytes.len());
-    let heights = read(&bytes, &mut budget).map_err(|error| error.to_string())?;
-    let height_voxels = HeightmapOptions::natural_height_voxels(&heights, 1.0);
-    relief(&heights, height_voxels, 1.0, budget, progress)
-}
-
-/// The GeoTIFF files of a folder.
-fn tiffs_of(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let fault = |error: std::io::Error| format!("{}: {error}", folder.display());
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .map_err(fault)?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| ["tif", "tiff"].contains(&extension(path).as_str()))
-        .collect();
-    files.sort();
-    match files.len() {
-        1..=MAX_PARTS => Ok(files),
-        0 => Err(format!("{}: is a folder without .tif files; give a file", folder.display())),
-        count => Err(format!("{}: has {count} .tif files, at most {MAX_PARTS}", folder.display())),
+) -> Result<(Store, Vec<String>), String> {
+    let at = |what: String| format!("{}: {what}", path.display());
+    let mut budget = budget(usize::try_from(found.bytes).unwrap_or(usize::MAX));
+    let samples = samples(&found.files, format, &mut budget).map_err(at)?;
+    let (info, options) = heightmap_world(&samples);
+    let place = samples.reference.as_ref();
+    let place = place.and_then(|it| WorldReference::of(it, samples.sample_m()?, 1.0));
+    let notes = samples.notes();
+    let relief = HeightmapRelief::new(samples.heights, options, info.materials.kinds())
+        .map_err(|error| at(format!("{error}; terravox import takes another --voxel-size")))?;
+    let (chunks, most) = (relief.max_chunks(), HeightmapRelief::MAX_STREAMED_CHUNKS);
+    if chunks > most {
+        return Err(at(format!(
+            "the world would have {chunks} chunks, at most {most}; terravox import takes another --voxel-size"
+        )));
     }
+    let draft = Store::create(target, &info, Overwrite::No).map_err(text)?;
+    let pieces = relief.pieces();
+    for (i, piece) in pieces.iter().enumerate() {
+        progress(i, pieces.len());
+        let grid = relief.piece(piece, &info.materials);
+        draft.write_all(grid.as_snapshot(), |_, _| ()).map_err(text)?;
+    }
+    if let Some(place) = place {
+        draft.set_extra(WorldReference::EXTRA_NAME, Some(&place.to_bytes())).map_err(text)?;
+    }
+    Ok((draft.finish().map_err(text)?, notes))
 }
 
-/// Heights in metres, a sample to a voxel.
-fn read_tiffs(
-    path: &Path,
-    files: &[PathBuf],
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<Imported, String> {
-    let open =
-        |file: &PathBuf| File::open(file).map_err(|error| format!("cannot be read: {error}"));
-    let parts = files.iter().map(open).collect::<Result<Vec<File>, String>>()?;
-    let length = |file: &PathBuf| fs::metadata(file).map(|data| data.len()).unwrap_or(0);
-    let bytes: u64 = files.iter().map(length).sum();
-    let mut budget = budget(usize::try_from(bytes).unwrap_or(usize::MAX));
-    let read = heightmap::read_geotiff(parts, &mut budget).map_err(|error| error.to_string())?;
-    let sample_m = sample_m(&read.reference, read.heights.size()[1]);
-    let mut world = relief(&read.heights, 1.0 / sample_m, sample_m, budget, progress)?;
-    world.notes.push(format!("{}: samples are {sample_m:.2} m apart", path.display()));
-    Ok(world)
-}
-
-fn sample_m(reference: &GeoReference, rows: usize) -> f64 {
-    reference.sample_m(rows).map_or(1.0, |[x, z]| (x * z).sqrt()).clamp(1e-3, 1e6)
-}
-
-/// The ground of heights, a sample to a voxel.
-fn relief(
-    heights: &Heights,
-    height_voxels: f64,
-    voxel_size_m: f64,
-    mut budget: ImportBudget,
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<Imported, String> {
-    let [low, high] = heights.range().map(f64::from);
+/// A sample becomes a voxel; heights are in metres if the file says so.
+fn heightmap_world(samples: &HeightmapSamples) -> (WorldInfo, HeightmapOptions) {
+    let has_metres = samples.reference.is_some();
+    let voxel_size_m = match samples.sample_m() {
+        Some(sample_m) if has_metres => sample_m.clamp(1e-3, 1e6),
+        _ => 1.0,
+    };
+    let height_voxels = match has_metres {
+        true => 1.0 / voxel_size_m,
+        false => HeightmapOptions::natural_height_voxels(&samples.heights, 1.0),
+    };
+    let [low, high] = samples.heights.range().map(f64::from);
     let rules = heightmap::default_rules(low * height_voxels, high * height_voxels, None);
     let options = HeightmapOptions { height_voxels, rules, ..HeightmapOptions::default() };
+    (WorldInfo { voxel_size_m, ..WorldInfo::default() }, options)
+}
+
+fn samples(
+    files: &[PathBuf],
+    format: HeightmapFormat,
+    budget: &mut ImportBudget,
+) -> Result<HeightmapSamples, String> {
+    let whole = || read_file(&files[0]);
+    let parts = || {
+        let open =
+            |file: &PathBuf| File::open(file).map_err(|error| format!("cannot be read: {error}"));
+        files.iter().map(open).collect::<Result<Vec<File>, String>>()
+    };
+    let samples = match format {
+        HeightmapFormat::Png => {
+            heightmap::read_png(&whole()?, ColourPolicy::Refuse, budget).map(Into::into)
+        }
+        HeightmapFormat::Raw => heightmap::read_raw_u16(&whole()?, None, budget).map(Into::into),
+        HeightmapFormat::Grid => heightmap::read_grid(&whole()?, budget).map(Into::into),
+        HeightmapFormat::Tiff => heightmap::read_geotiff(parts()?, budget).map(Into::into),
+        HeightmapFormat::Points => {
+            let parts = parts()?.into_iter().map(BufReader::new).collect();
+            heightmap::read_point_cloud(parts, None, budget).map(Into::into)
+        }
+    };
+    samples.map_err(|error: HeightmapError| error.to_string())
+}
+
+/// Regions of Minecraft, one after the other: memory is that of one.
+fn read_regions(
+    path: &Path,
+    files: &[PathBuf],
+    target: &Path,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<(Store, Vec<String>), String> {
+    let table = BlockTable::parse("", &MaterialTable::default());
+    let anvil = AnvilOptions::new(table.map_err(|error| error.to_string())?);
+    let info = WorldInfo { materials: anvil.table.materials().clone(), ..WorldInfo::default() };
+    let draft = Store::create(target, &info, Overwrite::No).map_err(text)?;
+    let mut done = AnvilImport::default();
+    for (i, file) in files.iter().enumerate() {
+        progress(i, files.len());
+        let part = read_region(file, &anvil, &draft);
+        done.add(part.map_err(|what| format!("{}: {what}", file.display()))?);
+    }
+    if done.grid_chunks == 0 {
+        let notes = done.notes().join("; ");
+        let why = if notes.is_empty() { notes } else { format!(" ({notes})") };
+        return Err(format!(
+            "{}: has no blocks; give a world that the game has generated{why}",
+            path.display()
+        ));
+    }
+    Ok((draft.finish().map_err(text)?, done.notes()))
+}
+
+fn read_region(file: &Path, anvil: &AnvilOptions, draft: &Draft) -> Result<AnvilImport, String> {
+    let bytes = read_file(file)?;
     let mut grid = grid();
-    heightmap::import(heights, &options, &mut budget, &mut grid, progress)
-        .map_err(|error| format!("{error}; terravox import takes other scales and larger maps"))?;
-    Ok(imported(grid, voxel_size_m, Vec::new()))
+    let done = anvil::import(&bytes, anvil, &mut budget(bytes.len()), &mut grid, |_, _| ());
+    let done = done.map_err(|error| error.to_string())?;
+    draft.write_all(grid.as_snapshot(), |_, _| ()).map_err(text)?;
+    Ok(done)
 }

@@ -16,11 +16,12 @@ use std::path::{Path, PathBuf};
 
 use bevy_terravox::terravox;
 use terravox::generate::Seeded;
+use terravox_io::files::FileFormat;
 
 /// What can be opened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// A file, or a folder of GeoTIFF files.
+    /// A file, or a folder of files that are one world.
     File(PathBuf),
     /// A generated world.
     Seeded(Seeded),
@@ -65,24 +66,10 @@ impl Source {
     }
 }
 
-/// Files that the studio opens, by extension.
-pub const EXTENSIONS: [&str; 15] = [
-    "tvx",
-    "rbxl",
-    "rbxm",
-    "rbxlx",
-    "rbxmx",
-    "smoothgrid",
-    "vox",
-    "obj",
-    "stl",
-    "ply",
-    "glb",
-    "png",
-    "raw",
-    "r16",
-    "tif",
-];
+/// Whether the studio opens files with an extension, in lower case.
+pub fn is_known(extension: &str) -> bool {
+    extension == "tvx" || FileFormat::EXTENSIONS.contains(&extension)
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,6 @@ use bevy_terravox::terravox;
 use terravox::generate::{Hills, Seeded};
 use terravox::terrain::{FillRequest, Placement, TerrainOptions};
 use terravox::voxel::{AIR, DenseBox, Region};
-use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
 use super::{Source, import};
@@ -139,18 +138,10 @@ pub fn open(
             open_world(path, state, options)
         }
         Source::File(path) => {
-            let world = import::import(path, &mut |done, total| reading.set(done, total))?;
             let target = state.new_unsaved(&source.title()).map_err(no_folder(state))?;
-            let draft = Store::create(&target, &world.info, Overwrite::No).map_err(text)?;
-            let set = |done, total| reading.set(done, total);
-            draft.write_all(world.grid.as_snapshot(), set).map_err(text)?;
-            if let Some(roblox) = &world.roblox {
-                draft
-                    .set_extra(RobloxMetadata::EXTRA_NAME, Some(&roblox.to_bytes()))
-                    .map_err(text)?;
-            }
-            let store = draft.finish().map_err(text)?;
-            finish(store, None, source.title(), options, world.notes)
+            let set = &mut |done, total| reading.set(done, total);
+            let (store, notes) = import::import(path, &target, set)?;
+            finish(store, None, source.title(), options, notes)
         }
         Source::Seeded(seeded) => {
             let target = state.new_unsaved(&source.title()).map_err(no_folder(state))?;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use bevy::prelude::*;
 use bevy_egui::egui::{self, RichText, Ui};
+use terravox_io::files::ImportFiles;
 
 use super::style;
-use crate::open::EXTENSIONS;
+use crate::open::is_known;
 
 /// Most entries that are shown.
 const MAX_ENTRIES: usize = 2000;
@@ -20,6 +21,8 @@ pub struct Browser {
     pub text: String,
     /// Folders and files of it.
     entries: Vec<(PathBuf, bool)>,
+    /// Whether the folder as a whole is a world.
+    is_world: bool,
     fault: Option<String>,
     is_read: bool,
 }
@@ -27,7 +30,14 @@ pub struct Browser {
 impl Default for Browser {
     fn default() -> Browser {
         let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        Browser { folder, text: String::new(), entries: Vec::new(), fault: None, is_read: false }
+        Browser {
+            folder,
+            text: String::new(),
+            entries: Vec::new(),
+            is_world: false,
+            fault: None,
+            is_read: false,
+        }
     }
 }
 
@@ -50,6 +60,7 @@ impl Browser {
     fn read(&mut self) {
         self.is_read = true;
         (self.entries, self.fault) = (Vec::new(), None);
+        self.is_world = ImportFiles::find(&self.folder).is_ok();
         let entries = match std::fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) => {
@@ -65,11 +76,16 @@ impl Browser {
             }
             let is_folder = path.is_dir();
             let kind = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-            if is_folder || EXTENSIONS.contains(&&*kind) || kind == "tiff" {
+            if is_folder || is_known(&kind) {
                 self.entries.push((path, is_folder));
             }
         }
         self.entries.sort_by_key(|(path, is_folder)| (!is_folder, path.clone()));
+    }
+
+    /// The folder, if it is a world as a whole: parts of a map, or of Minecraft.
+    pub fn world_folder(&self) -> Option<&Path> {
+        self.is_world.then_some(&*self.folder)
     }
 
     /// Shows the folder; returns the file that was chosen.
@@ -77,7 +93,7 @@ impl Browser {
         if !self.is_read {
             self.read();
         }
-        let mut go = None;
+        let (mut go, mut chosen) = (None, None);
         ui.horizontal(|ui| {
             if ui.button("Up").clicked() {
                 go = self.folder.parent().map(Path::to_owned);
@@ -87,7 +103,6 @@ impl Browser {
         if let Some(fault) = &self.fault {
             ui.label(RichText::new(fault).color(style::BAD));
         }
-        let mut chosen = None;
         egui::ScrollArea::vertical()
             .id_salt("files")
             .max_height(height)

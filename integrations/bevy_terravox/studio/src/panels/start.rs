@@ -161,10 +161,15 @@ fn file_column(ui: &mut Ui, start: &mut StartScreen, browser: &mut Browser, out:
     if is_entered && !start.path.trim().is_empty() {
         out.push(Action::Open(start.path.trim().to_owned()));
     }
-    let height = (ui.available_height() - 60.0).max(120.0);
+    let height = (ui.available_height() - 84.0).max(120.0);
     if let Some(file) = browser.show(ui, height) {
         out.push(Action::Open(file.display().to_string()));
     }
-    let kinds = "Worlds, Roblox places, heightmaps, MagicaVoxel scenes, meshes";
+    if let Some(folder) = browser.world_folder()
+        && ui.button("Open this folder").clicked()
+    {
+        out.push(Action::Open(folder.display().to_string()));
+    }
+    let kinds = "Worlds, Roblox places, heightmaps, point clouds, Minecraft, scenes, meshes";
     ui.label(RichText::new(kinds).small().color(style::WEAK));
 }

@@ -112,7 +112,7 @@ fn step(line: &str) -> Result<Step, String> {
         "frames" => rest.split_once(' ').and_then(|(count, us)| {
             let (count, us): (u64, u64) = (count.parse().ok()?, us.trim().parse().ok()?);
             (1..=MOST).contains(&count).then_some(())?;
-            (us <= MOST).then(|| Step::Frames(count as u32, us))
+            (us <= MOST).then_some(Step::Frames(count as u32, us))
         }),
         "key" => rest.split_once(' ').and_then(|(way, name)| {
             let held = HELD.iter().find(|(other, _)| *other == name).map(|(_, key)| *key);

@@ -114,6 +114,12 @@ impl Studio {
         self.0.world().contains_resource::<Session>()
     }
 
+    /// Chunks of the file that is open.
+    pub fn chunks(&self) -> usize {
+        let store = self.0.world().resource::<Session>().shared.get();
+        store.and_then(|store| store.chunks().ok()).map_or(0, |chunks| chunks.len())
+    }
+
     pub fn is_opening(&self) -> bool {
         self.0.world().contains_resource::<Opening>()
     }
