@@ -37,8 +37,8 @@ impl Server {
     ///
     /// # Errors
     /// If there is no world, a name is invalid or there twice, a world grows and has no generator,
-    /// the address is not loopback and there are no tokens, a world or the certificate cannot be
-    /// read, or the port is taken.
+    /// the address is not loopback and there are no tokens, there is no folder of backups, a world or
+    /// the certificate cannot be read, or the port is taken.
     pub fn start(served: Vec<ServedWorld>, options: ServerOptions) -> Result<Server, ServerError> {
         check(&served, &options)?;
         let certificate = Certificate::in_folder(&options.certificate_folder)?;
@@ -47,7 +47,12 @@ impl Server {
         let at = SocketAddr::new(options.address, options.port);
         let failed = |what: &str| {
             let what = what.to_owned();
-            move |error: std::io::Error| ServerError::new(format!("{what} {at}: {error}"))
+            move |error: std::io::Error| match error.kind() {
+                std::io::ErrorKind::AddrInUse => ServerError::new(format!(
+                    "{what} {at} is in use by another program; choose another port, or 0 for any"
+                )),
+                _ => ServerError::new(format!("{what} {at}: {error}")),
+            }
         };
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -245,6 +250,12 @@ fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerEr
                 options.host.max_mip, world.name
             ));
         }
+    }
+    if !options.backup_folder.is_dir() {
+        return refused(format!(
+            "ServerOptions::backup_folder is {}; there is no such folder, make it first",
+            options.backup_folder.display()
+        ));
     }
     if !options.address.is_loopback() && options.access.is_open() {
         return refused(format!(

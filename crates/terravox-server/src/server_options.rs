@@ -30,7 +30,7 @@ pub struct ServerOptions {
     /// of fewer than 3 or more than 32,768 cells, or over more than five chunks along an axis,
     /// stay.
     pub pieces_fall: bool,
-    /// The folder of the certificate, which is made on the first start.
+    /// The folder of the certificate. Both are made on the first start.
     pub certificate_folder: PathBuf,
     /// The folder of backups, which has to be there.
     pub backup_folder: PathBuf,

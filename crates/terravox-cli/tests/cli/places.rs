@@ -33,7 +33,7 @@ fn what_cannot_go_into_a_place_is_refused() {
         (&["new.rbxm", "--mip", "1"], &["new.rbxm", "--mip is for other formats"]),
         (&["new.vox", "--scale", "2"], &["new.vox", "--scale is for other formats"]),
         (&["new.png", "--up", "z"], &["new.png", "--up is for other formats"]),
-        (&["p.rbxm", "--into", "p.rbxm"], &["p.rbxm", "another file"]),
+        (&["p.rbxm", "--into", "p.rbxm"], &["p.rbxm", "another output"]),
         (
             &["new.rbxl", "--into", "none.rbxl"],
             &["none.rbxl: cannot be read", "--into names the place"],

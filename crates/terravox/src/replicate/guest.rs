@@ -241,7 +241,8 @@ impl Guest {
     }
 
     /// Edits the world: the operation, in voxels, is sent to the host and shown at once. Its
-    /// lengths are rounded to 1/256 voxel. Returns its number, by which events name it.
+    /// lengths are rounded to 1/256 voxel. Returns its number, by which events name it. Beyond what
+    /// this guest holds, nothing is shown, but the host applies it.
     ///
     /// # Errors
     /// [`EditError`]; nothing is then sent. [`EditError::Invalid`] also for an operation of more
@@ -264,8 +265,9 @@ impl Guest {
         Ok(number)
     }
 
-    /// Asks the host to undo the last stroke of this guest. Returns its number. The host refuses if
-    /// there is none: it remembers strokes for as long as the link lasts.
+    /// Asks the host to undo the last stroke of this guest, also one that it has not answered yet.
+    /// Returns its number. It is not predicted: it shows when the host has answered. The host refuses
+    /// if there is none: it remembers strokes for as long as the link lasts.
     ///
     /// # Errors
     /// [`EditError::Invalid`] before [`Guest::start`], and while 256 operations wait for the host;
@@ -301,8 +303,9 @@ impl Guest {
         replica.ok_or(EditError::Invalid("there is no world yet: wait for GuestEvent::Welcome"))
     }
 
-    /// Applies what the host sent, up to a few milliseconds of work. `generate` fills
-    /// blocks as the generator of the world makes them.
+    /// Applies what the host sent, up to a few milliseconds of work, and at least one message: the
+    /// first edit in ground that was never edited makes its chunks and a block of each coarser mip.
+    /// `generate` fills blocks as the generator of the world makes them.
     ///
     /// # Errors
     /// Why the host ended the link, or how it broke the protocol: give the link up.

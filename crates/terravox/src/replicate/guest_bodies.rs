@@ -48,7 +48,9 @@ impl Guest {
     /// Shows others where this guest is: its pose, and bytes that the game understands, such as a
     /// name and what it points at. Others see a [`SharedBody`] of
     /// [`SharedBodyKind::Figure`](super::SharedBodyKind::Figure). Call it once a frame: it is sent
-    /// 20 times a second at most, and only if it changed. A pose that is not finite is ignored.
+    /// 20 times a second at most, and only if it changed. A pose that is not finite is ignored. It may
+    /// be called before [`Guest::start`]. Others see it until the host drops the link: a player who
+    /// leaves in silence stands there until then.
     ///
     /// # Panics
     /// If there are more than [`Guest::MAX_FIGURE_BYTES`].

@@ -47,7 +47,9 @@ impl Guest {
     }
 
     /// Takes what [`Guest::cache`] returned in an earlier visit, before [`Guest::start`]: of the
-    /// blocks in it, only those that changed since are sent. It is dropped if scale, origin,
+    /// blocks in it, only those that changed since are sent. It asks for each by a digest of its cells,
+    /// so it pays where much was built or the world has no generator: ground that was never edited takes
+    /// next to nothing either way. It is dropped if scale, origin,
     /// materials or coarsest mip of the world have changed. Takes memory in proportion to the
     /// cells, at most 16,384 blocks.
     ///

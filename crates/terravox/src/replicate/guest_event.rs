@@ -15,8 +15,8 @@ pub enum GuestEvent {
         /// What made the ground, if a generator did.
         generator: Option<GeneratorId>,
     },
-    /// An operation of this guest is part of the world. If the host ends without saving, it is
-    /// lost.
+    /// An operation of this guest is part of the world, or another that the game
+    /// [replaced](super::Verdict::Replace) it by. If the host ends without saving, it is lost.
     Confirmed {
         /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,

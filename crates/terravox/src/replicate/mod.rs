@@ -80,7 +80,8 @@ pub enum Verdict {
     /// It is applied, unless it exceeds the guest's budget of work or needs a chunk that is not
     /// available: act on [`HostEvent::Edited`], not in `decide`.
     Accept,
-    /// Another one is applied in its place.
+    /// Another one is applied in its place. The guest is told that its own was confirmed, and sent the
+    /// cells; a game that wants its player to know why sends a message of its own.
     Replace(Box<EditOp>),
     /// The part of an operation within a region, in voxels, is applied; the rest is another host's
     /// to apply.

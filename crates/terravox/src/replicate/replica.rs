@@ -527,9 +527,12 @@ impl Replica {
     /// Notes that a block is as the generator makes it.
     fn take_ground(&mut self, block: MipBlock) {
         self.work += GROUND_WORK;
-        if self.blocks.contains_key(&block) {
+        let Some(state) = self.blocks.get_mut(&block) else { return };
+        let was_ground = matches!(state, BlockState::Ground | BlockState::StaleGround);
+        *state = BlockState::Ground;
+        // After a break of the link, all that was not edited is told again: it would all be made again.
+        if !was_ground {
             self.drop_cells(block);
-            self.blocks.insert(block, BlockState::Ground);
             self.changed.add(block, block.cells());
         }
     }

@@ -6,13 +6,12 @@ use super::predictions::Showing;
 use super::replica::BlockState;
 use crate::edit::Editor;
 use crate::terrain::{FillRequest, Terrain};
-use crate::voxel::{AIR, ChunkPos, ChunkState, DenseBox, Region, VoxelGrid};
+use crate::voxel::{AIR, ChunkPos, ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Guest {
     /// Fills a block for [`Terrain::update`] with the host's cells; blocks that are not here yet
-    /// are [missing](FillRequest::set_missing). The terrain must have the placement and the
-    /// materials of the world, and chunks that are not listed must be unknown.
+    /// are [missing](FillRequest::set_missing). The terrain is as [`Guest::show`] needs it.
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl Fn(&mut FillRequest<'_>)) {
         let block = request.block();
         let Some(replica) = &self.replica else { return request.set_missing() };
@@ -33,10 +32,37 @@ impl Guest {
     }
 
     /// Writes what changed since the last call into a terrain: the host's cells, then predictions.
-    /// Called before [`Terrain::update`], an edit is meshed in the same frame. The terrain must be
-    /// this guest's alone, always the same: nothing in it counts as unsaved afterwards.
+    /// Called before [`Terrain::update`], an edit is meshed in the same frame. It takes time only where
+    /// something changed: an edit writes the chunks that it touched, and a block of each coarser mip.
+    ///
+    /// The terrain must be this guest's alone, always the same: nothing in it counts as unsaved
+    /// afterwards. It has the placement and the materials of the world, and chunks that are not listed
+    /// are unknown:
+    ///
+    /// ```
+    /// use terravox::replicate::Guest;
+    /// use terravox::terrain::{Terrain, TerrainOptions};
+    ///
+    /// /// After [`Guest::start`].
+    /// fn terrain_of(guest: &Guest) -> Option<Terrain> {
+    ///     let (placement, materials) = (guest.placement()?, guest.grid()?.materials().clone());
+    ///     Some(Terrain::new(TerrainOptions { placement, materials, ..TerrainOptions::default() }))
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// If the placement is another, or unlisted chunks are not unknown.
     pub fn show(&mut self, terrain: &mut Terrain, generate: impl Fn(&mut FillRequest<'_>)) {
         let Some(replica) = &mut self.replica else { return };
+        let (placement, of_terrain) = (replica.maker.placement, terrain.placement());
+        assert!(
+            placement == of_terrain,
+            "the terrain has {of_terrain:?}; it needs that of the world, {placement:?}"
+        );
+        assert!(
+            terrain.grid().unlisted() == UnlistedChunks::Unknown,
+            "chunks that are not listed must be unknown in the terrain of a guest"
+        );
         let changed = replica.changed.take().unwrap_or_else(|| {
             replica.blocks.keys().map(|&block| (block, block.cells())).collect()
         });

@@ -24,8 +24,8 @@ pub struct HostWorld<'a> {
     pub placement: Placement,
     /// Fills a block as it was last saved: from the store, else from the generator.
     pub ground: &'a dyn Fn(&mut FillRequest<'_>),
-    /// Fills a block as the generator makes it, without any edit. Not called in a world without a
-    /// generator.
+    /// Fills a block as the generator makes it, without any edit: what guests make themselves. In a
+    /// world that was never saved, the same as `ground`. Not called in a world without a generator.
     pub generated: &'a dyn Fn(&mut FillRequest<'_>),
     /// Decides about an operation of a guest, by its number.
     pub decide: &'a mut dyn FnMut(u64, &EditOp) -> Verdict,

@@ -42,7 +42,8 @@ pub enum RayOutcome {
 }
 
 impl RayOutcome {
-    /// Returns the hit, if there is one.
+    /// Returns the hit, if there is one: `None` also where the ray meets ground that is not there yet,
+    /// [`RayOutcome::Unknown`].
     pub fn hit(self) -> Option<RayHit> {
         match self {
             RayOutcome::Hit(hit) => Some(hit),

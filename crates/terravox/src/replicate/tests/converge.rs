@@ -3,11 +3,12 @@
 use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::{EditOp, Editor};
 use crate::replicate::{Guest, HostEvent, Interest, LinkKind, LinkOptions, Verdict};
-use crate::terrain::{Budget, LodOptions, Terrain, TerrainOptions, Viewer};
+use crate::terrain::{Budget, FillRequest, LodOptions, Placement, Terrain, TerrainOptions, Viewer};
 use crate::voxel::{
     Cell, ChangeCursor, Changes, ChunkPos, ChunkState, DenseBox, GridOptions, MipBlock, Region,
     UnlistedChunks, VoxelGrid,
 };
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn bad_link(random: &mut Random) -> LinkOptions {
     LinkOptions {
@@ -133,6 +134,45 @@ fn a_dig_reaches_another_guest_as_an_operation_of_few_bytes() {
     let bytes = (game.players[1].down.bytes() - before) / 5;
     assert!(bytes <= 60, "{bytes} bytes a dig with headers and acknowledgements");
     assert_eq!(game.players[1].corrected, 0);
+}
+
+#[test]
+fn after_a_break_of_the_link_a_terrain_makes_again_only_what_changed() {
+    let mut game = Simulation::new(true, 4);
+    let eye = [0.0, 10.0, 0.0];
+    game.join(LinkKind::Reliable, good_link(), eye, 1);
+    game.settle(500);
+    let mut terrain = Terrain::new(TerrainOptions::default());
+    let viewer = Viewer { position_m: eye, distance_m: 100.0 };
+    let made = AtomicUsize::new(0);
+    let ground = |request: &mut FillRequest<'_>| {
+        made.fetch_add(1, Ordering::Relaxed);
+        hills(request);
+    };
+    for _ in 0..30 {
+        let guest = &mut game.players[0].guest;
+        guest.show(&mut terrain, &ground);
+        terrain.update(&[viewer], Budget::Unlimited, |request| guest.fill(request, &ground));
+    }
+    assert!(made.swap(0, Ordering::Relaxed) > 50, "the view was made");
+    game.reconnect(0, good_link(), 9);
+    for _ in 0..200 {
+        game.step();
+        game.players[0].guest.show(&mut terrain, &ground);
+    }
+    assert!(game.players[0].guest.is_complete());
+    assert_eq!(made.into_inner(), 0, "nothing changed meanwhile");
+}
+
+#[test]
+#[should_panic(expected = "it needs that of the world")]
+fn a_terrain_of_another_scale_is_refused() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let placement = Placement { voxel_size_m: 0.5, ..Placement::default() };
+    let mut terrain = Terrain::new(TerrainOptions { placement, ..TerrainOptions::default() });
+    game.players[0].guest.show(&mut terrain, hills);
 }
 
 #[test]
