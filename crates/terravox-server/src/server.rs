@@ -228,20 +228,10 @@ fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerEr
             ));
         }
     }
-    for world in served.iter().filter(|world| world.share.is_some()) {
-        if !world.store.info().grows() {
-            return refused(format!(
-                "the world \"{}\" is complete; servers share worlds that grow from a generator",
-                world.name
-            ));
-        }
-        if options.host.max_mip > MAX_MIP {
-            return refused(format!(
-                "HostOptions::max_mip is {}; at most {MAX_MIP} in the world \"{}\", which servers share",
-                options.host.max_mip, world.name
-            ));
-        }
-    }
+    served
+        .iter()
+        .filter(|world| world.share.is_some())
+        .try_for_each(|world| check_shared(world, options))?;
     for world in served {
         let most = if world.store.info().grows() { MAX_FAR_MIP } else { MAX_MIP };
         if options.host.max_mip > most {
@@ -261,6 +251,24 @@ fn check(served: &[ServedWorld], options: &ServerOptions) -> Result<(), ServerEr
         return refused(format!(
             "{} can be reached from other machines: add tokens, or listen on 127.0.0.1",
             options.address
+        ));
+    }
+    Ok(())
+}
+
+/// Checks a world that several servers share.
+fn check_shared(world: &ServedWorld, options: &ServerOptions) -> Result<(), ServerError> {
+    let refused = |what: String| Err(ServerError::new(what));
+    if !world.store.info().grows() {
+        return refused(format!(
+            "the world \"{}\" is complete; servers share worlds that grow from a generator",
+            world.name
+        ));
+    }
+    if options.host.max_mip > MAX_MIP {
+        return refused(format!(
+            "HostOptions::max_mip is {}; at most {MAX_MIP} in the world \"{}\", which servers share",
+            options.host.max_mip, world.name
         ));
     }
     Ok(())

@@ -5,7 +5,7 @@ use super::guest::Guest;
 use super::predictions::Showing;
 use super::replica::BlockState;
 use crate::edit::Editor;
-use crate::terrain::{FillRequest, Terrain};
+use crate::terrain::{FillRequest, Placement, Terrain};
 use crate::voxel::{AIR, ChunkPos, ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,15 +54,7 @@ impl Guest {
     /// If the placement is another, or unlisted chunks are not unknown.
     pub fn show(&mut self, terrain: &mut Terrain, generate: impl Fn(&mut FillRequest<'_>)) {
         let Some(replica) = &mut self.replica else { return };
-        let (placement, of_terrain) = (replica.maker.placement, terrain.placement());
-        assert!(
-            placement == of_terrain,
-            "the terrain has {of_terrain:?}; it needs that of the world, {placement:?}"
-        );
-        assert!(
-            terrain.grid().unlisted() == UnlistedChunks::Unknown,
-            "chunks that are not listed must be unknown in the terrain of a guest"
-        );
+        assert_fits(terrain, replica.maker.placement);
         let changed = replica.changed.take().unwrap_or_else(|| {
             replica.blocks.keys().map(|&block| (block, block.cells())).collect()
         });
@@ -113,6 +105,15 @@ impl Guest {
         grid.forget_unsaved();
         self.predictions.skip_changes(&grid);
     }
+}
+
+/// Panics unless a terrain can show a world with this placement.
+fn assert_fits(terrain: &Terrain, placement: Placement) {
+    let own = terrain.placement();
+    assert!(own == placement, "the terrain has {own:?}; it needs that of the world, {placement:?}");
+    let unlisted = terrain.grid().unlisted();
+    let is_unknown = unlisted == UnlistedChunks::Unknown;
+    assert!(is_unknown, "chunks that are not listed must be unknown in the terrain of a guest");
 }
 
 /// For each chunk that regions touch, the box around their parts in it, in voxels.
