@@ -151,14 +151,14 @@ fn after_a_break_of_the_link_a_terrain_makes_again_only_what_changed() {
     };
     for _ in 0..30 {
         let guest = &mut game.players[0].guest;
-        guest.show(&mut terrain, &ground);
-        terrain.update(&[viewer], Budget::Unlimited, |request| guest.fill(request, &ground));
+        guest.show(&mut terrain, ground);
+        terrain.update(&[viewer], Budget::Unlimited, |request| guest.fill(request, ground));
     }
     assert!(made.swap(0, Ordering::Relaxed) > 50, "the view was made");
     game.reconnect(0, good_link(), 9);
     for _ in 0..200 {
         game.step();
-        game.players[0].guest.show(&mut terrain, &ground);
+        game.players[0].guest.show(&mut terrain, ground);
     }
     assert!(game.players[0].guest.is_complete());
     assert_eq!(made.into_inner(), 0, "nothing changed meanwhile");
