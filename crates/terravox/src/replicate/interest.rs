@@ -91,7 +91,8 @@ impl Interest {
         let near = self.near_voxels + STEP_VOXELS;
         let view = view.max(near);
         for viewer in viewers {
-            let reach = Region { min: at(viewer, -view), max: at(viewer, view) };
+            // The end is exclusive.
+            let reach = Region { min: at(viewer, -view), max: at(viewer, view + 1.0) };
             let mut open: Vec<_> = reach
                 .coarser(5 + u32::from(max_mip))
                 .voxels()
@@ -182,6 +183,13 @@ mod tests {
                 prop_assert!(distance(chunk, &to) > near_voxels || wanted.contains(&chunk));
             }
         }
+    }
+
+    #[test]
+    fn a_block_that_only_the_end_of_the_view_reaches_is_wanted() {
+        let interest = Interest { view_voxels: 0.0, near_voxels: 72.2, ..Interest::default() };
+        let wanted = interest.wanted(&[[0.0, -73.84, 0.0]], 6);
+        assert!(wanted.contains(&MipBlock::new(0, [0; 3])));
     }
 
     #[test]
