@@ -10,13 +10,23 @@ use terravox::edit::EditOp;
 use terravox::replicate::Verdict;
 use terravox::voxel::Region;
 
-/// Decides about an operation, in voxels, of a guest with a number and a right. It is called on the
-/// world's thread, for at most
+/// Who asks for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EditAuthor<'a> {
+    /// The number of the guest, as long as its connection lasts.
+    pub guest: u64,
+    /// What it may do.
+    pub right: Right,
+    /// Its name in the log of the world: that of its token, or its address.
+    pub name: &'a str,
+}
+
+/// Decides about an operation, in voxels. It is called on the world's thread, for at most
 /// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) operations a second
 /// of each guest: it must not wait. Pieces that a dig cuts loose are not asked for. In a world that
 /// servers share, the server that decides is that of the column where the middle lies; what a
 /// verdict lets through is then applied on both sides of a border.
-pub type Decide = Box<dyn FnMut(u64, Right, &EditOp) -> Verdict + Send>;
+pub type Decide = Box<dyn FnMut(EditAuthor<'_>, &EditOp) -> Verdict + Send>;
 
 /// What decides about operations: rights, protected regions, the rules of a game.
 pub(crate) struct EditRules {
@@ -48,25 +58,26 @@ impl EditRules {
         self.columns.as_ref().is_some_and(|columns| columns.borders.lacks_notes())
     }
 
-    /// Decides about an operation of a guest. A column is claimed only for what all rules allow.
+    /// Decides about an operation of a guest whose budget is that of a person. A column is claimed only
+    /// for what all rules allow.
     pub fn verdict(
         &mut self,
-        guest: u64,
-        right: Option<Right>,
+        author: EditAuthor<'_>,
         person: &Arc<str>,
         op: &EditOp,
         now: Instant,
     ) -> Verdict {
-        let mut verdict = check_right(right, op, &self.protected);
+        let guest = author.guest;
+        let mut verdict = check_right(author.right, op, &self.protected);
         // A game is not asked about what another server decides about.
         if let (Verdict::Accept, Some(columns)) = (&verdict, &self.columns)
             && let Err(refusal) = columns.check(&AskedOp { guest, person, op, within: None })
         {
             verdict = Verdict::Refuse(refusal);
         }
-        let verdict = match (verdict, right, &mut self.decide) {
-            (Verdict::Accept, Some(right), Some(decide)) => decide(guest, right, op),
-            (verdict, ..) => verdict,
+        let verdict = match (verdict, &mut self.decide) {
+            (Verdict::Accept, Some(decide)) => decide(author, op),
+            (verdict, _) => verdict,
         };
         let Some(columns) = &mut self.columns else { return verdict };
         let (op, within) = match &verdict {
@@ -85,11 +96,11 @@ impl EditRules {
 }
 
 /// Decides about an operation by the right of its guest.
-fn check_right(right: Option<Right>, op: &EditOp, protected: &[Region]) -> Verdict {
+fn check_right(right: Right, op: &EditOp, protected: &[Region]) -> Verdict {
     match right {
-        Some(Right::Administer) => Verdict::Accept,
-        Some(Right::Edit) if protected.is_empty() => Verdict::Accept,
-        Some(Right::Edit) => match op.region() {
+        Right::Administer => Verdict::Accept,
+        Right::Edit if protected.is_empty() => Verdict::Accept,
+        Right::Edit => match op.region() {
             Err(error) => Verdict::Refuse(error.into()),
             Ok(region) if protected.iter().all(|part| part.intersect(region).is_empty()) => {
                 Verdict::Accept
@@ -99,7 +110,7 @@ fn check_right(right: Option<Right>, op: &EditOp, protected: &[Region]) -> Verdi
                 Verdict::Refuse(ServerReason::Protected.refusal(what))
             }
         },
-        Some(Right::Look) | None => {
+        Right::Look => {
             Verdict::Refuse(ServerReason::LookOnly.refusal("your token is for looking only"))
         }
     }

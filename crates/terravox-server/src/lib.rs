@@ -36,7 +36,7 @@ mod world;
 pub use access::{AccessList, Right};
 pub use address::{AddressError, DEFAULT_PORT, MAX_WORLD_NAME, Transport, WorldAddress};
 pub use client::{Client, ClientError, ClientOptions, LoggedEdit};
-pub use edit_rules::Decide;
+pub use edit_rules::{Decide, EditAuthor};
 pub use error::ServerError;
 pub use log_query::LogQuery;
 pub use rollback::RolledBack;

@@ -3,7 +3,7 @@
 use crate::access::{AccessList, Right};
 use crate::borders::apply_parts;
 use crate::columns::ColumnThread;
-use crate::edit_rules::EditRules;
+use crate::edit_rules::{EditAuthor, EditRules};
 use crate::error::ServerError;
 use crate::falling::FallingPieces;
 use crate::ground::StoredGround;
@@ -324,7 +324,11 @@ impl Ticker {
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (seats, rules, mut throws, mut begun) = (&self.seats, &mut self.rules, vec![], vec![]);
         let mut decide = |guest: u64, op: &EditOp| {
-            rules.verdict(guest, right_of(seats, guest), &person_of(seats, guest), op, now)
+            let (right, name) = (right_of(seats, guest), author_of(seats, guest));
+            // The host asks only about guests that were let in.
+            let right = right.unwrap_or(Right::Look);
+            let author = EditAuthor { guest, right, name };
+            rules.verdict(author, &person_of(seats, guest), op, now)
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -345,7 +349,7 @@ impl Ticker {
                         Err(end) => self.host.disconnect(guest, end),
                     }
                 }
-                HostEvent::Edited { guest, op, region, within, before } => {
+                HostEvent::Edited { guest, op, region, within, before, .. } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
                     let author = author_of(seats, guest);
                     let kind = if op.is_some() { JournalKind::Edit } else { JournalKind::Undo };

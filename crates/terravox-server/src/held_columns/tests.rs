@@ -3,7 +3,7 @@
 use super::*;
 use crate::access::Right;
 use crate::border_record::{BorderRecord, MAX_WAITING_FOR_ONE};
-use crate::edit_rules::EditRules;
+use crate::edit_rules::{EditAuthor, EditRules};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -164,14 +164,19 @@ impl Served {
 
     /// Decides about an operation of a guest that may edit.
     fn verdict(&mut self, op: &EditOp) -> Verdict {
-        self.rules.verdict(1, Some(Right::Edit), &Arc::from("ada"), op, self.now)
+        self.asked(Right::Edit, "ada", op)
+    }
+
+    fn asked(&mut self, right: Right, person: &str, op: &EditOp) -> Verdict {
+        let author = EditAuthor { guest: 1, right, name: person };
+        self.rules.verdict(author, &Arc::from(person), op, self.now)
     }
 
     /// Digs in the middle of a column.
     fn dig(&mut self, right: Right, person: &str, column: Column) -> Result<(), Refusal> {
         let [x, z] = [column.x, column.z].map(|v| f64::from(v) * 8192.0 + 4096.0);
         let op = EditOp::dig_ball([x, 0.0, z], 4.0);
-        match self.rules.verdict(1, Some(right), &Arc::from(person), &op, self.now) {
+        match self.asked(right, person, &op) {
             Verdict::Refuse(refusal) => Err(refusal),
             _ => Ok(()),
         }
@@ -188,7 +193,7 @@ fn at(x: i32) -> Column {
 
 #[test]
 fn columns_are_claimed_for_operations_that_are_allowed_and_for_nothing_else() {
-    let refuses_deep: crate::Decide = Box::new(|_, _, op| match op.region() {
+    let refuses_deep: crate::Decide = Box::new(|_, op| match op.region() {
         Ok(region) if region.min.x > 3 * 8192 => Verdict::Refuse("not here".into()),
         _ => Verdict::Accept,
     });
@@ -329,7 +334,7 @@ fn a_tick_begins_no_more_operations_over_a_border_than_may_wait() {
 #[test]
 fn a_part_that_a_game_lets_through_is_within_what_borders_allow() {
     let above = |y| Region::new([-99999, y, -99999], [99999; 3]);
-    let upper: crate::Decide = Box::new(move |_, _, op| match op.region() {
+    let upper: crate::Decide = Box::new(move |_, op| match op.region() {
         // Nothing of what is deep down.
         Ok(region) => Verdict::Part(Box::new(op.clone()), above(0.max(region.min.y + 4))),
         Err(_) => Verdict::Accept,

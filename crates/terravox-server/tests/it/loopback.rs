@@ -14,16 +14,16 @@ use terravox::edit::EditOp;
 use terravox::replicate::{HostOptions, Refusal, Verdict};
 use terravox::voxel::{DenseBox, MipBlock, Region, VoxelPos};
 use terravox_server::{
-    AccessList, Client, ClientError, ClientOptions, Generate, Right, ServedWorld, Server,
-    ServerOptions, ServerReason, Transport, WorldAddress,
+    AccessList, Client, ClientError, ClientOptions, EditAuthor, Generate, Right, ServedWorld,
+    Server, ServerOptions, ServerReason, Transport, WorldAddress,
 };
 use terravox_store::Store;
 
 /// The rules of a game: only administrators dig deep.
-fn no_shafts(_guest: u64, right: Right, op: &EditOp) -> Verdict {
+fn no_shafts(author: EditAuthor<'_>, op: &EditOp) -> Verdict {
     match op.region() {
-        Ok(region) if region.min.y < -100 && right < Right::Administer => {
-            Verdict::Refuse("too deep".into())
+        Ok(region) if region.min.y < -100 && author.right < Right::Administer => {
+            Verdict::Refuse(format!("too deep, {}", author.name).into())
         }
         _ => Verdict::Accept,
     }
@@ -150,7 +150,7 @@ fn tokens_say_who_may_look_and_who_may_edit() -> Outcome {
         assert!(error.to_string().contains("protected"), "{error}");
         builder.guest().edit(&EditOp::dig_ball([0.0, -99.0, 0.0], 3.0))?;
         let error = until(&mut [&mut builder], |_| false).expect_err("refused").to_string();
-        assert!(error.contains("too deep"), "{error}");
+        assert!(error.contains("too deep, 127.0.0.1"), "{error}");
         let mut keeper = connect(b"keeper", &address)?;
         until(&mut [&mut keeper], all_settled)?;
         keeper.guest().edit(&EditOp::dig_ball([98.0, 0.0, 9.0], 3.0))?;

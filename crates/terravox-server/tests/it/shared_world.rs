@@ -197,7 +197,7 @@ fn ball(material: u8, centre: [f64; 3]) -> EditOp {
 
 /// The rules of a game that panic at one material.
 fn panics() -> Decide {
-    Box::new(|_, _, op| match op {
+    Box::new(|_, op| match op {
         EditOp::Brush(BrushOp { action: Action::Fill { material: PANICS }, .. }) => {
             panic!("the rules of a game panic: a test")
         }
@@ -276,7 +276,7 @@ fn a_column_with_a_damaged_record_is_not_served_until_that_is_mended() {
 #[test]
 fn a_game_lets_a_part_of_an_operation_over_a_border_be_applied_on_both_sides() {
     let shared = Shared::new("parts");
-    let upper: Decide = Box::new(|_, _, op| {
+    let upper: Decide = Box::new(|_, op| {
         let above = Region::new([-9999, 30, -9999], [9999, 9999, 9999]);
         Verdict::Part(Box::new(op.clone()), above)
     });

@@ -12,7 +12,7 @@ use super::reasons::{LinkEnd, Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth, digest_of};
 use super::world_info::{WorldInfo, check_generator};
 use super::{LinkKind, PipeError, Verdict};
-use crate::edit::{EditError, EditOp, EditSummary, Editor, History};
+use crate::edit::{ChangedCells, EditError, EditOp, EditSummary, Editor, History, Volume};
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -284,9 +284,8 @@ impl Host {
         let mut history = History::new(0);
         let applied = self.apply(world, op, within, Some(&mut history))?;
         self.announce(world, Author { guest: 0, has_op: false }, op, &applied);
-        let (op, region) = (Some(Box::new(op.clone())), applied.summary.region);
         let before = history.take_last_change();
-        self.events.push_back(HostEvent::Edited { guest: 0, op, region, within, before });
+        self.events.push_back(edited(0, op.clone(), within, &applied.summary, before));
         Ok(applied.summary)
     }
 
@@ -358,8 +357,7 @@ impl Host {
                 if let Some(entry) = self.guests.get_mut(&guest) {
                     entry.finish_edit(number, !region.is_empty(), &kinds);
                 }
-                let op = Some(Box::new(op));
-                self.events.push_back(HostEvent::Edited { guest, op, region, within, before });
+                self.events.push_back(edited(guest, op, within, &applied.summary, before));
             }
         }
     }
@@ -383,7 +381,10 @@ impl Host {
             }
             Ok(Some(region)) => {
                 self.changed(world, region);
-                let edited = HostEvent::Edited { guest, op: None, region, within: None, before };
+                let (removed, added) = (Volume::default(), Volume::default());
+                let (op, within) = (None, None);
+                let edited =
+                    HostEvent::Edited { guest, op, region, within, removed, added, before };
                 self.events.push_back(edited);
                 let kinds = *world.grid.materials().kinds();
                 if let Some(entry) = self.guests.get_mut(&guest) {
@@ -503,6 +504,18 @@ struct AppliedOp {
     read: Region,
     /// Whether all of it was applied, not a part.
     is_whole: bool,
+}
+
+/// Returns the event of an operation that was applied.
+fn edited(
+    guest: u64,
+    op: EditOp,
+    within: Option<Region>,
+    summary: &EditSummary,
+    before: ChangedCells,
+) -> HostEvent {
+    let EditSummary { region, removed, added } = summary.clone();
+    HostEvent::Edited { guest, op: Some(Box::new(op)), region, within, removed, added, before }
 }
 
 /// Who made an operation.

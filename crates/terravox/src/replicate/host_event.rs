@@ -1,7 +1,7 @@
 //! What happens at a host, for its game.
 
 use super::reasons::LinkEndCode;
-use crate::edit::{ChangedCells, EditOp};
+use crate::edit::{ChangedCells, EditOp, Volume};
 use crate::voxel::Region;
 
 /// What happened in a tick, for the game.
@@ -27,6 +27,10 @@ pub enum HostEvent {
         /// The part of the operation that was applied, in voxels, if not all of it was: see
         /// [`Verdict::Part`](super::Verdict::Part).
         within: Option<Region>,
+        /// What was taken away, by material; nothing for undo and redo.
+        removed: Volume,
+        /// What was added, by material; nothing for undo and redo.
+        added: Volume,
         /// The cells that changed, as they were before: what a [`Journal`](crate::edit::Journal)
         /// keeps.
         before: ChangedCells,

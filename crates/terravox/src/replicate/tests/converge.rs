@@ -398,10 +398,13 @@ fn edits_of_the_game_itself_can_be_logged() {
     game.with_world(|host, world| {
         let dug = host.edit(world, &EditOp::dig_ball([0.0; 3], 5.0)).expect("it is allowed");
         let events = Vec::from_iter(host.events());
-        let [HostEvent::Edited { guest: 0, op: Some(_), region, before, .. }] = &events[..] else {
+        let [HostEvent::Edited { guest: 0, op: Some(_), region, removed, before, .. }] =
+            &events[..]
+        else {
             panic!("{events:?}");
         };
         assert_eq!((*region, before.region()), (dug.region, dug.region));
+        assert!(removed.voxels(8) > 0.0 && *removed == dug.removed);
     });
 }
 
