@@ -6,6 +6,7 @@ use crate::thrown::{Thrower, ThrownThings};
 use rapier3d::prelude::{Pose, RigidBodyHandle, Rotation, Vector};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
 use terravox::edit::{
     Action, Blend, ChangedCells, CopyOp, EditError, EditOp, History, JournalFilter, JournalKind,
@@ -56,6 +57,12 @@ const RETRY_S: f32 = 2.0;
 /// Seconds after which a slow piece that does not come to rest becomes ground.
 const LONGEST_FALL_S: f32 = 60.0;
 const SLOW_M_S: f32 = 0.5;
+
+/// Time that pieces which become ground may take in a tick, and one more.
+const WRITING: Duration = Duration::from_millis(8);
+
+/// Seconds after which a piece may become ground where it is, while there are too many.
+const SHORTEST_FALL_S: f32 = 0.5;
 
 /// A piece this far below all ground is removed, in voxels.
 const ABYSS: f64 = 256.0;
@@ -272,7 +279,7 @@ impl FallingPieces {
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
     ) -> bool {
-        if self.pieces.len() >= MAX_PIECES {
+        if self.pieces.len() >= MAX_PIECES || self.physics.is_busy() {
             return false;
         }
         let mut history = History::new(usize::MAX);
@@ -428,8 +435,22 @@ impl FallingPieces {
         }
     }
 
+    /// The speed up to which pieces become ground where they are, in metres a second, since the last
+    /// step took too long: the slowest of them go, which touch most.
+    fn slow_enough(&mut self) -> f32 {
+        let excess = self.physics.excess(self.pieces.len());
+        let speed = |piece: &Piece| self.physics.world.bodies[piece.handle].linvel().length();
+        let fallen = self.pieces.iter().filter(|piece| piece.falls_s > SHORTEST_FALL_S);
+        let mut speeds: Vec<f32> = fallen.map(speed).collect();
+        speeds.sort_unstable_by(f32::total_cmp);
+        let last = excess.min(speeds.len()).checked_sub(1);
+        last.map_or(f32::NEG_INFINITY, |last| speeds[last])
+    }
+
     /// Shows where pieces are, and writes back those that rest.
     fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>, journal: &mut StoredJournal) {
+        let slow_enough = self.slow_enough();
+        let began = Instant::now();
         // By number: a panic on the way must not lose the pieces that come later.
         let mut at = 0;
         while at < self.pieces.len() {
@@ -437,16 +458,19 @@ impl FallingPieces {
             let piece = &self.pieces[at];
             let rigid = &self.physics.world.bodies[piece.handle];
             let is_asleep = rigid.is_sleeping();
-            let is_slow = rigid.linvel().length() < SLOW_M_S && piece.falls_s > LONGEST_FALL_S;
+            let speed = rigid.linvel().length();
+            let is_slow = speed < SLOW_M_S && piece.falls_s > LONGEST_FALL_S;
+            let is_surplus = speed <= slow_enough && piece.falls_s > SHORTEST_FALL_S;
             let is_valid = host.move_body(piece.number, &pose);
             let is_gone = !is_valid || pose.position_voxels[1] < self.lowest_y - ABYSS;
             self.state += u64::from(!is_asleep && rigid.is_enabled());
             // It waits for ground that does not come.
             let is_stuck = !rigid.is_enabled() && piece.falls_s > LONGEST_FALL_S;
-            let rests = (is_asleep || is_slow || is_stuck) && piece.falls_s >= piece.retry_at_s;
+            let rests = is_asleep || is_slow || is_stuck || is_surplus;
+            let ends = rests && piece.falls_s >= piece.retry_at_s && began.elapsed() < WRITING;
             if is_gone {
                 self.remove(host, at);
-            } else if !rests || !self.end(host, world, journal, at, &pose) {
+            } else if !ends || !self.end(host, world, journal, at, &pose) {
                 at += 1;
             }
         }

@@ -23,6 +23,13 @@ const TIME_SHARE: f32 = 0.5;
 /// Most seconds that steps are in debt.
 const MAX_DEBT_S: f32 = 1.0;
 
+/// Seconds that a step may take before no more bodies come, and before bodies have to go.
+const BUSY_STEP_S: f32 = 0.02;
+const LONG_STEP_S: f32 = 0.04;
+
+/// Bodies that need not go, however long a step takes.
+const KEPT_BODIES: usize = 8;
+
 /// Seconds without bodies after which the ground is dropped: it shares cells with the world as that
 /// was when something last moved, and keeps what was edited since from being freed.
 const REST_S: f32 = 60.0;
@@ -37,6 +44,9 @@ pub(crate) struct Physics {
     left_s: f32,
     /// Time that steps may still take.
     budget: StepBudget,
+    /// What the last step took, in seconds, and the one before; and whether that is news.
+    step_took_s: [f32; 2],
+    has_stepped: bool,
     /// Chunks that may still be made in this tick.
     loads_left: u32,
     /// Seconds since there was a body.
@@ -54,6 +64,8 @@ impl Physics {
             buoyancy: Buoyancy::default(),
             left_s: 0.0,
             budget: StepBudget::default(),
+            step_took_s: [0.0; 2],
+            has_stepped: false,
             loads_left: MAX_LOADS,
             rests_s: 0.0,
         }
@@ -61,6 +73,7 @@ impl Physics {
 
     /// Lets time pass without bodies.
     pub fn rest(&mut self, seconds: f32) {
+        self.step_took_s = [0.0; 2];
         if self.rests_s < REST_S {
             self.rests_s += seconds;
             if self.rests_s >= REST_S {
@@ -118,10 +131,38 @@ impl Physics {
             let water = WaterOptions::default();
             self.buoyancy.apply(&self.collider, placement, bodies, colliders, STEP_S, &water);
             self.world.step();
-            self.budget.take(start.elapsed().as_secs_f32());
+            let took_s = start.elapsed().as_secs_f32();
+            self.step_took_s = [took_s, self.step_took_s[0]];
+            self.has_stepped = true;
+            self.budget.take(took_s);
         }
         stepped
     }
+
+    /// Whether steps take so long that no more bodies should come.
+    pub fn is_busy(&self) -> bool {
+        self.usual_step_s() > BUSY_STEP_S
+    }
+
+    /// How many of so many bodies should go since the last step took too long: all else waits for a
+    /// step. Told once for each step.
+    pub fn excess(&mut self, bodies: usize) -> usize {
+        match std::mem::take(&mut self.has_stepped) {
+            true => excess(bodies, self.usual_step_s()),
+            false => 0,
+        }
+    }
+
+    /// The shorter one of the last two steps: one alone may have waited for a core.
+    fn usual_step_s(&self) -> f32 {
+        self.step_took_s.into_iter().fold(f32::INFINITY, f32::min)
+    }
+}
+
+/// How many of so many bodies are too many for a step that took so long.
+fn excess(bodies: usize, took_s: f32) -> usize {
+    let share = 1.0 - LONG_STEP_S / took_s.max(LONG_STEP_S);
+    ((bodies as f32 * share).ceil() as usize).min(bodies.saturating_sub(KEPT_BODIES))
 }
 
 /// The time that steps may still take; below zero after a step that took longer.
@@ -163,6 +204,18 @@ mod tests {
             }
         }
         assert!((99..=101).contains(&steps), "{steps} steps of 0.1 s in 20 s");
+    }
+
+    #[test]
+    fn bodies_go_until_a_step_is_short() {
+        assert_eq!((excess(128, 0.0), excess(128, LONG_STEP_S), excess(8, 9.0)), (0, 0, 0));
+        let (mut bodies, mut steps) = (128, 0);
+        // Each costs as much as the square of their number.
+        while excess(bodies, 1e-4 * (bodies * bodies) as f32) > 0 {
+            bodies -= excess(bodies, 1e-4 * (bodies * bodies) as f32);
+            steps += 1;
+        }
+        assert!((15..=20).contains(&bodies) && steps < 8, "{bodies} after {steps} steps");
     }
 
     #[test]

@@ -136,6 +136,12 @@ fn author_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> &str {
     seats.get(&guest).and_then(|seat| seat.author.get()).map_or("", String::as_str)
 }
 
+/// A guest as the rules of a game see it. The host asks only about guests that were let in.
+fn edit_author(seats: &BTreeMap<u64, Seat>, guest: u64) -> EditAuthor<'_> {
+    let right = right_of(seats, guest).unwrap_or(Right::Look);
+    EditAuthor { guest, right, name: author_of(seats, guest) }
+}
+
 fn person_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Arc<str> {
     seats.get(&guest).and_then(|seat| seat.person.get()).cloned().unwrap_or_default()
 }
@@ -324,11 +330,7 @@ impl Ticker {
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (seats, rules, mut throws, mut begun) = (&self.seats, &mut self.rules, vec![], vec![]);
         let mut decide = |guest: u64, op: &EditOp| {
-            let (right, name) = (right_of(seats, guest), author_of(seats, guest));
-            // The host asks only about guests that were let in.
-            let right = right.unwrap_or(Right::Look);
-            let author = EditAuthor { guest, right, name };
-            rules.verdict(author, &person_of(seats, guest), op, now)
+            rules.verdict(edit_author(seats, guest), &person_of(seats, guest), op, now)
         };
         let mut world = HostWorld {
             grid: &mut self.grid,

@@ -94,9 +94,14 @@ pub struct TerrainEditFailed {
     pub error: TerrainError,
 }
 
+/// On a terrain whose edits another system takes.
+#[derive(Component, Default)]
+pub(crate) struct EditedElsewhere;
+
 /// Applies the edits of the frame.
 pub(crate) fn apply(
     mut edits: MessageReader<EditTerrain>,
+    elsewhere: Query<(), With<EditedElsewhere>>,
     mut terrains: Query<&mut Terrain>,
     mut edited: MessageWriter<TerrainEdited>,
     mut failed: MessageWriter<TerrainEditFailed>,
@@ -104,6 +109,9 @@ pub(crate) fn apply(
     mut stats: ResMut<TerravoxStats>,
 ) {
     for EditTerrain { terrain, action } in edits.read() {
+        if elsewhere.contains(*terrain) {
+            continue;
+        }
         let Ok(mut voxels) = terrains.get_mut(*terrain) else {
             warn!("EditTerrain names {terrain}, which has no Terrain");
             continue;

@@ -10,7 +10,11 @@ mod edits;
 mod ground;
 mod loose;
 mod made_mesh;
+#[cfg(feature = "online")]
+pub mod online;
 mod palette;
+#[cfg(feature = "picking")]
+pub mod picking;
 mod plugin;
 mod queries;
 #[cfg(feature = "render")]

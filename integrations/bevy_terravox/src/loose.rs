@@ -110,7 +110,7 @@ pub(crate) fn cut(
 }
 
 /// Spawns the meshes of a piece as children.
-fn spawn_meshes(
+pub(crate) fn spawn_meshes(
     piece: Entity,
     terrain: Entity,
     body: &LooseBody,

@@ -69,6 +69,8 @@ pub struct TerravoxStats {
     pub draw_ms: f64,
     /// Milliseconds of looking whether ground is ready.
     pub ground_ms: f64,
+    /// Milliseconds of what a server sent.
+    pub online_ms: f64,
     /// Bytes that were handed to the renderer.
     pub uploaded_bytes: usize,
     /// Meshes that were handed to the renderer.
@@ -78,7 +80,7 @@ pub struct TerravoxStats {
 impl TerravoxStats {
     /// Milliseconds of all systems.
     pub fn main_ms(&self) -> f64 {
-        self.edit_ms + self.stream_ms + self.draw_ms + self.ground_ms
+        self.edit_ms + self.stream_ms + self.draw_ms + self.ground_ms + self.online_ms
     }
 }
 
@@ -141,6 +143,10 @@ impl Plugin for TerravoxPlugin {
         app.add_systems(Last, streaming::spawn);
         #[cfg(feature = "store")]
         crate::store::build(app);
+        #[cfg(feature = "online")]
+        crate::online::build(app);
+        #[cfg(feature = "picking")]
+        crate::picking::build(app);
         #[cfg(feature = "render")]
         app.add_plugins(crate::render::TerrainRenderPlugin);
     }

@@ -67,3 +67,28 @@ fn the_character_walks_on_the_ground() {
     assert!(walked > 10.0, "{printed}");
     assert!((-0.1..0.3).contains(&above), "{printed}");
 }
+
+#[cfg(all(feature = "online", feature = "store"))]
+#[test]
+fn multiplayer_serves_joins_and_digs_slow() {
+    let folder = std::env::temp_dir().join(format!("bevy-multiplayer-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let world = folder.join("hills.tvx");
+    let arguments = ["--world", world.to_str().unwrap(), "--frames", "600", "--click", "500"];
+    let printed = run("multiplayer", &arguments);
+    let said: Vec<&str> = printed.lines().collect();
+    assert!(said[0].starts_with("others join at 127.0.0.1:"), "{printed}");
+    assert_eq!(said[1..], ["joined as number 1", "dug"], "{printed}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[cfg(all(feature = "online", feature = "store"))]
+#[test]
+fn headless_server_serves_slow() {
+    let folder = std::env::temp_dir().join(format!("bevy-headless-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let world = folder.join("hills.tvx");
+    let printed = run("headless_server", &["--world", world.to_str().unwrap(), "--frames", "60"]);
+    assert!(printed.starts_with("serving at 127.0.0.1:"), "{printed}");
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -8,6 +8,7 @@ use crate::output::write_file;
 use crate::report::Report;
 use crate::world::World;
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -42,17 +43,13 @@ struct WrittenTiles {
 /// written; then no index and no folder is left.
 pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
-    let folder = args.file.with_extension("");
-    fs::create_dir(&folder).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::of(&folder, "is there already; remove it, or choose another name")
-        }
-        _ => Failure::of(&folder, format!("cannot be made: {error}")),
-    })?;
-    let written = write(world, args, &folder, console);
-    let (written, index_bytes) = written.inspect_err(|_| {
+    let models = ModelFolder::create(&args.file)?;
+    let written = write_models(world, args, models.path(), console)?;
+    let index = index_of(world, args, models.target(), &written);
+    let folder = models.finish()?;
+    let index_bytes = write_file(&args.file, index.as_bytes()).inspect_err(|_| {
         // It was made here.
-        let _ = fs::remove_dir_all(&folder);
+        let _ = fs::remove_dir_all(folder);
     })?;
     let WrittenTiles { contents, stats, levels } = written;
     let mut report = Report::new("export");
@@ -67,12 +64,75 @@ pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Rep
     Ok(report)
 }
 
-fn write(
+/// The folder of the models: under a temporary name beside its target until all are written.
+/// Dropping it removes it.
+struct ModelFolder {
+    partial: PathBuf,
+    target: PathBuf,
+}
+
+impl ModelFolder {
+    /// The folder beside an index: of its name, without extension.
+    ///
+    /// # Errors
+    /// If it is there already, or cannot be made.
+    fn create(index: &Path) -> CliResult<ModelFolder> {
+        let target = index.with_extension("");
+        if target.symlink_metadata().is_ok() {
+            return Err(is_there(&target));
+        }
+        let mut name = OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}.partial", std::process::id()));
+        let partial = target.with_file_name(name);
+        fs::create_dir(&partial)
+            .map_err(|error| Failure::of(&partial, format!("cannot be made: {error}")))?;
+        Ok(ModelFolder { partial, target })
+    }
+
+    fn path(&self) -> &Path {
+        &self.partial
+    }
+
+    fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Gives it its name, which is returned.
+    ///
+    /// # Errors
+    /// If something of that name came meanwhile.
+    fn finish(mut self) -> CliResult<PathBuf> {
+        if self.target.symlink_metadata().is_ok() {
+            return Err(is_there(&self.target));
+        }
+        fs::rename(&self.partial, &self.target)
+            .map_err(|error| Failure::of(&self.target, format!("cannot be made: {error}")))?;
+        self.partial.clear();
+        Ok(std::mem::take(&mut self.target))
+    }
+}
+
+impl Drop for ModelFolder {
+    fn drop(&mut self) {
+        if !self.partial.as_os_str().is_empty() {
+            // Best effort: there is no caller to report to.
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}
+
+fn is_there(folder: &Path) -> Failure {
+    Failure::of(folder, "is there already; remove it, or choose another name")
+}
+
+/// Writes the models of all levels.
+fn write_models(
     world: &World,
     args: &ExportArgs,
     folder: &Path,
     console: &Console,
-) -> CliResult<(WrittenTiles, u64)> {
+) -> CliResult<WrittenTiles> {
     let voxel_size_m = world.info.voxel_size_m * args.triangles.scale;
     let snapshot = world.grid.snapshot();
     let mut written = WrittenTiles::default();
@@ -88,16 +148,24 @@ fn write(
         let what = "has no surface there; give another box with --from and --to";
         return Err(Failure::of(&args.world, what));
     }
+    Ok(written)
+}
+
+/// The index of models in a folder beside it.
+fn index_of(world: &World, args: &ExportArgs, folder: &Path, written: &WrittenTiles) -> String {
+    let voxel_size_m = world.info.voxel_size_m * args.triangles.scale;
     let place = args.place.map(|[longitude, latitude, height_m]| EarthPlace {
         longitude,
         latitude,
         height_m,
     });
-    let name = encoded(&folder.file_name().unwrap_or_default().to_string_lossy());
-    written.contents.iter_mut().for_each(|content| content.uri = format!("{name}/{}", content.uri));
-    let index = tileset(&written.contents, &TilesetOptions { voxel_size_m, place });
-    let bytes = write_file(&args.file, index.to_string().as_bytes())?;
-    Ok((written, bytes))
+    let name = encoded(folder.file_name().unwrap_or_default());
+    let named = written.contents.iter().map(|content| {
+        let uri = format!("{name}/{}", content.uri);
+        TileContent { uri, ..content.clone() }
+    });
+    let named: Vec<TileContent> = named.collect();
+    tileset(&named, &TilesetOptions { voxel_size_m, place }).to_string()
 }
 
 /// Writes the models of all columns of a mip; returns how many there are, with and without a surface.
@@ -172,13 +240,13 @@ fn bounds_m(meshes: &[BlockMesh], mip: u8, voxel_size_m: f64) -> [[f64; 3]; 2] {
     [low, high]
 }
 
-/// A name as part of a URI.
-fn encoded(name: &str) -> String {
+/// A name as part of a URI, byte by byte: it need not be UTF-8.
+fn encoded(name: &OsStr) -> String {
     let encode = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
             char::from(byte).to_string()
         }
         _ => format!("%{byte:02X}"),
     };
-    name.bytes().map(encode).collect()
+    name.as_encoded_bytes().iter().copied().map(encode).collect()
 }

@@ -271,3 +271,23 @@ fn a_world_is_exported_as_3d_tiles() {
     let sky = ["export", "w.tvx", "t.json", "--from", "0,900,0", "--to", "9,950,9"];
     folder.refused(&sky, &["no surface there"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn tiles_of_a_name_that_is_not_utf_8_are_found_by_their_index() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "48", "--seed", "7"]);
+    let index = folder.path("").join(std::ffi::OsStr::from_bytes(b"b\xffd.json"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_terravox"));
+    let output = command.arg("export").arg(folder.path("w.tvx")).arg(&index).output();
+    assert!(output.expect("it runs").status.success());
+    let json: Value = serde_json::from_slice(&read(&index)).expect("JSON");
+    let mut tile = &json["root"];
+    while tile["content"].is_null() {
+        tile = &tile["children"][0];
+    }
+    let uri = tile["content"]["uri"].as_str().expect("a URI");
+    let path = uri.strip_prefix("b%FFd/").expect("the folder beside the index");
+    assert!(index.with_extension("").join(path).exists(), "{uri}");
+}

@@ -15,6 +15,7 @@ mod binary_chunk;
 mod block;
 mod colours;
 mod models;
+mod nodes;
 mod options;
 mod targets;
 mod vertices;

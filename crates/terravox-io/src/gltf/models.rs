@@ -9,6 +9,7 @@ use super::binary_chunk::{
 use super::colours::opaque;
 use super::writer::{GlbError, GlbWriter};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use terravox::voxel::VoxelPos;
 
 /// A model that [`GlbWriter::add_instances`] places: its triangles, in units of its own.
@@ -78,9 +79,23 @@ fn short(v: f64) -> f64 {
     (v as f32).to_string().parse().unwrap_or(v)
 }
 
+/// Edge of the cubes in each of which a node has all instances, in voxels: from one corner of it to another,
+/// positions are exact to 1/64 voxel and more as f32.
+const NODE_VOXELS: f64 = 262_144.0;
+
+/// Poses by the cube in which they are.
+fn near_ones(poses: &[GlbPose]) -> BTreeMap<[i64; 3], Vec<GlbPose>> {
+    let mut near: BTreeMap<_, Vec<GlbPose>> = BTreeMap::new();
+    for pose in poses {
+        // The casts saturate.
+        let cube = pose.position.map(|v| (v / NODE_VOXELS).floor() as i64);
+        near.entry(cube).or_default().push(*pose);
+    }
+    near
+}
+
 impl GlbWriter {
-    /// Adds instances of a model, which share its mesh. Adds nothing if there are none, or if the
-    /// model has no triangles.
+    /// Adds instances of a model, which share its mesh. Without poses or triangles nothing is added.
     ///
     /// ```
     /// use terravox::voxel::MaterialTable;
@@ -116,13 +131,16 @@ impl GlbWriter {
         self.stats.instances += poses.len() as u64;
         match self.options.gpu_instancing {
             true => {
-                let node = self.instanced_node(&model.name, mesh, poses);
-                self.nodes.push(node);
+                for poses in near_ones(poses).values() {
+                    let node = self.instanced_node(&model.name, mesh, poses);
+                    self.nodes.push(&node);
+                }
             }
             false => {
-                let nodes = poses.iter().map(|pose| self.instance_node(&model.name, mesh, pose));
-                let nodes: Vec<Value> = nodes.collect();
-                self.nodes.extend(nodes);
+                for pose in poses {
+                    self.nodes.push(&self.instance_node(&model.name, mesh, pose));
+                    self.check_size(0)?;
+                }
             }
         }
         Ok(())
@@ -177,10 +195,11 @@ impl GlbWriter {
         })
     }
 
-    /// The node of all instances, whose attributes are in accessors.
+    /// The node of instances that are near each other, whose attributes are in accessors.
     fn instanced_node(&mut self, name: &str, mesh: usize, poses: &[GlbPose]) -> Value {
         self.is_instanced = true;
         let frame = self.options.frame;
+        // Positions relative to it are exact as f32.
         let lowest = |axis: usize| {
             poses.iter().map(|pose| pose.position[axis]).fold(f64::INFINITY, f64::min)
         };
@@ -328,6 +347,29 @@ mod tests {
                 assert_eq!(vector(scale), [(pose.scale * 0.5) as f32; 3]);
             }
         }
+    }
+
+    #[test]
+    fn instances_far_from_each_other_have_nodes_of_their_own() {
+        let options = GlbOptions { gpu_instancing: true, ..GlbOptions::default() };
+        let far = [-1.07e9, 0.0, 3.0, 1.0e6, 1.073e9].map(poses);
+        let (json, binary) = written(options, &far.concat());
+        let nodes = json["nodes"].as_array().expect("nodes");
+        let mut written: Vec<[f64; 3]> = Vec::new();
+        for node in &nodes[..nodes.len() - 1] {
+            let base = numbers(&node["translation"]);
+            let of = &node["extensions"]["EXT_mesh_gpu_instancing"]["attributes"];
+            for place in elements(&json, &binary, &of["TRANSLATION"]) {
+                let place = vector(place);
+                let base = |axis: usize| base.get(axis).copied().unwrap_or_default();
+                written.push([0, 1, 2].map(|axis| base(axis) + f64::from(place[axis])));
+            }
+        }
+        for pose in far.concat() {
+            let is_there = |at: &[f64; 3]| (0..3).all(|i| (at[i] - pose.position[i]).abs() < 0.01);
+            assert!(written.iter().any(is_there), "{pose:?}");
+        }
+        assert_eq!((written.len(), nodes.len()), (35, 9), "each of four places is in two cubes");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::binary_chunk::{
 };
 use super::block::{BlockSurface, GlbBlock};
 use super::colours::LinearColours;
+use super::nodes::Nodes;
 use super::options::GlbOptions;
 use super::targets::{TARGET_BYTES, add_target};
 use super::vertices::{PositionFormat, VertexLayout, VertexWriter};
@@ -80,7 +81,7 @@ pub struct GlbWriter {
     pub(super) model_material: Option<usize>,
     pub(super) meshes: Vec<Value>,
     /// Those of objects and of places of models.
-    pub(super) nodes: Vec<Value>,
+    pub(super) nodes: Nodes,
     by_material: TrianglesByMaterial,
     /// Whether an object has quantized positions.
     is_quantized: bool,
@@ -115,7 +116,7 @@ impl GlbWriter {
             material_index: [[None; 256]; 2],
             model_material: None,
             meshes: Vec::new(),
-            nodes: Vec::new(),
+            nodes: Nodes::default(),
             by_material: TrianglesByMaterial::default(),
             is_quantized: false,
             is_instanced: false,
@@ -163,7 +164,7 @@ impl GlbWriter {
                 mesh["extras"] = json!({ "targetNames": ["next level"] });
             }
             self.meshes.push(mesh);
-            self.nodes.push(self.object_node(name, place));
+            self.nodes.push(&self.object_node(name, place));
             self.is_quantized |= place.positions.is_quantized();
             self.stats.tiles += 1;
         }
@@ -314,7 +315,7 @@ impl GlbWriter {
     }
 
     pub(super) fn check_size(&self, more: u64) -> Result<(), GlbError> {
-        let bytes = self.binary.length.saturating_add(more);
+        let bytes = self.binary.length.saturating_add(self.nodes.bytes()).saturating_add(more);
         if bytes > u64::from(u32::MAX) { Err(GlbError::TooLarge { bytes }) } else { Ok(()) }
     }
 
@@ -323,7 +324,7 @@ impl GlbWriter {
     /// # Errors
     /// [`GlbError::TooLarge`] if the file would exceed 4 GiB, [`GlbError::Io`] if `out` fails.
     pub fn finish(mut self, out: &mut impl Write) -> Result<GlbStats, GlbError> {
-        let mut json = self.document().to_string().into_bytes();
+        let mut json = self.document().into_bytes();
         json.resize(json.len().next_multiple_of(4), b' ');
         let binary =
             if self.binary.length > 0 { CHUNK_HEADER_BYTES + self.binary.length } else { 0 };
@@ -347,26 +348,15 @@ impl GlbWriter {
         Ok(self.stats)
     }
 
-    fn document(&mut self) -> Value {
+    fn document(&mut self) -> String {
         let frame = self.options.frame;
-        let mut nodes = std::mem::take(&mut self.nodes);
-        let children: Vec<usize> = (0..nodes.len()).collect();
         let origin = frame.origin.to_array();
         let mut root = json!({ "name": "terrain" });
         if origin != [0; 3] {
             let metres = origin.map(|v| f64::from(v) * frame.voxel_size_m);
             root["translation"] = json!(metres);
         }
-        if !children.is_empty() {
-            root["children"] = json!(children);
-        }
-        nodes.push(root);
-        let mut document = json!({
-            "asset": { "version": "2.0", "generator": "terravox" },
-            "scene": 0,
-            "scenes": [{ "name": "world", "nodes": [nodes.len() - 1] }],
-            "nodes": nodes,
-        });
+        let mut document = json!({ "asset": { "version": "2.0", "generator": "terravox" } });
         let extensions = [
             (self.is_quantized, "KHR_mesh_quantization"),
             (self.is_instanced, "EXT_mesh_gpu_instancing"),
@@ -384,6 +374,6 @@ impl GlbWriter {
             document["materials"] = Value::Array(std::mem::take(&mut self.materials));
             document["meshes"] = Value::Array(std::mem::take(&mut self.meshes));
         }
-        document
+        self.nodes.in_document(&root, document)
     }
 }

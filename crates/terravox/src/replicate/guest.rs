@@ -97,6 +97,8 @@ impl Guest {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
         self.parked.clear();
+        // Asked for again after the next start, and not before the welcome.
+        self.unasked.clear();
         (self.info, self.watched) = (None, None);
         self.events.retain(|event| !matches!(event, GuestEvent::Welcome { .. }));
         let gone = self.bodies.clear().into_iter();
@@ -354,7 +356,9 @@ impl Guest {
     /// Takes cells, up to those that wait for a message about edits, and as far as `left` goes.
     fn take_bulk(&mut self, left: &mut u64, generate: Generate<'_>) -> Result<(), String> {
         let mut goes_on = true;
-        while goes_on && *left > 0 {
+        // What was read counts as taken at the host, which sends operations on it.
+        let must = |guest: &Guest| matches!(guest.parked.front(), Some(ToGuest::Cells { .. }));
+        while goes_on && (*left > 0 || must(self)) {
             let before = self.work();
             // Blocks that arrive count on those over them being right.
             goes_on = self.replica.as_mut().is_some_and(|replica| replica.catch_up(generate))

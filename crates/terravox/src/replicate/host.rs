@@ -6,7 +6,7 @@ use super::host_event::HostEvent;
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost};
 use super::options::HostOptions;
-use super::persons::{Person, Persons};
+use super::persons::{Person, Persons, Turn};
 use super::pipe::EDITS;
 use super::reasons::{LinkEnd, Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth, digest_of};
@@ -15,7 +15,8 @@ use super::{LinkKind, PipeError, Verdict};
 use crate::edit::{ChangedCells, EditError, EditOp, EditSummary, Editor, History, Volume};
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Bytes of messages about edits that wait for a guest; beyond, it gets cells instead.
 const EDIT_BACKLOG: usize = 64 << 10;
@@ -56,7 +57,7 @@ pub struct Host {
     pub(super) under: DenseBox,
     message: Vec<u8>,
     /// Work that the operations of guests may still take in this tick.
-    pub(super) work_left: u64,
+    pub(super) work_left: i64,
 }
 
 impl Host {
@@ -212,17 +213,8 @@ impl Host {
         if let Some(chunk) = self.truth.take_unraised() {
             self.changed(world, chunk.region());
         }
-        self.work_left = self.options.edit_work_per_tick;
-        let mut order = self.order.clone();
         self.persons.pass(now_us);
-        order.sort_by_key(|guest| {
-            self.guests.get(guest).map(|entry| self.persons.spent_work(&entry.person))
-        });
-        for guest in order {
-            if let Err(end) = self.serve(guest, world) {
-                self.end_link(guest, end);
-            }
-        }
+        self.serve_all(world);
         self.follow_figures();
         self.pass_messages_on();
         let mut order = self.order.clone();
@@ -294,33 +286,63 @@ impl Host {
         self.truth.read(world, block, out)
     }
 
-    /// Handles what a guest sent. An error ends the connection.
-    fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<(), LinkEnd> {
-        loop {
-            let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
-            // Its messages stay in the queue.
-            if self.work_left == 0 {
-                return Ok(());
+    /// Handles what guests sent, one request at a time: next is always the person for whom least was
+    /// done. Operations that the work of a tick does not suffice for wait for the next.
+    fn serve_all(&mut self, world: &mut HostWorld<'_>) {
+        self.work_left = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
+        let waiting = self.order.iter().enumerate();
+        let mut queue: BinaryHeap<_> = waiting
+            .filter_map(|(at, &guest)| Some(Reverse((self.turn_of(guest)?, at, guest))))
+            .collect();
+        while let Some(Reverse((known, at, guest))) = queue.pop() {
+            let Some(now) = self.turn_of(guest) else { continue };
+            // Another guest of the same person was served.
+            if now > known {
+                queue.push(Reverse((now, at, guest)));
+                continue;
             }
-            let budget = self.persons.budget(&entry.person, &self.options);
-            let request = entry.request(world.grid.materials().kinds(), budget, &self.options)?;
-            match request {
-                None => return Ok(()),
-                Some(Request::Joining(token)) => {
-                    self.events.push_back(HostEvent::Joining { guest, token });
-                }
-                Some(Request::Refused { number, refusal }) => {
-                    self.refuse(guest, world, number, refusal);
-                }
-                Some(Request::Message(ToHost::Edit { number, op })) => {
-                    self.guest_edit(guest, world, number, &op);
-                }
-                Some(Request::Message(ToHost::Undo { number, is_redo })) => {
-                    self.guest_undo(guest, world, number, is_redo);
-                }
-                Some(Request::Message(_)) => {}
+            match self.serve(guest, world) {
+                Ok(true) => queue.push(Reverse((self.turn_of(guest).unwrap_or(now), at, guest))),
+                Ok(false) => {}
+                Err(end) => self.end_link(guest, end),
             }
         }
+        if self.work_left > 0 {
+            self.persons.note_all_served();
+        }
+    }
+
+    fn turn_of(&self, guest: u64) -> Option<Turn> {
+        self.guests.get(&guest).map(|entry| self.persons.turn(&entry.person))
+    }
+
+    /// Handles a request of a guest. Returns whether there may be more; an error ends the connection.
+    fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<bool, LinkEnd> {
+        let Some(entry) = self.guests.get_mut(&guest) else { return Ok(false) };
+        let (person, before) = (entry.person.clone(), self.work_left);
+        let budget = self.persons.budget(&person, &self.options);
+        let kinds = world.grid.materials().kinds();
+        match entry.request(kinds, budget, &self.options, before > 0)? {
+            None => return Ok(false),
+            Some(Request::Joining(token)) => {
+                self.events.push_back(HostEvent::Joining { guest, token });
+            }
+            Some(Request::Refused { number, refusal }) => {
+                self.refuse(guest, world, number, refusal);
+            }
+            Some(Request::Message(ToHost::Edit { number, op })) => {
+                self.guest_edit(guest, world, number, &op);
+            }
+            Some(Request::Message(ToHost::Undo { number, is_redo })) => {
+                self.guest_undo(guest, world, number, is_redo);
+            }
+            Some(Request::Message(_)) => {}
+        }
+        let work = (before - self.work_left).max(0).unsigned_abs();
+        if work > 0 {
+            self.persons.note_served(&person, work, &self.options);
+        }
+        Ok(true)
     }
 
     fn refuse(&mut self, guest: u64, world: &HostWorld<'_>, number: u64, refusal: Refusal) {

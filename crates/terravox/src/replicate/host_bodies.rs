@@ -96,7 +96,7 @@ impl Host {
         let room = BodyRoom {
             now_us,
             after: entry.edits_sent,
-            acked: entry.pipe.acked(BULK),
+            read: entry.pipe.read_by_peer(BULK),
             budget: &mut entry.body_budget,
             has_poses,
         };

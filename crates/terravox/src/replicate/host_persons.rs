@@ -38,6 +38,12 @@ fn making_work(
     (missing + made) * WORK_PER_BLOCK + raised * WORK_PER_RAISED_CHUNK
 }
 
+/// Work as it counts for a tick.
+fn units(work: u64) -> i64 {
+    // Some thousand operations of it do not overflow.
+    i64::try_from(work).unwrap_or(i64::MAX).min(1 << 48)
+}
+
 impl Host {
     /// As [`Host::admit`], of a person who may have several guests, such as all connections of one
     /// token or one address: they share what [`HostOptions`](super::HostOptions) allow one guest of
@@ -62,13 +68,19 @@ impl Host {
         let reach = self.editor.reach(world.grid, op)?;
         let loading = making_work(&self.truth, world, reach.regions(), reach.write);
         budget.spend_work(loading)?;
+        self.work_left -= units(loading);
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
         }
-        let cost = self.editor.price(world.grid, op, ROUGH_WORK);
-        let cost = cost.inspect_err(|_| budget.owe_work(ESTIMATE_WORK))?;
-        self.work_left = self.work_left.saturating_sub(loading.saturating_add(cost.work));
-        budget.spend_work(cost.work)
+        let cost = self.editor.price(world.grid, op, ROUGH_WORK).inspect_err(|_| {
+            budget.owe_work(ESTIMATE_WORK);
+            self.work_left -= units(ESTIMATE_WORK);
+        })?;
+        let paid = budget.spend_work(cost.work);
+        // One that is refused has cost its estimate at most.
+        self.work_left -=
+            units(if paid.is_ok() { cost.work } else { cost.work.min(ESTIMATE_WORK) });
+        paid
     }
 
     /// Spends the work of undoing or redoing a stroke in a region, in voxels, with that of making
@@ -85,7 +97,7 @@ impl Host {
         budget.spend_work(0)?;
         let making = making_work(&self.truth, world, [region], region);
         let work = making.saturating_add(region.volume().saturating_mul(WORK_PER_UNDONE_CELL));
-        self.work_left = self.work_left.saturating_sub(work);
+        self.work_left -= units(work);
         budget.owe_work(work);
         Ok(())
     }

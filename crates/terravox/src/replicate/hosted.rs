@@ -135,21 +135,23 @@ impl HostedGuest {
         self.edits_sent += u64::from(stream == EDITS);
     }
 
-    /// Whether the guest has exactly the host's cells of a block.
+    /// Whether the guest has exactly the host's cells of a block, and has taken them in: cells that it
+    /// takes after an operation would undo that.
     pub fn has_current(&self, block: MipBlock) -> bool {
-        self.blocks.is_current(block, self.pipe.acked(BULK))
+        self.blocks.is_current(block, self.pipe.read_by_peer(BULK))
     }
 
-    /// Handles messages until one needs the world; `None` if there are no more for now. An error
-    /// ends the connection.
+    /// Handles messages until one needs the world; `None` if there are no more for now. Unless it
+    /// `may_edit`, messages in the stream of operations wait. An error ends the connection.
     pub fn request(
         &mut self,
         kinds: &[Kind; 256],
         budget: &mut PersonBudget,
         options: &HostOptions,
+        may_edit: bool,
     ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
-            let Some(bytes) = self.next_message()? else { break };
+            let Some(bytes) = self.next_message(may_edit)? else { break };
             self.messages += 1;
             if self.has_started
                 && let Some((number, work)) = ToHost::operation(&bytes)?
@@ -182,13 +184,17 @@ impl HostedGuest {
     }
 
     /// Takes the next message, if the guest reads what it is sent.
-    fn next_message(&mut self) -> Result<Option<Vec<u8>>, LinkEnd> {
+    fn next_message(&mut self, may_edit: bool) -> Result<Option<Vec<u8>>, LinkEnd> {
         if self.pipe.backlog(EDITS) > MAX_OWED || self.pipe.unsent(BULK) > MAX_UNSENT {
             return Ok(None);
         }
-        // What is wanted is known only after the start.
-        let streams = if self.has_started { STREAMS } else { 1 };
-        for stream in 0..streams {
+        // What is wanted is known only after the start, before which there are no operations.
+        let streams = match self.has_started {
+            true if may_edit => 0..STREAMS,
+            true => BULK..STREAMS,
+            false => EDITS..BULK,
+        };
+        for stream in streams {
             let message = self.pipe.receive(stream)?;
             if message.is_some() {
                 return Ok(message);

@@ -24,7 +24,8 @@ pub struct HostOptions {
     /// need; twice as much at once. Guests of [one person](super::Host::admit_as) share it.
     pub edit_work_per_s: u64,
     /// Work of the operations of all guests in a tick, in the same units; what is beyond it waits
-    /// for later ticks, with those guests last that have spent most. One operation can exceed it.
+    /// for later ticks. Next is always the person for whom least was done while others waited. One
+    /// operation can exceed it.
     pub edit_work_per_tick: u64,
     /// Blocks that are read in a tick, of all guests together; others wait for the next tick. One
     /// for a guest that does not make the ground counts as four.

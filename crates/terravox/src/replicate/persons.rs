@@ -65,6 +65,11 @@ pub(super) enum Person {
 pub(super) struct PersonBudget {
     operations: TokenBucket,
     work: TokenBucket,
+    /// Work that was done for it, counted from what the person had who was served when it came: the
+    /// start tag of start-time fair queueing (Goyal, Vin and Cheng, 1996).
+    served: u64,
+    /// When it was last served.
+    served_us: u64,
     /// Blocks that its guests want or have.
     pub blocks: usize,
 }
@@ -74,6 +79,8 @@ impl PersonBudget {
         PersonBudget {
             operations: TokenBucket::new(options.edits_per_s.into()),
             work: TokenBucket::new(options.edit_work_per_s),
+            served: 0,
+            served_us: 0,
             blocks: 0,
         }
     }
@@ -113,18 +120,54 @@ impl PersonBudget {
 pub(super) struct Persons {
     budgets: FxHashMap<Person, PersonBudget>,
     now_us: u64,
+    /// What those have at least who come now: that of the person who was served last.
+    served: u64,
 }
+
+/// Whose turn it is: the least comes first.
+pub(super) type Turn = (u64, u64);
 
 impl Persons {
     /// Lets time pass.
     pub fn pass(&mut self, now_us: u64) {
         let elapsed = now_us.saturating_sub(self.now_us);
         self.now_us = self.now_us.max(now_us);
+        let served = self.served;
         self.budgets.retain(|_, budget| {
             budget.operations.pass(elapsed);
             budget.work.pass(elapsed);
-            !budget.is_unused()
+            // While others wait, what was done for it counts, also if all of it is earned again.
+            !budget.is_unused() || budget.served > served
         });
+    }
+
+    /// How much work a person has spent and not earned again.
+    #[cfg(test)]
+    pub fn spent_work(&self, person: &Person) -> i64 {
+        self.budgets.get(person).map_or(0, |budget| budget.work.spent())
+    }
+
+    /// When the guests of a person are served: it grows with the work that was done for the person,
+    /// and among equals with the time of the last.
+    pub fn turn(&self, person: &Person) -> Turn {
+        let of = |budget: &PersonBudget| (budget.served.max(self.served), budget.served_us);
+        self.budgets.get(person).map_or((self.served, 0), of)
+    }
+
+    /// Notes that work was done for a person.
+    pub fn note_served(&mut self, person: &Person, work: u64, options: &HostOptions) {
+        let (turn, _) = self.turn(person);
+        self.served = self.served.max(turn);
+        let now_us = self.now_us;
+        let budget = self.budget(person, options);
+        budget.served = turn.saturating_add(work);
+        budget.served_us = now_us;
+    }
+
+    /// Notes that no guest waits: what was done for a person counts no more.
+    pub fn note_all_served(&mut self) {
+        let most = self.budgets.values().map(|budget| budget.served).max();
+        self.served = self.served.max(most.unwrap_or_default());
     }
 
     /// The budget of a person.
@@ -134,11 +177,6 @@ impl Persons {
         budget.operations.set_rate(options.edits_per_s.into());
         budget.work.set_rate(options.edit_work_per_s);
         budget
-    }
-
-    /// How much work a person has spent lately; guests of others with less go first.
-    pub fn spent_work(&self, person: &Person) -> i64 {
-        self.budgets.get(person).map_or(0, |budget| budget.work.spent())
     }
 }
 
@@ -157,13 +195,47 @@ mod tests {
         assert!(persons.budget(&bob, &options).spend_operation());
         assert!(persons.budget(&Person::Guest(7), &options).spend_work(100).is_ok());
         assert!(persons.budget(&Person::Guest(7), &options).spend_work(1).is_err());
-        assert!(persons.spent_work(&Person::Guest(7)) > persons.spent_work(&ada));
         // A third of a second later.
         persons.pass(1000 + 334_000);
         assert!(persons.budget(&ada, &options).spend_operation());
         assert!(!persons.budget(&ada, &options).spend_operation());
         // Nothing is kept of persons that have spent nothing lately.
         persons.pass(10_000_000);
+        assert!(persons.budgets.is_empty());
+    }
+
+    /// Serves persons that always want more, one operation at a time, until one with an operation of
+    /// work 1 had its turn. Returns how many operations of others were before it.
+    fn wait(persons: &mut Persons, greedy: &[Person], light: &Person, work: u64) -> u32 {
+        let options = HostOptions::default();
+        for before in 0.. {
+            let next = greedy.iter().chain([light]).min_by_key(|person| persons.turn(person));
+            if next == Some(light) {
+                persons.note_served(light, 1, &options);
+                return before;
+            }
+            persons.note_served(next.unwrap_or(light), work, &options);
+            // All is earned again before the next tick.
+            persons.pass(persons.now_us + 10_000_000);
+        }
+        0
+    }
+
+    #[test]
+    fn one_who_wants_little_waits_for_no_more_than_one_operation_of_each_other() {
+        let greedy: Vec<Person> = (0..40).map(Person::Guest).collect();
+        let mut persons = Persons::default();
+        persons.pass(1);
+        let [ada, late] = ["ada", "late"].map(|name| Person::Named(name.into()));
+        assert!(wait(&mut persons, &greedy, &ada, 20_000_000) <= 40);
+        for _ in 0..100 {
+            assert!(wait(&mut persons, &greedy, &ada, 20_000_000) <= 1, "it had little so far");
+        }
+        // One who was never there is like one to whom as much was done as to the others.
+        assert!(wait(&mut persons, &greedy, &late, 20_000_000) <= 1);
+        // No guest waits any more: nothing of it is kept.
+        persons.note_all_served();
+        persons.pass(100_000_000_000);
         assert!(persons.budgets.is_empty());
     }
 }

@@ -263,9 +263,9 @@ impl Pipe {
         sending.acked + sending.bytes.len() as u64
     }
 
-    /// The offset up to which the peer has everything.
-    pub fn acked(&self, stream: usize) -> u64 {
-        self.sending[stream].acked
+    /// The offset up to which the peer has read everything, not only received it.
+    pub fn read_by_peer(&self, stream: usize) -> u64 {
+        self.sending[stream].limit.saturating_sub(WINDOW)
     }
 
     /// Bytes of memory.
@@ -288,8 +288,9 @@ impl Pipe {
     pub fn receive(&mut self, stream: usize) -> Result<Option<Vec<u8>>, PipeError> {
         let message = self.receiving[stream].message()?;
         let ReceiveStream { read, told, .. } = self.receiving[stream];
-        // Half of the window is free again.
-        self.must_ack |= read + WINDOW > told + WINDOW / 2;
+        // Half of the window is free again; or all was read, which the peer wants to know.
+        let is_told = read <= told.saturating_sub(WINDOW);
+        self.must_ack |= read + WINDOW > told + WINDOW / 2 || message.is_none() && !is_told;
         Ok(message)
     }
 

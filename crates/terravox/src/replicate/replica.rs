@@ -76,7 +76,7 @@ pub(super) struct Replica {
     pub outdated: FxHashSet<MipBlock>,
     /// Chunks changed by operations that the host may not have applied yet when it encoded the
     /// cells that arrive now, with the number of the last such operation in the stream of edits.
-    recent: FxHashMap<ChunkPos, u64>,
+    pub recent: FxHashMap<ChunkPos, u64>,
     /// Chunks of `recent` over which coarse cells are to be computed again.
     overdue: BTreeSet<ChunkPos>,
     /// Work that was done, in cells that an operation reads.
@@ -264,6 +264,13 @@ impl Replica {
     pub fn note_overdue(&mut self, after: u64, written: &[MipBlock]) {
         self.work += MESSAGE_WORK + self.recent.len() as u64;
         self.recent.retain(|_, number| *number > after);
+        for &block in written.iter().filter(|block| block.mip == 0) {
+            // Cells from before an operation that is applied already have undone it.
+            if self.recent.contains_key(&chunk_of(block)) {
+                self.outdated.insert(block);
+                self.outdate_over(block);
+            }
+        }
         let coarse: FxHashSet<_> = written.iter().filter(|block| block.mip > 0).collect();
         if coarse.is_empty() {
             return;

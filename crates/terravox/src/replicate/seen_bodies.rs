@@ -80,7 +80,7 @@ pub(super) struct BodyRoom<'a> {
     /// Messages about edits that were sent before.
     pub after: u64,
     /// How far the guest has read in the stream of bulk.
-    pub acked: u64,
+    pub read: u64,
     pub budget: &'a mut BodyBudget,
     pub has_poses: bool,
 }
@@ -164,7 +164,7 @@ impl SeenBodies {
                 if seen.changed != entry.changed {
                     unpaid = unpaid.or(Some(number));
                 }
-                if seen.end <= room.acked && seen.moved != entry.moved {
+                if seen.end <= room.read && seen.moved != entry.moved {
                     due.push((waited as f64 / interval as f64, number));
                 }
             }

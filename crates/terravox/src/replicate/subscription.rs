@@ -156,9 +156,9 @@ impl Subscriptions {
     }
 
     /// Whether the guest has exactly the host's cells of a block, given how far it has read.
-    pub fn is_current(&self, block: MipBlock, acked: u64) -> bool {
+    pub fn is_current(&self, block: MipBlock, read: u64) -> bool {
         let entry = self.blocks.get(&block);
-        entry.is_some_and(|entry| entry.sent > 0 && entry.sent <= acked && !entry.is_dirty())
+        entry.is_some_and(|entry| entry.sent > 0 && entry.sent <= read && !entry.is_dirty())
     }
 
     /// Whether a block was never sent, and the guest has no cells of it.

@@ -393,6 +393,41 @@ fn what_was_here_can_still_be_read_while_the_link_is_broken() {
 }
 
 #[test]
+fn cells_that_undo_an_operation_are_asked_for_again() {
+    let mut game = Simulation::new(false, 3);
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(2000);
+    let replica = game.players[0].guest.replica.as_mut().expect("it has started");
+    let chunk = MipBlock::new(0, [0, 0, 0]);
+    // An operation there was the seventh message about edits.
+    replica.recent.insert(ChunkPos::new(0, 0, 0), 7);
+    replica.note_overdue(7, &[chunk]);
+    assert!(replica.outdated.is_empty(), "they are from after it");
+    replica.recent.insert(ChunkPos::new(0, 0, 0), 7);
+    replica.note_overdue(6, &[chunk]);
+    assert!(replica.outdated.contains(&chunk) && replica.outdated.contains(&chunk.over(3)));
+    game.settle(2000);
+}
+
+#[test]
+fn a_guest_that_loses_its_link_while_it_asks_again_says_no_more_than_hello() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Datagrams, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(2000);
+    let slow = LinkOptions { delay_us: 200_000, ..LinkOptions::default() };
+    for seed in 0..3 {
+        game.reconnect(0, slow, 10 + seed);
+        // It is let in, and asks for a part of what it has. The host refuses more than 4 KiB before that.
+        while !game.players[0].guest.is_started {
+            game.step();
+        }
+        game.step();
+    }
+    game.reconnect(0, good_link(), 20);
+    game.settle(2000);
+}
+
+#[test]
 fn edits_of_the_game_itself_can_be_logged() {
     let mut game = Simulation::new(true, 3);
     game.with_world(|host, world| {

@@ -1,7 +1,7 @@
 //! What persons cost a host: charged to them before it is done, and bounded.
 
 use super::simulation::{Simulation, TICK_US, hills};
-use crate::edit::{Action, Brush, BrushOp, Clip, EditOp, PasteOp, PastePose};
+use crate::edit::{Action, Brush, BrushOp, Clip, EditOp, Editor, PasteOp, PastePose};
 use crate::replicate::host_persons::WORK_PER_BLOCK;
 use crate::replicate::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use crate::replicate::persons::Person;
@@ -18,14 +18,24 @@ struct Seat {
     pipe: Pipe,
     number: u64,
     refusals: Vec<RefusalCode>,
+    /// Whether it takes the cells that arrive.
+    takes_cells: bool,
+    /// Operations of others that it was sent.
+    ops: usize,
     left: Option<LinkEndCode>,
 }
 
 impl Seat {
     fn new(game: &mut Simulation) -> Seat {
         let number = game.host.connect(LinkKind::Reliable);
-        let mut seat =
-            Seat { pipe: Pipe::new(LinkKind::Reliable), number, refusals: Vec::new(), left: None };
+        let mut seat = Seat {
+            pipe: Pipe::new(LinkKind::Reliable),
+            number,
+            refusals: Vec::new(),
+            takes_cells: true,
+            ops: 0,
+            left: None,
+        };
         seat.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
         seat.step(game);
         seat.say(&ToHost::Start { makes_ground: true });
@@ -59,14 +69,16 @@ impl Seat {
         });
         while self.left.is_none() && game.host.transmit(own, now, &mut unit) {
             self.pipe.arrive(&unit, now).expect("the host is honest");
-            while let Ok(Some(_)) = self.pipe.receive(BULK) {}
             while let Ok(Some(bytes)) = self.pipe.receive(EDITS) {
                 let message = ToGuest::decode(&bytes, MaterialTable::default().kinds());
-                if let Ok(ToGuest::Refuse { refusal, .. }) = message {
-                    self.refusals.push(refusal.code);
+                match message {
+                    Ok(ToGuest::Refuse { refusal, .. }) => self.refusals.push(refusal.code),
+                    Ok(ToGuest::Op { .. }) => self.ops += 1,
+                    _ => {}
                 }
             }
         }
+        while self.takes_cells && matches!(self.pipe.receive(BULK), Ok(Some(_))) {}
     }
 }
 
@@ -237,4 +249,83 @@ fn a_paste_is_paid_for_before_it_is_decoded() {
     assert_eq!(seat.refusals.len(), 20);
     let unread = seat.refusals.iter().filter(|code| **code == RefusalCode::TooMuchWork);
     assert!(unread.count() >= 16, "{:?}", seat.refusals);
+}
+
+#[test]
+fn one_who_comes_while_many_dig_without_a_pause_is_let_in_and_digs() {
+    let mut game = Simulation::new(true, 4);
+    // One operation is the work of a tick, and is earned again before the next.
+    game.host.options.edit_work_per_tick = 1;
+    for seed in 0..8 {
+        game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 2 * seed);
+    }
+    let mut ticks = 0;
+    let mut tick = |game: &mut Simulation, numbers: &mut Vec<u64>| {
+        for player in &mut game.players[..8] {
+            let dig = EditOp::dig_ball([f64::from(ticks % 9), 0.0, 0.0], 6.0);
+            // Until the world is here, and while many wait, there is an error.
+            let _ = player.guest.edit(&dig);
+        }
+        if let Some(late) = game.players.get_mut(8)
+            && numbers.is_empty()
+        {
+            numbers.extend(late.guest.edit(&EditOp::dig_ball([0.0, 0.0, 8.0], 2.0)));
+        }
+        ticks += 1;
+        game.now_us += 200_000;
+        game.step();
+    };
+    let mut numbers = Vec::new();
+    for _ in 0..100 {
+        tick(&mut game, &mut numbers);
+    }
+    assert!(game.players[0].guest.pending_edits() > 20, "they wait");
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 99);
+    for _ in 0..40 {
+        tick(&mut game, &mut numbers);
+    }
+    let late = &game.players[8].guest;
+    assert_eq!((numbers.len(), late.pending_edits()), (1, 0), "it waits for the others");
+    // All others were served alike; the first made the ground, too.
+    let pending: Vec<usize> = game.players[1..8].iter().map(|p| p.guest.pending_edits()).collect();
+    let [least, most] = [pending.iter().min(), pending.iter().max()].map(Option::unwrap);
+    assert!(most - least <= 2, "{pending:?}");
+}
+
+#[test]
+fn an_operation_that_is_refused_counts_for_the_tick() {
+    let mut game = Simulation::new(true, 8);
+    // Its chunks are made before its price is known, and that is more than is allowed.
+    game.host.options.edit_limits.max_work = 1;
+    game.host.editor = Editor::new(game.host.options.edit_limits);
+    let mut seat = Seat::new(&mut game);
+    seat.say(&ToHost::Edit { number: 1, op: Box::new(EditOp::dig_ball([0.0; 3], 3.0)) });
+    seat.step(&mut game);
+    assert!(game.host.work_left < 0, "{}", game.host.work_left);
+    seat.step(&mut game);
+    assert_eq!(seat.refusals, [RefusalCode::TooLarge]);
+}
+
+#[test]
+fn a_guest_is_sent_operations_only_on_cells_that_it_has_taken() {
+    let mut game = Simulation::new(true, 2);
+    let mut seat = Seat::new(&mut game);
+    let chunk = MipBlock::new(0, [0, 0, 0]);
+    seat.takes_cells = false;
+    for block in [chunk.over(2), chunk.over(1), chunk] {
+        seat.say(&ToHost::Subscribe(vec![(block, None)]));
+    }
+    (0..20).for_each(|_| seat.step(&mut game));
+    let dig = EditOp::dig_ball([16.0, 6.0, 16.0], 2.0);
+    let dug = game.with_world(|host, world| host.edit(world, &dig).map(|done| done.region));
+    assert!(dug.is_ok_and(|region| !region.is_empty()));
+    (0..20).for_each(|_| seat.step(&mut game));
+    assert_eq!(seat.ops, 0, "its cells have arrived, and it has not taken them");
+    seat.takes_cells = true;
+    (0..20).for_each(|_| seat.step(&mut game));
+    let dig = EditOp::dig_ball([16.0, 6.0, 12.0], 2.0);
+    let dug = game.with_world(|host, world| host.edit(world, &dig).map(|done| done.region));
+    assert!(dug.is_ok_and(|region| !region.is_empty()));
+    (0..20).for_each(|_| seat.step(&mut game));
+    assert_eq!(seat.ops, 1);
 }

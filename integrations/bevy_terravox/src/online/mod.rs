@@ -1,0 +1,345 @@
+//! Terrains that a server has. A thread connects, and connects again after a break; the guest lives
+//! on the main thread, and tasks read its cells.
+
+mod bodies;
+mod link;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use bevy::prelude::*;
+use terravox::edit::{EditError, EditOp};
+use terravox::replicate::{GeneratorId, GuestEvent, Interest};
+use terravox::terrain::{FillRequest, LodOptions, TerrainError, TerrainOptions};
+use terravox::voxel::UnlistedChunks;
+use terravox_server::{Client, ClientError, ClientOptions, WorldAddress};
+
+pub use bodies::{OnlineBody, OnlineFigure};
+/// The server and its client, which this feature is built on.
+pub use terravox_server;
+
+use crate::edits::EditedElsewhere;
+use crate::plugin::{TerravoxStats, TerravoxSystems, timed};
+use crate::queries::in_terrain;
+use crate::terrain::{Fill, Terrain};
+use crate::{EditTerrain, TerrainAction, TerrainEditFailed, TerrainViewer};
+use bodies::{BodyEntities, figure_pose};
+use link::{GuestLink, SharedClient, lock};
+
+/// Finds what makes the ground of a world, by the name that its server gives.
+type Generators = Arc<dyn Fn(&GeneratorId) -> Option<Fill> + Send + Sync>;
+
+/// Joins a world that a server has. Once the server lets it in, its entity is a [`Terrain`] like any
+/// other: rays, colliders, [`EditTerrain`]. Edits show at once, and vanish if the server refuses them
+/// ([`OnlineEvent`]). After a break of the link it connects again, with all that is here. Despawning
+/// the entity leaves the server.
+///
+/// ```
+/// use bevy::prelude::*;
+/// use bevy_terravox::online::OnlineTerrain;
+/// use bevy_terravox::online::terravox_server::{ClientOptions, WorldAddress};
+/// use bevy_terravox::prelude::*;
+///
+/// fn join(mut commands: Commands) -> Result {
+///     let address: WorldAddress = "localhost:4077/hills".parse()?;
+///     commands.spawn(OnlineTerrain::join(address, ClientOptions::default()));
+///     commands.spawn((TerrainViewer::new(300.0), Transform::from_xyz(0.0, 30.0, 0.0)));
+///     Ok(())
+/// }
+/// # App::new().add_systems(Startup, join);
+/// ```
+#[derive(Component)]
+#[require(Transform, Visibility, EditedElsewhere)]
+pub struct OnlineTerrain {
+    pub(self) link: GuestLink,
+    options: TerrainOptions,
+    generators: Generators,
+    /// What makes the ground of the world, if this side can.
+    generate: Option<Fill>,
+    bodies: BodyEntities,
+    /// Operations that are to be repeated once the server has let this guest in again.
+    unrepeated: Vec<EditOp>,
+}
+
+impl OnlineTerrain {
+    /// Connects on a thread of its own. [`OnlineFailed`] says if that fails.
+    ///
+    /// # Panics
+    /// If the token has more than 256 bytes.
+    pub fn join(address: WorldAddress, options: ClientOptions) -> OnlineTerrain {
+        let is_valid = options.token.len() <= terravox_server::AccessList::MAX_TOKEN;
+        assert!(is_valid, "a token has at most 256 bytes");
+        let lod = LodOptions { max_mip: 5, ..LodOptions::default() };
+        OnlineTerrain {
+            link: GuestLink::connect(address, options),
+            options: TerrainOptions { lod, ..TerrainOptions::default() },
+            generators: Arc::new(built_in),
+            generate: None,
+            bodies: BodyEntities::default(),
+            unrepeated: Vec::new(),
+        }
+    }
+
+    /// Sets the options of the terrain; placement and materials are those of the server, and chunks
+    /// that are not listed are unknown. Without it they are those of [`Terrain::new`].
+    pub fn with_options(mut self, options: TerrainOptions) -> OnlineTerrain {
+        self.options = options;
+        self
+    }
+
+    /// Sets what finds the generator of a world, so that only edited ground is sent: it must make
+    /// the very cells that the server's makes. Without it, worlds of `terravox::generate` are made
+    /// here, and all others are sent whole.
+    pub fn with_generators(
+        mut self,
+        find: impl Fn(&GeneratorId) -> Option<Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> OnlineTerrain {
+        self.generators = Arc::new(find);
+        self
+    }
+
+    /// Calls `use_client` with the client, for what has no message here: messages of the game,
+    /// a cache on disk. `None` while there is no connection. Tasks that fill blocks wait meanwhile.
+    pub fn with_client<R>(&self, use_client: impl FnOnce(&mut Client) -> R) -> Option<R> {
+        lock(self.link.client()).as_mut().map(use_client)
+    }
+}
+
+/// The generators of `terravox::generate`.
+fn built_in(id: &GeneratorId) -> Option<Fill> {
+    let seeded = id.seeded()?;
+    Some(Arc::new(move |request: &mut FillRequest<'_>| {
+        let mip = request.mip();
+        seeded.fill(request.cells(), mip);
+    }))
+}
+
+/// What a server said: sent, and triggered on the entity of the terrain.
+#[derive(Message, EntityEvent, Clone, Debug, PartialEq)]
+pub struct OnlineEvent {
+    /// The terrain.
+    #[event_target]
+    pub terrain: Entity,
+    /// What happened. Regions are in voxels.
+    pub event: GuestEvent,
+}
+
+/// Sent when there is no connection, and triggered on the entity of the terrain.
+#[derive(Message, EntityEvent, Clone, Debug, PartialEq, Eq)]
+pub struct OnlineFailed {
+    /// The terrain.
+    #[event_target]
+    pub terrain: Entity,
+    /// Why.
+    pub error: ClientError,
+    /// Whether it connects again. Else spawn another [`OnlineTerrain`] to try again.
+    pub is_retried: bool,
+}
+
+pub(crate) fn build(app: &mut App) {
+    app.add_message::<OnlineEvent>().add_message::<OnlineFailed>();
+    app.add_systems(
+        PostUpdate,
+        (poll, watch, edit, show, bodies::place)
+            .chain()
+            .in_set(TerravoxSystems::Edit)
+            .before(crate::edits::apply),
+    );
+    app.add_systems(
+        PostUpdate,
+        bodies::draw_pieces.run_if(resource_exists::<Assets<Mesh>>).in_set(TerravoxSystems::Draw),
+    );
+}
+
+/// Takes what arrived, and sends what is to be sent.
+fn poll(
+    mut terrains: Query<(Entity, &mut OnlineTerrain, Option<&Terrain>)>,
+    mut said: MessageWriter<OnlineEvent>,
+    mut failed: MessageWriter<OnlineFailed>,
+    mut commands: Commands,
+    mut stats: ResMut<TerravoxStats>,
+) {
+    timed(&mut stats.online_ms, || {
+        for (entity, mut online, terrain) in &mut terrains {
+            let outcome = online.poll(entity, terrain, &mut commands);
+            let events = outcome.events.into_iter();
+            for event in events.map(|event| OnlineEvent { terrain: entity, event }) {
+                commands.trigger(event.clone());
+                said.write(event);
+            }
+            if let Some((error, is_retried)) = outcome.error {
+                let failure = OnlineFailed { terrain: entity, error, is_retried };
+                commands.trigger(failure.clone());
+                failed.write(failure);
+            }
+        }
+    });
+}
+
+/// What a poll brought.
+#[derive(Default)]
+struct Polled {
+    events: Vec<GuestEvent>,
+    error: Option<(ClientError, bool)>,
+}
+
+impl OnlineTerrain {
+    fn poll(
+        &mut self,
+        entity: Entity,
+        terrain: Option<&Terrain>,
+        commands: &mut Commands,
+    ) -> Polled {
+        let mut polled = Polled::default();
+        match self.link.news() {
+            Some(Ok(lost)) => self.unrepeated.extend(lost),
+            Some(Err(error)) => polled.error = Some((error, false)),
+            None => {}
+        }
+        let shared = self.link.client().clone();
+        let mut client = lock(&shared);
+        let Some(connected) = client.as_mut() else { return polled };
+        let generate = self.generate.clone();
+        let ended = connected.poll(|request| match &generate {
+            Some(generate) => generate(request),
+            None => request.set_missing(),
+        });
+        polled.events = connected.guest().events().collect();
+        for event in &polled.events {
+            if let GuestEvent::Welcome { generator, .. } = event {
+                self.start(generator.as_ref(), connected, &shared, entity, terrain, commands);
+            }
+            bodies::follow(event, entity, connected, &mut self.bodies, commands);
+        }
+        drop(client);
+        if let Err(error) = ended {
+            let is_retried = error.is_transient();
+            match is_retried {
+                true => self.link.reconnect(),
+                false => self.link.end(),
+            }
+            polled.error = Some((error, is_retried));
+        }
+        polled
+    }
+
+    /// Begins after a welcome: the entity gets its terrain, or keeps it if the world is the same.
+    fn start(
+        &mut self,
+        generator: Option<&GeneratorId>,
+        client: &mut Client,
+        shared: &SharedClient,
+        entity: Entity,
+        terrain: Option<&Terrain>,
+        commands: &mut Commands,
+    ) {
+        self.generate = generator.and_then(|id| (self.generators)(id));
+        let guest = client.guest();
+        guest.start(self.generate.is_some());
+        for op in std::mem::take(&mut self.unrepeated) {
+            if let Err(error) = guest.edit(&op) {
+                warn!("an edit of before the link broke is lost: {error}");
+            }
+        }
+        let (Some(placement), Some(grid)) = (guest.placement(), guest.grid()) else { return };
+        let materials = grid.materials().clone();
+        let is_same = terrain.is_some_and(|terrain| {
+            terrain.placement() == placement && *terrain.grid().materials() == materials
+        });
+        if !is_same {
+            let unlisted = UnlistedChunks::Unknown;
+            let options = TerrainOptions { placement, materials, unlisted, ..self.options.clone() };
+            let fill = fill_from(shared.clone(), self.generate.clone());
+            commands.entity(entity).try_insert(Terrain::with_options(options, fill));
+        }
+    }
+}
+
+/// Fills blocks with what a guest has. Unedited ground is made without holding its lock.
+fn fill_from(client: SharedClient, generate: Option<Fill>) -> impl Fn(&mut FillRequest<'_>) {
+    move |request| {
+        let is_ground = Cell::new(false);
+        match lock(&client).as_mut() {
+            Some(client) => client.guest().fill(request, |_| is_ground.set(true)),
+            None => request.set_missing(),
+        }
+        if let (true, Some(generate)) = (is_ground.get(), &generate) {
+            generate(request);
+        }
+    }
+}
+
+/// Says what is to be seen, and where this player is.
+fn watch(
+    terrains: Query<(Entity, &OnlineTerrain, &Terrain, &GlobalTransform)>,
+    viewers: Query<(&TerrainViewer, &GlobalTransform)>,
+    figures: Query<(&OnlineFigure, &GlobalTransform)>,
+) {
+    for (entity, online, terrain, at) in &terrains {
+        let placement = terrain.placement();
+        let eyes: Vec<[f64; 3]> = viewers
+            .iter()
+            .map(|(_, viewer)| placement.voxel_from_world(in_terrain(at, viewer.translation())))
+            .collect();
+        let farthest_m = viewers.iter().map(|(viewer, _)| viewer.distance_m).fold(0.0, f32::max);
+        let view_voxels = f64::from(farthest_m) / placement.voxel_size_m;
+        let interest = Interest::for_lod(&online.options.lod, view_voxels);
+        online.with_client(|client| {
+            if !eyes.is_empty() {
+                client.guest().watch(&eyes, &interest);
+            }
+            for (figure, place) in figures.iter().filter(|(figure, _)| figure.terrain == entity) {
+                let pose = figure_pose(place, at, placement);
+                client.guest().set_figure(&pose, &figure.bytes);
+            }
+        });
+    }
+}
+
+/// Sends what is to be edited to the server.
+fn edit(
+    mut edits: MessageReader<EditTerrain>,
+    terrains: Query<(&OnlineTerrain, Option<&Terrain>)>,
+    mut failed: MessageWriter<TerrainEditFailed>,
+    mut commands: Commands,
+) {
+    for EditTerrain { terrain, action } in edits.read() {
+        let Ok((online, voxels)) = terrains.get(*terrain) else { continue };
+        let placement = voxels.map(|voxels| voxels.placement()).unwrap_or_default();
+        let done = online.with_client(|client| match action {
+            TerrainAction::Apply(op) => client.guest().edit(&placement.op_in_voxels(op)).map(drop),
+            TerrainAction::Undo => client.guest().undo().map(drop),
+            TerrainAction::Redo => client.guest().redo().map(drop),
+            // The server keeps a step of undo for each operation.
+            TerrainAction::BeginStroke | TerrainAction::EndStroke => Ok(()),
+        });
+        let done = done.unwrap_or(Err(EditError::Invalid("there is no connection to the server")));
+        if let Err(reason) = done {
+            let error = TerrainError::new(reason, placement);
+            let refused = TerrainEditFailed { terrain: *terrain, action: action.clone(), error };
+            commands.trigger(refused.clone());
+            failed.write(refused);
+        }
+    }
+}
+
+/// Shows what the guest has: the server's cells, with this player's edits on top.
+fn show(mut terrains: Query<(&OnlineTerrain, &mut Terrain)>, mut stats: ResMut<TerravoxStats>) {
+    timed(&mut stats.online_ms, || {
+        for (online, mut terrain) in &mut terrains {
+            let generate = online.generate.clone();
+            let terrain = terrain.bypass_change_detection();
+            let before = terrain.grid().version();
+            online.with_client(|client| {
+                client.guest().show(&mut terrain.voxels, |request| match &generate {
+                    Some(generate) => generate(request),
+                    None => request.set_missing(),
+                });
+            });
+            terrain.work.is_dirty |= terrain.grid().version() != before;
+        }
+    });
+}
