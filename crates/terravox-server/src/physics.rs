@@ -159,9 +159,10 @@ impl Physics {
     }
 }
 
-/// How many of so many bodies are too many for a step that took so long.
+/// How many of so many bodies are too many for a step that took so long. Half of them at most: what a step
+/// takes grows faster than their number.
 fn excess(bodies: usize, took_s: f32) -> usize {
-    let share = 1.0 - LONG_STEP_S / took_s.max(LONG_STEP_S);
+    let share = (1.0 - LONG_STEP_S / took_s.max(LONG_STEP_S)).min(0.5);
     ((bodies as f32 * share).ceil() as usize).min(bodies.saturating_sub(KEPT_BODIES))
 }
 
