@@ -60,8 +60,12 @@ impl Store {
         check_place(&target, Overwrite::No)?;
         let partial = copying_path(&target);
         let db = open_partial(&partial, self.file().unwrap_or(&target), path)?;
-        refuse_complete(&db, &partial, path)?;
-        let stats = self.merge_into(&db, path, progress)?;
+        let stats = match is_complete(&db) {
+            // Killed before it got its name.
+            true if self.is_same_as(&db)? => self.kept_all(progress)?,
+            true => return Err(complete_world(&partial, path)),
+            false => self.merge_into(&db, path, progress)?,
+        };
         db.sync(path)?;
         check_place(&target, Overwrite::No)?;
         let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "save", source };
@@ -89,6 +93,43 @@ impl Store {
         Ok((Store::from_db(db, name, None)?, stats))
     }
 
+    /// Whether a world has the description and all records of this one, and no others.
+    fn is_same_as(&self, other: &Db) -> Result<bool, StoreError> {
+        let (view, snapshot) = (self.begin_read(), other.snapshot());
+        let (description, mut value) = (view.info.encode(), Vec::new());
+        for key in INFO_KEYS {
+            let is_there = matches!(snapshot.get(key, &mut value), Ok(true));
+            if !is_there || value != description {
+                return Ok(false);
+            }
+        }
+        let mut own = view.tree.scan(&[EXTRA], Some(LAST));
+        let mut others = snapshot.scan(&[EXTRA], Some(LAST));
+        let mut other_value = Vec::new();
+        while let Some(entry) = own.next() {
+            let entry = entry.map_err(|lost| self.read_error(lost.what))?;
+            if part_of(&entry.key) == StoredPart::Index {
+                continue;
+            }
+            let Some(Ok(same)) = others.next() else { return Ok(false) };
+            let is_read = own.value(&entry, &mut value).is_ok()
+                && others.value(&same, &mut other_value).is_ok();
+            if !is_read || same.key != entry.key || value != other_value {
+                return Ok(false);
+            }
+        }
+        Ok(others.next().is_none())
+    }
+
+    /// What a copy did that was complete already.
+    fn kept_all(&self, mut progress: impl FnMut(u64, u64)) -> Result<CopyStats, StoreError> {
+        let view = self.begin_read();
+        let all = view.tree.totals().map_err(|error| self.read_error(error))?;
+        let records = all.records.saturating_sub(INFO_KEYS.len() as u64);
+        progress(records, records);
+        Ok(CopyStats { records, kept: records, written_bytes: 0 })
+    }
+
     fn merge_into(
         &self,
         to: &Db,
@@ -109,17 +150,18 @@ impl Store {
     }
 }
 
-/// Refuses a file that is a whole world: of a copy that was killed before it got its name, or of
-/// others.
-fn refuse_complete(db: &Db, partial: &Path, path: &Path) -> Result<(), StoreError> {
+/// Whether there is a whole world: a copy that was killed before it got its name, or another one.
+fn is_complete(db: &Db) -> bool {
     let is_there = |key: &[u8]| matches!(db.snapshot().get(key, &mut Vec::new()), Ok(true));
-    if !INFO_KEYS.into_iter().any(is_there) {
-        return Ok(());
-    }
+    INFO_KEYS.into_iter().any(is_there)
+}
+
+/// The refusal to write over a whole world that is not the same as the source.
+fn complete_world(partial: &Path, path: &Path) -> StoreError {
     let (path, name) = (partial.to_owned(), path.display());
     let what =
         format!("it is a complete world; rename it to {name} if it is the copy, or remove it");
-    Err(StoreError::Refused { path, what })
+    StoreError::Refused { path, what }
 }
 
 /// Where a copy is until it is complete.

@@ -125,10 +125,18 @@ fn two_copies_to_one_file_do_not_meet() {
     drop(Store::create(&world, &WorldInfo::default(), Overwrite::No).unwrap().finish().unwrap());
     assert!(source.copy_to_file(folder.file("c.tvx"), |_, _| {}).is_err());
     assert!(Store::open(&world).is_ok());
-    // Nor is a copy that was killed before it got its name; who copies again is told of it.
-    std::fs::rename(&path, folder.file("copy.tvx.copying")).unwrap();
+    // A copy that was killed before it got its name gets it, unless the source is another since.
+    let partial = folder.file("copy.tvx.copying");
+    std::fs::rename(&path, &partial).unwrap();
+    let (copy, stats) = source.copy_to_file(&path, |_, _| {}).unwrap();
+    assert!(stats.kept == stats.records && stats.written_bytes == 0, "{stats:?}");
+    assert!(suite::records_of(&copy) == suite::records_of(&source) && !partial.exists());
+    drop(copy);
+    std::fs::rename(&path, &partial).unwrap();
+    source.set_extra("x", Some(b"later")).unwrap();
     let error = source.copy_to_file(&path, |_, _| {}).err().unwrap().to_string();
     assert!(error.contains("copy.tvx.copying") && error.contains("rename it to"), "{error}");
+    assert!(Store::open(&partial).is_ok());
 }
 
 /// Records of a database that is lost after some reads.
