@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use bevy_terravox::online::terravox_server::AccessList;
-
 /// What is printed for `--help`.
 pub const HELP: &str = "\
 A window in which voxel worlds are flown over, sculpted and played with.
@@ -12,12 +10,7 @@ Usage: terravox-studio [WORLD] [OPTIONS]
 
 WORLD is a world file (.tvx), whatever terravox import takes (a Roblox place or model, a heightmap, a
 grid of numbers, a point cloud or a folder of them, a region or a world of Minecraft, a MagicaVoxel scene,
-a mesh), a generated world (hills:7, world:7, world:7:fjords), or HOST:PORT[/WORLD] of a server. Without
-one, a start screen is shown.
-
-Servers:
-  --token TEXT        the token, for servers that need one
-  --fingerprint HEX   the fingerprint of the server, which it prints; not needed on this machine
+a mesh), or a generated world: hills:7, world:7, world:7:fjords. Without one, a start screen is shown.
 
 Pictures, without a window:
   --screenshot FILE   writes a picture as PNG, once the ground of the view is there
@@ -101,10 +94,6 @@ pub struct Args {
     pub state: Option<PathBuf>,
     /// Size of the window.
     pub window: Option<[u32; 2]>,
-    /// The token for servers.
-    pub token: String,
-    /// The fingerprint of the server.
-    pub fingerprint: Option<[u8; 32]>,
     /// Whether help is asked for.
     pub help: bool,
     /// Whether the version is asked for.
@@ -150,8 +139,6 @@ impl Args {
                 "--record" => args.record = Some(value()?.into()),
                 "--replay" => args.replay = Some(value()?.into()),
                 "--state" => args.state = Some(value()?.into()),
-                "--token" => args.token = token(value()?)?,
-                "--fingerprint" => args.fingerprint = Some(fingerprint(&value()?)?),
                 "--headless" => args.headless = true,
                 "--help" | "-h" => args.help = true,
                 "--version" | "-V" => args.version = true,
@@ -221,24 +208,6 @@ fn point(name: &str, text: &str) -> Result<[f32; 3], String> {
         .ok_or_else(|| format!("{name} is {text:?}; give X,Y,Z in metres"))
 }
 
-fn token(text: String) -> Result<String, String> {
-    match text.len() <= AccessList::MAX_TOKEN {
-        true => Ok(text),
-        false => Err("--token has more than 256 bytes".to_owned()),
-    }
-}
-
-fn fingerprint(text: &str) -> Result<[u8; 32], String> {
-    let text = &text.replace(':', "");
-    let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut bytes = [0; 32];
-    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        let digits = str::from_utf8(digits).unwrap_or_default();
-        *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
-    }
-    is_hex.then_some(bytes).ok_or(format!("--fingerprint is {text:?}; give 64 hexadecimal digits"))
-}
-
 fn quality(text: &str) -> Result<Quality, String> {
     match text {
         "low" => Ok(Quality::Low),
@@ -267,11 +236,6 @@ mod tests {
         assert_eq!((args.yaw, args.pitch), (Some(40.0), Some(-8.0)));
         assert_eq!(parse("").unwrap(), Args::default());
         assert!(parse("--show levels --show grid").unwrap().show.len() == 2);
-        let args = parse(&format!("localhost:4077 --token a --fingerprint {}", "0a".repeat(32)));
-        assert_eq!(
-            args.map(|args| (args.token, args.fingerprint)),
-            Ok(("a".into(), Some([10; 32])))
-        );
     }
 
     #[test]
@@ -288,7 +252,6 @@ mod tests {
             ("--fly", "unknown option --fly"),
             ("--size", "--size needs a value"),
             ("--headless", "--headless needs"),
-            ("--fingerprint 0a", "--fingerprint is \"0a\"; give 64"),
         ];
         for (line, start) in wrong {
             let error = parse(line).unwrap_err();

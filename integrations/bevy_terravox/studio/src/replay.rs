@@ -212,7 +212,7 @@ fn advance(
                 .is_some_and(|(terrain, chunks)| terrain.is_settled() && chunks.is_complete());
         // No time passes: nothing moves meanwhile.
         *strategy = frame(0);
-        if replay.wait(is_there, opening.is_some() || session.is_some()) {
+        if replay.wait(is_there, opening.is_some() || terrain.is_some()) {
             let why = notices.last_failure().unwrap_or("nothing was opened");
             println!("the replay waits for a world, and no world is open: {why}");
             exit.write(AppExit::error());

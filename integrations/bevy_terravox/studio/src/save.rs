@@ -92,7 +92,6 @@ fn act(
     session: Option<Res<Session>>,
     mut saver: ResMut<Saver>,
     mut saves: MessageWriter<SaveTerrain>,
-    mut notices: ResMut<Notices>,
     mut exit: MessageWriter<AppExit>,
 ) {
     for action in actions.read() {
@@ -102,14 +101,7 @@ fn act(
             }
             continue;
         };
-        let is_saved_here = !session.is_visit;
         let then = match action {
-            Action::Save | Action::AskSaveAs | Action::SaveAs(_) | Action::Overwrite(_)
-                if !is_saved_here =>
-            {
-                notices.say("the server saves this world");
-                continue;
-            }
             Action::Save if session.path.is_none() => {
                 saver.asks_name = true;
                 continue;
@@ -271,11 +263,6 @@ fn proceed(
     mut commands: Commands,
 ) {
     let Some(session) = session else { return };
-    if session.is_visit
-        && let Some(then) = saver.then.take()
-    {
-        return close(&session, then, &mut exit, &mut actions, &mut commands);
-    }
     let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
     let waits = std::mem::take(&mut saver.waits_a_frame);
     let is_busy = waits || store.is_saving() || saver.renaming.is_some();
@@ -306,17 +293,6 @@ fn proceed(
     if state.holds(&file) && !session.is_edited {
         drop(std::fs::remove_file(&file));
     }
-    close(&session, then, &mut exit, &mut actions, &mut commands);
-}
-
-/// Closes a world of which nothing is unsaved.
-fn close(
-    session: &Session,
-    then: Then,
-    exit: &mut MessageWriter<AppExit>,
-    actions: &mut MessageWriter<Action>,
-    commands: &mut Commands,
-) {
     session.shared.clear();
     commands.entity(session.terrain).despawn();
     commands.remove_resource::<Session>();

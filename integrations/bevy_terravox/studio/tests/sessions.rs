@@ -5,14 +5,10 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bevy_terravox::online::terravox_server::{ServedWorld, Server, ServerOptions};
-use bevy_terravox::terravox::generate::Hills;
-use bevy_terravox::terravox::terrain::{FillRequest, Placement};
 use common::{Folder, Studio};
-use terravox_store::{Generator, Overwrite, Store, WorldInfo};
+use terravox_store::Store;
 use terravox_studio::action::{Action, Field, Shape, Tool};
 use terravox_studio::replay::Recorder;
 use terravox_studio::state_dir::StateDir;
@@ -343,51 +339,4 @@ fn a_studio_that_is_killed_loses_nothing_that_was_done() {
         "wait\nkey down ctrl\nkey down z\nframes 2 16667\nkey up z\nkey up ctrl\nframes 9 16667\n",
     );
     assert_eq!(again.history(), ["earlier"], "{:?}", again.notices());
-}
-
-/// Serves hills on any free port.
-fn serve_hills(folder: &Folder) -> Server {
-    let info = WorldInfo::growing(Placement::default(), Generator::hills(7));
-    let path = folder.path("hills.tvx");
-    let store = Store::create(&path, &info, Overwrite::No).unwrap().finish().unwrap();
-    let hills = Hills::new(7);
-    let generate = move |request: &mut FillRequest<'_>| {
-        let mip = request.mip();
-        hills.fill(request.cells(), mip);
-    };
-    let world = ServedWorld {
-        name: "hills".into(),
-        store,
-        generate: Some(Arc::new(generate)),
-        protected: Vec::new(),
-        decide: None,
-        share: None,
-    };
-    let certificate_folder = folder.path("");
-    let options = ServerOptions { port: 0, certificate_folder, ..ServerOptions::default() };
-    Server::start(vec![world], options).unwrap()
-}
-
-#[test]
-fn a_world_of_a_server_is_dug_and_saved_there() {
-    let folder = Folder::new();
-    let server = serve_hills(&folder);
-    let address = server.quic_address().to_string();
-    let mut studio = Studio::new(&folder);
-    studio.replay(&format!("do open {address}\nwait\ndo set radius 4\n{STROKE}frames 20 16667\n"));
-    assert_eq!(studio.failure(), None);
-    studio.act(Action::Save);
-    assert!(studio.notices().iter().any(|line| line.contains("the server saves")));
-    studio.act(Action::Close);
-    studio.until("it is closed", |studio| !studio.has_world());
-    let state = StateDir::at(folder.path("state"));
-    assert_eq!(state.recent()[0], address);
-    assert!(state.unsaved().is_empty(), "nothing is kept here");
-    server.stop().unwrap();
-    let store = Store::open(folder.path("hills.tvx")).unwrap();
-    assert!(!store.chunks().unwrap().is_empty(), "what was dug is in the file of the server");
-    // Where nothing listens.
-    studio.replay(&format!("do open {address}\n"));
-    studio.until("it fails", |studio| studio.failure().is_some() && !studio.has_world());
-    assert!(studio.failure().unwrap().contains("nothing listens"), "{:?}", studio.failure());
 }

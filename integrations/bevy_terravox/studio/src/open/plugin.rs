@@ -13,8 +13,8 @@ use terravox::generate::Seeded;
 use terravox::lod::LodOptions;
 use terravox_store::{Store, StoreError};
 
+use super::Source;
 use super::read::{Opened, Reading, SharedStore, open};
-use super::{Source, visit};
 use crate::action::{Action, Field};
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
@@ -36,8 +36,6 @@ pub struct Session {
     pub generator: Option<Seeded>,
     /// Whether there is anything in it that cannot be made again.
     pub is_edited: bool,
-    /// Whether a server has it: that saves it.
-    pub is_visit: bool,
     /// The view that it was opened with.
     pub home: [f32; 5],
 }
@@ -47,7 +45,6 @@ impl Session {
     pub fn name(&self) -> String {
         match &self.path {
             Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            None if self.is_visit => self.title.clone(),
             None => format!("{} (no name yet)", self.title),
         }
     }
@@ -88,13 +85,7 @@ pub struct OpenPlugin;
 
 impl Plugin for OpenPlugin {
     fn build(&self, app: &mut App) {
-        app.init_resource::<Detail>()
-            .init_resource::<IsPassing>()
-            .init_resource::<visit::ServerAccess>()
-            .add_observer(visit::tell)
-            .add_observer(visit::leave)
-            .add_observer(visit::show_player);
-        app.add_systems(
+        app.init_resource::<Detail>().init_resource::<IsPassing>().add_systems(
             Update,
             // An action that opened a world is not read again, by what saves, when the world is there.
             (finish, start, faults).chain().in_set(crate::StudioSystems::Open),
@@ -110,8 +101,6 @@ fn start(
     settings: Res<Settings>,
     detail: Res<Detail>,
     state: Res<StateDir>,
-    access: Res<visit::ServerAccess>,
-    mut cameras: Query<(Entity, &mut StudioCamera)>,
     mut notices: ResMut<Notices>,
     mut commands: Commands,
 ) {
@@ -131,17 +120,6 @@ fn start(
         if session.is_some() || opening.is_some() {
             continue;
         }
-        let options = terrain_options(settings.get(Field::Distance), *detail);
-        match visit::address(&text) {
-            None => {}
-            Some(Ok(address)) => {
-                return visit::begin(address, &access, options, &mut cameras, &mut commands);
-            }
-            Some(Err(error)) => {
-                notices.fail(error);
-                continue;
-            }
-        }
         let source = match Source::parse(&text) {
             Ok(source) => source,
             Err(error) => {
@@ -149,6 +127,7 @@ fn start(
                 continue;
             }
         };
+        let options = terrain_options(settings.get(Field::Distance), *detail);
         commands.insert_resource(begin(source, text, is_recovered, options, state.clone()));
         return;
     }
@@ -250,16 +229,7 @@ fn finish(
         notices.say(note);
     }
     let home = view;
-    commands.insert_resource(Session {
-        terrain,
-        shared,
-        title,
-        path,
-        generator,
-        is_edited,
-        is_visit: false,
-        home,
-    });
+    commands.insert_resource(Session { terrain, shared, title, path, generator, is_edited, home });
 }
 
 /// Says what could not be read.
