@@ -127,7 +127,8 @@ impl AccessList {
         }
     }
 
-    /// Compares every token completely, so that the time taken reveals nothing.
+    /// Compares with every token, each completely: the time taken reveals no more than how long tokens
+    /// are.
     fn bearers(&self, token: &[u8]) -> impl Iterator<Item = &Bearer> {
         self.0.iter().filter(move |bearer| is_same(&bearer.token, token))
     }

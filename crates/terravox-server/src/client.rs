@@ -32,7 +32,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_tungstenite::connect_async_with_config;
+use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 
@@ -138,7 +138,8 @@ pub struct LoggedEdit {
     pub cells: u64,
     /// Bytes that it takes in the log.
     pub bytes: u64,
-    /// Its kind: `edit`, `undo`, `piece` (one that a dig cut loose) or `rollback`.
+    /// Its kind: `edit`, `undo`, `piece` (one that a dig cut loose), `rollback`, or `forgotten`: the
+    /// journal has no room any more for the cells that it changed.
     pub kind: String,
 }
 
@@ -573,7 +574,9 @@ async fn open_web_socket(
         .max_message_size(Some(Guest::MAX_UNIT))
         .max_frame_size(Some(Guest::MAX_UNIT));
     let url = format!("{at}{path}");
-    let connected = connect_async_with_config(url, Some(config), false).await;
+    // To what was looked at above: the name may mean another machine by now.
+    let stream = TcpStream::connect(found).await.map_err(|error| tcp_error(error, address.port))?;
+    let connected = client_async_with_config(url, stream, Some(config)).await;
     let (stream, _) = connected.map_err(|error| match error {
         tungstenite::Error::Http(response) => {
             let body = response.body().clone().unwrap_or_default();
@@ -589,6 +592,10 @@ async fn open_web_socket(
         let read = |message| match message {
             Message::Binary(unit) => Some(unit.to_vec()),
             Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
+            Message::Close(Some(frame)) => {
+                carried.dismiss(&frame.reason);
+                None
+            }
             _ => None,
         };
         let (outgoing, incoming) = (&carried.to_world, &carried.to_peer);

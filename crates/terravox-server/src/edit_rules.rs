@@ -23,7 +23,8 @@ pub struct EditAuthor<'a> {
 
 /// Decides about an operation, in voxels. It is called on the world's thread, for at most
 /// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) operations a second
-/// of each guest: it must not wait. Pieces that a dig cuts loose are not asked for. In a world that
+/// of each person, twice as many at once: it must not wait. What it puts in the place of an
+/// operation is refused like that if it reaches into a protected region. Pieces that a dig cuts loose are not asked for. In a world that
 /// servers share, the server that decides is that of the column where the middle lies; what a
 /// verdict lets through is then applied on both sides of a border.
 pub type Decide = Box<dyn FnMut(EditAuthor<'_>, &EditOp) -> Verdict + Send>;
@@ -78,6 +79,16 @@ impl EditRules {
         let verdict = match (verdict, &mut self.decide) {
             (Verdict::Accept, Some(decide)) => decide(author, op),
             (verdict, _) => verdict,
+        };
+        // What a game does instead is not above protection.
+        let verdict = match &verdict {
+            Verdict::Replace(other) | Verdict::Part(other, _) => {
+                match check_right(author.right, other, &self.protected) {
+                    Verdict::Accept => verdict,
+                    refused => refused,
+                }
+            }
+            _ => verdict,
         };
         let Some(columns) = &mut self.columns else { return verdict };
         let (op, within) = match &verdict {

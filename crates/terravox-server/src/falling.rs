@@ -48,6 +48,9 @@ const UNKNOWN_AUTHOR: &str = "falling";
 /// Maximum number of edits that are remembered as causes of pieces.
 const MAX_CAUSES: usize = 1024;
 
+/// Of a cause that has more voxels in common with the box around a piece, that is enough.
+const MAX_CAUSE_CELLS: u64 = 1 << 12;
+
 /// Search steps of a tick: about half a millisecond.
 const STEPS_PER_TICK: u32 = 2_000;
 
@@ -183,7 +186,8 @@ impl FallingPieces {
     /// Notes an edit of a region, in voxels; without an operation for undo and redo. What is built
     /// in the air stays there until something is dug off it.
     pub fn follow_edit(&mut self, op: Option<&EditOp>, region: Region, author: &str) {
-        if op.is_none_or(can_cut) {
+        // One that changed nothing is no cause either.
+        if op.is_none_or(can_cut) && !region.is_empty() {
             self.cutter.touch(region);
             if self.causes.len() == MAX_CAUSES {
                 self.causes.pop_front();
@@ -269,7 +273,7 @@ impl FallingPieces {
         self.pieces.iter_mut().for_each(|piece| piece.falls_s += stepped_s);
         self.follow(host, world, journal);
         let lowest = self.lowest_y - ABYSS;
-        self.thrown.follow(&mut self.physics, host, world.placement, stepped_s, lowest);
+        self.thrown.follow(&mut self.physics, host, world.placement, seconds, lowest);
     }
 
     /// Continues the search, and cuts the next loose piece; returns whether another one is known.
@@ -320,14 +324,19 @@ impl FallingPieces {
         has_next
     }
 
-    /// Who cut off a piece: the last one who edited at one of its cells.
+    /// Who cut off a piece: the last one who edited at one of its cells. Looks at some
+    /// thousand cells of each edit at most.
     fn cause_of(&self, body: &LooseBody) -> Arc<str> {
         let off = body.origin_voxel;
         let touches = |cause: &&Cause| {
             let Region { min, max } = cause.region.grow(2);
             let near = Region { min: min - off, max: max - off }.intersect(body.bounds);
             let is_solid = |voxel| body.grid.cell(voxel).is_ok_and(|cell| !cell.is_air());
-            near.voxels().any(is_solid)
+            match near.volume() {
+                0 => false,
+                1..=MAX_CAUSE_CELLS => near.voxels().any(is_solid),
+                _ => true,
+            }
         };
         let cause = self.causes.iter().rev().find(touches);
         cause.map_or_else(|| UNKNOWN_AUTHOR.into(), |cause| cause.author.clone())

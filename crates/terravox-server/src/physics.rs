@@ -20,10 +20,11 @@ const MAX_LOADS: u32 = 16;
 /// step at most.
 const TIME_SHARE: f32 = 0.5;
 
-/// Most seconds that steps are in debt.
+/// Maximum debt of steps, in seconds.
 const MAX_DEBT_S: f32 = 1.0;
 
-/// Seconds that a step may take before no more bodies come, and before bodies have to go.
+/// Seconds that a step may take before no more bodies are cut loose or thrown, and before loose pieces
+/// have to go.
 const BUSY_STEP_S: f32 = 0.02;
 const LONG_STEP_S: f32 = 0.04;
 
@@ -139,7 +140,7 @@ impl Physics {
         stepped
     }
 
-    /// Whether steps take so long that no more bodies should come.
+    /// Whether steps take so long that no more bodies may come.
     pub fn is_busy(&self) -> bool {
         self.usual_step_s() > BUSY_STEP_S
     }

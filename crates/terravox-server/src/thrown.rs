@@ -105,6 +105,9 @@ impl ThrownThings {
             Thing::Ball => (BALL, ColliderBuilder::ball(BALL_M).restitution(0.5)),
             Thing::Crate => (CRATE, ColliderBuilder::cuboid(CRATE_M, CRATE_M, CRATE_M)),
         };
+        if physics.is_busy() {
+            return;
+        }
         let places = 0..self.things.len();
         let own: Vec<_> = places.filter(|&at| self.things[at].by.person == by.person).collect();
         let recent = own.iter().filter(|&&at| self.things[at].age_s < 1.0);
@@ -161,12 +164,12 @@ impl ThrownThings {
         physics: &mut Physics,
         host: &mut Host,
         placement: Placement,
-        stepped_s: f32,
+        seconds: f32,
         lowest_voxel: f64,
     ) {
         for at in (0..self.things.len()).rev() {
             let thing = &mut self.things[at];
-            thing.age_s += stepped_s;
+            thing.age_s += seconds;
             let rigid = &physics.world.bodies[thing.handle];
             let position = rigid.translation().to_array().map(f64::from);
             let position_voxels = placement.voxel_from_world(position);

@@ -272,7 +272,7 @@ impl Ticker {
             self.look_at_columns(start);
             self.save_in_background();
             self.count_tick(start.elapsed());
-            // Half of the time is left for what else the machine does.
+            // Short ticks leave half of the time for what else the machine does.
             let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
             thread::sleep(shortest.saturating_sub(start.elapsed()));
             let longest = self.longest_tick();
@@ -448,6 +448,10 @@ impl Ticker {
         }
         for (guest, reason) in self.leaving.drain(..) {
             if let Some(seat) = self.seats.remove(&guest) {
+                // The last unit says why, also to one for which there was no room.
+                if self.host.transmit(guest, now_us, &mut unit) {
+                    seat.link.to_peer.push(std::mem::take(&mut unit));
+                }
                 info!(world = self.running.name, guest, peer = %seat.link.peer, reason, "left");
                 seat.link.dismiss(&reason);
             }

@@ -35,6 +35,9 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Without progress for this long, waiting ends.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Operations that wait for the server at once; a guest takes 256.
+const MAX_PENDING: usize = 200;
+
 /// Between two looks at the progress: it visits all blocks.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -54,7 +57,13 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     drop(busy);
     let complete = start.elapsed();
     for op in &operations {
-        visit.client.guest().edit(op).map_err(Failure::new)?;
+        if visit.client.guest().pending_edits() >= MAX_PENDING {
+            let has_room =
+                |visit: &mut Visit<'_>| visit.client.guest().pending_edits() < MAX_PENDING / 2;
+            visit.wait(has_room, "for the answer to edits")?;
+        }
+        let edited = visit.client.guest().edit(op);
+        edited.map_err(|error| visit.after_edits(Failure::new(error)))?;
     }
     let stay = Duration::from_secs_f64(args.seconds.unwrap_or(0.0));
     let edited = Instant::now();
@@ -187,7 +196,8 @@ impl<'a> Visit<'a> {
         }
         if self.info.is_some() {
             for op in std::mem::take(&mut self.unrepeated) {
-                self.client.guest().edit(&op).map_err(Failure::new)?;
+                let edited = self.client.guest().edit(&op);
+                edited.map_err(|error| self.after_edits(Failure::new(error)))?;
             }
         }
         if let Some(info) = &self.info {

@@ -121,10 +121,11 @@ fn access(args: &ServeArgs) -> CliResult<AccessList> {
     if let Some(path) = &args.tokens {
         let text = fs::read_to_string(path).map_err(Failure::at(path))?;
         for (number, line) in (1..).zip(text.lines()) {
-            if line.trim().is_empty() || line.starts_with('#') {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let parsed = token(line.trim());
+            let parsed = token(line);
             let bearer =
                 parsed.map_err(|what| Failure::of(path, format!("line {number}: {what}")))?;
             add(&mut access, &bearer);

@@ -42,6 +42,9 @@ pub struct Guest {
     pub(super) is_started: bool,
     pub(super) predictions: Predictions,
     next_number: u64,
+    /// Up to which of its operations the host has saved the world, and the game was told so.
+    saved: u64,
+    saved_told: u64,
     /// Messages that came in the stream of edits.
     edits_taken: u64,
     /// Messages about cells that wait for one about edits, or for the next update.
@@ -49,7 +52,7 @@ pub struct Guest {
     /// Blocks from before the link broke, to be asked for again, coarse ones last.
     unasked: Vec<MipBlock>,
     /// `None` if what is wanted is to be found again.
-    watched: Option<WatchedFrom>,
+    pub(super) watched: Option<WatchedFrom>,
     pub(super) bodies: HeldBodies,
     /// The figure of this guest, and whether the host is still to be told of it.
     pub(super) figure: Option<(Figure, bool)>,
@@ -75,6 +78,8 @@ impl Guest {
             is_started: false,
             predictions: Predictions::default(),
             next_number: 1,
+            saved: 0,
+            saved_told: 0,
             edits_taken: 0,
             parked: VecDeque::new(),
             unasked: Vec::new(),
@@ -195,9 +200,14 @@ impl Guest {
             (block, is_read.then(|| block_digest(&cells, kinds)))
         };
         let known: Vec<_> = blocks.into_iter().rev().map(digest).collect();
-        if !known.is_empty() {
-            self.send(BULK, &ToHost::Subscribe(known));
+        if known.is_empty() {
+            return;
         }
+        if self.unasked.is_empty() {
+            // What else is wanted was not asked for yet.
+            self.watched = None;
+        }
+        self.send(BULK, &ToHost::Subscribe(known));
     }
 
     /// Asks for blocks that may be wrong to be sent again.
@@ -207,7 +217,9 @@ impl Guest {
             && self.pipe.unsent(BULK) < MAX_UNSENT
         {
             let some: Vec<_> = replica.outdated.iter().copied().take(BLOCKS_PER_MESSAGE).collect();
-            replica.outdated.retain(|block| !some.contains(block));
+            for block in &some {
+                replica.outdated.remove(block);
+            }
             self.send(BULK, &ToHost::Refresh(some));
         }
     }
@@ -215,14 +227,18 @@ impl Guest {
     /// Says what is to be seen: the positions of viewers, in voxels. Call it once a frame; it takes
     /// time only when a viewer has moved two voxels.
     pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
-        // After a break, first all that was there is asked for again.
-        let is_ready = self.is_started && self.unasked.is_empty();
-        let Some(replica) = self.replica.as_mut().filter(|_| is_ready) else { return };
+        let Some(replica) = self.replica.as_mut().filter(|_| self.is_started) else { return };
         if self.watched.as_ref().is_some_and(|from| from.holds_for(viewers, interest)) {
             return;
         }
         self.watched = Some(WatchedFrom::new(viewers, interest));
         let kept = interest.kept().wanted(viewers, replica.max_mip);
+        // After a break, first what was there and is still of interest is asked for again.
+        let gone: Vec<_> = self.unasked.extract_if(.., |block| !kept.contains(block)).collect();
+        replica.forget(&gone);
+        if !self.unasked.is_empty() {
+            return;
+        }
         let mut dropped: Vec<_> =
             replica.blocks.keys().copied().filter(|block| !kept.contains(block)).collect();
         dropped.sort_unstable();
@@ -314,6 +330,7 @@ impl Guest {
     pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), LinkEnd> {
         let generate: Generate<'_> = &generate;
         self.take_all(generate).map_err(LinkEnd::protocol)?;
+        self.tell_saved();
         self.refresh();
         self.ask_again();
         match self.pipe.closed() {
@@ -336,6 +353,17 @@ impl Guest {
             self.take_bulk(&mut cells_left, generate)?;
         }
         Ok(())
+    }
+
+    /// Tells the game up to which of its operations all is saved. What is confirmed after its cells may
+    /// be saved before that: it is told in order.
+    fn tell_saved(&mut self) {
+        let answered = self.predictions.oldest().map_or(self.next_number, |number| number) - 1;
+        let number = self.saved.min(answered);
+        if number > self.saved_told {
+            self.saved_told = number;
+            self.events.push_back(GuestEvent::Saved { number });
+        }
     }
 
     /// Work that was done on cells and operations.
@@ -450,7 +478,7 @@ impl Guest {
             ToGuest::Body(message) => self.take_body(message)?,
             ToGuest::BodyGone { number, .. } => self.lose_body(number),
             ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
-            ToGuest::Saved { number } => self.events.push_back(GuestEvent::Saved { number }),
+            ToGuest::Saved { number } => self.saved = self.saved.max(number),
             ToGuest::Welcome(_) => {}
         }
         Ok(())

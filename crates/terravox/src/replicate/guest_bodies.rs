@@ -15,6 +15,9 @@ const FIGURE_INTERVAL_US: u64 = 50_000;
 /// The figure is not sent while more bytes of messages than this wait.
 const FIGURE_BACKLOG: usize = 1 << 10;
 
+/// Messages to the game are refused while more bytes than this wait.
+const MESSAGE_BACKLOG: usize = 64 << 10;
+
 impl Guest {
     /// Takes a body. An error ends the connection.
     pub(super) fn take_body(&mut self, message: BodyMessage) -> Result<(), String> {
@@ -66,16 +69,17 @@ impl Guest {
     /// Tells the game at the host something, such as that this player throws a ball. It arrives,
     /// once, as [`HostEvent::Message`](super::HostEvent::Message), after the edits before it; one
     /// that is on its way when the link breaks is lost. Returns false, and sends nothing, before
-    /// [`Guest::start`].
+    /// [`Guest::start`] and while 64 KiB of messages and edits wait for the link.
     ///
     /// # Panics
     /// If there are more than [`Guest::MAX_MESSAGE_BYTES`].
     pub fn send_message(&mut self, bytes: &[u8]) -> bool {
         assert!(bytes.len() <= MAX_GAME_MESSAGE, "a message has at most 1024 bytes");
-        if self.is_started {
+        let may_send = self.is_started && self.pipe.backlog(EDITS) < MESSAGE_BACKLOG;
+        if may_send {
             self.send(EDITS, &ToHost::Game(bytes.to_vec()));
         }
-        self.is_started
+        may_send
     }
 
     /// Maximum size of a message to the game in bytes.

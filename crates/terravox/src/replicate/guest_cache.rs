@@ -1,9 +1,10 @@
 //! What a guest holds, as bytes for its next visit.
 //!
-//! `docs/format.md` has every byte. The host compares digests of the cells, so a cache that is old,
-//! damaged or of another world costs what would have been sent anyway, and no more.
+//! `docs/format.md` has every byte. The host compares digests of the cells, so one that is old, damaged
+//! or of another world shows nothing wrong. Only blocks that are of interest are asked for.
 
 use super::guest::Guest;
+use super::interest::{Interest, WatchedFrom};
 use super::replica::{BlockState, GroundMaker, Replica};
 use super::wire::{Input, MessageError, put_block, put_bytes, put_varint};
 use super::world_info::{put_info, take_info};
@@ -21,23 +22,27 @@ const MAX_BLOCKS: usize = 1 << 14;
 const MAX_CODE: usize = 1 << 17;
 
 impl Guest {
-    /// Returns all that is held as bytes, for [`Guest::use_cache`] in a later visit: empty before
-    /// [`Guest::start`]. Takes some 20 µs for each block with cells.
+    /// Returns up to 16,384 of the blocks that are held as bytes, for [`Guest::use_cache`] in a later
+    /// visit: coarse ones, and those near the viewers. Empty before [`Guest::start`]. Takes some 20 µs
+    /// for each block with cells.
     pub fn cache(&self) -> Vec<u8> {
         let (Some(info), Some(replica)) = (&self.info, &self.replica) else { return Vec::new() };
         let mut out = vec![VERSION];
         put_info(info, &mut out);
         out.push(u8::from(replica.maker.makes_ground));
-        let mut blocks: Vec<_> = replica.blocks.iter().collect();
-        blocks.retain(|(_, state)| **state != BlockState::Wanted);
-        blocks.sort_unstable_by(|a, b| b.0.mip.cmp(&a.0.mip).then(a.0.cmp(b.0)));
+        let held = replica.blocks.keys().copied();
+        let held = held.filter(|block| replica.blocks[block] != BlockState::Wanted);
+        let viewers = self.watched.as_ref().map_or(&[][..], WatchedFrom::viewers);
+        let mut blocks = Interest::coarse_first(held, viewers);
         blocks.truncate(MAX_BLOCKS);
         put_varint(blocks.len() as u64, &mut out);
         let coder = BitRle { kinds: replica.grid.materials().kinds() };
         let (mut cells, mut code) = (DenseBox::default(), Vec::new());
-        for (&block, state) in blocks {
+        for block in blocks {
             code.clear();
-            if state.stale() == BlockState::Stale && replica.read_own(block, &mut cells) {
+            if replica.blocks[&block].stale() == BlockState::Stale
+                && replica.read_own(block, &mut cells)
+            {
                 coder.encode_box(&cells, &mut code);
             }
             put_block(block, &mut out);
@@ -49,9 +54,8 @@ impl Guest {
     /// Takes what [`Guest::cache`] returned in an earlier visit, before [`Guest::start`]: of the
     /// blocks in it, only those that changed since are sent. It asks for each by a digest of its cells,
     /// so it pays where much was built or the world has no generator: ground that was never edited takes
-    /// next to nothing either way. It is dropped if scale, origin,
-    /// materials or coarsest mip of the world have changed. Takes memory in proportion to the
-    /// cells, at most 16,384 blocks.
+    /// next to nothing either way. It is dropped if generator, scale, origin, materials or coarsest mip
+    /// of the world have changed. Takes memory in proportion to the cells, at most 16,384 blocks.
     ///
     /// # Errors
     /// [`MessageError`] if the bytes are not those of a cache; nothing is then changed.

@@ -49,8 +49,8 @@ pub struct Host {
     next_guest: u64,
     /// The last unit for each guest that is gone.
     leaving: VecDeque<(u64, Vec<u8>)>,
-    /// Which guest is first to be sent cells.
-    turn: usize,
+    /// Which guest is first to be sent cells, in `order`.
+    first_sent: usize,
     pub(super) events: VecDeque<HostEvent>,
     pub(super) cells: DenseBox,
     pub(super) coarser: DenseBox,
@@ -81,7 +81,7 @@ impl Host {
             order: Vec::new(),
             next_guest: 1,
             leaving: VecDeque::new(),
-            turn: 0,
+            first_sent: 0,
             events: VecDeque::new(),
             cells: DenseBox::default(),
             coarser: DenseBox::default(),
@@ -210,8 +210,8 @@ impl Host {
         assert!(self.options.max_mip <= most, "the coarsest mip of this world is {most}");
         self.truth.trim(world.grid);
         self.trim_coarse(world);
-        if let Some(chunk) = self.truth.take_unraised() {
-            self.changed(world, chunk.region());
+        if let Some(chunk) = self.truth.raise_again(world, now_us) {
+            self.mark_changed(chunk.region());
         }
         self.persons.pass(now_us);
         self.serve_all(world);
@@ -220,8 +220,8 @@ impl Host {
         let mut order = self.order.clone();
         if !order.is_empty() {
             // So that not always the same guest is last.
-            self.turn = (self.turn + 1) % order.len();
-            order.rotate_left(self.turn);
+            self.first_sent = (self.first_sent + 1) % order.len();
+            order.rotate_left(self.first_sent);
         }
         let mut reads = self.options.max_reads_per_tick;
         for guest in order {
@@ -234,10 +234,14 @@ impl Host {
     /// guests who are here keep the old cells, and guests who come later may get them. Chunks that
     /// are not held count as unchanged.
     pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
-        for region in self.follow(world, region) {
-            for entry in self.guests.values_mut() {
-                entry.blocks.mark(region, self.options.max_mip);
-            }
+        self.follow(world, region).into_iter().for_each(|region| self.mark_changed(region));
+    }
+
+    /// Sends the cells of a region, in voxels, to all guests again, at every mip.
+    fn mark_changed(&mut self, region: Region) {
+        self.encoded.forget(region, self.options.max_mip);
+        for entry in self.guests.values_mut() {
+            entry.blocks.mark(region, self.options.max_mip);
         }
     }
 
@@ -322,7 +326,7 @@ impl Host {
         let (person, before) = (entry.person.clone(), self.work_left);
         let budget = self.persons.budget(&person, &self.options);
         let kinds = world.grid.materials().kinds();
-        match entry.request(kinds, budget, &self.options, before > 0)? {
+        match entry.request(kinds, budget, &self.options, &mut self.work_left)? {
             None => return Ok(false),
             Some(Request::Joining(token)) => {
                 self.events.push_back(HostEvent::Joining { guest, token });

@@ -39,7 +39,7 @@ fn making_work(
 }
 
 /// Work as it counts for a tick.
-fn units(work: u64) -> i64 {
+pub(super) fn units(work: u64) -> i64 {
     // Some thousand operations of it do not overflow.
     i64::try_from(work).unwrap_or(i64::MAX).min(1 << 48)
 }
@@ -49,7 +49,9 @@ impl Host {
     /// token or one address: they share what [`HostOptions`](super::HostOptions) allow one guest of
     /// operations and work.
     pub fn admit_as(&mut self, guest: u64, world: &HostWorld<'_>, person: &str) {
-        if let Some(entry) = self.guests.get_mut(&guest) {
+        if let Some(entry) = self.guests.get_mut(&guest)
+            && entry.token.is_some()
+        {
             entry.person = Person::Named(person.into());
         }
         self.admit(guest, world);

@@ -4,6 +4,7 @@ use super::LinkKind;
 use super::body_budget::BodyBudget;
 use super::body_table::Figure;
 use super::family::Family;
+use super::host_persons::units;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
 use super::persons::{Person, PersonBudget};
@@ -141,21 +142,24 @@ impl HostedGuest {
         self.blocks.is_current(block, self.pipe.read_by_peer(BULK))
     }
 
-    /// Handles messages until one needs the world; `None` if there are no more for now. Unless it
-    /// `may_edit`, messages in the stream of operations wait. An error ends the connection.
+    /// Handles messages until one needs the world; `None` if there are no more for now. Decoding
+    /// operations spends `work_left`; once that is gone, messages in the stream of operations wait.
+    /// An error ends the connection.
     pub fn request(
         &mut self,
         kinds: &[Kind; 256],
         budget: &mut PersonBudget,
         options: &HostOptions,
-        may_edit: bool,
+        work_left: &mut i64,
     ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
-            let Some(bytes) = self.next_message(may_edit)? else { break };
+            let Some(bytes) = self.next_message(*work_left > 0)? else { break };
             self.messages += 1;
-            if self.has_started
-                && let Some((number, work)) = ToHost::operation(&bytes)?
-            {
+            if !self.has_started && !ToHost::is_greeting(&bytes) {
+                // Not decoded: that may take work for which nobody is known to pay.
+                return Err(self.too_early());
+            }
+            if let Some((number, work)) = ToHost::operation(&bytes)? {
                 // Before it is decoded, which takes time.
                 self.check_number(number)?;
                 let is_paid = match budget.spend_operation() {
@@ -165,6 +169,7 @@ impl HostedGuest {
                 if let Err(refusal) = is_paid {
                     return Ok(Some(Request::Refused { number, refusal }));
                 }
+                *work_left -= units(work);
             }
             let message = ToHost::decode(&bytes, kinds)?;
             if let Some(request) = self.take(message, budget, options)? {
@@ -173,6 +178,14 @@ impl HostedGuest {
         }
         self.messages = 0;
         Ok(None)
+    }
+
+    /// Why a message ends the connection that came before its time.
+    fn too_early(&self) -> LinkEnd {
+        LinkEnd::protocol(match self.is_admitted {
+            true => "a message before the start",
+            false => "a message before the welcome",
+        })
     }
 
     fn check_number(&mut self, number: u64) -> Result<(), LinkEnd> {
@@ -216,9 +229,7 @@ impl HostedGuest {
                 self.token = Some(token.clone());
                 return Ok(Some(Request::Joining(token)));
             }
-            _ if !self.is_admitted => {
-                return Err(LinkEnd::protocol("a message before the welcome"));
-            }
+            _ if !self.is_admitted => return Err(self.too_early()),
             ToHost::Start { makes_ground } if !self.has_started => {
                 self.has_started = true;
                 self.makes_ground = makes_ground && options.generator.is_some();
@@ -226,7 +237,6 @@ impl HostedGuest {
             ToHost::Hello { .. } | ToHost::Start { .. } => {
                 return Err(LinkEnd::protocol("a greeting came twice"));
             }
-            _ if !self.has_started => return Err(LinkEnd::protocol("a message before the start")),
             ToHost::Subscribe(blocks) => self.subscribe(blocks, budget, options)?,
             ToHost::Unsubscribe(blocks) => {
                 let before = self.blocks.len();

@@ -54,6 +54,10 @@ impl WatchedFrom {
         WatchedFrom { viewers: viewers.to_vec(), interest: *interest }
     }
 
+    pub fn viewers(&self) -> &[[f64; 3]] {
+        &self.viewers
+    }
+
     /// Whether the last result is still valid: no viewer has moved more than [`STEP_VOXELS`].
     pub fn holds_for(&self, viewers: &[[f64; 3]], interest: &Interest) -> bool {
         let is_near = |(a, b): (&[f64; 3], &[f64; 3])| {

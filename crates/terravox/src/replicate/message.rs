@@ -239,6 +239,11 @@ impl ToHost {
         }
     }
 
+    /// Whether it is one of the two messages that come before all others.
+    pub fn is_greeting(bytes: &[u8]) -> bool {
+        matches!(bytes.first(), Some(0 | 1))
+    }
+
     /// Returns the number of an operation and the [work](decoding_work) of decoding it, or `None`
     /// for other messages.
     pub fn operation(bytes: &[u8]) -> Result<Option<(u64, u64)>, MessageError> {

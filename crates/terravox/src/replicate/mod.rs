@@ -8,7 +8,8 @@
 //! - Unedited ground is not sent where the guest has the [`GeneratorId`].
 //! - An edit goes out as the operation to guests that hold all of it, with a digest of the result;
 //!   to others as cells. Coarse cells over an edit are computed on both sides.
-//! - Coarse blocks come first. Edits never wait behind cells: they have a stream of their own.
+//! - Coarse blocks come first. Operations have a stream of their own, and go first in every unit: they
+//!   wait for cells only while the link is full.
 //! - A guest that reads slowly is caught up from the world, not from a queue.
 //!
 //! `docs/format.md` has every byte of every message.
@@ -80,8 +81,8 @@ pub enum Verdict {
     /// It is applied, unless it exceeds the guest's budget of work or needs a chunk that is not
     /// available: act on [`HostEvent::Edited`], not in `decide`.
     Accept,
-    /// Another one is applied in its place. The guest is told that its own was confirmed, and sent the
-    /// cells; a game that wants its player to know why sends a message of its own.
+    /// Another one is applied in its place. The guest is told that its own was confirmed, and sent what
+    /// was applied instead; a game that wants its player to know why sends a message of its own.
     Replace(Box<EditOp>),
     /// The part of an operation within a region, in voxels, is applied; the rest is another host's
     /// to apply.

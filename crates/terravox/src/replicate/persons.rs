@@ -65,9 +65,8 @@ pub(super) enum Person {
 pub(super) struct PersonBudget {
     operations: TokenBucket,
     work: TokenBucket,
-    /// Work that was done for it, counted from what the person had who was served when it came: the
-    /// start tag of start-time fair queueing (Goyal, Vin and Cheng, 1996).
-    served: u64,
+    /// Start tag: work that was done for it, raised to the virtual time when it comes back.
+    start_tag: u64,
     /// When it was last served.
     served_us: u64,
     /// Blocks that its guests want or have.
@@ -79,7 +78,7 @@ impl PersonBudget {
         PersonBudget {
             operations: TokenBucket::new(options.edits_per_s.into()),
             work: TokenBucket::new(options.edit_work_per_s),
-            served: 0,
+            start_tag: 0,
             served_us: 0,
             blocks: 0,
         }
@@ -120,8 +119,9 @@ impl PersonBudget {
 pub(super) struct Persons {
     budgets: FxHashMap<Person, PersonBudget>,
     now_us: u64,
-    /// What those have at least who come now: that of the person who was served last.
-    served: u64,
+    /// The virtual time: the start tag of what was served last (start-time fair queueing: Goyal, Vin
+    /// and Cheng, 1996).
+    virtual_time: u64,
 }
 
 /// Whose turn it is: the least comes first.
@@ -132,12 +132,12 @@ impl Persons {
     pub fn pass(&mut self, now_us: u64) {
         let elapsed = now_us.saturating_sub(self.now_us);
         self.now_us = self.now_us.max(now_us);
-        let served = self.served;
+        let virtual_time = self.virtual_time;
         self.budgets.retain(|_, budget| {
             budget.operations.pass(elapsed);
             budget.work.pass(elapsed);
             // While others wait, what was done for it counts, also if all of it is earned again.
-            !budget.is_unused() || budget.served > served
+            !budget.is_unused() || budget.start_tag > virtual_time
         });
     }
 
@@ -150,24 +150,25 @@ impl Persons {
     /// When the guests of a person are served: it grows with the work that was done for the person,
     /// and among equals with the time of the last.
     pub fn turn(&self, person: &Person) -> Turn {
-        let of = |budget: &PersonBudget| (budget.served.max(self.served), budget.served_us);
-        self.budgets.get(person).map_or((self.served, 0), of)
+        let of =
+            |budget: &PersonBudget| (budget.start_tag.max(self.virtual_time), budget.served_us);
+        self.budgets.get(person).map_or((self.virtual_time, 0), of)
     }
 
     /// Notes that work was done for a person.
     pub fn note_served(&mut self, person: &Person, work: u64, options: &HostOptions) {
         let (turn, _) = self.turn(person);
-        self.served = self.served.max(turn);
+        self.virtual_time = self.virtual_time.max(turn);
         let now_us = self.now_us;
         let budget = self.budget(person, options);
-        budget.served = turn.saturating_add(work);
+        budget.start_tag = turn.saturating_add(work);
         budget.served_us = now_us;
     }
 
     /// Notes that no guest waits: what was done for a person counts no more.
     pub fn note_all_served(&mut self) {
-        let most = self.budgets.values().map(|budget| budget.served).max();
-        self.served = self.served.max(most.unwrap_or_default());
+        let most = self.budgets.values().map(|budget| budget.start_tag).max();
+        self.virtual_time = self.virtual_time.max(most.unwrap_or_default());
     }
 
     /// The budget of a person.

@@ -27,7 +27,7 @@ pub(super) const STREAMS: usize = 2;
 /// Instead of a stream: a text and a code follow, why the peer ended the link.
 const CLOSED: u8 = 2;
 
-/// Units that arrived this much later than one without a sign of it make that one lost.
+/// A unit counts as lost once one that was sent this many units after it is acknowledged.
 const REORDER_UNITS: u64 = 16;
 
 /// Units that are remembered after they seemed lost: they may be late.
@@ -73,7 +73,7 @@ pub(super) struct Pipe {
     max_flight: u64,
     /// When the last unit left.
     sent_us: u64,
-    /// Units sent and lost since the window was last set, and the number from which on they count.
+    /// Bytes acknowledged and lost since the window was last set, and the unit after which it is set again.
     sample: LossSample,
     /// Why the peer ended the link.
     closed: Option<LinkEnd>,
@@ -341,6 +341,10 @@ impl Pipe {
             sending.limit = sending.limit.max(limit);
         }
         let count = input.count(2).map_err(invalid)?;
+        // Each is looked for among the units in flight.
+        if count > MAX_RANGES {
+            return Err(PipeError::Invalid);
+        }
         // From the newest range down: a gap, then a length.
         let mut end = None;
         for _ in 0..count {
@@ -352,7 +356,7 @@ impl Pipe {
             };
             let start = last.and_then(|last| last.checked_sub(length));
             let (Some(start), Some(last)) = (start, last) else { return Err(PipeError::Invalid) };
-            if last > self.next_number {
+            if length == 0 || last > self.next_number {
                 return Err(PipeError::Invalid);
             }
             self.acknowledge(start..last, now_us);
@@ -407,8 +411,7 @@ impl Pipe {
         }
     }
 
-    /// Once a round trip: grows the window by half while all arrives, shrinks it where a tenth is
-    /// lost.
+    /// Once a round trip: grows the window by half, or shrinks it where more than a tenth is lost.
     fn adapt_window(&mut self) {
         if self.largest_acked.is_none_or(|acked| acked < self.sample.end) {
             return;

@@ -49,6 +49,11 @@ impl Predictions {
         self.waiting.is_empty() && self.ended.is_empty()
     }
 
+    /// The number of the oldest that waits.
+    pub fn oldest(&self) -> Option<u64> {
+        self.waiting.front().map(|entry| entry.number)
+    }
+
     pub fn push(&mut self, prediction: Prediction) {
         self.waiting.push_back(prediction);
     }

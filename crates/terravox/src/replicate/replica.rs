@@ -2,6 +2,7 @@
 
 use super::delta::{block_digest, merge_marked};
 use super::family::{Children, Family, FamilyChild};
+use super::generator_id::GeneratorId;
 use super::host::{MAX_OP_CELLS, MAX_OP_CHUNKS};
 use super::truth::digest_of;
 use super::world_info::WorldInfo;
@@ -69,6 +70,7 @@ pub(super) struct Replica {
     pyramid: FarPyramid,
     pub blocks: FxHashMap<MipBlock, BlockState>,
     pub maker: GroundMaker,
+    generator: Option<GeneratorId>,
     pub max_mip: u8,
     editor: Editor,
     pub changed: ReplicaChanges,
@@ -156,6 +158,7 @@ impl Replica {
             pyramid: FarPyramid::default(),
             blocks: FxHashMap::default(),
             maker,
+            generator: info.generator.clone(),
             max_mip,
             editor: Editor::new(LIMITS),
             changed: ReplicaChanges::default(),
@@ -172,6 +175,8 @@ impl Replica {
         self.max_mip == info.max_mip
             && *self.grid.materials() == info.materials
             && self.maker == maker
+            // Ground that this side made would be that of another world.
+            && self.generator == info.generator
     }
 
     fn kinds(&self) -> [Kind; 256] {

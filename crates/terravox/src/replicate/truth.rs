@@ -62,14 +62,20 @@ pub(super) struct Truth {
     loaded: VecDeque<ChunkPos>,
     /// Edited chunks over which a coarse block was not available.
     unraised: VecDeque<ChunkPos>,
+    /// When the first of them is tried again.
+    raises_at_us: u64,
 }
+
+/// Until a chunk over which a coarse block was not available is tried again: what is damaged stays so.
+const RAISED_AGAIN_US: u64 = 1_000_000;
 
 impl Truth {
     pub fn new(max_mip: u8) -> Truth {
         let (edited, pyramid) = (FxHashSet::default(), FarPyramid::default());
         let (loaded, unraised) = (VecDeque::new(), VecDeque::new());
         let (coarse, trims_at) = (VecDeque::new(), MAX_COARSE + EVICTED_PER_PASS);
-        Truth { max_mip, edited, pyramid, coarse, trims_at, loaded, unraised }
+        let raises_at_us = 0;
+        Truth { max_mip, edited, pyramid, coarse, trims_at, loaded, unraised, raises_at_us }
     }
 
     /// Whether a block may differ from what the generator makes.
@@ -225,8 +231,8 @@ impl Truth {
         regions
     }
 
-    /// Computes the coarse cells over whole chunks.
-    fn raise(&mut self, world: &HostWorld<'_>, chunks: Region) {
+    /// Computes the coarse cells over whole chunks. Returns whether all could be.
+    fn raise(&mut self, world: &HostWorld<'_>, chunks: Region) -> bool {
         let (mut is_whole, made) = (true, &mut self.coarse);
         let make = |block: MipBlock, cells: &mut DenseBox| {
             let is_made = fill(world, block, cells);
@@ -241,11 +247,21 @@ impl Truth {
             let late = chunks.blocks::<5>().filter(|chunk| !self.unraised.contains(chunk));
             self.unraised.extend(late.collect::<Vec<_>>());
         }
+        is_whole
     }
 
-    /// Takes an edited chunk over which a coarse block was not available: follow it again.
-    pub fn take_unraised(&mut self) -> Option<ChunkPos> {
-        self.unraised.pop_front()
+    /// Tries an edited chunk again over which a coarse block was not available. Returns it if all of
+    /// its coarse cells are there now.
+    pub fn raise_again(&mut self, world: &HostWorld<'_>, now_us: u64) -> Option<ChunkPos> {
+        if self.unraised.is_empty() || now_us < self.raises_at_us {
+            return None;
+        }
+        let chunk = self.unraised.pop_front().filter(|&chunk| is_held(world, chunk))?;
+        let is_whole = self.raise(world, chunk.region());
+        if !is_whole {
+            self.raises_at_us = now_us + RAISED_AGAIN_US;
+        }
+        is_whole.then_some(chunk)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::simulation::{Random, Simulation, random_op};
 use crate::edit::EditOp;
-use crate::replicate::{LinkKind, LinkOptions};
+use crate::replicate::{GeneratorId, Host, HostOptions, LinkKind, LinkOptions, VirtualLink};
 
 const LINK: LinkOptions = LinkOptions {
     loss: 0.0,
@@ -52,6 +52,48 @@ fn a_guest_with_a_cache_is_sent_what_changed_only() {
         game.with_world(|host, world| host.edit(world, &dig)).expect("the game may");
         let changed = joined_with(&mut game, &cache);
         assert!(changed > same && changed < all, "{changed} of {all}, {same} without a change");
+    }
+}
+
+#[test]
+fn blocks_of_a_cache_that_are_far_from_the_viewer_are_neither_asked_for_nor_kept() {
+    let (mut game, cache) = visited(true);
+    let bytes = |game: &mut Simulation, cache: &[u8], eye: [f64; 3]| {
+        game.join(LinkKind::Reliable, LINK, eye, 9);
+        let player = game.players.last_mut().expect("it has joined");
+        player.guest.use_cache(cache).expect("the cache is whole");
+        let steps = game.settle(3000);
+        let joined = game.players.pop().expect("it has joined");
+        let near = joined.guest.blocks().filter(|block| block.mip == 0 && block.pos.x.abs() < 8);
+        assert_eq!(near.count() == 0, eye != EYE);
+        game.with_world(|host, _| host.disconnect(joined.number, "the cable was pulled"));
+        (steps, joined.up.bytes())
+    };
+    let far = [40_000.0, 10.0, 0.0];
+    let (with, without) = (bytes(&mut game, &cache, far), bytes(&mut game, &[], far));
+    assert!(with.0 <= without.0 + 8 && with.1 <= without.1 + 200, "{with:?}, {without:?} without");
+    bytes(&mut game, &cache, EYE);
+}
+
+#[test]
+fn ground_of_another_generator_is_not_kept() {
+    let mut game = Simulation::new(true, 5);
+    game.join(LinkKind::Reliable, LINK, EYE, 1);
+    game.settle(2000);
+    let other = GeneratorId { version: 7, ..GeneratorId::default() };
+    let options = HostOptions { generator: Some(other), max_mip: 5, ..HostOptions::default() };
+    for (options, is_kept) in [(game.host.options.clone(), true), (options, false)] {
+        game.host = Host::new(options);
+        game.players[0].number = game.host.connect(LinkKind::Reliable);
+        let player = &mut game.players[0];
+        (player.up, player.down) = (VirtualLink::new(LINK, 3), VirtualLink::new(LINK, 4));
+        player.guest.reconnect(LinkKind::Reliable);
+        while !game.players[0].guest.is_started {
+            game.step();
+        }
+        let guest = &game.players[0].guest;
+        assert_eq!(guest.blocks().any(|block| guest.has(block)), is_kept);
+        game.settle(2000);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::{EditOp, Editor};
-use crate::replicate::{Guest, HostEvent, Interest, LinkKind, LinkOptions, Verdict};
+use crate::replicate::{Guest, GuestEvent, HostEvent, Interest, LinkKind, LinkOptions, Verdict};
 use crate::terrain::{Budget, FillRequest, LodOptions, Placement, Terrain, TerrainOptions, Viewer};
 use crate::voxel::{
     Cell, ChangeCursor, Changes, ChunkPos, ChunkState, DenseBox, GridOptions, MipBlock, Region,
@@ -99,6 +99,38 @@ fn all_guests_equal_the_host_after_quiescence_on_bad_links_slow() {
         .inspect(|seed| eprintln!("failed with TERRAVOX_SEEDS={seed}..{}", seed + 1))
         .collect();
     assert!(failed.is_empty(), "seeds {failed:?}");
+}
+
+#[test]
+fn a_guest_is_told_of_a_save_after_what_is_in_it_was_confirmed() {
+    let mut game = Simulation::new(true, 4);
+    // What was replaced is confirmed behind its cells, a save ahead of them.
+    game.decide = |_, op| Verdict::Replace(Box::new(op.clone()));
+    let link = LinkOptions { bytes_per_s: 20_000, ..good_link() };
+    game.join(LinkKind::Reliable, link, [0.0, 10.0, 0.0], 1);
+    game.settle(3000);
+    for dig in 0..20 {
+        let dig = EditOp::dig_ball([f64::from(dig), 0.0, 0.0], 4.0);
+        game.players[0].guest.edit(&dig).expect("it is started");
+        for _ in 0..4 {
+            game.step();
+            let point = game.host.save_point();
+            game.host.note_saved(&point);
+        }
+    }
+    game.settle(3000);
+    let (mut confirmed, mut saved) = (0, 0);
+    for event in &game.players[0].told {
+        match *event {
+            GuestEvent::Confirmed { number, .. } => confirmed = number,
+            GuestEvent::Saved { number } => {
+                assert!(saved < number && number <= confirmed, "{number} after {confirmed}");
+                saved = number;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((confirmed, saved), (20, 20));
 }
 
 #[test]

@@ -53,10 +53,8 @@ impl Seat {
     /// Lets a tick pass.
     fn step(&mut self, game: &mut Simulation) {
         game.now_us += TICK_US;
-        let (now, own, mut unit) = (game.now_us, self.number, Vec::new());
-        while self.pipe.transmit(now, &mut unit) {
-            let _ = game.host.receive(own, &unit, now);
-        }
+        let (now, own) = (game.now_us, self.number);
+        self.send(game);
         game.with_world(|host, world| {
             host.tick(world, now);
             for event in host.events() {
@@ -67,7 +65,21 @@ impl Seat {
                 }
             }
         });
-        while self.left.is_none() && game.host.transmit(own, now, &mut unit) {
+        self.take(game);
+    }
+
+    fn send(&mut self, game: &mut Simulation) {
+        let mut unit = Vec::new();
+        while self.pipe.transmit(game.now_us, &mut unit) {
+            let _ = game.host.receive(self.number, &unit, game.now_us);
+        }
+    }
+
+    /// Takes what it is sent; returns how many bytes that are.
+    fn take(&mut self, game: &mut Simulation) -> usize {
+        let (now, mut unit, mut bytes) = (game.now_us, Vec::new(), 0);
+        while self.left.is_none() && game.host.transmit(self.number, now, &mut unit) {
+            bytes += unit.len();
             self.pipe.arrive(&unit, now).expect("the host is honest");
             while let Ok(Some(bytes)) = self.pipe.receive(EDITS) {
                 let message = ToGuest::decode(&bytes, MaterialTable::default().kinds());
@@ -79,6 +91,7 @@ impl Seat {
             }
         }
         while self.takes_cells && matches!(self.pipe.receive(BULK), Ok(Some(_))) {}
+        bytes
     }
 }
 
@@ -188,6 +201,44 @@ fn coarse_blocks_over_saved_chunks_are_evicted_and_a_guest_sees_what_the_host_ha
         assert!(with_saved(&mut game, &saved, |host, world| host.read(world, block, &mut own)));
         assert!(own == theirs, "{block} differs");
     }
+}
+
+#[test]
+fn a_coarse_block_that_cannot_be_had_costs_guests_nothing_until_it_can() {
+    let mut game = Simulation::new(true, 4);
+    let mut seat = Seat::new(&mut game);
+    seat.say(&ToHost::Subscribe(vec![(MipBlock::new(4, [0; 3]), None)]));
+    let missing = MipBlock::new(2, [0; 3]);
+    let mut tick = |is_missing: bool| {
+        game.now_us += TICK_US;
+        seat.send(&mut game);
+        let ground = |request: &mut FillRequest<'_>| match is_missing && request.block() == missing
+        {
+            true => request.set_missing(),
+            false => hills(request),
+        };
+        let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
+        let now = game.now_us;
+        let mut world = HostWorld {
+            grid: &mut game.grid,
+            placement: Placement::default(),
+            ground: &ground,
+            generated: &hills,
+            decide: &mut decide,
+        };
+        if now == 10 * TICK_US {
+            let dug = game.host.edit(&mut world, &EditOp::dig_ball([16.0, 0.0, 16.0], 4.0));
+            assert!(dug.is_ok());
+        }
+        game.host.tick(&mut world, now);
+        drop(game.host.events());
+        seat.take(&mut game)
+    };
+    let first: usize = (0..40).map(|_| tick(true)).sum();
+    let more: usize = (0..300).map(|_| tick(true)).sum();
+    assert!(first > 0 && more == 0, "{first} and {more} bytes");
+    let last: usize = (0..200).map(|_| tick(false)).sum();
+    assert!(last > 0, "the cells over the edit were never sent");
 }
 
 #[test]

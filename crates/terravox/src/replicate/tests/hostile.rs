@@ -7,9 +7,11 @@ use crate::replicate::family::{Children, Family, FamilyChild};
 use crate::replicate::message::{BodyMessage, PROTOCOL_VERSION, ToGuest, ToHost};
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
 use crate::replicate::pose_wire::WirePose;
+use crate::replicate::wire::put_varint;
 use crate::replicate::world_info::WorldInfo;
 use crate::replicate::{
-    Guest, GuestEvent, HostEvent, Interest, LinkEndCode, LinkKind, LinkOptions, SharedBodyKind,
+    Guest, GuestEvent, HostEvent, Interest, LinkEndCode, LinkKind, LinkOptions, PipeError,
+    SharedBodyKind,
 };
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region};
 use proptest::prelude::*;
@@ -104,6 +106,45 @@ fn a_message_before_the_welcome_ends_the_link() {
     liar.step(&mut game, true);
     assert_eq!(liar.reason.as_deref(), Some("a message before the welcome"));
     assert_eq!(liar.code, Some(LinkEndCode::Protocol));
+}
+
+#[test]
+fn an_operation_before_the_welcome_or_the_start_is_not_decoded() {
+    for (is_welcome, reason) in
+        [(false, "a message before the welcome"), (true, "a message before the start")]
+    {
+        let mut game = Simulation::new(true, 4);
+        let mut liar = Liar::new(&mut game);
+        if is_welcome {
+            liar.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
+            liar.step(&mut game, true);
+        }
+        // No operation at all: decoded, it would be named as invalid.
+        liar.pipe.send(EDITS, &[4, 1, 255, 255]);
+        liar.step(&mut game, true);
+        assert_eq!(liar.reason.as_deref(), Some(reason));
+    }
+}
+
+#[test]
+fn an_acknowledgement_of_more_ranges_than_are_ever_written_or_of_nothing_is_invalid() {
+    let with_ranges = |ranges: &[[u64; 2]]| {
+        let mut unit = vec![0, 1, 0, 0];
+        put_varint(ranges.len() as u64, &mut unit);
+        ranges.iter().flatten().for_each(|&v| put_varint(v, &mut unit));
+        let mut pipe = Pipe::new(LinkKind::Datagrams);
+        let mut out = Vec::new();
+        for _ in 0..200 {
+            pipe.send(EDITS, &[7; 1000]);
+            pipe.transmit(0, &mut out);
+        }
+        pipe.arrive(&unit, 1)
+    };
+    assert_eq!(with_ranges(&[[9, 1], [1, 1]]), Ok(()));
+    assert_eq!(with_ranges(&[[9, 0]]), Err(PipeError::Invalid));
+    let many = [vec![[40, 1]], vec![[0, 1]; 32]].concat();
+    assert_eq!(with_ranges(&many[..32]), Ok(()));
+    assert_eq!(with_ranges(&many), Err(PipeError::Invalid));
 }
 
 #[test]

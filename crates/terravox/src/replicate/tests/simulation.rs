@@ -55,6 +55,8 @@ pub struct Player {
     pub refused: u32,
     pub corrected: u32,
     pub kind: LinkKind,
+    /// What it was told of its edits.
+    pub told: Vec<GuestEvent>,
 }
 
 pub struct Simulation {
@@ -116,6 +118,7 @@ impl Simulation {
             refused: 0,
             corrected: 0,
             kind,
+            told: Vec::new(),
         });
     }
 
@@ -243,6 +246,7 @@ impl Player {
             match event {
                 GuestEvent::Welcome { .. } => self.guest.start(makes_ground),
                 GuestEvent::Refused { .. } => self.refused += 1,
+                GuestEvent::Confirmed { .. } | GuestEvent::Saved { .. } => self.told.push(event),
                 GuestEvent::Corrected => self.corrected += 1,
                 _ => {}
             }
