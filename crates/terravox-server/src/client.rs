@@ -2,11 +2,11 @@
 
 use crate::address::{DEFAULT_PORT, Transport, WorldAddress};
 use crate::certificate::Fingerprint;
+use crate::client_error::ClientError;
 use crate::link::{self, Link, PATIENCE};
 use crate::log_query::LogQuery;
 use crate::quic;
 use crate::rollback::RolledBack;
-use crate::server_reason::ServerReason;
 use crate::world::{SERVER_ENDS, TOO_SLOW};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, HOST};
@@ -18,7 +18,6 @@ use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quinn::{Connection, ConnectionError, Endpoint};
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
@@ -26,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
-use terravox::replicate::{Guest, LinkEnd, LinkEndCode, LinkKind, printable};
+use terravox::replicate::{Guest, LinkKind};
 use terravox::terrain::FillRequest;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -44,74 +43,6 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Maximum number of bytes of a response that are read.
 const MAX_RESPONSE: usize = 4 << 20;
-
-/// Why there is no connection, for a person to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientError {
-    what: String,
-    is_transient: bool,
-    is_undecided: bool,
-    link_end: Option<LinkEndCode>,
-}
-
-impl ClientError {
-    fn new(what: impl fmt::Display) -> ClientError {
-        // Parts of it are what a server says.
-        let what = printable(&what.to_string());
-        ClientError { what, is_transient: false, is_undecided: false, link_end: None }
-    }
-
-    /// The world ended the link, or this side did.
-    fn ended(end: LinkEnd) -> ClientError {
-        let reason = ServerReason::of_link_end(end.code);
-        ClientError {
-            is_transient: reason.is_some_and(ServerReason::is_temporary),
-            link_end: Some(end.code),
-            ..ClientError::new(end)
-        }
-    }
-
-    fn transient(what: impl fmt::Display) -> ClientError {
-        ClientError { is_transient: true, ..ClientError::new(what) }
-    }
-
-    /// The link broke after a request was sent.
-    fn undecided(why: impl fmt::Display) -> ClientError {
-        let what = format!("the link broke before the response came: {why}");
-        ClientError { is_undecided: true, ..ClientError::transient(what) }
-    }
-
-    /// The same error, with the address of the server.
-    fn at(self, address: &WorldAddress) -> ClientError {
-        ClientError { what: format!("{address}: {}", self.what), ..self }
-    }
-
-    /// Whether the same may work later: the server was not reached, has too many connections, or
-    /// ended, or the link broke. False if the server refused this client, has no such world, or is
-    /// not the one that was expected.
-    pub fn is_transient(&self) -> bool {
-        self.is_transient
-    }
-
-    /// Why the link ended, as a code: [`ServerReason::of_link_end`] decodes the server's own.
-    /// `None` if it broke, if there was none, or if the server gave its reason outside of the link.
-    pub fn link_end(&self) -> Option<LinkEndCode> {
-        self.link_end
-    }
-
-    /// Whether the server may have carried out the request: the link broke after it was sent.
-    pub fn is_undecided(&self) -> bool {
-        self.is_undecided
-    }
-}
-
-impl fmt::Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for ClientError {}
 
 /// Options of a [`Client`].
 #[derive(Clone, Debug, Default)]

@@ -23,8 +23,8 @@ pub struct EditAuthor<'a> {
 
 /// Decides about an operation, in voxels. It is called on the world's thread, for at most
 /// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) operations a second
-/// of each person, twice as many at once: it must not wait. What it puts in the place of an
-/// operation is refused like that if it reaches into a protected region. Pieces that a dig cuts loose are not asked for. In a world that
+/// of each person, twice as many at once: it must not wait. What it returns instead of an
+/// operation is refused as that would be if it reaches into a protected region. Pieces that a dig cuts loose are not asked for. In a world that
 /// servers share, the server that decides is that of the column where the middle lies; what a
 /// verdict lets through is then applied on both sides of a border.
 pub type Decide = Box<dyn FnMut(EditAuthor<'_>, &EditOp) -> Verdict + Send>;

@@ -6,6 +6,7 @@ mod border_record;
 mod borders;
 mod certificate;
 mod client;
+mod client_error;
 mod columns;
 mod edit_rules;
 mod error;
@@ -35,7 +36,8 @@ mod world;
 
 pub use access::{AccessList, Right};
 pub use address::{AddressError, DEFAULT_PORT, MAX_WORLD_NAME, Transport, WorldAddress};
-pub use client::{Client, ClientError, ClientOptions, LoggedEdit};
+pub use client::{Client, ClientOptions, LoggedEdit};
+pub use client_error::ClientError;
 pub use edit_rules::{Decide, EditAuthor};
 pub use error::ServerError;
 pub use log_query::LogQuery;

@@ -80,17 +80,14 @@ impl Server {
             let started = ticker::start(world, &options);
             server.worlds.push(started.map_err(|error| ServerError::new(error.to_string()))?);
         }
-        let running: Vec<Arc<RunningWorld>> =
-            server.worlds.iter().map(|world| world.0.clone()).collect();
-        // Nothing falls in worlds that servers share.
-        let pieces_fall =
-            options.pieces_fall && running.iter().all(|world| world.columns.is_none());
+        let worlds: Vec<_> = server.worlds.iter().map(|world| world.0.clone()).collect();
         let gate = Arc::new(Gate {
-            worlds: running,
+            // Nothing falls in worlds that servers share.
+            pieces_fall: options.pieces_fall && worlds.iter().all(|world| world.columns.is_none()),
+            worlds,
             access: options.access,
             patience: options.patience,
             backup_folder: options.backup_folder,
-            pieces_fall,
             max_connections: options.max_connections,
             max_per_address: options.max_connections_per_address,
             counts: ConnectionCounts::default(),

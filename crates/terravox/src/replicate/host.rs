@@ -238,7 +238,7 @@ impl Host {
     }
 
     /// Sends the cells of a region, in voxels, to all guests again, at every mip.
-    fn mark_changed(&mut self, region: Region) {
+    pub(super) fn mark_changed(&mut self, region: Region) {
         self.encoded.forget(region, self.options.max_mip);
         for entry in self.guests.values_mut() {
             entry.blocks.mark(region, self.options.max_mip);

@@ -5,26 +5,29 @@ use super::reasons::Refusal;
 use super::truth::HostWorld;
 use crate::edit::{EditOp, EditSummary};
 use crate::voxel::{ChunkPos, MipBlock, Region};
+use rustc_hash::FxHashSet;
 
 impl Host {
     /// Reads chunks again after another program changed what [`HostWorld::ground`] reads, and tells
-    /// all guests of them. Chunks with unsaved changes stay as they are. For worlds that grow: in
-    /// others the grid is all there is.
+    /// all guests of them. Chunks with unsaved changes stay as they are; coarse blocks over both are read
+    /// again, with the unsaved changes on top. For worlds that grow: in others the grid is all there is.
     pub fn ground_changed(
         &mut self,
         world: &mut HostWorld<'_>,
         chunks: impl IntoIterator<Item = ChunkPos>,
     ) {
+        let root = |chunk: ChunkPos| MipBlock::from(chunk).over(self.options.max_mip);
+        let chunks = chunks.into_iter().filter(|&chunk| world.grid.forget(chunk));
+        let chunks: Vec<_> = chunks.collect();
+        let reread: FxHashSet<_> = chunks.iter().copied().map(root).collect();
+        let unsaved = world.grid.unsaved_chunks().into_iter();
+        let unsaved: Vec<_> = unsaved.filter(|&chunk| reread.contains(&root(chunk))).collect();
         for chunk in chunks {
-            if !world.grid.forget(chunk) {
-                continue;
-            }
             self.truth.reread(chunk);
-            self.encoded.forget(chunk.region(), self.options.max_mip);
-            for entry in self.guests.values_mut() {
-                entry.blocks.mark(chunk.region(), self.options.max_mip);
-            }
+            self.mark_changed(chunk.region());
         }
+        // What was raised from them is gone with the coarse blocks.
+        unsaved.into_iter().for_each(|chunk| self.changed(world, chunk.region()));
     }
 
     /// Evicts coarse blocks that the ground has, if there are many. Guests that hold one are sent it

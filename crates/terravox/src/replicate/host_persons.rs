@@ -1,7 +1,7 @@
 //! Guests of one person, which share a budget.
 
 use super::host::{Host, unavailable};
-use super::persons::Person;
+use super::persons::{Person, units};
 use super::reasons::Refusal;
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
@@ -36,12 +36,6 @@ fn making_work(
     let missing: u64 = needed.into_iter().map(|region| Truth::missing(world, region)).sum();
     let [made, raised] = truth.coarse_work(world, write);
     (missing + made) * WORK_PER_BLOCK + raised * WORK_PER_RAISED_CHUNK
-}
-
-/// Work as it counts for a tick.
-pub(super) fn units(work: u64) -> i64 {
-    // Some thousand operations of it do not overflow.
-    i64::try_from(work).unwrap_or(i64::MAX).min(1 << 48)
 }
 
 impl Host {

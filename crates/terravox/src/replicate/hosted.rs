@@ -4,10 +4,9 @@ use super::LinkKind;
 use super::body_budget::BodyBudget;
 use super::body_table::Figure;
 use super::family::Family;
-use super::host_persons::units;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
-use super::persons::{Person, PersonBudget};
+use super::persons::{Person, PersonBudget, units};
 use super::pipe::{BULK, EDITS, Pipe, STREAMS};
 use super::reasons::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 use super::seen_bodies::SeenBodies;
@@ -16,8 +15,8 @@ use crate::edit::History;
 use crate::voxel::{Kind, MipBlock, Region};
 use std::collections::VecDeque;
 
-/// Guests of one person hold at most this many times what one may: a class with one token, or all
-/// players of a computer, and no endless number of connections that only look.
+/// Guests of one person hold at most this many times what one may: enough for a class with one token
+/// or a household behind one address; it bounds connections that only look.
 const GUESTS_OF_PERSON: usize = 8;
 
 /// Messages of a guest that are handled in a tick: others get their turn.
@@ -156,7 +155,7 @@ impl HostedGuest {
             let Some(bytes) = self.next_message(*work_left > 0)? else { break };
             self.messages += 1;
             if !self.has_started && !ToHost::is_greeting(&bytes) {
-                // Not decoded: that may take work for which nobody is known to pay.
+                // Not decoded: that may take work, and no person is known yet who pays for it.
                 return Err(self.too_early());
             }
             if let Some((number, work)) = ToHost::operation(&bytes)? {

@@ -8,6 +8,12 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
+/// Work as it counts for a tick.
+pub(super) fn units(work: u64) -> i64 {
+    // Some thousand operations of it do not overflow.
+    i64::try_from(work).unwrap_or(i64::MAX).min(1 << 48)
+}
+
 /// Something that a person may do so often a second; twice as often at once.
 struct TokenBucket {
     /// What is left, times a second in microseconds; less than 0: a debt.

@@ -7,7 +7,9 @@ use crate::replicate::{
     RefusalCode, Verdict,
 };
 use crate::terrain::{FillRequest, Placement};
-use crate::voxel::{ChunkPos, GridOptions, MipBlock, UnlistedChunks, VoxelGrid, VoxelPos};
+use crate::voxel::{
+    ChunkPos, DenseBox, GridOptions, MipBlock, UnlistedChunks, VoxelGrid, VoxelPos,
+};
 use std::collections::BTreeSet;
 
 /// What another program makes of chunks.
@@ -135,7 +137,7 @@ fn guests_see_ground_that_others_change_and_own_edits_stay() {
     assert_eq!(world.seen(there), [THEIRS, THEIRS]);
     assert_eq!(world.seen(here), [5, 5]);
     let [a, b] = [0, 1].map(|guest| {
-        let mut cells = crate::voxel::DenseBox::default();
+        let mut cells = DenseBox::default();
         let block = MipBlock::from(theirs).over(1);
         assert!(world.guests[guest].1.read(block, hills, &mut cells));
         cells
@@ -150,6 +152,29 @@ fn guests_see_ground_that_others_change_and_own_edits_stay() {
     world.run(&[]);
     assert_eq!(world.refused, [RefusalCode::NothingToUndo]);
     assert_eq!(world.seen(here), [5, 5]);
+}
+
+#[test]
+fn coarse_cells_over_ground_that_others_change_keep_unsaved_edits_beside_it() {
+    let mut world = World::new();
+    world.join();
+    world.run(&[]);
+    let (theirs, here) = (ChunkPos::new(1, 1, 0), VoxelPos::new(16, 48, 16));
+    let op = EditOp::fill_ball(5, here.to_array().map(f64::from), 6.0);
+    world.guests[0].1.edit(&op).unwrap();
+    world.run(&[]);
+    let root = MipBlock::from(theirs).over(1);
+    assert_eq!(root, MipBlock::from(here.chunk()).over(1));
+    world.theirs.insert(theirs);
+    world.run(&[theirs]);
+    // One who comes later is sent what the host has.
+    world.join();
+    world.run(&[]);
+    for (_, guest) in &world.guests {
+        let mut cells = DenseBox::default();
+        assert!(guest.read(root, hills, &mut cells));
+        assert_eq!(cells.cell([8, 24, 8].into()).material, 5);
+    }
 }
 
 #[test]
