@@ -301,7 +301,7 @@ fn runtime() -> Result<&'static Runtime, ClientError> {
         .thread_name("terravox-net")
         .enable_all()
         .build()
-        .map_err(|error| ClientError::new(format!("no thread: {error}")))?;
+        .map_err(|error| ClientError::no_thread(&error))?;
     Ok(RUNTIME.get_or_init(|| made))
 }
 

@@ -41,6 +41,11 @@ impl ClientError {
         ClientError { is_undecided: true, ..ClientError::transient(what) }
     }
 
+    /// There is no thread to connect on.
+    pub fn no_thread(error: &std::io::Error) -> ClientError {
+        ClientError::new(format_args!("no thread for a connection: {error}"))
+    }
+
     /// The same error, with the address of the server.
     pub(crate) fn at(self, address: &WorldAddress) -> ClientError {
         ClientError { what: format!("{address}: {}", self.what), ..self }

@@ -1,10 +1,11 @@
 //! Pieces that edits cut loose: they fall, come to rest, and are ground again.
 
+use crate::causes::Causes;
 use crate::journal::{StoredJournal, unix_seconds};
-use crate::physics::Physics;
+use crate::step_thread::SteppedPhysics;
 use crate::thrown::{Thrower, ThrownThings};
 use rapier3d::prelude::{Pose, RigidBodyHandle, Rotation, Vector};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
@@ -45,12 +46,6 @@ const MAX_PIECES_OF_ONE: usize = MAX_PIECES / 2;
 /// The author in the log of a piece that was in the air when the server was started.
 const UNKNOWN_AUTHOR: &str = "falling";
 
-/// Maximum number of edits that are remembered as causes of pieces.
-const MAX_CAUSES: usize = 1024;
-
-/// Of a cause that has more voxels in common with the box around a piece, that is enough.
-const MAX_CAUSE_CELLS: u64 = 1 << 12;
-
 /// Search steps of a tick: about half a millisecond.
 const STEPS_PER_TICK: u32 = 2_000;
 
@@ -60,6 +55,9 @@ const RETRY_S: f32 = 2.0;
 /// Seconds after which a slow piece that does not come to rest becomes ground.
 const LONGEST_FALL_S: f32 = 60.0;
 const SLOW_M_S: f32 = 0.5;
+
+/// Maximum number of requests to throw something that wait for the end of a step.
+const MAX_WAITING_THROWS: usize = 256;
 
 /// Time that pieces which become ground may take in a tick, and one more.
 const WRITING: Duration = Duration::from_millis(8);
@@ -76,10 +74,20 @@ struct Piece {
     handle: RigidBodyHandle,
     /// Its number among the bodies of the host.
     number: u64,
+    /// Where it was after the last step, and how it moved.
+    motion: Motion,
     falls_s: f32,
     /// Not written back before this time.
     retry_at_s: f32,
     cut: Cut,
+}
+
+/// Where a piece is, in voxels, and how it moves, in metres and radians a second.
+#[derive(Clone, Copy)]
+struct Motion {
+    pose: BodyPose,
+    linear: [f64; 3],
+    angular: [f64; 3],
 }
 
 /// What cut a piece off.
@@ -92,21 +100,17 @@ struct Cut {
     entry: Option<u64>,
 }
 
-/// An edit that may have cut something off.
-struct Cause {
-    region: Region,
-    author: Arc<str>,
-}
-
 /// All pieces of a world.
 pub(crate) struct FallingPieces {
     options: LooseOptions,
     cutter: LooseCutter,
-    /// Edits around which the search has not ended; the latest is the last.
-    causes: VecDeque<Cause>,
+    causes: Causes,
     pieces: Vec<Piece>,
     thrown: ThrownThings,
-    physics: Physics,
+    physics: SteppedPhysics,
+    /// What came while a step ran: seconds, and requests to throw something.
+    waiting_s: f32,
+    waiting_throws: Vec<(Thrower, Vec<u8>)>,
     lowest_y: f64,
     /// Number of changes of pieces, and how many of them are saved.
     state: u64,
@@ -133,10 +137,12 @@ impl FallingPieces {
                 ..LooseOptions::default()
             },
             cutter: LooseCutter::default(),
-            causes: VecDeque::new(),
+            causes: Causes::default(),
             pieces: Vec::new(),
             thrown: ThrownThings::default(),
-            physics: Physics::new(),
+            physics: SteppedPhysics::new(),
+            waiting_s: 0.0,
+            waiting_throws: Vec::new(),
             lowest_y: lowest.map_or(f64::NEG_INFINITY, f64::from),
             state: 0,
             saved: 0,
@@ -179,6 +185,8 @@ impl FallingPieces {
             rigid.set_position(pose, true);
             rigid.set_linvel(piece.linear_velocity_m_s.map(|v| v as f32).into(), true);
             rigid.set_angvel(piece.angular_velocity_rad_s.map(|v| v as f32).into(), true);
+            let motion = self.motion_of(handle, placement);
+            self.pieces.iter_mut().rev().take(1).for_each(|piece| piece.motion = motion);
         }
         self.saved = self.state;
     }
@@ -189,10 +197,7 @@ impl FallingPieces {
         // One that changed nothing is no cause either.
         if op.is_none_or(can_cut) && !region.is_empty() {
             self.cutter.touch(region);
-            if self.causes.len() == MAX_CAUSES {
-                self.causes.pop_front();
-            }
-            self.causes.push_back(Cause { region, author: author.into() });
+            self.causes.note(region, author);
         }
     }
 
@@ -202,14 +207,11 @@ impl FallingPieces {
     }
 
     /// All pieces, for a save, and the state to be noted when that has succeeded.
-    pub fn to_save(&self, placement: Placement) -> (Vec<SavedBody>, u64) {
-        let save = |piece: &Piece| {
-            let rigid = &self.physics.world.bodies[piece.handle];
-            SavedBody {
-                linear_velocity_m_s: rigid.linvel().to_array().map(f64::from),
-                angular_velocity_rad_s: rigid.angvel().to_array().map(f64::from),
-                ..SavedBody::new(&piece.body, self.pose_of(piece, placement))
-            }
+    pub fn to_save(&self) -> (Vec<SavedBody>, u64) {
+        let save = |Piece { body, motion, .. }: &Piece| SavedBody {
+            linear_velocity_m_s: motion.linear,
+            angular_velocity_rad_s: motion.angular,
+            ..SavedBody::new(body, motion.pose)
         };
         (self.pieces.iter().map(save).collect(), self.state)
     }
@@ -218,9 +220,10 @@ impl FallingPieces {
         self.saved = self.saved.max(state);
     }
 
-    /// Runs a tick: throws what guests request, cuts off loose pieces, and moves everything for
-    /// `seconds`. `cuts` is false while a rollback restores chunk by chunk: what it restores would
-    /// look loose.
+    /// Runs a tick: shows where the last step moved everything, throws what guests request, cuts off
+    /// loose pieces, and begins to move everything for `seconds`. Nothing while the last step still
+    /// runs. `cuts` is false while a rollback restores chunk by chunk: what it restores would look
+    /// loose.
     pub fn go_on(
         &mut self,
         host: &mut Host,
@@ -230,13 +233,29 @@ impl FallingPieces {
         cuts: bool,
         throws: &[(Thrower, Vec<u8>)],
     ) {
-        for (by, request) in throws {
-            self.thrown.throw(&mut self.physics, host, world.placement, by, request);
+        self.waiting_s += seconds;
+        let room = MAX_WAITING_THROWS.saturating_sub(self.waiting_throws.len());
+        self.waiting_throws.extend(throws.iter().take(room).cloned());
+        if !self.physics.is_here() {
+            return;
+        }
+        let seconds = std::mem::take(&mut self.waiting_s);
+        if self.has_bodies() {
+            self.follow(host, world, journal);
+            let lowest = self.lowest_y - ABYSS;
+            self.thrown.follow(&mut self.physics, host, world.placement, seconds, lowest);
+        }
+        for (by, request) in std::mem::take(&mut self.waiting_throws) {
+            self.thrown.throw(&mut self.physics, host, world.placement, &by, &request);
         }
         if cuts {
             self.cut_loose(host, world, journal);
         }
-        self.step(host, world, journal, seconds);
+        self.step(host, world, seconds);
+    }
+
+    fn has_bodies(&self) -> bool {
+        !self.pieces.is_empty() || !self.thrown.is_empty()
     }
 
     /// Searches for what edits have cut loose, and turns it into pieces.
@@ -253,15 +272,9 @@ impl FallingPieces {
         }
     }
 
-    /// Moves pieces and thrown things for `seconds`, and writes back the pieces that rest.
-    fn step(
-        &mut self,
-        host: &mut Host,
-        world: &mut HostWorld<'_>,
-        journal: &mut StoredJournal,
-        seconds: f32,
-    ) {
-        if self.pieces.is_empty() && self.thrown.is_empty() {
+    /// Begins to move pieces and thrown things for `seconds`.
+    fn step(&mut self, host: &mut Host, world: &mut HostWorld<'_>, seconds: f32) {
+        if !self.has_bodies() {
             return self.physics.rest(seconds);
         }
         for at in 0..self.pieces.len() {
@@ -269,11 +282,8 @@ impl FallingPieces {
             self.physics.hold_ground(host, world, self.pieces[at].handle, None, chunks);
         }
         self.thrown.hold_ground(&mut self.physics, host, world);
-        let stepped_s = self.physics.step(world.grid, world.placement, seconds);
-        self.pieces.iter_mut().for_each(|piece| piece.falls_s += stepped_s);
-        self.follow(host, world, journal);
-        let lowest = self.lowest_y - ABYSS;
-        self.thrown.follow(&mut self.physics, host, world.placement, seconds, lowest);
+        self.physics.follow_ground(world.grid);
+        self.physics.begin(world.placement, seconds);
     }
 
     /// Continues the search, and cuts the next loose piece; returns whether another one is known.
@@ -299,7 +309,7 @@ impl FallingPieces {
         if let Some(body) = cut.bodies.into_iter().next() {
             before.regions().for_each(|region| host.changed(world, region));
             let was = before.region();
-            let author = self.cause_of(&body);
+            let author = self.causes.author_of(&body).unwrap_or_else(|| UNKNOWN_AUTHOR.into());
             let has_room = self.pieces.iter().filter(|piece| piece.cut.author == author).count()
                 < MAX_PIECES_OF_ONE;
             match SharedBody::loose(&body, body.first_pose()).filter(|_| has_room) {
@@ -324,24 +334,6 @@ impl FallingPieces {
         has_next
     }
 
-    /// Who cut off a piece: the last one who edited at one of its cells. Looks at some
-    /// thousand cells of each edit at most.
-    fn cause_of(&self, body: &LooseBody) -> Arc<str> {
-        let off = body.origin_voxel;
-        let touches = |cause: &&Cause| {
-            let Region { min, max } = cause.region.grow(2);
-            let near = Region { min: min - off, max: max - off }.intersect(body.bounds);
-            let is_solid = |voxel| body.grid.cell(voxel).is_ok_and(|cell| !cell.is_air());
-            match near.volume() {
-                0 => false,
-                1..=MAX_CAUSE_CELLS => near.voxels().any(is_solid),
-                _ => true,
-            }
-        };
-        let cause = self.causes.iter().rev().find(touches);
-        cause.map_or_else(|| UNKNOWN_AUTHOR.into(), |cause| cause.author.clone())
-    }
-
     /// Writes pieces back to where they were cut loose by edits of which a rollback is ordered: so
     /// they are ground that is rolled back with the rest. One that was cut in part outside of the
     /// region that is rolled back falls on.
@@ -352,6 +344,7 @@ impl FallingPieces {
         journal: &mut StoredJournal,
         filter: &JournalFilter,
     ) {
+        self.physics.wait();
         let mut at = 0;
         while at < self.pieces.len() {
             let Piece { body, cut, .. } = &self.pieces[at];
@@ -384,8 +377,8 @@ impl FallingPieces {
         let (rigid, collider) = loose_builders(&body, placement, &shape);
         let (handle, _) = self.physics.world.insert(rigid, collider);
         let number = host.add_body(shared);
-        let (falls_s, retry_at_s) = (0.0, 0.0);
-        self.pieces.push(Piece { body, handle, number, falls_s, retry_at_s, cut });
+        let (falls_s, retry_at_s, motion) = (0.0, 0.0, self.motion_of(handle, placement));
+        self.pieces.push(Piece { body, handle, number, motion, falls_s, retry_at_s, cut });
         self.state += 1;
         handle
     }
@@ -410,7 +403,7 @@ impl FallingPieces {
     /// The chunks where cells of a piece are and will be soon. In the box around a long piece there
     /// are many others.
     fn chunks_near(&self, piece: &Piece, placement: Placement) -> BTreeSet<ChunkPos> {
-        let pose = self.pose_of(piece, placement);
+        let pose = piece.motion.pose;
         let rotation = Rotation::from_array(pose.rotation.map(|v| v as f32));
         let ahead = self.physics.world.bodies[piece.handle].linvel() * 0.1;
         let ahead = ahead.to_array().map(|v| f64::from(v) / placement.voxel_size_m);
@@ -436,11 +429,16 @@ impl FallingPieces {
         near
     }
 
-    fn pose_of(&self, piece: &Piece, placement: Placement) -> BodyPose {
-        let (position, rotation) = loose_pose(&self.physics.world.bodies[piece.handle]);
-        BodyPose {
-            position_voxels: placement.voxel_from_world(position),
-            rotation: rotation.map(f64::from),
+    fn motion_of(&self, piece: RigidBodyHandle, placement: Placement) -> Motion {
+        let rigid = &self.physics.world.bodies[piece];
+        let (position, rotation) = loose_pose(rigid);
+        Motion {
+            pose: BodyPose {
+                position_voxels: placement.voxel_from_world(position),
+                rotation: rotation.map(f64::from),
+            },
+            linear: rigid.linvel().to_array().map(f64::from),
+            angular: rigid.angvel().to_array().map(f64::from),
         }
     }
 
@@ -458,13 +456,15 @@ impl FallingPieces {
 
     /// Shows where pieces are, and writes back those that rest.
     fn follow(&mut self, host: &mut Host, world: &mut HostWorld<'_>, journal: &mut StoredJournal) {
-        let slow_enough = self.slow_enough();
+        let (slow_enough, stepped_s) = (self.slow_enough(), self.physics.stepped_s());
         let began = Instant::now();
         // By number: a panic on the way must not lose the pieces that come later.
         let mut at = 0;
         while at < self.pieces.len() {
-            let pose = self.pose_of(&self.pieces[at], world.placement);
-            let piece = &self.pieces[at];
+            let motion = self.motion_of(self.pieces[at].handle, world.placement);
+            let (piece, pose) = (&mut self.pieces[at], motion.pose);
+            piece.motion = motion;
+            piece.falls_s += stepped_s;
             let rigid = &self.physics.world.bodies[piece.handle];
             let is_asleep = rigid.is_sleeping();
             let speed = rigid.linvel().length();

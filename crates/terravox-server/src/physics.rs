@@ -16,8 +16,7 @@ const MAX_STEPS: u32 = 3;
 /// Chunks that are made in a tick so that bodies fall on them.
 const MAX_LOADS: u32 = 16;
 
-/// Share of the time that steps may take. Beyond it bodies move in slow motion, and edits wait for one
-/// step at most.
+/// Share of the time of a core that steps may take. Beyond it bodies move in slow motion.
 const TIME_SHARE: f32 = 0.5;
 
 /// Maximum debt of steps, in seconds.
@@ -41,8 +40,9 @@ pub(crate) struct Physics {
     collider: Collider,
     ground: TerrainColliders,
     buoyancy: Buoyancy,
-    /// Seconds that were not stepped yet.
+    /// Seconds that were not stepped yet, and those that were stepped last.
     left_s: f32,
+    stepped_s: f32,
     /// Time that steps may still take.
     budget: StepBudget,
     /// What the last step took, in seconds, and the one before; and whether that is news.
@@ -64,6 +64,7 @@ impl Physics {
             ground: TerrainColliders::default(),
             buoyancy: Buoyancy::default(),
             left_s: 0.0,
+            stepped_s: 0.0,
             budget: StepBudget::default(),
             step_took_s: [0.0; 2],
             has_stepped: false,
@@ -113,19 +114,28 @@ impl Physics {
         self.world.bodies[body].set_enabled(is_there);
     }
 
-    /// Moves all bodies by `seconds`, in steps; returns the seconds that were stepped: fewer if
+    /// Takes over what was edited since the last step.
+    pub fn follow_ground(&mut self, grid: &VoxelGrid) {
+        self.collider.update(grid);
+    }
+
+    /// The seconds by which [`Physics::step`] moved everything the last time: fewer than asked for if
     /// steps take more than their share of the time.
-    pub fn step(&mut self, grid: &VoxelGrid, placement: Placement, seconds: f32) -> f32 {
+    pub fn stepped_s(&self) -> f32 {
+        self.stepped_s
+    }
+
+    /// Moves all bodies by `seconds`, in steps.
+    pub fn step(&mut self, placement: Placement, seconds: f32) {
         self.loads_left = MAX_LOADS;
         self.rests_s = 0.0;
-        self.collider.update(grid);
         self.left_s = (self.left_s + seconds).min(MAX_STEPS as f32 * STEP_S);
         self.budget.pass(seconds);
-        let mut stepped = 0.0;
+        self.stepped_s = 0.0;
         while self.left_s >= STEP_S && self.budget.is_left() {
             let start = Instant::now();
             self.left_s -= STEP_S;
-            stepped += STEP_S;
+            self.stepped_s += STEP_S;
             let PhysicsWorld { bodies, colliders, islands, .. } = &mut self.world;
             let sets = RapierSets { bodies, colliders, islands };
             self.ground.sync_with(&self.collider, placement, sets);
@@ -137,7 +147,6 @@ impl Physics {
             self.has_stepped = true;
             self.budget.take(took_s);
         }
-        stepped
     }
 
     /// Whether steps take so long that no more bodies may come.
@@ -145,8 +154,8 @@ impl Physics {
         self.usual_step_s() > BUSY_STEP_S
     }
 
-    /// How many of so many bodies should go since the last step took too long: all else waits for a
-    /// step. Told once for each step.
+    /// How many of so many bodies should go since the last step took too long: they would hardly move.
+    /// Told once for each step.
     pub fn excess(&mut self, bodies: usize) -> usize {
         match std::mem::take(&mut self.has_stepped) {
             true => excess(bodies, self.usual_step_s()),

@@ -491,7 +491,7 @@ impl Ticker {
         unsaved.data = self.journal.begin_save();
         let mut pieces = 0;
         if let Some(falling) = self.falling.as_ref().filter(|falling| !falling.is_saved()) {
-            let (bodies, state) = falling.to_save(self.running.store.info().placement());
+            let (bodies, state) = falling.to_save();
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
         let mut borders = 0;

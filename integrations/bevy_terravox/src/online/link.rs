@@ -1,5 +1,6 @@
 //! The connection of a guest: threads connect, since that blocks for up to ten seconds.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -9,8 +10,9 @@ use bevy::platform::cell::SyncCell;
 use terravox::edit::EditOp;
 use terravox_server::{Client, ClientError, ClientOptions, WorldAddress};
 
-/// Between two attempts to connect again.
-const RETRY: Duration = Duration::from_millis(500);
+/// Until a link is tried again that broke: at first, and at most. It doubles with each attempt, and differs
+/// by up to a half, so that not all players knock at once when a server comes back.
+const RETRY: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(15)];
 
 /// The client while there is a connection.
 pub(super) type SharedClient = Arc<Mutex<Option<Client>>>;
@@ -33,12 +35,9 @@ impl GuestLink {
         let link =
             GuestLink { client: SharedClient::default(), send, receive: SyncCell::new(receive) };
         let (client, send) = link.for_thread();
-        spawn(move || {
-            let outcome = Client::connect(&address, options).map(|connected| {
-                put(&client, connected);
-                Vec::new()
-            });
-            let _ = send.send(outcome);
+        link.spawn(move || match Client::connect(&address, options) {
+            Ok(connected) => hand_over(&client, &send, connected, Vec::new()),
+            Err(error) => drop(send.send(Err(error))),
         });
         link
     }
@@ -48,21 +47,16 @@ impl GuestLink {
     pub fn reconnect(&mut self) {
         let Some(mut gone) = lock(&self.client).take() else { return };
         let (client, send) = self.for_thread();
-        spawn(move || {
+        self.spawn(move || {
+            let mut pause = RETRY[0];
             while client.strong_count() > 0 {
                 // Also before the first attempt: a server may take each connection and end it.
-                thread::sleep(RETRY);
+                thread::sleep(pause.mul_f64(0.5 + spread()));
+                pause = RETRY[1].min(2 * pause);
                 match gone.reconnect() {
-                    Ok(lost) => {
-                        put(&client, gone);
-                        let _ = send.send(Ok(lost));
-                        return;
-                    }
+                    Ok(lost) => return hand_over(&client, &send, gone, lost),
                     Err(error) if error.is_transient() => {}
-                    Err(error) => {
-                        let _ = send.send(Err(error));
-                        return;
-                    }
+                    Err(error) => return drop(send.send(Err(error))),
                 }
             }
         });
@@ -72,7 +66,7 @@ impl GuestLink {
     pub fn end(&mut self) {
         let gone = lock(&self.client).take();
         // It waits until the server has been told.
-        spawn(move || drop(gone));
+        self.spawn(move || drop(gone));
     }
 
     /// What a thread said since the last call.
@@ -82,6 +76,14 @@ impl GuestLink {
 
     pub fn client(&self) -> &SharedClient {
         &self.client
+    }
+
+    /// Runs something on a thread of its own. Where there is none to be had, the game is told.
+    fn spawn(&self, work: impl FnOnce() + Send + 'static) {
+        let spawned = thread::Builder::new().name("terravox-join".into()).spawn(work);
+        if let Err(error) = spawned {
+            let _ = self.send.send(Err(ClientError::no_thread(&error)));
+        }
     }
 
     fn for_thread(&self) -> (Weak<Mutex<Option<Client>>>, Sender<Outcome>) {
@@ -95,20 +97,27 @@ impl Drop for GuestLink {
     }
 }
 
-/// Hands a connected client over, unless the link is gone: then it leaves the server.
-fn put(link: &Weak<Mutex<Option<Client>>>, connected: Client) {
-    if let Some(client) = link.upgrade() {
-        *lock(&client) = Some(connected);
-    }
+/// Hands a connected client over, with the operations that the server did not answer, unless the link is
+/// gone: then it leaves the server.
+fn hand_over(
+    link: &Weak<Mutex<Option<Client>>>,
+    send: &Sender<Outcome>,
+    connected: Client,
+    lost: Vec<EditOp>,
+) {
+    let Some(client) = link.upgrade() else { return };
+    let mut place = lock(&client);
+    // Before the client can be seen: what is lost is repeated after its welcome.
+    let _ = send.send(Ok(lost));
+    *place = Some(connected);
+}
+
+/// A number from 0 to 1, another one each time.
+fn spread() -> f64 {
+    let random = RandomState::new().build_hasher().finish();
+    random as f64 / u64::MAX as f64
 }
 
 pub(super) fn lock(client: &Mutex<Option<Client>>) -> MutexGuard<'_, Option<Client>> {
     client.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn spawn(work: impl FnOnce() + Send + 'static) {
-    let spawned = thread::Builder::new().name("terravox-join".into()).spawn(work);
-    if let Err(error) = spawned {
-        bevy::log::error!("no thread for a connection: {error}");
-    }
 }
