@@ -54,8 +54,9 @@ pub struct Guest {
     /// `None` if what is wanted is to be found again.
     pub(super) watched: Option<WatchedFrom>,
     pub(super) bodies: HeldBodies,
-    /// The figure of this guest, and whether the host is still to be told of it.
-    pub(super) figure: Option<(Figure, bool)>,
+    /// The figure of this guest, `None` if it has none any more, and whether the host is still to be told
+    /// of it.
+    pub(super) figure: Option<(Option<Figure>, bool)>,
     pub(super) figure_sent_us: u64,
     /// When something arrived last.
     pub(super) now_us: u64,
@@ -150,6 +151,13 @@ impl Guest {
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
         self.send_figure(now_us);
         self.pipe.transmit(now_us, out)
+    }
+
+    /// Returns the last unit of this guest, which tells the host that it leaves: send it, and give the
+    /// link up. Operations that were not answered may be lost. Where a link may lose it, send it some
+    /// times; without it, the host notices by the silence.
+    pub fn leave(&self) -> Vec<u8> {
+        self.pipe.closing_unit(&LinkEnd::by_game(0, "the guest left"))
     }
 
     /// Maximum size of an access token in bytes.

@@ -42,9 +42,12 @@ impl Guest {
         if let Some((figure, is_new)) = self.figure.as_mut().filter(|(_, is_new)| is_due && *is_new)
         {
             *is_new = false;
-            let Figure { pose, bytes } = figure.clone();
+            let message = match figure.clone() {
+                Some(Figure { pose, bytes }) => ToHost::Figure { pose, bytes },
+                None => ToHost::NoFigure,
+            };
             self.figure_sent_us = now_us;
-            self.send(EDITS, &ToHost::Figure { pose, bytes });
+            self.send(EDITS, &message);
         }
     }
 
@@ -52,17 +55,24 @@ impl Guest {
     /// name and what it points at. Others see a [`SharedBody`] of
     /// [`SharedBodyKind::Figure`](super::SharedBodyKind::Figure). Call it once a frame: it is sent
     /// 20 times a second at most, and only if it changed. A pose that is not finite is ignored. It may
-    /// be called before [`Guest::start`]. Others see it until the host drops the link: a player who
-    /// leaves in silence stands there until then.
+    /// be called before [`Guest::start`]. Others see it until [`Guest::clear_figure`], [`Guest::leave`],
+    /// or until the host drops the link: a player who leaves in silence stands there until then.
     ///
     /// # Panics
     /// If there are more than [`Guest::MAX_FIGURE_BYTES`].
     pub fn set_figure(&mut self, pose: &BodyPose, bytes: &[u8]) {
         assert!(bytes.len() <= MAX_FIGURE, "a figure has at most 256 bytes");
         let Some(pose) = WirePose::of(pose) else { return };
-        let known = self.figure.as_ref().map(|(figure, _)| figure);
+        let known = self.figure.as_ref().and_then(|(figure, _)| figure.as_ref());
         if known.is_none_or(|known| known.pose != pose || known.bytes != bytes) {
-            self.figure = Some((Figure { pose, bytes: bytes.to_vec() }, true));
+            self.figure = Some((Some(Figure { pose, bytes: bytes.to_vec() }), true));
+        }
+    }
+
+    /// Takes the figure of this guest away: others see it no more.
+    pub fn clear_figure(&mut self) {
+        if self.figure.as_ref().is_some_and(|(figure, _)| figure.is_some()) {
+            self.figure = Some((None, true));
         }
     }
 

@@ -120,8 +120,12 @@ impl Host {
         if !entry.is_admitted && entry.pipe.unread() > MAX_GREETING {
             taken = Err(PipeError::Flooded);
         }
+        let has_left = entry.pipe.closed().is_some();
         if let Err(error) = &taken {
             self.end_link(guest, (*error).into());
+        } else if has_left {
+            // In its own words a guest could tell others anything.
+            self.end_link(guest, LinkEnd::by_game(0, "the guest left"));
         }
         taken
     }

@@ -70,8 +70,18 @@ impl Host {
     /// Shows the figures of guests as they say that they are.
     pub(super) fn follow_figures(&mut self) {
         for (&guest, entry) in &mut self.guests {
-            if let Some(figure) = entry.new_figure.take() {
-                entry.figure = Some(self.bodies.set_figure(entry.figure, guest, &figure));
+            match entry.new_figure.take() {
+                None => {}
+                Some(Some(figure)) => {
+                    entry.figure = Some(self.bodies.set_figure(entry.figure, guest, &figure));
+                }
+                Some(None) => {
+                    entry
+                        .figure
+                        .take()
+                        .into_iter()
+                        .for_each(|number| drop(self.bodies.remove(number)));
+                }
             }
         }
     }

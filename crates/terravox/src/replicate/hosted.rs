@@ -45,8 +45,9 @@ pub(super) struct HostedGuest {
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
     pub body_budget: BodyBudget,
-    /// Its figure, if that changed since it was last shown, and the number of that body.
-    pub new_figure: Option<Figure>,
+    /// Its figure, if that changed since it was last shown: `Some(None)` if it has none any more. And the
+    /// number of that body.
+    pub new_figure: Option<Option<Figure>>,
     pub figure: Option<u64>,
     /// Its messages to the game.
     pub game_messages: Vec<Vec<u8>>,
@@ -245,7 +246,10 @@ impl HostedGuest {
             ToHost::Refresh(blocks) => {
                 blocks.into_iter().for_each(|block| self.blocks.refresh(block, options.max_mip));
             }
-            ToHost::Figure { pose, bytes } => self.new_figure = Some(Figure { pose, bytes }),
+            ToHost::Figure { pose, bytes } => {
+                self.new_figure = Some(Some(Figure { pose, bytes }));
+            }
+            ToHost::NoFigure => self.new_figure = Some(None),
             ToHost::Game(bytes) => self.game_messages.push(bytes),
             ToHost::Edit { .. } | ToHost::Undo { .. } => {
                 return Ok(Some(Request::Message(message)));

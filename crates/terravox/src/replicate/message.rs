@@ -21,7 +21,7 @@ use crate::voxel::{Kind, MipBlock, Region};
 use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
-pub const PROTOCOL_VERSION: u8 = 5;
+pub const PROTOCOL_VERSION: u8 = 6;
 
 /// Maximum size of a message in bytes: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
@@ -67,6 +67,8 @@ pub(super) enum ToHost {
     },
     /// What the game understands.
     Game(Vec<u8>),
+    /// This guest has no figure any more.
+    NoFigure,
 }
 
 /// From a host to a guest.
@@ -236,6 +238,7 @@ impl ToHost {
                 out.push(8);
                 put_bytes(bytes, out);
             }
+            ToHost::NoFigure => out.push(9),
         }
     }
 
@@ -291,6 +294,7 @@ impl ToHost {
                 ToHost::Figure { pose, bytes: input.bytes(MAX_FIGURE)?.to_vec() }
             }
             8 => ToHost::Game(input.bytes(MAX_GAME_MESSAGE)?.to_vec()),
+            9 => ToHost::NoFigure,
             _ => return input.wrong("an unknown kind of message"),
         };
         input.finish()?;

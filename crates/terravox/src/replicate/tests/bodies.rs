@@ -3,7 +3,9 @@
 use super::simulation::{Random, Simulation};
 use crate::bodies::{BodyPose, LooseBody, LooseCutter, LooseOptions};
 use crate::edit::EditOp;
-use crate::replicate::{Guest, GuestEvent, LinkKind, LinkOptions, SharedBody, SharedBodyKind};
+use crate::replicate::{
+    Guest, GuestEvent, HostEvent, LinkKind, LinkOptions, SharedBody, SharedBodyKind,
+};
 use crate::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
 use std::collections::BTreeMap;
 
@@ -119,6 +121,46 @@ fn figures_are_shown_to_others_and_leave_with_their_guests() {
     (0..20).for_each(|_| game.step());
     drop(gone);
     assert_eq!(game.players[0].guest.bodies().count(), 0, "{number}");
+}
+
+#[test]
+fn a_figure_that_is_cleared_vanishes_and_comes_again_also_over_a_bad_link() {
+    let mut game = Simulation::new(true, 5);
+    let link = LinkOptions { loss: 0.3, delay_us: 20_000, ..LinkOptions::default() };
+    for seed in 0..2 {
+        game.join(LinkKind::Datagrams, link, [0.0, 10.0, 0.0], seed);
+    }
+    game.settle(2000);
+    for _ in 0..3 {
+        game.players[0].guest.set_figure(&pose_at([3.0, 9.0, 0.0]), b"anna");
+        (0..200).for_each(|_| game.step());
+        assert_eq!(game.players[1].guest.bodies().count(), 1);
+        game.players[0].guest.clear_figure();
+        (0..200).for_each(|_| game.step());
+        assert_eq!(game.players[1].guest.bodies().count(), 0);
+    }
+    // One that has none has none after a break, too.
+    game.reconnect(0, link, 9);
+    (0..400).for_each(|_| game.step());
+    assert_eq!(game.players[1].guest.bodies().count(), 0);
+}
+
+#[test]
+fn a_guest_that_says_that_it_leaves_is_gone_at_once() {
+    for kind in [LinkKind::Reliable, LinkKind::Datagrams] {
+        let mut game = Simulation::new(true, 5);
+        game.join(kind, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+        game.settle(500);
+        let (number, now) = (game.players[0].number, game.now_us);
+        let last = game.players[0].guest.leave();
+        assert!(game.host.receive(number, &last, now).is_ok());
+        assert!(game.host.guests().is_empty());
+        let left = game.host.events().find_map(|event| match event {
+            HostEvent::Left { guest, reason, .. } => Some((guest, reason)),
+            _ => None,
+        });
+        assert_eq!(left, Some((number, "the guest left".to_owned())));
+    }
 }
 
 #[test]

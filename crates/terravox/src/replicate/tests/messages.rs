@@ -226,6 +226,7 @@ fn to_host() -> Vec<ToHost> {
         ToHost::Refresh(blocks),
         ToHost::Figure { pose: pose(), bytes: b"anna".to_vec() },
         ToHost::Game(b"a crate, please".to_vec()),
+        ToHost::NoFigure,
     ];
     messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op: Box::new(op) }));
     messages
