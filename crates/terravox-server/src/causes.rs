@@ -8,8 +8,9 @@ use terravox::voxel::Region;
 /// Maximum number of edits that are remembered.
 const MAX_CAUSES: usize = 1024;
 
-/// Of an edit that has more voxels in common with the box around a piece, that is enough.
-const MAX_COMMON: u64 = 1 << 12;
+/// Cells that are looked at for a piece. Of edits beyond that, it is enough that they reach into the box
+/// around it.
+const MAX_LOOKS: u64 = 1 << 15;
 
 /// An edit that may have cut something off.
 struct Cause {
@@ -34,19 +35,16 @@ impl Causes {
         self.0.clear();
     }
 
-    /// Returns who cut off a piece: the last one who edited at one of its cells. Looks at some thousand
-    /// cells of each edit at most.
+    /// Returns who cut off a piece: the last one who edited at one of its cells.
     pub fn author_of(&self, body: &LooseBody) -> Option<Arc<str>> {
-        let off = body.origin_voxel;
+        let (off, mut looks) = (body.origin_voxel, MAX_LOOKS);
         let touches = |cause: &&Cause| {
             let Region { min, max } = cause.region.grow(2);
             let near = Region { min: min - off, max: max - off }.intersect(body.bounds);
             let is_solid = |voxel| body.grid.cell(voxel).is_ok_and(|cell| !cell.is_air());
-            match near.volume() {
-                0 => false,
-                1..=MAX_COMMON => near.voxels().any(is_solid),
-                _ => true,
-            }
+            let left = looks.checked_sub(near.volume());
+            looks = left.unwrap_or(0);
+            !near.is_empty() && (left.is_none() || near.voxels().any(is_solid))
         };
         self.0.iter().rev().find(touches).map(|cause| cause.author.clone())
     }

@@ -68,6 +68,9 @@ const SHORTEST_FALL_S: f32 = 0.5;
 /// A piece this far below all ground is removed, in voxels.
 const ABYSS: f64 = 256.0;
 
+/// A piece that has fallen so far is removed, in voxels: there is nothing below it.
+const DEEPEST_FALL: f64 = 65_536.0;
+
 /// A piece in the air.
 struct Piece {
     body: LooseBody,
@@ -277,7 +280,9 @@ impl FallingPieces {
         if !self.has_bodies() {
             return self.physics.rest(seconds);
         }
-        for at in 0..self.pieces.len() {
+        // In a world that is complete, all ground is held.
+        let is_complete = world.grid.unlisted() == UnlistedChunks::Air;
+        for at in 0..if is_complete { 0 } else { self.pieces.len() } {
             let chunks = self.chunks_near(&self.pieces[at], world.placement);
             self.physics.hold_ground(host, world, self.pieces[at].handle, None, chunks);
         }
@@ -336,16 +341,16 @@ impl FallingPieces {
 
     /// Writes pieces back to where they were cut loose by edits of which a rollback is ordered: so
     /// they are ground that is rolled back with the rest. One that was cut in part outside of the
-    /// region that is rolled back falls on.
+    /// region that is rolled back falls on. Returns where they are now.
     pub fn put_back(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
         filter: &JournalFilter,
-    ) {
+    ) -> Vec<Region> {
         self.physics.wait();
-        let mut at = 0;
+        let (mut at, mut put_back) = (0, Vec::new());
         while at < self.pieces.len() {
             let Piece { body, cut, .. } = &self.pieces[at];
             let is_meant = cut.entry.is_some_and(|number| {
@@ -357,12 +362,14 @@ impl FallingPieces {
             let written = is_meant.then(|| Self::write_back(host, world, body, &body.first_pose()));
             match written {
                 Some(Ok(before)) => {
+                    put_back.push(before.region());
                     journal.record_at(JournalKind::Piece, &cut.author, cut.time, before);
                     self.remove(host, at);
                 }
                 _ => at += 1,
             }
         }
+        put_back
     }
 
     fn insert(
@@ -407,6 +414,8 @@ impl FallingPieces {
         let rotation = Rotation::from_array(pose.rotation.map(|v| v as f32));
         let ahead = self.physics.world.bodies[piece.handle].linvel() * 0.1;
         let ahead = ahead.to_array().map(|v| f64::from(v) / placement.voxel_size_m);
+        // No farther than two chunks, however fast it is.
+        let ahead = ahead.map(|v| v.clamp(-64.0, 64.0));
         let mut near = BTreeSet::new();
         for chunk in piece.body.grid.chunks() {
             let Region { min, max } = chunk.region().intersect(piece.body.bounds);
@@ -471,7 +480,9 @@ impl FallingPieces {
             let is_slow = speed < SLOW_M_S && piece.falls_s > LONGEST_FALL_S;
             let is_surplus = speed <= slow_enough && piece.falls_s > SHORTEST_FALL_S;
             let is_valid = host.move_body(piece.number, &pose);
-            let is_gone = !is_valid || pose.position_voxels[1] < self.lowest_y - ABYSS;
+            let fallen = piece.body.first_pose().position_voxels[1] - pose.position_voxels[1];
+            let is_below = pose.position_voxels[1] < self.lowest_y - ABYSS;
+            let is_gone = !is_valid || is_below || fallen > DEEPEST_FALL;
             self.state += u64::from(!is_asleep && rigid.is_enabled());
             // It waits for ground that does not come.
             let is_stuck = !rigid.is_enabled() && piece.falls_s > LONGEST_FALL_S;
@@ -509,6 +520,11 @@ impl FallingPieces {
         match Self::write_back(host, world, &piece.body, pose) {
             Ok(before) => {
                 journal.record_at(JournalKind::Piece, &piece.cut.author, piece.cut.time, before);
+                self.remove(host, at);
+                true
+            }
+            Err(EditError::BeyondLimits) => {
+                warn!(at = %extent, "a loose piece came to rest beyond the limits of the world: it is gone");
                 self.remove(host, at);
                 true
             }
@@ -568,11 +584,13 @@ fn snap_margin(bounds: Region) -> i32 {
     (length * SNAP_SHARE).ceil() as i32 + SNAP_VOXELS
 }
 
-/// The height of the lowest cell that is not air.
+/// The height of the lowest cell that is not air. Layers far below that have less than a hundredth of all
+/// chunks do not count: somebody built something in the void.
 fn lowest_cell(grid: &VoxelGrid) -> Option<i32> {
     let chunks = grid.chunks();
     let mut layers: Vec<i32> = chunks.iter().map(|chunk| chunk.y).collect();
     layers.sort_unstable();
+    layers.drain(..layers.len() / 100);
     layers.dedup();
     let mut cells = DenseBox::default();
     layers.into_iter().find_map(|layer| {

@@ -157,7 +157,7 @@ pub(crate) fn go_on(
     });
     let mut running = started.or(running)?;
     if !orders.cancel.is_empty() {
-        running = running.cancel(orders.cancel, journal)?;
+        running = running.cancel(orders.cancel, falling.as_deref_mut(), journal)?;
     }
     running.go_on(falling, host, world, journal)
 }
@@ -186,12 +186,12 @@ impl RunningRollback {
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
     ) -> Option<RunningRollback> {
-        if let Some(falling) = falling {
-            falling.put_back(host, world, journal, &order.filter);
-        }
+        let put_back =
+            |falling: &mut FallingPieces| falling.put_back(host, world, journal, &order.filter);
+        let restored = falling.map(put_back).unwrap_or_default();
         let stage = plan(journal.shared(), order.filter.clone())?;
         let waiting = Waiting { order, cancelled: Vec::new() };
-        let (tries, chunks_left_out, restored, number) = (0, 0, Vec::new(), None);
+        let (tries, chunks_left_out, number) = (0, 0, None);
         Some(RunningRollback { waiting, stage, tries, chunks_left_out, restored, number })
     }
 
@@ -200,6 +200,7 @@ impl RunningRollback {
     fn cancel(
         mut self,
         mut orders: Vec<CancelOrder>,
+        falling: Option<&mut FallingPieces>,
         journal: &mut StoredJournal,
     ) -> Option<RunningRollback> {
         let cancelled = &mut self.waiting.cancelled;
@@ -214,8 +215,17 @@ impl RunningRollback {
             self.stage = plan(journal.shared(), filter)?;
             return Some(self);
         }
+        self.let_fall(falling);
         self.waiting.finish(RolledBack::default());
         None
+    }
+
+    /// Lets the search find what is loose in what was restored.
+    fn let_fall(&self, falling: Option<&mut FallingPieces>) {
+        if let Some(falling) = falling {
+            let author = self.waiting.author();
+            self.restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
+        }
     }
 
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
@@ -272,9 +282,7 @@ impl RunningRollback {
             self.stage = Stage::Restoring(job);
             return Some(self);
         }
-        if let Some(falling) = falling {
-            self.restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
-        }
+        self.let_fall(falling);
         self.waiting.finish(rolled_back(&job, self.chunks_left_out));
         None
     }

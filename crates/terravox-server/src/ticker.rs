@@ -469,6 +469,7 @@ impl Ticker {
         let edits = counters.edits_applied.load(Ordering::Relaxed);
         if self.is_saved() {
             counters.edits_saved.store(edits, Ordering::Release);
+            self.host.note_all_saved();
             tell(std::mem::take(&mut self.waiting_for_save), &Ok(()));
         } else if self.saver.is_ready(!self.waiting_for_save.is_empty()) {
             self.begin_save(edits);

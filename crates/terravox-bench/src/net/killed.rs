@@ -123,7 +123,7 @@ impl Builder {
             match event {
                 GuestEvent::Welcome { .. } => guest.start(true),
                 GuestEvent::Confirmed { .. } => self.confirmed += 1,
-                GuestEvent::Saved { number } => self.saved = self.saved.max(number),
+                GuestEvent::Saved { last, .. } => self.saved = self.saved.max(last),
                 GuestEvent::Refused { reason, .. } => panic!("refused: {reason}"),
                 _ => {}
             }

@@ -188,7 +188,9 @@ impl<'a> Visit<'a> {
                     self.outcomes.unsaved.push(number);
                     self.outcomes.without_effect += u64::from(!has_changed);
                 }
-                GuestEvent::Saved { number } => self.outcomes.unsaved.retain(|&own| own > number),
+                GuestEvent::Saved { first, last } => {
+                    self.outcomes.unsaved.retain(|own| !(first..=last).contains(own));
+                }
                 GuestEvent::Refused { reason, .. } => self.outcomes.refused.push(reason),
                 GuestEvent::Edited { .. } => self.outcomes.others += 1,
                 _ => {}

@@ -28,7 +28,7 @@ const MAX_WORK_PER_UPDATE: u64 = 1 << 22;
 /// Blocks from before the link broke that are compared in one update.
 const MAX_ASKED_PER_UPDATE: usize = 64;
 
-/// Blocks are not asked for again while more bytes than this were not sent.
+/// Blocks are not asked for, or asked for again, while more bytes than this were not sent.
 const MAX_UNSENT: u64 = 16 << 10;
 
 /// The side that holds part of a world. It does no I/O: bytes that arrived go into
@@ -42,7 +42,9 @@ pub struct Guest {
     pub(super) is_started: bool,
     pub(super) predictions: Predictions,
     next_number: u64,
-    /// Up to which of its operations the host has saved the world, and the game was told so.
+    /// The number of the first operation over this link, and up to which the host has saved the world, and
+    /// the game was told so.
+    first_number: u64,
     saved: u64,
     saved_told: u64,
     /// Messages that came in the stream of edits.
@@ -79,6 +81,7 @@ impl Guest {
             is_started: false,
             predictions: Predictions::default(),
             next_number: 1,
+            first_number: 1,
             saved: 0,
             saved_told: 0,
             edits_taken: 0,
@@ -102,6 +105,7 @@ impl Guest {
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
+        (self.first_number, self.saved, self.saved_told) = (self.next_number, 0, 0);
         self.parked.clear();
         // Asked for again after the next start, and not before the welcome.
         self.unasked.clear();
@@ -235,7 +239,11 @@ impl Guest {
     /// Says what is to be seen: the positions of viewers, in voxels. Call it once a frame; it takes
     /// time only when a viewer has moved two voxels.
     pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
-        let Some(replica) = self.replica.as_mut().filter(|_| self.is_started) else { return };
+        // What was asked for before goes first.
+        let has_room = self.pipe.unsent(BULK) < MAX_UNSENT;
+        let Some(replica) = self.replica.as_mut().filter(|_| self.is_started && has_room) else {
+            return;
+        };
         if self.watched.as_ref().is_some_and(|from| from.holds_for(viewers, interest)) {
             return;
         }
@@ -367,10 +375,10 @@ impl Guest {
     /// be saved before that: it is told in order.
     fn tell_saved(&mut self) {
         let answered = self.predictions.oldest().map_or(self.next_number, |number| number) - 1;
-        let number = self.saved.min(answered);
-        if number > self.saved_told {
-            self.saved_told = number;
-            self.events.push_back(GuestEvent::Saved { number });
+        let (first, last) = (self.first_number, self.saved.min(answered));
+        if last >= first && last > self.saved_told {
+            self.saved_told = last;
+            self.events.push_back(GuestEvent::Saved { first, last });
         }
     }
 
@@ -526,6 +534,7 @@ impl Guest {
                     self.events.push_back(GuestEvent::Edited { author, region });
                 }
             }
+            ApplyOutcome::Differs if self.events.back() == Some(&GuestEvent::Corrected) => {}
             ApplyOutcome::Differs => self.events.push_back(GuestEvent::Corrected),
         }
     }

@@ -23,11 +23,14 @@ pub enum GuestEvent {
         /// Whether it changed anything: digging in the air does not.
         has_changed: bool,
     },
-    /// The operations of this guest up to this one are saved, but for those that were refused: they
-    /// outlive the host. Hosts that do not save give none.
+    /// The operations of this guest from one to another are saved, but for those that were refused: they
+    /// outlive the host. Hosts that do not save give none. What was confirmed before a break of the link
+    /// and not told to be saved is never told: the host may have ended without it.
     Saved {
-        /// Its number, from [`Guest::edit`](super::Guest::edit).
-        number: u64,
+        /// The number of the first since the link began, from [`Guest::edit`](super::Guest::edit).
+        first: u64,
+        /// The number of the last.
+        last: u64,
     },
     /// An operation of this guest was refused; what it changed is as before.
     Refused {

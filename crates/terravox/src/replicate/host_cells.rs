@@ -78,9 +78,15 @@ impl Host {
         block: MipBlock,
         region: Region,
     ) -> bool {
+        let kinds = world.grid.materials().kinds();
+        if entry.makes_ground && !self.truth.is_edited(block) {
+            // It makes this as the host would, who would have to make it first.
+            entry.queue_family(Family::of_one(block, FamilyChild::Ground), kinds);
+            return true;
+        }
         let is_read = self.truth.read(world, block, &mut self.cells);
         if is_read {
-            let (mut code, kinds) = (Vec::new(), world.grid.materials().kinds());
+            let mut code = Vec::new();
             BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
             entry.queue_cells(block, region, code, kinds);
         }

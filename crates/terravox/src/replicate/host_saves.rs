@@ -17,9 +17,20 @@ impl Host {
         SavePoint(self.guests().iter().filter_map(handled).collect())
     }
 
+    /// Tells guests that all their edits are saved: for when nothing of the world is unsaved. An edit that
+    /// changes nothing begins no save.
+    pub fn note_all_saved(&mut self) {
+        let point = self.save_point();
+        self.tell_saved(&point);
+    }
+
     /// Tells guests that their edits up to some moment are saved.
     pub fn note_saved(&mut self, point: &SavePoint) {
         self.truth.note_saved();
+        self.tell_saved(point);
+    }
+
+    fn tell_saved(&mut self, point: &SavePoint) {
         for (guest, number) in &point.0 {
             if let Some(entry) = self.guests.get_mut(guest)
                 && entry.saved_number < *number

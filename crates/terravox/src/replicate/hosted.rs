@@ -32,6 +32,10 @@ const MAX_OWED: usize = 128 << 10;
 /// One body beside the cells is within it.
 const MAX_UNSENT: u64 = 128 << 10;
 
+/// While the cells of more operations are still to be sent, its messages are not read: an honest guest
+/// has fewer on their way.
+const MAX_DONE: usize = 1024;
+
 /// One guest.
 pub(super) struct HostedGuest {
     pub pipe: Pipe,
@@ -198,7 +202,10 @@ impl HostedGuest {
 
     /// Takes the next message, if the guest reads what it is sent.
     fn next_message(&mut self, may_edit: bool) -> Result<Option<Vec<u8>>, LinkEnd> {
-        if self.pipe.backlog(EDITS) > MAX_OWED || self.pipe.unsent(BULK) > MAX_UNSENT {
+        if self.pipe.backlog(EDITS) > MAX_OWED
+            || self.pipe.unsent(BULK) > MAX_UNSENT
+            || self.done.len() > MAX_DONE
+        {
             return Ok(None);
         }
         // What is wanted is known only after the start, before which there are no operations.

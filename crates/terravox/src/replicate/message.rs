@@ -5,7 +5,7 @@
 //! code.
 
 use super::family::Family;
-use super::op_wire::{decoding_work, put_op, take_op};
+use super::op_wire::{decoding_work, put_op, take_hosts_op, take_op};
 use super::pose_wire::WirePose;
 use super::reasons::{Refusal, RefusalCode};
 use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
@@ -382,7 +382,7 @@ impl ToGuest {
             }
             1 => {
                 let (author, digest) = (input.varint()?, u32::from_le_bytes(input.array()?));
-                ToGuest::Op { author, digest, op: take_op(&mut input, kinds)? }
+                ToGuest::Op { author, digest, op: take_hosts_op(&mut input, kinds)? }
             }
             2 => {
                 let number = input.varint()?;

@@ -67,6 +67,18 @@ pub(super) fn decoding_work(input: &mut Input<'_>) -> Result<u64, MessageError> 
     })
 }
 
+/// Takes an operation with a brush, the only ones that hosts send: decoding a paste takes far more time
+/// than its bytes tell.
+pub(super) fn take_hosts_op(
+    input: &mut Input<'_>,
+    kinds: &[Kind; 256],
+) -> Result<EditOp, MessageError> {
+    match input.clone().byte()? {
+        COPY | PASTE => input.wrong("a copy or paste that should have come as cells"),
+        _ => take_op(input, kinds),
+    }
+}
+
 /// Takes an operation. Its numbers are not checked: the editor does that.
 pub(super) fn take_op(input: &mut Input<'_>, kinds: &[Kind; 256]) -> Result<EditOp, MessageError> {
     let head = input.byte()?;

@@ -498,8 +498,10 @@ impl Replica {
         digest: u32,
         generate: Generate<'_>,
     ) -> ApplyOutcome {
+        self.work += MESSAGE_WORK;
         let Ok(reach) = self.editor.reach(&self.grid, op) else {
             // Beyond the limits of this side.
+            self.work += self.blocks.len() as u64;
             self.outdated.extend(self.blocks.keys().copied());
             return ApplyOutcome::Differs;
         };

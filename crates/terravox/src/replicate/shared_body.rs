@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// Maximum number of chunks of a loose piece that is sent.
 const MAX_CHUNKS: usize = 256;
 
+/// Maximum number of cells, not air, of a loose piece that is sent: bytes of a few kilobytes could hold
+/// millions, whose meshes take seconds.
+const MAX_SOLID: usize = 1 << 18;
+
 /// Chunks of a piece lie at most this far from its first voxel, on each axis.
 const MAX_CHUNK_OFFSET: i32 = 64;
 
@@ -60,13 +64,14 @@ impl SharedBody {
     pub const MAX_BYTES: usize = 64 << 10;
 
     /// Returns a loose piece with its cells as bytes, or `None` if these are more than
-    /// [`SharedBody::MAX_BYTES`], or lie in more than 256 chunks or more than 64 chunks apart:
-    /// write such a piece back. 32,768 cells nearly always fit. Also `None` if the pose is invalid.
+    /// [`SharedBody::MAX_BYTES`], or more than 262,144, or lie in more than 256 chunks or more than 64
+    /// chunks apart: write such a piece back. 32,768 cells nearly always fit. Also `None` if the pose is invalid.
     pub fn loose(body: &LooseBody, pose: BodyPose) -> Option<SharedBody> {
         let chunks = body.grid.chunks();
         let is_near = |v: i32| (-MAX_CHUNK_OFFSET..MAX_CHUNK_OFFSET).contains(&v);
         if WirePose::of(&pose).is_none()
             || chunks.len() > MAX_CHUNKS
+            || body.cells > MAX_SOLID as u64
             || !chunks.iter().all(|c| [c.x, c.y, c.z].into_iter().all(is_near))
         {
             return None;
@@ -110,6 +115,7 @@ impl SharedBody {
         if count > MAX_CHUNKS {
             return input.wrong("a loose piece of more than 256 chunks");
         }
+        let mut solid = 0;
         for _ in 0..count {
             let pos = input.voxel()?;
             let is_near = |v: i32| (-MAX_CHUNK_OFFSET..MAX_CHUNK_OFFSET).contains(&v);
@@ -117,6 +123,10 @@ impl SharedBody {
                 return input.wrong("a loose piece reaches too far");
             }
             let cells = take_part(&mut input, pos, materials)?;
+            solid += cells.occupancies().iter().filter(|&&occupancy| occupancy > 0).count();
+            if solid > MAX_SOLID {
+                return input.wrong("a loose piece of more than 262144 cells");
+            }
             if grid.write(&cells).is_err() {
                 return input.wrong("a loose piece reaches too far");
             }

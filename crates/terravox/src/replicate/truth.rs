@@ -256,8 +256,9 @@ impl Truth {
         if self.unraised.is_empty() || now_us < self.raises_at_us {
             return None;
         }
-        let chunk = self.unraised.pop_front().filter(|&chunk| is_held(world, chunk))?;
-        let is_whole = self.raise(world, chunk.region());
+        let chunk = self.unraised.pop_front()?;
+        // One that is not held any more was saved: its coarse cells are those of the ground.
+        let is_whole = !is_held(world, chunk) || self.raise(world, chunk.region());
         if !is_whole {
             self.raises_at_us = now_us + RAISED_AGAIN_US;
         }

@@ -124,6 +124,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Bytes that are read from the start.
+#[derive(Clone)]
 pub(super) struct Input<'a> {
     bytes: &'a [u8],
     offset: usize,

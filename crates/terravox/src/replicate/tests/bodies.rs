@@ -124,6 +124,29 @@ fn figures_are_shown_to_others_and_leave_with_their_guests() {
 }
 
 #[test]
+fn a_loose_piece_of_very_many_cells_is_neither_sent_nor_read() {
+    let piece = |edge: i32| {
+        let mut grid = VoxelGrid::default();
+        let mut cells = DenseBox::new(Region::new([0; 3], [edge, 64, 64]));
+        cells.fill(8);
+        grid.write(&cells).expect("unlisted chunks are air");
+        LooseBody::new(grid, [0; 3].into()).expect("it has cells")
+    };
+    let (largest, larger) = (piece(64), piece(65));
+    let sent = SharedBody::loose(&largest, largest.first_pose()).expect("it is small enough");
+    assert_eq!(sent.to_loose(largest.grid.materials()).map(|body| body.cells), Ok(1 << 18));
+    assert_eq!(SharedBody::loose(&larger, larger.first_pose()), None);
+    // The code of a full chunk, nine times.
+    let mut bytes = sent.bytes.to_vec();
+    let chunk = (bytes.len() - 4) / 8;
+    bytes[3] = 9;
+    bytes.extend_from_within(4..4 + chunk);
+    let forged = SharedBody { bytes: bytes.into(), ..sent };
+    let error = forged.to_loose(largest.grid.materials()).err().map(|error| error.to_string());
+    assert!(error.as_ref().is_some_and(|error| error.contains("262144 cells")), "{error:?}");
+}
+
+#[test]
 fn a_figure_that_is_cleared_vanishes_and_comes_again_also_over_a_bad_link() {
     let mut game = Simulation::new(true, 5);
     let link = LinkOptions { loss: 0.3, delay_us: 20_000, ..LinkOptions::default() };

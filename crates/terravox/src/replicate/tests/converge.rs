@@ -123,14 +123,38 @@ fn a_guest_is_told_of_a_save_after_what_is_in_it_was_confirmed() {
     for event in &game.players[0].told {
         match *event {
             GuestEvent::Confirmed { number, .. } => confirmed = number,
-            GuestEvent::Saved { number } => {
-                assert!(saved < number && number <= confirmed, "{number} after {confirmed}");
-                saved = number;
+            GuestEvent::Saved { first, last } => {
+                assert!(saved < last && last <= confirmed, "{last} after {confirmed}");
+                assert_eq!(first, 1);
+                saved = last;
             }
             _ => {}
         }
     }
     assert_eq!((confirmed, saved), (20, 20));
+}
+
+#[test]
+fn what_was_confirmed_over_an_earlier_link_is_not_told_to_be_saved() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(3000);
+    let dig = |game: &mut Simulation| {
+        let dug = game.players[0].guest.edit(&EditOp::dig_ball([0.0; 3], 4.0));
+        let number = dug.expect("it is started");
+        game.settle(3000);
+        number
+    };
+    assert_eq!(dig(&mut game), 1);
+    // The host may end here, and another one come that knows nothing of it.
+    game.reconnect(0, good_link(), 5);
+    game.settle(3000);
+    assert_eq!(dig(&mut game), 2);
+    game.host.note_all_saved();
+    game.settle(3000);
+    (0..20).for_each(|_| game.step());
+    let saved = game.players[0].told.last().expect("it was told");
+    assert_eq!(*saved, GuestEvent::Saved { first: 2, last: 2 });
 }
 
 #[test]

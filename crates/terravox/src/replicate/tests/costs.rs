@@ -46,7 +46,10 @@ impl Seat {
     fn say(&mut self, message: &ToHost) {
         let mut bytes = Vec::new();
         message.encode(MaterialTable::default().kinds(), &mut bytes);
-        let stream = if let ToHost::Subscribe(_) = message { BULK } else { EDITS };
+        let stream = match message {
+            ToHost::Subscribe(_) | ToHost::Refresh(_) => BULK,
+            _ => EDITS,
+        };
         self.pipe.send(stream, &bytes);
     }
 
@@ -239,6 +242,46 @@ fn a_coarse_block_that_cannot_be_had_costs_guests_nothing_until_it_can() {
     assert!(first > 0 && more == 0, "{first} and {more} bytes");
     let last: usize = (0..200).map(|_| tick(false)).sum();
     assert!(last > 0, "the cells over the edit were never sent");
+}
+
+#[test]
+fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothing_to_read() {
+    let mut game = Simulation::new(true, 4);
+    let mut seat = Seat::new(&mut game);
+    let root = MipBlock::new(4, [0; 3]);
+    seat.say(&ToHost::Subscribe(vec![(root, None)]));
+    (0..4).for_each(|_| seat.step(&mut game));
+    seat.say(&ToHost::Refresh(vec![root]));
+    let now = game.now_us + TICK_US;
+    game.now_us = now;
+    seat.send(&mut game);
+    let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
+    let ground = |_: &mut FillRequest<'_>| panic!("it was made");
+    let mut world = HostWorld {
+        grid: &mut game.grid,
+        placement: Placement::default(),
+        ground: &ground,
+        generated: &ground,
+        decide: &mut decide,
+    };
+    game.host.tick(&mut world, now);
+    assert!((1..64).contains(&seat.take(&mut game)), "it is told that it is ground");
+}
+
+#[test]
+fn what_a_guest_wants_of_a_host_that_reads_nothing_does_not_pile_up() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(400);
+    let guest = &mut game.players[0].guest;
+    let before = guest.memory();
+    let mut unit = Vec::new();
+    for step in 0..4000 {
+        guest.watch(&[[8.0 * f64::from(step), 10.0, 0.0]], &game.interest);
+        while guest.transmit(game.now_us, &mut unit) {}
+    }
+    let after = guest.memory();
+    assert!(after < before + (600 << 10), "{before} and {after} bytes");
 }
 
 #[test]

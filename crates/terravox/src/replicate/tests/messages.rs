@@ -211,7 +211,8 @@ fn to_guest() -> Vec<ToGuest> {
     );
     messages.extend(refusals());
     messages.extend(bodies());
-    messages.extend(ops().into_iter().map(|op| ToGuest::Op { author: 4, op, digest: 77 }));
+    let brushes = ops().into_iter().filter(|op| matches!(op, EditOp::Brush(_)));
+    messages.extend(brushes.map(|op| ToGuest::Op { author: 4, op, digest: 77 }));
     messages
 }
 
@@ -230,6 +231,17 @@ fn to_host() -> Vec<ToHost> {
     ];
     messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op: Box::new(op) }));
     messages
+}
+
+#[test]
+fn a_host_sends_copies_as_cells_and_nothing_else() {
+    let materials = MaterialTable::default();
+    for op in ops().into_iter().filter(|op| !matches!(op, EditOp::Brush(_))) {
+        let mut bytes = Vec::new();
+        ToGuest::Op { author: 4, op, digest: 77 }.encode(materials.kinds(), &mut bytes);
+        let error = ToGuest::decode(&bytes, materials.kinds()).expect_err("it is no brush");
+        assert!(error.to_string().contains("as cells"), "{error}");
+    }
 }
 
 #[test]
