@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bevy::prelude::*;
+use bevy_terravox::online::OnlineTerrain;
 use bevy_terravox::prelude::*;
 use bevy_terravox::{EditTerrain, TerrainAction, TerrainEditFailed, terravox};
 use terravox::edit::{EditError, HistoryStats};
@@ -58,6 +59,7 @@ impl History {
     /// Brings the names in line with what the terrain has.
     fn follow(&mut self, stats: HistoryStats) {
         self.stats = stats;
+        self.follow_moves(stats);
         // A new stroke ends what could be redone; the budget drops those that come last.
         while self.undone.len() > stats.redoable {
             self.undone.remove(0);
@@ -74,6 +76,20 @@ impl History {
         }
         while self.done.len() > stats.undoable {
             self.done.pop_front();
+        }
+    }
+
+    /// What a server undid or redid is seen only by the numbers: a stroke went from one side to the other.
+    fn follow_moves(&mut self, stats: HistoryStats) {
+        let lost = |have: usize, now: usize| have.saturating_sub(now);
+        let undone =
+            lost(self.done.len(), stats.undoable).min(lost(stats.redoable, self.undone.len()));
+        (0..undone).for_each(|_| self.undo());
+        // A new stroke ends what could be redone, and looks the same.
+        if self.next.is_empty() {
+            let redone =
+                lost(self.undone.len(), stats.redoable).min(lost(stats.undoable, self.done.len()));
+            (0..redone).for_each(|_| self.redo());
         }
     }
 }
@@ -105,6 +121,10 @@ fn act(
             _ => continue,
         };
         history.held = 0;
+        if redo > 0 {
+            // A stroke that changed nothing gives no name to what is redone.
+            history.next.clear();
+        }
         edits.write_batch((0..undo).map(|_| EditTerrain::undo(session.terrain)));
         edits.write_batch((0..redo).map(|_| EditTerrain::redo(session.terrain)));
     }
@@ -151,7 +171,7 @@ pub(crate) fn hold(terrain: &mut Terrain, chunk: ChunkPos) -> bool {
 fn follow(
     mut edited: MessageReader<TerrainEdited>,
     session: Option<Res<Session>>,
-    mut terrains: Query<&mut Terrain>,
+    mut terrains: Query<(&mut Terrain, Option<&OnlineTerrain>)>,
     mut history: ResMut<History>,
 ) {
     let Some(session) = session else {
@@ -170,13 +190,13 @@ fn follow(
         }
         history.held = 0;
     }
-    if !std::mem::take(&mut history.has_changed) {
-        return;
-    }
-    // Reading its numbers changes nothing of the terrain.
-    if let Ok(mut terrain) = terrains.get_mut(session.terrain) {
-        let stats = terrain.bypass_change_detection().history_mut().stats();
-        history.follow(stats);
+    let Ok((mut terrain, online)) = terrains.get_mut(session.terrain) else { return };
+    if let Some(online) = online {
+        let (undoable, redoable) = (online.undoable(), online.redoable());
+        history.follow(HistoryStats { undoable, redoable, ..HistoryStats::default() });
+    } else if std::mem::take(&mut history.has_changed) {
+        // Reading its numbers changes nothing of the terrain.
+        history.follow(terrain.bypass_change_detection().history_mut().stats());
     }
 }
 
@@ -213,6 +233,11 @@ mod tests {
         history.follow(stats(3, 1));
         assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig"], vec!["Paint"]));
         history.next = "Fill".into();
+        history.follow(stats(4, 0));
+        assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig", "Fill"], vec![]));
+        // A server undoes, and redoes.
+        history.follow(stats(3, 1));
+        assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig"], vec!["Fill"]));
         history.follow(stats(4, 0));
         assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig", "Fill"], vec![]));
         // The budget dropped the two oldest.
