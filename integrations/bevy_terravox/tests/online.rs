@@ -178,7 +178,7 @@ fn two_players_dig_one_world_and_it_is_there_after_a_restart_slow() {
     edit(&mut ada, EditTerrain::undo(ada_ground));
     let counts = |app: &App| {
         let online = app.world().get::<OnlineTerrain>(ada_ground).unwrap();
-        (online.undoable(), online.redoable(), online.pending_edits())
+        (online.undoable().count(), online.redoable().count(), online.pending_edits())
     };
     run_until(&mut [&mut ada, &mut bob], "undo of a stroke", |apps| {
         counts(apps[0]) == (0, 1, 0)

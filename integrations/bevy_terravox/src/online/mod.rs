@@ -116,18 +116,25 @@ impl OnlineTerrain {
         lock(self.link.client()).as_mut().map(use_client)
     }
 
-    /// The number of strokes that can be undone. The server remembers them for as long as the link
-    /// lasts.
-    pub fn undoable(&self) -> usize {
-        self.strokes.counts()[0]
+    /// Returns the number of the last stroke: it grows with each [`TerrainAction::BeginStroke`], and with
+    /// each operation outside of one.
+    pub fn last_stroke(&self) -> u64 {
+        self.strokes.current()
     }
 
-    /// The number of strokes that can be redone.
-    pub fn redoable(&self) -> usize {
-        self.strokes.counts()[1]
+    /// Returns the numbers of the strokes that can be undone, the next one last. Those that changed
+    /// nothing, or that the server has not answered, are not among them. The server remembers strokes for
+    /// as long as the link lasts.
+    pub fn undoable(&self) -> impl Iterator<Item = u64> {
+        self.strokes.ready(false)
     }
 
-    /// The number of edits, with undo and redo, that the server has not answered.
+    /// Returns the numbers of the strokes that can be redone, the next one last.
+    pub fn redoable(&self) -> impl Iterator<Item = u64> {
+        self.strokes.ready(true)
+    }
+
+    /// Returns the number of edits, with undo and redo, that the server has not answered.
     pub fn pending_edits(&self) -> usize {
         self.actions.len() + self.strokes.unanswered()
     }

@@ -129,13 +129,17 @@ impl Strokes {
         self.unanswered.len()
     }
 
-    /// Strokes that can be undone, and that can be redone.
-    pub fn counts(&self) -> [usize; 2] {
-        let moving = |is_redo| self.swap.as_ref().is_some_and(|swap| swap.is_redo == is_redo);
-        [
-            self.done.len() + usize::from(moving(false)),
-            self.undone.len() + usize::from(moving(true)),
-        ]
+    /// The last stroke of which something was sent, or that was begun.
+    pub fn current(&self) -> u64 {
+        self.current
+    }
+
+    /// The strokes that can be undone or redone, the next one last. One that is being undone or redone
+    /// has not left yet.
+    pub fn ready(&self, is_redo: bool) -> impl Iterator<Item = u64> {
+        let swap = self.swap.as_ref().filter(|swap| swap.is_redo == is_redo);
+        let strokes = if is_redo { &self.undone } else { &self.done };
+        strokes.iter().map(|stroke| stroke.id).chain(swap.map(|swap| swap.id))
     }
 }
 
@@ -151,7 +155,11 @@ mod tests {
         GuestEvent::Refused { number, code, reason: String::new() }
     }
 
-    /// Two strokes: of three operations, of which one changes nothing and one is refused, and of two.
+    fn counts(strokes: &Strokes) -> [usize; 2] {
+        [false, true].map(|is_redo| strokes.ready(is_redo).count())
+    }
+
+    /// Two strokes: of four operations, of which one changes nothing and one is refused, and of two.
     fn drawn() -> Strokes {
         let mut strokes = Strokes::default();
         strokes.begin();
@@ -188,26 +196,27 @@ mod tests {
     #[test]
     fn a_stroke_is_undone_by_the_steps_that_changed_something() {
         let mut strokes = drawn();
-        assert_eq!((strokes.counts(), strokes.unanswered()), ([2, 0], 0));
+        assert_eq!((counts(&strokes), strokes.unanswered()), ([2, 0], 0));
+        assert!(strokes.ready(false).eq([1, 2]) && strokes.current() == 2);
         assert_eq!(swap(&mut strokes, false, 7), [7, 8]);
         assert!(strokes.is_swapping());
         [7, 8].iter().for_each(|number| strokes.take(&confirmed(*number)));
         strokes.go_on(none);
-        assert_eq!((strokes.counts(), strokes.is_swapping()), ([1, 1], false));
+        assert_eq!((counts(&strokes), strokes.is_swapping()), ([1, 1], false));
         assert_eq!(swap(&mut strokes, false, 9), [9, 10]);
         [9, 10].iter().for_each(|number| strokes.take(&confirmed(*number)));
         strokes.go_on(none);
-        assert_eq!(strokes.counts(), [0, 2]);
+        assert_eq!(counts(&strokes), [0, 2]);
         strokes.begin_swap(false);
         assert!(!strokes.is_swapping(), "there is nothing to undo");
         assert_eq!(swap(&mut strokes, true, 11).len(), 2);
         [11, 12].iter().for_each(|number| strokes.take(&confirmed(*number)));
         strokes.go_on(none);
-        assert_eq!(strokes.counts(), [1, 1]);
+        assert_eq!(counts(&strokes), [1, 1]);
         // What is new ends what could be redone, and is a stroke of its own.
         strokes.note_sent(13);
         strokes.take(&confirmed(13));
-        assert_eq!(strokes.counts(), [2, 0]);
+        assert_eq!(counts(&strokes), [2, 0]);
     }
 
     #[test]
@@ -217,13 +226,13 @@ mod tests {
         strokes.take(&confirmed(7));
         strokes.take(&refused(8, RefusalCode::TooMuchWork));
         strokes.go_on(none);
-        assert_eq!(strokes.counts(), [2, 1]);
+        assert_eq!(counts(&strokes), [2, 1]);
         assert_eq!(swap(&mut strokes, false, 9), [9]);
         strokes.take(&refused(9, RefusalCode::NothingToUndo));
         strokes.go_on(none);
-        assert_eq!(strokes.counts(), [1, 1]);
+        assert_eq!(counts(&strokes), [1, 1]);
         strokes.reset();
-        assert_eq!(strokes.counts(), [0, 0]);
+        assert_eq!(counts(&strokes), [0, 0]);
     }
 
     #[test]

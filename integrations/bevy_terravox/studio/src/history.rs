@@ -1,6 +1,6 @@
 //! Undo and redo by strokes, each with a name.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use bevy::prelude::*;
 use bevy_terravox::online::OnlineTerrain;
@@ -28,6 +28,9 @@ pub struct History {
     /// Chunks loaded for the step in progress.
     held: u32,
     stats: HistoryStats,
+    /// Names of the strokes of a server's world, by number, and those that can be undone and redone.
+    names: HashMap<u64, String>,
+    strokes: [Vec<u64>; 2],
 }
 
 impl History {
@@ -59,7 +62,6 @@ impl History {
     /// Brings the names in line with what the terrain has.
     fn follow(&mut self, stats: HistoryStats) {
         self.stats = stats;
-        self.follow_moves(stats);
         // A new stroke ends what could be redone; the budget drops those that come last.
         while self.undone.len() > stats.redoable {
             self.undone.remove(0);
@@ -79,18 +81,26 @@ impl History {
         }
     }
 
-    /// What a server undid or redid is seen only by the numbers: a stroke went from one side to the other.
-    fn follow_moves(&mut self, stats: HistoryStats) {
-        let lost = |have: usize, now: usize| have.saturating_sub(now);
-        let undone =
-            lost(self.done.len(), stats.undoable).min(lost(stats.redoable, self.undone.len()));
-        (0..undone).for_each(|_| self.undo());
-        // A new stroke ends what could be redone, and looks the same.
-        if self.next.is_empty() {
-            let redone =
-                lost(self.undone.len(), stats.redoable).min(lost(stats.undoable, self.done.len()));
-            (0..redone).for_each(|_| self.redo());
+    /// Brings the names in line with what a server has: it answers when the next stroke may have begun.
+    fn follow_server(&mut self, online: &OnlineTerrain) {
+        let last = online.last_stroke();
+        if !self.next.is_empty() && !self.names.contains_key(&last) {
+            self.names.insert(last, std::mem::take(&mut self.next));
         }
+        let [done, undone] = &mut self.strokes;
+        if online.undoable().eq(done.iter().copied())
+            && online.redoable().eq(undone.iter().copied())
+        {
+            return;
+        }
+        (*done, *undone) = (online.undoable().collect(), online.redoable().collect());
+        let name = |stroke: &u64| match self.names.get(stroke) {
+            Some(name) => name.clone(),
+            // Sent again after a break of the link.
+            None => "earlier".to_owned(),
+        };
+        (self.done, self.undone) =
+            (done.iter().map(name).collect(), undone.iter().map(name).collect());
     }
 }
 
@@ -121,10 +131,6 @@ fn act(
             _ => continue,
         };
         history.held = 0;
-        if redo > 0 {
-            // A stroke that changed nothing gives no name to what is redone.
-            history.next.clear();
-        }
         edits.write_batch((0..undo).map(|_| EditTerrain::undo(session.terrain)));
         edits.write_batch((0..redo).map(|_| EditTerrain::redo(session.terrain)));
     }
@@ -192,8 +198,7 @@ fn follow(
     }
     let Ok((mut terrain, online)) = terrains.get_mut(session.terrain) else { return };
     if let Some(online) = online {
-        let (undoable, redoable) = (online.undoable(), online.redoable());
-        history.follow(HistoryStats { undoable, redoable, ..HistoryStats::default() });
+        history.follow_server(online);
     } else if std::mem::take(&mut history.has_changed) {
         // Reading its numbers changes nothing of the terrain.
         history.follow(terrain.bypass_change_detection().history_mut().stats());
@@ -233,11 +238,6 @@ mod tests {
         history.follow(stats(3, 1));
         assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig"], vec!["Paint"]));
         history.next = "Fill".into();
-        history.follow(stats(4, 0));
-        assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig", "Fill"], vec![]));
-        // A server undoes, and redoes.
-        history.follow(stats(3, 1));
-        assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig"], vec!["Fill"]));
         history.follow(stats(4, 0));
         assert_eq!(names(&history), (vec!["earlier", "earlier", "Dig", "Fill"], vec![]));
         // The budget dropped the two oldest.

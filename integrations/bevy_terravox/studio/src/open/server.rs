@@ -131,20 +131,27 @@ pub(super) fn fail(
     mut notices: ResMut<Notices>,
     mut commands: Commands,
 ) {
-    let error = &failed.error;
+    let opening = opening.filter(|opening| opening.joins(failed.terrain));
+    let mut session = session.filter(|session| session.terrain == failed.terrain);
+    let text = opening.as_ref().map(|opening| &opening.text);
+    let text = text.or(session.as_ref().map(|session| &session.title));
+    let error = match (failed.error.to_string(), text) {
+        (error, Some(text)) if !error.contains(text) => format!("{text}: {error}"),
+        (error, _) => error,
+    };
     if failed.is_retried {
         notices.fail(format!("{error}; connecting again"));
-        if let Some(mut session) = session.filter(|session| session.terrain == failed.terrain) {
+        if let Some(session) = &mut session {
             session.link = Some(ServerLink::Broken);
         }
         return;
     }
-    notices.fail(error.to_string());
+    notices.fail(error);
     commands.entity(failed.terrain).try_despawn();
-    if opening.is_some_and(|opening| opening.joins(failed.terrain)) {
+    if opening.is_some() {
         commands.remove_resource::<Opening>();
     }
-    if session.is_some_and(|session| session.terrain == failed.terrain) {
+    if session.is_some() {
         commands.remove_resource::<Session>();
     }
 }

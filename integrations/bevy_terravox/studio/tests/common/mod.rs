@@ -13,6 +13,7 @@ use bevy_terravox::{TerrainSaved, TerravoxPlugin};
 use terravox_studio::StudioPlugin;
 use terravox_studio::action::{Action, PanelActions};
 use terravox_studio::app::headless;
+use terravox_studio::camera::StudioCamera;
 use terravox_studio::history::History;
 use terravox_studio::notices::Notices;
 use terravox_studio::open::{Opening, ServerAccess, ServerLink, Session, name_of};
@@ -129,16 +130,24 @@ impl Studio {
         })
     }
 
-    /// Heights of the ground within 40 m of the origin, every two metres.
-    pub fn heights(&self) -> Vec<Option<f64>> {
+    /// Heights of the ground within 20 m of the camera, each metre.
+    pub fn heights(&mut self) -> Vec<f64> {
         let terrain = self.0.world().resource::<Session>().terrain;
-        let terrain = self.0.world().get::<Terrain>(terrain).expect("a terrain");
-        let column = |i: i32| [f64::from(i % 40 * 2 - 40) + 0.3, f64::from(i / 40 * 2 - 40) + 0.3];
-        let height = |[x, z]: [f64; 2]| {
-            let hit = terrain.ray([x, 200.0, z], [0.0, -1.0, 0.0], 400.0).hit();
-            hit.map(|hit| hit.point_m[1])
+        let world = self.0.world_mut();
+        let eye = world.query::<&StudioCamera>().single(world).expect("a camera").position;
+        let terrain = world.get::<Terrain>(terrain).expect("a terrain");
+        let columns = (0..1600).map(|i| [i % 40 - 20, i / 40 - 20]);
+        let height = |[x, z]: [i32; 2]| {
+            let above = eye + Vec3::new(x as f32, 20.0, z as f32);
+            let found = terrain.ray(above.as_dvec3().to_array(), [0.0, -1.0, 0.0], 80.0);
+            found.hit().unwrap_or_else(|| panic!("{found:?} below {above}")).point_m[1]
         };
-        (0..1600).map(column).map(height).collect()
+        columns.map(height).collect()
+    }
+
+    /// The view that the world was opened with.
+    pub fn home(&self) -> [f32; 5] {
+        self.0.world().resource::<Session>().home
     }
 
     pub fn link(&self) -> Option<ServerLink> {
