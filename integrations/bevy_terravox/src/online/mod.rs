@@ -379,18 +379,22 @@ impl OnlineTerrain {
                 return failed;
             }
             let Some(action) = actions.pop_front() else { return failed };
-            let sent = match (&action, client.as_mut()) {
-                (TerrainAction::BeginStroke, _) => Ok(strokes.begin()),
-                (TerrainAction::EndStroke, _) => Ok(strokes.end()),
-                (_, None) => Err(EditError::Invalid("there is no connection to the server")),
-                (TerrainAction::Undo, _) => Ok(strokes.begin_swap(false)),
-                (TerrainAction::Redo, _) => Ok(strokes.begin_swap(true)),
-                (TerrainAction::Apply(op), Some(client)) => {
-                    let number = client.guest().edit(&placement.op_in_voxels(op));
-                    number.map(|number| strokes.note_sent(number))
+            match (&action, client.as_mut()) {
+                (TerrainAction::BeginStroke, _) => strokes.begin(),
+                (TerrainAction::EndStroke, _) => strokes.end(),
+                (_, None) => {
+                    let reason = EditError::Invalid("there is no connection to the server");
+                    failed.push((action, reason));
                 }
-            };
-            failed.extend(sent.err().map(|reason| (action, reason)));
+                (TerrainAction::Undo, _) => strokes.begin_swap(false),
+                (TerrainAction::Redo, _) => strokes.begin_swap(true),
+                (TerrainAction::Apply(op), Some(client)) => {
+                    match client.guest().edit(&placement.op_in_voxels(op)) {
+                        Ok(number) => strokes.note_sent(number),
+                        Err(reason) => failed.push((action, reason)),
+                    }
+                }
+            }
         }
     }
 }

@@ -19,25 +19,31 @@ use terravox_studio::state_dir::StateDir;
 const STROKE: &str = "move 640 420\nbutton down left\nframes 2 16667\nmove 700 420\nframes 6 16667\n\
                       move 760 430\nframes 6 16667\nbutton up left\nframes 2 16667\n";
 
+type Fill = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
+
 /// Serves hills at a port, 0 for any; "look" may only look.
 fn serve(folder: &Folder, port: u16) -> Server {
-    let path = folder.path("hills.tvx");
-    let store = match path.exists() {
-        true => Store::open(&path).unwrap(),
-        false => {
-            let info = WorldInfo::growing(Placement::default(), Generator::hills(7));
-            Store::create(&path, &info, Overwrite::No).unwrap().finish().unwrap()
-        }
-    };
     let hills = Hills::new(7);
     let generate = move |request: &mut FillRequest<'_>| {
         let mip = request.mip();
         hills.fill(request.cells(), mip);
     };
+    serve_world(folder, port, Generator::hills(7), Arc::new(generate))
+}
+
+fn serve_world(folder: &Folder, port: u16, generator: Generator, generate: Fill) -> Server {
+    let path = folder.path("hills.tvx");
+    let store = match path.exists() {
+        true => Store::open(&path).unwrap(),
+        false => {
+            let info = WorldInfo::growing(Placement::default(), generator);
+            Store::create(&path, &info, Overwrite::No).unwrap().finish().unwrap()
+        }
+    };
     let world = ServedWorld {
         name: "hills".into(),
         store,
-        generate: Some(Arc::new(generate)),
+        generate: Some(generate),
         protected: Vec::new(),
         decide: None,
         share: None,
@@ -144,6 +150,20 @@ fn a_broken_link_is_made_again_and_that_is_said() {
     studio.until("the link breaks", |studio| studio.link() == Some(ServerLink::Broken));
     studio.act(Action::Close);
     studio.until("it is closed", |studio| !studio.has_world());
+}
+
+#[test]
+fn a_world_of_an_unknown_generator_is_seen_from_above_its_ground() {
+    let folder = Folder::new();
+    let generator = Generator { name: "plain".into(), version: 1, ..Generator::default() };
+    let plain = |request: &mut FillRequest<'_>| {
+        request.fill_height(8, -40.0..=-40.0, |_, _| -40.0);
+    };
+    let server = serve_world(&folder, 0, generator, Arc::new(plain));
+    let mut studio = Studio::known_as(&folder, "dig", "");
+    studio.act(Action::Open(server.quic_address().to_string()));
+    studio.until("it is open", Studio::has_world);
+    studio.until("the ground is found", |studio| (studio.home()[1] - 5.0).abs() < 1.0);
 }
 
 #[test]

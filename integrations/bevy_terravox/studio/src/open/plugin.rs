@@ -122,7 +122,7 @@ impl Plugin for OpenPlugin {
         app.add_systems(
             Update,
             // An action that opened a world is not read again, by what saves, when the world is there.
-            (finish, start, faults).chain().in_set(crate::StudioSystems::Open),
+            (finish, start, server::find_ground, faults).chain().in_set(crate::StudioSystems::Open),
         );
     }
 }

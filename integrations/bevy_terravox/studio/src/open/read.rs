@@ -270,8 +270,12 @@ pub fn first_view(store: &Store, generator: Option<&Seeded>) -> [f32; 5] {
 
 /// The first view of a generated world.
 pub(super) fn view_above_ground(seeded: &Seeded, placement: Placement) -> [f32; 5] {
-    let eye = [0.0, ground_voxels(seeded, 0, 0) + 45.0, 0.0];
-    let [x, y, z] = placement.world_from_voxel(eye).map(|v| v as f32);
+    view_above([0.0, ground_voxels(seeded, 0, 0), 0.0], placement)
+}
+
+/// A view from above a point of the ground, voxels.
+pub(super) fn view_above([x, y, z]: [f64; 3], placement: Placement) -> [f32; 5] {
+    let [x, y, z] = placement.world_from_voxel([x, y + 45.0, z]).map(|v| v as f32);
     [x, y, z, 40.0, -14.0]
 }
 

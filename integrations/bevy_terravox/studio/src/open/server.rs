@@ -7,17 +7,20 @@ use bevy_terravox::online::terravox_server::{ClientOptions, WorldAddress};
 use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineFigure, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox;
+use terravox::collide::Filter;
 use terravox::generate::Seeded;
 use terravox::replicate::{GeneratorId, GuestEvent, SharedBodyKind, printable};
 
 use super::plugin::{IsPassing, Opening, OpeningFrom, Session};
-use super::read::view_above_ground;
+use super::read::{view_above, view_above_ground};
+use crate::action::Field;
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
+use crate::settings::Settings;
 use crate::state_dir::StateDir;
 
-/// The first view of a world that no known generator made: nothing is known of its ground yet.
-const VIEW: [f32; 5] = [0.0, 80.0, 60.0, 0.0, -30.0];
+/// The first view of a world that no known generator made, until its ground is there.
+const VIEW: [f32; 5] = [0.0, 80.0, 0.0, 40.0, -14.0];
 /// Characters of a name that are shown.
 const NAME_CHARS: usize = 40;
 
@@ -154,6 +157,27 @@ pub(super) fn fail(
     if session.is_some() {
         commands.remove_resource::<Session>();
     }
+}
+
+/// Looks at a world from above its ground, once that is there, unless the user has moved.
+pub(super) fn find_ground(
+    session: Option<ResMut<Session>>,
+    terrains: Query<&Terrain>,
+    mut camera: Single<&mut StudioCamera>,
+    settings: Res<Settings>,
+) {
+    let Some(mut session) = session.filter(|session| session.home == VIEW) else { return };
+    let Ok(terrain) = terrains.get(session.terrain) else { return };
+    if session.link.is_none() || camera.view() != VIEW || !terrain.is_settled() {
+        return;
+    }
+    let (above, reach_m) = (Vec3::from_slice(&VIEW), settings.get(Field::Distance));
+    let from = (above + Vec3::Y * reach_m).as_dvec3().to_array();
+    let (down, far_m) = ([0.0, -1.0, 0.0], f64::from(2.0 * reach_m));
+    let Some(hit) = terrain.ray_shown(from, down, far_m, &Filter::BOTH) else { return };
+    let placement = terrain.placement();
+    session.home = view_above(placement.voxel_from_world(hit.point_m), placement);
+    camera.set_view(session.home);
 }
 
 /// The name of another person, as far as it is shown; `None` for other bodies.
