@@ -358,7 +358,7 @@ fn edit(
 }
 
 impl OnlineTerrain {
-    /// Sends the actions whose turn it is. Undo and redo wait for the answers to all before them, and
+    /// Sends the actions whose turn it is. Undo and redo wait for the replies to all before them, and
     /// what follows waits for theirs: how many steps a stroke has is known only then. Returns what
     /// cannot be sent, and why.
     fn send_actions(&mut self, placement: Placement) -> Vec<(TerrainAction, EditError)> {

@@ -57,7 +57,7 @@ impl Strokes {
         *self = Strokes { current: self.current + 1, is_open: self.is_open, ..Strokes::default() };
     }
 
-    /// Takes answers of the server.
+    /// Takes a reply of the server.
     pub fn take(&mut self, event: &GuestEvent) {
         let (number, has_changed, is_over) = match *event {
             GuestEvent::Confirmed { number, has_changed } => (number, has_changed, false),
@@ -80,7 +80,7 @@ impl Strokes {
 
     fn add_step(&mut self, id: u64) {
         self.undone.clear();
-        // Answers may come in another order than operations were sent.
+        // Replies may come in another order than operations were sent.
         let at = self.done.partition_point(|stroke| stroke.id < id);
         match self.done.get_mut(at).filter(|stroke| stroke.id == id) {
             Some(stroke) => stroke.steps += 1,
@@ -99,7 +99,7 @@ impl Strokes {
     /// Goes on with what [`Strokes::begin_swap`] began. `send` sends a step, and is told whether to redo.
     pub fn go_on(&mut self, mut send: impl FnMut(bool) -> Result<u64, EditError>) {
         let Some(swap) = &mut self.swap else { return };
-        // More steps than the guest may have in flight wait for answers.
+        // More steps than the guest may have in flight wait for replies.
         while swap.unsent > 0
             && let Ok(number) = send(swap.is_redo)
         {

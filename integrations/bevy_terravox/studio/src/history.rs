@@ -81,7 +81,7 @@ impl History {
         }
     }
 
-    /// Brings the names in line with what a server has: it answers when the next stroke may have begun.
+    /// Brings the names in line with what a server has: its replies may come after the next stroke began.
     fn follow_server(&mut self, online: &OnlineTerrain) {
         let last = online.last_stroke();
         if !self.next.is_empty() && !self.names.contains_key(&last) {

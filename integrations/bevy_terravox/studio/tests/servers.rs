@@ -146,7 +146,7 @@ fn a_broken_link_is_made_again_and_that_is_said() {
     studio.until("the stroke is answered", Studio::is_answered);
     assert_eq!(studio.history(), ["Dig, 4.0 m"], "the server has forgotten older ones");
     drop(server);
-    // Nobody waits for a server that is gone.
+    // Closing does not wait for a server that is gone.
     studio.until("the link breaks", |studio| studio.link() == Some(ServerLink::Broken));
     studio.act(Action::Close);
     studio.until("it is closed", |studio| !studio.has_world());

@@ -42,8 +42,8 @@ pub enum ServerLink {
     Broken,
 }
 
-/// The address that a text is: `HOST:PORT`, `HOST:PORT/WORLD`, or with `ws://` before it. `None` if it is
-/// none, or names a file or a generated world.
+/// Returns the address in a text: `HOST:PORT`, `HOST:PORT/WORLD`, or with `ws://` before it. `None` for other
+/// texts, and for those that name a file or a generated world.
 pub fn address(text: &str) -> Option<Result<WorldAddress, String>> {
     let has_scheme = text.starts_with("ws://") || text.starts_with("terravox://");
     let place = text.split('/').next().unwrap_or_default();
