@@ -35,6 +35,20 @@ enum Then {
     Quit,
 }
 
+impl Then {
+    fn act(self, exit: &mut MessageWriter<AppExit>, actions: &mut MessageWriter<Action>) {
+        match self {
+            Then::Quit => {
+                exit.write(AppExit::Success);
+            }
+            Then::Do(action) => {
+                actions.write(action);
+            }
+            Then::Close => {}
+        }
+    }
+}
+
 /// The result of writing a world under another name.
 type Renamed = Result<Store, String>;
 
@@ -275,7 +289,13 @@ fn proceed(
     mut actions: MessageWriter<Action>,
     mut commands: Commands,
 ) {
-    let Some(session) = session else { return };
+    let Some(session) = session else {
+        // A server ended the session meanwhile.
+        if let Some(then) = saver.then.take() {
+            then.act(&mut exit, &mut actions);
+        }
+        return;
+    };
     let waits = std::mem::take(&mut saver.waits_a_frame);
     if let Some(link) = session.link {
         // A server that cannot be reached may never answer.
@@ -330,15 +350,7 @@ fn close(
     session.shared.clear();
     commands.entity(session.terrain).despawn();
     commands.remove_resource::<Session>();
-    match then {
-        Then::Quit => {
-            exit.write(AppExit::Success);
-        }
-        Then::Do(action) => {
-            actions.write(action);
-        }
-        Then::Close => {}
-    }
+    then.act(exit, actions);
 }
 
 /// Writes a world under another name and opens that.
