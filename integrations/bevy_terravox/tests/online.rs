@@ -195,6 +195,9 @@ fn two_players_dig_one_world_and_it_is_there_after_a_restart_slow() {
 
     // The server goes, and comes back; who was there is there again, with the ground that it had.
     edit(&mut bob, EditTerrain::new(bob_ground, EditOp::dig_ball([3.0, before, 4.0], 5.0)));
+    run_until(&mut [&mut ada, &mut bob], "the edit of the other", |apps| {
+        ground(apps[0], ada_ground, 3.0, 4.0) == Some(dug)
+    });
     settle(&mut [&mut ada, &mut bob]);
     server.stop().unwrap();
     run_until(&mut [&mut ada, &mut bob], "a break", |apps| {
