@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::bodies::LooseBody;
+use terravox::edit::{Action, Blend, CopyOp, EditOp, PasteOp};
 use terravox::voxel::Region;
 
 /// Maximum number of edits that are remembered.
@@ -47,5 +48,22 @@ impl Causes {
             !near.is_empty() && (left.is_none() || near.voxels().any(is_solid))
         };
         self.0.iter().rev().find(touches).map(|cause| cause.author.clone())
+    }
+}
+
+/// Whether an operation can take ground away.
+pub(crate) fn can_cut(op: &EditOp) -> bool {
+    match op {
+        EditOp::Brush(op) => !matches!(
+            op.action,
+            Action::Fill { .. }
+                | Action::Paint { .. }
+                | Action::Grow { .. }
+                | Action::Flood { .. }
+                | Action::Drain
+        ),
+        EditOp::Copy(CopyOp { pose, .. }) | EditOp::Paste(PasteOp { pose, .. }) => {
+            pose.blend == Blend::Replace
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Pieces that edits cut loose: they fall, come to rest, and are ground again.
 
-use crate::causes::Causes;
+use crate::causes::{Causes, can_cut};
 use crate::journal::{StoredJournal, unix_seconds};
 use crate::step_thread::SteppedPhysics;
 use crate::thrown::{Thrower, ThrownThings};
@@ -9,10 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use terravox::bodies::{Anchors, BodyPose, LooseBody, LooseCutter, LooseOptions, SavedBody};
-use terravox::edit::{
-    Action, Blend, ChangedCells, CopyOp, EditError, EditOp, History, JournalFilter, JournalKind,
-    PasteOp,
-};
+use terravox::edit::{ChangedCells, EditError, EditOp, History, JournalFilter, JournalKind};
 use terravox::replicate::{Host, HostWorld, SharedBody};
 use terravox::terrain::Placement;
 use terravox::voxel::{ChunkPos, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos};
@@ -523,7 +520,7 @@ impl FallingPieces {
                 self.remove(host, at);
                 true
             }
-            Err(EditError::BeyondLimits) => {
+            Err(EditError::BeyondLimits(_)) => {
                 warn!(at = %extent, "a loose piece came to rest beyond the limits of the world: it is gone");
                 self.remove(host, at);
                 true
@@ -561,23 +558,6 @@ impl FallingPieces {
     }
 }
 
-/// Whether an operation can take ground away.
-fn can_cut(op: &EditOp) -> bool {
-    match op {
-        EditOp::Brush(op) => !matches!(
-            op.action,
-            Action::Fill { .. }
-                | Action::Paint { .. }
-                | Action::Grow { .. }
-                | Action::Flood { .. }
-                | Action::Drain
-        ),
-        EditOp::Copy(CopyOp { pose, .. }) | EditOp::Paste(PasteOp { pose, .. }) => {
-            pose.blend == Blend::Replace
-        }
-    }
-}
-
 /// How far cells of a piece with these bounds may come to lie outside of where it rests, in voxels.
 fn snap_margin(bounds: Region) -> i32 {
     let length = bounds.size().iter().map(|&edge| (edge as f64).powi(2)).sum::<f64>().sqrt();
@@ -585,7 +565,7 @@ fn snap_margin(bounds: Region) -> i32 {
 }
 
 /// The height of the lowest cell that is not air. Layers far below that have less than a hundredth of all
-/// chunks do not count: somebody built something in the void.
+/// chunks do not count: something was built in the void.
 fn lowest_cell(grid: &VoxelGrid) -> Option<i32> {
     let chunks = grid.chunks();
     let mut layers: Vec<i32> = chunks.iter().map(|chunk| chunk.y).collect();

@@ -215,17 +215,9 @@ impl RunningRollback {
             self.stage = plan(journal.shared(), filter)?;
             return Some(self);
         }
-        self.let_fall(falling);
+        let_fall(&self.restored, falling, self.waiting.author());
         self.waiting.finish(RolledBack::default());
         None
-    }
-
-    /// Lets the search find what is loose in what was restored.
-    fn let_fall(&self, falling: Option<&mut FallingPieces>) {
-        if let Some(falling) = falling {
-            let author = self.waiting.author();
-            self.restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
-        }
     }
 
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
@@ -282,9 +274,16 @@ impl RunningRollback {
             self.stage = Stage::Restoring(job);
             return Some(self);
         }
-        self.let_fall(falling);
+        let_fall(&self.restored, falling, author);
         self.waiting.finish(rolled_back(&job, self.chunks_left_out));
         None
+    }
+}
+
+/// Lets the search find what is loose in what was restored.
+fn let_fall(restored: &[Region], falling: Option<&mut FallingPieces>, author: &str) {
+    if let Some(falling) = falling {
+        restored.iter().for_each(|&region| falling.follow_edit(None, region, author));
     }
 }
 

@@ -37,7 +37,7 @@ pub struct TerravoxSettings {
 }
 
 impl TerravoxSettings {
-    /// The least that [`TerravoxSettings::upload_bytes`] counts as.
+    /// The least that [`upload_bytes`](field@TerravoxSettings::upload_bytes) counts as.
     pub const MIN_UPLOAD_BYTES: usize = 64 << 10;
 
     pub(crate) fn upload_bytes(&self) -> usize {

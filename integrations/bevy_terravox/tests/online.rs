@@ -167,8 +167,37 @@ fn two_players_dig_one_world_and_it_is_there_after_a_restart_slow() {
             && ground(apps[1], bob_ground, 3.0, 4.0) == Some(before)
     });
 
+    // A stroke is one step, also if undo is asked for before the server has answered.
+    let stroke = |action| EditTerrain { terrain: ada_ground, action };
+    ada.world_mut().write_message(stroke(TerrainAction::BeginStroke));
+    for deeper in [0.0, 2.0, 4.0] {
+        let dig = EditOp::dig_ball([3.0, before - deeper, 4.0], 5.0);
+        ada.world_mut().write_message(EditTerrain::new(ada_ground, dig));
+    }
+    ada.world_mut().write_message(stroke(TerrainAction::EndStroke));
+    edit(&mut ada, EditTerrain::undo(ada_ground));
+    let counts = |app: &App| {
+        let online = app.world().get::<OnlineTerrain>(ada_ground).unwrap();
+        (online.undoable().count(), online.redoable().count(), online.pending_edits())
+    };
+    run_until(&mut [&mut ada, &mut bob], "undo of a stroke", |apps| {
+        counts(apps[0]) == (0, 1, 0)
+            && ground(apps[0], ada_ground, 3.0, 4.0) == Some(before)
+            && ground(apps[1], bob_ground, 3.0, 4.0) == Some(before)
+    });
+    edit(&mut ada, EditTerrain::redo(ada_ground));
+    run_until(&mut [&mut ada, &mut bob], "redo of a stroke", |apps| {
+        counts(apps[0]) == (1, 0, 0)
+            && ground(apps[1], bob_ground, 3.0, 4.0).is_some_and(|y| y < before - 8.5)
+    });
+    edit(&mut ada, EditTerrain::undo(ada_ground));
+    settle(&mut [&mut ada, &mut bob]);
+
     // The server goes, and comes back; who was there is there again, with the ground that it had.
     edit(&mut bob, EditTerrain::new(bob_ground, EditOp::dig_ball([3.0, before, 4.0], 5.0)));
+    run_until(&mut [&mut ada, &mut bob], "the edit of the other", |apps| {
+        ground(apps[0], ada_ground, 3.0, 4.0) == Some(dug)
+    });
     settle(&mut [&mut ada, &mut bob]);
     server.stop().unwrap();
     run_until(&mut [&mut ada, &mut bob], "a break", |apps| {

@@ -65,7 +65,7 @@ impl Player {
                     assert_eq!(code, RefusalCode::Game(number), "{reason}");
                     self.outcomes.push(Err(reason));
                 }
-                GuestEvent::Saved { number } => self.saved = number,
+                GuestEvent::Saved { last, .. } => self.saved = last,
                 _ => {}
             }
         }

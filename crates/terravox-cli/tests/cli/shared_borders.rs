@@ -134,7 +134,7 @@ impl Player {
                 GuestEvent::Refused { number, .. } => {
                     self.sent.entry(number).and_modify(|sent| sent.1 = Some(false));
                 }
-                GuestEvent::Saved { number } => self.saved = number,
+                GuestEvent::Saved { last, .. } => self.saved = last,
                 _ => {}
             }
         }

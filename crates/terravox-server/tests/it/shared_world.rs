@@ -151,7 +151,7 @@ impl Player {
                     self.refused.insert(number, reason);
                 }
                 GuestEvent::Confirmed { number, .. } => self.confirmed = number,
-                GuestEvent::Saved { number } => self.saved = number,
+                GuestEvent::Saved { last, .. } => self.saved = last,
                 _ => {}
             }
         }

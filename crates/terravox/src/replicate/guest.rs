@@ -3,6 +3,7 @@
 use super::body_table::Figure;
 use super::delta::block_digest;
 use super::guest_event::GuestEvent;
+use super::guest_saves::SavedEdits;
 use super::held_bodies::HeldBodies;
 use super::interest::{Interest, WatchedFrom};
 use super::message::{BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost};
@@ -42,11 +43,7 @@ pub struct Guest {
     pub(super) is_started: bool,
     pub(super) predictions: Predictions,
     next_number: u64,
-    /// The number of the first operation over this link, and up to which the host has saved the world, and
-    /// the game was told so.
-    first_number: u64,
-    saved: u64,
-    saved_told: u64,
+    saved: SavedEdits,
     /// Messages that came in the stream of edits.
     edits_taken: u64,
     /// Messages about cells that wait for one about edits, or for the next update.
@@ -81,9 +78,7 @@ impl Guest {
             is_started: false,
             predictions: Predictions::default(),
             next_number: 1,
-            first_number: 1,
-            saved: 0,
-            saved_told: 0,
+            saved: SavedEdits::from(1),
             edits_taken: 0,
             parked: VecDeque::new(),
             unasked: Vec::new(),
@@ -105,7 +100,7 @@ impl Guest {
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
-        (self.first_number, self.saved, self.saved_told) = (self.next_number, 0, 0);
+        self.saved = SavedEdits::from(self.next_number);
         self.parked.clear();
         // Asked for again after the next start, and not before the welcome.
         self.unasked.clear();
@@ -239,7 +234,7 @@ impl Guest {
     /// Says what is to be seen: the positions of viewers, in voxels. Call it once a frame; it takes
     /// time only when a viewer has moved two voxels.
     pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
-        // What was asked for before goes first.
+        // Earlier requests go first.
         let has_room = self.pipe.unsent(BULK) < MAX_UNSENT;
         let Some(replica) = self.replica.as_mut().filter(|_| self.is_started && has_room) else {
             return;
@@ -346,7 +341,8 @@ impl Guest {
     pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), LinkEnd> {
         let generate: Generate<'_> = &generate;
         self.take_all(generate).map_err(LinkEnd::protocol)?;
-        self.tell_saved();
+        let answered = self.predictions.oldest().unwrap_or(self.next_number) - 1;
+        self.events.extend(self.saved.news(answered));
         self.refresh();
         self.ask_again();
         match self.pipe.closed() {
@@ -369,17 +365,6 @@ impl Guest {
             self.take_bulk(&mut cells_left, generate)?;
         }
         Ok(())
-    }
-
-    /// Tells the game up to which of its operations all is saved. What is confirmed after its cells may
-    /// be saved before that: it is told in order.
-    fn tell_saved(&mut self) {
-        let answered = self.predictions.oldest().map_or(self.next_number, |number| number) - 1;
-        let (first, last) = (self.first_number, self.saved.min(answered));
-        if last >= first && last > self.saved_told {
-            self.saved_told = last;
-            self.events.push_back(GuestEvent::Saved { first, last });
-        }
     }
 
     /// Work that was done on cells and operations.
@@ -494,7 +479,7 @@ impl Guest {
             ToGuest::Body(message) => self.take_body(message)?,
             ToGuest::BodyGone { number, .. } => self.lose_body(number),
             ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
-            ToGuest::Saved { number } => self.saved = self.saved.max(number),
+            ToGuest::Saved { number } => self.saved.note(number),
             ToGuest::Welcome(_) => {}
         }
         Ok(())

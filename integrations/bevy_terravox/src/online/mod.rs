@@ -3,14 +3,16 @@
 
 mod bodies;
 mod link;
+mod strokes;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bevy::prelude::*;
 use terravox::edit::{EditError, EditOp};
 use terravox::replicate::{GeneratorId, GuestEvent, Interest};
-use terravox::terrain::{FillRequest, LodOptions, TerrainError, TerrainOptions};
+use terravox::terrain::{FillRequest, LodOptions, Placement, TerrainError, TerrainOptions};
 use terravox::voxel::UnlistedChunks;
 use terravox_server::{Client, ClientError, ClientOptions, WorldAddress};
 
@@ -25,6 +27,7 @@ use crate::terrain::{Fill, Terrain};
 use crate::{EditTerrain, TerrainAction, TerrainEditFailed, TerrainViewer};
 use bodies::{BodyEntities, figure_pose};
 use link::{GuestLink, SharedClient, lock};
+use strokes::Strokes;
 
 /// Finds what makes the ground of a world, by the name that its server gives.
 type Generators = Arc<dyn Fn(&GeneratorId) -> Option<Fill> + Send + Sync>;
@@ -54,11 +57,15 @@ pub struct OnlineTerrain {
     pub(self) link: GuestLink,
     options: TerrainOptions,
     generators: Generators,
-    /// What makes the ground of the world, if this side can.
+    /// What makes the ground of the world, if this side can, and what the server calls that.
     generate: Option<Fill>,
+    generator: Option<GeneratorId>,
     bodies: BodyEntities,
     /// Operations that are to be repeated once the server has let this guest in again.
     unrepeated: Vec<EditOp>,
+    /// What is to be done, behind an undo or redo that the server has not answered.
+    actions: VecDeque<TerrainAction>,
+    strokes: Strokes,
 }
 
 impl OnlineTerrain {
@@ -75,8 +82,11 @@ impl OnlineTerrain {
             options: TerrainOptions { lod, ..TerrainOptions::default() },
             generators: Arc::new(built_in),
             generate: None,
+            generator: None,
             bodies: BodyEntities::default(),
             unrepeated: Vec::new(),
+            actions: VecDeque::new(),
+            strokes: Strokes::default(),
         }
     }
 
@@ -103,8 +113,32 @@ impl OnlineTerrain {
 
     /// Calls `use_client` with the client, for what has no message here: messages of the game,
     /// a cache on disk. `None` while there is no connection. Tasks that fill blocks wait meanwhile.
+    /// Edits go through [`EditTerrain`]: others would not be known to undo.
     pub fn with_client<R>(&self, use_client: impl FnOnce(&mut Client) -> R) -> Option<R> {
         lock(self.link.client()).as_mut().map(use_client)
+    }
+
+    /// Returns the number of the last stroke: it grows with each [`TerrainAction::BeginStroke`], and with
+    /// each operation outside of one.
+    pub fn last_stroke(&self) -> u64 {
+        self.strokes.current()
+    }
+
+    /// Returns the numbers of the strokes that can be undone, the next one last. Those that changed
+    /// nothing, or that the server has not answered, are not among them. The server remembers strokes for
+    /// as long as the link lasts.
+    pub fn undoable(&self) -> impl Iterator<Item = u64> {
+        self.strokes.ready(false)
+    }
+
+    /// Returns the numbers of the strokes that can be redone, the next one last.
+    pub fn redoable(&self) -> impl Iterator<Item = u64> {
+        self.strokes.ready(true)
+    }
+
+    /// Returns the number of edits, with undo and redo, that the server has not answered.
+    pub fn pending_edits(&self) -> usize {
+        self.actions.len() + self.strokes.unanswered()
     }
 }
 
@@ -209,6 +243,7 @@ impl OnlineTerrain {
         });
         polled.events = connected.guest().events().collect();
         for event in &polled.events {
+            self.strokes.take(event);
             if let GuestEvent::Welcome { generator, .. } = event {
                 self.start(generator.as_ref(), connected, &shared, entity, terrain, commands);
             }
@@ -236,18 +271,24 @@ impl OnlineTerrain {
         terrain: Option<&Terrain>,
         commands: &mut Commands,
     ) {
+        let is_same_ground = self.generator.as_ref() == generator;
+        self.generator = generator.cloned();
         self.generate = generator.and_then(|id| (self.generators)(id));
         let guest = client.guest();
         guest.start(self.generate.is_some());
+        self.strokes.reset();
         for op in std::mem::take(&mut self.unrepeated) {
-            if let Err(error) = guest.edit(&op) {
-                warn!("an edit of before the link broke is lost: {error}");
+            match guest.edit(&op) {
+                Ok(number) => self.strokes.note_sent(number),
+                Err(error) => warn!("an edit of before the link broke is lost: {error}"),
             }
         }
         let (Some(placement), Some(grid)) = (guest.placement(), guest.grid()) else { return };
         let materials = grid.materials().clone();
         let is_same = terrain.is_some_and(|terrain| {
-            terrain.placement() == placement && *terrain.grid().materials() == materials
+            is_same_ground
+                && terrain.placement() == placement
+                && *terrain.grid().materials() == materials
         });
         if !is_same {
             let unlisted = UnlistedChunks::Unknown;
@@ -302,26 +343,64 @@ fn watch(
 /// Sends what is to be edited to the server.
 fn edit(
     mut edits: MessageReader<EditTerrain>,
-    terrains: Query<(&OnlineTerrain, Option<&Terrain>)>,
+    mut terrains: Query<(Entity, &mut OnlineTerrain, Option<&Terrain>)>,
     mut failed: MessageWriter<TerrainEditFailed>,
     mut commands: Commands,
 ) {
     for EditTerrain { terrain, action } in edits.read() {
-        let Ok((online, voxels)) = terrains.get(*terrain) else { continue };
+        if let Ok((_, mut online, _)) = terrains.get_mut(*terrain) {
+            online.actions.push_back(action.clone());
+        }
+    }
+    for (terrain, mut online, voxels) in &mut terrains {
         let placement = voxels.map(|voxels| voxels.placement()).unwrap_or_default();
-        let done = online.with_client(|client| match action {
-            TerrainAction::Apply(op) => client.guest().edit(&placement.op_in_voxels(op)).map(drop),
-            TerrainAction::Undo => client.guest().undo().map(drop),
-            TerrainAction::Redo => client.guest().redo().map(drop),
-            // The server keeps a step of undo for each operation.
-            TerrainAction::BeginStroke | TerrainAction::EndStroke => Ok(()),
-        });
-        let done = done.unwrap_or(Err(EditError::Invalid("there is no connection to the server")));
-        if let Err(reason) = done {
+        for (action, reason) in online.send_actions(placement) {
             let error = TerrainError::new(reason, placement);
-            let refused = TerrainEditFailed { terrain: *terrain, action: action.clone(), error };
+            let refused = TerrainEditFailed { terrain, action, error };
             commands.trigger(refused.clone());
             failed.write(refused);
+        }
+    }
+}
+
+impl OnlineTerrain {
+    /// Sends the actions whose turn it is. Undo and redo wait for the replies to all before them, and
+    /// what follows waits for theirs: how many steps a stroke has is known only then. Returns what
+    /// cannot be sent, and why.
+    fn send_actions(&mut self, placement: Placement) -> Vec<(TerrainAction, EditError)> {
+        let OnlineTerrain { link, strokes, actions, .. } = self;
+        let mut client = lock(link.client());
+        let mut failed = Vec::new();
+        loop {
+            if let Some(client) = client.as_mut() {
+                strokes.go_on(|is_redo| match is_redo {
+                    false => client.guest().undo(),
+                    true => client.guest().redo(),
+                });
+            }
+            let is_swap =
+                matches!(actions.front(), Some(TerrainAction::Undo | TerrainAction::Redo));
+            let waits = strokes.is_swapping() || is_swap && strokes.unanswered() > 0;
+            if waits && client.is_some() {
+                return failed;
+            }
+            let Some(action) = actions.pop_front() else { return failed };
+            match (&action, client.as_mut()) {
+                (TerrainAction::BeginStroke, _) => strokes.begin(),
+                (TerrainAction::EndStroke, _) => strokes.end(),
+                (_, None) => {
+                    let reason = EditError::Invalid("there is no connection to the server");
+                    failed.push((action, reason));
+                }
+                (TerrainAction::Undo, _) => strokes.begin_swap(false),
+                (TerrainAction::Redo, _) => strokes.begin_swap(true),
+                (TerrainAction::Apply(op), Some(client)) => {
+                    match client.guest().edit(&placement.op_in_voxels(op)) {
+                        Ok(number) => strokes.note_sent(number),
+                        Err(reason) => failed.push((action, reason)),
+                    }
+                }
+            }
         }
     }
 }

@@ -110,13 +110,14 @@ named! {
 /// Something that a user does.
 #[derive(Message, Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Opens a file, a folder of GeoTIFF files, or a generated world by name (`hills:7`).
+    /// Opens a file, a folder of GeoTIFF files, a generated world by name (`hills:7`), or a world of a server
+    /// by address (`localhost:4077`).
     Open(String),
     /// Continues a world that was never saved under a name.
     Recover(PathBuf),
     /// Deletes a world that was never saved under a name.
     Discard(PathBuf),
-    /// Back to the start screen; what was changed is kept.
+    /// Back to the start screen; what was changed is kept. Stops waiting for a server.
     Close,
     /// Saves the world; asks for a name if it has none.
     Save,

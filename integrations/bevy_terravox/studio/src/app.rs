@@ -9,13 +9,14 @@ use std::time::Duration;
 use bevy::app::ScheduleRunnerPlugin;
 use bevy::prelude::*;
 use bevy::window::PrimaryWindow;
+use bevy_terravox::online::terravox_server::ClientOptions;
 use bevy_terravox::{TerravoxPlugin, TerravoxSettings};
 
 use crate::StudioPlugin;
 use crate::action::{Action, Field, PanelActions};
 use crate::args::Args;
 use crate::camera::{FOV_DEGREES, NEAR_M};
-use crate::open::{Detail, IsPassing};
+use crate::open::{Detail, IsPassing, ServerAccess};
 use crate::replay::{Recorder, Replay, parse};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
@@ -125,6 +126,9 @@ fn begin(app: &mut App, args: &Args) -> Result<(), String> {
         settings.set(Field::Distance, 500.0);
     }
     app.insert_resource(settings).insert_resource(IsPassing(is_passing(args)));
+    let (token, fingerprint) = (args.token.clone().into_bytes(), args.fingerprint);
+    let options = ClientOptions { token, fingerprint };
+    app.insert_resource(ServerAccess { options, name: args.name.clone() });
     if let Some(detail) = args.detail {
         app.insert_resource(Detail { detail, ..Detail::default() });
     }

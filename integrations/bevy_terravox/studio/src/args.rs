@@ -2,6 +2,13 @@
 
 use std::path::PathBuf;
 
+use bevy_terravox::online::terravox_server::AccessList;
+use bevy_terravox::terravox::replicate::Guest;
+
+/// Most bytes of a token, and of a name.
+const MAX_TEXT_BYTES: usize = AccessList::MAX_TOKEN;
+const _: () = assert!(MAX_TEXT_BYTES <= Guest::MAX_FIGURE_BYTES);
+
 /// What is printed for `--help`.
 pub const HELP: &str = "\
 A window in which voxel worlds are flown over, sculpted and played with.
@@ -10,7 +17,13 @@ Usage: terravox-studio [WORLD] [OPTIONS]
 
 WORLD is a world file (.tvx), whatever terravox import takes (a Roblox place or model, a heightmap, a
 grid of numbers, a point cloud or a folder of them, a region or a world of Minecraft, a MagicaVoxel scene,
-a mesh), or a generated world: hills:7, world:7, world:7:fjords. Without one, a start screen is shown.
+a mesh), a generated world (hills:7, world:7, world:7:fjords), or HOST:PORT[/WORLD] of a server. Without
+one, a start screen is shown.
+
+Servers:
+  --token TEXT        the token, for servers that need one
+  --fingerprint HEX   the fingerprint of the server, which it prints; not needed on this machine
+  --name TEXT         the name that others see
 
 Pictures, without a window:
   --screenshot FILE   writes a picture as PNG, once the ground of the view is there
@@ -94,6 +107,12 @@ pub struct Args {
     pub state: Option<PathBuf>,
     /// Size of the window.
     pub window: Option<[u32; 2]>,
+    /// The token for servers.
+    pub token: String,
+    /// The fingerprint of the server.
+    pub fingerprint: Option<[u8; 32]>,
+    /// The name that others see.
+    pub name: String,
     /// Whether help is asked for.
     pub help: bool,
     /// Whether the version is asked for.
@@ -139,6 +158,9 @@ impl Args {
                 "--record" => args.record = Some(value()?.into()),
                 "--replay" => args.replay = Some(value()?.into()),
                 "--state" => args.state = Some(value()?.into()),
+                "--token" => args.token = short("--token", value()?)?,
+                "--name" => args.name = short("--name", value()?)?,
+                "--fingerprint" => args.fingerprint = Some(fingerprint(&value()?)?),
                 "--headless" => args.headless = true,
                 "--help" | "-h" => args.help = true,
                 "--version" | "-V" => args.version = true,
@@ -208,6 +230,26 @@ fn point(name: &str, text: &str) -> Result<[f32; 3], String> {
         .ok_or_else(|| format!("{name} is {text:?}; give X,Y,Z in metres"))
 }
 
+/// A text that servers take.
+fn short(name: &str, text: String) -> Result<String, String> {
+    match text.len() {
+        0..=MAX_TEXT_BYTES => Ok(text),
+        bytes => Err(format!("{name} has {bytes} bytes; give {MAX_TEXT_BYTES} at most")),
+    }
+}
+
+fn fingerprint(text: &str) -> Result<[u8; 32], String> {
+    let text = &text.replace(':', "");
+    let is_hex = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut bytes = [0; 32];
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        let digits = str::from_utf8(digits).unwrap_or_default();
+        *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+    }
+    let wrong = || format!("--fingerprint is {text:?}; give 64 hexadecimal digits");
+    is_hex.then_some(bytes).ok_or_else(wrong)
+}
+
 fn quality(text: &str) -> Result<Quality, String> {
     match text {
         "low" => Ok(Quality::Low),
@@ -236,6 +278,11 @@ mod tests {
         assert_eq!((args.yaw, args.pitch), (Some(40.0), Some(-8.0)));
         assert_eq!(parse("").unwrap(), Args::default());
         assert!(parse("--show levels --show grid").unwrap().show.len() == 2);
+        let fingerprint = "0a".repeat(32);
+        let line = format!("localhost:4077 --token a --name Zoë --fingerprint {fingerprint}");
+        let args = parse(&line).unwrap();
+        assert_eq!((&*args.token, &*args.name, args.fingerprint), ("a", "Zoë", Some([10; 32])));
+        assert!(parse(&format!("--token {}", "a".repeat(257))).unwrap_err().contains("257 bytes"));
     }
 
     #[test]
@@ -252,6 +299,7 @@ mod tests {
             ("--fly", "unknown option --fly"),
             ("--size", "--size needs a value"),
             ("--headless", "--headless needs"),
+            ("--fingerprint 0a", "--fingerprint is \"0a\"; give 64"),
         ];
         for (line, start) in wrong {
             let error = parse(line).unwrap_err();

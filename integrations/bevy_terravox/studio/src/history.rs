@@ -1,8 +1,9 @@
 //! Undo and redo by strokes, each with a name.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use bevy::prelude::*;
+use bevy_terravox::online::OnlineTerrain;
 use bevy_terravox::prelude::*;
 use bevy_terravox::{EditTerrain, TerrainAction, TerrainEditFailed, terravox};
 use terravox::edit::{EditError, HistoryStats};
@@ -27,6 +28,9 @@ pub struct History {
     /// Chunks loaded for the step in progress.
     held: u32,
     stats: HistoryStats,
+    /// Names of the strokes of a server's world, by number, and those that can be undone and redone.
+    names: HashMap<u64, String>,
+    strokes: [Vec<u64>; 2],
 }
 
 impl History {
@@ -75,6 +79,28 @@ impl History {
         while self.done.len() > stats.undoable {
             self.done.pop_front();
         }
+    }
+
+    /// Brings the names in line with what a server has: its replies may come after the next stroke began.
+    fn follow_server(&mut self, online: &OnlineTerrain) {
+        let last = online.last_stroke();
+        if !self.next.is_empty() && !self.names.contains_key(&last) {
+            self.names.insert(last, std::mem::take(&mut self.next));
+        }
+        let [done, undone] = &mut self.strokes;
+        if online.undoable().eq(done.iter().copied())
+            && online.redoable().eq(undone.iter().copied())
+        {
+            return;
+        }
+        (*done, *undone) = (online.undoable().collect(), online.redoable().collect());
+        let name = |stroke: &u64| match self.names.get(stroke) {
+            Some(name) => name.clone(),
+            // Sent again after a break of the link.
+            None => "earlier".to_owned(),
+        };
+        (self.done, self.undone) =
+            (done.iter().map(name).collect(), undone.iter().map(name).collect());
     }
 }
 
@@ -151,7 +177,7 @@ pub(crate) fn hold(terrain: &mut Terrain, chunk: ChunkPos) -> bool {
 fn follow(
     mut edited: MessageReader<TerrainEdited>,
     session: Option<Res<Session>>,
-    mut terrains: Query<&mut Terrain>,
+    mut terrains: Query<(&mut Terrain, Option<&OnlineTerrain>)>,
     mut history: ResMut<History>,
 ) {
     let Some(session) = session else {
@@ -170,13 +196,12 @@ fn follow(
         }
         history.held = 0;
     }
-    if !std::mem::take(&mut history.has_changed) {
-        return;
-    }
-    // Reading its numbers changes nothing of the terrain.
-    if let Ok(mut terrain) = terrains.get_mut(session.terrain) {
-        let stats = terrain.bypass_change_detection().history_mut().stats();
-        history.follow(stats);
+    let Ok((mut terrain, online)) = terrains.get_mut(session.terrain) else { return };
+    if let Some(online) = online {
+        history.follow_server(online);
+    } else if std::mem::take(&mut history.has_changed) {
+        // Reading its numbers changes nothing of the terrain.
+        history.follow(terrain.bypass_change_detection().history_mut().stats());
     }
 }
 

@@ -10,17 +10,22 @@ use std::sync::mpsc::{Receiver, channel};
 
 use bevy::platform::cell::SyncCell;
 use bevy::prelude::*;
+use bevy_terravox::online::OnlineTerrain;
 use bevy_terravox::prelude::*;
 use terravox_store::{Overwrite, Store};
 
 use crate::action::Action;
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
-use crate::open::{IsPassing, Session, view_data};
+use crate::open::{IsPassing, ServerLink, Session, view_data};
 use crate::state_dir::StateDir;
 
 /// Seconds between saves in the background, at least.
 const AUTOSAVE_S: f32 = 1.0;
+
+/// What is said where a world of a server is to be saved.
+pub(crate) const SAVED_BY_SERVER: &str =
+    "the server saves this world; a copy is made there, since only parts of it are here";
 
 /// The action that waits until everything is saved.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +33,20 @@ enum Then {
     Close,
     Do(Action),
     Quit,
+}
+
+impl Then {
+    fn act(self, exit: &mut MessageWriter<AppExit>, actions: &mut MessageWriter<Action>) {
+        match self {
+            Then::Quit => {
+                exit.write(AppExit::Success);
+            }
+            Then::Do(action) => {
+                actions.write(action);
+            }
+            Then::Close => {}
+        }
+    }
 }
 
 /// The result of writing a world under another name.
@@ -92,6 +111,7 @@ fn act(
     session: Option<Res<Session>>,
     mut saver: ResMut<Saver>,
     mut saves: MessageWriter<SaveTerrain>,
+    mut notices: ResMut<Notices>,
     mut exit: MessageWriter<AppExit>,
 ) {
     for action in actions.read() {
@@ -102,6 +122,12 @@ fn act(
             continue;
         };
         let then = match action {
+            Action::Save | Action::AskSaveAs | Action::SaveAs(_) | Action::Overwrite(_)
+                if session.link.is_some() =>
+            {
+                notices.say(SAVED_BY_SERVER);
+                continue;
+            }
             Action::Save if session.path.is_none() => {
                 saver.asks_name = true;
                 continue;
@@ -253,6 +279,7 @@ fn rename(
 fn proceed(
     session: Option<Res<Session>>,
     terrains: Query<(&Terrain, &TerrainStore)>,
+    joined: Query<&OnlineTerrain>,
     cameras: Query<&StudioCamera>,
     state: Res<StateDir>,
     passing: Res<IsPassing>,
@@ -262,9 +289,25 @@ fn proceed(
     mut actions: MessageWriter<Action>,
     mut commands: Commands,
 ) {
-    let Some(session) = session else { return };
-    let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
+    let Some(session) = session else {
+        // A server ended the session meanwhile.
+        if let Some(then) = saver.then.take() {
+            then.act(&mut exit, &mut actions);
+        }
+        return;
+    };
     let waits = std::mem::take(&mut saver.waits_a_frame);
+    if let Some(link) = session.link {
+        // A server that cannot be reached may never answer.
+        let pending = joined.get(session.terrain).map_or(0, OnlineTerrain::pending_edits);
+        if !(waits || link == ServerLink::Up && pending > 0)
+            && let Some(then) = saver.then.take()
+        {
+            close(&session, then, &mut exit, &mut actions, &mut commands);
+        }
+        return;
+    }
+    let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
     let is_busy = waits || store.is_saving() || saver.renaming.is_some();
     if is_busy || !saver.is_awaited() {
         return;
@@ -293,18 +336,21 @@ fn proceed(
     if state.holds(&file) && !session.is_edited {
         drop(std::fs::remove_file(&file));
     }
+    close(&session, then, &mut exit, &mut actions, &mut commands);
+}
+
+/// Closes a world of which nothing is unsaved.
+fn close(
+    session: &Session,
+    then: Then,
+    exit: &mut MessageWriter<AppExit>,
+    actions: &mut MessageWriter<Action>,
+    commands: &mut Commands,
+) {
     session.shared.clear();
     commands.entity(session.terrain).despawn();
     commands.remove_resource::<Session>();
-    match then {
-        Then::Quit => {
-            exit.write(AppExit::Success);
-        }
-        Then::Do(action) => {
-            actions.write(action);
-        }
-        Then::Close => {}
-    }
+    then.act(exit, actions);
 }
 
 /// Writes a world under another name and opens that.

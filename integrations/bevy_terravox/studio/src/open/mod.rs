@@ -1,16 +1,19 @@
-//! Opens worlds: world files, files of other programs, generated worlds. No window is needed.
+//! Opens worlds: world files, files of other programs, generated worlds, worlds of servers. No window is
+//! needed.
 //!
-//! Whatever is opened is a world file from then on, from which ground is streamed. What is no world
+//! Whatever else is opened is a world file from then on, from which ground is streamed. What is no world
 //! file yet becomes one in the folder of the studio, *without a name* until it is saved under one.
 
 mod import;
 mod plugin;
 mod read;
+mod server;
 
 pub(crate) use import::refuse_world;
 pub use plugin::{Detail, IsPassing, OpenPlugin, Opening, Session};
 pub(crate) use read::view_data;
 pub use read::{Opened, Reading, SharedStore, first_view, open};
+pub use server::{ServerAccess, ServerLink, address, name_of};
 
 use std::path::{Path, PathBuf};
 
@@ -34,10 +37,12 @@ impl Source {
     /// If it begins like a generated world, but names an unknown one.
     pub fn parse(text: &str) -> Result<Source, String> {
         if text.is_empty() {
-            return Err("no world is named; give a file, hills:7 or world:7:fjords".to_owned());
+            let what = "a file, hills:7, world:7:fjords, or HOST:PORT of a server";
+            return Err(format!("no world is named; give {what}"));
         }
         if text.starts_with("http://") || text.starts_with("https://") {
-            return Err(format!("{text}: worlds of servers are opened by terravox join so far"));
+            let what = "HOST:PORT, HOST:PORT/WORLD or ws://HOST:PORT";
+            return Err(format!("{text} is a page; give the address of its server: {what}"));
         }
         if Seeded::is_named_by(text) && !Path::new(text).exists() {
             return text.parse().map(Source::Seeded).map_err(|error| format!("{text}: {error}"));

@@ -13,8 +13,8 @@ use terravox::generate::Seeded;
 use terravox::lod::LodOptions;
 use terravox_store::{Store, StoreError};
 
-use super::Source;
 use super::read::{Opened, Reading, SharedStore, open};
+use super::{ServerAccess, ServerLink, Source, server};
 use crate::action::{Action, Field};
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
@@ -36,6 +36,8 @@ pub struct Session {
     pub generator: Option<Seeded>,
     /// Whether there is anything in it that cannot be made again.
     pub is_edited: bool,
+    /// The link to the server that has it, and saves it; `None` if it is in a file of the studio.
+    pub link: Option<ServerLink>,
     /// The view that it was opened with.
     pub home: [f32; 5],
 }
@@ -45,6 +47,7 @@ impl Session {
     pub fn name(&self) -> String {
         match &self.path {
             Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            None if self.link.is_some() => self.title.clone(),
             None => format!("{} (no name yet)", self.title),
         }
     }
@@ -55,10 +58,34 @@ impl Session {
 pub struct Opening {
     /// What it is.
     pub text: String,
-    /// How far it is.
-    pub reading: Arc<Reading>,
-    is_recovered: bool,
-    receive: SyncCell<Receiver<Result<Opened, String>>>,
+    pub(super) from: OpeningFrom,
+}
+
+/// Where what is being opened comes from.
+pub(super) enum OpeningFrom {
+    /// A thread reads it.
+    Thread {
+        reading: Arc<Reading>,
+        is_recovered: bool,
+        receive: SyncCell<Receiver<Result<Opened, String>>>,
+    },
+    /// A server lets its terrain in.
+    Server(Entity),
+}
+
+impl Opening {
+    /// The share that is read, 0 to 1; `None` while a server is waited for.
+    pub fn share(&self) -> Option<f32> {
+        match &self.from {
+            OpeningFrom::Thread { reading, .. } => Some(reading.share()),
+            OpeningFrom::Server(_) => None,
+        }
+    }
+
+    /// Whether a terrain waits for its server.
+    pub(super) fn joins(&self, terrain: Entity) -> bool {
+        matches!(self.from, OpeningFrom::Server(waiting) if waiting == terrain)
+    }
 }
 
 /// How finely and how far worlds are shown.
@@ -85,10 +112,17 @@ pub struct OpenPlugin;
 
 impl Plugin for OpenPlugin {
     fn build(&self, app: &mut App) {
-        app.init_resource::<Detail>().init_resource::<IsPassing>().add_systems(
+        app.init_resource::<Detail>()
+            .init_resource::<IsPassing>()
+            .init_resource::<ServerAccess>()
+            .add_observer(server::follow)
+            .add_observer(server::fail);
+        #[cfg(feature = "window")]
+        app.add_observer(server::show_person);
+        app.add_systems(
             Update,
             // An action that opened a world is not read again, by what saves, when the world is there.
-            (finish, start, faults).chain().in_set(crate::StudioSystems::Open),
+            (finish, start, server::find_ground, faults).chain().in_set(crate::StudioSystems::Open),
         );
     }
 }
@@ -101,6 +135,8 @@ fn start(
     settings: Res<Settings>,
     detail: Res<Detail>,
     state: Res<StateDir>,
+    access: Res<ServerAccess>,
+    cameras: Query<Entity, With<StudioCamera>>,
     mut notices: ResMut<Notices>,
     mut commands: Commands,
 ) {
@@ -114,22 +150,31 @@ fn start(
                 }
                 continue;
             }
+            Action::Close => {
+                // Files are read to the end.
+                if let Some(OpeningFrom::Server(terrain)) = opening.as_ref().map(|it| &it.from) {
+                    commands.entity(*terrain).try_despawn();
+                    commands.remove_resource::<Opening>();
+                }
+                continue;
+            }
             _ => continue,
         };
         // With a world open, it is saved and closed first, and the action comes again.
         if session.is_some() || opening.is_some() {
             continue;
         }
-        let source = match Source::parse(&text) {
-            Ok(source) => source,
-            Err(error) => {
-                notices.fail(error);
-                continue;
-            }
-        };
         let options = terrain_options(settings.get(Field::Distance), *detail);
-        commands.insert_resource(begin(source, text, is_recovered, options, state.clone()));
-        return;
+        let begun = match server::address(&text) {
+            Some(address) => address
+                .map(|address| server::begin(address, options, &access, &cameras, &mut commands)),
+            None => Source::parse(&text)
+                .map(|source| begin(source, text, is_recovered, options, state.clone())),
+        };
+        match begun {
+            Ok(opening) => return commands.insert_resource(opening),
+            Err(error) => notices.fail(error),
+        }
     }
 }
 
@@ -172,7 +217,8 @@ fn begin(
         // A window that was closed has no receiver any more.
         drop(send.send(opened));
     });
-    Opening { text, reading, is_recovered, receive: SyncCell::new(receive) }
+    let receive = SyncCell::new(receive);
+    Opening { text, from: OpeningFrom::Thread { reading, is_recovered, receive } }
 }
 
 /// Options of a terrain that is seen so far.
@@ -200,20 +246,21 @@ fn finish(
     mut commands: Commands,
 ) {
     let Some(mut opening) = opening else { return };
-    let opening = &mut *opening;
-    let Ok(opened) = opening.receive.get().try_recv() else { return };
+    let Opening { text, from } = &mut *opening;
+    let OpeningFrom::Thread { is_recovered, receive, .. } = from else { return };
+    let Ok(opened) = receive.get().try_recv() else { return };
     commands.remove_resource::<Opening>();
     let opened = match opened {
         Ok(opened) => opened,
         Err(error) => return notices.fail(error),
     };
     let Opened { shared, store, mut voxels, title, path, generator, view, notes } = opened;
-    if !passing.0 && !opening.is_recovered {
-        let text = Source::parse(&opening.text).map(|source| source.recent_text());
-        state.add_recent(&text.unwrap_or_else(|_| opening.text.clone()));
+    if !passing.0 && !*is_recovered {
+        let recent = Source::parse(text).map(|source| source.recent_text());
+        state.add_recent(&recent.unwrap_or_else(|_| text.clone()));
     }
     let stats = voxels.history_mut().stats();
-    let is_edited = stats.undoable + stats.redoable > 0 || opening.is_recovered || path.is_some();
+    let is_edited = stats.undoable + stats.redoable > 0 || *is_recovered || path.is_some();
     let fill = {
         let shared = shared.clone();
         move |request: &mut FillRequest<'_>| shared.fill(generator.as_ref(), request)
@@ -229,7 +276,16 @@ fn finish(
         notices.say(note);
     }
     let home = view;
-    commands.insert_resource(Session { terrain, shared, title, path, generator, is_edited, home });
+    commands.insert_resource(Session {
+        terrain,
+        shared,
+        title,
+        path,
+        generator,
+        is_edited,
+        link: None,
+        home,
+    });
 }
 
 /// Says what could not be read.

@@ -243,11 +243,10 @@ fn view_of(bytes: &[u8]) -> Option<[f32; 5]> {
 
 /// Where a world is seen from first: a small one as a whole, an endless one from above its origin.
 pub fn first_view(store: &Store, generator: Option<&Seeded>) -> [f32; 5] {
-    let info = store.info();
-    let metres = |voxel: [f64; 3]| info.placement().world_from_voxel(voxel).map(|v| v as f32);
+    let placement = store.info().placement();
+    let metres = |voxel: [f64; 3]| placement.world_from_voxel(voxel).map(|v| v as f32);
     if let Some(seeded) = generator {
-        let [x, y, z] = metres([0.0, ground_voxels(seeded, 0, 0) + 45.0, 0.0]);
-        return [x, y, z, 40.0, -14.0];
+        return view_above_ground(seeded, placement);
     }
     let chunks = store.chunks().unwrap_or_default();
     let boxes = chunks.iter().map(|chunk| {
@@ -267,6 +266,17 @@ pub fn first_view(store: &Store, generator: Option<&Seeded>) -> [f32; 5] {
     let eye = [0, 1, 2].map(|i| middle[i] - far * along[i]);
     let [x, y, z] = metres(eye);
     [x, y, z, 30.0, -24.0]
+}
+
+/// The first view of a generated world.
+pub(super) fn view_above_ground(seeded: &Seeded, placement: Placement) -> [f32; 5] {
+    view_above([0.0, ground_voxels(seeded, 0, 0), 0.0], placement)
+}
+
+/// A view from above a point of the ground, voxels.
+pub(super) fn view_above([x, y, z]: [f64; 3], placement: Placement) -> [f32; 5] {
+    let [x, y, z] = placement.world_from_voxel([x, y + 45.0, z]).map(|v| v as f32);
+    [x, y, z, 40.0, -14.0]
 }
 
 /// Height of the ground or water of a generated world at a column, voxels, to some voxels.

@@ -1,9 +1,11 @@
 //! The bar at the top: world, edits, view, and what the window is for.
 
-use bevy_egui::egui::{self, RichText, Ui};
+use bevy_egui::egui::{self, Color32, RichText, Ui};
 
 use super::{Shown, style, widgets::button};
 use crate::action::{Action, Mode, Switch};
+use crate::open::{ServerLink, Session};
+use crate::save::SAVED_BY_SERVER;
 
 /// Shows it.
 pub fn show(root: &mut Ui, shown: &Shown, out: &mut Vec<Action>) {
@@ -23,14 +25,7 @@ pub fn show(root: &mut Ui, shown: &Shown, out: &mut Vec<Action>) {
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 if let Some(session) = &shown.session {
-                    let (text, colour) = match (shown.saver.failure(), shown.saver.is_saved) {
-                        (Some(_), _) => ("not saved", style::BAD),
-                        (None, true) if session.path.is_none() => {
-                            ("kept, without a name", style::WEAK)
-                        }
-                        (None, true) => ("saved", style::GOOD),
-                        (None, false) => ("saving …", style::WEAK),
-                    };
+                    let (text, colour) = state(shown, session);
                     let mut label = ui.label(RichText::new(text).color(colour));
                     if let Some(failure) = shown.saver.failure() {
                         label = label.on_hover_text(failure);
@@ -41,6 +36,21 @@ pub fn show(root: &mut Ui, shown: &Shown, out: &mut Vec<Action>) {
             });
         });
     });
+}
+
+/// Where the world is saved.
+fn state(shown: &Shown, session: &Session) -> (&'static str, Color32) {
+    match session.link {
+        Some(ServerLink::Up) => return ("the server saves it", style::GOOD),
+        Some(ServerLink::Broken) => return ("no connection, trying again", style::BAD),
+        None => {}
+    }
+    match (shown.saver.failure(), shown.saver.is_saved) {
+        (Some(_), _) => ("not saved", style::BAD),
+        (None, true) if session.path.is_none() => ("kept, without a name", style::WEAK),
+        (None, true) => ("saved", style::GOOD),
+        (None, false) => ("saving …", style::WEAK),
+    }
 }
 
 fn item(ui: &mut Ui, shown: &Shown, text: &str, action: Action, out: &mut Vec<Action>) {
@@ -54,17 +64,20 @@ fn item(ui: &mut Ui, shown: &Shown, text: &str, action: Action, out: &mut Vec<Ac
 
 fn world(ui: &mut Ui, shown: &Shown, out: &mut Vec<Action>) {
     ui.menu_button("World", |ui| {
-        item(ui, shown, "Save", Action::Save, out);
-        item(ui, shown, "Save as …", Action::AskSaveAs, out);
-        ui.separator();
+        let is_joined = shown.session.as_ref().is_some_and(|session| session.link.is_some());
+        if !is_joined {
+            item(ui, shown, "Save", Action::Save, out);
+            item(ui, shown, "Save as …", Action::AskSaveAs, out);
+            ui.separator();
+        }
         item(ui, shown, "Close, to open another", Action::Close, out);
         item(ui, shown, "Quit", Action::Quit, out);
         ui.separator();
-        ui.label(
-            RichText::new("Every stroke is saved at once, with its undo.")
-                .small()
-                .color(style::WEAK),
-        );
+        let how = match is_joined {
+            true => SAVED_BY_SERVER,
+            false => "Every stroke is saved at once, with its undo.",
+        };
+        ui.label(RichText::new(how).small().color(style::WEAK));
     });
 }
 

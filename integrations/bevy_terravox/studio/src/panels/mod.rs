@@ -21,6 +21,7 @@ use bevy::window::{
 };
 use bevy_egui::{EguiContexts, EguiPrimaryContextPass, egui};
 use bevy_terravox::TerrainChunks;
+use bevy_terravox::online::OnlineBody;
 use bevy_terravox::prelude::*;
 
 use crate::action::{Action, Mode, PanelActions, Switch};
@@ -73,6 +74,8 @@ pub(crate) struct Shown<'w, 's> {
     pub pointer: Res<'w, Pointer>,
     pub terrains: Query<'w, 's, (&'static Terrain, &'static TerrainChunks)>,
     pub cameras: Query<'w, 's, &'static StudioCamera>,
+    pub eyes: Query<'w, 's, (&'static Camera, &'static GlobalTransform), With<StudioCamera>>,
+    pub people: Query<'w, 's, (&'static OnlineBody, &'static GlobalTransform)>,
     pub walkers: Query<'w, 's, &'static Walker>,
     pub thrown: Query<'w, 's, (), With<Thrown>>,
 }
@@ -146,6 +149,7 @@ fn floating(
     out: &mut Vec<Action>,
 ) {
     if shown.session.is_some() {
+        status::names(context, free, shown);
         if shown.settings.mode == Mode::Play {
             status::crosshair(context, shown);
         }

@@ -8,6 +8,7 @@ use terravox::generate::Preset;
 use super::browser::Browser;
 use super::{Shown, style};
 use crate::action::Action;
+use crate::open::address;
 use crate::state_dir::{UnsavedWorld, age_text};
 
 /// What the start screen remembers while it is shown.
@@ -72,8 +73,15 @@ pub fn show(
             ui.horizontal(|ui| {
                 ui.spinner();
                 ui.label(format!("opening {}", opening.text));
-                ui.add(egui::ProgressBar::new(opening.reading.share()).desired_width(220.0));
+                if let Some(share) = opening.share() {
+                    ui.add(egui::ProgressBar::new(share).desired_width(220.0));
+                } else if ui.button("Cancel").clicked() {
+                    out.push(Action::Close);
+                }
             });
+            if let Some(failure) = shown.notices.last_failure() {
+                ui.label(RichText::new(failure).color(style::BAD));
+            }
             return;
         }
         if let Some(failure) = shown.notices.last_failure() {
@@ -121,7 +129,10 @@ fn continue_column(ui: &mut Ui, start: &StartScreen, out: &mut Vec<Action>) {
         ui.label(RichText::new("nothing yet").color(style::WEAK));
     }
     for recent in &start.recent {
-        let name = recent.rsplit(['/', '\\']).next().unwrap_or(recent);
+        let name = match address(recent) {
+            Some(_) => recent,
+            None => recent.rsplit(['/', '\\']).next().unwrap_or(recent),
+        };
         if ui.selectable_label(false, name).on_hover_text(recent).clicked() {
             out.push(Action::Open(recent.clone()));
         }
@@ -152,9 +163,9 @@ fn template_column(ui: &mut Ui, start: &mut StartScreen, out: &mut Vec<Action>) 
 }
 
 fn file_column(ui: &mut Ui, start: &mut StartScreen, browser: &mut Browser, out: &mut Vec<Action>) {
-    title(ui, "Open a file");
+    title(ui, "Open a file, or a server");
     let edit = egui::TextEdit::singleline(&mut start.path)
-        .hint_text("path, hills:7 or world:7:fjords")
+        .hint_text("path, hills:7, world:7:fjords or HOST:PORT")
         .desired_width(f32::INFINITY);
     let typed = ui.add(edit);
     let is_entered = typed.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));

@@ -1,9 +1,14 @@
 //! The bar at the bottom, and lines that come and go.
 
+use bevy::prelude::*;
 use bevy_egui::egui::{self, Color32, RichText, Ui};
 
 use super::{Shown, style};
 use crate::action::{Field, Mode};
+use crate::open::name_of;
+
+/// Metres from the middle of a person to their name.
+const NAME_HEIGHT_M: f32 = 1.1;
 
 /// Shows the bar.
 pub fn show(root: &mut Ui, shown: &Shown) {
@@ -64,6 +69,24 @@ pub fn toasts(context: &egui::Context, free: egui::Rect, shown: &Shown) {
                 frame.show(ui, |ui| ui.label(RichText::new(&line.text).color(colour)));
             }
         });
+}
+
+/// The names of other people, above them.
+pub fn names(context: &egui::Context, free: egui::Rect, shown: &Shown) {
+    let Some((camera, at)) = shown.eyes.iter().next() else { return };
+    let painter = context.layer_painter(egui::LayerId::background()).with_clip_rect(free);
+    for (body, place) in &shown.people {
+        let above = place.translation() + Vec3::Y * NAME_HEIGHT_M;
+        let (Some(name), Ok(point)) = (name_of(body), camera.world_to_viewport(at, above)) else {
+            continue;
+        };
+        let point = egui::pos2(point.x, point.y);
+        let font = egui::FontId::proportional(15.0);
+        for (off, colour) in [(1.0, Color32::BLACK), (0.0, Color32::WHITE)] {
+            let point = point + egui::vec2(off, off);
+            painter.text(point, egui::Align2::CENTER_BOTTOM, &name, font.clone(), colour);
+        }
+    }
 }
 
 /// The crosshair of walking.

@@ -3,23 +3,27 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bevy::prelude::*;
+use bevy_terravox::online::terravox_server::ClientOptions;
+use bevy_terravox::online::{OnlineBody, OnlineTerrain};
+use bevy_terravox::prelude::*;
 use bevy_terravox::{TerrainSaved, TerravoxPlugin};
 use terravox_studio::StudioPlugin;
 use terravox_studio::action::{Action, PanelActions};
 use terravox_studio::app::headless;
+use terravox_studio::camera::StudioCamera;
 use terravox_studio::history::History;
 use terravox_studio::notices::Notices;
-use terravox_studio::open::{Opening, Session};
+use terravox_studio::open::{Opening, ServerAccess, ServerLink, Session, name_of};
 use terravox_studio::play::{Thrown, Walker};
 use terravox_studio::replay::{ChangedChunks, Replay, parse};
 use terravox_studio::save::Saver;
 use terravox_studio::state_dir::StateDir;
 
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// Frames that anything may take on a busy machine: minutes.
+const MAX_FRAMES: usize = 100_000;
 
 /// A folder of its own for each test, removed at the end.
 pub struct Folder(PathBuf);
@@ -64,6 +68,14 @@ impl Studio {
         Studio(app)
     }
 
+    /// With a token and a name for servers.
+    pub fn known_as(folder: &Folder, token: &str, name: &str) -> Studio {
+        let mut studio = Studio::new(folder);
+        let options = ClientOptions { token: token.into(), ..ClientOptions::default() };
+        studio.0.insert_resource(ServerAccess { options, name: name.to_owned() });
+        studio
+    }
+
     pub fn frame(&mut self) {
         self.0.update();
         // Workers get some time, as between two frames of a screen.
@@ -72,11 +84,16 @@ impl Studio {
 
     /// Runs frames until something is so.
     pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Studio) -> bool) {
-        let start = Instant::now();
-        while !is_so(self) {
-            assert!(start.elapsed() < PATIENCE, "{what}: {:?}", self.notices());
+        for _ in 0..MAX_FRAMES {
+            if is_so(self) {
+                return;
+            }
             self.frame();
+            // For example a replay that waits for a world that was not opened.
+            let has_failed = matches!(self.0.should_exit(), Some(AppExit::Error(_)));
+            assert!(!has_failed, "{what}: the studio ends: {:?}", self.notices());
         }
+        panic!("{what}: not within {MAX_FRAMES} frames: {:?}", self.notices());
     }
 
     /// Does something, as a button of a panel would.
@@ -100,6 +117,47 @@ impl Studio {
         let terrain = self.0.world().resource::<Session>().terrain;
         let error = Some("the disk is full".to_owned());
         self.0.world_mut().write_message(TerrainSaved { terrain, error });
+    }
+
+    /// Whether all edits are answered, and all ground is there.
+    pub fn is_answered(&mut self) -> bool {
+        let terrain = self.0.world().resource::<Session>().terrain;
+        let world = self.0.world_mut();
+        let mut terrains = world.query::<(&OnlineTerrain, &Terrain)>();
+        terrains.get(world, terrain).is_ok_and(|(online, terrain)| {
+            let is_complete = online.with_client(|client| client.guest().is_complete());
+            is_complete == Some(true) && online.pending_edits() == 0 && terrain.is_settled()
+        })
+    }
+
+    /// Heights of the ground within 20 m of the camera, each metre.
+    pub fn heights(&mut self) -> Vec<f64> {
+        let terrain = self.0.world().resource::<Session>().terrain;
+        let world = self.0.world_mut();
+        let eye = world.query::<&StudioCamera>().single(world).expect("a camera").position;
+        let terrain = world.get::<Terrain>(terrain).expect("a terrain");
+        let columns = (0..1600).map(|i| [i % 40 - 20, i / 40 - 20]);
+        let height = |[x, z]: [i32; 2]| {
+            let above = eye + Vec3::new(x as f32, 20.0, z as f32);
+            let found = terrain.ray(above.as_dvec3().to_array(), [0.0, -1.0, 0.0], 80.0);
+            found.hit().unwrap_or_else(|| panic!("{found:?} below {above}")).point_m[1]
+        };
+        columns.map(height).collect()
+    }
+
+    /// The view that the world was opened with.
+    pub fn home(&self) -> [f32; 5] {
+        self.0.world().resource::<Session>().home
+    }
+
+    pub fn link(&self) -> Option<ServerLink> {
+        self.0.world().get_resource::<Session>()?.link
+    }
+
+    /// The names of the other people.
+    pub fn people(&mut self) -> Vec<String> {
+        let world = self.0.world_mut();
+        world.query::<&OnlineBody>().iter(world).filter_map(name_of).collect()
     }
 
     pub fn digest(&self) -> Option<u64> {
