@@ -95,8 +95,8 @@ impl Guest {
     }
 
     /// Begins again over a new link, with all that is held: only what changed meanwhile is sent.
-    /// Returns the operations that the host did not answer: they may or may not be part of the
-    /// world, and are not shown until they are.
+    /// Returns the operations that the host did not answer, each once, also if this link breaks before
+    /// the welcome: they may or may not be part of the world, and are not shown until they are.
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
@@ -329,7 +329,7 @@ impl Guest {
             return Err(EditError::Invalid("too many operations wait for the host"));
         }
         let replica = self.replica.as_ref().filter(|_| self.is_started);
-        replica.ok_or(EditError::Invalid("there is no world yet: wait for GuestEvent::Welcome"))
+        replica.ok_or(EditError::Invalid("not joined: call Guest::start after GuestEvent::Welcome"))
     }
 
     /// Applies what the host sent, up to a few milliseconds of work, and at least one message: the

@@ -73,7 +73,8 @@ impl WatchedFrom {
 impl Interest {
     /// Returns the interest that covers all that a terrain with these options shows up to a view
     /// distance in voxels, and what its meshes read beside it. The blocks that are shown at one
-    /// moment depend on earlier ones, so the margins are those of the slowest change.
+    /// moment depend on earlier ones, so the margins are those of the slowest change. The coarsest
+    /// blocks are covered whole: with the default `max_mip`, even a small view takes some 33,000 blocks.
     pub fn for_lod(shown: &LodOptions, view_voxels: f64) -> Interest {
         let LodOptions { detail, hysteresis, near_voxels, max_mip, .. } = *shown;
         let lag = 1.0 + f64::from(hysteresis);
