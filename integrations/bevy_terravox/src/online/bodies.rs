@@ -92,6 +92,11 @@ pub(super) fn follow(
     }
 }
 
+/// Removes all bodies.
+pub(super) fn remove_all(entities: &mut BodyEntities, commands: &mut Commands) {
+    entities.drain().for_each(|(_, entity)| commands.entity(entity).try_despawn());
+}
+
 fn body_of(client: &mut Client, number: u64) -> Option<SharedBody> {
     client.guest().bodies().find(|&(other, _)| other == number).map(|(_, body)| body.clone())
 }
