@@ -35,7 +35,7 @@ pub struct OnlineBody {
 }
 
 /// On the entity of this player: others see an [`OnlineBody`] of [`SharedBodyKind::Figure`] where
-/// its `GlobalTransform` is. There is one for each terrain.
+/// its `GlobalTransform` is, until the component is removed. Of several for one terrain, the first is shown.
 #[derive(Component, Clone, Debug, PartialEq, Eq)]
 #[require(Transform)]
 pub struct OnlineFigure {

@@ -21,6 +21,8 @@ pub(super) struct GuestLink {
     client: SharedClient,
     /// Threads connect for as long as this is there: jobs of the terrain hold the client for longer.
     alive: Arc<()>,
+    /// Whether the process may end soon: then no thread is left to tell the server.
+    is_last: bool,
     send: Sender<ClientError>,
     receive: SyncCell<Receiver<ClientError>>,
 }
@@ -37,7 +39,8 @@ impl GuestLink {
     pub fn connect(address: WorldAddress, options: ClientOptions) -> GuestLink {
         let (send, receive) = channel();
         let (client, alive) = Default::default();
-        let link = GuestLink { client, alive, send, receive: SyncCell::new(receive) };
+        let receive = SyncCell::new(receive);
+        let link = GuestLink { client, alive, is_last: false, send, receive };
         let to = link.handover();
         link.spawn(move || match Client::connect(&address, options) {
             Ok(connected) => to.hand_over(connected),
@@ -74,12 +77,9 @@ impl GuestLink {
         }
     }
 
-    /// Drops the connection, and waits up to a tenth of a second until the server has been told.
-    pub fn leave(&mut self) {
-        // Threads hand nothing over any more.
-        self.alive = Arc::default();
-        let gone = lock(&self.client).take();
-        drop(gone);
+    /// From now on, dropping the link waits up to a tenth of a second until the server has been told.
+    pub fn wait_at_end(&mut self) {
+        self.is_last = true;
     }
 
     /// Returns why a thread ended without a connection.
@@ -109,6 +109,10 @@ impl Drop for GuestLink {
     fn drop(&mut self) {
         // Before the client is taken: none is handed over afterwards.
         self.alive = Arc::default();
+        if self.is_last {
+            let gone = lock(&self.client).take();
+            return drop(gone);
+        }
         self.end();
     }
 }

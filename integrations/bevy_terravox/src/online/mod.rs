@@ -204,15 +204,12 @@ fn forget(
     }
 }
 
-/// Leaves servers when the app ends: the process may be gone before a thread has told them.
+/// When the app ends, the process may be gone before a thread has told a server that it leaves.
 fn leave(mut exits: MessageReader<AppExit>, mut terrains: Query<&mut OnlineTerrain>) {
     if exits.read().count() == 0 {
         return;
     }
-    for mut terrain in &mut terrains {
-        terrain.is_joined = false;
-        terrain.link.leave();
-    }
+    terrains.iter_mut().for_each(|mut terrain| terrain.link.wait_at_end());
 }
 
 /// Takes what arrived, and sends what is to be sent.

@@ -11,19 +11,19 @@ use terravox::replicate::{GuestEvent, RefusalCode};
 use super::strokes::{Stroke, Strokes};
 use crate::TerrainAction;
 
-/// Operations that a guest may have in flight.
+/// Maximum number of operations of a guest in flight.
 pub(super) const MAX_IN_FLIGHT: usize = 256;
 
-/// Actions that waited and are in flight: as many as a host takes in [`PAUSE`] by default.
+/// Maximum number of actions in flight that waited: about what a host takes in [`PAUSE`] by default.
 const WINDOW: usize = 16;
 
-/// Actions that may wait.
+/// Maximum number of actions that wait.
 const MAX_WAITING: usize = 4096;
 
-/// Until something is sent again, after the server refused what waited as too much.
+/// Delay before sending again, after the server had no budget for what waited.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Pauses after each other in which the server took nothing, until what it refuses is given up.
+/// Consecutive pauses in which the server took nothing, until what it refuses is given up.
 const MAX_PAUSES: u32 = 20;
 
 /// Why nothing can be sent.
@@ -37,7 +37,8 @@ struct Entry {
     order: u64,
     /// The stroke of a step, or of an operation that was sent.
     stroke: Option<u64>,
-    /// Whether it waited: the server may take it later. Others are in the player's hand.
+    /// Whether it waited in the queue: if the server has no budget for it, it is sent again. An edit that
+    /// was sent at once is refused then, since the player goes on with the brush.
     has_waited: bool,
 }
 
@@ -55,10 +56,11 @@ impl Entry {
             _ => None,
         }
     }
+}
 
-    fn is_mark(&self) -> bool {
-        matches!(self.action, TerrainAction::BeginStroke | TerrainAction::EndStroke)
-    }
+/// Whether an action only begins or ends a stroke: nothing is sent then.
+fn is_mark(action: &TerrainAction) -> bool {
+    matches!(action, TerrainAction::BeginStroke | TerrainAction::EndStroke)
 }
 
 /// What is to be sent, what was sent and not answered, and what can be undone.
@@ -79,14 +81,11 @@ pub(super) struct Outbox {
 impl Outbox {
     /// Adds an action. While there is no connection, edits fail at once.
     pub fn push(&mut self, action: TerrainAction, is_connected: bool) {
-        let is_mark = matches!(action, TerrainAction::BeginStroke | TerrainAction::EndStroke);
-        let reason = match self.waiting.len() < MAX_WAITING {
-            _ if is_mark => None,
-            _ if !is_connected => Some(NO_CONNECTION),
-            true => None,
-            false => Some(EditError::Invalid("too many edits wait for the server")),
-        };
-        if let Some(reason) = reason {
+        if !is_mark(&action) && !is_connected {
+            return self.failed.push((action, NO_CONNECTION));
+        }
+        if !is_mark(&action) && self.waiting.len() >= MAX_WAITING {
+            let reason = EditError::Invalid("more than 4096 edits wait for the server");
             return self.failed.push((action, reason));
         }
         // A stroke of which nothing is sent takes no room.
@@ -133,7 +132,7 @@ impl Outbox {
     fn take_due(&mut self, room: usize) -> Option<Entry> {
         let first = self.waiting.front()?;
         let waited = || self.sent.values().filter(|entry| entry.has_waited).count();
-        let is_due = first.is_mark()
+        let is_due = is_mark(&first.action)
             || room > 0
                 && match first.reverses() {
                     Some(_) if first.stroke.is_none() => self.sent.is_empty(),
@@ -229,7 +228,7 @@ impl Outbox {
 
     /// Returns how many operations and steps of undo and redo were not answered.
     pub fn unanswered(&self) -> usize {
-        self.sent.len() + self.waiting.iter().filter(|entry| !entry.is_mark()).count()
+        self.sent.len() + self.waiting.iter().filter(|entry| !is_mark(&entry.action)).count()
     }
 
     /// Returns the strokes that can be undone or redone, the next one last. One that is being undone or

@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn each_fault_is_told_once_in_a_row() {
         let store = SharedStore::default();
-        let mut told = |fault: &str| {
+        let told = |fault: &str| {
             store.note_fault(fault.to_owned());
             store.take_fault()
         };
