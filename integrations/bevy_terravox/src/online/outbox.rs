@@ -172,16 +172,13 @@ impl Outbox {
         if refusal.is_none() && entry.has_waited {
             self.pauses = 0;
         }
+        let is_too_much =
+            [RefusalCode::TooMany, RefusalCode::TooMuchWork].map(Some).contains(&refusal);
+        if is_too_much && entry.has_waited && self.pause(now) {
+            self.put_back(entry);
+            return false;
+        }
         match (refusal, entry.step(), entry.stroke) {
-            (Some(RefusalCode::TooMany | RefusalCode::TooMuchWork), ..)
-                if entry.has_waited && self.pauses < MAX_PAUSES =>
-            {
-                if self.paused_until.is_none_or(|until| now >= until) {
-                    (self.pauses, self.paused_until) = (self.pauses + 1, Some(now + PAUSE));
-                }
-                self.put_back(entry);
-                return false;
-            }
             (Some(RefusalCode::NothingToUndo), Some((is_redo, id)), _) => {
                 self.strokes.forget(is_redo, id);
                 self.waiting.retain(|entry| entry.step().is_none());
@@ -191,6 +188,16 @@ impl Outbox {
             _ => {}
         }
         true
+    }
+
+    /// Begins a pause, unless there is one. Returns false after too many in which the server took nothing.
+    fn pause(&mut self, now: Instant) -> bool {
+        let is_paused = self.paused_until.is_some_and(|until| now < until);
+        if !is_paused && self.pauses < MAX_PAUSES {
+            (self.pauses, self.paused_until) = (self.pauses + 1, Some(now + PAUSE));
+            return true;
+        }
+        is_paused
     }
 
     /// Puts the operations back that the server did not answer before the link broke, each in its stroke.
