@@ -35,7 +35,7 @@ pub struct OnlineBody {
 }
 
 /// On the entity of this player: others see an [`OnlineBody`] of [`SharedBodyKind::Figure`] where
-/// its `GlobalTransform` is. There is one for each terrain.
+/// its `GlobalTransform` is, until the component is removed. Of several for one terrain, the first is shown.
 #[derive(Component, Clone, Debug, PartialEq, Eq)]
 #[require(Transform)]
 pub struct OnlineFigure {
@@ -90,6 +90,11 @@ pub(super) fn follow(
         }
         _ => {}
     }
+}
+
+/// Removes all bodies.
+pub(super) fn remove_all(entities: &mut BodyEntities, commands: &mut Commands) {
+    entities.drain().for_each(|(_, entity)| commands.entity(entity).try_despawn());
 }
 
 fn body_of(client: &mut Client, number: u64) -> Option<SharedBody> {

@@ -1,16 +1,16 @@
-//! Terrains that a server has. A thread connects, and connects again after a break; the guest lives
-//! on the main thread, and tasks read its cells.
+//! Terrains served by a server. A thread connects, and reconnects after a break; the guest lives on the
+//! main thread, and tasks read its cells.
 
 mod bodies;
 mod link;
+mod outbox;
 mod strokes;
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bevy::prelude::*;
-use terravox::edit::{EditError, EditOp};
 use terravox::replicate::{GeneratorId, GuestEvent, Interest};
 use terravox::terrain::{FillRequest, LodOptions, Placement, TerrainError, TerrainOptions};
 use terravox::voxel::UnlistedChunks;
@@ -27,15 +27,15 @@ use crate::terrain::{Fill, Terrain};
 use crate::{EditTerrain, TerrainAction, TerrainEditFailed, TerrainViewer};
 use bodies::{BodyEntities, figure_pose};
 use link::{GuestLink, SharedClient, lock};
-use strokes::Strokes;
+use outbox::{MAX_IN_FLIGHT, NO_CONNECTION, Outbox};
 
 /// Finds what makes the ground of a world, by the name that its server gives.
 type Generators = Arc<dyn Fn(&GeneratorId) -> Option<Fill> + Send + Sync>;
 
 /// Joins a world that a server has. Once the server lets it in, its entity is a [`Terrain`] like any
 /// other: rays, colliders, [`EditTerrain`]. Edits show at once, and vanish if the server refuses them
-/// ([`OnlineEvent`]). After a break of the link it connects again, with all that is here. Despawning
-/// the entity leaves the server.
+/// ([`OnlineEvent`]). After a break of the link it reconnects, with all that is here, and repeats edits
+/// that were not answered. Despawning the entity, or the end of the app, leaves the server.
 ///
 /// ```
 /// use bevy::prelude::*;
@@ -54,18 +54,20 @@ type Generators = Arc<dyn Fn(&GeneratorId) -> Option<Fill> + Send + Sync>;
 #[derive(Component)]
 #[require(Transform, Visibility, EditedElsewhere)]
 pub struct OnlineTerrain {
-    pub(self) link: GuestLink,
+    link: GuestLink,
     options: TerrainOptions,
     generators: Generators,
     /// What makes the ground of the world, if this side can, and what the server calls that.
     generate: Option<Fill>,
     generator: Option<GeneratorId>,
+    /// What fills the terrain of this client.
+    fill: Option<Fill>,
     bodies: BodyEntities,
-    /// Operations that are to be repeated once the server has let this guest in again.
-    unrepeated: Vec<EditOp>,
-    /// What is to be done, behind an undo or redo that the server has not answered.
-    actions: VecDeque<TerrainAction>,
-    strokes: Strokes,
+    /// Whether the server has let this guest in, over this connection.
+    is_joined: bool,
+    /// Whether the server was given a figure.
+    has_figure: bool,
+    outbox: Outbox,
 }
 
 impl OnlineTerrain {
@@ -83,10 +85,11 @@ impl OnlineTerrain {
             generators: Arc::new(built_in),
             generate: None,
             generator: None,
+            fill: None,
             bodies: BodyEntities::default(),
-            unrepeated: Vec::new(),
-            actions: VecDeque::new(),
-            strokes: Strokes::default(),
+            is_joined: false,
+            has_figure: false,
+            outbox: Outbox::default(),
         }
     }
 
@@ -113,7 +116,7 @@ impl OnlineTerrain {
 
     /// Calls `use_client` with the client, for what has no message here: messages of the game,
     /// a cache on disk. `None` while there is no connection. Tasks that fill blocks wait meanwhile.
-    /// Edits go through [`EditTerrain`]: others would not be known to undo.
+    /// Edits go through [`EditTerrain`]: others would not be known to undo, nor repeated after a break.
     pub fn with_client<R>(&self, use_client: impl FnOnce(&mut Client) -> R) -> Option<R> {
         lock(self.link.client()).as_mut().map(use_client)
     }
@@ -121,24 +124,24 @@ impl OnlineTerrain {
     /// Returns the number of the last stroke: it grows with each [`TerrainAction::BeginStroke`], and with
     /// each operation outside of one.
     pub fn last_stroke(&self) -> u64 {
-        self.strokes.current()
+        self.outbox.strokes.current()
     }
 
     /// Returns the numbers of the strokes that can be undone, the next one last. Those that changed
     /// nothing, or that the server has not answered, are not among them. The server remembers strokes for
     /// as long as the link lasts.
     pub fn undoable(&self) -> impl Iterator<Item = u64> {
-        self.strokes.ready(false)
+        self.outbox.ready(false)
     }
 
     /// Returns the numbers of the strokes that can be redone, the next one last.
     pub fn redoable(&self) -> impl Iterator<Item = u64> {
-        self.strokes.ready(true)
+        self.outbox.ready(true)
     }
 
-    /// Returns the number of edits, with undo and redo, that the server has not answered.
+    /// Returns the number of edits, with steps of undo and redo, that the server has not answered.
     pub fn pending_edits(&self) -> usize {
-        self.actions.len() + self.strokes.unanswered()
+        self.outbox.unanswered()
     }
 }
 
@@ -161,7 +164,7 @@ pub struct OnlineEvent {
     pub event: GuestEvent,
 }
 
-/// Sent when there is no connection, and triggered on the entity of the terrain.
+/// Sent when a link breaks, or a first connection fails, and triggered on the entity of the terrain.
 #[derive(Message, EntityEvent, Clone, Debug, PartialEq, Eq)]
 pub struct OnlineFailed {
     /// The terrain.
@@ -169,7 +172,8 @@ pub struct OnlineFailed {
     pub terrain: Entity,
     /// Why.
     pub error: ClientError,
-    /// Whether it connects again. Else spawn another [`OnlineTerrain`] to try again.
+    /// Whether it reconnects; false for a first connection. Then spawn another [`OnlineTerrain`] to try
+    /// again.
     pub is_retried: bool,
 }
 
@@ -186,6 +190,26 @@ pub(crate) fn build(app: &mut App) {
         PostUpdate,
         bodies::draw_pieces.run_if(resource_exists::<Assets<Mesh>>).in_set(TerravoxSystems::Draw),
     );
+    app.add_systems(Last, leave).add_observer(forget);
+}
+
+/// Removes the bodies of a terrain that has another server now, or none.
+fn forget(
+    discarded: On<Discard, OnlineTerrain>,
+    mut terrains: Query<&mut OnlineTerrain>,
+    mut commands: Commands,
+) {
+    if let Ok(mut online) = terrains.get_mut(discarded.entity) {
+        bodies::remove_all(&mut online.bodies, &mut commands);
+    }
+}
+
+/// When the app ends, the process may be gone before a thread has told a server that it leaves.
+fn leave(mut exits: MessageReader<AppExit>, mut terrains: Query<&mut OnlineTerrain>) {
+    if exits.read().count() == 0 {
+        return;
+    }
+    terrains.iter_mut().for_each(|mut terrain| terrain.link.wait_at_end());
 }
 
 /// Takes what arrived, and sends what is to be sent.
@@ -228,10 +252,10 @@ impl OnlineTerrain {
         commands: &mut Commands,
     ) -> Polled {
         let mut polled = Polled::default();
-        match self.link.news() {
-            Some(Ok(lost)) => self.unrepeated.extend(lost),
-            Some(Err(error)) => polled.error = Some((error, false)),
-            None => {}
+        if let Some(error) = self.link.failure() {
+            self.end(commands);
+            polled.error = Some((error, false));
+            return polled;
         }
         let shared = self.link.client().clone();
         let mut client = lock(&shared);
@@ -241,24 +265,37 @@ impl OnlineTerrain {
             Some(generate) => generate(request),
             None => request.set_missing(),
         });
-        polled.events = connected.guest().events().collect();
-        for event in &polled.events {
-            self.strokes.take(event);
-            if let GuestEvent::Welcome { generator, .. } = event {
+        let now = Instant::now();
+        for event in connected.guest().events() {
+            let is_told = self.outbox.take(&event, now);
+            if let GuestEvent::Welcome { generator, .. } = &event {
                 self.start(generator.as_ref(), connected, &shared, entity, terrain, commands);
             }
-            bodies::follow(event, entity, connected, &mut self.bodies, commands);
+            bodies::follow(&event, entity, connected, &mut self.bodies, commands);
+            polled.events.extend(is_told.then_some(event));
         }
         drop(client);
         if let Err(error) = ended {
             let is_retried = error.is_transient();
             match is_retried {
-                true => self.link.reconnect(),
-                false => self.link.end(),
+                true => {
+                    self.is_joined = false;
+                    self.outbox.break_off();
+                    self.link.reconnect();
+                }
+                false => self.end(commands),
             }
             polled.error = Some((error, is_retried));
         }
         polled
+    }
+
+    /// Ends for good: what moves is gone, what was not answered failed, and the ground stays.
+    fn end(&mut self, commands: &mut Commands) {
+        self.is_joined = false;
+        self.link.end();
+        self.outbox.end();
+        bodies::remove_all(&mut self.bodies, commands);
     }
 
     /// Begins after a welcome: the entity gets its terrain, or keeps it if the world is the same.
@@ -276,17 +313,14 @@ impl OnlineTerrain {
         self.generate = generator.and_then(|id| (self.generators)(id));
         let guest = client.guest();
         guest.start(self.generate.is_some());
-        self.strokes.reset();
-        for op in std::mem::take(&mut self.unrepeated) {
-            match guest.edit(&op) {
-                Ok(number) => self.strokes.note_sent(number),
-                Err(error) => warn!("an edit of before the link broke is lost: {error}"),
-            }
-        }
+        self.is_joined = true;
         let (Some(placement), Some(grid)) = (guest.placement(), guest.grid()) else { return };
         let materials = grid.materials().clone();
         let is_same = terrain.is_some_and(|terrain| {
+            let fill = self.fill.as_ref();
             is_same_ground
+                // A terrain of another client, or of the game's own, shows nothing of this one.
+                && fill.is_some_and(|fill| Arc::ptr_eq(fill, &terrain.fill))
                 && terrain.placement() == placement
                 && *terrain.grid().materials() == materials
         });
@@ -294,7 +328,9 @@ impl OnlineTerrain {
             let unlisted = UnlistedChunks::Unknown;
             let options = TerrainOptions { placement, materials, unlisted, ..self.options.clone() };
             let fill = fill_from(shared.clone(), self.generate.clone());
-            commands.entity(entity).try_insert(Terrain::with_options(options, fill));
+            let terrain = Terrain::with_options(options, fill);
+            self.fill = Some(terrain.fill());
+            commands.entity(entity).try_insert(terrain);
         }
     }
 }
@@ -315,11 +351,11 @@ fn fill_from(client: SharedClient, generate: Option<Fill>) -> impl Fn(&mut FillR
 
 /// Says what is to be seen, and where this player is.
 fn watch(
-    terrains: Query<(Entity, &OnlineTerrain, &Terrain, &GlobalTransform)>,
+    mut terrains: Query<(Entity, &mut OnlineTerrain, &Terrain, &GlobalTransform)>,
     viewers: Query<(&TerrainViewer, &GlobalTransform)>,
     figures: Query<(&OnlineFigure, &GlobalTransform)>,
 ) {
-    for (entity, online, terrain, at) in &terrains {
+    for (entity, mut online, terrain, at) in &mut terrains {
         let placement = terrain.placement();
         let eyes: Vec<[f64; 3]> = viewers
             .iter()
@@ -328,15 +364,27 @@ fn watch(
         let farthest_m = viewers.iter().map(|(viewer, _)| viewer.distance_m).fold(0.0, f32::max);
         let view_voxels = f64::from(farthest_m) / placement.voxel_size_m;
         let interest = Interest::for_lod(&online.options.lod, view_voxels);
-        online.with_client(|client| {
+        let mut own = figures.iter().filter(|(figure, _)| figure.terrain == entity);
+        let figure = own.next();
+        if own.next().is_some() {
+            warn_once!("{entity} has several OnlineFigure: only the first is shown to others");
+        }
+        // A game may have given the client a figure of its own.
+        let is_cleared = figure.is_none() && online.has_figure;
+        let is_told = online.with_client(|client| {
+            let guest = client.guest();
             if !eyes.is_empty() {
-                client.guest().watch(&eyes, &interest);
+                guest.watch(&eyes, &interest);
             }
-            for (figure, place) in figures.iter().filter(|(figure, _)| figure.terrain == entity) {
-                let pose = figure_pose(place, at, placement);
-                client.guest().set_figure(&pose, &figure.bytes);
+            if let Some((figure, place)) = figure {
+                guest.set_figure(&figure_pose(place, at, placement), &figure.bytes);
+            } else if is_cleared {
+                guest.clear_figure();
             }
         });
+        if is_told.is_some() {
+            online.has_figure = figure.is_some();
+        }
     }
 }
 
@@ -349,12 +397,14 @@ fn edit(
 ) {
     for EditTerrain { terrain, action } in edits.read() {
         if let Ok((_, mut online, _)) = terrains.get_mut(*terrain) {
-            online.actions.push_back(action.clone());
+            let is_joined = online.is_joined;
+            online.outbox.push(action.clone(), is_joined);
         }
     }
     for (terrain, mut online, voxels) in &mut terrains {
         let placement = voxels.map(|voxels| voxels.placement()).unwrap_or_default();
-        for (action, reason) in online.send_actions(placement) {
+        online.send(placement);
+        for (action, reason) in online.outbox.take_failed() {
             let error = TerrainError::new(reason, placement);
             let refused = TerrainEditFailed { terrain, action, error };
             commands.trigger(refused.clone());
@@ -364,44 +414,23 @@ fn edit(
 }
 
 impl OnlineTerrain {
-    /// Sends the actions whose turn it is. Undo and redo wait for the replies to all before them, and
-    /// what follows waits for theirs: how many steps a stroke has is known only then. Returns what
-    /// cannot be sent, and why.
-    fn send_actions(&mut self, placement: Placement) -> Vec<(TerrainAction, EditError)> {
-        let OnlineTerrain { link, strokes, actions, .. } = self;
-        let mut client = lock(link.client());
-        let mut failed = Vec::new();
-        loop {
-            if let Some(client) = client.as_mut() {
-                strokes.go_on(|is_redo| match is_redo {
-                    false => client.guest().undo(),
-                    true => client.guest().redo(),
-                });
+    /// Sends what waits, as far as the guest has room for it.
+    fn send(&mut self, placement: Placement) {
+        let now = Instant::now();
+        let mut client = lock(self.link.client());
+        let Some(client) = client.as_mut().filter(|_| self.is_joined) else {
+            return self.outbox.send(0, now, |_| Err(NO_CONNECTION));
+        };
+        let guest = client.guest();
+        let room = MAX_IN_FLIGHT.saturating_sub(guest.pending_edits());
+        self.outbox.send(room, now, |action| match action {
+            TerrainAction::Apply(op) => guest.edit(&placement.op_in_voxels(op)),
+            TerrainAction::Undo => guest.undo(),
+            TerrainAction::Redo => guest.redo(),
+            TerrainAction::BeginStroke | TerrainAction::EndStroke => {
+                unreachable!("nothing is sent")
             }
-            let is_swap =
-                matches!(actions.front(), Some(TerrainAction::Undo | TerrainAction::Redo));
-            let waits = strokes.is_swapping() || is_swap && strokes.unanswered() > 0;
-            if waits && client.is_some() {
-                return failed;
-            }
-            let Some(action) = actions.pop_front() else { return failed };
-            match (&action, client.as_mut()) {
-                (TerrainAction::BeginStroke, _) => strokes.begin(),
-                (TerrainAction::EndStroke, _) => strokes.end(),
-                (_, None) => {
-                    let reason = EditError::Invalid("there is no connection to the server");
-                    failed.push((action, reason));
-                }
-                (TerrainAction::Undo, _) => strokes.begin_swap(false),
-                (TerrainAction::Redo, _) => strokes.begin_swap(true),
-                (TerrainAction::Apply(op), Some(client)) => {
-                    match client.guest().edit(&placement.op_in_voxels(op)) {
-                        Ok(number) => strokes.note_sent(number),
-                        Err(reason) => failed.push((action, reason)),
-                    }
-                }
-            }
-        }
+        });
     }
 }
 

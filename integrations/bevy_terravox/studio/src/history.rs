@@ -118,11 +118,17 @@ impl Plugin for HistoryPlugin {
 fn act(
     mut actions: MessageReader<Action>,
     session: Option<Res<Session>>,
+    joined: Query<&OnlineTerrain>,
     mut history: ResMut<History>,
     mut edits: MessageWriter<EditTerrain>,
 ) {
     let Some(session) = session else { return };
+    let is_pending = joined.get(session.terrain).is_ok_and(|online| online.pending_edits() > 0);
     for action in actions.read() {
+        // What is shown as done changes with the replies: a second click would count from the wrong one.
+        if is_pending && matches!(action, Action::GoTo(_)) {
+            continue;
+        }
         let done = history.done.len();
         let (undo, redo) = match action {
             Action::Undo => (1, 0),

@@ -2,9 +2,9 @@
 //! is closed.
 //!
 //! A world that has a name is saved into its file, with its undo history; one without a name into the
-//! folder of the studio. Killing the studio loses at most the last second and the stroke in progress.
+//! folder of the studio. A save begins within a second; killing the studio loses what was not written yet.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -17,7 +17,7 @@ use terravox_store::{Overwrite, Store};
 use crate::action::Action;
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
-use crate::open::{IsPassing, ServerLink, Session, view_data};
+use crate::open::{IsPassing, LinkState, Session, view_data};
 use crate::state_dir::StateDir;
 
 /// Seconds between saves in the background, at least.
@@ -87,6 +87,49 @@ impl Saver {
         }
     }
 
+    /// Saves, or asks for a name or whether a file may be replaced.
+    fn request(
+        &mut self,
+        action: &Action,
+        session: &Session,
+        saves: &mut MessageWriter<SaveTerrain>,
+    ) {
+        match action {
+            Action::Save if session.path.is_none() => self.asks_name = true,
+            Action::AskSaveAs => self.asks_name = true,
+            Action::Cancel => (self.asks_name, self.asks_overwrite) = (false, None),
+            Action::Save => self.save_as_asked(session, saves),
+            Action::SaveAs(path) | Action::Overwrite(path) if is_open(session, path) => {
+                (self.asks_name, self.asks_overwrite) = (false, None);
+                self.save_as_asked(session, saves);
+            }
+            Action::SaveAs(path) => {
+                self.asks_name = false;
+                let path = with_extension(path.clone());
+                match path.exists() {
+                    true => self.asks_overwrite = Some(path),
+                    false => self.rename_to(path, Overwrite::No),
+                }
+            }
+            Action::Overwrite(path) => {
+                self.asks_overwrite = None;
+                self.rename_to(path.clone(), Overwrite::Yes);
+            }
+            _ => {}
+        }
+    }
+
+    fn save_as_asked(&mut self, session: &Session, saves: &mut MessageWriter<SaveTerrain>) {
+        self.is_asked = true;
+        self.save(session.terrain, saves);
+    }
+
+    fn rename_to(&mut self, path: PathBuf, overwrite: Overwrite) {
+        self.rename = Some((path, overwrite));
+        // Not before the stroke ends, which the same action causes.
+        self.waits_a_frame = true;
+    }
+
     /// Whether an action waits until everything is saved.
     fn is_awaited(&self) -> bool {
         self.rename.is_some() || self.then.is_some()
@@ -128,49 +171,25 @@ fn act(
                 notices.say(SAVED_BY_SERVER);
                 continue;
             }
-            Action::Save if session.path.is_none() => {
-                saver.asks_name = true;
+            Action::Close => Then::Close,
+            Action::Quit => Then::Quit,
+            Action::Open(_) | Action::Recover(_) => Then::Do(action.clone()),
+            _ => {
+                saver.request(action, session, &mut saves);
                 continue;
             }
-            Action::AskSaveAs => {
-                saver.asks_name = true;
-                continue;
-            }
-            Action::Cancel => {
-                (saver.asks_name, saver.asks_overwrite) = (false, None);
-                continue;
-            }
-            Action::Save => {
-                saver.is_asked = true;
-                saver.save(session.terrain, &mut saves);
-                continue;
-            }
-            Action::SaveAs(path) => {
-                saver.asks_name = false;
-                let path = with_extension(path.clone());
-                if path.exists() && session.path.as_ref() != Some(&path) {
-                    saver.asks_overwrite = Some(path);
-                    continue;
-                }
-                saver.rename = Some((path, Overwrite::No));
-                None
-            }
-            Action::Overwrite(path) => {
-                saver.asks_overwrite = None;
-                saver.rename = Some((path.clone(), Overwrite::Yes));
-                None
-            }
-            Action::Close => Some(Then::Close),
-            Action::Quit => Some(Then::Quit),
-            Action::Open(_) | Action::Recover(_) => Some(Then::Do(action.clone())),
-            _ => continue,
         };
-        if then.is_some() {
-            saver.then = then;
-        }
+        saver.then = Some(then);
         // Not before the stroke ends, which the same action causes.
         saver.waits_a_frame = true;
     }
+}
+
+/// Whether a path is that of the world's own file, however it is written.
+fn is_open(session: &Session, path: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let own = session.shared.get().and_then(|store| real(store.path()));
+    own.is_some() && own == real(&with_extension(path.to_owned()))
 }
 
 /// The path of a world file: with the extension that it needs.
@@ -284,6 +303,7 @@ fn proceed(
     state: Res<StateDir>,
     passing: Res<IsPassing>,
     mut saver: ResMut<Saver>,
+    mut notices: ResMut<Notices>,
     mut saves: MessageWriter<SaveTerrain>,
     mut exit: MessageWriter<AppExit>,
     mut actions: MessageWriter<Action>,
@@ -300,9 +320,12 @@ fn proceed(
     if let Some(link) = session.link {
         // A server that cannot be reached may never answer.
         let pending = joined.get(session.terrain).map_or(0, OnlineTerrain::pending_edits);
-        if !(waits || link == ServerLink::Up && pending > 0)
+        if !(waits || link == LinkState::Up && pending > 0)
             && let Some(then) = saver.then.take()
         {
+            if pending > 0 {
+                notices.fail(may_be_lost(&session.title, pending));
+            }
             close(&session, then, &mut exit, &mut actions, &mut commands);
         }
         return;
@@ -339,6 +362,12 @@ fn proceed(
     close(&session, then, &mut exit, &mut actions, &mut commands);
 }
 
+/// What is said where a world is closed while there is no connection.
+fn may_be_lost(title: &str, edits: usize) -> String {
+    let what = if edits == 1 { "1 edit".to_owned() } else { format!("{edits} edits") };
+    format!("{title} was closed without a connection: {what} that it had not answered may be lost")
+}
+
 /// Closes a world of which nothing is unsaved.
 fn close(
     session: &Session,
@@ -354,7 +383,7 @@ fn close(
 }
 
 /// Writes a world under another name and opens that.
-fn write_as(store: &Arc<Store>, path: &std::path::Path, overwrite: Overwrite) -> Renamed {
+fn write_as(store: &Arc<Store>, path: &Path, overwrite: Overwrite) -> Renamed {
     store.back_up(path, overwrite).map_err(|error| error.to_string())?;
     Store::open(path).map_err(|error| error.to_string())
 }

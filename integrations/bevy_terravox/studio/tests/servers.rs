@@ -12,7 +12,7 @@ use bevy_terravox::terravox::terrain::{FillRequest, Placement};
 use common::{Folder, Studio};
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 use terravox_studio::action::Action;
-use terravox_studio::open::ServerLink;
+use terravox_studio::open::LinkState;
 use terravox_studio::state_dir::StateDir;
 
 /// Dragging over the middle of the window.
@@ -117,7 +117,10 @@ fn a_refused_edit_vanishes_and_the_reason_is_said() {
         other.frame();
         studio.people() == ["Bob"]
     });
-    assert!(other.people().iter().all(|name| name == "Ada"));
+    other.until("and sees the first", |other| {
+        studio.frame();
+        other.people() == ["Ada"]
+    });
     let before = studio.heights();
     studio.replay(STROKE);
     studio.until("it is refused", |studio| says(studio, "the server refused that: "));
@@ -133,21 +136,22 @@ fn a_broken_link_is_made_again_and_that_is_said() {
     let mut studio = join(&folder, &server, "dig", "");
     studio.replay(STROKE);
     studio.until("the stroke is answered", Studio::is_answered);
+    let dug = studio.heights();
     server.stop().unwrap();
-    studio.until("the link breaks", |studio| studio.link() == Some(ServerLink::Broken));
+    studio.until("the link breaks", |studio| studio.link() == Some(LinkState::Broken));
     assert!(says(&studio, "connecting again"), "{:?}", studio.notices());
     studio.replay(STROKE);
     assert!(says(&studio, "there is no connection"), "{:?}", studio.notices());
     let server = serve(&folder, port);
-    studio.until("it is made again", |studio| studio.link() == Some(ServerLink::Up));
-    assert!(says(&studio, "again"), "{:?}", studio.notices());
-    studio.until("all ground is there", Studio::is_answered);
+    studio.until("it is made again", |studio| studio.link() == Some(LinkState::Up));
+    assert!(says(&studio, "connected to"), "{:?}", studio.notices());
+    studio.until("all ground is there", |studio| studio.is_answered() && studio.heights() == dug);
     studio.replay(STROKE);
     studio.until("the stroke is answered", Studio::is_answered);
     assert_eq!(studio.history(), ["Dig, 4.0 m"], "the server has forgotten older ones");
     drop(server);
     // Closing does not wait for a server that is gone.
-    studio.until("the link breaks", |studio| studio.link() == Some(ServerLink::Broken));
+    studio.until("the link breaks", |studio| studio.link() == Some(LinkState::Broken));
     studio.act(Action::Close);
     studio.until("it is closed", |studio| !studio.has_world());
 }

@@ -96,8 +96,18 @@ fn a_world_without_a_name_is_kept_and_saved_under_one() {
     let file = file.with_extension("tvx");
     studio.until("it has a name", |studio| studio.path().as_ref() == Some(&file));
     assert!(state.unsaved().is_empty(), "all of it is in the new file");
+    // Its own file is not replaced, however its name is written.
+    for own in [file.clone(), folder.path("state/../mine")] {
+        studio.act(Action::SaveAs(own));
+        studio.until("it is saved", |studio| {
+            studio.is_saved() && studio.notices().iter().any(|line| line == "saved mine.tvx")
+        });
+        assert_eq!((studio.failure(), studio.asks_overwrite()), (None, None));
+        assert_eq!(studio.path().as_ref(), Some(&file));
+    }
     // Later strokes go there.
     studio.replay(STROKE);
+    assert_eq!(studio.failure(), None);
     studio.act(Action::Close);
     studio.until("it is closed", |studio| !studio.has_world());
     let saved = Store::open(&file).unwrap().history(1 << 26).unwrap().unwrap();

@@ -1,8 +1,8 @@
 //! Opens worlds: world files, files of other programs, generated worlds, worlds of servers. No window is
 //! needed.
 //!
-//! Whatever else is opened is a world file from then on, from which ground is streamed. What is no world
-//! file yet becomes one in the folder of the studio, *without a name* until it is saved under one.
+//! Everything but a server's world becomes a world file, from which ground is streamed: what is not one yet
+//! becomes one in the folder of the studio, *without a name* until it is saved under one.
 
 mod import;
 mod plugin;
@@ -13,7 +13,7 @@ pub(crate) use import::refuse_world;
 pub use plugin::{Detail, IsPassing, OpenPlugin, Opening, Session};
 pub(crate) use read::view_data;
 pub use read::{Opened, Reading, SharedStore, first_view, open};
-pub use server::{ServerAccess, ServerLink, address, name_of};
+pub use server::{LinkState, ServerAccess, address, name_of};
 
 use std::path::{Path, PathBuf};
 

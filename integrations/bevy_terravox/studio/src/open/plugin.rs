@@ -14,7 +14,7 @@ use terravox::lod::LodOptions;
 use terravox_store::{Store, StoreError};
 
 use super::read::{Opened, Reading, SharedStore, open};
-use super::{ServerAccess, ServerLink, Source, server};
+use super::{LinkState, ServerAccess, Source, server};
 use crate::action::{Action, Field};
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
@@ -37,7 +37,7 @@ pub struct Session {
     /// Whether there is anything in it that cannot be made again.
     pub is_edited: bool,
     /// The link to the server that has it, and saves it; `None` if it is in a file of the studio.
-    pub link: Option<ServerLink>,
+    pub link: Option<LinkState>,
     /// The view that it was opened with.
     pub home: [f32; 5],
 }
@@ -161,7 +161,14 @@ fn start(
             _ => continue,
         };
         // With a world open, it is saved and closed first, and the action comes again.
-        if session.is_some() || opening.is_some() {
+        if session.is_some() {
+            continue;
+        }
+        if let Some(opening) = &opening {
+            notices.say(match opening.from {
+                OpeningFrom::Server(_) => "another world is being opened: wait, or cancel that",
+                OpeningFrom::Thread { .. } => "another world is being opened: wait for that",
+            });
             continue;
         }
         let options = terrain_options(settings.get(Field::Distance), *detail);

@@ -1,8 +1,8 @@
 //! Opening on any thread: a store, and what fills blocks from it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bevy_terravox::terravox;
 use terravox::generate::{Hills, Seeded};
@@ -65,8 +65,15 @@ pub struct SharedStore(Arc<SharedParts>);
 #[derive(Default)]
 struct SharedParts {
     store: RwLock<Option<Arc<Store>>>,
-    fault: Mutex<Option<String>>,
-    has_fault: AtomicBool,
+    faults: Mutex<Faults>,
+}
+
+/// What could not be read.
+#[derive(Default)]
+struct Faults {
+    untold: Option<String>,
+    /// Blocks are asked for again and again: the same fault is told once.
+    last: String,
 }
 
 impl SharedStore {
@@ -85,12 +92,20 @@ impl SharedStore {
         self.0.store.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The first fault of reading that was not taken yet.
+    /// The last fault of reading that was not taken yet, unless it is the one before it again.
     pub fn take_fault(&self) -> Option<String> {
-        if !self.0.has_fault.load(Ordering::Relaxed) {
-            return None;
+        self.faults().untold.take()
+    }
+
+    fn note_fault(&self, fault: String) {
+        let mut faults = self.faults();
+        if faults.last != fault {
+            (faults.untold, faults.last) = (Some(fault.clone()), fault);
         }
-        self.0.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.0.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fills a block: what is stored, else what is generated. Damaged cells become air, and are
@@ -109,11 +124,10 @@ impl SharedStore {
             Err(error) => {
                 let is_damage =
                     matches!(error, StoreError::Damaged { .. } | StoreError::Index { .. });
-                if !self.0.has_fault.swap(true, Ordering::Relaxed) {
-                    let text =
-                        format!("{error}; it is shown as air, terravox repair keeps the rest");
-                    *self.0.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-                }
+                self.note_fault(match is_damage {
+                    true => format!("{error}; it is shown as air, terravox repair keeps the rest"),
+                    false => format!("{error}; the ground there is missing until it can be read"),
+                });
                 request.cells().reset(block.cells());
                 if !is_damage {
                     request.set_missing();
@@ -302,6 +316,18 @@ mod tests {
         assert_eq!(view_of(&view_data(view).1), Some(view));
         assert_eq!(view_of(&view_data([f32::NAN; 5]).1), None);
         assert_eq!(view_of(&[0; 19]), None);
+    }
+
+    #[test]
+    fn each_fault_is_told_once_in_a_row() {
+        let store = SharedStore::default();
+        let told = |fault: &str| {
+            store.note_fault(fault.to_owned());
+            store.take_fault()
+        };
+        assert_eq!(told("one"), Some("one".to_owned()));
+        assert_eq!(told("one"), None);
+        assert_eq!(told("another"), Some("another".to_owned()));
     }
 
     #[test]

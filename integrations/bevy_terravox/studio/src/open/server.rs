@@ -33,9 +33,9 @@ pub struct ServerAccess {
     pub name: String,
 }
 
-/// The link to the server that has a world.
+/// The state of the link to the server that has a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServerLink {
+pub enum LinkState {
     /// The server takes edits.
     Up,
     /// It broke, and is being made again.
@@ -89,7 +89,7 @@ pub(super) fn follow(
     let session = session.as_mut().filter(|session| session.terrain == said.terrain);
     match (&said.event, session) {
         (GuestEvent::Welcome { .. }, Some(session)) => {
-            session.link = Some(ServerLink::Up);
+            session.link = Some(LinkState::Up);
             notices.say(format!("connected to {} again", session.title));
         }
         (GuestEvent::Welcome { generator, .. }, None) => {
@@ -110,7 +110,7 @@ pub(super) fn follow(
                 path: None,
                 generator: seeded,
                 is_edited: false,
-                link: Some(ServerLink::Up),
+                link: Some(LinkState::Up),
                 home,
             });
             notices.say(format!("{} is open", opening.text));
@@ -145,7 +145,7 @@ pub(super) fn fail(
     if failed.is_retried {
         notices.fail(format!("{error}; connecting again"));
         if let Some(session) = &mut session {
-            session.link = Some(ServerLink::Broken);
+            session.link = Some(LinkState::Broken);
         }
         return;
     }

@@ -4,7 +4,7 @@ use bevy_egui::egui::{self, Color32, RichText, Ui};
 
 use super::{Shown, style, widgets::button};
 use crate::action::{Action, Mode, Switch};
-use crate::open::{ServerLink, Session};
+use crate::open::{LinkState, Session};
 use crate::save::SAVED_BY_SERVER;
 
 /// Shows it.
@@ -41,8 +41,8 @@ pub fn show(root: &mut Ui, shown: &Shown, out: &mut Vec<Action>) {
 /// Where the world is saved.
 fn state(shown: &Shown, session: &Session) -> (&'static str, Color32) {
     match session.link {
-        Some(ServerLink::Up) => return ("the server saves it", style::GOOD),
-        Some(ServerLink::Broken) => return ("no connection, trying again", style::BAD),
+        Some(LinkState::Up) => return ("the server saves it", style::GOOD),
+        Some(LinkState::Broken) => return ("no connection, trying again", style::BAD),
         None => {}
     }
     match (shown.saver.failure(), shown.saver.is_saved) {

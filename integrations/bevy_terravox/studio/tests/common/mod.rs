@@ -16,7 +16,7 @@ use terravox_studio::app::headless;
 use terravox_studio::camera::StudioCamera;
 use terravox_studio::history::History;
 use terravox_studio::notices::Notices;
-use terravox_studio::open::{Opening, ServerAccess, ServerLink, Session, name_of};
+use terravox_studio::open::{LinkState, Opening, ServerAccess, Session, name_of};
 use terravox_studio::play::{Thrown, Walker};
 use terravox_studio::replay::{ChangedChunks, Replay, parse};
 use terravox_studio::save::Saver;
@@ -150,7 +150,7 @@ impl Studio {
         self.0.world().resource::<Session>().home
     }
 
-    pub fn link(&self) -> Option<ServerLink> {
+    pub fn link(&self) -> Option<LinkState> {
         self.0.world().get_resource::<Session>()?.link
     }
 
@@ -184,6 +184,10 @@ impl Studio {
 
     pub fn path(&self) -> Option<PathBuf> {
         self.0.world().get_resource::<Session>()?.path.clone()
+    }
+
+    pub fn asks_overwrite(&self) -> Option<PathBuf> {
+        self.0.world().resource::<Saver>().asks_overwrite.clone()
     }
 
     pub fn is_saved(&self) -> bool {
