@@ -138,11 +138,20 @@ fn with_saved<R>(
         Some(cells) => request.cells().clone_from(cells),
         None => hills(request),
     };
+    with_ground(game, &ground, work)
+}
+
+/// Calls a function with the host, and its world above this ground.
+fn with_ground<R>(
+    game: &mut Simulation,
+    ground: &dyn Fn(&mut FillRequest<'_>),
+    work: impl FnOnce(&mut Host, &mut HostWorld<'_>) -> R,
+) -> R {
     let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
     let mut world = HostWorld {
         grid: &mut game.grid,
         placement: Placement::default(),
-        ground: &ground,
+        ground,
         generated: &hills,
         decide: &mut decide,
     };
@@ -220,21 +229,15 @@ fn a_coarse_block_that_cannot_be_had_costs_guests_nothing_until_it_can() {
             true => request.set_missing(),
             false => hills(request),
         };
-        let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
         let now = game.now_us;
-        let mut world = HostWorld {
-            grid: &mut game.grid,
-            placement: Placement::default(),
-            ground: &ground,
-            generated: &hills,
-            decide: &mut decide,
-        };
-        if now == 10 * TICK_US {
-            let dug = game.host.edit(&mut world, &EditOp::dig_ball([16.0, 0.0, 16.0], 4.0));
-            assert!(dug.is_ok());
-        }
-        game.host.tick(&mut world, now);
-        drop(game.host.events());
+        with_ground(&mut game, &ground, |host, world| {
+            if now == 10 * TICK_US {
+                let dug = host.edit(world, &EditOp::dig_ball([16.0, 0.0, 16.0], 4.0));
+                assert!(dug.is_ok());
+            }
+            host.tick(world, now);
+            drop(host.events());
+        });
         seat.take(&mut game)
     };
     let first: usize = (0..40).map(|_| tick(true)).sum();
