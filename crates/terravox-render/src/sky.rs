@@ -9,7 +9,7 @@ pub(crate) struct Sky {
     pub sun: Vec3,
     /// Light of the sun on a surface square to it.
     pub sunlight: Vec3,
-    /// Distance at which haze has absorbed two thirds of the light, cells.
+    /// Distance at which about half of the colour is that of the haze, cells.
     pub haze_distance: f64,
 }
 

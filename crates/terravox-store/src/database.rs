@@ -384,8 +384,10 @@ fn is_refusal(error: &io::Error) -> bool {
 pub(crate) fn check_replaceable(path: &Path) -> Result<File, StoreError> {
     let file = open_locked(path, false, File::try_lock)?;
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
+    if file.metadata().map_err(io_error)?.len() == 0 {
+        return Ok(file);
+    }
     match open_tree(Arc::new(file.try_clone().map_err(io_error)?), path) {
-        Err(StoreError::NotAWorld { why, .. }) if why.contains("empty") => Ok(file),
         Err(error @ (StoreError::NotAWorld { .. } | StoreError::OldFormat { .. })) => Err(error),
         // A world, or the remains of a damaged one.
         _ => Ok(file),

@@ -58,9 +58,7 @@ impl Generator {
         let (name, version) = (Hills::NAME.to_owned(), Hills::VERSION);
         Generator { name, version, seed, saved_region: None }
     }
-}
 
-impl Generator {
     /// A generator of terravox, by name.
     ///
     /// ```
@@ -127,12 +125,8 @@ impl WorldInfo {
 
     /// Why this description is invalid; `None` if it is valid.
     pub(crate) fn fault(&self) -> Option<String> {
-        let size = self.voxel_size_m;
-        if !(size.is_finite() && size > 0.0) {
-            return Some(format!("the voxel size is {size} m; it must be finite and above 0"));
-        }
-        if self.origin_m.iter().any(|v| !v.is_finite()) {
-            return Some("the origin is not finite".to_owned());
+        if let Err(error) = self.placement().check() {
+            return Some(error.to_string());
         }
         let materials = self.materials.materials().iter().map(|m| m.name.as_str());
         let generator = self.generator.iter().map(|g| g.name.as_str());
@@ -196,10 +190,11 @@ impl WorldInfo {
         };
         match (bytes.len() - reader.at, info.fault()) {
             (0, None) => Ok(info),
-            (0, Some(_)) => {
-                Err(ValueError::Field { at: 10, what: "the voxel size or origin is impossible" }
-                    .into())
+            (0, Some(_)) => Err(ValueError::Field {
+                at: 10,
+                what: "the voxel size or the origin is out of its range",
             }
+            .into()),
             (more, _) => Err(ValueError::Trailing { bytes: more }.into()),
         }
     }

@@ -113,6 +113,11 @@ fn impossible_descriptions_are_refused_before_they_are_written() {
         info.fault()
     };
     assert!(with(|info| info.voxel_size_m = 0.0).is_some());
+    assert_eq!(
+        with(|info| info.voxel_size_m = 1e-9).as_deref(),
+        Some("the voxel size is 1e-9 m; it must be 1e-6 to 1e9"),
+        "no terrain could be placed by it",
+    );
     assert!(with(|info| info.voxel_size_m = f64::NAN).is_some());
     assert!(with(|info| info.origin_m[1] = f64::INFINITY).is_some());
     let long = |info: &mut WorldInfo| {

@@ -400,7 +400,8 @@ impl ReadView {
     }
 }
 
-/// Reads a stored block into `out`; returns `false` and fills it with air if it is not stored.
+/// Reads a stored block into `out`; returns `false` and fills it with air if it is not stored, or
+/// beyond the limits of a grid.
 pub(crate) fn read_block(
     tree: &impl ReadTree,
     coder: &mut ValueCoder,
@@ -418,6 +419,11 @@ pub(crate) fn read_block_if(
     out: &mut DenseBox,
     may_decode: impl FnOnce(&[u8]) -> bool,
 ) -> Result<bool, ValueError> {
+    if !key.within_limits() {
+        // Its key would be that of a block within.
+        out.reset(key.region());
+        return Ok(false);
+    }
     let mut value = Vec::new();
     let is_stored = tree.get(&cell_key(&key.bytes()), &mut value);
     match is_stored.map_err(|error| value_error(&error))? {

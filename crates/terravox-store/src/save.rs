@@ -57,11 +57,7 @@ impl Store {
     fn extras<'a>(&self, unsaved: &'a UnsavedChanges) -> Result<Extras<'a>, StoreError> {
         let mut extras = Vec::new();
         for (name, bytes) in &unsaved.data {
-            if [HISTORY_NAME, BODIES_NAME].contains(&&**name) {
-                let what =
-                    format!("the name \"{name}\" is reserved for terravox's own data; use another");
-                return Err(StoreError::Refused { path: self.path().to_owned(), what });
-            }
+            self.check_unreserved(name)?;
             extras.push((&**name, bytes.as_deref().map(Cow::Borrowed)));
         }
         if let Some(history) = &unsaved.history {

@@ -295,14 +295,29 @@ impl Store {
         Ok(keys.iter().map(name).collect())
     }
 
-    /// Stores `bytes` under `name`, durably, or removes them if `None`.
+    /// Stores `bytes` under `name`, durably, or removes them if `None`. The undo history and the
+    /// loose bodies of a terrain are extra data, too, and can only be removed here.
     ///
     /// # Errors
-    /// If the name or the bytes are too long ([`MAX_NAME_BYTES`], [`MAX_EXTRA_BYTES`]), or
-    /// the file cannot be written.
+    /// If the name or the bytes are too long ([`MAX_NAME_BYTES`], [`MAX_EXTRA_BYTES`]), bytes are
+    /// given for a name that terravox stores its own data under (`undo`, `bodies`), or the file
+    /// cannot be written.
     pub fn set_extra(&self, name: &str, bytes: Option<&[u8]>) -> Result<(), StoreError> {
+        if bytes.is_some() {
+            self.check_unreserved(name)?;
+        }
         self.check_extra(name, bytes)?;
         self.lock_writes().transact(None, |transaction| self.put_extra(transaction, name, bytes))
+    }
+
+    /// Rejects the names that terravox stores its own data under.
+    pub(crate) fn check_unreserved(&self, name: &str) -> Result<(), StoreError> {
+        if [HISTORY_NAME, BODIES_NAME].contains(&name) {
+            let what =
+                format!("the name \"{name}\" is reserved for terravox's own data; use another");
+            return Err(StoreError::Refused { path: self.path.clone(), what });
+        }
+        Ok(())
     }
 
     /// Rejects names and bytes that are too long.
@@ -367,12 +382,14 @@ impl Store {
         Ok(chunks)
     }
 
-    /// Whether a chunk is stored. A stored chunk may be air.
+    /// Whether a chunk is stored. A stored chunk may be air; chunks beyond the limits of a grid are
+    /// not stored.
     ///
     /// # Errors
     /// If the list is damaged.
     pub fn is_listed(&self, chunk: ChunkPos) -> Result<bool, StoreError> {
-        Ok(self.listing(&self.db.snapshot(), page_of(chunk))?.contains(chunk))
+        Ok(chunk.within_limits()
+            && self.listing(&self.db.snapshot(), page_of(chunk))?.contains(chunk))
     }
 
     /// The listing of a page, empty if it has none.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use terravox::generate::Hills;
-use terravox::mesh::{BlockMesh, Surface};
+use terravox::mesh::BlockMesh;
 use terravox::terrain::{Budget, FillRequest, LodOptions, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid, VoxelPos};
 use terravox_store::{Overwrite, Store, WorldInfo};
@@ -46,22 +46,9 @@ pub fn hills(hills: &Hills, request: &mut FillRequest<'_>) {
 /// Returns the bytes of the cells and meshes of a terrain.
 pub fn resident_bytes(terrain: &Terrain) -> usize {
     let meshes = terrain.meshed_blocks();
-    let meshes: usize =
-        meshes.iter().filter_map(|&block| terrain.mesh(block)).map(|mesh| mesh_bytes(mesh)).sum();
+    let meshes = meshes.iter().filter_map(|&block| terrain.mesh(block));
+    let meshes: usize = meshes.map(|mesh| size_of::<BlockMesh>() + mesh.heap_bytes()).sum();
     terrain.grid().memory().total() + meshes
-}
-
-fn mesh_bytes(mesh: &BlockMesh) -> usize {
-    let surface = |s: &Surface| {
-        s.positions.capacity() * 12
-            + s.normals.capacity() * 12
-            + s.materials.capacity() * 4
-            + s.weights.capacity() * 4
-            + s.indices.capacity() * 4
-            + s.quad_materials.capacity()
-            + s.quad_faces.capacity() * 4
-    };
-    size_of::<BlockMesh>() + surface(&mesh.solid) + surface(&mesh.liquid)
 }
 
 /// A view of 16 km of hills, all of it shown.

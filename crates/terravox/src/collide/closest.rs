@@ -1,9 +1,12 @@
 //! The point of a surface that is closest to a point: boxes of doubling size are searched
-//! until one holds a surface.
+//! until one holds a surface, in each the nearest block first. Its surface bounds how far away
+//! others are of interest, so that from far above a plain few blocks are built.
 
 use super::block::{BlockTriangle, LocalPoint};
-use super::query::{Filter, Hit, MaterialSet, QueryOutcome, REACH};
+use super::broadphase::ChunkBlocks;
+use super::query::{Filter, Hit, MaterialSet, MissingData, QueryOutcome, REACH};
 use super::world::{BlockSurface, CollisionWorld, min_corner, weights_at};
+use crate::bits::CollisionBlock;
 use crate::geometry::closest_on_triangle;
 use crate::math::Aabb;
 use crate::voxel::LIMIT;
@@ -46,27 +49,81 @@ fn has_more(world: &CollisionWorld, point: DVec3, radius: f64) -> bool {
     low.abs().max(high.abs()).length() > radius
 }
 
+/// As [`closest_point`], of the surfaces within `radius` voxels.
 fn closest_within(
     world: &CollisionWorld,
     point: DVec3,
     radius: f64,
     filter: &Filter,
 ) -> QueryOutcome<Option<Hit>> {
-    let mut best: Option<Hit> = None;
-    let aabb = Aabb::around(point.to_array(), [radius; 3]);
-    let missing = world.surfaces_in(&aabb, filter, |surface| {
-        let limit = best.map_or(radius, |best: Hit| best.distance);
-        let Some(near) = closest_on_surface(world, surface, point, limit, filter) else { return };
-        let distance = f64::from(near.distance);
-        if best.is_none_or(|best| distance < best.distance) {
-            let BlockTriangle { corners, quad, second, .. } = near.triangle;
-            let mut hit = world.hit(surface, quad, second, weights_at(near.point, corners));
-            hit.distance = distance;
-            hit.point = surface.world_from_local(near.point);
-            best = Some(hit);
+    let around = |radius: f64| Aabb::around(point.to_array(), [radius; 3]);
+    let mut search = ClosestSearch { world, point, filter, radius, best: None, missing: None };
+    let mut nearest: Option<(f64, CollisionBlock, &ChunkBlocks)> = None;
+    world.broadphase.records_in(&around(radius), filter.surfaces, |block, record| {
+        let distance = search.distance_to(block);
+        if distance <= radius && nearest.is_none_or(|(least, ..)| distance < least) {
+            nearest = Some((distance, block, record));
         }
     });
-    QueryOutcome { found: best, missing }
+    if let Some((_, first, record)) = nearest {
+        search.visit(first, record);
+        world.broadphase.records_in(&around(search.radius), filter.surfaces, |block, record| {
+            if block != first && search.distance_to(block) <= search.radius {
+                search.visit(block, record);
+            }
+        });
+    }
+    let missing = search.missing.or_else(|| world.unknown_in(&around(search.radius)));
+    QueryOutcome { found: search.best, missing }
+}
+
+/// What was found of a search.
+struct ClosestSearch<'a> {
+    world: &'a CollisionWorld,
+    point: DVec3,
+    filter: &'a Filter,
+    /// Distance of the best, voxels; before there is one, that of the search.
+    radius: f64,
+    best: Option<Hit>,
+    missing: Option<MissingData>,
+}
+
+impl<'a> ClosestSearch<'a> {
+    /// A lower bound of the distance to the triangles of a block, voxels.
+    fn distance_to(&self, block: CollisionBlock) -> f64 {
+        let low = min_corner(block) - f64::from(REACH);
+        let high = low + f64::from(CollisionBlock::EDGE) + 2.0 * f64::from(REACH);
+        (self.point - self.point.clamp(low, high)).length()
+    }
+
+    fn visit(&mut self, block: CollisionBlock, record: &'a ChunkBlocks) {
+        let mut hits = 0;
+        let surfaces = self.world.surfaces(block, record, self.filter, &mut hits);
+        self.world.cache.counters.hits(hits);
+        match surfaces {
+            Ok(surfaces) => {
+                surfaces
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .for_each(|surface| self.try_surface(surface));
+            }
+            Err(what) => drop(self.missing.get_or_insert(what)),
+        }
+    }
+
+    fn try_surface(&mut self, surface: BlockSurface<'_>) {
+        let near = closest_on_surface(self.world, surface, self.point, self.radius, self.filter);
+        let Some(near) = near else { return };
+        let distance = f64::from(near.distance);
+        if self.best.is_none() || distance < self.radius {
+            let BlockTriangle { corners, quad, second, .. } = near.triangle;
+            let mut hit = self.world.hit(surface, quad, second, weights_at(near.point, corners));
+            hit.distance = distance;
+            hit.point = surface.world_from_local(near.point);
+            (self.best, self.radius) = (Some(hit), distance);
+        }
+    }
 }
 
 /// Returns the closest point of one surface, within `max_distance` voxels, that the filter

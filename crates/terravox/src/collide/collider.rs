@@ -209,7 +209,8 @@ impl Collider {
 
     /// Returns the point of a surface that is closest to `point`, within `max_distance` voxels.
     /// The distance is not signed: it does not tell inside from outside. An infinite `max_distance`
-    /// searches the whole world.
+    /// searches the whole world. Blocks that are farther than a surface already found are not built;
+    /// with a filter that excludes materials, every block is that lies nearer than the result.
     ///
     /// ```
     /// # use terravox::voxel::{DenseBox, Region, VoxelGrid};

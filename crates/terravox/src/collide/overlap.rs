@@ -5,6 +5,7 @@ use super::world::{CollisionWorld, min_corner};
 use crate::geometry::{Shape, ShapeCore};
 use crate::math::Aabb;
 use glam::{DVec3, Vec3};
+use std::ops::ControlFlow;
 
 /// Calls `visit` for every triangle whose bounding box meets `aabb`; returns missing data.
 pub(super) fn triangles_in(
@@ -44,14 +45,12 @@ pub(super) fn overlaps(
     };
     let aabb = swept_bounds(local_bounds(&shape), at, at);
     let mut found = false;
-    let missing = world.surfaces_in(&aabb, filter, |surface| {
-        if found {
-            return;
-        }
+    let missing = world.surfaces_until(&aabb, filter, |surface| {
         let local = (at - min_corner(surface.block)).as_vec3().to_array();
         world.triangles_of(surface, &aabb, filter, |triangle| {
             found = found || shape.overlaps(local, &triangle.corners);
         });
+        if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     QueryOutcome { found, missing: missing.filter(|_| !found) }
 }

@@ -12,11 +12,11 @@ use crate::geometry::{CastHit, Shape, ShapeCore};
 use crate::math::Aabb;
 use glam::DVec3;
 
-/// Lengths of the strides of most paths, voxels.
-const STRIDES: [f64; 3] = [256.0, 32.0, 8.0];
+/// Lengths of the strides, voxels.
+const STRIDES: [f64; 7] = [16_777_216.0, 1_048_576.0, 65_536.0, 4096.0, 256.0, 32.0, LAST_STRIDE];
 
-/// Lengths of the strides of longer paths.
-const LONG_STRIDES: [f64; 7] = [16_777_216.0, 1_048_576.0, 65_536.0, 4096.0, 256.0, 32.0, 8.0];
+/// Length of the strides in which triangles are touched.
+const LAST_STRIDE: f64 = 8.0;
 
 /// A shape and its path, voxels.
 struct Sweep<'a> {
@@ -86,15 +86,16 @@ impl<'a> Sweep<'a> {
         length: f64,
         missing: &mut Option<MissingData>,
     ) -> Option<SweepHit<'a>> {
-        let first = STRIDES[0];
         let [start, end] = self.near_ground(length).unwrap_or([length, length]);
+        // Before and behind the ground either all is air or all is unknown.
         if start > 0.0 {
-            *missing = self.world.unknown_in(&self.swept([0.0, start.min(first)]));
+            *missing = self.world.unknown_in(&self.swept([0.0, start.min(LAST_STRIDE)]));
         }
-        let strides = if end - start > first { &LONG_STRIDES[..] } else { &STRIDES[..] };
-        let touch = self.first_touch([start, end], strides, missing);
+        // A longer stride than the path has the box of the whole path, too.
+        let longer = STRIDES.partition_point(|&stride| stride >= end - start);
+        let touch = self.first_touch([start, end], &STRIDES[longer..], missing);
         if touch.is_none() && missing.is_none() && end < length {
-            *missing = self.world.unknown_in(&self.swept([end, length.min(end + first)]));
+            *missing = self.world.unknown_in(&self.swept([end, length.min(end + LAST_STRIDE)]));
         }
         touch
     }
@@ -111,7 +112,7 @@ impl<'a> Sweep<'a> {
         let high = DVec3::from(ground.max) - self.bounds[0];
         let RaySpan { enter, leave } =
             path.clip(low, high, RaySpan { enter: 0.0, leave: length })?;
-        let stride = STRIDES[0];
+        let stride = LAST_STRIDE;
         let (start, end) = ((enter / stride).floor() * stride, (leave / stride).ceil() * stride);
         (start <= end).then(|| [start, end.min(length)])
     }
@@ -135,17 +136,12 @@ impl<'a> Sweep<'a> {
             }
             let swept = self.swept([at, next]);
             let meets = self.world.broadphase.meets(&swept, self.filter.surfaces);
-            // The box of a long stride holds chunks that are not on the path: look closer.
-            let is_long = stride > STRIDES[0];
-            let has_unknown =
-                || is_long && missing.is_none() && self.world.unknown_in(&swept).is_some();
+            // Its unknown chunks need not be on the path: look closer.
+            let has_unknown = || missing.is_none() && self.world.unknown_in(&swept).is_some();
             if (meets || has_unknown())
                 && let Some(touch) = self.first_touch([at, next], finer, missing)
             {
                 return Some(touch);
-            }
-            if !is_long && missing.is_none() {
-                *missing = self.world.unknown_in(&swept);
             }
             at = next;
         }

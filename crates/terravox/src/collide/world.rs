@@ -15,6 +15,7 @@ use crate::bits::CollisionBlock;
 use crate::math::Aabb;
 use crate::voxel::{AIR, ChunkPos, Kind, Snapshot, UnlistedChunks, VoxelPos, WATER};
 use glam::{DVec3, Vec3};
+use std::ops::ControlFlow;
 
 /// Regions of more chunks than this are searched for unknown ones page by page.
 const MAX_LISTED_CHUNKS: u64 = 512;
@@ -137,10 +138,30 @@ impl CollisionWorld {
         filter: &Filter,
         mut visit: impl FnMut(BlockSurface<'a>),
     ) -> Option<MissingData> {
+        self.surfaces_until(aabb, filter, |surface| {
+            visit(surface);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`CollisionWorld::surfaces_in`] until `visit` breaks; no block is built after that.
+    pub fn surfaces_until<'a>(
+        &'a self,
+        aabb: &Aabb,
+        filter: &Filter,
+        mut visit: impl FnMut(BlockSurface<'a>) -> ControlFlow<()>,
+    ) -> Option<MissingData> {
         let (mut hits, mut missing) = (0, None);
+        let mut goes_on = true;
         self.broadphase.records_in(aabb, filter.surfaces, |block, chunk| {
+            if !goes_on {
+                return;
+            }
             match self.surfaces(block, chunk, filter, &mut hits) {
-                Ok(surfaces) => surfaces.into_iter().flatten().flatten().for_each(&mut visit),
+                Ok(surfaces) => {
+                    let mut surfaces = surfaces.into_iter().flatten().flatten();
+                    goes_on = surfaces.try_for_each(&mut visit).is_continue();
+                }
                 Err(what) => drop(missing.get_or_insert(what)),
             }
         });

@@ -11,6 +11,12 @@ const SAME_MANIFOLD_COS: f32 = 0.94;
 /// Points nearer than this, squared, count as one, voxels².
 const SAME_POINT: f32 = 1e-6;
 
+/// Points nearer than this to a line count as on it, voxels.
+const SAME_LINE: f32 = 1e-4;
+
+/// A point that adds less area than this adds nothing, voxels² (twice the area of a triangle).
+const SAME_AREA: f32 = 1e-4;
+
 /// Points that differ by less in depth count as equally deep, voxels.
 const SAME_DEPTH: f32 = 1e-3;
 
@@ -35,8 +41,9 @@ pub(super) fn manifolds(all: &mut Vec<Candidate>, mut visit: impl FnMut(&[Candid
     while let Some(deepest) = deepest(all) {
         let seed = all[deepest];
         let alike = |c: &Candidate| c.normal.dot(seed.normal) >= SAME_MANIFOLD_COS;
-        // Points of this manifold move to the end.
-        let mut rest = all.len();
+        // Points of this manifold move to the end, the seed whatever its normal is.
+        let mut rest = all.len() - 1;
+        all.swap(deepest, rest);
         let mut at = 0;
         while at < rest {
             if alike(&all[at]) {
@@ -69,32 +76,33 @@ fn deepest(all: &[Candidate]) -> Option<usize> {
 /// Up to four of the points; the first is `seed`, the deepest.
 pub(super) fn four(points: &[Candidate], seed: Candidate) -> ([Candidate; 4], usize) {
     let mut kept = [seed; 4];
-    // The candidate with the greatest measure, if that is above 0.
-    let most = |measure: &dyn Fn(Vec3) -> f32| {
+    // The candidate with the greatest measure, if that is above `least`.
+    let most = |least: f32, measure: &dyn Fn(Vec3) -> f32| {
         let mut best: Option<(f32, &Candidate)> = None;
         for candidate in points {
             let value = measure(candidate.point);
-            if value > best.map_or(SAME_POINT, |(most, _)| most) {
+            if value > best.map_or(least, |(most, _)| most) {
                 best = Some((value, candidate));
             }
         }
         best.map(|(_, candidate)| *candidate)
     };
     let a = seed.point;
-    let Some(second) = most(&|p| p.distance_squared(a)) else { return (kept, 1) };
+    let Some(second) = most(SAME_POINT, &|p| p.distance_squared(a)) else { return (kept, 1) };
     kept[1] = second;
     let b = second.point;
     let across = (b - a).cross(seed.normal);
     let length = across.length();
-    let Some(third) = most(&|p| across.dot(p - a).abs() / length * 1e-2) else { return (kept, 2) };
+    let from_line = |p: Vec3| across.dot(p - a).abs() / length;
+    let Some(third) = most(SAME_LINE, &from_line) else { return (kept, 2) };
     kept[2] = third;
     let c = third.point;
     // A fourth point adds area beyond one of the triangle's sides.
     let turn = (b - a).cross(c - a).dot(seed.normal).signum();
     let beyond =
         |from: Vec3, to: Vec3, p: Vec3| turn * (p - from).cross(to - from).dot(seed.normal);
-    let added = |p: Vec3| beyond(a, b, p).max(beyond(b, c, p)).max(beyond(c, a, p)) * 1e-2;
-    let Some(fourth) = most(&added) else { return (kept, 3) };
+    let added = |p: Vec3| beyond(a, b, p).max(beyond(b, c, p)).max(beyond(c, a, p));
+    let Some(fourth) = most(SAME_AREA, &added) else { return (kept, 3) };
     kept[3] = fourth;
     (kept, 4)
 }

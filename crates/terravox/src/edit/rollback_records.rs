@@ -151,7 +151,7 @@ impl RollbackRecords {
     pub fn fate(&mut self, entry: &JournalEntry) -> EntryFate {
         if let JournalKind::Rollback(mark) = &entry.kind {
             let at = self.records.iter().position(|record| record.mark == *mark);
-            let record = at.unwrap_or_default();
+            let record = at.expect("the records were read of the same entries");
             let is_affected = self.records[record].is_affected;
             return EntryFate::OfRollback { record: record as u32, is_affected };
         }

@@ -284,6 +284,9 @@ impl History {
     /// Undoes the last stroke. Returns its region, or `None` if there is nothing to undo. Ends an
     /// open stroke first.
     ///
+    /// The cells that the stroke changed get their earlier values, even where others changed them
+    /// since; [`Rollback`](super::Rollback) keeps what others did.
+    ///
     /// # Errors
     /// [`EditError::NotHeld`] if a chunk is no longer held at mip 0. Nothing is changed, and the
     /// stroke can be undone later.

@@ -1,7 +1,7 @@
 //! Requests for missing cells in order of priority: first chunks near a viewer, then blocks that
 //! the next steps need. Blocks that were not available when last requested are tried again, each at
-//! most once a round, in a share of the jobs, or once nothing else is left to do: what is
-//! unavailable stops nothing, and what could not is soon there. After some rounds a block rests,
+//! most once a round, in a share of the jobs, or once nothing else is left to do, so that what is
+//! unavailable stops nothing else. After some rounds a block rests,
 //! and only a few of those that do are tried each round, until one arrives: then all are.
 //!
 //! A block is not requested again while a fill is in progress. A [`Ticket`] travels with the work;
@@ -10,7 +10,7 @@
 use super::residency::chunk_of;
 use super::selection::{Selector, distance_squared};
 use super::ticket::{Receipt, Ticket};
-use crate::voxel::{ChunkState, LIMIT, MipBlock, Region, Snapshot, UnlistedChunks, VoxelPos};
+use crate::voxel::{ChunkState, LIMIT, MipBlock, Region, Snapshot, UnlistedChunks};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -41,6 +41,26 @@ struct PendingFill {
     version: u64,
 }
 
+/// Blocks in the order in which they were refused, none twice.
+#[derive(Default)]
+struct RefusedBlocks {
+    order: Vec<MipBlock>,
+    all: FxHashSet<MipBlock>,
+}
+
+impl RefusedBlocks {
+    fn push(&mut self, block: MipBlock) {
+        if self.all.insert(block) {
+            self.order.push(block);
+        }
+    }
+
+    fn retain(&mut self, keeps: impl Fn(&MipBlock) -> bool) {
+        self.order.retain(&keeps);
+        self.all.retain(keeps);
+    }
+}
+
 /// Blocks whose cells are missing.
 #[derive(Default)]
 pub(crate) struct FillQueue {
@@ -53,7 +73,7 @@ pub(crate) struct FillQueue {
     /// Fills in progress.
     pending: FxHashMap<MipBlock, PendingFill>,
     /// Blocks that were refused in this round, or whose cells went stale.
-    refused: Vec<MipBlock>,
+    refused: RefusedBlocks,
     /// Blocks refused when last requested, and how often in a row: no plan waits for them. Each is
     /// in `near_retries`, `far_retries`, `resting`, `refused` or `pending`.
     unavailable: FxHashMap<MipBlock, u32>,
@@ -139,7 +159,7 @@ impl FillQueue {
     /// there.
     pub fn has_missing(&self) -> bool {
         let has_refused =
-            !self.refused.is_empty() || !self.resting.is_empty() || self.has_retries();
+            !self.refused.order.is_empty() || !self.resting.is_empty() || self.has_retries();
         !self.pending.is_empty() || has_refused || self.has_queued()
     }
 
@@ -163,13 +183,13 @@ impl FillQueue {
     /// Replaces the queue of the next steps by `blocks`, the most urgent first. `unavailable` are
     /// needed, too.
     pub fn request(&mut self, mut blocks: Vec<MipBlock>, unavailable: FxHashSet<MipBlock>) {
-        if !self.unavailable.is_empty() || !self.refused.is_empty() {
+        if !self.unavailable.is_empty() || !self.refused.order.is_empty() {
             // What was refused and is no longer needed is not requested again.
+            let mut refused = std::mem::take(&mut self.refused);
             let mut needed = unavailable;
             needed.extend(&blocks);
             let is_needed = |block: &MipBlock| needed.contains(block) || self.is_near(*block);
-            let refused = self.refused.iter().filter(|block| is_needed(block));
-            let refused: Vec<MipBlock> = refused.copied().collect();
+            refused.retain(is_needed);
             let retries = self.near_retries.iter().chain(&self.far_retries);
             let (near, far): (VecDeque<_>, VecDeque<_>) = retries
                 .copied()
@@ -177,7 +197,7 @@ impl FillQueue {
                 .partition(|&block| self.is_near(block));
             let resting = self.resting.iter().filter(|block| is_needed(block));
             let resting: VecDeque<MipBlock> = resting.copied().collect();
-            let kept = refused.iter().chain(&near).chain(&far).chain(&resting);
+            let kept = refused.order.iter().chain(&near).chain(&far).chain(&resting);
             let kept: FxHashSet<MipBlock> = kept.copied().collect();
             (self.refused, self.near_retries, self.far_retries) = (refused, near, far);
             self.resting = resting;
@@ -218,11 +238,11 @@ impl FillQueue {
             let Some(block) = self.resting.pop_front() else { break };
             self.retry(block);
         }
-        let refused = std::mem::take(&mut self.refused);
+        let refused = std::mem::take(&mut self.refused).order;
         if refused.is_empty() {
             return;
         }
-        let mut stale = Vec::new();
+        let mut stale = RefusedBlocks::default();
         for block in refused {
             match self.unavailable.get(&block) {
                 None => stale.push(block),
@@ -231,11 +251,11 @@ impl FillQueue {
             }
         }
         let is_queued =
-            |block: &MipBlock| !self.unavailable.contains_key(block) && !stale.contains(block);
+            |block: &MipBlock| !self.unavailable.contains_key(block) && !stale.all.contains(block);
         self.near.retain(is_queued);
         self.wanted.retain(is_queued);
         let (near, wanted): (Vec<_>, Vec<_>) =
-            stale.into_iter().partition(|&block| self.is_near(block));
+            stale.order.into_iter().partition(|&block| self.is_near(block));
         self.near.splice(0..0, near);
         self.wanted.splice(0..0, wanted);
     }
@@ -263,7 +283,7 @@ impl FillQueue {
     ) -> Option<(MipBlock, Ticket)> {
         let refused = &self.refused;
         take(&mut self.near, &mut self.pending, version, |block| {
-            refused.contains(&block) || has(block)
+            refused.all.contains(&block) || has(block)
         })
     }
 
@@ -275,7 +295,7 @@ impl FillQueue {
     ) -> Option<(MipBlock, Ticket)> {
         let refused = &self.refused;
         take(&mut self.wanted, &mut self.pending, version, |block| {
-            refused.contains(&block) || has(block)
+            refused.all.contains(&block) || has(block)
         })
     }
 
@@ -327,13 +347,7 @@ impl FillQueue {
 
     /// Requests a block again whose cells were stale on arrival.
     pub fn request_again(&mut self, block: MipBlock) {
-        self.refuse_once(block);
-    }
-
-    fn refuse_once(&mut self, block: MipBlock) {
-        if !self.refused.contains(&block) {
-            self.refused.push(block);
-        }
+        self.refused.push(block);
     }
 
     /// Records that a block is not available now.
@@ -343,7 +357,7 @@ impl FillQueue {
             let refusals = self.unavailable.entry(block).or_insert(0);
             self.arrivals += usize::from(*refusals == 0);
             *refusals += 1;
-            self.refuse_once(block);
+            self.refused.push(block);
         }
     }
 }
@@ -382,9 +396,9 @@ fn chunks_near(selector: &Selector) -> Vec<(f64, MipBlock)> {
             (selector.near_voxels + HOLD_MARGIN_VOXELS).min(viewer.distance_voxels.max(0.0));
         // The casts saturate.
         let at = |by: f64| viewer.position_voxels.map(|v| ((v + by) / 32.0).floor() as i32);
-        let all = Region::new([-limit; 3], [limit - 1; 3]);
-        let around = Region::new(at(-reach), at(reach)).intersect(all);
-        let around = Region { max: around.max + VoxelPos::splat(1), ..around };
+        let all = Region::new([-limit; 3], [limit; 3]);
+        let past = at(reach).map(|v| v.saturating_add(1));
+        let around = Region::new(at(-reach), past).intersect(all);
         for pos in around.voxels() {
             let block = MipBlock::new(0, pos);
             let voxels = block.voxels();

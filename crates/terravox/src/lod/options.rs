@@ -65,10 +65,13 @@ impl LodOptions {
     pub(super) fn assert_valid(&self) {
         let LodOptions { detail, hysteresis, near_voxels, max_mip, cluster_mips, .. } = *self;
         let finite = |v: f32, least: f32| v.is_finite() && v >= least;
-        assert!(finite(detail, 1.0), "LodOptions::detail is {detail}; it must be 1 or more");
+        assert!(
+            finite(detail, 1.0),
+            "LodOptions::detail is {detail}; it must be 1 or more, and finite"
+        );
         assert!(
             finite(hysteresis, 0.0),
-            "LodOptions::hysteresis is {hysteresis}; it must be 0 or more"
+            "LodOptions::hysteresis is {hysteresis}; it must be 0 or more, and finite"
         );
         assert!(
             finite(near_voxels, 0.0),

@@ -29,6 +29,15 @@ impl BlockMesh {
         self.solid.clear();
         self.liquid.clear();
     }
+
+    /// Returns the bytes of memory that both surfaces hold, their spare room included.
+    ///
+    /// ```
+    /// assert_eq!(terravox::mesh::BlockMesh::new().heap_bytes(), 0);
+    /// ```
+    pub fn heap_bytes(&self) -> usize {
+        self.solid.heap_bytes() + self.liquid.heap_bytes()
+    }
 }
 
 /// Vertices as parallel arrays (`positions`, `normals`, `materials`, `weights`), and triangles,
@@ -86,6 +95,41 @@ impl Surface {
         self.keys.clear();
         self.targets.clear();
         self.inner.clear();
+    }
+
+    fn heap_bytes(&self) -> usize {
+        fn of<T>(all: &Vec<T>) -> usize {
+            all.capacity() * size_of::<T>()
+        }
+        // Without `..`, so that no field is forgotten.
+        let Surface {
+            positions,
+            normals,
+            materials,
+            weights,
+            indices,
+            quad_materials,
+            quad_faces,
+            plain_quads: _,
+            loose_materials,
+            keys,
+            targets,
+            inner,
+        } = self;
+        let MorphTargets { positions: moved, normals: turned, steps } = targets;
+        of(positions)
+            + of(normals)
+            + of(materials)
+            + of(weights)
+            + of(indices)
+            + of(quad_materials)
+            + of(quad_faces)
+            + of(loose_materials)
+            + of(keys)
+            + of(inner)
+            + of(moved)
+            + of(turned)
+            + of(steps)
     }
 
     /// Joins surfaces, each moved by an offset in cells. No quad of the result counts as plain:

@@ -5,9 +5,8 @@ use std::fmt;
 
 use super::pattern::LEVELS;
 
-/// Points of the pattern's distance that a cell may have along an edge; more would take longer than
-/// anything that is seen of them.
-const MOST_IN_CELL: f64 = 8.0;
+/// Most points that a cell may have along an edge; at that mip, more could not be told apart.
+const MAX_POINTS_PER_EDGE: f64 = 8.0;
 
 /// Whether things stand in water.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,7 +141,7 @@ impl ScatterRule {
         if !unit(self.share_per_mip) {
             return fail("share_per_mip is 0 to 1", self.share_per_mip.into());
         }
-        if self.max_mip > MAX_FAR_MIP || self.points_in_cell(self.max_mip) > MOST_IN_CELL {
+        if self.max_mip > MAX_FAR_MIP || self.points_in_cell(self.max_mip) > MAX_POINTS_PER_EDGE {
             return fail(
                 "max_mip is at most 12, and its cells at most 8 times as wide as its points are \
                  apart: raise spacing_voxels, lower max_mip or share_per_mip",
@@ -152,7 +151,7 @@ impl ScatterRule {
         Ok(())
     }
 
-    /// Points that are tried along an edge of a cell of `mip`, at the finest mips and below all.
+    /// The largest number of points along a cell's edge at any of the mips 0 to `mip`.
     pub(super) fn points_in_cell(&self, mip: u8) -> f64 {
         let in_cell = |mip: u8| {
             let apart = f64::from(self.spacing_voxels) * f64::from(1u32 << level(self.share(mip)));

@@ -1,5 +1,5 @@
 //! Row-packed cells: each row of 32 cells is either uniform (full cells of one material) or
-//! mixed, and then stored; repeated rows are stored once.
+//! mixed, and then stored; a row equal to one close before it shares that one's storage.
 //!
 //! Source: "Voxel Terrain: Storage" (Roblox, 2017), "Memory format, take two". Three changes
 //! make it smaller and canonical (equal cells are equal bytes). One bit says whether a row is

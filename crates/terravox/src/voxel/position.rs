@@ -6,8 +6,8 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// Voxel coordinates lie in `-LIMIT..LIMIT` on each axis, at mip 0: 2³⁰ voxels to each side. Twice
-/// as far still fits in an i32, so that regions around cells at the limits need no care.
+/// Voxel coordinates lie in `-LIMIT..LIMIT` on each axis, at mip 0: 2³⁰ voxels to each side. An
+/// i32 holds positions of up to twice as far, so regions around cells at the limits need no care.
 pub const LIMIT: i32 = 1 << 30;
 
 /// Integer position of a voxel, in voxels of the mip at hand. The grid has cells within [`LIMIT`];
@@ -47,12 +47,12 @@ impl VoxelPos {
         self.block::<5>()
     }
 
-    /// Each axis the smaller.
+    /// The smaller of both on each axis.
     pub fn min(self, other: VoxelPos) -> VoxelPos {
         VoxelPos::new(self.x.min(other.x), self.y.min(other.y), self.z.min(other.z))
     }
 
-    /// Each axis the larger.
+    /// The larger of both on each axis.
     pub fn max(self, other: VoxelPos) -> VoxelPos {
         VoxelPos::new(self.x.max(other.x), self.y.max(other.y), self.z.max(other.z))
     }
@@ -62,7 +62,8 @@ impl VoxelPos {
         VoxelPos::new(self.x >> shift, self.y >> shift, self.z >> shift)
     }
 
-    /// Each axis times `1 << shift`: the lowest of the finer cells that this one covers.
+    /// Each axis times `1 << shift`: the lowest of the finer cells that this one covers. Wraps where
+    /// the result does not fit in an i32.
     pub const fn finer(self, shift: u32) -> VoxelPos {
         VoxelPos::new(self.x << shift, self.y << shift, self.z << shift)
     }

@@ -29,16 +29,23 @@ impl<'a> Hop<'a> {
     /// Whether `text` defines the function; if it has an owner, on that type or in that module.
     fn is_defined_in(&self, text: &str) -> bool {
         let is_fn = |line: &str| words(line).any(|[a, b]| a == "fn" && b == self.function());
-        let has_owner = |owner: &str| {
-            let heads = text.lines().filter(|line| line.starts_with("impl"));
-            let mut words = heads.flat_map(|line| line.split(|c| !is_word(c)));
-            words.any(|word| word == owner)
-        };
-        let in_owner = |owner: &str| match owner.starts_with(char::is_uppercase) {
-            true => has_owner(owner),
-            false => self.file.split(['/', '.']).any(|part| part == owner),
-        };
-        code(text).any(is_fn) && self.name.split_once("::").is_none_or(|(it, _)| in_owner(it))
+        match self.name.split_once("::") {
+            Some((owner, _)) if owner.starts_with(char::is_uppercase) => {
+                // Between `impl … Owner` and the brace at the start of a line that ends it.
+                let mut is_inside = false;
+                code(text).any(|line| {
+                    match line.starts_with("impl") {
+                        true => is_inside = line.split(|c| !is_word(c)).any(|word| word == owner),
+                        false => is_inside &= !line.starts_with('}'),
+                    }
+                    is_inside && is_fn(line)
+                })
+            }
+            Some((owner, _)) => {
+                self.file.split(['/', '.']).any(|part| part == owner) && code(text).any(is_fn)
+            }
+            None => code(text).any(is_fn),
+        }
     }
 
     /// Whether `text` names the function other than to define it.

@@ -17,7 +17,7 @@ unsafe extern "C" {
         indices: *const u32,
         triangles: usize,
         bytes: *mut i64,
-    ) -> Handle;
+    ) -> Option<Handle>;
     fn peer_embree_free(scene: Handle);
     fn peer_embree_closest(scene: Handle, from: *const f32, direction: *const f32) -> f32;
     fn peer_bullet_build(
@@ -26,7 +26,7 @@ unsafe extern "C" {
         indices: *const u32,
         triangles: usize,
         bytes: *mut i64,
-    ) -> Handle;
+    ) -> Option<Handle>;
     fn peer_bullet_free(peer: Handle);
     fn peer_bullet_closest(peer: Handle, from: *const f32, to: *const f32) -> f32;
     fn peer_bullet_boxed(
@@ -57,6 +57,7 @@ impl Index for Embree {
             let (positions, indices) = (positions.as_ptr(), indices.as_ptr());
             peer_embree_build(positions, vertices, indices, triangles, &mut bytes)
         };
+        let scene = scene.expect("Embree makes a scene");
         Embree { scene, bytes: bytes.max(0) as usize }
     }
 
@@ -98,6 +99,7 @@ impl Index for Bullet {
             let (positions, indices) = (positions.as_ptr(), indices.as_ptr());
             peer_bullet_build(positions, vertices, indices, triangles, &mut bytes)
         };
+        let peer = peer.expect("Bullet makes a shape");
         Bullet { peer, bytes: bytes.max(0) as usize }
     }
 

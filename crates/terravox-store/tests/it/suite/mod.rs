@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use terravox::edit::{EditOp, Editor};
 use terravox::terrain::{FillRequest, Placement, Terrain, TerrainOptions, UnsavedChanges};
 use terravox::voxel::{
-    ChunkPos, DenseBox, GridOptions, Kind, Material, MaterialTable, Region, UnlistedChunks,
-    VoxelGrid,
+    ChunkPos, DenseBox, GridOptions, Kind, Material, MaterialTable, MipBlock, Region,
+    UnlistedChunks, VoxelGrid,
 };
 use terravox_store::{
     CopyStats, Generator, MemoryRecords, Records, Store, StoreError, WorldInfo, WorldRecord,
@@ -50,6 +50,7 @@ pub fn run<P: Place>(mut place: impl FnMut(&str) -> P) {
     a_game_goes_on(&place("game"));
     readers_see_one_state(&place("readers"));
     what_is_wrong_is_refused(&place("refused"));
+    beyond_the_limits_nothing_is_stored(&place("limits"));
     a_copy_goes_on_where_it_stopped(&place("copy"));
     a_world_without_description_is_none(&place("undescribed"));
 }
@@ -315,6 +316,8 @@ pub fn what_is_wrong_is_refused(place: &impl Place) {
     assert!(matches!(store.set_info(&other), Err(StoreError::KindsDiffer { .. })));
     assert!(store.set_extra(&"x".repeat(256), Some(&[1])).is_err());
     assert!(store.set_extra("", Some(&[1])).is_err());
+    assert!(store.set_extra("undo", Some(&[1])).is_err(), "a reserved name");
+    assert!(store.set_extra("bodies", Some(&[1])).is_err(), "a reserved name");
     let unsaved = UnsavedChanges::from(grid.unsaved()).with_data("undo", [1]);
     assert!(store.save(&unsaved, |_| {}).is_err(), "a reserved name");
     assert!(records_of(&store) == before);
@@ -323,6 +326,34 @@ pub fn what_is_wrong_is_refused(place: &impl Place) {
     let read_only = place.open_read_only().unwrap();
     assert!(matches!(read_only.set_extra("a", Some(&[1])), Err(StoreError::ReadOnly { .. })));
     assert!(records_of(&read_only) == before);
+}
+
+/// Positions whose keys would be those of stored blocks.
+pub fn beyond_the_limits_nothing_is_stored(place: &impl Place) {
+    let info = WorldInfo::complete(Placement::default());
+    let store = place.create(&info).unwrap();
+    let mut grid = empty_grid(&info);
+    for chunk in [[0; 3], [-(1 << 25), 0, 0], [(1 << 25) - 1, 0, 0]] {
+        let mut cells = DenseBox::default();
+        cells.reset(ChunkPos::new(chunk[0], chunk[1], chunk[2]).region());
+        cells.fill(8);
+        grid.write(&cells).unwrap();
+    }
+    store.save(&UnsavedChanges::from(grid.unsaved()), |_| {}).unwrap();
+    let mut cells = DenseBox::default();
+    for x in [0, -(1 << 25), (1 << 25) - 1] {
+        assert!(store.block(MipBlock::new(0, [x, 0, 0]), &mut cells).unwrap(), "{x}");
+        assert!(store.is_listed(ChunkPos::new(x, 0, 0)).unwrap(), "{x}");
+    }
+    for x in [1 << 25, -(1 << 25) - 1, 1 << 26, -(1 << 26), i32::MIN, i32::MAX] {
+        assert!(!store.block(MipBlock::new(0, [x, 0, 0]), &mut cells).unwrap(), "{x}");
+        assert!(!store.is_listed(ChunkPos::new(x, 0, 0)).unwrap(), "{x}");
+    }
+    for mip in 1..=8 {
+        let edge = (1 << 25) >> mip;
+        assert!(store.block(MipBlock::new(mip, [edge - 1, 0, 0]), &mut cells).unwrap(), "{mip}");
+        assert!(!store.block(MipBlock::new(mip, [edge, 0, 0]), &mut cells).unwrap(), "{mip}");
+    }
 }
 
 /// A world of more records than a transaction of a copy has.

@@ -361,9 +361,7 @@ impl Broadphase {
 
     /// Whether a box may touch any face of `surfaces`.
     pub(crate) fn meets(&self, aabb: &Aabb, surfaces: Surfaces) -> bool {
-        let mut any = false;
-        self.records_in(aabb, surfaces, |_, _| any = true);
-        any
+        query::meets(&self.pages, aabb, surfaces)
     }
 
     /// Adds the masks of the blocks that `within` (voxels) meets to `lines`: runs of cells with

@@ -17,7 +17,7 @@ use super::plain as fast;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::simd as fast;
 
-use super::chunk::{ChunkBlocks, block_of_bit};
+use super::chunk::{ChunkBlocks, block_bit, block_of_bit};
 use super::page::{PageBlocks, chunk_of_bit};
 use super::pages::Pages;
 
@@ -162,6 +162,21 @@ pub(super) fn blocks_in(
             for_bits(blocks_between(min, max), |bit| visit(block_of_bit(chunk, bit), overlap));
         }
     });
+}
+
+/// Whether a box may touch any face of `surfaces`. After the first no masks are compared.
+pub(super) fn meets(pages: &Pages, aabb: &Aabb, surfaces: Surfaces) -> bool {
+    let Some(cells) = CellRange::reached(aabb) else { return false };
+    let mut meets = false;
+    each_chunk(pages, &cells, surfaces, |chunk, record| {
+        let Some(record) = record.filter(|_| !meets) else { return };
+        blocks_of_chunk(record, chunk, &cells, surfaces, &mut |block, overlap| {
+            let shows = |surfaces| record.shows(block_bit(block), surfaces);
+            meets |= (overlap.solid && shows(Surfaces::Solid))
+                || (overlap.liquid && shows(Surfaces::Liquid));
+        });
+    });
+    meets
 }
 
 /// As [`blocks_in`], for at most two blocks along each axis, all of one chunk: three of four

@@ -104,3 +104,24 @@ fn a_refused_query_names_what_is_not_held_whatever_was_built() {
     let down = Ray::new([3.5, 20.0, 4.5], [0.0, -1.0, 0.0], 30.0);
     assert!(matches!(collider.ray(&down, &refusing).missing, Some(MissingData::NotHeld(_))));
 }
+
+#[test]
+fn from_high_above_a_plain_few_blocks_are_built() {
+    let mut grid = VoxelGrid::default();
+    floor(&mut grid, [-300, -8, -300], [300, 0, 300]);
+    for height in [20.0, 130.0, 1000.0, 1e5] {
+        let collider = collider_of(&grid);
+        let hit = collider.closest_point([3.2, height, -7.9], f64::INFINITY, &Filter::BOTH);
+        let hit = hit.found.expect("there is a floor");
+        assert!((hit.distance - height).abs() < height * 1e-6, "{height}: {hit:?}");
+        let built = collider.stats().built;
+        // A block's box reaches ¾ of a voxel above the floor, so those about 39 voxels around the
+        // foot may be nearer than it, from a height of 1000.
+        let most = if height < 1e4 { 100 } else { 5700 };
+        assert!((1..=most).contains(&built), "{height}: {built} blocks");
+        let collider = collider_of(&grid);
+        let shape = Shape::Box { half: [200.0, 2.0, 200.0], rotation: [0.0, 0.0, 0.0, 1.0] };
+        assert!(collider.overlaps(&shape, [0.5, 1.0, 0.5], &Filter::BOTH).found);
+        assert!(collider.stats().built < 64, "all after the first touch are left alone");
+    }
+}

@@ -30,7 +30,7 @@ fn casts_of_any_length_end_and_find_the_ground() {
 #[test]
 fn casts_tell_what_is_unknown_on_their_way_and_nothing_else() {
     let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
-    let mut grid = VoxelGrid::new(options);
+    let mut grid = VoxelGrid::new(options.clone());
     for at in [[0, 0, 0], [64, 0, 0], [6400, 0, 0]] {
         let mut cells = DenseBox::new(Region::new(at, at.map(|v| v + 32)));
         cells.fill(0);
@@ -53,6 +53,33 @@ fn casts_tell_what_is_unknown_on_their_way_and_nothing_else() {
         assert_eq!([chunk.y, chunk.z], [0, 0], "{length}: {chunk} is not on the way");
         assert!(chunk.x == 1 || chunk.x >= 3, "{length}: {chunk} is held");
     }
+    // Along a diagonal all is held, but not beside it.
+    let mut grid = VoxelGrid::new(options);
+    for at in (0..12).map(|v| [32 * v, 0, 32 * v]) {
+        for at in [at, [at[0] + 32, 0, at[2]], [at[0], 0, at[2] + 32]] {
+            let mut cells = DenseBox::new(Region::new(at, at.map(|v| v + 32)));
+            cells.fill(0);
+            grid.load(&cells);
+        }
+    }
+    let collider = collider_of(&grid);
+    let diagonal = collider.cast(&shape, [4.0, 16.0, 4.0], [340.0, 0.0, 340.0], &Filter::SOLID);
+    assert_eq!((diagonal.found, diagonal.missing), (None, None));
+    let beyond = collider.cast(&shape, [4.0, 16.0, 4.0], [900.0, 0.0, 900.0], &Filter::SOLID);
+    let Some(MissingData::NotHeld(chunk)) = beyond.missing else { panic!("all is held") };
+    assert!((chunk.x - chunk.z).abs() <= 1 && chunk.x.max(chunk.z) >= 12, "{chunk}");
+}
+
+#[test]
+fn before_and_behind_all_ground_casts_tell_what_is_unknown() {
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
+    let mut grid = VoxelGrid::new(options);
+    let mut cells = DenseBox::new(Region::new([0; 3], [32; 3]));
+    cells.fill(0);
+    grid.load(&cells);
+    let collider = collider_of(&grid);
+    let shape = Shape::Sphere { radius: 0.5 };
+    let missing = |from, motion| collider.cast(&shape, from, motion, &Filter::SOLID).missing;
     assert!(missing([-1e6, 16.0, 16.0], [10.0, 0.0, 0.0]).is_some());
     assert!(missing([-1e6, 16.0, 16.0], [1e9, 0.0, 0.0]).is_some());
 }

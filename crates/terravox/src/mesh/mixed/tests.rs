@@ -60,38 +60,46 @@ impl Welded {
     /// Panics unless every edge is used once in each direction, or in one direction where `rim`
     /// allows it, and every vertex has one fan of triangles around it.
     pub(crate) fn assert_manifold(&self, rim: impl Fn([VertexKey; 2]) -> bool) {
-        let mut edges: FxHashMap<[u32; 2], u32> = FxHashMap::default();
-        let mut around: Vec<FxHashMap<u32, u32>> = vec![FxHashMap::default(); self.keys.len()];
-        for t in &self.triangles {
+        let sides = |t: [u32; 3]| [0, 1, 2].map(|k| [t[k], t[(k + 1) % 3], t[(k + 2) % 3]]);
+        // Both directions of an edge, side by side.
+        let mut edges: Vec<[u32; 3]> = Vec::with_capacity(3 * self.triangles.len());
+        // What lies across of each vertex: the two others of each of its triangles.
+        let mut links: Vec<[u32; 3]> = Vec::with_capacity(3 * self.triangles.len());
+        for &t in &self.triangles {
             assert!(t[0] != t[1] && t[1] != t[2] && t[2] != t[0], "{t:?} repeats a vertex");
-            for k in 0..3 {
-                *edges.entry([t[k], t[(k + 1) % 3]]).or_insert(0) += 1;
-                around[t[k] as usize].insert(t[(k + 1) % 3], t[(k + 2) % 3]);
-            }
+            edges.extend(sides(t).map(|[a, b, _]| [a.min(b), a.max(b), u32::from(a > b)]));
+            links.extend(sides(t));
         }
+        edges.sort_unstable();
         let mut rims = vec![0; self.keys.len()];
-        for (&[a, b], &count) in &edges {
+        for edge in edges.chunk_by(|a, b| a[..2] == b[..2]) {
+            let [low, high, is_back] = edge[0];
+            let [a, b] = if is_back == 0 { [low, high] } else { [high, low] };
             let keys = [a, b].map(|v| self.keys[v as usize]);
-            assert_eq!(count, 1, "edge {keys:?} is used {count} times");
-            if !edges.contains_key(&[b, a]) {
+            assert!(edge.is_sorted_by(|a, b| a < b), "edge {keys:?} is used {} times", edge.len());
+            if edge.len() == 1 {
                 assert!(rim(keys), "edge {keys:?} is open");
                 rims[a as usize] += 1;
             }
         }
-        for (v, link) in around.iter().enumerate() {
-            assert!(rims[v] <= 1, "vertex {v} has several rims");
-            let inner: Vec<u32> = link.values().copied().collect();
-            let start = link.keys().find(|a| !inner.contains(a)).or(link.keys().next());
-            let mut at = *start.expect("a vertex has a triangle");
-            let mut steps = 0;
-            while let Some(&next) = link.get(&at) {
+        links.sort_unstable();
+        let mut fans = 0;
+        for link in links.chunk_by(|a, b| a[0] == b[0]) {
+            let v = link[0][0];
+            assert!(rims[v as usize] <= 1, "vertex {v} has several rims");
+            let start = link.iter().find(|[_, from, _]| link.iter().all(|[.., to]| to != from));
+            let [_, start, _] = *start.unwrap_or(&link[0]);
+            let (mut at, mut steps) = (start, 0);
+            while let Some(&[.., next]) = link.iter().find(|[_, from, _]| *from == at) {
                 (at, steps) = (next, steps + 1);
-                if Some(&at) == start {
+                if at == start {
                     break;
                 }
             }
             assert_eq!(steps, link.len(), "vertex {v} has several fans");
+            fans += 1;
         }
+        assert_eq!(fans, self.keys.len(), "a vertex has no triangle");
     }
 }
 

@@ -189,6 +189,7 @@ impl Collapse {
         let failed = failures.input.iter().chain(&failures.simplified);
         let mut vertices: Vec<u32> = failed.flatten().copied().collect();
         for _ in 0..if lock { LATE_RETRY_RINGS } else { RETRY_RINGS } {
+            // Vertices of one triangle are in each other's links, and so stay among them.
             let ring = vertices.iter().flat_map(|&v| self.input.link(v).flatten());
             vertices = ring.collect();
             vertices.sort_unstable();
