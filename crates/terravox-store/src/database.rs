@@ -71,7 +71,7 @@ pub(crate) fn part_of(key: &[u8]) -> StoredPart {
     }
 }
 
-/// What is beneath a store: an open file, or records elsewhere.
+/// The storage beneath a store: an open file, or records elsewhere.
 pub(crate) struct Db {
     backing: Backing,
     is_writable: bool,

@@ -26,7 +26,7 @@ pub(crate) const HISTORY_NAME: &str = "undo";
 pub(crate) const BODIES_NAME: &str = "bodies";
 
 /// A new world whose file has one spare byte in this many is compacted.
-const WORTHWHILE_SPARE: u64 = 8;
+const COMPACT_SPARE_DIVISOR: u64 = 8;
 
 /// A world file.
 ///
@@ -132,7 +132,7 @@ impl Store {
         Store::from_db(database::open_read_only(path)?, path, Some(followed(path)))
     }
 
-    /// A store of what has a description.
+    /// The store of a database that has a description.
     pub(crate) fn from_db(db: Db, path: &Path, file: Option<PathBuf>) -> Result<Store, StoreError> {
         let info = read_info(&db.snapshot(), path)?;
         let path = path.to_owned();
@@ -489,7 +489,7 @@ impl Store {
     /// Compacts a new file if much of it is free.
     pub(crate) fn compact_if_worth_it(&mut self) -> Result<(), StoreError> {
         let is_worth_it =
-            self.db.spare_bytes().saturating_mul(WORTHWHILE_SPARE) > self.db.used_bytes();
+            self.db.spare_bytes().saturating_mul(COMPACT_SPARE_DIVISOR) > self.db.used_bytes();
         if is_worth_it { self.compact() } else { Ok(()) }
     }
 }

@@ -18,14 +18,14 @@ use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_server::{Client, ClientOptions, WorldAddress};
 use terravox_store::StoreError;
 
-/// Strokes that are measured, and of a full run.
+/// Strokes of a quick run and of a full run.
 const STROKES: [u32; 2] = [100, 400];
 
 /// What the strokes leave, in turn: a place is built, and dug away.
 const MATERIALS: [u8; 2] = [5, AIR];
 
-/// A stroke takes less, or something is wrong.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for a stroke.
+const STROKE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where the strokes are along z: not at a corner of columns.
 const Z: i32 = 100;
@@ -41,17 +41,17 @@ pub fn serve(address: &str, name: &str, folder: &Path) {
 }
 
 /// A server, killed at the end.
-struct Serving(Child);
+struct ServerProcess(Child);
 
-impl Serving {
-    fn start(address: &str, name: &str, folder: &BenchFolder) -> Serving {
+impl ServerProcess {
+    fn start(address: &str, name: &str, folder: &BenchFolder) -> ServerProcess {
         let folder = folder.file("");
         let started = child::start(&["serve-shared", address, name, &folder.to_string_lossy()]);
-        Serving(started.unwrap_or_else(|error| panic!("the server does not start: {error}")))
+        ServerProcess(started.unwrap_or_else(|error| panic!("the server does not start: {error}")))
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -102,7 +102,7 @@ impl Player {
         let (begin, mut pause, before) = (Instant::now(), Instant::now(), self.confirmed);
         while self.confirmed == before {
             let Player { refused, reason, .. } = self;
-            assert!(begin.elapsed() < PATIENCE, "never claimed; {refused} refused: {reason}");
+            assert!(begin.elapsed() < STROKE_TIMEOUT, "never claimed; {refused} refused: {reason}");
             self.frame();
             if self.client.guest().is_complete() && pause.elapsed() > PAUSE {
                 let at = [f64::from(x), 40.0, f64::from(Z)];
@@ -142,7 +142,10 @@ fn stroke(from: &mut Player, to: &mut Player, number: u32) -> f64 {
         cell.is_some_and(|cell| cell.material == material)
     };
     while !is_seen(to) {
-        assert!(begin.elapsed() < PATIENCE && from.refused == refused, "a stroke is not seen");
+        assert!(
+            begin.elapsed() < STROKE_TIMEOUT && from.refused == refused,
+            "a stroke is not seen"
+        );
         from.frame();
         to.frame();
         thread::sleep(Duration::from_micros(500));
@@ -158,8 +161,8 @@ pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
     let address = server.address("border");
     drop(Postgres::create(&address, &world_info(), &PostgresOptions::default())?);
     let [west, east] = &folders;
-    let mut west_server = Serving::start(&address, "west:1", west);
-    let mut east_server = Serving::start(&address, "east:1", east);
+    let mut west_server = ServerProcess::start(&address, "west:1", west);
+    let mut east_server = ServerProcess::start(&address, "east:1", east);
     let west = &mut Player::new(&address_of(&mut west_server.0), -1);
     west.settle();
     let east = &mut Player::new(&address_of(&mut east_server.0), 1);

@@ -111,24 +111,24 @@ fn periodic(world: &Hills, request: &mut FillRequest<'_>) {
 const PERIODS_PER_PEAK: usize = 5;
 
 /// Radius of a brush stroke, metres.
-const STROKE_RADIUS: f64 = 4.0;
+const STROKE_RADIUS_M: f64 = 4.0;
 
 fn stroke(report: &mut AreaReport) {
     let world = Hills::new(7);
     let mut terrain = terrain(2.0, 6);
     let viewer = Viewer { position_m: [8.0, 40.0, 8.0], distance_m: 1500.0 };
     terrain.update(&[viewer], Budget::Unlimited, |request| hills(&world, request));
-    // Meshes of the first view are of no stroke.
+    // The meshes of the first view do not count.
     terrain.mesh_swaps().for_each(drop);
     let (mut millis, mut unseen) = (Vec::new(), 0);
     for i in 0..60 {
         let [x, z] = [i % 8, i / 8].map(|v| 5.0 * f64::from(v) - 20.0);
         let Some(hit) = terrain.ray([x, 60.0, z], [0.0, -1.0, 0.0], 200.0).hit() else { continue };
         let [min, max] =
-            [-STROKE_RADIUS, STROKE_RADIUS].map(|reach| hit.point_m.map(|v| v + reach));
+            [-STROKE_RADIUS_M, STROKE_RADIUS_M].map(|reach| hit.point_m.map(|v| v + reach));
         let ball = |p: [f64; 3], old: Cell| {
             let d = [0, 1, 2].map(|i| p[i] - hit.point_m[i]);
-            if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < STROKE_RADIUS * STROKE_RADIUS {
+            if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < STROKE_RADIUS_M * STROKE_RADIUS_M {
                 Cell::AIR
             } else {
                 old

@@ -5,9 +5,9 @@
 //! of a block. [`block_mask`], [`chunk_masks`] and [`solid_rows`] read the solid cells from
 //! the packed rows of the grid; [`Kinds`] classifies one row of materials at a time.
 //!
-//! `plain` is the portable version and the twin of the SSE2 code in `simd`.
+//! `scalar` is the portable version and the twin of the SSE2 code in `simd`.
 
-mod plain;
+mod scalar;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 mod solid;
@@ -15,7 +15,7 @@ mod solid;
 use crate::voxel::{BlockPos, Kind};
 
 #[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
-use plain as fast;
+use scalar as fast;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use simd as fast;
 
@@ -96,8 +96,8 @@ mod tests {
             materials in proptest::array::uniform32(prop_oneof![0u8..4, any::<u8>()]),
             rows in any::<[u32; 8]>(),
         ) {
-            prop_assert_eq!(fast::default_kinds(&materials), plain::default_kinds(&materials));
-            prop_assert_eq!(fast::slices(&rows), plain::slices(&rows));
+            prop_assert_eq!(fast::default_kinds(&materials), scalar::default_kinds(&materials));
+            prop_assert_eq!(fast::slices(&rows), scalar::slices(&rows));
         }
 
         #[test]

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use crate::voxel::WATER;
 
-/// As [`default_kinds`](super::plain::default_kinds).
+/// As [`default_kinds`](super::scalar::default_kinds).
 #[inline(always)]
 pub(super) fn default_kinds(materials: &[u8; 32]) -> [u32; 2] {
     // SAFETY: SSE2 is part of x86-64, and both halves lie within the array.
@@ -22,7 +22,7 @@ pub(super) fn default_kinds(materials: &[u8; 32]) -> [u32; 2] {
     }
 }
 
-/// As [`slices`](super::plain::slices).
+/// As [`slices`](super::scalar::slices).
 #[inline(always)]
 pub(crate) fn slices(rows: &[u32; 8]) -> [u64; 4] {
     let mut out = [0; 4];

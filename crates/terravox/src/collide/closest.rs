@@ -40,11 +40,7 @@ pub(super) fn closest_point(
 
 /// Whether there is, or may be, a surface farther than `radius` from a point.
 fn has_more(world: &CollisionWorld, point: DVec3, radius: f64) -> bool {
-    let pages = world.broadphase.page_bounds();
-    if pages.is_empty() {
-        return false;
-    }
-    let bounds = Aabb::of_region(pages.finer(8)).grow(REACH.into());
+    let Some(bounds) = world.ground_bounds() else { return false };
     let (low, high) = (point - DVec3::from(bounds.min), DVec3::from(bounds.max) - point);
     low.abs().max(high.abs()).length() > radius
 }

@@ -102,11 +102,7 @@ impl<'a> Sweep<'a> {
 
     /// Returns the distances between which the shape may touch ground, in whole strides.
     fn near_ground(&self, length: f64) -> Option<[f64; 2]> {
-        let pages = self.world.broadphase.page_bounds();
-        if pages.is_empty() {
-            return None;
-        }
-        let ground = Aabb::of_region(pages.finer(8)).grow(1.0);
+        let ground = self.world.ground_bounds()?;
         let path = RayPath::new(self.from.to_array(), self.direction.to_array(), length)?;
         let low = DVec3::from(ground.min) - self.bounds[1];
         let high = DVec3::from(ground.max) - self.bounds[0];

@@ -9,7 +9,7 @@
 use super::broadphase::{Broadphase, ChunkBlocks, PageBlocks, block_of_bit};
 use super::query::{REACH, Surfaces};
 use crate::bits::{BLOCK_LOG2, CollisionBlock};
-use crate::math::MAX_QUERY_VOXELS;
+use crate::math::normalized_ray;
 use crate::voxel::{ChunkPos, PagePos, Region, Snapshot, UnlistedChunks};
 use glam::{DVec3, IVec3};
 use std::cell::Cell;
@@ -55,15 +55,7 @@ impl RayPath {
     /// The ray from `origin` along `direction` (of any length) over `length` voxels; `None` if
     /// it is invalid (NaN, infinite, too far away, zero direction).
     pub fn new(origin: [f64; 3], direction: [f64; 3], length: f64) -> Option<RayPath> {
-        let (origin, direction) = (DVec3::from(origin), DVec3::from(direction));
-        // A direction may be very short or long; its largest part is brought to 1 first.
-        let largest = direction.abs().max_element();
-        let is_near = origin.abs().cmple(DVec3::splat(MAX_QUERY_VOXELS)).all();
-        let valid = is_near && direction.is_finite() && largest > 0.0 && length > 0.0;
-        if !valid {
-            return None;
-        }
-        let direction = (direction / largest).normalize();
+        let [origin, direction] = normalized_ray(origin, direction).filter(|_| length > 0.0)?;
         let steep = |v: f64| if v.abs() < 1.0 / STEEPEST { STEEPEST } else { 1.0 / v };
         let inverse = DVec3::new(steep(direction.x), steep(direction.y), steep(direction.z));
         let size = direction.abs();

@@ -227,6 +227,12 @@ impl CollisionWorld {
         }
     }
 
+    /// The box around all triangles of the world; `None` if there are none.
+    pub fn ground_bounds(&self) -> Option<Aabb> {
+        let pages = self.broadphase.page_bounds();
+        (!pages.is_empty()).then(|| Aabb::of_region(pages.finer(8)).grow(REACH.into()))
+    }
+
     /// Returns a chunk that is not held at mip 0 and whose cells could shape ground that a
     /// box meets (voxels, grown by [`REACH`]); `None` if the ground there is known.
     pub fn unknown_in(&self, aabb: &Aabb) -> Option<MissingData> {

@@ -4,8 +4,8 @@
 //! Chunk by chunk, so that it can be spread over many ticks. In each chunk, the edits are walked
 //! from the newest to the oldest. One that no rollback takes back claims its cells, which then stay
 //! as they are; one that is taken back, now or before, writes what its cells were before it, unless
-//! they are claimed. What earlier rollbacks wrote is passed over, since what they took back lies
-//! below it. So each cell gets what the newest edit made of it that no rollback takes back, and the
+//! they are claimed. Cells that earlier rollbacks wrote are skipped: the edits that those took back are
+//! walked as well. So each cell gets what the newest edit made of it that no rollback takes back, and the
 //! order of rollbacks does not matter.
 
 use super::changed::ChangedCells;
@@ -176,7 +176,7 @@ impl Rollback {
         let Some(mut work) = self.current.take().or_else(|| self.begin_chunk()) else {
             return Ok(None);
         };
-        let is_ready = work.go_on(&self.edits, &self.records, &mut self.scratch);
+        let is_ready = work.walk_patches(&self.edits, &self.records, &mut self.scratch);
         let restored = match is_ready {
             true => self.finish(&work, grid),
             false => Ok(ChangedCells::default()),
@@ -292,8 +292,8 @@ struct ChunkWork {
     /// Cells that the rollback can change.
     affected: ChunkCellBits,
     rollbacks: RollbacksInChunk,
-    /// Cells that have a value below.
-    is_restored: ChunkCellBits,
+    /// Cells for which `material`, `occupancy` and `water` are set.
+    restored: ChunkCellBits,
     material: Vec<u8>,
     occupancy: Vec<u8>,
     /// Stored water and 1; 0: none.
@@ -315,7 +315,7 @@ impl ChunkWork {
             claimed_later: [0; CELLS / 32],
             affected: [0; CELLS / 32],
             rollbacks,
-            is_restored: [0; CELLS / 32],
+            restored: [0; CELLS / 32],
             material: vec![0; CELLS],
             occupancy: vec![0; CELLS],
             water: vec![0; CELLS],
@@ -323,7 +323,7 @@ impl ChunkWork {
     }
 
     /// Walks some patches; returns whether all are done.
-    fn go_on(
+    fn walk_patches(
         &mut self,
         edits: &[KnownEdit],
         records: &RollbackRecords,
@@ -410,7 +410,7 @@ impl ChunkWork {
     /// Copies the cells of a run, the first of which is the cell `first` of the patch.
     fn copy(&mut self, bits: RowBits, set: &CellSet, first: usize, s: &PatchScratch) {
         let wanted = bits.mask & set.row(bits.row) & !self.claimed[bits.row];
-        self.is_restored[bits.row] |= wanted;
+        self.restored[bits.row] |= wanted;
         let from = (first + bits.skipped) as u32;
         let mut water = s.water.partition_point(|entry| entry.0 < from);
         for at in 0..bits.mask.count_ones() {
@@ -429,18 +429,18 @@ impl ChunkWork {
 
     /// Writes the restored cells over those of a box over the chunk.
     fn restore(&self, cells: &mut DenseBox) {
-        let is_restored = |at: usize| {
-            let row = self.is_restored[at / 32] & self.affected[at / 32];
+        let restored = |at: usize| {
+            let row = self.restored[at / 32] & self.affected[at / 32];
             let row = row & !self.claimed_later[at / 32];
             row >> (at % 32) & 1 == 1
         };
         let (material, occupancy) = cells.arrays_mut();
-        for at in (0..CELLS).filter(|&at| is_restored(at)) {
+        for at in (0..CELLS).filter(|&at| restored(at)) {
             (material[at], occupancy[at]) = (self.material[at], self.occupancy[at]);
         }
-        let kept = cells.water().iter().filter(|entry| !is_restored(entry.0 as usize)).copied();
+        let kept = cells.water().iter().filter(|entry| !restored(entry.0 as usize)).copied();
         let mut water = Vec::from_iter(kept);
-        let wet = (0..CELLS).filter(|&at| self.water[at] > 0 && is_restored(at));
+        let wet = (0..CELLS).filter(|&at| self.water[at] > 0 && restored(at));
         water.extend(wet.map(|at| (at as u32, (self.water[at] - 1) as u8)));
         cells.set_all_water(water);
     }

@@ -4,7 +4,7 @@
 
 use super::shown_mesh::ShownMeshes;
 use super::tiling::Tiling;
-use crate::math::MAX_QUERY_VOXELS;
+use crate::math::normalized_ray;
 use crate::mesh::{BlockMesh, Surface};
 use crate::voxel::{MipBlock, VoxelPos};
 use glam::DVec3;
@@ -86,11 +86,8 @@ pub(super) fn cast(
 impl NormalizedRay {
     /// Returns `None` if the origin or the direction is invalid.
     pub fn new(origin: [f64; 3], direction: [f64; 3]) -> Option<NormalizedRay> {
-        let (origin, direction) = (DVec3::from(origin), DVec3::from(direction));
-        // A direction may be very short or long; its largest part is brought to 1 first.
-        let direction = (direction / direction.abs().max_element()).try_normalize()?;
-        let is_near = origin.abs().cmple(DVec3::splat(MAX_QUERY_VOXELS)).all();
-        is_near.then_some(NormalizedRay { origin, direction })
+        let [origin, direction] = normalized_ray(origin, direction)?;
+        Some(NormalizedRay { origin, direction })
     }
 
     /// Returns where the ray enters the bounds of a block's mesh; `None` beyond `end`.

@@ -36,7 +36,7 @@ impl Aabb {
         Aabb { min: corner(region.min), max: corner(region.max) }
     }
 
-    /// Grown by `by` voxels on all six sides.
+    /// Grown by `by`, in the same unit, on all six sides.
     pub fn grow(self, by: f64) -> Aabb {
         Aabb { min: self.min.map(|v| v - by), max: self.max.map(|v| v + by) }
     }

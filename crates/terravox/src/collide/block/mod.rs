@@ -22,9 +22,9 @@ mod mesh;
 #[cfg(test)]
 mod naive;
 mod node;
-#[cfg_attr(all(target_arch = "x86_64", not(terravox_plain)), allow(dead_code))]
-mod plain;
 mod ray;
+#[cfg_attr(all(target_arch = "x86_64", not(terravox_plain)), allow(dead_code))]
+mod scalar;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 #[cfg(test)]

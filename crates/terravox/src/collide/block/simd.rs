@@ -13,7 +13,7 @@ use super::node::{Node, WIDTH};
 use super::vertex::{BuildVertex, MIN_CERTAIN_AREA, QuadBounds};
 use super::walk::QueuedChild;
 
-/// See `plain::near_boxes`.
+/// See `scalar::near_boxes`.
 #[inline(always)]
 pub(super) fn near_boxes(
     node: &Node,
@@ -25,7 +25,7 @@ pub(super) fn near_boxes(
     unsafe { near_boxes_sse2(node, ray, t_min, t_max) }
 }
 
-/// See `plain::hit_triangles`.
+/// See `scalar::hit_triangles`.
 #[inline(always)]
 pub(super) fn hit_triangles<V: Copy + Into<usize>>(
     leaf: &QuadLeaf<V>,
@@ -36,14 +36,14 @@ pub(super) fn hit_triangles<V: Copy + Into<usize>>(
     unsafe { hit_triangles_sse2(leaf, positions, ray) }
 }
 
-/// See `plain::boxes_in`.
+/// See `scalar::boxes_in`.
 #[inline(always)]
 pub(super) fn boxes_in(node: &Node, query: &BoxQuery) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { boxes_in_sse2(node, query) }
 }
 
-/// See `plain::triangles_in`.
+/// See `scalar::triangles_in`.
 #[inline(always)]
 pub(super) fn triangles_in<V: Copy + Into<usize>>(
     leaf: &QuadLeaf<V>,
@@ -54,14 +54,14 @@ pub(super) fn triangles_in<V: Copy + Into<usize>>(
     unsafe { triangles_in_sse2(leaf, positions, query) }
 }
 
-/// See `plain::vertex`.
+/// See `scalar::vertex`.
 #[inline(always)]
 pub(super) fn vertex(position: [f32; 3], normal: [f32; 3]) -> BuildVertex {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { vertex_sse2(position, normal) }
 }
 
-/// See `plain::quad_bounds`.
+/// See `scalar::quad_bounds`.
 #[inline(always)]
 pub(super) fn quad_bounds(
     a: &BuildVertex,
@@ -73,14 +73,14 @@ pub(super) fn quad_bounds(
     unsafe { quad_bounds_sse2(a, b, c, d) }
 }
 
-/// See `plain::corners`.
+/// See `scalar::corners`.
 #[inline(always)]
 pub(super) fn corners(positions: &[[i16; 3]], vertices: [usize; 3]) -> [[f32; 3]; 3] {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { corners_sse2(positions, vertices) }
 }
 
-/// See `plain::measure`.
+/// See `scalar::measure`.
 #[inline(always)]
 pub(super) fn measure(quads: &[QuadBounds]) -> ([i16; 8], [i32; 4]) {
     // SAFETY: SSE2 is part of x86-64.

@@ -202,26 +202,26 @@ proptest! {
     }
 
     #[test]
-    fn vector_preparation_agrees_with_the_plain_one(kind in 0..6usize, seed: u64) {
+    fn vector_preparation_agrees_with_the_scalar_one(kind in 0..6usize, seed: u64) {
         let surface = surface_from(kind, seed);
         let mut corners = Vec::new();
         for (&position, &normal) in surface.positions.iter().zip(&surface.normals) {
-            let [plain, fast] = [plain::vertex(position, normal), machine::vertex(position, normal)];
-            prop_assert_eq!(plain, fast);
-            corners.push(plain);
+            let [slow, fast] = [scalar::vertex(position, normal), machine::vertex(position, normal)];
+            prop_assert_eq!(slow, fast);
+            corners.push(slow);
         }
         let mut items = Vec::new();
         for quad in 0..surface.quad_count() {
             let [[a, b, c], [_, _, d]] = surface.quad(quad).map(|t| t.map(|v| &corners[v as usize]));
-            let (plain, fast) = (plain::quad_bounds(a, b, c, d), machine::quad_bounds(a, b, c, d));
-            prop_assert_eq!(plain, fast);
-            items.push(vertex::QuadBounds(plain.0));
-            prop_assert_eq!(plain::measure(&items), machine::measure(&items));
+            let (slow, fast) = (scalar::quad_bounds(a, b, c, d), machine::quad_bounds(a, b, c, d));
+            prop_assert_eq!(slow, fast);
+            items.push(vertex::QuadBounds(slow.0));
+            prop_assert_eq!(scalar::measure(&items), machine::measure(&items));
         }
     }
 
     #[test]
-    fn vector_tests_agree_with_plain_ones(kind in 0..6usize, seed: u64) {
+    fn vector_tests_agree_with_scalar_ones(kind in 0..6usize, seed: u64) {
         let surface = surface_from(kind, seed);
         let Some(tree) = tree_of(&surface) else { return Ok(()) };
         let mut numbers = Numbers::new(seed);
@@ -231,21 +231,21 @@ proptest! {
         let middle = numbers.point(0.0, 8.0);
         let query = box_query::BoxQuery::new((middle - 1.0).into(), (middle + 1.0).into());
         for node in &tree.nodes {
-            let (plain, fast) = (plain::near_boxes(node, &ray, 0.0, 9.0), machine::near_boxes(node, &ray, 0.0, 9.0));
-            prop_assert_eq!(plain, fast);
+            let (slow, fast) = (scalar::near_boxes(node, &ray, 0.0, 9.0), machine::near_boxes(node, &ray, 0.0, 9.0));
+            prop_assert_eq!(slow, fast);
             if let Some(query) = &query {
-                prop_assert_eq!(plain::boxes_in(node, query), machine::boxes_in(node, query));
+                prop_assert_eq!(scalar::boxes_in(node, query), machine::boxes_in(node, query));
             }
         }
         let positions = &tree.mesh.positions;
         let some = [0, 1, 2].map(|k| (seed as usize).wrapping_mul(k + 1) % (positions.len() - 1));
-        prop_assert_eq!(plain::corners(positions, some), machine::corners(positions, some));
+        prop_assert_eq!(scalar::corners(positions, some), machine::corners(positions, some));
         macro_rules! compare {
             ($leaves:expr) => {
                 for leaf in $leaves.iter() {
-                    prop_assert_eq!(plain::hit_triangles(leaf, positions, &triangle_ray), machine::hit_triangles(leaf, positions, &triangle_ray));
+                    prop_assert_eq!(scalar::hit_triangles(leaf, positions, &triangle_ray), machine::hit_triangles(leaf, positions, &triangle_ray));
                     if let Some(query) = &query {
-                        prop_assert_eq!(plain::triangles_in(leaf, positions, query), machine::triangles_in(leaf, positions, query));
+                        prop_assert_eq!(scalar::triangles_in(leaf, positions, query), machine::triangles_in(leaf, positions, query));
                     }
                 }
             };

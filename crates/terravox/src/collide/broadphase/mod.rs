@@ -17,10 +17,10 @@ mod masks;
 mod naive;
 mod page;
 mod pages;
-#[cfg_attr(all(target_arch = "x86_64", not(terravox_plain)), allow(dead_code))]
-mod plain;
 mod query;
 mod rows;
+#[cfg_attr(all(target_arch = "x86_64", not(terravox_plain)), allow(dead_code))]
+mod scalar;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 mod simd;
 #[cfg(test)]

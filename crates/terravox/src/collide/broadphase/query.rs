@@ -13,7 +13,7 @@ use crate::math::Aabb;
 use crate::voxel::{ChunkPos, PagePos, page_of};
 
 #[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
-use super::plain as fast;
+use super::scalar as fast;
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::simd as fast;
 
@@ -411,7 +411,7 @@ fn blocks_of_chunk(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plain;
+    use super::super::scalar;
     use super::*;
     use crate::voxel::LIMIT;
 
@@ -469,7 +469,7 @@ mod tests {
             for axis in 0..3 {
                 let mut aabb = Aabb::new([-1.5, 2.0, 3.3], [0.5, 9.25, 3.3]);
                 (aabb.min[axis], aabb.max[axis]) = (min, max);
-                assert_eq!(fast::reached(&aabb), plain::reached(&aabb), "{aabb:?}");
+                assert_eq!(fast::reached(&aabb), scalar::reached(&aabb), "{aabb:?}");
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::collide::REACH;
 use crate::math::Aabb;
 use crate::voxel::LIMIT;
 
-/// As [`reached`](super::plain::reached).
+/// As [`reached`](super::scalar::reached).
 #[inline(always)]
 pub(super) fn reached(aabb: &Aabb) -> Option<([i32; 3], [i32; 3])> {
     // SAFETY: SSE2 is part of x86-64.

@@ -15,7 +15,7 @@ use crate::generate::noise::Noise2;
 use crate::voxel::Region;
 
 /// Parts along an edge of a box: a few, and more if those leave it open.
-const PARTS: [usize; 2] = [4, 16];
+const PARTS: [usize; 3] = [2, 4, 16];
 
 /// Room for the rounding of a field.
 const FIELD_ROUNDING: f32 = 1e-3;

@@ -151,17 +151,18 @@ impl LevelSurfaces {
         let lattice = sources.cells.lattice;
         let size = lattice.cell_units(mips.coarsest);
         let base = at.map(|a| a & !(size - 1));
-        let share = [0, 1, 2].map(|axis| at[axis] - base[axis]);
-        let (mut sum, mut count, mut normal) = ([0i64; 3], 0, [0.0f32; 3]);
-        let between = (0..3).map(|axis| u8::from(share[axis] != 0) << axis).sum::<u8>();
+        let from_base = [0, 1, 2].map(|axis| at[axis] - base[axis]);
+        let (mut sum, mut weight_sum, mut normal) = ([0i64; 3], 0, [0.0f32; 3]);
+        let between = (0..3).map(|axis| u8::from(from_base[axis] != 0) << axis).sum::<u8>();
         for number in (0..8u8).filter(|number| number & !between == 0) {
             let is_high = [0, 1, 2].map(|axis| number >> axis & 1 == 1);
             let corner = [0, 1, 2].map(|axis| base[axis] + if is_high[axis] { size } else { 0 });
-            let part = |axis: usize| if is_high[axis] { share[axis] } else { size - share[axis] };
+            let part =
+                |axis: usize| if is_high[axis] { from_base[axis] } else { size - from_base[axis] };
             let weight = part(0) * part(1) * part(2);
             let vertex = self.lattice_vertex(sources, corner, mips.coarsest, &direction);
             let Some(PlacedVertex { offset, normal: n }) = vertex else { continue };
-            count += i64::from(weight);
+            weight_sum += i64::from(weight);
             for axis in 0..3 {
                 // Doubled offsets are multiples of 1/2048 of a cell.
                 let offset = (offset[axis] * 2048.0) as i32 * size;
@@ -169,17 +170,17 @@ impl LevelSurfaces {
                 normal[axis] += weight as f32 * n[axis];
             }
         }
-        if count == 0 {
+        if weight_sum == 0 {
             return None;
         }
         let unit = i64::from(lattice.cell_units(mips.finest));
         let square = (normal[0] * normal[0] + normal[1] * normal[1]) + normal[2] * normal[2];
         let normal = match between == 0 {
-            true => normal.map(|n| n / count as f32),
+            true => normal.map(|n| n / weight_sum as f32),
             false if square > 0.0 => unit_normal(normal, [0.0; 3]),
             false => unit_normal([0.0; 3], direction()),
         };
-        Some(LatticePoint { position: sum.map(|sum| round(sum, count, unit)), normal })
+        Some(LatticePoint { position: sum.map(|sum| round(sum, weight_sum, unit)), normal })
     }
 
     /// Returns the vertex that the cells of a mip give a corner of their lattice; of several, that

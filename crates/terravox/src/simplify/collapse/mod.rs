@@ -42,7 +42,7 @@ const MIN_SAMPLES_KEPT: u32 = 12;
 const NEGLIGIBLE_SHARE: f32 = 0.1;
 
 /// Rings of vertices around a failure whose tolerance is tightened for the next run; more in the
-/// last runs. Each ring has more done again: of a rough tile one ring is a third, two nearly all.
+/// last runs. On rough tiles, one ring redoes a third of the work, two nearly all of it.
 const RETRY_RINGS: u32 = 1;
 const LATE_RETRY_RINGS: u32 = 2;
 
