@@ -9,6 +9,7 @@ use std::time::Duration;
 use terravox::bodies::{LooseOptions, SavedBody};
 use terravox::collide::Filter;
 use terravox::edit::EditOp;
+use terravox::lod::LodOptions;
 use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{Cell, MipBlock, VoxelGrid, VoxelPos};
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
@@ -314,7 +315,9 @@ fn a_save_before_the_horizon_is_shown_leaves_no_hole_in_it_slow() {
     let store = growing(&folder);
     let fill = |request: &mut FillRequest<'_>| store.fill(request, generate);
     for frames in [5, 20, 60] {
-        let mut terrain = store.terrain(TerrainOptions::default()).unwrap();
+        let lod = LodOptions { detail: 1.5, ..LodOptions::default() };
+        let mut terrain =
+            store.terrain(TerrainOptions { lod, ..TerrainOptions::default() }).unwrap();
         let viewer = |x: f64| [Viewer { position_m: [x, 20.0, 0.0], distance_m: 500.0 }];
         let settle = |terrain: &mut Terrain, x: f64| {
             for _ in 0..5000 {

@@ -123,7 +123,7 @@ fn jobs_run_on_any_thread() {
 
 /// A viewer in hills that come from a generator.
 fn streamed() -> (Terrain, [Viewer; 1]) {
-    let lod = LodOptions { max_mip: 3, near_voxels: 40.0, ..LodOptions::default() };
+    let lod = LodOptions { max_mip: 3, near_voxels: 40.0, detail: 1.5, ..LodOptions::default() };
     let terrain = Terrain::new(TerrainOptions { lod, ..TerrainOptions::default() });
     (terrain, [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 200.0 }])
 }

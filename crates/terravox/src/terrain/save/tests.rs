@@ -163,6 +163,7 @@ fn generated_chunks_are_unsaved_only_where_they_cannot_be_made_again() {
 fn unsaved_chunks_stay_in_memory_and_leave_once_they_are_saved() {
     let mut options = crate::terrain::TerrainOptions::default();
     (options.lod.max_bytes, options.lod.max_mip, options.lod.near_voxels) = (0, 3, 32.0);
+    options.lod.detail = 1.0;
     let mut terrain = Terrain::new(options);
     terrain.hold([-40.0; 3], [40.0; 3], ground).unwrap();
     dig(&mut terrain, 3.0);
