@@ -7,12 +7,13 @@
 //! | module | reads | writes |
 //! |---|---|---|
 //! | [`roblox`] | `.rbxl`, `.rbxm`, `.rbxlx`, `.rbxmx`, raw SmoothGrid | `.rbxm`, `.rbxmx`, raw SmoothGrid; copies of `.rbxl` and `.rbxlx` with the terrain replaced |
-//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples, NumPy, LAS, LAZ | PNG of 16 bits |
+//! | [`heightmap`] | PNG, GeoTIFF, raw 16-bit samples, NumPy, LAS, LAZ | PNG of 16 bits, GeoTIFF |
 //! | [`anvil`] | Minecraft regions, `.mca` | |
 //! | [`vox`] | MagicaVoxel scenes, `.vox` | MagicaVoxel scenes |
 //! | [`triangles`] | closed meshes: `.obj`, `.stl`, `.ply`, `.glb` | |
 //! | [`gltf`] | | meshes as `.glb` |
 //! | [`obj`] | | meshes as `.obj` and `.mtl` |
+//! | [`tiles3d`] | | 3D Tiles 1.1 |
 //! | [`printing`] | | the ground as a watertight mesh, `.stl` and `.3mf` |
 //!
 //! [`tiles`] groups chunks for [`gltf`] and [`obj`], which write one object per tile.

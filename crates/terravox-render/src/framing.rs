@@ -46,7 +46,7 @@ pub fn overview(scene: &Scene, lens: Lens) -> Camera {
         return Camera::from_bearing(DVec3::new(0.0, 8.0, 0.0), 0.0, -10.0, lens.fov_degrees);
     };
     // Show the side of a world that is cut off below, unless it is deep.
-    let side = 0.25 * (high - low).max_element();
+    let side = 0.5 * (high - low).max_element();
     let lowest = bounds(scene)[0].y;
     let under = underside(scene, [DVec3::new(low.x, lowest, low.z), high]);
     low.y = (low.y - side).max(under).min(low.y);

@@ -106,11 +106,13 @@ impl SurfaceSampler<'_> {
         let triangle = Triangle { corners: corners.unwrap_or([&flat; 3]), weights };
         let cell = self.scene.light_mip(at).exp2();
         let direction = ray.direction.as_vec3();
-        let is_back_face = face.dot(direction) > 0.0;
+        let outward = triangle.blend(|vertex| vertex.normal).normalize_or(face);
+        let is_away = face.dot(direction) > 0.0;
+        // Where the surface is folded, a triangle faces away and its vertices do not: it is the front.
+        let is_back_face = is_away && outward.dot(direction) > 0.0;
         let side = if is_back_face { -1.0 } else { 1.0 };
         let local = triangle.blend(|vertex| vertex.position);
-        let face_normal = face * side;
-        let outward = triangle.blend(|vertex| vertex.normal).normalize_or(face_normal * side);
+        let face_normal = if is_away { -face } else { face };
         let normal = limited_normal(outward * side, face_normal);
         let sun_cosine = normal.dot(self.sun).clamp(0.0, 1.0);
         let grazing = GRAZING_SHADOW_OFFSET * (1.0 - sun_cosine) * (1.0 - sun_cosine);

@@ -24,7 +24,8 @@ pub struct HeightmapArgs {
     /// metres of a unit of height [default: 1]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub vertical_scale: Option<f64>,
-    /// Heightmaps: height of the water surface above black in metres [default: no water]
+    /// Heightmaps: height of the water surface in metres, above black or, for GeoTIFF and grids of
+    /// numbers, as their heights [default: no water]
     #[arg(long, value_parser = number, value_name = "M", allow_hyphen_values = true)]
     pub sea_level: Option<f64>,
     /// Heightmaps: depth of the ground below the lowest sample in metres [default: 8 voxels]
@@ -193,7 +194,7 @@ pub struct ViewArgs {
     /// Position of the camera in metres [default: an overview of the world; for hills above them]
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub camera: Option<[f64; 3]>,
-    /// Point that the camera looks at in metres
+    /// Point that the camera looks at in metres [default: the middle of the land]
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub look: Option<[f64; 3]>,
     /// Instead of --look: viewing direction, degrees clockwise from north (-z)

@@ -220,8 +220,14 @@ fn add_outcome(outcome: &PathOutcome, ends: [Option<[f64; 3]>; 2], report: &mut 
             ("edge", "does not reach the goal: the ground that is there ends before")
         }
         PathOutcome::Partial(_, PartialReason::SearchLimit) => ("limit", "does not reach the goal"),
-        PathOutcome::StartOffMesh => ("start_off_mesh", "no ground to walk on at FROM"),
-        PathOutcome::GoalOffMesh => ("goal_off_mesh", "no ground to walk on at TO"),
+        PathOutcome::StartOffMesh => (
+            "start_off_mesh",
+            "no ground to walk on at FROM: none, too steep, or in deeper water than --water",
+        ),
+        PathOutcome::GoalOffMesh => (
+            "goal_off_mesh",
+            "no ground to walk on at TO: none, too steep, or in deeper water than --water",
+        ),
         PathOutcome::StartNotLoaded => ("start_not_loaded", "FROM is beyond the ground"),
         PathOutcome::GoalNotLoaded => ("goal_not_loaded", "TO is beyond the ground"),
     };

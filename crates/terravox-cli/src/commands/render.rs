@@ -47,7 +47,8 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let mut report = Report::new("render");
     report.text_line("world", "world", args.world.display().to_string());
-    report.text_line("file", "file", args.file.display().to_string());
+    let file = args.turntable.map_or(args.file.clone(), |_| numbered(&args.file, 0));
+    report.text_line("file", "file", file.display().to_string());
     let Subject { mut scene, info, notes, meshes } = subject(args, console, &mut report)?;
     for (name, point) in [("--camera", args.view.camera), ("--look", args.view.look)] {
         point.map_or(Ok(()), |point| check_point(name, point, &info))?;
@@ -58,7 +59,7 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     }
     report.time("open_ms", "open", start.elapsed());
     // Before the work, so that an unwritable path fails early.
-    let output = Output::create(&args.file)?;
+    let output = Output::create(&file)?;
     let start = Instant::now();
     let mut options =
         PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
@@ -69,12 +70,12 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     }
     let subject = Subject { scene, info, notes, meshes };
     let (image, stats) = picture(args, &subject, &camera, &options, console)?;
-    let mut file_bytes = write_png(output, &args.file, &image)?;
+    let mut file_bytes = write_png(output, &file, &image)?;
     if let Some(count) = args.turntable {
         options.sun = options.sun.or_else(|| Some(camera.sun(SUN_ELEVATION_DEGREES)));
         file_bytes += turn(args, &subject, &camera, &options, console)?;
-        let first = numbered(&args.file, 0).display().to_string();
-        report.line("pictures", "turn", format!("{count} pictures, {first} …"), json!(count));
+        let text = format!("{count} pictures, {} …", file.display());
+        report.line("pictures", "turn", text, json!(count));
     }
     let Subject { scene, info, notes, .. } = subject;
     let size = format!("{} × {} pixels", image.width, image.height);
@@ -89,7 +90,8 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     Ok(report)
 }
 
-/// Writes pictures from all around: the world turns, and not the sun. Returns their bytes.
+/// Writes all but the first of the pictures from all around: the world turns, and not the sun. Returns
+/// their bytes.
 fn turn(
     args: &RenderArgs,
     subject: &Subject,
@@ -104,7 +106,7 @@ fn turn(
     };
     let count = args.turntable.unwrap_or(0);
     let mut file_bytes = 0;
-    for number in 0..count {
+    for number in 1..count {
         let file = numbered(&args.file, number);
         let output = Output::create(&file)?;
         let camera = turned(camera, target, f64::from(number) / f64::from(count));
