@@ -325,6 +325,7 @@ impl FallingPieces {
                 None => {
                     if let Err(why) = Self::write_back(host, world, &body, &body.first_pose()) {
                         error!(at = %was, "a piece of {} cells is lost: {why}", body.cells);
+                        journal.record_at(JournalKind::Piece, &author, unix_seconds(), before);
                     }
                 }
             }
@@ -486,6 +487,8 @@ impl FallingPieces {
             let rests = is_asleep || is_slow || is_stuck || is_surplus;
             let ends = rests && piece.falls_s >= piece.retry_at_s && began.elapsed() < WRITING;
             if is_gone {
+                let (cells, by) = (piece.body.cells, &piece.cut.author);
+                info!(cells, %by, "a piece fell out of the world: it is gone");
                 self.remove(host, at);
             } else if !ends || !self.end(host, world, journal, at, &pose) {
                 at += 1;

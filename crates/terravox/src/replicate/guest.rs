@@ -196,7 +196,8 @@ impl Guest {
 
     /// Asks for some blocks from before the link broke, coarse ones first.
     fn ask_again(&mut self) {
-        let Some(replica) = &self.replica else { return };
+        let has_room = self.pipe.unsent(BULK) < MAX_UNSENT;
+        let Some(replica) = self.replica.as_ref().filter(|_| has_room) else { return };
         let rest = self.unasked.len().saturating_sub(MAX_ASKED_PER_UPDATE);
         let blocks = self.unasked.split_off(rest);
         let kinds = replica.grid.materials().kinds();

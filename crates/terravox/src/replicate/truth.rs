@@ -54,7 +54,7 @@ pub(super) struct Truth {
     edited: FxHashSet<MipBlock>,
     /// Coarse blocks over edited chunks.
     pyramid: FarPyramid,
-    /// Their blocks, oldest first; may list some that are gone.
+    /// Their blocks, oldest first.
     coarse: VecDeque<MipBlock>,
     /// Coarse blocks from which on the next pass evicts some.
     trims_at: usize,
@@ -91,17 +91,21 @@ impl Truth {
         }
     }
 
-    /// Notes that the ground of a chunk was replaced, and differs from what the generator makes:
-    /// the coarse cells over it are read again.
-    pub fn reread(&mut self, chunk: ChunkPos) {
-        self.mark_edited(chunk);
-        (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
+    /// Notes that the ground of chunks was replaced, and differs from what the generator makes:
+    /// the coarse cells over them are read again.
+    pub fn reread(&mut self, chunks: &[ChunkPos]) {
+        for &chunk in chunks {
+            self.mark_edited(chunk);
+            (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
+        }
+        // One that is made again is listed again.
+        self.coarse.retain(|&block| self.pyramid.has(block));
     }
 
     /// How many coarse blocks there are.
     #[cfg(test)]
     pub fn coarse_blocks(&self) -> usize {
-        self.coarse.iter().filter(|block| self.pyramid.has(**block)).count()
+        self.coarse.len()
     }
 
     /// Bytes of memory.
