@@ -20,11 +20,12 @@ use crate::thrown::Thrower;
 use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW, WorldCounters};
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use terravox::edit::{EditOp, JournalKind};
 use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkEnd, LinkKind};
 use terravox::terrain::{FillRequest, UnsavedChanges};
@@ -187,6 +188,8 @@ impl Ticker {
         let store = &running.store;
         let info = store.info();
         options.generator = None;
+        // The keys of a `RandomState` are random.
+        options.instance = RandomState::new().hash_one(SystemTime::now()).max(1);
         let mut edited = Vec::new();
         let grid = if info.grows() {
             let materials = info.materials.clone();

@@ -144,7 +144,9 @@ impl Host {
             && entry.token.take().is_some()
         {
             entry.is_admitted = true;
-            entry.send(EDITS, &ToGuest::Welcome(Box::new(info)), world.grid.materials().kinds());
+            let (instance, info) = (self.options.instance, Box::new(info));
+            let welcome = ToGuest::Welcome { instance, info };
+            entry.send(EDITS, &welcome, world.grid.materials().kinds());
         }
     }
 

@@ -237,8 +237,10 @@ impl HostedGuest {
                 return Ok(Some(Request::Joining(token)));
             }
             _ if !self.is_admitted => return Err(self.too_early()),
-            ToHost::Start { makes_ground } if !self.has_started => {
+            ToHost::Start { makes_ground, last_number } if !self.has_started => {
                 self.has_started = true;
+                // All that it was told of came before this, and is part of the next save.
+                self.last_number = last_number;
                 self.makes_ground = makes_ground && options.generator.is_some();
             }
             ToHost::Hello { .. } | ToHost::Start { .. } => {

@@ -38,7 +38,7 @@ impl Seat {
         };
         seat.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
         seat.step(game);
-        seat.say(&ToHost::Start { makes_ground: true });
+        seat.say(&ToHost::Start { makes_ground: true, last_number: 0 });
         seat.step(game);
         seat
     }
