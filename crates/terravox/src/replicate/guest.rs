@@ -484,6 +484,7 @@ impl Guest {
             ToGuest::BodyGone { number, .. } => self.lose_body(number),
             ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
             ToGuest::Saved { number } => self.saved.note(number),
+            ToGuest::Game(bytes) => self.events.push_back(GuestEvent::Message { bytes }),
             ToGuest::Welcome { .. } => {}
         }
         Ok(())

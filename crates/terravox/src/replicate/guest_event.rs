@@ -63,6 +63,12 @@ pub enum GuestEvent {
     },
     /// An operation differed here from the host, whose cells are on their way.
     Corrected,
+    /// The game at the host told this guest something:
+    /// [`Host::send_message`](super::Host::send_message).
+    Message {
+        /// What it said, up to 1,024 bytes.
+        bytes: Vec<u8>,
+    },
     /// A body is seen now.
     BodyAdded {
         /// Its number, for [`Guest::bodies`](super::Guest::bodies).

@@ -50,6 +50,10 @@ impl HeldBodies {
         self.bodies.iter().map(|(&number, held)| (number, &held.body))
     }
 
+    pub fn get(&self, number: u64) -> Option<&SharedBody> {
+        self.bodies.get(&number).map(|held| &held.body)
+    }
+
     pub fn pose_at(&self, number: u64, now_us: u64) -> Option<BodyPose> {
         self.bodies.get(&number).map(|held| held.pose_at(now_us))
     }

@@ -45,7 +45,7 @@ pub(super) struct HostedGuest {
     has_hello: bool,
     /// Whether it makes unedited ground itself; it is sent no cells before this is known.
     pub makes_ground: bool,
-    has_started: bool,
+    pub has_started: bool,
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
     pub body_budget: BodyBudget,

@@ -32,8 +32,11 @@ pub(super) const MAX_TOKEN: usize = 256;
 /// Maximum size of the figure of a guest in bytes.
 pub(super) const MAX_FIGURE: usize = 256;
 
-/// Maximum size of a message to the game in bytes.
+/// Maximum size of a message to or from the game in bytes.
 pub(super) const MAX_GAME_MESSAGE: usize = 1024;
+
+/// Messages of the game are refused while more bytes than this wait for the link.
+pub(super) const GAME_MESSAGE_BACKLOG: usize = 64 << 10;
 
 /// From a guest to its host.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,6 +134,8 @@ pub(super) enum ToGuest {
     Saved {
         number: u64,
     },
+    /// What the game understands.
+    Game(Vec<u8>),
 }
 
 /// All of a body.
@@ -379,6 +384,10 @@ impl ToGuest {
                 poses.iter().for_each(|(number, pose)| put_pose(*number, *pose, out));
             }
             ToGuest::Saved { number } => numbered(11, *number, out),
+            ToGuest::Game(bytes) => {
+                out.push(12);
+                put_bytes(bytes, out);
+            }
         }
     }
 
@@ -427,6 +436,7 @@ impl ToGuest {
                 ToGuest::Poses((0..count).map(|_| pose()).collect::<Result<_, MessageError>>()?)
             }
             11 => ToGuest::Saved { number: input.varint()? },
+            12 => ToGuest::Game(input.bytes(MAX_GAME_MESSAGE)?.to_vec()),
             _ => return input.wrong("an unknown kind of message"),
         };
         input.finish()?;

@@ -31,6 +31,7 @@ mod host_bodies;
 mod host_cells;
 mod host_event;
 mod host_ground;
+mod host_messages;
 mod host_persons;
 mod host_saves;
 mod hosted;

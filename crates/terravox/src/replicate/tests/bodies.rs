@@ -187,18 +187,22 @@ fn a_guest_that_says_that_it_leaves_is_gone_at_once() {
 }
 
 #[test]
-fn what_a_guest_tells_the_game_arrives_once_and_in_order() {
+fn what_a_guest_and_the_game_tell_each_other_arrives_once_and_in_order() {
     for kind in [LinkKind::Reliable, LinkKind::Datagrams] {
         let mut game = Simulation::new(true, 5);
         let loss = if kind == LinkKind::Reliable { 0.0 } else { 0.2 };
         let link = LinkOptions { loss, delay_us: 30_000, ..LinkOptions::default() };
         assert!(!crate::replicate::Guest::new(kind, b"").send_message(b"too early"));
         game.join(kind, link, [0.0, 10.0, 0.0], 1);
+        let number = game.players[0].number;
+        assert!(!game.host.send_message(number, b"too early"));
+        assert!(!game.host.send_message(number + 1, b"nobody"));
         game.settle(1000);
         let mut sent = Vec::new();
         for number in 0..40_u8 {
             let bytes = vec![number; usize::from(number) * 25];
             assert!(game.players[0].guest.send_message(&bytes));
+            assert!(game.host.send_message(number, &bytes));
             sent.push(bytes);
         }
         let mut arrived = Vec::new();
@@ -207,6 +211,12 @@ fn what_a_guest_tells_the_game_arrives_once_and_in_order() {
             arrived.append(&mut game.messages);
         }
         assert!(arrived == sent, "{kind:?}");
+        let told = std::mem::take(&mut game.players[0].told).into_iter();
+        let sent = sent.into_iter().map(|bytes| GuestEvent::Message { bytes });
+        assert!(told.eq(sent), "{kind:?}");
+        // A guest that takes nothing is told no more than 64 KiB.
+        let told = (0..100).filter(|_| game.host.send_message(number, &[0; 1024])).count();
+        assert!((63..=65).contains(&told), "{told} messages of 1 KiB");
     }
 }
 

@@ -203,6 +203,7 @@ fn to_guest() -> Vec<ToGuest> {
         ToGuest::BodyGone { after: 2, number: u64::MAX },
         ToGuest::Poses(vec![(1, pose()), (300, pose())]),
         ToGuest::Saved { number: 1 << 20 },
+        ToGuest::Game(b"the gate is open".to_vec()),
     ];
     messages.extend(
         tables()
