@@ -346,6 +346,7 @@ impl Host {
             Some(Request::Message(ToHost::Undo { number, is_redo })) => {
                 self.guest_undo(guest, world, number, is_redo);
             }
+            Some(Request::Message(ToHost::Refresh(blocks))) => self.refresh(guest, &blocks),
             Some(Request::Message(_)) => {}
         }
         let work = (before - self.work_left).max(0).unsigned_abs();

@@ -7,7 +7,7 @@ use super::family::Family;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
 use super::persons::{Person, PersonBudget, units};
-use super::pipe::{BULK, EDITS, Pipe, STREAMS};
+use super::pipe::{BULK, EDITS, Pipe};
 use super::reasons::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 use super::seen_bodies::SeenBodies;
 use super::subscription::Subscriptions;
@@ -148,6 +148,7 @@ impl HostedGuest {
 
     /// Handles messages until one needs the world; `None` if there are no more for now. Decoding
     /// operations spends `work_left`; once that is gone, messages in the stream of operations wait.
+    /// Those about blocks wait while the person owes blocks that were read again.
     /// An error ends the connection.
     pub fn request(
         &mut self,
@@ -157,7 +158,8 @@ impl HostedGuest {
         work_left: &mut i64,
     ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
-            let Some(bytes) = self.next_message(*work_left > 0)? else { break };
+            let (may_edit, may_ask) = (*work_left > 0, budget.may_reread());
+            let Some(bytes) = self.next_message(may_edit, may_ask)? else { break };
             self.messages += 1;
             if !self.has_started && !ToHost::is_greeting(&bytes) {
                 // Not decoded: that may take work, and no person is known yet who pays for it.
@@ -201,7 +203,11 @@ impl HostedGuest {
     }
 
     /// Takes the next message, if the guest reads what it is sent.
-    fn next_message(&mut self, may_edit: bool) -> Result<Option<Vec<u8>>, LinkEnd> {
+    fn next_message(
+        &mut self,
+        may_edit: bool,
+        may_ask: bool,
+    ) -> Result<Option<Vec<u8>>, LinkEnd> {
         if self.pipe.backlog(EDITS) > MAX_OWED
             || self.pipe.unsent(BULK) > MAX_UNSENT
             || self.done.len() > MAX_DONE
@@ -209,12 +215,8 @@ impl HostedGuest {
             return Ok(None);
         }
         // What is wanted is known only after the start, before which there are no operations.
-        let streams = match self.has_started {
-            true if may_edit => 0..STREAMS,
-            true => BULK..STREAMS,
-            false => EDITS..BULK,
-        };
-        for stream in streams {
+        let is_read = [!self.has_started || may_edit, self.has_started && may_ask];
+        for stream in [EDITS, BULK].into_iter().filter(|&stream| is_read[stream]) {
             let message = self.pipe.receive(stream)?;
             if message.is_some() {
                 return Ok(message);
@@ -252,15 +254,12 @@ impl HostedGuest {
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
                 budget.blocks -= before - self.blocks.len();
             }
-            ToHost::Refresh(blocks) => {
-                blocks.into_iter().for_each(|block| self.blocks.refresh(block, options.max_mip));
-            }
             ToHost::Figure { pose, bytes } => {
                 self.new_figure = Some(Some(Figure { pose, bytes }));
             }
             ToHost::NoFigure => self.new_figure = Some(None),
             ToHost::Game(bytes) => self.game_messages.push(bytes),
-            ToHost::Edit { .. } | ToHost::Undo { .. } => {
+            ToHost::Edit { .. } | ToHost::Undo { .. } | ToHost::Refresh(_) => {
                 return Ok(Some(Request::Message(message)));
             }
         }

@@ -2,8 +2,11 @@
 
 use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::{EditOp, Editor};
+use crate::replicate::persons::Person;
 use crate::replicate::pipe::BULK;
-use crate::replicate::{Guest, GuestEvent, HostEvent, Interest, LinkKind, LinkOptions, Verdict};
+use crate::replicate::{
+    Guest, GuestEvent, HostEvent, HostOptions, Interest, LinkKind, LinkOptions, Verdict,
+};
 use crate::terrain::{Budget, FillRequest, LodOptions, Placement, Terrain, TerrainOptions, Viewer};
 use crate::voxel::{
     Cell, ChangeCursor, Changes, ChunkPos, ChunkState, DenseBox, GridOptions, MipBlock, Region,
@@ -413,6 +416,11 @@ fn a_guest_that_asks_for_blocks_again_gets_the_hosts_slow() {
         let replica = game.players[0].guest.replica.as_mut().expect("it has started");
         replica.outdated.extend(replica.blocks.keys().filter(|block| block.mip == mip));
         (0..30).for_each(|_| game.step());
+        // The host reads so many only in some time.
+        let (person, options) = (Person::Guest(game.players[0].number), HostOptions::default());
+        while !game.host.persons.budget(&person, &options).may_reread() {
+            game.step();
+        }
         game.settle(2000);
     }
 }
