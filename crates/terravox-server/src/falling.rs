@@ -186,7 +186,9 @@ impl FallingPieces {
             rigid.set_linvel(piece.linear_velocity_m_s.map(|v| v as f32).into(), true);
             rigid.set_angvel(piece.angular_velocity_rad_s.map(|v| v as f32).into(), true);
             let motion = self.motion_of(handle, placement);
-            self.pieces.iter_mut().rev().take(1).for_each(|piece| piece.motion = motion);
+            if let Some(piece) = self.pieces.last_mut() {
+                piece.motion = motion;
+            }
         }
         self.saved = self.state;
     }

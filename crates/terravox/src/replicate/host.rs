@@ -240,7 +240,8 @@ impl Host {
     /// guests who are here keep the old cells, and guests who come later may get them. Chunks that
     /// are not held count as unchanged.
     pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
-        self.follow(world, region).into_iter().for_each(|region| self.mark_changed(region));
+        let parts = self.truth.follow(world, region);
+        parts.into_iter().for_each(|part| self.mark_changed(part));
     }
 
     /// Sends the cells of a region, in voxels, to all guests again, at every mip.
@@ -259,12 +260,6 @@ impl Host {
     /// The first chunk that is not available now.
     pub fn load(&mut self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
         self.truth.load(world, region)
-    }
-
-    /// Follows a change of a region; returns the parts that can have changed.
-    fn follow(&mut self, world: &HostWorld<'_>, region: Region) -> Vec<Region> {
-        self.encoded.forget(region, self.options.max_mip);
-        self.truth.follow(world, region)
     }
 
     /// Applies an operation of the game itself, in voxels, and tells all guests. It is within
@@ -465,7 +460,8 @@ impl Host {
             None => self.editor.apply(world.grid, op, history)?,
             Some(within) => self.editor.apply_within(world.grid, op, within, history)?,
         };
-        self.follow(world, summary.region);
+        self.encoded.forget(summary.region, self.options.max_mip);
+        self.truth.follow(world, summary.region);
         Ok(AppliedOp { summary, read: reach.read, is_whole: within.is_none() })
     }
 

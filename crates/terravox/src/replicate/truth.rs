@@ -12,7 +12,8 @@ use crate::voxel::{
     VoxelGrid,
 };
 use rustc_hash::FxHashSet;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The world of a [`Host`](super::Host), for one call: cells, ground, and what the game decides.
@@ -60,22 +61,29 @@ pub(super) struct Truth {
     trims_at: usize,
     /// Chunks that were loaded for an operation, oldest first.
     loaded: VecDeque<ChunkPos>,
-    /// Edited chunks over which a coarse block was not available.
-    unraised: VecDeque<ChunkPos>,
-    /// When the first of them is tried again.
+    /// Edited chunks over which a coarse block was not available, and the one that was tried again last.
+    unraised: BTreeSet<ChunkPos>,
+    tried_last: ChunkPos,
+    /// When the one after it is tried again.
     raises_at_us: u64,
 }
 
-/// Until a chunk over which a coarse block was not available is tried again: what is damaged stays so.
+/// Until a chunk over which a coarse block was not available is tried again.
 const RAISED_AGAIN_US: u64 = 1_000_000;
 
 impl Truth {
     pub fn new(max_mip: u8) -> Truth {
-        let (edited, pyramid) = (FxHashSet::default(), FarPyramid::default());
-        let (loaded, unraised) = (VecDeque::new(), VecDeque::new());
-        let (coarse, trims_at) = (VecDeque::new(), MAX_COARSE + EVICTED_PER_PASS);
-        let raises_at_us = 0;
-        Truth { max_mip, edited, pyramid, coarse, trims_at, loaded, unraised, raises_at_us }
+        Truth {
+            max_mip,
+            edited: FxHashSet::default(),
+            pyramid: FarPyramid::default(),
+            coarse: VecDeque::new(),
+            trims_at: MAX_COARSE + EVICTED_PER_PASS,
+            loaded: VecDeque::new(),
+            unraised: BTreeSet::new(),
+            tried_last: ChunkPos::default(),
+            raises_at_us: 0,
+        }
     }
 
     /// Whether a block may differ from what the generator makes.
@@ -248,8 +256,7 @@ impl Truth {
         };
         self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);
         if !is_whole {
-            let late = chunks.blocks::<5>().filter(|chunk| !self.unraised.contains(chunk));
-            self.unraised.extend(late.collect::<Vec<_>>());
+            self.unraised.extend(chunks.blocks::<5>());
         }
         is_whole
     }
@@ -257,10 +264,14 @@ impl Truth {
     /// Tries an edited chunk again over which a coarse block was not available. Returns it if all of
     /// its coarse cells are there now.
     pub fn raise_again(&mut self, world: &HostWorld<'_>, now_us: u64) -> Option<ChunkPos> {
-        if self.unraised.is_empty() || now_us < self.raises_at_us {
+        if now_us < self.raises_at_us {
             return None;
         }
-        let chunk = self.unraised.pop_front()?;
+        // In turn: what is damaged stays so.
+        let later = (Bound::Excluded(self.tried_last), Bound::Unbounded);
+        let chunk = *self.unraised.range(later).next().or(self.unraised.first())?;
+        self.unraised.remove(&chunk);
+        self.tried_last = chunk;
         // One that is not held any more was saved: its coarse cells are those of the ground.
         let is_whole = !is_held(world, chunk) || self.raise(world, chunk.region());
         if !is_whole {
