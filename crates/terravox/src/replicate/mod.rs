@@ -15,6 +15,7 @@
 //! `docs/format.md` has every byte of every message.
 
 mod body_budget;
+mod body_size;
 mod body_table;
 mod delta;
 mod encoded;
