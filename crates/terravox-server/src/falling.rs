@@ -40,7 +40,7 @@ const SNAP_VOXELS: i32 = 2;
 /// Maximum number of pieces of one author at one time; others stay where they are.
 const MAX_PIECES_OF_ONE: usize = MAX_PIECES / 2;
 
-/// The author in the log of a piece that was in the air when the server was started.
+/// The author in the journal of a piece that was in the air when the server was started.
 const UNKNOWN_AUTHOR: &str = "falling";
 
 /// Search steps of a tick: about half a millisecond.

@@ -23,13 +23,13 @@ pub struct RolledBack {
     pub edits: u64,
     /// How many cells were restored.
     pub cells: u64,
-    /// How many chunks could not be loaded, or had edits that the log dropped at once, and were
+    /// How many chunks could not be loaded, or had edits that the journal dropped at once, and were
     /// left as they are.
     pub chunks_left_out: u64,
     /// Whether it was [cancelled](crate::Client::cancel_rollback): what it had restored was taken
     /// back.
     pub is_cancelled: bool,
-    /// How many edits of which authors matched and stayed, since the log has forgotten what was
+    /// How many edits of which authors matched and stayed, since the journal has forgotten what was
     /// there before them.
     pub forgotten: Vec<(String, u64)>,
 }
