@@ -3,8 +3,8 @@
 use crate::address::{DEFAULT_PORT, Transport, WorldAddress};
 use crate::certificate::Fingerprint;
 use crate::client_error::ClientError;
-use crate::link::{self, Link, PATIENCE};
 use crate::journal_query::JournalQuery;
+use crate::link::{self, Link, PATIENCE};
 use crate::quic;
 use crate::rollback::RolledBack;
 use crate::world::{SERVER_ENDS, TOO_SLOW};

@@ -9,7 +9,8 @@ use terravox_server::{Client, ClientOptions, JournalQuery};
 /// Prints edits, the newest first.
 pub fn list(args: &JournalArgs) -> CliResult<Report> {
     let query = JournalQuery { limit: Some(args.limit), ..query(&args.which) };
-    let edits = Client::journal(&args.address, &options(&args.token), &query).map_err(Failure::new)?;
+    let edits =
+        Client::journal(&args.address, &options(&args.token), &query).map_err(Failure::new)?;
     let mut report = Report::new("journal");
     let values = edits.iter().map(|edit| {
         let [min_m, max_m] = [0, 1].map(|corner| edit.region_m.map(|region| region[corner]));
@@ -65,7 +66,8 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
     let forgotten = forgotten.map(|(author, edits)| json!({ "author": author, "edits": edits }));
     report.hidden("forgotten", Vec::from_iter(forgotten));
     for (author, count) in &done.forgotten {
-        let text = format!("{} edits of {author}: the journal has no room for them", grouped(*count));
+        let text =
+            format!("{} edits of {author}: the journal has no room for them", grouped(*count));
         report.text_only("not rolled back", &text);
     }
     if done.is_cancelled {

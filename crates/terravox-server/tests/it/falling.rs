@@ -187,8 +187,11 @@ fn a_rollback_up_to_now_while_a_piece_is_in_the_air_does_not_double_it_slow() ->
     until(&mut [&mut eve], |clients| !pieces(clients[0]).is_empty())?;
     let address = format!("ws://{}/table", server.http_address()).parse()?;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
-    let eves =
-        JournalQuery { authors: vec!["eve".into()], until: Some(now + 1), ..JournalQuery::default() };
+    let eves = JournalQuery {
+        authors: vec!["eve".into()],
+        until: Some(now + 1),
+        ..JournalQuery::default()
+    };
     Client::roll_back(&address, &with("keeper's word"), &eves)?;
     until(&mut [&mut eve], |clients| {
         pieces(clients[0]).is_empty() && count_rock(clients[0], all) == before

@@ -123,8 +123,10 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
     let server = serve(&folder.0, tokens())?;
     let address_now = address(&server);
     assert_eq!(Client::journal(&address_now, &keeper, &JournalQuery::default())?, before);
-    let here =
-        JournalQuery { region_m: Some([[8.0, 16.0, 0.0], [20.0, 17.0, 1.0]]), ..Default::default() };
+    let here = JournalQuery {
+        region_m: Some([[8.0, 16.0, 0.0], [20.0, 17.0, 1.0]]),
+        ..Default::default()
+    };
     assert_eq!(Client::journal(&address_now, &keeper, &here)?, [before[1].clone()]);
     let one = JournalQuery { limit: Some(1), ..JournalQuery::default() };
     assert_eq!(Client::journal(&address_now, &keeper, &one)?, [before[0].clone()]);

@@ -100,7 +100,8 @@ impl HeldBodies {
     /// Drops a body; returns whether it was here.
     pub fn remove(&mut self, number: u64) -> bool {
         let removed = self.bodies.remove(&number);
-        self.size = self.size.without(removed.as_ref().map_or(BodySize::default(), |held| held.size));
+        self.size =
+            self.size.without(removed.as_ref().map_or(BodySize::default(), |held| held.size));
         removed.is_some()
     }
 

@@ -15,6 +15,7 @@ impl Host {
     ///
     /// ```
     /// use terravox::replicate::{Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, LinkKind};
+    /// # use terravox::edit::EditOp;
     /// # use terravox::replicate::Verdict;
     /// # use terravox::terrain::{FillRequest, Placement};
     /// # use terravox::voxel::VoxelGrid;
@@ -23,7 +24,7 @@ impl Host {
     /// let (number, mut guest) = (host.connect(LinkKind::Reliable), Guest::new(LinkKind::Reliable, b""));
     /// # let (mut grid, mut unit) = (VoxelGrid::default(), Vec::new());
     /// # let air = |request: &mut FillRequest<'_>| request.fill(0);
-    /// # let mut decide = |_: u64, _: &_| Verdict::Accept;
+    /// # let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
     /// # let (placement, grid) = (Placement::default(), &mut grid);
     /// # let mut world =
     /// #     HostWorld { grid, placement, ground: &air, generated: &air, decide: &mut decide };

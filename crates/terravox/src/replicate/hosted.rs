@@ -203,11 +203,7 @@ impl HostedGuest {
     }
 
     /// Takes the next message, if the guest reads what it is sent.
-    fn next_message(
-        &mut self,
-        may_edit: bool,
-        may_ask: bool,
-    ) -> Result<Option<Vec<u8>>, LinkEnd> {
+    fn next_message(&mut self, may_edit: bool, may_ask: bool) -> Result<Option<Vec<u8>>, LinkEnd> {
         if self.pipe.backlog(EDITS) > MAX_OWED
             || self.pipe.unsent(BULK) > MAX_UNSENT
             || self.done.len() > MAX_DONE

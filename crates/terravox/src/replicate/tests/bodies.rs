@@ -198,15 +198,15 @@ fn what_a_guest_and_the_game_tell_each_other_arrives_once_and_in_order() {
         let link = LinkOptions { loss, delay_us: 30_000, ..LinkOptions::default() };
         assert!(!crate::replicate::Guest::new(kind, b"").send_message(b"too early"));
         game.join(kind, link, [0.0, 10.0, 0.0], 1);
-        let number = game.players[0].number;
-        assert!(!game.host.send_message(number, b"too early"));
-        assert!(!game.host.send_message(number + 1, b"nobody"));
+        let own = game.players[0].number;
+        assert!(!game.host.send_message(own, b"too early"));
+        assert!(!game.host.send_message(own + 1, b"nobody"));
         game.settle(1000);
         let mut sent = Vec::new();
         for number in 0..40_u8 {
             let bytes = vec![number; usize::from(number) * 25];
             assert!(game.players[0].guest.send_message(&bytes));
-            assert!(game.host.send_message(number, &bytes));
+            assert!(game.host.send_message(own, &bytes));
             sent.push(bytes);
         }
         let mut arrived = Vec::new();
@@ -219,7 +219,7 @@ fn what_a_guest_and_the_game_tell_each_other_arrives_once_and_in_order() {
         let sent = sent.into_iter().map(|bytes| GuestEvent::Message { bytes });
         assert!(told.eq(sent), "{kind:?}");
         // A guest that takes nothing is told no more than 64 KiB.
-        let told = (0..100).filter(|_| game.host.send_message(number, &[0; 1024])).count();
+        let told = (0..100).filter(|_| game.host.send_message(own, &[0; 1024])).count();
         assert!((63..=65).contains(&told), "{told} messages of 1 KiB");
     }
 }
@@ -413,6 +413,7 @@ fn a_guest_sees_as_many_pieces_as_their_cells_allow_and_others_once_some_are_gon
     let piece = wide_piece();
     let bodies = Vec::from_iter((0..70).map(|_| game.host.add_body(piece.clone())));
     game.settle(500);
+    (0..200).for_each(|_| game.step());
     let seen = |game: &Simulation| game.players[0].guest.bodies().count();
     assert_eq!((seen(&game), MAX_SEEN_CELLS >> 18), (64, 64));
     let last = bodies[69];

@@ -279,9 +279,8 @@ fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothin
 fn guests_of_one_person_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
     let mut game = Simulation::new(true, 4);
     let mut seats = [0; 2].map(|_| Seat::new(&mut game));
-    let dug = game.with_world(|host, world| {
-        host.edit(world, &EditOp::dig_ball([16.0, 0.0, 16.0], 4.0))
-    });
+    let dug =
+        game.with_world(|host, world| host.edit(world, &EditOp::dig_ball([16.0, 0.0, 16.0], 4.0)));
     assert!(dug.is_ok());
     let blocks = Vec::from_iter((0..=4).rev().map(|mip| MipBlock::new(mip, [0; 3])));
     let wanted = Vec::from_iter(blocks.iter().map(|&block| (block, None)));
