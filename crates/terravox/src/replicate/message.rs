@@ -168,6 +168,11 @@ impl BodyMessage {
     }
 }
 
+fn numbered(code: u8, number: u64, out: &mut Vec<u8>) {
+    out.push(code);
+    put_varint(number, out);
+}
+
 fn put_pose(number: u64, pose: WirePose, out: &mut Vec<u8>) {
     put_varint(number, out);
     pose.put(out);
@@ -327,10 +332,6 @@ impl ToGuest {
     }
 
     pub fn encode(&self, kinds: &[Kind; 256], out: &mut Vec<u8>) {
-        let numbered = |code: u8, number: u64, out: &mut Vec<u8>| {
-            out.push(code);
-            put_varint(number, out);
-        };
         match self {
             ToGuest::Welcome { instance, info } => {
                 out.push(0);

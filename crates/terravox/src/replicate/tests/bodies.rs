@@ -200,7 +200,7 @@ fn what_a_guest_and_the_game_tell_each_other_arrives_once_and_in_order() {
         game.join(kind, link, [0.0, 10.0, 0.0], 1);
         let own = game.players[0].number;
         assert!(!game.host.send_message(own, b"too early"));
-        assert!(!game.host.send_message(own + 1, b"nobody"));
+        assert!(!game.host.send_message(own + 1, b"no guest"));
         game.settle(1000);
         let mut sent = Vec::new();
         for number in 0..40_u8 {
