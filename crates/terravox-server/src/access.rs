@@ -55,7 +55,7 @@ impl AccessList {
     /// Maximum size of a token in bytes.
     pub const MAX_TOKEN: usize = Guest::MAX_TOKEN;
 
-    /// Lets the bearer of a token in. The log of a world has the address in place of a name.
+    /// Lets the bearer of a token in. The journal of a world has the address in place of a name.
     ///
     /// # Panics
     /// If the token is empty or has more than 256 bytes.
@@ -63,7 +63,7 @@ impl AccessList {
         self.add_bearer(token.into(), right, None);
     }
 
-    /// Lets the bearer of a token in, whom the log of a world has under a name. Several tokens may
+    /// Lets the bearer of a token in, whom the journal of a world has under a name. Several tokens may
     /// have one name.
     ///
     /// # Panics
@@ -112,7 +112,7 @@ impl AccessList {
         names.reduce(|_, later| later)
     }
 
-    /// The name of a token's bearer in the log: its own, else its address.
+    /// The name of a token's bearer in the journal: its own, else its address.
     pub(crate) fn author(&self, token: &[u8], peer: IpAddr) -> String {
         let name = self.name(token).map(str::to_owned);
         name.unwrap_or_else(|| peer.to_canonical().to_string())

@@ -63,7 +63,25 @@ pub(crate) fn can_cut(op: &EditOp) -> bool {
                 | Action::Drain
         ),
         EditOp::Copy(CopyOp { pose, .. }) | EditOp::Paste(PasteOp { pose, .. }) => {
-            pose.blend == Blend::Replace
+            // A copy that wins may be less full than what it covers.
+            pose.blend != Blend::Add
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terravox::edit::{Clip, PastePose};
+    use terravox::voxel::DenseBox;
+
+    #[test]
+    fn a_paste_can_cut_unless_it_only_adds() {
+        let clip = Clip::new(DenseBox::new(Region::new([0; 3], [2; 3]))).expect("it is small");
+        for (blend, cuts) in [(Blend::Over, true), (Blend::Replace, true), (Blend::Add, false)] {
+            let pose = PastePose { blend, ..PastePose::default() };
+            let op = EditOp::Paste(PasteOp { clip: clip.clone(), pose });
+            assert_eq!(can_cut(&op), cuts, "{blend:?}");
         }
     }
 }

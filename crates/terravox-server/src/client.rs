@@ -3,8 +3,8 @@
 use crate::address::{DEFAULT_PORT, Transport, WorldAddress};
 use crate::certificate::Fingerprint;
 use crate::client_error::ClientError;
+use crate::journal_query::JournalQuery;
 use crate::link::{self, Link, PATIENCE};
-use crate::log_query::LogQuery;
 use crate::quic;
 use crate::rollback::RolledBack;
 use crate::world::{SERVER_ENDS, TOO_SLOW};
@@ -54,9 +54,9 @@ pub struct ClientOptions {
     pub fingerprint: Option<[u8; 32]>,
 }
 
-/// An edit in the log of a world.
+/// An edit in the journal of a world.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LoggedEdit {
+pub struct JournaledEdit {
     /// Its number; later edits have larger ones.
     pub number: u64,
     /// When, Unix time in seconds.
@@ -67,16 +67,16 @@ pub struct LoggedEdit {
     pub region_m: Option<[[f64; 3]; 2]>,
     /// How many cells changed.
     pub cells: u64,
-    /// Bytes that it takes in the log.
+    /// Bytes that it takes in the journal.
     pub bytes: u64,
     /// Its kind: `edit`, `undo`, `piece` (one that a dig cut loose), `rollback`, or `forgotten`: the
     /// journal has no room any more for the cells that it changed.
     pub kind: String,
 }
 
-impl LoggedEdit {
+impl JournaledEdit {
     /// Reads a line of a response.
-    fn from_text(line: &str) -> Option<LoggedEdit> {
+    fn from_text(line: &str) -> Option<JournaledEdit> {
         let [number, time, author, corners, cells, bytes, kind] =
             line.split('\t').collect::<Vec<_>>().try_into().ok()?;
         let region_m = match corners {
@@ -87,7 +87,7 @@ impl LoggedEdit {
                 Some([[a, b, c], [d, e, f]])
             }
         };
-        Some(LoggedEdit {
+        Some(JournaledEdit {
             number: number.parse().ok()?,
             time: time.parse().ok()?,
             author: author.to_owned(),
@@ -168,15 +168,15 @@ impl Client {
     /// # Errors
     /// If the server cannot be reached or refuses, for example since the token is not for
     /// [administering](crate::Right::Administer).
-    pub fn log(
+    pub fn journal(
         address: &WorldAddress,
         options: &ClientOptions,
-        query: &LogQuery,
-    ) -> Result<Vec<LoggedEdit>, ClientError> {
-        let path = path_of("log", &address.world) + &query.to_text();
+        query: &JournalQuery,
+    ) -> Result<Vec<JournaledEdit>, ClientError> {
+        let path = path_of("journal", &address.world) + &query.to_text();
         let asked = runtime()?.block_on(ask(Method::GET, address, path, &options.token));
         let edits = asked.and_then(|text| {
-            let edits: Option<_> = text.lines().map(LoggedEdit::from_text).collect();
+            let edits: Option<_> = text.lines().map(JournaledEdit::from_text).collect();
             edits.ok_or_else(unexpected)
         });
         edits.map_err(|error| error.at(address))
@@ -187,11 +187,11 @@ impl Client {
     /// is done, which takes seconds with many edits. The server has to be on this machine.
     ///
     /// # Errors
-    /// As [`Client::log`]; or if another rollback of the world is under way.
+    /// As [`Client::journal`]; or if another rollback of the world is under way.
     pub fn roll_back(
         address: &WorldAddress,
         options: &ClientOptions,
-        query: &LogQuery,
+        query: &JournalQuery,
     ) -> Result<RolledBack, ClientError> {
         let path = path_of("rollback", &address.world) + &query.to_text();
         let asked = runtime()?.block_on(ask(Method::POST, address, path, &options.token));
@@ -204,7 +204,7 @@ impl Client {
     /// until it is done. The server has to be on this machine.
     ///
     /// # Errors
-    /// As [`Client::log`]; or if none is under way.
+    /// As [`Client::journal`]; or if none is under way.
     pub fn cancel_rollback(
         address: &WorldAddress,
         options: &ClientOptions,

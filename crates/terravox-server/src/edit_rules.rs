@@ -17,7 +17,7 @@ pub struct EditAuthor<'a> {
     pub guest: u64,
     /// What it may do.
     pub right: Right,
-    /// Its name in the log of the world: that of its token, or its address.
+    /// Its name in the journal of the world: that of its token, or its address.
     pub name: &'a str,
 }
 

@@ -40,7 +40,7 @@ const SNAP_VOXELS: i32 = 2;
 /// Maximum number of pieces of one author at one time; others stay where they are.
 const MAX_PIECES_OF_ONE: usize = MAX_PIECES / 2;
 
-/// The author in the log of a piece that was in the air when the server was started.
+/// The author in the journal of a piece that was in the air when the server was started.
 const UNKNOWN_AUTHOR: &str = "falling";
 
 /// Search steps of a tick: about half a millisecond.
@@ -52,9 +52,6 @@ const RETRY_S: f32 = 2.0;
 /// Seconds after which a slow piece that does not come to rest becomes ground.
 const LONGEST_FALL_S: f32 = 60.0;
 const SLOW_M_S: f32 = 0.5;
-
-/// Maximum number of requests to throw something that wait for the end of a step.
-const MAX_WAITING_THROWS: usize = 256;
 
 /// Time that pieces which become ground may take in a tick, and one more.
 const WRITING: Duration = Duration::from_millis(8);
@@ -108,9 +105,8 @@ pub(crate) struct FallingPieces {
     pieces: Vec<Piece>,
     thrown: ThrownThings,
     physics: SteppedPhysics,
-    /// What came while a step ran: seconds, and requests to throw something.
+    /// Seconds that passed while a step ran.
     waiting_s: f32,
-    waiting_throws: Vec<(Thrower, Vec<u8>)>,
     lowest_y: f64,
     /// Number of changes of pieces, and how many of them are saved.
     state: u64,
@@ -142,7 +138,6 @@ impl FallingPieces {
             thrown: ThrownThings::default(),
             physics: SteppedPhysics::new(),
             waiting_s: 0.0,
-            waiting_throws: Vec::new(),
             lowest_y: lowest.map_or(f64::NEG_INFINITY, f64::from),
             state: 0,
             saved: 0,
@@ -186,7 +181,9 @@ impl FallingPieces {
             rigid.set_linvel(piece.linear_velocity_m_s.map(|v| v as f32).into(), true);
             rigid.set_angvel(piece.angular_velocity_rad_s.map(|v| v as f32).into(), true);
             let motion = self.motion_of(handle, placement);
-            self.pieces.iter_mut().rev().take(1).for_each(|piece| piece.motion = motion);
+            if let Some(piece) = self.pieces.last_mut() {
+                piece.motion = motion;
+            }
         }
         self.saved = self.state;
     }
@@ -234,8 +231,7 @@ impl FallingPieces {
         throws: &[(Thrower, Vec<u8>)],
     ) {
         self.waiting_s += seconds;
-        let room = MAX_WAITING_THROWS.saturating_sub(self.waiting_throws.len());
-        self.waiting_throws.extend(throws.iter().take(room).cloned());
+        throws.iter().for_each(|(by, request)| self.thrown.take(host, by, request));
         if !self.physics.is_here() {
             return;
         }
@@ -245,9 +241,7 @@ impl FallingPieces {
             let lowest = self.lowest_y - ABYSS;
             self.thrown.follow(&mut self.physics, host, world.placement, seconds, lowest);
         }
-        for (by, request) in std::mem::take(&mut self.waiting_throws) {
-            self.thrown.throw(&mut self.physics, host, world.placement, &by, &request);
-        }
+        self.thrown.throw_all(&mut self.physics, host, world.placement);
         if cuts {
             self.cut_loose(host, world, journal);
         }
@@ -325,6 +319,7 @@ impl FallingPieces {
                 None => {
                     if let Err(why) = Self::write_back(host, world, &body, &body.first_pose()) {
                         error!(at = %was, "a piece of {} cells is lost: {why}", body.cells);
+                        journal.record_at(JournalKind::Piece, &author, unix_seconds(), before);
                     }
                 }
             }
@@ -338,15 +333,18 @@ impl FallingPieces {
 
     /// Writes pieces back to where they were cut loose by edits of which a rollback is ordered: so
     /// they are ground that is rolled back with the rest. One that was cut in part outside of the
-    /// region that is rolled back falls on. Returns where they are now.
+    /// region that is rolled back falls on. Returns where they are now; `None`, and does nothing, while a
+    /// step runs.
     pub fn put_back(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
         filter: &JournalFilter,
-    ) -> Vec<Region> {
-        self.physics.wait();
+    ) -> Option<Vec<Region>> {
+        if !self.physics.is_here() {
+            return None;
+        }
         let (mut at, mut put_back) = (0, Vec::new());
         while at < self.pieces.len() {
             let Piece { body, cut, .. } = &self.pieces[at];
@@ -366,7 +364,7 @@ impl FallingPieces {
                 _ => at += 1,
             }
         }
-        put_back
+        Some(put_back)
     }
 
     fn insert(
@@ -486,6 +484,8 @@ impl FallingPieces {
             let rests = is_asleep || is_slow || is_stuck || is_surplus;
             let ends = rests && piece.falls_s >= piece.retry_at_s && began.elapsed() < WRITING;
             if is_gone {
+                let (cells, by) = (piece.body.cells, &piece.cut.author);
+                info!(cells, %by, "a piece fell out of the world: it is gone");
                 self.remove(host, at);
             } else if !ends || !self.end(host, world, journal, at, &pose) {
                 at += 1;

@@ -1,8 +1,8 @@
-//! Requests over HTTP about who changed what: the log of a world, and rollbacks.
+//! Requests over HTTP about who changed what: the journal of a world, and rollbacks.
 
 use crate::gate::{Gate, Pass};
 use crate::journal::newest_first;
-use crate::log_query::{LogQuery, corners_m};
+use crate::journal_query::{JournalQuery, corners_m};
 use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
 use crate::rollback::{CancelOrder, RollbackOrder};
 use crate::world::RunningWorld;
@@ -21,14 +21,14 @@ use tracing::info;
 /// The addresses of these requests.
 pub(crate) fn routes() -> Router<Arc<Gate>> {
     Router::new()
-        .route("/log", get(log))
-        .route("/log/{name}", get(log))
+        .route("/journal", get(list))
+        .route("/journal/{name}", get(list))
         .route("/rollback", post(roll_back).delete(cancel))
         .route("/rollback/{name}", post(roll_back).delete(cancel))
 }
 
 /// What a request is about: who asks, in which world, for which edits.
-type LogRequest = (String, Arc<RunningWorld>, LogQuery);
+type JournalRequest = (String, Arc<RunningWorld>, JournalQuery);
 
 /// Checks a request.
 fn check(
@@ -37,11 +37,11 @@ fn check(
     pass: &Pass,
     headers: &HeaderMap,
     query: Option<String>,
-) -> Result<LogRequest, Refusal> {
+) -> Result<JournalRequest, Refusal> {
     check_reader(headers, gate.access.is_open())?;
     let who = check_administrator(gate, pass, headers)?;
     let world = world(gate, name)?;
-    let query = LogQuery::from_text(query.as_deref().unwrap_or_default());
+    let query = JournalQuery::from_text(query.as_deref().unwrap_or_default());
     Ok((who, world, query.map_err(|what| refusal(StatusCode::BAD_REQUEST, what))?))
 }
 
@@ -50,7 +50,7 @@ fn failed(why: impl Display) -> Refusal {
 }
 
 /// Lists edits, the newest first, a line each.
-async fn log(
+async fn list(
     State(gate): State<Arc<Gate>>,
     name: Option<Path<String>>,
     Extension(pass): Extension<Arc<Pass>>,

@@ -23,13 +23,13 @@ pub struct RolledBack {
     pub edits: u64,
     /// How many cells were restored.
     pub cells: u64,
-    /// How many chunks could not be loaded, or had edits that the log dropped at once, and were
+    /// How many chunks could not be loaded, or had edits that the journal dropped at once, and were
     /// left as they are.
     pub chunks_left_out: u64,
     /// Whether it was [cancelled](crate::Client::cancel_rollback): what it had restored was taken
     /// back.
     pub is_cancelled: bool,
-    /// How many edits of which authors matched and stayed, since the log has forgotten what was
+    /// How many edits of which authors matched and stayed, since the journal has forgotten what was
     /// there before them.
     pub forgotten: Vec<(String, u64)>,
 }
@@ -137,6 +137,8 @@ impl Waiting {
 }
 
 enum Stage {
+    /// Pieces in the air that the edits cut loose are put back, once no step moves them.
+    PuttingBack,
     /// On another thread: with many edits it takes longer than a tick.
     Planning(JoinHandle<Rollback>),
     Restoring(Box<Rollback>),
@@ -152,9 +154,7 @@ pub(crate) fn go_on(
     world: &mut HostWorld<'_>,
     journal: &mut StoredJournal,
 ) -> Option<RunningRollback> {
-    let started = orders.begin.and_then(|order| {
-        RunningRollback::start(order, falling.as_deref_mut(), host, world, journal)
-    });
+    let started = orders.begin.map(RunningRollback::new);
     let mut running = started.or(running)?;
     if !orders.cancel.is_empty() {
         running = running.cancel(orders.cancel, falling.as_deref_mut(), journal)?;
@@ -178,21 +178,35 @@ fn plan(journal: SharedJournal, filter: JournalFilter) -> Option<Stage> {
 }
 
 impl RunningRollback {
-    /// Begins a rollback. Pieces in the air that the edits cut loose are put back first.
-    fn start(
-        order: RollbackOrder,
+    fn new(order: RollbackOrder) -> RunningRollback {
+        RunningRollback {
+            waiting: Waiting { order, cancelled: Vec::new() },
+            tries: 0,
+            stage: Stage::PuttingBack,
+            chunks_left_out: 0,
+            restored: Vec::new(),
+            number: None,
+        }
+    }
+
+    /// Puts back pieces in the air that the edits cut loose, and begins to plan. Returns itself unless it
+    /// cannot be planned.
+    fn put_back(
+        mut self,
         falling: Option<&mut FallingPieces>,
         host: &mut Host,
         world: &mut HostWorld<'_>,
         journal: &mut StoredJournal,
     ) -> Option<RunningRollback> {
-        let put_back =
-            |falling: &mut FallingPieces| falling.put_back(host, world, journal, &order.filter);
-        let restored = falling.map(put_back).unwrap_or_default();
-        let stage = plan(journal.shared(), order.filter.clone())?;
-        let waiting = Waiting { order, cancelled: Vec::new() };
-        let (tries, chunks_left_out, number) = (0, 0, None);
-        Some(RunningRollback { waiting, stage, tries, chunks_left_out, restored, number })
+        let filter = &self.waiting.order.filter;
+        if let Some(falling) = falling {
+            let Some(restored) = falling.put_back(host, world, journal, filter) else {
+                return Some(self);
+            };
+            self.restored = restored;
+        }
+        self.stage = plan(journal.shared(), filter.clone())?;
+        Some(self)
     }
 
     /// Takes back what was restored until now, by a rollback of this one: so what others did
@@ -229,6 +243,7 @@ impl RunningRollback {
         journal: &mut StoredJournal,
     ) -> Option<RunningRollback> {
         let mut job = match self.stage {
+            Stage::PuttingBack => return self.put_back(falling, host, world, journal),
             Stage::Planning(plan) if !plan.is_finished() => {
                 self.stage = Stage::Planning(plan);
                 return Some(self);

@@ -15,8 +15,14 @@ use terravox::voxel::{LIMIT, Region, VoxelPos};
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
-/// Throws of one person within a second; more are ignored.
+/// Throws of one person within a second; more are ignored. So many wait for the end of a step.
 const MAX_OF_ONE_A_SECOND: usize = 5;
+
+/// Maximum number of throws that wait for the end of a step.
+const MAX_WAITING: usize = 256;
+
+/// What a guest is told whose throw cannot wait.
+const REFUSED: &[u8] = br#"{"refused":"throw","reason":"too many throws wait; try again"}"#;
 
 /// Where a crate has more voxels along an edge, nothing is thrown: the ground that it may touch
 /// would be too much to look at.
@@ -76,6 +82,8 @@ struct ThrownThing {
 #[derive(Default)]
 pub(crate) struct ThrownThings {
     things: VecDeque<ThrownThing>,
+    /// Requests that came while a step ran.
+    waiting: Vec<(Thrower, Vec<u8>)>,
 }
 
 impl ThrownThings {
@@ -83,8 +91,24 @@ impl ThrownThings {
         self.things.is_empty()
     }
 
-    /// Throws what a guest requests; invalid requests are ignored.
-    pub fn throw(
+    /// Takes what a guest requests, to be thrown after the step that runs, or tells it that too many wait.
+    pub fn take(&mut self, host: &mut Host, by: &Thrower, request: &[u8]) {
+        let own = self.waiting.iter().filter(|(other, _)| other.person == by.person);
+        if own.count() < MAX_OF_ONE_A_SECOND && self.waiting.len() < MAX_WAITING {
+            self.waiting.push((by.clone(), request.to_vec()));
+        } else {
+            host.send_message(by.guest, REFUSED);
+        }
+    }
+
+    /// Throws all that waits; invalid requests are ignored.
+    pub fn throw_all(&mut self, physics: &mut Physics, host: &mut Host, placement: Placement) {
+        for (by, request) in std::mem::take(&mut self.waiting) {
+            self.throw(physics, host, placement, &by, &request);
+        }
+    }
+
+    fn throw(
         &mut self,
         physics: &mut Physics,
         host: &mut Host,
@@ -187,5 +211,28 @@ impl ThrownThings {
             host.remove_body(thing.number);
             physics.world.remove_body(thing.handle);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terravox::replicate::HostOptions;
+
+    #[test]
+    fn throws_of_one_person_leave_those_of_others_room_to_wait() {
+        let (mut host, mut thrown) = (Host::new(HostOptions::default()), ThrownThings::default());
+        let throw = br#"{"throw":"ball","from_m":[0,9,0],"velocity_m_s":[1,0,0]}"#;
+        for (person, times) in [("ada", 400), ("bob", 2)] {
+            for guest in 0..times {
+                let by = Thrower { guest, person: person.into() };
+                thrown.take(&mut host, &by, throw);
+            }
+        }
+        let mut physics = Physics::new();
+        thrown.throw_all(&mut physics, &mut host, Placement::default());
+        assert_eq!((host.bodies().count(), physics.world.bodies.len()), (5 + 2, 5 + 2));
+        thrown.throw_all(&mut physics, &mut host, Placement::default());
+        assert_eq!(host.bodies().count(), 7, "each is thrown once");
     }
 }

@@ -20,13 +20,16 @@ use crate::thrown::Thrower;
 use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW, WorldCounters};
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use terravox::edit::{EditOp, JournalKind};
-use terravox::replicate::{GeneratorId, Host, HostEvent, HostWorld, LinkEnd, LinkKind};
+use terravox::replicate::{
+    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkEnd, LinkKind,
+};
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox::voxel::{ChunkPos, GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::{ColumnLeases, StoreError};
@@ -183,10 +186,11 @@ impl Ticker {
         rules: EditRules,
         server: &ServerOptions,
     ) -> Result<Ticker, StoreError> {
-        let mut options = server.host.clone();
+        // The keys of a `RandomState` are random.
+        let instance = RandomState::new().hash_one(SystemTime::now()).max(1);
+        let mut options = HostOptions { instance, generator: None, ..server.host.clone() };
         let store = &running.store;
         let info = store.info();
-        options.generator = None;
         let mut edited = Vec::new();
         let grid = if info.grows() {
             let materials = info.materials.clone();

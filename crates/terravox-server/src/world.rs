@@ -45,7 +45,7 @@ pub struct ServedWorld {
     pub decide: Option<Decide>,
     /// What came with a store that several servers write, such as of `Postgres::share` in
     /// `terravox-postgres`: this one then serves the columns that its guests edit. For worlds that
-    /// grow. Pieces do not fall in it, and there is no log of edits.
+    /// grow. Pieces do not fall in it, and there is no journal.
     pub share: Option<Box<dyn ColumnLeases>>,
 }
 

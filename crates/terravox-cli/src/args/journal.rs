@@ -1,4 +1,4 @@
-//! Arguments of `log` and `rollback`.
+//! Arguments of `journal` and `rollback`.
 
 use super::online::{MetreBox, corners};
 use super::values::integer;
@@ -8,12 +8,12 @@ use terravox_server::WorldAddress;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Help of `log`.
-pub const LOG_HELP: &str = "\
+/// Help of `journal`.
+pub const JOURNAL_HELP: &str = "\
 Example:
-  terravox log localhost
-  terravox log localhost/caves --author ada --since 2h
-  terravox log localhost --in -20,0,-20,20,60,20 --since 2026-11-25T06:00:00Z --json
+  terravox journal localhost
+  terravox journal localhost/caves --author ada --since 2h
+  terravox journal localhost --in -20,0,-20,20,60,20 --since 2026-11-25T06:00:00Z --json
 
 A line for each edit, the newest first: time (UTC), number, author, what made it (edit, undo, piece,
 rollback, or forgotten: an edit that can no longer be rolled back), the box that it changed in metres,
@@ -27,9 +27,9 @@ Example:
   terravox rollback localhost/caves --in -20,0,-20,20,60,20 --since 1d --token WORD
 
 Every cell that a matching edit changed becomes what it was before that edit, unless another edit
-changed it later. List the matching edits with terravox log first. With --in, only cells inside the
+changed it later. List the matching edits with terravox journal first. With --in, only cells inside the
 box are restored. Rolling back several authors one after the other does the same as all together. A
-rollback is logged, too, so it can be rolled back, by --number. --cancel stops and reverts the running one.";
+rollback is in the journal, too, so it can be rolled back, by --number. --cancel stops and reverts the running one.";
 
 /// Selects edits: those that meet all conditions.
 #[derive(Clone, Debug, Args)]
@@ -37,7 +37,7 @@ pub struct EditSelection {
     /// Edits of this author: the name of a token, or an IP address; can be given several times
     #[arg(long = "author", value_name = "NAME")]
     pub authors: Vec<String>,
-    /// Edits since then: 90s, 10m, 2h or 3d ago, or a time in UTC as log prints it
+    /// Edits since then: 90s, 10m, 2h or 3d ago, or a time in UTC as journal prints it
     #[arg(long, value_parser = past_time, value_name = "TIME")]
     pub since: Option<u64>,
     /// Edits before then
@@ -49,9 +49,9 @@ pub struct EditSelection {
     pub region_m: Option<MetreBox>,
 }
 
-/// Arguments of `log`.
+/// Arguments of `journal`.
 #[derive(Debug, Args)]
-pub struct LogArgs {
+pub struct JournalArgs {
     /// The world: HOST[:PORT][/WORLD]
     #[arg(value_name = "ADDRESS")]
     pub address: WorldAddress,
@@ -74,7 +74,7 @@ pub struct RollbackArgs {
     pub address: WorldAddress,
     #[command(flatten)]
     pub which: EditSelection,
-    /// The edit, or the rollback, with this number in the log
+    /// The edit, or the rollback, with this number in the journal
     #[arg(long, value_name = "N")]
     pub number: Option<u64>,
     /// Cancel the running rollback

@@ -13,7 +13,7 @@ pub use groups::{
     TriangleArgs, UpChoice, ViewArgs,
 };
 #[cfg(feature = "server")]
-pub use journal::{EditSelection, LogArgs, RollbackArgs, utc_text};
+pub use journal::{EditSelection, JournalArgs, RollbackArgs, utc_text};
 #[cfg(feature = "server")]
 pub use online::{BackupArgs, Bearer, JoinArgs, LogChoice, ServeArgs, token};
 use path::PATH_HELP;
@@ -161,8 +161,8 @@ pub enum Command {
     Backup(BackupArgs),
     /// Print who changed what in a world that is served
     #[cfg(feature = "server")]
-    #[command(after_help = journal::LOG_HELP)]
-    Log(LogArgs),
+    #[command(after_help = journal::JOURNAL_HELP)]
+    Journal(JournalArgs),
     /// Roll back edits in a world that is served, by author, time or place
     #[cfg(feature = "server")]
     #[command(after_help = journal::ROLL_BACK_HELP)]
@@ -197,7 +197,7 @@ impl Command {
             #[cfg(feature = "server")]
             Command::Backup(_) => "backup",
             #[cfg(feature = "server")]
-            Command::Log(_) => "log",
+            Command::Journal(_) => "journal",
             #[cfg(feature = "server")]
             Command::Rollback(_) => "rollback",
         }

@@ -41,7 +41,7 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = DEFAULT_PORT, value_name = "PORT")]
     pub port: u16,
     /// A token and the right of its bearer: look:WORD, edit:WORD or administer:WORD; with :NAME
-    /// after it, the log of edits has that name. Other users of this machine can see arguments: see --tokens
+    /// after it, the journal has that name. Other users of this machine can see arguments: see --tokens
     #[arg(long, value_parser = token, value_name = "RIGHT:WORD[:NAME]")]
     pub token: Vec<Bearer>,
     /// A file of tokens, one RIGHT:WORD[:NAME] on each line
@@ -73,7 +73,7 @@ pub struct ServeArgs {
     /// Keep pieces that are cut off where they are; by default they fall
     #[arg(long)]
     pub pieces_stay: bool,
-    /// MiB for the log of edits of each world; 0 turns it off. When it is full, the author with the
+    /// MiB for the journal of each world; 0 turns it off. When it is full, the author with the
     /// most data loses old edits first
     #[arg(long, default_value_t = 64, value_parser = |text: &str| integer(text, 0..=4096_usize),
         value_name = "MIB")]

@@ -1,16 +1,17 @@
-//! `log` and `rollback`: who changed what in a world that is served, and rolling it back.
+//! `journal` and `rollback`: who changed what in a world that is served, and rolling it back.
 
-use crate::args::{EditSelection, LogArgs, RollbackArgs, utc_text};
+use crate::args::{EditSelection, JournalArgs, RollbackArgs, utc_text};
 use crate::failure::{CliResult, Failure};
 use crate::report::{Report, grouped};
 use serde_json::json;
-use terravox_server::{Client, ClientOptions, LogQuery};
+use terravox_server::{Client, ClientOptions, JournalQuery};
 
 /// Prints edits, the newest first.
-pub fn log(args: &LogArgs) -> CliResult<Report> {
-    let query = LogQuery { limit: Some(args.limit), ..query(&args.which) };
-    let edits = Client::log(&args.address, &options(&args.token), &query).map_err(Failure::new)?;
-    let mut report = Report::new("log");
+pub fn list(args: &JournalArgs) -> CliResult<Report> {
+    let query = JournalQuery { limit: Some(args.limit), ..query(&args.which) };
+    let edits =
+        Client::journal(&args.address, &options(&args.token), &query).map_err(Failure::new)?;
+    let mut report = Report::new("journal");
     let values = edits.iter().map(|edit| {
         let [min_m, max_m] = [0, 1].map(|corner| edit.region_m.map(|region| region[corner]));
         json!({ "number": edit.number, "time": utc_text(edit.time), "unix_time": edit.time,
@@ -38,22 +39,22 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
     if args.cancel {
         return cancel(args);
     }
-    let query = LogQuery { number: args.number, ..query(&args.which) };
-    if query == LogQuery::default() {
+    let query = JournalQuery { number: args.number, ..query(&args.which) };
+    if query == JournalQuery::default() {
         let what =
             "say what is to be rolled back: give --author, --since, --until, --in or --number";
         return Err(Failure::new(what));
     }
     let done = Client::roll_back(&args.address, &options(&args.token), &query);
     let done = done.map_err(|error| match error.is_undecided() {
-        true => Failure::new(format!("{error}; see terravox log")).after_change(),
+        true => Failure::new(format!("{error}; see terravox journal")).after_change(),
         false => Failure::new(error),
     })?;
     let mut report = Report::new("rollback");
     report.count("edits", "edits", done.edits);
     if done.edits == 0 && done.cells == 0 && !done.is_cancelled {
         let note = "nothing to restore: no edit matches that was not rolled back before; \
-                    terravox log shows which there are";
+                    terravox journal shows which there are";
         report.text_only("note", note);
     }
     report.count("cells", "cells restored", done.cells);
@@ -65,7 +66,8 @@ pub fn roll_back(args: &RollbackArgs) -> CliResult<Report> {
     let forgotten = forgotten.map(|(author, edits)| json!({ "author": author, "edits": edits }));
     report.hidden("forgotten", Vec::from_iter(forgotten));
     for (author, count) in &done.forgotten {
-        let text = format!("{} edits of {author}: the log has no room for them", grouped(*count));
+        let text =
+            format!("{} edits of {author}: the journal has no room for them", grouped(*count));
         report.text_only("not rolled back", &text);
     }
     if done.is_cancelled {
@@ -82,9 +84,9 @@ fn cancel(args: &RollbackArgs) -> CliResult<Report> {
     Ok(report)
 }
 
-fn query(which: &EditSelection) -> LogQuery {
+fn query(which: &EditSelection) -> JournalQuery {
     let EditSelection { authors, since, until, region_m } = which.clone();
-    LogQuery { authors, since, until, region_m, ..LogQuery::default() }
+    JournalQuery { authors, since, until, region_m, ..JournalQuery::default() }
 }
 
 fn options(token: &str) -> ClientOptions {

@@ -62,7 +62,7 @@ pub fn run(cli: &Cli) -> CliResult<()> {
         #[cfg(feature = "server")]
         Command::Backup(args) => serve::back_up(args),
         #[cfg(feature = "server")]
-        Command::Log(args) => journal::log(args),
+        Command::Journal(args) => journal::list(args),
         #[cfg(feature = "server")]
         Command::Rollback(args) => journal::roll_back(args),
     };

@@ -298,7 +298,7 @@ fn who_dug_is_logged_over_a_kill_and_rolled_back_by_command_slow() {
     drop(served);
 
     let served = serve(&folder, "hills-3.tvx", port);
-    let log = |more: &[&str]| folder.report(&[&["log", &address], more].concat());
+    let log = |more: &[&str]| folder.report(&[&["journal", &address], more].concat());
     let edits = log(&[])["edits"].clone();
     assert_eq!(edits.as_array().map(Vec::len), Some(1), "{edits}");
     assert_eq!(edits[0]["author"], "127.0.0.1");
@@ -310,8 +310,8 @@ fn who_dug_is_logged_over_a_kill_and_rolled_back_by_command_slow() {
     );
     folder.refused(&["rollback", &address], &["--author, --since"]);
     folder.refused(&["rollback", &address, "--since", "soon"], &["90s, 10m, 2h"]);
-    folder.refused(&["log", &format!("{address}/caves")], &["no world of this name"]);
-    folder.refused(&["log", &address, "--in", "0,0,0,0,0,0"], &["lowest corner first"]);
+    folder.refused(&["journal", &format!("{address}/caves")], &["no world of this name"]);
+    folder.refused(&["journal", &address, "--in", "0,0,0,0,0,0"], &["lowest corner first"]);
 
     let author = ["rollback", &address, "--author", "127.0.0.1", "--since", "1h"];
     let done = folder.report(&author);
@@ -319,7 +319,7 @@ fn who_dug_is_logged_over_a_kill_and_rolled_back_by_command_slow() {
     assert_eq!(join(&folder, &address, &view)["digest"], before);
     assert!(log(&["--limit", "1"])["edits"][0]["number"].as_u64() >= Some(2));
     let mut command = Command::new(env!("CARGO_BIN_EXE_terravox"));
-    let lines = text(&command.args(["log", &address]).output().expect("it runs").stdout);
+    let lines = text(&command.args(["journal", &address]).output().expect("it runs").stdout);
     let lines = Vec::from_iter(lines.lines());
     assert!(
         lines.len() >= 2 && lines[lines.len() - 1].contains("  127.0.0.1  edit  -"),
@@ -335,7 +335,7 @@ fn a_port_where_nothing_listens_is_said_at_once_in_one_line() {
     let address = format!("127.0.0.1:{port}");
     let command = format!("terravox serve WORLD --port {port}");
     for arguments in [
-        &["log", &address][..],
+        &["journal", &address][..],
         &["rollback", &address, "--since", "1h"],
         &["backup", &address],
         &["join", &address],

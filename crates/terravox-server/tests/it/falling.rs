@@ -9,7 +9,7 @@ use terravox::edit::{Action, Blend, Brush, BrushOp, Clip, EditOp, PasteOp, Paste
 use terravox::replicate::SharedBodyKind;
 use terravox::voxel::{Cell, DenseBox, MipBlock, Region, VoxelPos};
 use terravox_server::{
-    AccessList, Client, ClientOptions, LogQuery, Right, ServedWorld, Server, ServerOptions,
+    AccessList, Client, ClientOptions, JournalQuery, Right, ServedWorld, Server, ServerOptions,
 };
 use terravox_store::Store;
 
@@ -157,10 +157,10 @@ fn what_a_dig_let_fall_is_rolled_back_with_it_in_the_air_and_on_the_ground_slow(
         let address = format!("ws://{}/table", server.http_address()).parse()?;
         if has_landed {
             until(&mut [&mut eve], |clients| pieces(clients[0]).is_empty())?;
-            let log = Client::log(&address, &with("keeper's word"), &LogQuery::default())?;
+            let log = Client::journal(&address, &with("keeper's word"), &JournalQuery::default())?;
             assert_eq!(log.iter().filter(|edit| edit.author == "eve").count(), 6, "{log:?}");
         }
-        let eves = LogQuery { authors: vec!["eve".into()], ..LogQuery::default() };
+        let eves = JournalQuery { authors: vec!["eve".into()], ..JournalQuery::default() };
         let rolled_back = Client::roll_back(&address, &with("keeper's word"), &eves)?;
         // A dig, a cut, and a piece that became ground: the second time as well, since those of the
         // first time were rolled back already.
@@ -187,8 +187,11 @@ fn a_rollback_up_to_now_while_a_piece_is_in_the_air_does_not_double_it_slow() ->
     until(&mut [&mut eve], |clients| !pieces(clients[0]).is_empty())?;
     let address = format!("ws://{}/table", server.http_address()).parse()?;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
-    let eves =
-        LogQuery { authors: vec!["eve".into()], until: Some(now + 1), ..LogQuery::default() };
+    let eves = JournalQuery {
+        authors: vec!["eve".into()],
+        until: Some(now + 1),
+        ..JournalQuery::default()
+    };
     Client::roll_back(&address, &with("keeper's word"), &eves)?;
     until(&mut [&mut eve], |clients| {
         pieces(clients[0]).is_empty() && count_rock(clients[0], all) == before
@@ -219,7 +222,7 @@ fn what_falls_is_logged_under_who_dug_also_after_a_long_search_slow() -> Outcome
     until(&mut [&mut eve, &mut ada], |clients| !pieces(clients[0]).is_empty())?;
     until(&mut [&mut eve, &mut ada], |clients| pieces(clients[0]).is_empty())?;
     let address = format!("ws://{}/table", server.http_address()).parse()?;
-    let log = Client::log(&address, &with("keeper's word"), &LogQuery::default())?;
+    let log = Client::journal(&address, &with("keeper's word"), &JournalQuery::default())?;
     let count = |author: &str| log.iter().filter(|edit| edit.author == author).count();
     // A paste, a dig, a cut and a landing; the builder has no name.
     assert_eq!((count("eve"), count("keeper"), count("falling")), (4, 5, 0), "{log:?}");

@@ -2,7 +2,7 @@
 
 mod falling;
 mod full_disk;
-mod log;
+mod journal;
 mod loopback;
 mod shared_world;
 mod taken_over;

@@ -1,5 +1,6 @@
 //! The bodies of a host.
 
+use super::body_size::BodySize;
 use super::pose_wire::WirePose;
 use super::shared_body::{SharedBody, SharedBodyKind};
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 /// A body, and when it changed last.
 pub(super) struct HostedBody {
     pub body: SharedBody,
+    pub size: BodySize,
     /// Its pose as guests get it.
     pub pose: WirePose,
     /// State of the table at which the pose changed last.
@@ -53,8 +55,8 @@ impl BodyTable {
         let body = SharedBody { pose: pose.pose(), ..body };
         self.last_number += 1;
         self.state += 1;
-        let (moved, changed) = (self.state, self.state);
-        self.bodies.insert(self.last_number, HostedBody { body, pose, moved, changed });
+        let (size, moved, changed) = (BodySize::of(&body), self.state, self.state);
+        self.bodies.insert(self.last_number, HostedBody { body, size, pose, moved, changed });
         self.last_number
     }
 
@@ -75,6 +77,7 @@ impl BodyTable {
             self.state += 1;
             entry.changed = self.state;
             entry.body.bytes = Arc::from(bytes);
+            entry.size = BodySize::of(&entry.body);
         }
         true
     }

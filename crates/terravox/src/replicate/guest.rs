@@ -43,6 +43,8 @@ pub struct Guest {
     pub(super) is_started: bool,
     pub(super) predictions: Predictions,
     next_number: u64,
+    /// The host of the last welcome; 0 if none has come, or it did not say.
+    instance: u64,
     saved: SavedEdits,
     /// Messages that came in the stream of edits.
     edits_taken: u64,
@@ -78,6 +80,7 @@ impl Guest {
             is_started: false,
             predictions: Predictions::default(),
             next_number: 1,
+            instance: 0,
             saved: SavedEdits::from(1),
             edits_taken: 0,
             parked: VecDeque::new(),
@@ -100,7 +103,6 @@ impl Guest {
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
-        self.saved = SavedEdits::from(self.next_number);
         self.parked.clear();
         // Asked for again after the next start, and not before the welcome.
         self.unasked.clear();
@@ -188,7 +190,8 @@ impl Guest {
             self.watched = None;
         }
         self.is_started = true;
-        self.send(EDITS, &ToHost::Start { makes_ground });
+        let last_number = self.saved.last_before(self.next_number);
+        self.send(EDITS, &ToHost::Start { makes_ground, last_number });
         let old = self.replica.iter().flat_map(|replica| replica.blocks.keys().copied());
         self.unasked = old.collect();
         self.unasked.sort_unstable_by(|a, b| a.mip.cmp(&b.mip).then(b.cmp(a)));
@@ -196,7 +199,8 @@ impl Guest {
 
     /// Asks for some blocks from before the link broke, coarse ones first.
     fn ask_again(&mut self) {
-        let Some(replica) = &self.replica else { return };
+        let has_room = self.pipe.unsent(BULK) < MAX_UNSENT;
+        let Some(replica) = self.replica.as_ref().filter(|_| has_room) else { return };
         let rest = self.unasked.len().saturating_sub(MAX_ASKED_PER_UPDATE);
         let blocks = self.unasked.split_off(rest);
         let kinds = replica.grid.materials().kinds();
@@ -438,8 +442,8 @@ impl Guest {
     }
 
     fn take(&mut self, message: ToGuest, generate: Generate<'_>) -> Result<(), String> {
-        if let ToGuest::Welcome(info) = message {
-            return self.take_welcome(info);
+        if let ToGuest::Welcome { instance, info } = message {
+            return self.take_welcome(instance, info);
         }
         let Some(replica) = &mut self.replica else {
             return Err("a message before the start".to_owned());
@@ -480,19 +484,25 @@ impl Guest {
             ToGuest::BodyGone { number, .. } => self.lose_body(number),
             ToGuest::Poses(poses) => self.bodies.set_poses(&poses, self.now_us),
             ToGuest::Saved { number } => self.saved.note(number),
-            ToGuest::Welcome(_) => {}
+            ToGuest::Game(bytes) => self.events.push_back(GuestEvent::Message { bytes }),
+            ToGuest::Welcome { .. } => {}
         }
         Ok(())
     }
 
-    fn take_welcome(&mut self, info: Box<WorldInfo>) -> Result<(), String> {
+    fn take_welcome(&mut self, instance: u64, info: Box<WorldInfo>) -> Result<(), String> {
         if self.is_started {
             return Err("a second welcome".to_owned());
         }
         let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };
         placement.check().map_err(|error| error.to_string())?;
+        let is_same_host = instance != 0 && instance == self.instance;
+        self.instance = instance;
+        if !is_same_host {
+            self.saved = SavedEdits::from(self.next_number);
+        }
         let (guest, generator) = (info.author, info.generator.clone());
-        self.events.push_back(GuestEvent::Welcome { guest, generator });
+        self.events.push_back(GuestEvent::Welcome { guest, generator, is_same_host });
         self.info = Some(info);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::body_table::Figure;
 use super::guest::Guest;
 use super::guest_event::GuestEvent;
-use super::message::{BodyMessage, MAX_FIGURE, MAX_GAME_MESSAGE, ToHost};
+use super::message::{BodyMessage, GAME_MESSAGE_BACKLOG, MAX_FIGURE, MAX_GAME_MESSAGE, ToHost};
 use super::pipe::EDITS;
 use super::pose_wire::WirePose;
 use super::shared_body::SharedBody;
@@ -14,9 +14,6 @@ const FIGURE_INTERVAL_US: u64 = 50_000;
 
 /// The figure is not sent while more bytes of messages than this wait.
 const FIGURE_BACKLOG: usize = 1 << 10;
-
-/// Messages to the game are refused while more bytes than this wait.
-const MESSAGE_BACKLOG: usize = 64 << 10;
 
 impl Guest {
     /// Takes a body. An error ends the connection.
@@ -85,7 +82,7 @@ impl Guest {
     /// If there are more than [`Guest::MAX_MESSAGE_BYTES`].
     pub fn send_message(&mut self, bytes: &[u8]) -> bool {
         assert!(bytes.len() <= MAX_GAME_MESSAGE, "a message has at most 1024 bytes");
-        let may_send = self.is_started && self.pipe.backlog(EDITS) < MESSAGE_BACKLOG;
+        let may_send = self.is_started && self.pipe.backlog(EDITS) < GAME_MESSAGE_BACKLOG;
         if may_send {
             self.send(EDITS, &ToHost::Game(bytes.to_vec()));
         }
@@ -101,6 +98,11 @@ impl Guest {
     /// The bodies that are seen, by number, each at the newest pose that came, in voxels.
     pub fn bodies(&self) -> impl Iterator<Item = (u64, &SharedBody)> {
         self.bodies.iter()
+    }
+
+    /// The body of a number, as [`Guest::bodies`] has it; `None` if it is not seen.
+    pub fn body(&self, number: u64) -> Option<&SharedBody> {
+        self.bodies.get(number)
     }
 
     /// The pose at which a body is to be shown: it moves from pose to pose without a jump, and is

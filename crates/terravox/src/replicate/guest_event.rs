@@ -14,6 +14,9 @@ pub enum GuestEvent {
         guest: u64,
         /// What made the ground, if a generator did.
         generator: Option<GeneratorId>,
+        /// Whether it is the host of the link before, which has not ended since. If not, and after a
+        /// break, operations that were confirmed and not told to be saved may be lost.
+        is_same_host: bool,
     },
     /// An operation of this guest is part of the world, or another that the game
     /// [replaced](super::Verdict::Replace) it by. If the host ends without saving, it is lost.
@@ -23,11 +26,12 @@ pub enum GuestEvent {
         /// Whether it changed anything: digging in the air does not.
         has_changed: bool,
     },
-    /// The operations of this guest from one to another are saved, but for those that were refused: they
-    /// outlive the host. Hosts that do not save give none. What was confirmed before a break of the link
-    /// and not told to be saved is never told: the host may have ended without it.
+    /// The operations of this guest from one to another are saved, but for those that were refused, and
+    /// those that a break left without a reply ([`Guest::reconnect`](super::Guest::reconnect)): they
+    /// outlive the host. Hosts that do not save give none. What an earlier host confirmed and did not say
+    /// to be saved is never told: it may have ended without it.
     Saved {
-        /// The number of the first since the link began, from [`Guest::edit`](super::Guest::edit).
+        /// The number of the first that this host was sent, from [`Guest::edit`](super::Guest::edit).
         first: u64,
         /// The number of the last.
         last: u64,
@@ -59,6 +63,12 @@ pub enum GuestEvent {
     },
     /// An operation differed here from the host, whose cells are on their way.
     Corrected,
+    /// The game at the host told this guest something:
+    /// [`Host::send_message`](super::Host::send_message).
+    Message {
+        /// What it said, up to 1,024 bytes.
+        bytes: Vec<u8>,
+    },
     /// A body is seen now.
     BodyAdded {
         /// Its number, for [`Guest::bodies`](super::Guest::bodies).

@@ -2,7 +2,7 @@
 
 use super::guest_event::GuestEvent;
 
-/// The operations of one link.
+/// The operations that one host was sent, over all links to it without another host between.
 pub(super) struct SavedEdits {
     /// The number of the first.
     first: u64,
@@ -13,10 +13,15 @@ pub(super) struct SavedEdits {
 }
 
 impl SavedEdits {
-    /// Of a link whose first operation will have a number. What was saved over an earlier one, by what
-    /// may be another host, is not known.
+    /// Of a host whose first operation will have a number. What an earlier one has saved is not known.
     pub fn from(first: u64) -> SavedEdits {
         SavedEdits { first, saved: 0, told: 0 }
+    }
+
+    /// Returns the number of the last operation of before a break that was sent to this host, or 0 if
+    /// there is none.
+    pub fn last_before(&self, next_number: u64) -> u64 {
+        if self.first < next_number { next_number - 1 } else { 0 }
     }
 
     /// Notes that the host has saved all up to a number.

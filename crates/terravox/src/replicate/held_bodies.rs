@@ -1,8 +1,9 @@
 //! The bodies that a guest sees.
 
+use super::body_size::BodySize;
 use super::message::BodyMessage;
 use super::pose_wire::WirePose;
-use super::seen_bodies::{MAX_SEEN, MAX_SEEN_BYTES};
+use super::seen_bodies::MAX_SEEN;
 use super::shared_body::SharedBody;
 use crate::bodies::BodyPose;
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ const LONGEST_MOVE_US: u64 = 500_000;
 /// A body, and how it gets to its newest pose.
 struct HeldBody {
     body: SharedBody,
+    size: BodySize,
     /// Where it was shown when the newest pose came.
     from: BodyPose,
     since_us: u64,
@@ -42,12 +44,16 @@ impl HeldBody {
 #[derive(Default)]
 pub(super) struct HeldBodies {
     bodies: BTreeMap<u64, HeldBody>,
-    bytes: usize,
+    size: BodySize,
 }
 
 impl HeldBodies {
     pub fn iter(&self) -> impl Iterator<Item = (u64, &SharedBody)> {
         self.bodies.iter().map(|(&number, held)| (number, &held.body))
+    }
+
+    pub fn get(&self, number: u64) -> Option<&SharedBody> {
+        self.bodies.get(&number).map(|held| &held.body)
     }
 
     pub fn pose_at(&self, number: u64, now_us: u64) -> Option<BodyPose> {
@@ -58,24 +64,27 @@ impl HeldBodies {
     pub fn put(&mut self, message: BodyMessage, now_us: u64) -> Result<bool, String> {
         let BodyMessage { number, kind, pose, bytes, .. } = message;
         let pose = pose.pose();
-        self.bytes += bytes.len();
+        let body = SharedBody { kind, pose, bytes };
+        let size = BodySize::of(&body);
+        self.size = self.size.with(size);
         let known = self.bodies.get_mut(&number);
         let is_new = known.is_none();
         match known {
             Some(held) => {
-                self.bytes -= held.body.bytes.len();
-                (held.body.kind, held.body.bytes) = (kind, bytes);
+                self.size = self.size.without(held.size);
+                (held.body.kind, held.body.bytes, held.size) = (kind, body.bytes, size);
                 held.move_to(pose, now_us);
             }
             None => {
-                let body = SharedBody { kind, pose, bytes };
-                let held = HeldBody { body, from: pose, since_us: now_us, until_us: now_us };
+                let (since_us, until_us) = (now_us, now_us);
+                let held = HeldBody { body, size, from: pose, since_us, until_us };
                 self.bodies.insert(number, held);
             }
         }
-        if self.bodies.len() > MAX_SEEN || self.bytes > MAX_SEEN_BYTES {
-            return Err("the host sent too many bodies".to_owned());
+        if self.bodies.len() > MAX_SEEN {
+            return Err(format!("the host sent more than {MAX_SEEN} bodies"));
         }
+        self.size.check().map_err(|error| error.to_string())?;
         Ok(is_new)
     }
 
@@ -91,7 +100,8 @@ impl HeldBodies {
     /// Drops a body; returns whether it was here.
     pub fn remove(&mut self, number: u64) -> bool {
         let removed = self.bodies.remove(&number);
-        self.bytes -= removed.as_ref().map_or(0, |held| held.body.bytes.len());
+        self.size =
+            self.size.without(removed.as_ref().map_or(BodySize::default(), |held| held.size));
         removed.is_some()
     }
 
@@ -104,7 +114,7 @@ impl HeldBodies {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.bytes + self.bodies.len() * size_of::<(u64, HeldBody)>()
+        self.size.bytes() + self.bodies.len() * size_of::<(u64, HeldBody)>()
     }
 }
 

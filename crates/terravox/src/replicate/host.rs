@@ -144,7 +144,9 @@ impl Host {
             && entry.token.take().is_some()
         {
             entry.is_admitted = true;
-            entry.send(EDITS, &ToGuest::Welcome(Box::new(info)), world.grid.materials().kinds());
+            let (instance, info) = (self.options.instance, Box::new(info));
+            let welcome = ToGuest::Welcome { instance, info };
+            entry.send(EDITS, &welcome, world.grid.materials().kinds());
         }
     }
 
@@ -238,7 +240,8 @@ impl Host {
     /// guests who are here keep the old cells, and guests who come later may get them. Chunks that
     /// are not held count as unchanged.
     pub fn changed(&mut self, world: &HostWorld<'_>, region: Region) {
-        self.follow(world, region).into_iter().for_each(|region| self.mark_changed(region));
+        let parts = self.truth.follow(world, region);
+        parts.into_iter().for_each(|part| self.mark_changed(part));
     }
 
     /// Sends the cells of a region, in voxels, to all guests again, at every mip.
@@ -257,12 +260,6 @@ impl Host {
     /// The first chunk that is not available now.
     pub fn load(&mut self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
         self.truth.load(world, region)
-    }
-
-    /// Follows a change of a region; returns the parts that can have changed.
-    fn follow(&mut self, world: &HostWorld<'_>, region: Region) -> Vec<Region> {
-        self.encoded.forget(region, self.options.max_mip);
-        self.truth.follow(world, region)
     }
 
     /// Applies an operation of the game itself, in voxels, and tells all guests. It is within
@@ -344,6 +341,7 @@ impl Host {
             Some(Request::Message(ToHost::Undo { number, is_redo })) => {
                 self.guest_undo(guest, world, number, is_redo);
             }
+            Some(Request::Message(ToHost::Refresh(blocks))) => self.refresh(guest, &blocks),
             Some(Request::Message(_)) => {}
         }
         let work = (before - self.work_left).max(0).unsigned_abs();
@@ -462,7 +460,8 @@ impl Host {
             None => self.editor.apply(world.grid, op, history)?,
             Some(within) => self.editor.apply_within(world.grid, op, within, history)?,
         };
-        self.follow(world, summary.region);
+        self.encoded.forget(summary.region, self.options.max_mip);
+        self.truth.follow(world, summary.region);
         Ok(AppliedOp { summary, read: reach.read, is_whole: within.is_none() })
     }
 

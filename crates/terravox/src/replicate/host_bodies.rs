@@ -1,7 +1,6 @@
 //! Bodies that a host shows to its guests.
 
 use super::host::Host;
-use super::host_event::HostEvent;
 use super::message::ToGuest;
 use super::pipe::{BULK, EDITS};
 use super::pose_wire::WirePose;
@@ -83,14 +82,6 @@ impl Host {
                         .for_each(|number| drop(self.bodies.remove(number)));
                 }
             }
-        }
-    }
-
-    /// Hands the game what guests tell it.
-    pub(super) fn pass_messages_on(&mut self) {
-        for (&guest, entry) in &mut self.guests {
-            let messages = std::mem::take(&mut entry.game_messages).into_iter();
-            self.events.extend(messages.map(|bytes| HostEvent::Message { guest, bytes }));
         }
     }
 

@@ -22,10 +22,8 @@ impl Host {
         let reread: FxHashSet<_> = chunks.iter().copied().map(root).collect();
         let unsaved = world.grid.unsaved_chunks().into_iter();
         let unsaved: Vec<_> = unsaved.filter(|&chunk| reread.contains(&root(chunk))).collect();
-        for chunk in chunks {
-            self.truth.reread(chunk);
-            self.mark_changed(chunk.region());
-        }
+        self.truth.reread(&chunks);
+        chunks.into_iter().for_each(|chunk| self.mark_changed(chunk.region()));
         // What was raised from them is gone with the coarse blocks.
         unsaved.into_iter().for_each(|chunk| self.changed(world, chunk.region()));
     }

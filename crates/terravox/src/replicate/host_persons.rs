@@ -5,7 +5,7 @@ use super::persons::{Person, units};
 use super::reasons::Refusal;
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
-use crate::voxel::Region;
+use crate::voxel::{MipBlock, Region};
 
 /// Up to this work, in the unit of [`EditCost::work`](crate::edit::EditCost::work), an upper bound
 /// is charged instead of an estimate.
@@ -96,6 +96,19 @@ impl Host {
         self.work_left -= units(work);
         budget.owe_work(work);
         Ok(())
+    }
+
+    /// Sends blocks again that a guest asks for. Its person pays for those that have to be read.
+    pub(super) fn refresh(&mut self, guest: u64, blocks: &[MipBlock]) {
+        let Some(entry) = self.guests.get_mut(&guest) else { return };
+        let is_read = |block: &&MipBlock| {
+            entry.blocks.is_sent(**block) && (!entry.makes_ground || self.truth.is_edited(**block))
+        };
+        let read = blocks.iter().filter(is_read).count() as u64;
+        self.persons.budget(&entry.person, &self.options).owe_rereads(read);
+        for &block in blocks {
+            entry.blocks.refresh(block, self.options.max_mip);
+        }
     }
 
     /// Makes sure that all chunks of a region, in voxels, are held, as [`Host::load`], on behalf of

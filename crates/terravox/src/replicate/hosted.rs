@@ -7,7 +7,7 @@ use super::family::Family;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
 use super::persons::{Person, PersonBudget, units};
-use super::pipe::{BULK, EDITS, Pipe, STREAMS};
+use super::pipe::{BULK, EDITS, Pipe};
 use super::reasons::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 use super::seen_bodies::SeenBodies;
 use super::subscription::Subscriptions;
@@ -45,7 +45,7 @@ pub(super) struct HostedGuest {
     has_hello: bool,
     /// Whether it makes unedited ground itself; it is sent no cells before this is known.
     pub makes_ground: bool,
-    has_started: bool,
+    pub has_started: bool,
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
     pub body_budget: BodyBudget,
@@ -148,6 +148,7 @@ impl HostedGuest {
 
     /// Handles messages until one needs the world; `None` if there are no more for now. Decoding
     /// operations spends `work_left`; once that is gone, messages in the stream of operations wait.
+    /// Those about blocks wait while the person owes blocks that were read again.
     /// An error ends the connection.
     pub fn request(
         &mut self,
@@ -157,7 +158,8 @@ impl HostedGuest {
         work_left: &mut i64,
     ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
-            let Some(bytes) = self.next_message(*work_left > 0)? else { break };
+            let (may_edit, may_ask) = (*work_left > 0, budget.may_reread());
+            let Some(bytes) = self.next_message(may_edit, may_ask)? else { break };
             self.messages += 1;
             if !self.has_started && !ToHost::is_greeting(&bytes) {
                 // Not decoded: that may take work, and no person is known yet who pays for it.
@@ -201,7 +203,7 @@ impl HostedGuest {
     }
 
     /// Takes the next message, if the guest reads what it is sent.
-    fn next_message(&mut self, may_edit: bool) -> Result<Option<Vec<u8>>, LinkEnd> {
+    fn next_message(&mut self, may_edit: bool, may_ask: bool) -> Result<Option<Vec<u8>>, LinkEnd> {
         if self.pipe.backlog(EDITS) > MAX_OWED
             || self.pipe.unsent(BULK) > MAX_UNSENT
             || self.done.len() > MAX_DONE
@@ -209,12 +211,8 @@ impl HostedGuest {
             return Ok(None);
         }
         // What is wanted is known only after the start, before which there are no operations.
-        let streams = match self.has_started {
-            true if may_edit => 0..STREAMS,
-            true => BULK..STREAMS,
-            false => EDITS..BULK,
-        };
-        for stream in streams {
+        let is_read = [!self.has_started || may_edit, self.has_started && may_ask];
+        for stream in [EDITS, BULK].into_iter().filter(|&stream| is_read[stream]) {
             let message = self.pipe.receive(stream)?;
             if message.is_some() {
                 return Ok(message);
@@ -237,8 +235,10 @@ impl HostedGuest {
                 return Ok(Some(Request::Joining(token)));
             }
             _ if !self.is_admitted => return Err(self.too_early()),
-            ToHost::Start { makes_ground } if !self.has_started => {
+            ToHost::Start { makes_ground, last_number } if !self.has_started => {
                 self.has_started = true;
+                // All that it was told of came before this, and is part of the next save.
+                self.last_number = last_number;
                 self.makes_ground = makes_ground && options.generator.is_some();
             }
             ToHost::Hello { .. } | ToHost::Start { .. } => {
@@ -250,15 +250,12 @@ impl HostedGuest {
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
                 budget.blocks -= before - self.blocks.len();
             }
-            ToHost::Refresh(blocks) => {
-                blocks.into_iter().for_each(|block| self.blocks.refresh(block, options.max_mip));
-            }
             ToHost::Figure { pose, bytes } => {
                 self.new_figure = Some(Some(Figure { pose, bytes }));
             }
             ToHost::NoFigure => self.new_figure = Some(None),
             ToHost::Game(bytes) => self.game_messages.push(bytes),
-            ToHost::Edit { .. } | ToHost::Undo { .. } => {
+            ToHost::Edit { .. } | ToHost::Undo { .. } | ToHost::Refresh(_) => {
                 return Ok(Some(Request::Message(message)));
             }
         }

@@ -21,7 +21,7 @@ use crate::voxel::{Kind, MipBlock, Region};
 use std::sync::Arc;
 
 /// Version of the protocol: both sides must have the same.
-pub const PROTOCOL_VERSION: u8 = 6;
+pub const PROTOCOL_VERSION: u8 = 7;
 
 /// Maximum size of a message in bytes: 32³ cells that do not compress fit.
 pub(super) const MAX_MESSAGE: usize = 1 << 17;
@@ -32,8 +32,11 @@ pub(super) const MAX_TOKEN: usize = 256;
 /// Maximum size of the figure of a guest in bytes.
 pub(super) const MAX_FIGURE: usize = 256;
 
-/// Maximum size of a message to the game in bytes.
+/// Maximum size of a message to or from the game in bytes.
 pub(super) const MAX_GAME_MESSAGE: usize = 1024;
+
+/// Messages of the game are refused while more bytes than this wait for the link.
+pub(super) const GAME_MESSAGE_BACKLOG: usize = 64 << 10;
 
 /// From a guest to its host.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,9 +45,11 @@ pub(super) enum ToHost {
         version: u8,
         token: Vec<u8>,
     },
-    /// The answer to `Welcome`: whether the guest makes the ground itself.
+    /// The answer to `Welcome`: whether the guest makes the ground itself, and the number of its last
+    /// operation that it sent to this host over an earlier link, or 0.
     Start {
         makes_ground: bool,
+        last_number: u64,
     },
     /// Wants these blocks; those of which it has the cells come with a digest of them.
     Subscribe(Vec<(MipBlock, Option<u64>)>),
@@ -74,7 +79,11 @@ pub(super) enum ToHost {
 /// From a host to a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ToGuest {
-    Welcome(Box<WorldInfo>),
+    /// The run of the host, 0 if it does not say, and its world.
+    Welcome {
+        instance: u64,
+        info: Box<WorldInfo>,
+    },
     /// An operation of someone else, and the digest of the cells that it changed.
     Op {
         author: u64,
@@ -125,6 +134,8 @@ pub(super) enum ToGuest {
     Saved {
         number: u64,
     },
+    /// What the game understands.
+    Game(Vec<u8>),
 }
 
 /// All of a body.
@@ -155,6 +166,11 @@ impl BodyMessage {
             bytes: input.bytes(SharedBody::MAX_BYTES)?.into(),
         })
     }
+}
+
+fn numbered(code: u8, number: u64, out: &mut Vec<u8>) {
+    out.push(code);
+    put_varint(number, out);
 }
 
 fn put_pose(number: u64, pose: WirePose, out: &mut Vec<u8>) {
@@ -202,7 +218,10 @@ impl ToHost {
                 out.extend([0, *version]);
                 put_bytes(token, out);
             }
-            ToHost::Start { makes_ground } => out.extend([1, u8::from(*makes_ground)]),
+            ToHost::Start { makes_ground, last_number } => {
+                out.extend([1, u8::from(*makes_ground)]);
+                put_varint(*last_number, out);
+            }
             ToHost::Subscribe(blocks) => {
                 out.push(2);
                 let (positions, digests): (Vec<_>, Vec<_>) = blocks.iter().copied().unzip();
@@ -268,7 +287,7 @@ impl ToHost {
                 let version = input.byte()?;
                 ToHost::Hello { version, token: input.bytes(MAX_TOKEN)?.to_vec() }
             }
-            1 => ToHost::Start { makes_ground: input.flag()? },
+            1 => ToHost::Start { makes_ground: input.flag()?, last_number: input.varint()? },
             2 => {
                 let blocks = take_blocks(&mut input)?;
                 let mut digest = |block| -> Result<(MipBlock, Option<u64>), MessageError> {
@@ -313,13 +332,10 @@ impl ToGuest {
     }
 
     pub fn encode(&self, kinds: &[Kind; 256], out: &mut Vec<u8>) {
-        let numbered = |code: u8, number: u64, out: &mut Vec<u8>| {
-            out.push(code);
-            put_varint(number, out);
-        };
         match self {
-            ToGuest::Welcome(info) => {
+            ToGuest::Welcome { instance, info } => {
                 out.push(0);
+                out.extend(instance.to_le_bytes());
                 put_place(info, out);
                 put_changed_materials(&info.materials, out);
             }
@@ -369,6 +385,10 @@ impl ToGuest {
                 poses.iter().for_each(|(number, pose)| put_pose(*number, *pose, out));
             }
             ToGuest::Saved { number } => numbered(11, *number, out),
+            ToGuest::Game(bytes) => {
+                out.push(12);
+                put_bytes(bytes, out);
+            }
         }
     }
 
@@ -376,9 +396,10 @@ impl ToGuest {
         let mut input = Input::new(bytes);
         let message = match input.byte()? {
             0 => {
-                let mut info = take_place(&mut input)?;
+                let instance = u64::from_le_bytes(input.array()?);
+                let mut info = Box::new(take_place(&mut input)?);
                 info.materials = take_changed_materials(&mut input)?;
-                ToGuest::Welcome(Box::new(info))
+                ToGuest::Welcome { instance, info }
             }
             1 => {
                 let (author, digest) = (input.varint()?, u32::from_le_bytes(input.array()?));
@@ -416,6 +437,7 @@ impl ToGuest {
                 ToGuest::Poses((0..count).map(|_| pose()).collect::<Result<_, MessageError>>()?)
             }
             11 => ToGuest::Saved { number: input.varint()? },
+            12 => ToGuest::Game(input.bytes(MAX_GAME_MESSAGE)?.to_vec()),
             _ => return input.wrong("an unknown kind of message"),
         };
         input.finish()?;

@@ -15,6 +15,7 @@
 //! `docs/format.md` has every byte of every message.
 
 mod body_budget;
+mod body_size;
 mod body_table;
 mod delta;
 mod encoded;
@@ -31,6 +32,7 @@ mod host_bodies;
 mod host_cells;
 mod host_event;
 mod host_ground;
+mod host_messages;
 mod host_persons;
 mod host_saves;
 mod hosted;

@@ -6,6 +6,10 @@ use crate::edit::EditLimits;
 /// Options of a [`Host`](super::Host).
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostOptions {
+    /// A number of this run of the host that no other has, such as a random one; 0 if there is none. A
+    /// guest that comes back knows by it whether what was confirmed before the break is still there,
+    /// and is told when it is [saved](super::GuestEvent::Saved).
+    pub instance: u64,
     /// The coarsest mip that guests see: blocks of it are the roots of what they hold. At most 12,
     /// and at most 8 in a world where unlisted chunks are air.
     pub max_mip: u8,
@@ -38,6 +42,7 @@ impl Default for HostOptions {
     fn default() -> HostOptions {
         let edit_limits = EditLimits { max_cells: 1 << 21, max_chunks: 512, max_work: 200_000_000 };
         HostOptions {
+            instance: 0,
             max_mip: 8,
             generator: None,
             max_blocks: 1 << 16,

@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
+/// Edited blocks a second that are read again for the guests of a person who ask for them; twice as many
+/// at once. Only guests that went wrong ask: some hundreds of blocks at most after one operation.
+const REREADS_PER_S: u64 = 64;
+
 /// Work as it counts for a tick.
 pub(super) fn units(work: u64) -> i64 {
     // Some thousand operations of it do not overflow.
@@ -71,6 +75,7 @@ pub(super) enum Person {
 pub(super) struct PersonBudget {
     operations: TokenBucket,
     work: TokenBucket,
+    rereads: TokenBucket,
     /// Start tag: work that was done for it, raised to the virtual time when it comes back.
     start_tag: u64,
     /// When it was last served.
@@ -84,6 +89,7 @@ impl PersonBudget {
         PersonBudget {
             operations: TokenBucket::new(options.edits_per_s.into()),
             work: TokenBucket::new(options.edit_work_per_s),
+            rereads: TokenBucket::new(REREADS_PER_S),
             start_tag: 0,
             served_us: 0,
             blocks: 0,
@@ -92,7 +98,8 @@ impl PersonBudget {
 
     /// Whether it is like a new one.
     fn is_unused(&self) -> bool {
-        self.operations.spent() <= 0 && self.work.spent() <= 0 && self.blocks == 0
+        let buckets = [&self.operations, &self.work, &self.rereads];
+        buckets.iter().all(|bucket| bucket.spent() <= 0) && self.blocks == 0
     }
 
     /// Counts an operation; false if there were too many.
@@ -112,6 +119,16 @@ impl PersonBudget {
         }
         self.work.spend(units);
         Ok(())
+    }
+
+    /// Whether blocks may be read again.
+    pub fn may_reread(&self) -> bool {
+        self.rereads.has(1)
+    }
+
+    /// Spends blocks that are read again, even if that leaves a debt.
+    pub fn owe_rereads(&mut self, blocks: u64) {
+        self.rereads.spend(blocks);
     }
 
     /// Spends work that was done.
@@ -142,6 +159,7 @@ impl Persons {
         self.budgets.retain(|_, budget| {
             budget.operations.pass(elapsed);
             budget.work.pass(elapsed);
+            budget.rereads.pass(elapsed);
             // While others wait, what was done for it counts, also if all of it is earned again.
             !budget.is_unused() || budget.start_tag > virtual_time
         });

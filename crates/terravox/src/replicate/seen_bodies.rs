@@ -8,6 +8,7 @@
 //! cells and edits.
 
 use super::body_budget::BodyBudget;
+use super::body_size::BodySize;
 use super::body_table::{BodyTable, HostedBody};
 use super::message::{BodyMessage, ToGuest};
 use super::pose_wire::WirePose;
@@ -17,9 +18,6 @@ use std::collections::BTreeMap;
 
 /// Maximum number of bodies that one guest sees.
 pub(super) const MAX_SEEN: usize = 4096;
-
-/// Maximum number of bytes of the bodies that one guest sees.
-pub(super) const MAX_SEEN_BYTES: usize = 16 << 20;
 
 /// Times between two poses of a body, by the finest mip that is wanted there, in microseconds.
 /// Beyond, bodies are not seen.
@@ -45,14 +43,14 @@ struct SeenBody {
     changed: u64,
     moved: u64,
     sent_us: u64,
-    bytes: usize,
+    size: BodySize,
 }
 
 /// All bodies that a guest sees, by number.
 #[derive(Default)]
 pub(super) struct SeenBodies {
     seen: BTreeMap<u64, SeenBody>,
-    bytes: usize,
+    size: BodySize,
     /// Where the next look begins, among all bodies and among those that are seen.
     next: u64,
     next_seen: u64,
@@ -151,12 +149,12 @@ impl SeenBodies {
                     continue;
                 }
                 if seen.changed != entry.changed && room.budget.is_open() {
-                    let bytes = self.bytes - seen.bytes + entry.body.bytes.len();
-                    if bytes > MAX_SEEN_BYTES {
+                    let size = self.size.without(seen.size).with(entry.size);
+                    if size.check().is_err() {
                         gone.push(number);
                         continue;
                     }
-                    self.bytes = bytes;
+                    self.size = size;
                     *seen = SeenBody::new(entry, room);
                     news.bulk.push(message_of(number, entry, room.after));
                     continue;
@@ -229,9 +227,9 @@ impl SeenBodies {
                 }
                 (false, true) => drop(self.forget(number, room, news)),
                 (true, false) => {
-                    let bytes = entry.body.bytes.len();
-                    if self.seen.len() < MAX_SEEN && self.bytes + bytes <= MAX_SEEN_BYTES {
-                        self.bytes += bytes;
+                    let size = self.size.with(entry.size);
+                    if self.seen.len() < MAX_SEEN && size.check().is_ok() {
+                        self.size = size;
                         self.seen.insert(number, SeenBody::new(entry, room));
                         news.bulk.push(message_of(number, entry, room.after));
                     }
@@ -249,7 +247,7 @@ impl SeenBodies {
             return false;
         }
         if let Some(seen) = self.seen.remove(&number) {
-            self.bytes -= seen.bytes;
+            self.size = self.size.without(seen.size);
             room.budget.spend(GONE_BYTES);
             news.bulk.push(ToGuest::BodyGone { after: room.after, number });
         }
@@ -271,10 +269,9 @@ impl SeenBodies {
 impl SeenBody {
     /// What a guest has of a body whose message is about to be queued.
     fn new(entry: &HostedBody, room: &mut BodyRoom<'_>) -> SeenBody {
-        let bytes = entry.body.bytes.len();
-        room.budget.spend(BODY_HEADER + bytes);
-        let HostedBody { changed, moved, .. } = *entry;
-        SeenBody { end: u64::MAX, changed, moved, sent_us: room.now_us, bytes }
+        let HostedBody { changed, moved, size, .. } = *entry;
+        room.budget.spend(BODY_HEADER + size.bytes());
+        SeenBody { end: u64::MAX, changed, moved, sent_us: room.now_us, size }
     }
 
     fn has_all(&self, entry: &HostedBody) -> bool {

@@ -184,7 +184,8 @@ impl Subscriptions {
         }
     }
 
-    fn is_sent(&self, block: MipBlock) -> bool {
+    /// Whether the guest has cells of a block from this host.
+    pub fn is_sent(&self, block: MipBlock) -> bool {
         self.blocks.get(&block).is_some_and(|entry| entry.sent > 0)
     }
 

@@ -12,7 +12,8 @@ use crate::voxel::{
     VoxelGrid,
 };
 use rustc_hash::FxHashSet;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The world of a [`Host`](super::Host), for one call: cells, ground, and what the game decides.
@@ -54,28 +55,35 @@ pub(super) struct Truth {
     edited: FxHashSet<MipBlock>,
     /// Coarse blocks over edited chunks.
     pyramid: FarPyramid,
-    /// Their blocks, oldest first; may list some that are gone.
+    /// Their blocks, oldest first.
     coarse: VecDeque<MipBlock>,
     /// Coarse blocks from which on the next pass evicts some.
     trims_at: usize,
     /// Chunks that were loaded for an operation, oldest first.
     loaded: VecDeque<ChunkPos>,
-    /// Edited chunks over which a coarse block was not available.
-    unraised: VecDeque<ChunkPos>,
-    /// When the first of them is tried again.
+    /// Edited chunks over which a coarse block was not available, and the one that was tried again last.
+    unraised: BTreeSet<ChunkPos>,
+    tried_last: ChunkPos,
+    /// When the one after it is tried again.
     raises_at_us: u64,
 }
 
-/// Until a chunk over which a coarse block was not available is tried again: what is damaged stays so.
+/// Until a chunk over which a coarse block was not available is tried again.
 const RAISED_AGAIN_US: u64 = 1_000_000;
 
 impl Truth {
     pub fn new(max_mip: u8) -> Truth {
-        let (edited, pyramid) = (FxHashSet::default(), FarPyramid::default());
-        let (loaded, unraised) = (VecDeque::new(), VecDeque::new());
-        let (coarse, trims_at) = (VecDeque::new(), MAX_COARSE + EVICTED_PER_PASS);
-        let raises_at_us = 0;
-        Truth { max_mip, edited, pyramid, coarse, trims_at, loaded, unraised, raises_at_us }
+        Truth {
+            max_mip,
+            edited: FxHashSet::default(),
+            pyramid: FarPyramid::default(),
+            coarse: VecDeque::new(),
+            trims_at: MAX_COARSE + EVICTED_PER_PASS,
+            loaded: VecDeque::new(),
+            unraised: BTreeSet::new(),
+            tried_last: ChunkPos::default(),
+            raises_at_us: 0,
+        }
     }
 
     /// Whether a block may differ from what the generator makes.
@@ -91,17 +99,21 @@ impl Truth {
         }
     }
 
-    /// Notes that the ground of a chunk was replaced, and differs from what the generator makes:
-    /// the coarse cells over it are read again.
-    pub fn reread(&mut self, chunk: ChunkPos) {
-        self.mark_edited(chunk);
-        (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
+    /// Notes that the ground of chunks was replaced, and differs from what the generator makes:
+    /// the coarse cells over them are read again.
+    pub fn reread(&mut self, chunks: &[ChunkPos]) {
+        for &chunk in chunks {
+            self.mark_edited(chunk);
+            (1..=self.max_mip).for_each(|mip| self.pyramid.remove(MipBlock::from(chunk).over(mip)));
+        }
+        // One that is made again is listed again.
+        self.coarse.retain(|&block| self.pyramid.has(block));
     }
 
     /// How many coarse blocks there are.
     #[cfg(test)]
     pub fn coarse_blocks(&self) -> usize {
-        self.coarse.iter().filter(|block| self.pyramid.has(**block)).count()
+        self.coarse.len()
     }
 
     /// Bytes of memory.
@@ -244,8 +256,7 @@ impl Truth {
         };
         self.pyramid.raise(world.grid.as_snapshot(), chunks, 1..=self.max_mip, make);
         if !is_whole {
-            let late = chunks.blocks::<5>().filter(|chunk| !self.unraised.contains(chunk));
-            self.unraised.extend(late.collect::<Vec<_>>());
+            self.unraised.extend(chunks.blocks::<5>());
         }
         is_whole
     }
@@ -253,10 +264,14 @@ impl Truth {
     /// Tries an edited chunk again over which a coarse block was not available. Returns it if all of
     /// its coarse cells are there now.
     pub fn raise_again(&mut self, world: &HostWorld<'_>, now_us: u64) -> Option<ChunkPos> {
-        if self.unraised.is_empty() || now_us < self.raises_at_us {
+        if now_us < self.raises_at_us {
             return None;
         }
-        let chunk = self.unraised.pop_front()?;
+        // In turn: what is damaged stays so.
+        let later = (Bound::Excluded(self.tried_last), Bound::Unbounded);
+        let chunk = *self.unraised.range(later).next().or(self.unraised.first())?;
+        self.unraised.remove(&chunk);
+        self.tried_last = chunk;
         // One that is not held any more was saved: its coarse cells are those of the ground.
         let is_whole = !is_held(world, chunk) || self.raise(world, chunk.region());
         if !is_whole {

@@ -3,10 +3,14 @@
 use super::simulation::{Random, Simulation};
 use crate::bodies::{BodyPose, LooseBody, LooseCutter, LooseOptions};
 use crate::edit::EditOp;
+use crate::replicate::body_size::MAX_SEEN_CELLS;
+use crate::replicate::held_bodies::HeldBodies;
+use crate::replicate::message::BodyMessage;
+use crate::replicate::pose_wire::WirePose;
 use crate::replicate::{
     Guest, GuestEvent, HostEvent, LinkKind, LinkOptions, SharedBody, SharedBodyKind,
 };
-use crate::voxel::{DenseBox, MaterialTable, Region, VoxelGrid};
+use crate::voxel::{Cell, DenseBox, MaterialTable, Region, VoxelGrid};
 use std::collections::BTreeMap;
 
 fn pose_at(position_voxels: [f64; 3]) -> BodyPose {
@@ -187,18 +191,22 @@ fn a_guest_that_says_that_it_leaves_is_gone_at_once() {
 }
 
 #[test]
-fn what_a_guest_tells_the_game_arrives_once_and_in_order() {
+fn what_a_guest_and_the_game_tell_each_other_arrives_once_and_in_order() {
     for kind in [LinkKind::Reliable, LinkKind::Datagrams] {
         let mut game = Simulation::new(true, 5);
         let loss = if kind == LinkKind::Reliable { 0.0 } else { 0.2 };
         let link = LinkOptions { loss, delay_us: 30_000, ..LinkOptions::default() };
         assert!(!crate::replicate::Guest::new(kind, b"").send_message(b"too early"));
         game.join(kind, link, [0.0, 10.0, 0.0], 1);
+        let own = game.players[0].number;
+        assert!(!game.host.send_message(own, b"too early"));
+        assert!(!game.host.send_message(own + 1, b"no guest"));
         game.settle(1000);
         let mut sent = Vec::new();
         for number in 0..40_u8 {
             let bytes = vec![number; usize::from(number) * 25];
             assert!(game.players[0].guest.send_message(&bytes));
+            assert!(game.host.send_message(own, &bytes));
             sent.push(bytes);
         }
         let mut arrived = Vec::new();
@@ -207,6 +215,12 @@ fn what_a_guest_tells_the_game_arrives_once_and_in_order() {
             arrived.append(&mut game.messages);
         }
         assert!(arrived == sent, "{kind:?}");
+        let told = std::mem::take(&mut game.players[0].told).into_iter();
+        let sent = sent.into_iter().map(|bytes| GuestEvent::Message { bytes });
+        assert!(told.eq(sent), "{kind:?}");
+        // A guest that takes nothing is told no more than 64 KiB.
+        let told = (0..100).filter(|_| game.host.send_message(own, &[0; 1024])).count();
+        assert!((63..=65).contains(&told), "{told} messages of 1 KiB");
     }
 }
 
@@ -378,4 +392,48 @@ fn bodies_that_grow_beyond_what_a_guest_may_see_do_not_cost_it_its_link() {
     let bytes: usize = game.players[0].guest.bodies().map(|(_, body)| body.bytes.len()).sum();
     // Of 18.75 MiB, 16 can be seen.
     assert!((15 << 20..=16 << 20).contains(&bytes), "{bytes}");
+}
+
+/// A loose piece that takes 2¹⁸ cells of boxes: eight cells, one in each of eight chunks.
+fn wide_piece() -> SharedBody {
+    let (mut grid, mut cells) = (VoxelGrid::default(), DenseBox::new(Region::new([0; 3], [64; 3])));
+    for corner in 0..8 {
+        let at = [0, 1, 2].map(|axis| 63 * (corner >> axis & 1));
+        cells.set(at.into(), Cell::new(8, 255));
+    }
+    grid.write(&cells).expect("unlisted chunks are air");
+    let piece = LooseBody::new(grid, [0; 3].into()).expect("it has cells");
+    SharedBody::loose(&piece, pose_at([1.0; 3])).expect("it is small")
+}
+
+#[test]
+fn a_guest_sees_as_many_pieces_as_their_cells_allow_and_others_once_some_are_gone() {
+    let mut game = Simulation::new(true, 3);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    let piece = wide_piece();
+    let bodies = Vec::from_iter((0..70).map(|_| game.host.add_body(piece.clone())));
+    game.settle(500);
+    (0..200).for_each(|_| game.step());
+    let seen = |game: &Simulation| game.players[0].guest.bodies().count();
+    assert_eq!((seen(&game), MAX_SEEN_CELLS >> 18), (64, 64));
+    let last = bodies[69];
+    assert_eq!(game.players[0].guest.body(last), None);
+    assert!(bodies[..10].iter().all(|&body| game.host.remove_body(body).is_some()));
+    (0..200).for_each(|_| game.step());
+    assert_eq!(seen(&game), 60);
+    assert_eq!(game.players[0].guest.body(last).map(|body| &body.bytes), Some(&piece.bytes));
+}
+
+#[test]
+fn a_host_that_sends_pieces_of_too_many_cells_is_told_so() {
+    let mut held = HeldBodies::default();
+    let SharedBody { kind, bytes, pose } = wide_piece();
+    let pose = WirePose::of(&pose).expect("it is valid");
+    let message = |number| BodyMessage { after: 0, number, kind, pose, bytes: bytes.clone() };
+    // A body that comes again counts once.
+    for number in (0..64).chain(0..64) {
+        assert!(held.put(message(number), 0).is_ok());
+    }
+    let error = held.put(message(64), 0).expect_err("they are too many");
+    assert!(error.contains("17039360 cells in all; at most 16777216 and 16777216"), "{error}");
 }

@@ -20,8 +20,9 @@ struct Seat {
     refusals: Vec<RefusalCode>,
     /// Whether it takes the cells that arrive.
     takes_cells: bool,
-    /// Operations of others that it was sent.
+    /// Operations of others that it was sent, and messages about cells.
     ops: usize,
+    cells: usize,
     left: Option<LinkEndCode>,
 }
 
@@ -34,11 +35,12 @@ impl Seat {
             refusals: Vec::new(),
             takes_cells: true,
             ops: 0,
+            cells: 0,
             left: None,
         };
         seat.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
         seat.step(game);
-        seat.say(&ToHost::Start { makes_ground: true });
+        seat.say(&ToHost::Start { makes_ground: true, last_number: 0 });
         seat.step(game);
         seat
     }
@@ -93,7 +95,9 @@ impl Seat {
                 }
             }
         }
-        while self.takes_cells && matches!(self.pipe.receive(BULK), Ok(Some(_))) {}
+        while self.takes_cells && matches!(self.pipe.receive(BULK), Ok(Some(_))) {
+            self.cells += 1;
+        }
         bytes
     }
 }
@@ -269,6 +273,31 @@ fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothin
     };
     game.host.tick(&mut world, now);
     assert!((1..64).contains(&seat.take(&mut game)), "it is told that it is ground");
+}
+
+#[test]
+fn guests_of_one_person_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
+    let mut game = Simulation::new(true, 4);
+    let mut seats = [0; 2].map(|_| Seat::new(&mut game));
+    let dug =
+        game.with_world(|host, world| host.edit(world, &EditOp::dig_ball([16.0, 0.0, 16.0], 4.0)));
+    assert!(dug.is_ok());
+    let blocks = Vec::from_iter((0..=4).rev().map(|mip| MipBlock::new(mip, [0; 3])));
+    let wanted = Vec::from_iter(blocks.iter().map(|&block| (block, None)));
+    seats.iter_mut().for_each(|seat| seat.say(&ToHost::Subscribe(wanted.clone())));
+    (0..4).for_each(|_| seats.iter_mut().for_each(|seat| seat.step(&mut game)));
+    seats.iter_mut().for_each(|seat| seat.cells = 0);
+    let start = game.now_us;
+    while game.now_us < start + 10_000_000 {
+        for seat in &mut seats {
+            seat.say(&ToHost::Refresh(blocks.clone()));
+            seat.step(&mut game);
+        }
+    }
+    let cells = seats.iter().map(|seat| seat.cells).sum::<usize>();
+    // 64 a second, and what may be read at once.
+    assert!((600..=640 + 128 + 10).contains(&cells), "{cells} in 10 s");
+    assert!(seats.iter().all(|seat| seat.left.is_none()));
 }
 
 #[test]

@@ -178,6 +178,21 @@ fn coarse_cells_over_ground_that_others_change_keep_unsaved_edits_beside_it() {
 }
 
 #[test]
+fn coarse_blocks_that_are_read_again_are_listed_once() {
+    let mut world = World::new();
+    world.join();
+    let op = EditOp::dig_ball([16.0, 0.0, 16.0], 4.0);
+    world.run(&[]);
+    world.guests[0].1.edit(&op).unwrap();
+    world.run(&[]);
+    let coarse = world.host.truth.coarse_blocks();
+    // Beside the unsaved dig, so that what is over both is made again each time.
+    let beside = ChunkPos::new(2, 0, 0);
+    (0..3).for_each(|_| world.run(&[beside]));
+    assert_eq!(world.host.truth.coarse_blocks(), coarse);
+}
+
+#[test]
 fn a_chunk_that_was_saved_is_read_anew() {
     let mut world = World::new();
     world.join();

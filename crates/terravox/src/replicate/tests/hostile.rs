@@ -76,7 +76,7 @@ fn game_with_liar() -> (Simulation, Liar) {
     let mut liar = Liar::new(&mut game);
     liar.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
     liar.step(&mut game, true);
-    liar.say(&ToHost::Start { makes_ground: true });
+    liar.say(&ToHost::Start { makes_ground: true, last_number: 0 });
     liar.step(&mut game, true);
     assert_eq!(liar.reason, None);
     (game, liar)
@@ -102,7 +102,7 @@ fn who_sends_much_before_the_welcome_costs_little_and_loses_the_link() {
 fn a_message_before_the_welcome_ends_the_link() {
     let mut game = Simulation::new(true, 4);
     let mut liar = Liar::new(&mut game);
-    liar.say(&ToHost::Start { makes_ground: true });
+    liar.say(&ToHost::Start { makes_ground: true, last_number: 0 });
     liar.step(&mut game, true);
     assert_eq!(liar.reason.as_deref(), Some("a message before the welcome"));
     assert_eq!(liar.code, Some(LinkEndCode::Protocol));
@@ -423,7 +423,7 @@ fn play_forged(seed: u64) -> (bool, usize) {
     let (materials, mut unit, mut most) = (MaterialTable::default(), Vec::new(), 0);
     let info = WorldInfo { author: 3, max_mip: 4, voxel_size_m: 1.0, ..WorldInfo::default() };
     let info = WorldInfo { materials: materials.clone(), ..info };
-    let mut next = Some((EDITS, ToGuest::Welcome(Box::new(info))));
+    let mut next = Some((EDITS, ToGuest::Welcome { instance: 0, info: Box::new(info) }));
     for tick in 1..200 {
         let now = tick * TICK_US;
         for _ in 0..random.below(12) {

@@ -154,8 +154,8 @@ fn default_materials_take_a_few_bytes_and_stay_as_they_are_in_a_version_of_the_p
     let mut bytes = Vec::new();
     let info = WorldInfo { author: 1, max_mip: 8, voxel_size_m: 1.0, ..WorldInfo::default() };
     let materials = MaterialTable::default();
-    ToGuest::Welcome(Box::new(info)).encode(materials.kinds(), &mut bytes);
-    assert!(bytes.len() < 45, "{} bytes", bytes.len());
+    ToGuest::Welcome { instance: 7, info: Box::new(info) }.encode(materials.kinds(), &mut bytes);
+    assert!(bytes.len() < 53, "{} bytes", bytes.len());
     // Another digest; materials that equal the default ones written out.
     let at = bytes.len() - 6;
     bytes[at] ^= 1;
@@ -187,8 +187,11 @@ fn to_guest() -> Vec<ToGuest> {
     };
     let blocks = vec![block, MipBlock::new(0, [1 << 24, -(1 << 25), 0]), block];
     let mut messages = vec![
-        ToGuest::Welcome(Box::new(info.clone())),
-        ToGuest::Welcome(Box::new(WorldInfo { generator: None, ..info.clone() })),
+        ToGuest::Welcome { instance: 7, info: Box::new(info.clone()) },
+        ToGuest::Welcome {
+            instance: 7,
+            info: Box::new(WorldInfo { generator: None, ..info.clone() }),
+        },
         ToGuest::Refuse { number: 1, refusal: Refusal::by_game(300, "too deep — später") },
         ToGuest::Confirm { number: 1 << 40, digest: 5 },
         ToGuest::Done { after: 0, number: 300, has_changed: true },
@@ -203,12 +206,12 @@ fn to_guest() -> Vec<ToGuest> {
         ToGuest::BodyGone { after: 2, number: u64::MAX },
         ToGuest::Poses(vec![(1, pose()), (300, pose())]),
         ToGuest::Saved { number: 1 << 20 },
+        ToGuest::Game(b"the gate is open".to_vec()),
     ];
-    messages.extend(
-        tables()
-            .into_iter()
-            .map(|materials| ToGuest::Welcome(Box::new(WorldInfo { materials, ..info.clone() }))),
-    );
+    messages.extend(tables().into_iter().map(|materials| ToGuest::Welcome {
+        instance: 7,
+        info: Box::new(WorldInfo { materials, ..info.clone() }),
+    }));
     messages.extend(refusals());
     messages.extend(bodies());
     let brushes = ops().into_iter().filter(|op| matches!(op, EditOp::Brush(_)));
@@ -220,7 +223,7 @@ fn to_host() -> Vec<ToHost> {
     let blocks = vec![MipBlock::new(12, [-1, 0, 1]), MipBlock::new(0, [5, 5, 5])];
     let mut messages = vec![
         ToHost::Hello { version: 1, token: vec![1, 2, 3] },
-        ToHost::Start { makes_ground: true },
+        ToHost::Start { makes_ground: true, last_number: 300 },
         ToHost::Subscribe(vec![(blocks[0], None), (blocks[1], Some(u64::MAX))]),
         ToHost::Unsubscribe(blocks.clone()),
         ToHost::Undo { number: 4, is_redo: true },
@@ -302,10 +305,12 @@ fn golden_bytes_of_a_dig() {
 fn golden_bytes_of_a_welcome() {
     let info = WorldInfo { author: 1, max_mip: 8, voxel_size_m: 1.0, ..WorldInfo::default() };
     let mut bytes = Vec::new();
-    ToGuest::Welcome(Box::new(info)).encode(MaterialTable::default().kinds(), &mut bytes);
+    ToGuest::Welcome { instance: 7, info: Box::new(info) }
+        .encode(MaterialTable::default().kinds(), &mut bytes);
     let place = [[0; 6].as_slice(), &[0xF0, 0x3F], &[0; 24]].concat();
     let materials = [0xE5, 0x25, 0x3E, 0x86, 23, 23];
-    assert_eq!(bytes, [&[0, 1, 8], &place[..], &[0], &materials].concat());
+    let instance = [7, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(bytes, [&[0], &instance[..], &[1, 8], &place[..], &[0], &materials].concat());
 }
 
 #[test]

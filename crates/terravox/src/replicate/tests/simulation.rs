@@ -55,7 +55,7 @@ pub struct Player {
     pub refused: u32,
     pub corrected: u32,
     pub kind: LinkKind,
-    /// What it was told of its edits.
+    /// What it was told of its edits, and by the game.
     pub told: Vec<GuestEvent>,
 }
 
@@ -246,7 +246,9 @@ impl Player {
             match event {
                 GuestEvent::Welcome { .. } => self.guest.start(makes_ground),
                 GuestEvent::Refused { .. } => self.refused += 1,
-                GuestEvent::Confirmed { .. } | GuestEvent::Saved { .. } => self.told.push(event),
+                GuestEvent::Confirmed { .. }
+                | GuestEvent::Saved { .. }
+                | GuestEvent::Message { .. } => self.told.push(event),
                 GuestEvent::Corrected => self.corrected += 1,
                 _ => {}
             }

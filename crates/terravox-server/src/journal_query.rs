@@ -18,7 +18,7 @@ const MAX_AUTHORS: usize = 100;
 
 /// Which edits of a world are meant: those for which all of it holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LogQuery {
+pub struct JournalQuery {
     /// Their authors: names of tokens, or IP addresses; any author if empty.
     pub authors: Vec<String>,
     /// Made then or later, Unix time in seconds.
@@ -34,7 +34,7 @@ pub struct LogQuery {
     pub limit: Option<usize>,
 }
 
-impl LogQuery {
+impl JournalQuery {
     /// Writes the query of an address, with the question mark unless it is empty.
     pub(crate) fn to_text(&self) -> String {
         let mut text = String::new();
@@ -66,8 +66,8 @@ impl LogQuery {
     }
 
     /// Reads the query of an address, without the question mark. Returns what is wrong with it.
-    pub(crate) fn from_text(text: &str) -> Result<LogQuery, String> {
-        let mut query = LogQuery::default();
+    pub(crate) fn from_text(text: &str) -> Result<JournalQuery, String> {
+        let mut query = JournalQuery::default();
         for part in text.split('&').filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             // Forms write spaces like that.
@@ -105,7 +105,7 @@ impl LogQuery {
 
     /// Whether all edits are meant.
     pub(crate) fn is_everything(&self) -> bool {
-        *self == LogQuery { limit: self.limit, ..LogQuery::default() }
+        *self == JournalQuery { limit: self.limit, ..JournalQuery::default() }
     }
 
     pub(crate) fn limit(&self) -> usize {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn queries_are_read_as_they_were_written() {
-        let query = LogQuery {
+        let query = JournalQuery {
             authors: vec!["ada & çelik+1".to_owned(), "bob".to_owned()],
             since: Some(1_764_000_000),
             until: Some(u64::MAX),
@@ -171,10 +171,10 @@ mod tests {
         };
         let text = query.to_text();
         assert!(text.starts_with("?author=ada") && text.is_ascii(), "{text}");
-        assert_eq!(LogQuery::from_text(&text[1..]), Ok(query));
-        assert_eq!(LogQuery::default().to_text(), "");
-        assert_eq!(LogQuery::from_text(""), Ok(LogQuery::default()));
-        let read = LogQuery::from_text("in=-1,-2,-3,1,2,3&author=a+b").expect("sound");
+        assert_eq!(JournalQuery::from_text(&text[1..]), Ok(query));
+        assert_eq!(JournalQuery::default().to_text(), "");
+        assert_eq!(JournalQuery::from_text(""), Ok(JournalQuery::default()));
+        let read = JournalQuery::from_text("in=-1,-2,-3,1,2,3&author=a+b").expect("sound");
         assert_eq!(read.authors, ["a b"]);
         assert!(!read.is_everything());
     }
@@ -194,11 +194,11 @@ mod tests {
             ("author=%ff", "UTF-8"),
             ("since=1&since=2", "twice"),
         ] {
-            let error = LogQuery::from_text(text).expect_err(text);
+            let error = JournalQuery::from_text(text).expect_err(text);
             assert!(error.contains(reason), "{text}: {error}");
         }
         let long = format!("author={}", "a".repeat(65));
-        assert!(LogQuery::from_text(&long).is_err());
-        assert!(LogQuery::from_text("limit=5").expect("sound").is_everything());
+        assert!(JournalQuery::from_text(&long).is_err());
+        assert!(JournalQuery::from_text("limit=5").expect("sound").is_everything());
     }
 }

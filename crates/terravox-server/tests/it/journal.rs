@@ -11,7 +11,7 @@ use terravox::replicate::{GuestEvent, Interest};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, Region, VoxelGrid};
 use terravox_server::{
-    AccessList, Client, ClientOptions, LogQuery, Right, Server, ServerOptions, WorldAddress,
+    AccessList, Client, ClientOptions, JournalQuery, Right, Server, ServerOptions, WorldAddress,
 };
 use terravox_store::Store;
 
@@ -112,7 +112,7 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
     edit(&server, "a word", &bob_built)?;
     edit(&server, "a word", &bob_dug)?;
     let keeper = with("keeper's word");
-    let before = Client::log(&address(&server), &keeper, &LogQuery::default())?;
+    let before = Client::journal(&address(&server), &keeper, &JournalQuery::default())?;
     let authors = Vec::from_iter(before.iter().map(|edit| edit.author.as_str()));
     assert_eq!(authors, ["127.0.0.1", "127.0.0.1", "ada"], "newest first");
     assert!(before[0].number > before[2].number && before[2].cells > 1000);
@@ -122,24 +122,26 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
 
     let server = serve(&folder.0, tokens())?;
     let address_now = address(&server);
-    assert_eq!(Client::log(&address_now, &keeper, &LogQuery::default())?, before);
-    let here =
-        LogQuery { region_m: Some([[8.0, 16.0, 0.0], [20.0, 17.0, 1.0]]), ..Default::default() };
-    assert_eq!(Client::log(&address_now, &keeper, &here)?, [before[1].clone()]);
-    let one = LogQuery { limit: Some(1), ..LogQuery::default() };
-    assert_eq!(Client::log(&address_now, &keeper, &one)?, [before[0].clone()]);
+    assert_eq!(Client::journal(&address_now, &keeper, &JournalQuery::default())?, before);
+    let here = JournalQuery {
+        region_m: Some([[8.0, 16.0, 0.0], [20.0, 17.0, 1.0]]),
+        ..Default::default()
+    };
+    assert_eq!(Client::journal(&address_now, &keeper, &here)?, [before[1].clone()]);
+    let one = JournalQuery { limit: Some(1), ..JournalQuery::default() };
+    assert_eq!(Client::journal(&address_now, &keeper, &one)?, [before[0].clone()]);
 
     // Someone is there, and sees it.
     let mut guest = Client::connect(&address_now, with("a word"))?;
     settle(&mut guest, |client| material(client, [0, 8, 0]) == Some(17))?;
-    let ada = LogQuery { authors: vec!["ada".into()], ..LogQuery::default() };
+    let ada = JournalQuery { authors: vec!["ada".into()], ..JournalQuery::default() };
     let rolled_back = Client::roll_back(&address_now, &keeper, &ada)?;
     assert_eq!((rolled_back.edits, rolled_back.chunks_left_out), (1, 0));
     assert!((500..before[2].cells).contains(&rolled_back.cells), "{rolled_back:?}");
     settle(&mut guest, |client| {
         material(client, [0, 8, 0]) == Some(0) && material(client, [4, 16, 0]) == Some(18)
     })?;
-    let log = Client::log(&address_now, &keeper, &LogQuery::default())?;
+    let log = Client::journal(&address_now, &keeper, &JournalQuery::default())?;
     // A large one is logged as several edits, one for each tick.
     let own = log.iter().take_while(|edit| edit.author == "keeper");
     assert_eq!(own.map(|edit| edit.cells).sum::<u64>(), rolled_back.cells);
@@ -161,7 +163,7 @@ fn one_of_two_who_built_at_one_place_is_rolled_back_and_the_log_outlives_the_ser
 
     // The rollback is rolled back.
     let server = serve(&folder.0, tokens())?;
-    let keepers = LogQuery { authors: vec!["keeper".into()], ..LogQuery::default() };
+    let keepers = JournalQuery { authors: vec!["keeper".into()], ..JournalQuery::default() };
     let again = Client::roll_back(&address(&server), &keeper, &keepers)?;
     assert_eq!(again.cells, rolled_back.cells);
     server.stop()?;
@@ -189,8 +191,8 @@ fn a_second_rollback_of_an_edit_leaves_no_trace_and_its_guest_cannot_bring_it_ba
     settle(&mut ada, |_| true)?;
     ada.guest().edit(&EditOp::fill_ball(17, [0.0, 10.0, 0.0], 4.0))?;
     settle(&mut ada, |client| material(client, [0, 12, 0]) == Some(17))?;
-    let log = || Client::log(&address, &keeper, &LogQuery::default());
-    let of = |number| LogQuery { number: Some(number), ..LogQuery::default() };
+    let log = || Client::journal(&address, &keeper, &JournalQuery::default());
+    let of = |number| JournalQuery { number: Some(number), ..JournalQuery::default() };
     let built = of(log()?[0].number);
     let first = Client::roll_back(&address, &keeper, &built)?;
     assert!(first.edits == 1 && first.cells > 100, "{first:?}");
@@ -217,14 +219,14 @@ fn requests_that_are_invalid_or_not_allowed_are_refused_with_a_reason() -> Outco
     let server = serve(&folder.0, tokens())?;
     let keeper = "Authorization: Bearer keeper's word\r\n";
     for (line, headers, status, reason) in [
-        ("GET /log", keeper, 200, ""),
-        ("GET /log/waves?limit=5", keeper, 200, ""),
+        ("GET /journal", keeper, 200, ""),
+        ("GET /journal/waves?limit=5", keeper, 200, ""),
         ("POST /rollback?author=eve", keeper, 200, "edits 0\ncells 0\n"),
-        ("GET /log", "", 403, "token is needed"),
-        ("GET /log", "Authorization: Bearer a word\r\n", 403, "not for administering"),
-        ("GET /log/caves", keeper, 404, "no world"),
-        ("GET /log?since=yesterday", keeper, 400, "Unix time"),
-        ("GET /log?who=ada", keeper, 400, "who is unknown"),
+        ("GET /journal", "", 403, "token is needed"),
+        ("GET /journal", "Authorization: Bearer a word\r\n", 403, "not for administering"),
+        ("GET /journal/caves", keeper, 404, "no world"),
+        ("GET /journal?since=yesterday", keeper, 400, "Unix time"),
+        ("GET /journal?who=ada", keeper, 400, "who is unknown"),
         ("POST /rollback", keeper, 400, "say what"),
         ("POST /rollback?", keeper, 400, "say what"),
         ("POST /rollback?author=ada&limit=4", keeper, 400, "no limit"),
@@ -232,7 +234,7 @@ fn requests_that_are_invalid_or_not_allowed_are_refused_with_a_reason() -> Outco
         ("GET /rollback?author=ada", keeper, 405, ""),
         ("POST /rollback?author=ada", "", 403, "is needed"),
         ("POST /rollback?author=ada", "Origin: https://evil.example\r\n", 403, "may not use"),
-        ("GET /log", "X-Forwarded-For: 192.0.2.7\r\n", 403, "machine of the server"),
+        ("GET /journal", "X-Forwarded-For: 192.0.2.7\r\n", 403, "machine of the server"),
     ] {
         let text = request(&server, line, headers)?;
         let is_right = text.starts_with(&format!("HTTP/1.1 {status} ")) && text.contains(reason);
@@ -246,10 +248,10 @@ fn without_tokens_only_loopback_names_may_read_the_log() -> Outcome {
     let folder = Folder::new("rebinding");
     let server = serve(&folder.0, AccessList::default())?;
     edit(&server, "", &EditOp::dig_ball([0.0; 3], 3.0))?;
-    let text = request(&server, "GET /log", "")?;
+    let text = request(&server, "GET /journal", "")?;
     assert!(text.contains("\t127.0.0.1\t-3,-3,-3,3,2,3\t"), "{text}");
     let mut stream = TcpStream::connect(server.http_address())?;
-    stream.write_all(b"GET /log HTTP/1.1\r\nHost: evil.example\r\n\r\n")?;
+    stream.write_all(b"GET /journal HTTP/1.1\r\nHost: evil.example\r\n\r\n")?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     assert!(text.starts_with("HTTP/1.1 403") && !text.contains("127.0.0.1\t"), "{text}");
@@ -291,11 +293,11 @@ fn a_rollback_that_runs_is_cancelled_and_takes_back_what_it_restored_slow() -> O
     edit(&server, "a word", &EditOp::dig_ball([0.0, 10.0, 0.0], 4.0))?;
     let error = Client::cancel_rollback(&here, &keeper).expect_err("none runs");
     assert!(error.to_string().contains("no rollback"), "{error}");
-    let log = |client: &ClientOptions| Client::log(&here, client, &LogQuery::default());
+    let log = |client: &ClientOptions| Client::journal(&here, client, &JournalQuery::default());
     let before = log(&keeper)?;
     assert!(before.iter().all(|edit| edit.kind == "edit"), "{before:?}");
     // One of the two is first; either way the world is one that the other order gives, too.
-    let ada = LogQuery { authors: vec!["ada".into()], ..LogQuery::default() };
+    let ada = JournalQuery { authors: vec!["ada".into()], ..JournalQuery::default() };
     let rolled_back = std::thread::scope(|scope| {
         let rolls_back = scope.spawn(|| Client::roll_back(&here, &keeper, &ada));
         let mut cancelled = Client::cancel_rollback(&here, &keeper);
@@ -311,7 +313,7 @@ fn a_rollback_that_runs_is_cancelled_and_takes_back_what_it_restored_slow() -> O
     })?;
     let number = log(&keeper)?.iter().find(|edit| edit.kind == "rollback").map(|edit| edit.number);
     if !rolled_back.is_cancelled {
-        let again = LogQuery { number, ..LogQuery::default() };
+        let again = JournalQuery { number, ..JournalQuery::default() };
         assert_eq!(Client::roll_back(&here, &keeper, &again)?.cells, rolled_back.cells);
     }
     server.stop()?;

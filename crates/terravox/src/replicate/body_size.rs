@@ -1,0 +1,81 @@
+//! How much of bodies a guest may see: some kilobytes can hold millions of cells, which its game makes meshes
+//! and colliders of.
+
+use super::shared_body::{SharedBody, SharedBodyKind};
+use super::wire::{Input, MessageError};
+use crate::voxel::MipBlock;
+use std::fmt;
+
+/// Maximum number of bytes of the bodies that one guest sees.
+const MAX_SEEN_BYTES: usize = 16 << 20;
+
+/// Maximum number of cells of the boxes in which the loose pieces lie that one guest sees: those of 64 pieces
+/// of the most cells that [`SharedBody::loose`] takes.
+pub(super) const MAX_SEEN_CELLS: u64 = 1 << 24;
+
+/// What one body or several take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct BodySize {
+    bytes: usize,
+    /// Cells of the boxes of a loose piece, one in each of its chunks, with the air in them.
+    cells: u64,
+}
+
+/// Bodies take more than one guest may see.
+#[derive(Debug)]
+pub(super) struct BodiesTooLarge(BodySize);
+
+impl BodySize {
+    pub fn of(body: &SharedBody) -> BodySize {
+        let mut cells = 0;
+        if body.kind == SharedBodyKind::Loose {
+            // Of an invalid piece, what comes before the fault is decoded.
+            let _ = count_cells(&body.bytes, &mut cells);
+        }
+        BodySize { bytes: body.bytes.len(), cells }
+    }
+
+    pub fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    pub fn with(self, other: BodySize) -> BodySize {
+        BodySize { bytes: self.bytes + other.bytes, cells: self.cells + other.cells }
+    }
+
+    /// What is left without a part of it.
+    pub fn without(self, part: BodySize) -> BodySize {
+        BodySize { bytes: self.bytes - part.bytes, cells: self.cells - part.cells }
+    }
+
+    /// Checks that one guest may see as much.
+    pub fn check(self) -> Result<(), BodiesTooLarge> {
+        match self.bytes <= MAX_SEEN_BYTES && self.cells <= MAX_SEEN_CELLS {
+            true => Ok(()),
+            false => Err(BodiesTooLarge(self)),
+        }
+    }
+}
+
+impl fmt::Display for BodiesTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BodySize { bytes, cells } = self.0;
+        write!(
+            f,
+            "the host sent bodies of {bytes} bytes and {cells} cells in all; at most {MAX_SEEN_BYTES} and \
+             {MAX_SEEN_CELLS}"
+        )
+    }
+}
+
+/// Counts the cells of the boxes of a loose piece, up to the first fault.
+fn count_cells(bytes: &[u8], cells: &mut u64) -> Result<(), MessageError> {
+    let mut input = Input::new(bytes);
+    input.voxel()?;
+    for _ in 0..input.count(10)? {
+        let chunk = MipBlock { mip: 0, pos: input.voxel()? };
+        *cells += input.region_in(chunk)?.volume();
+        input.bytes(SharedBody::MAX_BYTES)?;
+    }
+    Ok(())
+}
