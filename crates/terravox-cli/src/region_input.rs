@@ -11,6 +11,7 @@ use crate::world::{World, check_file, read, store_failure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use terravox::voxel::{GridOptions, MaterialTable, Region, VoxelGrid};
+use terravox_io::ImportBudget;
 use terravox_io::anvil::{self, AnvilError, AnvilImport, AnvilOptions, BlockTable};
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Overwrite, Store, WorldInfo};
@@ -43,16 +44,20 @@ pub fn stream(
 ) -> CliResult<StreamedImport> {
     let (info, anvil, mut notes) = prepare(path, options, choice)?;
     let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
+    let wanted: Vec<&PathBuf> = regions.iter().filter(|file| is_wanted(file, anvil.part)).collect();
+    let lengths: CliResult<Vec<u64>> = wanted.iter().map(|file| check_file(file)).collect();
+    let mut budget = import_limits::folder_budget(&lengths?, options);
     let bar = console.bar("importing", regions.len());
+    bar.add(regions.len() - wanted.len());
     let (mut census, mut imported) = (Census::default(), AnvilImport::default());
-    for file in regions {
-        if is_wanted(file, anvil.part) {
-            let (grid, import) = import_file(file, &anvil, options)?;
-            let written = draft.write_all(grid.as_snapshot(), |_, _| ());
-            written.map_err(store_failure)?;
-            census.add(&Census::of(grid.as_snapshot(), console).map_err(Failure::at(file))?);
-            imported.add(import);
-        }
+    for file in wanted {
+        // The grid before is dropped.
+        budget.release_memory();
+        let (grid, import) = import_file(file, &anvil, options, &mut budget)?;
+        let written = draft.write_all(grid.as_snapshot(), |_, _| ());
+        written.map_err(store_failure)?;
+        census.add(&Census::of(grid.as_snapshot(), console).map_err(Failure::at(file))?);
+        imported.add(import);
         bar.add(1);
     }
     drop(bar);
@@ -74,7 +79,8 @@ pub fn stream(
 /// As [`stream`].
 pub fn import(path: &Path, options: &HeightmapArgs) -> CliResult<World> {
     let (info, anvil, mut notes) = prepare(path, options, RegionChoice::default())?;
-    let (grid, import) = import_file(path, &anvil, options)?;
+    let mut budget = import_limits::folder_budget(&[check_file(path)?], options);
+    let (grid, import) = import_file(path, &anvil, options, &mut budget)?;
     notes.extend(import.notes());
     let roblox = RobloxMetadata::default();
     Ok(World { grid, info, roblox, source: "anvil", file_bytes: 0, notes, growth: None })
@@ -143,11 +149,11 @@ fn import_file(
     file: &Path,
     anvil: &AnvilOptions,
     options: &HeightmapArgs,
+    budget: &mut ImportBudget,
 ) -> CliResult<(VoxelGrid, AnvilImport)> {
     let bytes = read(file, check_file(file)?)?;
-    let mut budget = import_limits::budget(bytes.len(), options);
     let mut grid = VoxelGrid::new(GridOptions::default());
-    let imported = anvil::import(&bytes, anvil, &mut budget, &mut grid, |_, _| ());
+    let imported = anvil::import(&bytes, anvil, budget, &mut grid, |_, _| ());
     let imported = imported.map_err(|error| match error {
         AnvilError::OverBudget(error) => {
             let what = import_limits::explained(&error, import_limits::factor(options));

@@ -65,7 +65,7 @@ pub struct ImportCost {
 /// small file that claims much is refused before it costs much.
 ///
 /// Three things are counted. *Memory* is what an importer holds: unpacked bytes, decoded samples
-/// and the rows of the grid that it fills. It is never given back, so it bounds the peak from
+/// and the rows of the grid that it fills. An importer never gives it back, so it bounds the peak from
 /// above. *Work* is counted in units of about a nanosecond on a desktop: a byte unpacked by LZ4, a
 /// cell decoded. *Depth* is that of nested elements.
 ///
@@ -112,6 +112,12 @@ impl ImportBudget {
     /// Returns the memory that is left, bytes.
     pub fn memory_left(&self) -> u64 {
         self.limits.memory_bytes - self.spent.memory_bytes
+    }
+
+    /// Gives back all memory, once nothing is held any more: so the files of a folder are imported one
+    /// after the other within one limit. Work stays spent.
+    pub fn release_memory(&mut self) {
+        self.spent.memory_bytes = 0;
     }
 
     /// Spends memory for `what`, before it is allocated.
@@ -240,6 +246,16 @@ mod tests {
         let error = budget.reach_depth("items", 3).unwrap_err();
         assert_eq!(error.to_string(), "items: nested 3 deep, at most 2");
         assert_eq!((error.factor(), budget.spent().depth), (None, 2));
+    }
+
+    #[test]
+    fn memory_that_is_released_can_be_spent_again_and_work_cannot() {
+        let mut budget = ImportBudget::new(ImportLimits { memory_bytes: 9, work: 9, depth: 9 });
+        for is_first in [true, false] {
+            assert_eq!(budget.spend_memory("a region", 9), Ok(()));
+            assert_eq!(budget.spend_work("a region", 9).is_ok(), is_first);
+            budget.release_memory();
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod cell_cost;
 pub mod files;
 pub mod gltf;
 pub mod heightmap;
+mod inflate;
 pub mod obj;
 pub mod printing;
 pub mod roblox;
@@ -31,6 +32,7 @@ pub mod tiles;
 pub mod tiles3d;
 pub mod triangles;
 pub mod vox;
+mod zstd_blocks;
 
 pub use budget::{BudgetError, ImportBudget, ImportCost, ImportLimits, ImportResource};
 

@@ -8,6 +8,8 @@ use terravox::voxel::{AIR, Cell, Kind, Material, MaterialTable, WATER};
 const MAX_TABLE_BYTES: usize = 1 << 20;
 /// Longest name of a block, in tables and in files, bytes.
 pub(super) const MAX_NAME_BYTES: usize = 128;
+/// Units of work to compare a name with a line.
+const LINE_WORK: u64 = 128;
 /// The namespace of the game, which tables leave out.
 const NAMESPACE: &str = "minecraft:";
 /// Fill of a source of water or lava, and of its steps as it flows, from thick to thin.
@@ -18,6 +20,8 @@ const STEPS: u32 = 8;
 #[derive(Clone, Debug)]
 pub struct BlockTable {
     lines: Vec<BlockLine>,
+    /// Bytes of all patterns with a `*`.
+    starred_bytes: u64,
     materials: MaterialTable,
 }
 
@@ -64,7 +68,8 @@ impl BlockTable {
     /// If a line has no material or an unknown one, a fill outside of 0 to 1, or the text or a name is
     /// too long.
     pub fn parse(text: &str, materials: &MaterialTable) -> Result<BlockTable, AnvilError> {
-        let mut table = BlockTable { lines: Vec::new(), materials: materials.clone() };
+        let mut table =
+            BlockTable { lines: Vec::new(), starred_bytes: 0, materials: materials.clone() };
         if text.len() > MAX_TABLE_BYTES {
             let what = format!("the table has {} bytes, at most {MAX_TABLE_BYTES}", text.len());
             return Err(AnvilError::Table { line: 1, what });
@@ -73,6 +78,8 @@ impl BlockTable {
             for (i, line) in part.lines().enumerate() {
                 let line = table.line(line.trim());
                 let line = line.map_err(|what| AnvilError::Table { line: i + 1, what })?;
+                let starred = line.iter().filter(|line| line.pattern.contains('*'));
+                table.starred_bytes += starred.map(|line| line.pattern.len() as u64).sum::<u64>();
                 table.lines.extend(line);
             }
         }
@@ -137,9 +144,10 @@ impl BlockTable {
         Ok((self.materials.materials().len() - 1) as u8)
     }
 
-    /// Number of lines, which a name that is looked up is compared with.
-    pub(super) fn lines(&self) -> u64 {
-        self.lines.len() as u64
+    /// Units of work to find a name of so many bytes: a pattern with a `*` is tried from each byte on.
+    pub(super) fn find_work(&self, name_bytes: usize) -> u64 {
+        let starts = name_bytes as u64 + 1;
+        LINE_WORK * self.lines.len() as u64 + self.starred_bytes * starts
     }
 
     /// Finds the line of a name with its namespace.
@@ -251,6 +259,21 @@ mod tests {
         ] {
             assert_eq!(fits(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
         }
+    }
+
+    /// `fits` takes as many steps as both are long, multiplied, for patterns like these.
+    #[test]
+    fn long_patterns_cost_more_for_long_names() {
+        let of = |pattern: &str| {
+            let text = format!("{pattern} Rock\n").repeat(1000);
+            BlockTable::parse(&text, &MaterialTable::default()).expect("a table")
+        };
+        let costly = of(&format!("*{}b*c", "a".repeat(62)));
+        let work = costly.find_work(127);
+        assert!(work > 1000 * 62 * 128, "{work}");
+        assert!(costly.find_work(7) < work / 8);
+        assert!(of("*_slab").find_work(20) < 400_000);
+        assert!(of("stone").find_work(127) < 300_000);
     }
 
     #[test]

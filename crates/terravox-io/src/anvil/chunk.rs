@@ -8,8 +8,6 @@ use crate::budget::ImportBudget;
 
 /// Least bits of an index into a palette.
 const MIN_BITS: usize = 4;
-/// Units of work to compare a name with a line of the table.
-const LINE_WORK: u64 = 128;
 /// Memory of a name that was looked up.
 const NAME_BYTES: u64 = 256;
 /// Steps of generation before the ground has its materials.
@@ -207,7 +205,7 @@ impl<'t> BlockReader<'t> {
             return Ok(known.in_state(state));
         }
         budget.spend_memory("its palettes", NAME_BYTES + 2 * name.len() as u64)?;
-        budget.spend_work("its palettes", LINE_WORK * self.table.lines())?;
+        budget.spend_work("its palettes", self.table.find_work(name.len()))?;
         let known = self.table.find(name);
         self.known.insert(name.to_owned(), known);
         Ok(known.in_state(state))

@@ -1,6 +1,7 @@
 //! Errors of region files. Every message is one line: what is wrong, where, and what to do.
 
 use crate::budget::BudgetError;
+use crate::inflate::InflateError;
 use terravox::voxel::LIMIT;
 
 /// Why a region file cannot be imported.
@@ -69,5 +70,14 @@ impl ChunkFault {
 impl From<BudgetError> for ChunkFault {
     fn from(error: BudgetError) -> ChunkFault {
         ChunkFault::OverBudget(error)
+    }
+}
+
+impl From<InflateError> for ChunkFault {
+    fn from(error: InflateError) -> ChunkFault {
+        match error {
+            InflateError::Damaged => ChunkFault::Damaged("its bytes cannot be unpacked".to_owned()),
+            InflateError::OverBudget(error) => ChunkFault::OverBudget(error),
+        }
     }
 }

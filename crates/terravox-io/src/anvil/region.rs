@@ -2,7 +2,8 @@
 
 use super::error::{AnvilError, ChunkFault};
 use crate::budget::ImportBudget;
-use std::io::Read;
+use crate::inflate::{DeflateFormat, Inflater};
+use xxhash_rust::xxh32::xxh32;
 
 /// Chunks along an edge of a region.
 pub(super) const REGION_CHUNKS: usize = 32;
@@ -18,8 +19,11 @@ const BYTE_WORK: u64 = 8;
 const STEP_BYTES: usize = 16 << 10;
 /// Least memory for an unpacked chunk.
 const LEAST_BYTES: usize = 64 << 10;
-/// How a frame of lz4-java begins.
+/// How a block of lz4-java begins.
 const LZ4_MAGIC: &[u8] = b"LZ4Block";
+/// Seed of the XXH32 of what a block unpacks to, of which lz4-java keeps the lowest 28 bits.
+const LZ4_SEED: u32 = 0x9747_B28C;
+const LZ4_CHECKSUM_BITS: u32 = (1 << 28) - 1;
 
 /// The chunks of a file by place: x + 32 z. What follows the length of a chunk, or nothing.
 pub(super) struct Region<'a> {
@@ -97,29 +101,32 @@ pub(super) fn unpack(
     };
     budget.spend_work("its chunks", BYTE_WORK * packed.len() as u64)?;
     match kind {
-        1 => drain(flate2::read::GzDecoder::new(packed), out, budget),
-        2 => drain(flate2::read::ZlibDecoder::new(packed), out, budget),
-        3 => drain(packed, out, budget),
+        1 => inflate(Inflater::new(packed, DeflateFormat::Gzip), out, budget),
+        2 => inflate(Inflater::new(packed, DeflateFormat::Zlib), out, budget),
+        3 => {
+            make_room(out, packed.len(), budget)?;
+            out.extend_from_slice(packed);
+            Ok(())
+        }
         4 => unpack_lz4(packed, out, budget),
         127 => ChunkFault::damaged("it is packed in a way that a plugin chose"),
         _ => ChunkFault::damaged(format!("it is packed in the unknown way {kind}")),
     }
 }
 
-fn drain(
-    mut from: impl Read,
+fn inflate(
+    mut from: Inflater<'_>,
     out: &mut Vec<u8>,
     budget: &mut ImportBudget,
 ) -> Result<(), ChunkFault> {
     let mut step = [0; STEP_BYTES];
     loop {
-        match from.read(&mut step) {
-            Ok(0) => return Ok(()),
-            Ok(count) => {
+        match from.read(&mut step, budget)? {
+            0 => return Ok(()),
+            count => {
                 make_room(out, count, budget)?;
                 out.extend_from_slice(&step[..count]);
             }
-            Err(_) => return ChunkFault::damaged("its bytes cannot be unpacked"),
         }
     }
 }
@@ -152,10 +159,10 @@ fn unpack_lz4(
         let Some((head, rest)) = head else {
             return ChunkFault::damaged("an LZ4 block does not begin as one");
         };
-        let length = |at: usize| {
-            u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize
-        };
-        let (is_packed, taken, count) = (head[8] & 0xF0 == 0x20, length(9), length(13));
+        let word =
+            |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (is_packed, taken, count) =
+            (head[8] & 0xF0 == 0x20, word(9) as usize, word(13) as usize);
         if count == 0 {
             return Ok(());
         }
@@ -175,6 +182,9 @@ fn unpack_lz4(
         };
         if unpacked != Some(count) {
             return ChunkFault::damaged("an LZ4 block cannot be unpacked");
+        }
+        if xxh32(&out[start..], LZ4_SEED) & LZ4_CHECKSUM_BITS != word(17) {
+            return ChunkFault::damaged("the checksum of an LZ4 block is wrong");
         }
     }
 }

@@ -54,7 +54,8 @@ fn pack(kind: u8, plain: &[u8]) -> Vec<u8> {
                 out.push(token);
                 out.extend((bytes.len() as u32).to_le_bytes());
                 out.extend((part.len() as u32).to_le_bytes());
-                out.extend([0; 4]);
+                let checksum = xxhash_rust::xxh32::xxh32(part, 0x9747_B28C) & 0x0FFF_FFFF;
+                out.extend(if part.is_empty() { [0; 4] } else { checksum.to_le_bytes() });
                 out.extend(bytes);
             }
             out
@@ -324,5 +325,40 @@ proptest! {
         }
         let spent = budget.spent();
         prop_assert!(spent.memory_bytes <= limits.memory_bytes && spent.work <= limits.work);
+    }
+}
+
+/// Hostile chunks: empty blocks of deflate before the content, and checksums that are wrong.
+#[test]
+fn blocks_that_give_nothing_are_paid_for() {
+    let plain = chunk(Layout::V18, [0, 0], "full", &[deep(3)]);
+    let with = |bytes: usize| {
+        let packed = pack(2, &plain);
+        let blocks = crate::inflate::tests::empty_blocks(bytes);
+        region(&[([0, 0], 2, [&packed[..2], &blocks, &packed[2..]].concat())])
+    };
+    let work = |file: &[u8]| {
+        let (mut grid, mut budget) = (VoxelGrid::default(), ImportBudget::for_input(file.len()));
+        let result = import(file, &options(), &mut budget, &mut grid, |_, _| ());
+        (result.map(|import| import.chunks), budget.spent().work)
+    };
+    let [(few, cheap), (more, dear)] = [100, 50_000].map(|bytes| work(&with(bytes)));
+    assert_eq!((few, more), (Ok(1), Ok(1)));
+    assert!(dear > cheap + 39_000 * 10_000, "{cheap} {dear}");
+    let (refused, _) = work(&with(500_000));
+    let line = refused.expect_err("too many blocks").to_string();
+    assert!(line.starts_with("its packed blocks: ") && !line.contains('\n'), "{line}");
+}
+
+#[test]
+fn wrong_checksums_of_lz4_blocks_are_named() {
+    let plain = chunk(Layout::V18, [0, 0], "full", &[deep(3)]);
+    let packed = pack(4, &plain);
+    for at in [17, 20] {
+        let mut changed = packed.clone();
+        changed[at] ^= 1;
+        let error = import_with(&region(&[([0, 0], 4, changed)]), &options()).expect_err("damaged");
+        let line = error.to_string();
+        assert!(line.contains("chunk 0, 0") && line.contains("the checksum of an LZ4"), "{line}");
     }
 }

@@ -107,7 +107,10 @@ mod tests {
             let sizes = [packed.len() as u32, plain.len() as u32].map(u32::to_le_bytes).concat();
             let method = [if deflated { 8 } else { 0 }, 0];
             let name_length = (name.len() as u16).to_le_bytes();
-            let common = [&method[..], &[0; 4], &[0; 4], &sizes, &name_length].concat();
+            let mut crc = flate2::Crc::new();
+            crc.update(plain);
+            let crc = crc.sum().to_le_bytes();
+            let common = [&method[..], &[0; 4], &crc, &sizes, &name_length].concat();
             // As NumPy writes it, an extra field stands in the local header only.
             out.extend(
                 [&b"PK\x03\x04\x14\0\0\0"[..], &common, &[4, 0], name.as_bytes(), &[1, 0, 0, 0]]
@@ -260,6 +263,60 @@ mod tests {
         plain.resize(plain.len() + 1000, 0);
         let line = error(&zip(&[("a.npy", &plain)], true));
         assert!(line.contains("at most"), "{line}");
+    }
+
+    /// Blocks of deflate that give nothing before an array, which directory entries share.
+    #[test]
+    fn archives_that_unpack_much_for_nothing_are_refused() {
+        let array = npy(1, "|u1", "False", "(2, 2)", &[1, 2, 3, 4]);
+        let plain = zip(&[("a.npy", &array)], true);
+        let packed_bytes = u32::from_le_bytes(*plain[18..].first_chunk().expect("a length"));
+        let with = |bytes: usize, entries: usize| {
+            let blocks = crate::inflate::tests::empty_blocks(bytes);
+            let start = 30 + 5 + 4;
+            let end = start + packed_bytes as usize;
+            let mut file = [&plain[..start], &blocks, &plain[start..end]].concat();
+            let mut entry = plain[end..plain.len() - 22].to_vec();
+            let length = packed_bytes + blocks.len() as u32;
+            entry[20..24].copy_from_slice(&length.to_le_bytes());
+            let (place, mut tail) = (file.len() as u32, plain[plain.len() - 22..].to_vec());
+            tail[10..12].copy_from_slice(&(entries as u16).to_le_bytes());
+            tail[16..20].copy_from_slice(&place.to_le_bytes());
+            file.extend([&entry.repeat(entries)[..], &tail].concat());
+            file
+        };
+        let work = |file: &[u8]| {
+            let mut budget = ImportBudget::for_input(file.len());
+            read_grid(file, &mut budget).map(|_| budget.spent().work)
+        };
+        let [cheap, dear] = [0, 10_000].map(|bytes| work(&with(bytes, 1)).expect("an array"));
+        // Once for the header, once for the array.
+        assert_eq!(dear, cheap + 2 * 8000 * 10_000);
+        let many = work(&with(1_000_000, 1)).expect_err("too many").to_string();
+        assert!(many.starts_with("its packed blocks: "), "{many}");
+        let shared = error(&with(10_000, 500));
+        assert!(shared.contains("share bytes") && shared.contains("savez_compressed"), "{shared}");
+    }
+
+    #[test]
+    fn a_wrong_crc_of_the_array_is_named() {
+        let array = npy(1, "|u1", "False", "(2, 2)", &[1, 2, 3, 4]);
+        let other = npy(1, "|u1", "False", "(1, 2)", &[1, 2]);
+        for deflated in [false, true] {
+            let file = zip(&[("a.npy", &array), ("b.npy", &other)], deflated);
+            let at = |name: &[u8]| file.windows(name.len()).rposition(|part| part == name);
+            // The checksum in the directory, 30 bytes before the name.
+            let mut changed = file.clone();
+            changed[at(b"a.npy").expect("a name") - 30] ^= 1;
+            assert!(error(&changed).contains("the CRC-32 of its array is wrong"));
+            let mut changed = file.clone();
+            changed[at(b"b.npy").expect("a name") - 30] ^= 1;
+            assert_eq!(read(&changed).expect("not taken").heights.size(), [2, 2]);
+        }
+        let mut stored = zip(&[("a.npy", &array)], false);
+        let last = 30 + 5 + 4 + array.len() - 1;
+        stored[last] ^= 1;
+        assert!(error(&stored).contains("the CRC-32 of its array is wrong"));
     }
 
     proptest! {

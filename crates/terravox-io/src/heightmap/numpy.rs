@@ -6,7 +6,8 @@ use super::error::HeightmapError;
 use super::grid_heights::{GridHeights, gathered, spend_grid};
 use super::heights::check_size;
 use crate::budget::ImportBudget;
-use std::io::{Cursor, Read};
+use crate::inflate::{DeflateFormat, InflateError, Inflater};
+use flate2::Crc;
 
 /// First bytes of a `.npy`.
 pub(super) const NPY_MAGIC: &[u8] = b"\x93NUMPY";
@@ -19,6 +20,7 @@ const STEP_BYTES: usize = 1 << 16;
 /// Units of work of an unpacked byte.
 const BYTE_WORK: u64 = 8;
 /// Units of work to look at a file of a ZIP: its header is unpacked, and what inflating needs is set up.
+/// The blocks of the header come on top.
 const MEMBER_WORK: u64 = 1 << 17;
 /// Memory of unpacking, and of the list of files.
 const STATE_BYTES: u64 = 1 << 18;
@@ -57,9 +59,9 @@ pub(super) fn read_npy(
     budget: &mut ImportBudget,
 ) -> Result<GridHeights, HeightmapError> {
     budget.spend_memory("its header", STATE_BYTES)?;
-    let mut bytes = bytes;
-    match ArrayHeader::read(&mut bytes)? {
-        Ok(header) => header.heights(bytes, budget),
+    let mut reader = MemberReader::new(MemberBytes::Stored(bytes));
+    match ArrayHeader::read(&mut reader, budget)? {
+        Ok(header) => header.heights(&mut reader, budget),
         Err(what) => wrong(what),
     }
 }
@@ -71,11 +73,18 @@ pub(super) fn read_npz(
 ) -> Result<GridHeights, HeightmapError> {
     budget.spend_memory("its files", STATE_BYTES)?;
     let mut best: Option<(ArrayHeader, Member<'_>)> = None;
-    let mut unfit = None;
+    let (mut unfit, mut claimed) = (None, 0);
     for member in members(bytes)? {
         budget.spend_work("its files", MEMBER_WORK)?;
         let Some(member) = member? else { continue };
-        match ArrayHeader::read(&mut member.reader())? {
+        claimed += member.bytes.len();
+        if claimed > bytes.len() {
+            return wrong(
+                "files of the ZIP share bytes, which no program writes; write it anew with \
+                 numpy.savez_compressed",
+            );
+        }
+        match ArrayHeader::read(&mut member.reader(), budget)? {
             Ok(header) => {
                 let samples = |header: &ArrayHeader| header.rows.saturating_mul(header.columns);
                 if best.as_ref().is_none_or(|(known, _)| samples(&header) > samples(known)) {
@@ -90,29 +99,39 @@ pub(super) fn read_npz(
         return wrong(format!("it holds no array of two dimensions with numbers{what}"));
     };
     let mut reader = member.reader();
-    let again = ArrayHeader::read(&mut reader)?;
+    let again = ArrayHeader::read(&mut reader, budget)?;
     assert_eq!(again.as_ref(), Ok(&header), "the same bytes");
-    header.heights(reader, budget)
+    let heights = header.heights(&mut reader, budget)?;
+    reader.check_to_end(member.crc, budget)?;
+    Ok(heights)
 }
 
 impl ArrayHeader {
     /// Reads a header; the inner error says why the array cannot be heights.
-    fn read(from: &mut impl Read) -> Result<Result<ArrayHeader, String>, HeightmapError> {
-        let cut = |_| HeightmapError::Grid("the header of an array is cut short".to_owned());
+    fn read(
+        from: &mut MemberReader<'_>,
+        budget: &mut ImportBudget,
+    ) -> Result<Result<ArrayHeader, String>, HeightmapError> {
+        let cut = |error| match error {
+            InflateError::Damaged => {
+                HeightmapError::Grid("the header of an array is cut short".to_owned())
+            }
+            InflateError::OverBudget(error) => error.into(),
+        };
         let mut start = [0; 8];
-        from.read_exact(&mut start).map_err(cut)?;
+        from.read_exact(&mut start, budget).map_err(cut)?;
         if !start.starts_with(NPY_MAGIC) {
             return wrong("a file in it is no array of NumPy");
         }
         let length = match start[6] {
             1 => {
                 let mut length = [0; 2];
-                from.read_exact(&mut length).map_err(cut)?;
+                from.read_exact(&mut length, budget).map_err(cut)?;
                 u16::from_le_bytes(length).into()
             }
             2 | 3 => {
                 let mut length = [0; 4];
-                from.read_exact(&mut length).map_err(cut)?;
+                from.read_exact(&mut length, budget).map_err(cut)?;
                 u32::from_le_bytes(length) as usize
             }
             version => return wrong(format!("version {version} of an array is not known")),
@@ -121,7 +140,7 @@ impl ArrayHeader {
             return wrong(format!("the header of an array has {length} bytes, at most 65536"));
         }
         let mut text = vec![0; length];
-        from.read_exact(&mut text).map_err(cut)?;
+        from.read_exact(&mut text, budget).map_err(cut)?;
         Ok(ArrayHeader::parse(&String::from_utf8_lossy(&text)))
     }
 
@@ -174,7 +193,7 @@ impl ArrayHeader {
     /// Reads the elements, which follow the header.
     fn heights(
         self,
-        mut from: impl Read,
+        from: &mut MemberReader<'_>,
         budget: &mut ImportBudget,
     ) -> Result<GridHeights, HeightmapError> {
         let ArrayHeader { rows, columns, bytes, .. } = self;
@@ -188,11 +207,14 @@ impl ArrayHeader {
         while done < values.len() {
             let count = (STEP_BYTES / bytes).min(values.len() - done);
             let part = &mut step[..count * bytes];
-            from.read_exact(part).map_err(|_| {
-                let wanted = samples * bytes as u64;
-                HeightmapError::Grid(format!(
-                    "its elements are cut short or damaged; it needs {wanted} bytes"
-                ))
+            from.read_exact(part, budget).map_err(|error| match error {
+                InflateError::Damaged => {
+                    let wanted = samples * bytes as u64;
+                    HeightmapError::Grid(format!(
+                        "its elements are cut short or damaged; it needs {wanted} bytes"
+                    ))
+                }
+                InflateError::OverBudget(error) => error.into(),
             })?;
             for (i, element) in (done..).zip(part.chunks_exact(bytes)) {
                 let to = match self.is_fortran {
@@ -227,29 +249,87 @@ impl ArrayHeader {
 struct Member<'a> {
     bytes: &'a [u8],
     is_deflated: bool,
+    /// CRC-32 of what is unpacked, as the directory says.
+    crc: u32,
 }
 
-/// The bytes of a file in a ZIP, unpacked as they are read.
-enum MemberReader<'a> {
-    Stored(Cursor<&'a [u8]>),
-    Deflated(Box<flate2::read::DeflateDecoder<&'a [u8]>>),
+/// The bytes of a file, unpacked as they are read.
+struct MemberReader<'a> {
+    bytes: MemberBytes<'a>,
+    /// Of what was read.
+    crc: Crc,
 }
 
-impl Read for MemberReader<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            MemberReader::Stored(reader) => reader.read(out),
-            MemberReader::Deflated(reader) => reader.read(out),
+enum MemberBytes<'a> {
+    Stored(&'a [u8]),
+    Deflated(Box<Inflater<'a>>),
+}
+
+impl<'a> MemberReader<'a> {
+    fn new(bytes: MemberBytes<'a>) -> MemberReader<'a> {
+        MemberReader { bytes, crc: Crc::new() }
+    }
+
+    /// Fills `out`; it is an error if there are fewer bytes.
+    fn read_exact(
+        &mut self,
+        out: &mut [u8],
+        budget: &mut ImportBudget,
+    ) -> Result<(), InflateError> {
+        match &mut self.bytes {
+            MemberBytes::Stored(bytes) => {
+                let (taken, rest) =
+                    bytes.split_at_checked(out.len()).ok_or(InflateError::Damaged)?;
+                out.copy_from_slice(taken);
+                *bytes = rest;
+            }
+            MemberBytes::Deflated(inflater) => inflater.read_exact(out, budget)?,
         }
+        self.crc.update(out);
+        Ok(())
+    }
+
+    /// Reads the rest, and compares the CRC-32 of all bytes.
+    fn check_to_end(
+        mut self,
+        wanted: u32,
+        budget: &mut ImportBudget,
+    ) -> Result<(), HeightmapError> {
+        let damaged = || {
+            let what = "the CRC-32 of its array is wrong; the file is damaged, get another copy";
+            HeightmapError::Grid(what.to_owned())
+        };
+        match self.bytes {
+            MemberBytes::Stored(rest) => {
+                budget.spend_work("its elements", BYTE_WORK * rest.len() as u64)?;
+                self.crc.update(rest);
+            }
+            MemberBytes::Deflated(mut inflater) => {
+                let mut step = vec![0; STEP_BYTES];
+                loop {
+                    let read = inflater.read(&mut step, budget).map_err(|error| match error {
+                        InflateError::Damaged => damaged(),
+                        InflateError::OverBudget(error) => error.into(),
+                    });
+                    let count = read?;
+                    if count == 0 {
+                        break;
+                    }
+                    budget.spend_work("its elements", BYTE_WORK * count as u64)?;
+                    self.crc.update(&step[..count]);
+                }
+            }
+        }
+        if self.crc.sum() == wanted { Ok(()) } else { Err(damaged()) }
     }
 }
 
 impl<'a> Member<'a> {
     fn reader(&self) -> MemberReader<'a> {
-        match self.is_deflated {
-            true => MemberReader::Deflated(Box::new(flate2::read::DeflateDecoder::new(self.bytes))),
-            false => MemberReader::Stored(Cursor::new(self.bytes)),
-        }
+        MemberReader::new(match self.is_deflated {
+            true => MemberBytes::Deflated(Box::new(Inflater::new(self.bytes, DeflateFormat::Raw))),
+            false => MemberBytes::Stored(self.bytes),
+        })
     }
 }
 
@@ -290,7 +370,7 @@ impl<'a> Member<'a> {
     fn of(file: &'a [u8], entry: &[u8]) -> Option<(Option<Member<'a>>, usize)> {
         let [flags, method, name, extra, comment] =
             [8, 10, 28, 30, 32].map(|at| short_at(entry, at));
-        let (length, place) = (long_at(entry, 20)?, long_at(entry, 42)?);
+        let (crc, length, place) = (long_at(entry, 16)?, long_at(entry, 20)?, long_at(entry, 42)?);
         let length_of_entry = ENTRY_BYTES + name? + extra? + comment?;
         let name = entry.get(ENTRY_BYTES..ENTRY_BYTES + name?)?;
         let is_readable = flags? & 1 == 0 && matches!(method?, 0 | 8);
@@ -300,6 +380,7 @@ impl<'a> Member<'a> {
         let local = file.get(place..).filter(|local| local.starts_with(ZIP_MAGIC))?;
         let start = place + 30 + short_at(local, 26)? + short_at(local, 28)?;
         let bytes = file.get(start..start.checked_add(length)?)?;
-        Some((Some(Member { bytes, is_deflated: method? == 8 }), length_of_entry))
+        let member = Member { bytes, is_deflated: method? == 8, crc: crc as u32 };
+        Some((Some(member), length_of_entry))
     }
 }

@@ -507,3 +507,31 @@ proptest! {
         let _ = import(&bytes, &options, &mut VoxelGrid::default());
     }
 }
+
+/// A SmoothGrid in zstd whose blocks bring three tables and give three bytes, the first of them short.
+#[test]
+fn tables_of_zstd_blocks_are_paid_for_once_each() {
+    let block = crate::zstd_blocks::tests::costly_block();
+    let cost = |blocks: usize| {
+        let value = 60 + 3 * blocks as u32;
+        let head = prop_payload(7, "SmoothGrid", &[]);
+        let first = [&head[..], &value.to_le_bytes(), &[1, 5], &[0; 58]].concat();
+        let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 3 << 3];
+        frame.extend(&((first.len() as u32) << 3).to_le_bytes()[..3]);
+        frame.extend([&first[..], &block.repeat(blocks), &[1, 0, 0]].concat());
+        let length = first.len() + 3 * blocks;
+        let file =
+            binary_file(&[inst(7, "Terrain", 1), packed_chunk(b"PROP", &frame, length), end()]);
+        let mut budget = ImportBudget::for_input(file.len());
+        let mut grid = VoxelGrid::new(GridOptions::default());
+        let options = ImportOptions::default();
+        let made = import_with_progress(&file, &options, &mut budget, &mut grid, |_, _| {});
+        (budget.spent().work, made.map(drop).map_err(|error| error.to_string()))
+    };
+    // The first block is shorter than what shows what a chunk is, so all are unpacked to know.
+    let [one, two] = [100, 200].map(|blocks| cost(blocks).0);
+    let tables = 100 * 24_000;
+    assert!(two >= one + tables && two < one + tables * 5 / 4, "{one} {two}");
+    let line = cost(60_000).1.expect_err("too many");
+    assert!(line.contains("million units of work") && !line.contains('\n'), "{line}");
+}

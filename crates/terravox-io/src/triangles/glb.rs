@@ -16,6 +16,8 @@ pub(super) const MAGIC: &[u8] = b"glTF";
 
 /// Units of work of a byte of JSON.
 const JSON_WORK: u64 = 32;
+/// Units of work to visit a primitive, whether or not it has triangles.
+const PRIMITIVE_WORK: u64 = 512;
 /// Extensions that change where triangles are, with what to do.
 const REFUSED: [(&str, &str); 4] = [
     ("KHR_draco_mesh_compression", "export it without compression"),
@@ -129,6 +131,7 @@ fn add_mesh(
     let place = format!("mesh {number}");
     let of_file = file.entry("meshes", number)?;
     for primitive in of_file["primitives"].as_array().into_iter().flatten() {
+        mesh.budget.spend_work("its primitives", PRIMITIVE_WORK)?;
         let mode = primitive["mode"].as_u64().unwrap_or(4);
         let positions = &primitive["attributes"]["POSITION"];
         // Points and lines have no triangles.

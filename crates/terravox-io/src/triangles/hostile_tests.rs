@@ -253,3 +253,27 @@ fn nodes_in_a_ring_in_a_chain_and_doubling() {
         "{line}"
     );
 }
+
+/// Empty primitives times the nodes that place them.
+#[test]
+fn primitives_without_triangles_are_paid_for_wherever_they_are_placed() {
+    let (p, t) = cuboid([0.0; 3], [1.0; 3]);
+    let of = |primitives: usize, nodes: usize| {
+        let mut json: Value = glb_json(p.len(), t.len(), &json!(vec![json!({ "mesh": 0 }); nodes]));
+        json["scenes"] = json!([{ "nodes": (0..nodes).collect::<Vec<_>>() }]);
+        let list = json["meshes"][0]["primitives"].as_array_mut().expect("primitives");
+        list.resize(1 + primitives, json!({}));
+        glb(&json, &glb_data(&p, &t))
+    };
+    let cost = |primitives: usize, nodes: usize| {
+        let file = of(primitives, nodes);
+        let limits = ImportLimits { work: 1 << 26, ..ImportLimits::for_input(file.len()) };
+        let mut budget = ImportBudget::new(limits);
+        read(&file, MeshFormat::Glb, &mut budget).map(|_| budget.spent().work)
+    };
+    let cheap = cost(10, 10).expect("a mesh");
+    let dear = cost(110, 10).expect("a mesh");
+    assert!(dear >= cheap + 512 * 1000, "{cheap} {dear}");
+    let line = cost(700, 700).expect_err("too many").to_string();
+    assert!(line.starts_with("its primitives: "), "{line}");
+}

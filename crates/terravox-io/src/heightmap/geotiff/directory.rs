@@ -11,6 +11,25 @@ use std::io::{Read, Seek, SeekFrom};
 /// Maximum number of entries of a directory; real ones have some twenty.
 const MAX_ENTRIES: u64 = 4096;
 
+/// Longest array or block that is read at once. Files may be longer, and sparse: their length bounds nothing.
+pub(super) const MAX_READ_BYTES: u64 = 2 << 30;
+
+/// Returns so many zeros, or an error if there is no memory for them.
+pub(super) fn zeros(count: u64) -> Result<Vec<u8>, HeightmapError> {
+    let mut bytes = Vec::new();
+    let room = usize::try_from(count).ok().filter(|_| count <= MAX_READ_BYTES);
+    match room.map(|room| bytes.try_reserve_exact(room)) {
+        Some(Ok(())) => bytes.resize(count as usize, 0),
+        _ => {
+            return Err(HeightmapError::Tiff(format!(
+                "an array or block of it takes {count} bytes, at most {MAX_READ_BYTES} and what there is \
+                 memory for; convert it to tiles"
+            )));
+        }
+    }
+    Ok(bytes)
+}
+
 /// A file and its byte order.
 pub(super) struct TiffSource<R> {
     reader: R,
@@ -28,7 +47,7 @@ impl<R: Read + Seek> TiffSource<R> {
                 "{count} bytes at {offset} are outside of its {length} bytes"
             )));
         }
-        let mut bytes = vec![0; count as usize];
+        let mut bytes = zeros(count)?;
         let read = self.reader.seek(SeekFrom::Start(offset));
         read.and_then(|_| self.reader.read_exact(&mut bytes))
             .map_err(|error| HeightmapError::Tiff(format!("cannot be read: {error}")))?;

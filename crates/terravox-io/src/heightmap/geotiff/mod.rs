@@ -15,7 +15,7 @@ use super::error::HeightmapError;
 use super::heights::{Heights, check_size};
 use super::limits::MAX_HEIGHT_SAMPLES;
 use crate::budget::ImportBudget;
-use directory::{Directory, TiffSource};
+use directory::{Directory, TiffSource, zeros};
 use quick_xml::events::Event;
 use samples::{BlockPacking, SampleKind, SampleLayout};
 use std::io::{Read, Seek};
@@ -231,7 +231,7 @@ impl<R: Read + Seek> MapPart<R> {
         let longest = self.lengths.iter().max().copied().unwrap_or(0);
         let bytes = (rows * row_bytes) as u64;
         budget.spend_memory("its blocks", bytes.saturating_add(longest))?;
-        let (mut unpacked, mut spare) = (vec![0; rows * row_bytes], Vec::new());
+        let (mut unpacked, mut spare) = (zeros(bytes)?, Vec::new());
         for i in 0..across * down {
             let (left, top) = (i % across * self.block[0], i / across * self.block[1]);
             let (wide, high) = (self.size[0] - left, self.size[1] - top);
@@ -259,7 +259,7 @@ impl<R: Read + Seek> MapPart<R> {
                 )));
             }
             budget.spend_work("its blocks", BYTE_WORK * unseen)?;
-            self.packing.unpack(&packed, &mut unpacked[..used])?;
+            self.packing.unpack(&packed, &mut unpacked[..used], budget)?;
             for (row, bytes) in unpacked.chunks_exact_mut(row_bytes).take(high).enumerate() {
                 self.layout.restore(bytes, &mut spare);
                 for column in 0..wide.min(columns) {

@@ -5,9 +5,20 @@
 //! 2005), predictor 3.
 
 use super::super::error::HeightmapError;
+use crate::budget::ImportBudget;
+use crate::inflate::{DeflateFormat, InflateError, Inflater};
+use crate::zstd_blocks::block_works;
 use ruzstd::decoding::StreamingDecoder;
 use std::io::Read;
-use weezl::{BitOrder, LzwStatus, decode::Decoder};
+
+/// Units of work for the tables of a Zstandard decoder.
+const ZSTD_WORK: u64 = 1 << 13;
+/// The code of LZW that empties the table; the next one, which ends the block, stands for no string.
+const CLEAR_CODE: usize = 256;
+/// The first code of LZW that stands for a string of several bytes.
+const FIRST_CODE: usize = 258;
+/// Codes of LZW have at most 12 bits.
+const MAX_CODES: usize = 4096;
 
 /// How the bytes of a block are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +51,14 @@ impl BlockPacking {
         }
     }
 
-    /// Unpacks a block of exactly as many bytes as `out` has; what follows them is ignored.
-    pub fn unpack(self, packed: &[u8], out: &mut [u8]) -> Result<(), HeightmapError> {
+    /// Unpacks a block of exactly as many bytes as `out` has; what follows them is ignored. The
+    /// bytes are paid for by the caller; `budget` is for the tables of the decoder.
+    pub fn unpack(
+        self,
+        packed: &[u8],
+        out: &mut [u8],
+        budget: &mut ImportBudget,
+    ) -> Result<(), HeightmapError> {
         let wanted = out.len();
         let short = || HeightmapError::Tiff(format!("a block has fewer than its {wanted} bytes"));
         match self {
@@ -51,10 +68,16 @@ impl BlockPacking {
             }
             BlockPacking::Lzw => unpack_lzw(packed, out).ok_or_else(short),
             BlockPacking::Deflate => {
-                flate2::read::ZlibDecoder::new(packed).read_exact(out).map_err(|_| short())
+                let read = Inflater::new(packed, DeflateFormat::Zlib).read_exact(out, budget);
+                read.map_err(|error| match error {
+                    InflateError::Damaged => short(),
+                    InflateError::OverBudget(error) => error.into(),
+                })
             }
             BlockPacking::PackBits => unpack_bits(packed, out).ok_or_else(short),
             BlockPacking::Zstd => {
+                let work = ZSTD_WORK + block_works(packed).sum::<u64>();
+                budget.spend_work("its blocks", work)?;
                 let stream = StreamingDecoder::new(packed);
                 let mut stream = stream.map_err(|_| short())?;
                 stream.read_exact(out).map_err(|_| short())
@@ -86,18 +109,49 @@ fn zstd_window_bytes(packed: &[u8]) -> Option<u64> {
     }
 }
 
-fn unpack_lzw(mut packed: &[u8], mut out: &mut [u8]) -> Option<()> {
-    let mut decoder = Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
-    while !out.is_empty() {
-        let result = decoder.decode_bytes(packed, out);
-        packed = packed.get(result.consumed_in..)?;
-        out = out.get_mut(result.consumed_out..)?;
-        match result.status.ok()? {
-            LzwStatus::Ok => {}
-            LzwStatus::NoProgress | LzwStatus::Done => break,
+/// Codes of 9 to 12 bits, the highest first, one sooner longer than they need to be. A new code stands
+/// for the string before and the byte behind it, which lie side by side in `out`: so a table is emptied at
+/// no cost, however often.
+fn unpack_lzw(packed: &[u8], out: &mut [u8]) -> Option<()> {
+    // Start and length in `out` of the string of each code from FIRST_CODE on.
+    let mut strings: Vec<(usize, usize)> = Vec::with_capacity(MAX_CODES - FIRST_CODE);
+    let mut before: Option<(usize, usize)> = None;
+    let (mut bits, mut ready, mut width) = (0u32, 0, 9);
+    let (mut from, mut at) = (packed.iter(), 0);
+    while at < out.len() {
+        while ready < width {
+            bits = bits << 8 | u32::from(*from.next()?);
+            ready += 8;
         }
+        ready -= width;
+        let code = (bits >> ready) as usize & ((1 << width) - 1);
+        if code == CLEAR_CODE {
+            strings.clear();
+            (before, width) = (None, 9);
+            continue;
+        }
+        if let Some((start, length)) = before.filter(|_| FIRST_CODE + strings.len() < MAX_CODES) {
+            strings.push((start, length + 1));
+            if FIRST_CODE + strings.len() == (1 << width) - 1 && width < 12 {
+                width += 1;
+            }
+        }
+        let start = at;
+        if code < CLEAR_CODE {
+            out[at] = code as u8;
+            at += 1;
+        } else {
+            let (old, length) = *strings.get(code.checked_sub(FIRST_CODE)?)?;
+            let end = out.len().min(at + length);
+            // A string may reach into what is written here.
+            for i in old..old + (end - at) {
+                out[at] = out[i];
+                at += 1;
+            }
+        }
+        before = Some((start, at - start));
     }
-    out.is_empty().then_some(())
+    Some(())
 }
 
 /// Runs of bytes: a count and literals, or a count and one byte.
@@ -199,5 +253,54 @@ impl SampleLayout {
             (SampleKind::Float, 4) => f64::from(f32::from_bits(bits as u32)),
             (SampleKind::Float, _) => f64::from_bits(bits),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use weezl::{BitOrder, decode, encode};
+
+    fn unpacked(packed: &[u8], length: usize) -> Option<Vec<u8>> {
+        let mut out = vec![0; length];
+        unpack_lzw(packed, &mut out).map(|()| out)
+    }
+
+    proptest! {
+        #[test]
+        fn lzw_is_unpacked_as_weezl_packs_it(
+            part in prop::collection::vec(any::<u8>(), 1..9000),
+            count in 1..30usize,
+        ) {
+            let text = part.repeat(count);
+            let packed =
+                encode::Encoder::with_tiff_size_switch(BitOrder::Msb, 8).encode(&text).unwrap();
+            prop_assert!(unpacked(&packed, text.len()) == Some(text.clone()));
+            prop_assert!(unpacked(&packed, text.len() + 1).is_none());
+            prop_assert!(unpacked(&packed, text.len() / 2).as_deref() == Some(&text[..text.len() / 2]));
+        }
+
+        #[test]
+        fn any_bytes_are_unpacked_as_by_weezl(bytes in prop::collection::vec(any::<u8>(), 0..90)) {
+            let packed = [&[0x80][..], &bytes].concat();
+            let mut expected = Vec::new();
+            let mut decoder = decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
+            let _ = decoder.into_vec(&mut expected).decode(&packed);
+            for length in [expected.len(), expected.len() / 2] {
+                let found = unpacked(&packed, length);
+                prop_assert_eq!(found.as_deref(), Some(&expected[..length]));
+            }
+            prop_assert!(unpacked(&packed, expected.len() + 1).is_none());
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_emptied_again_and_again_gives_no_bytes() {
+        let codes = [0x80, 0x40, 0x20, 0x10, 0x08, 0x04, 0x02, 0x01, 0x00].repeat(1000);
+        assert_eq!(unpacked(&codes, 1), None);
+        // Then the code 7, twice.
+        let packed = [&codes[..], &[0x03, 0x81, 0xC0]].concat();
+        assert_eq!(unpacked(&packed, 2), Some(vec![7, 7]));
     }
 }

@@ -221,6 +221,71 @@ fn blocks_in_a_ring_cost_no_more_than_the_budget() {
     assert!(heights.values.iter().all(|&height| height == 257.0));
 }
 
+/// Blocks that are the same packed bytes, most of which give nothing.
+#[test]
+fn shared_blocks_that_give_nothing_are_paid_for_each_time() {
+    use std::io::Write;
+    let zeros = [0u8; 2000];
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&zeros).unwrap();
+    let deflated = encoder.finish().unwrap();
+    let blocks = crate::inflate::tests::empty_blocks(2000);
+    let deflated = [&deflated[..2], &blocks, &deflated[2..]].concat();
+    // 100 blocks of three bytes each, then one of a repeated byte.
+    let costly = crate::zstd_blocks::tests::costly_block().repeat(100);
+    let raw = [&(8u32 << 3).to_le_bytes()[..3], &[0; 8]].concat();
+    let last = ((2000 - 300 - 8) << 3 | 3u32).to_le_bytes();
+    let zstd = [&[0x28, 0xB5, 0x2F, 0xFD, 0, 3 << 3], &raw[..], &costly, &last[..3], &[0]].concat();
+    for (packing, block, each) in [(8, deflated, 1601 * 10_000), (50000, zstd, 100 * 24_000)] {
+        let cost = |count: u32, factor: u32| {
+            let mut writer = TiffWriter::new([1000, count], false);
+            writer.long(259, packing);
+            writer.long(278, 1);
+            let file = writer.finish_with_blocks(&block, count.into());
+            let limits = crate::ImportLimits::for_input(file.len()).times(factor);
+            let mut budget = ImportBudget::new(limits);
+            read_geotiff(vec![Cursor::new(&file)], &mut budget).map(|_| budget.spent().work)
+        };
+        let [one, two] = [1, 2].map(|count| cost(count, 1).expect("cheap enough"));
+        assert!(two >= one + each && one >= each, "{one} {two}");
+        let error = cost(1000, 1).unwrap_err();
+        assert!(matches!(error, HeightmapError::OverBudget(_)), "{error}");
+    }
+}
+
+/// A file of which only its length is large: nothing of it is allocated.
+#[test]
+fn arrays_of_sparse_files_are_refused_by_their_length() {
+    struct Sparse(Cursor<Vec<u8>>);
+    impl Read for Sparse {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            self.0.read(out)
+        }
+    }
+    impl Seek for Sparse {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            match to {
+                std::io::SeekFrom::End(_) => Ok(40 << 30),
+                to => self.0.seek(to),
+            }
+        }
+    }
+    let open = |writer: TiffWriter| {
+        let source = Sparse(Cursor::new(writer.finish(&words(&[1; 4]))));
+        let mut budget = ImportBudget::for_input(40 << 30);
+        read_geotiff(vec![source], &mut budget).unwrap_err().to_string()
+    };
+    let mut writer = TiffWriter::new([2, 2], true);
+    writer.set(34736, 12, 4 << 30, vec![0; 16]);
+    assert!(open(writer).contains("34359738368 bytes, at most 2147483648"));
+    // Blocks of 2²⁶ pixels of 64 samples of 8 bytes.
+    let mut writer = TiffWriter::new([2, 2], true);
+    for (tag, value) in [(322, 1 << 13), (323, 1 << 13), (324, 16), (325, 8), (277, 64)] {
+        writer.long(tag, value);
+    }
+    assert!(open(writer).contains("8589934592 bytes, at most 2147483648"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -34,14 +34,21 @@ pub(super) struct FileChunk<'a> {
 }
 
 /// The first bytes of a chunk.
-pub(super) struct ChunkPrefix {
+pub(super) struct ChunkPrefix<'a> {
     bytes: [u8; PREFIX_BYTES],
     length: usize,
+    /// All bytes, if they had to be unpacked.
+    whole: Option<Cow<'a, [u8]>>,
 }
 
-impl ChunkPrefix {
+impl<'a> ChunkPrefix<'a> {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
+    }
+
+    /// Returns all bytes of the chunk, if they had to be unpacked.
+    pub fn into_whole(self) -> Option<Cow<'a, [u8]>> {
+        self.whole
     }
 }
 
@@ -98,10 +105,10 @@ impl<'a> FileChunk<'a> {
         &self,
         decoder: &mut FrameDecoder,
         budget: &mut ImportBudget,
-    ) -> Result<ChunkPrefix, RobloxError> {
+    ) -> Result<ChunkPrefix<'a>, RobloxError> {
         let what = "the headers of its chunks";
         budget.spend_work(what, CHUNK_WORK).map_err(self.over_budget())?;
-        let mut prefix = ChunkPrefix { bytes: [0; PREFIX_BYTES], length: 0 };
+        let mut prefix = ChunkPrefix { bytes: [0; PREFIX_BYTES], length: 0, whole: None };
         let wanted = self.length.min(PREFIX_BYTES as u64) as usize;
         let out = &mut prefix.bytes[..wanted];
         prefix.length = match self.zstd_frame() {
@@ -121,6 +128,7 @@ impl<'a> FileChunk<'a> {
             let unpacked = self.unpack(decoder, budget)?;
             prefix.bytes[..wanted].copy_from_slice(&unpacked[..wanted]);
             prefix.length = wanted;
+            prefix.whole = Some(unpacked);
         }
         Ok(prefix)
     }

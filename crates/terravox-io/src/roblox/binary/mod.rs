@@ -209,7 +209,10 @@ impl<'a> BinaryTerrainFinder<'a, '_> {
         };
         let start = fields.offset();
         self.budget.spend_memory("its properties", ENTRY_BYTES).map_err(chunk.over_budget())?;
-        let payload = chunk.unpack(&mut self.decoder, self.budget)?;
+        let payload = match prefix.into_whole() {
+            Some(whole) => whole,
+            None => chunk.unpack(&mut self.decoder, self.budget)?,
+        };
         let column = PropertyColumn { chunk: *chunk, payload, start, is_shared };
         let class = &mut self.classes[class];
         let slot = match property {

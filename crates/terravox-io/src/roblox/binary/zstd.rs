@@ -6,10 +6,10 @@
 //!
 //! Source: RFC 8878.
 
+use crate::zstd_blocks::{self, MAGIC, block_works};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::io::{Error, Read};
 
-const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// Largest window for payloads shorter than that; what the format asks all decoders to support.
 const MAX_WINDOW_BYTES: u64 = 8 << 20;
 /// Largest block.
@@ -39,22 +39,13 @@ impl<'a> ZstdFrame<'a> {
     pub fn parse(bytes: &'a [u8], length: u64) -> Option<ZstdFrame<'a>> {
         let rest = bytes.strip_prefix(&MAGIC)?;
         let mut frame = ZstdFrame { bytes, header_bytes: 0, window_bytes: 0, length };
-        let Some((&descriptor, fields)) = rest.split_first() else { return Some(frame) };
-        let has_window = descriptor & 0x20 == 0;
-        let dictionary_bytes = [0, 1, 2, 4][usize::from(descriptor & 3)];
-        let content_bytes = match descriptor >> 6 {
-            0 => usize::from(!has_window),
-            log2 => 1 << log2,
-        };
-        let header_bytes = 5 + usize::from(has_window) + dictionary_bytes + content_bytes;
-        if bytes.len() < header_bytes {
-            return Some(frame);
-        }
+        let Some(header_bytes) = zstd_blocks::header_bytes(bytes) else { return Some(frame) };
         frame.header_bytes = header_bytes;
+        let has_window = rest[0] & 0x20 == 0;
         frame.window_bytes = match has_window {
             true => {
-                let base = 1u64 << (10 + (fields[0] >> 3));
-                base + base / 8 * u64::from(fields[0] & 7)
+                let base = 1u64 << (10 + (rest[1] >> 3));
+                base + base / 8 * u64::from(rest[1] & 7)
             }
             false => length,
         };
@@ -72,12 +63,13 @@ impl<'a> ZstdFrame<'a> {
 
     /// Returns the units of work of [`Self::unpack`].
     pub fn unpack_work(&self) -> u64 {
-        FRAME_WORK + BYTE_WORK * self.length
+        FRAME_WORK + block_works(self.bytes).sum::<u64>() + BYTE_WORK * self.length
     }
 
     /// Returns the units of work of [`Self::unpack_prefix`].
     pub fn prefix_work(&self) -> u64 {
-        FRAME_WORK + BYTE_WORK * self.length.min(BLOCK_BYTES)
+        let block = block_works(self.bytes).next().unwrap_or(0);
+        FRAME_WORK + block + BYTE_WORK * self.length.min(BLOCK_BYTES)
     }
 
     /// Decompresses the payload, up to one byte more than it claims.
