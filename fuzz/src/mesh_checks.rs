@@ -6,7 +6,7 @@ use terravox::voxel::VoxelGrid;
 use terravox_io::obj::UpAxis;
 use terravox_io::printing::{PrintFrame, PrintSurface, write_stl};
 use terravox_io::triangles::{self, MeshFormat, VoxeliseOptions};
-use terravox_io::{ImportBudget, ImportLimits};
+use terravox_io::{ExportLimit, ImportBudget, ImportLimits};
 
 /// Voxels along the longest edge.
 const EDGE_VOXELS: f64 = 20.0;
@@ -40,9 +40,10 @@ pub fn triangles(bytes: &[u8]) {
         Ok(made) => made,
         Err(error) => return assert!(!error.to_string().contains('\n'), "{error}"),
     };
+    let limit = ExportLimit { memory_bytes: u64::MAX };
     let bounds = made.region.volume() as f64;
     assert!((0.0..=bounds).contains(&made.volume_voxels), "{made:?}");
-    let surface = PrintSurface::of(&grid.snapshot(), grid.bounds(), 0, &|_, _| ());
+    let surface = PrintSurface::of(&grid.snapshot(), grid.bounds(), 0, limit, &|_, _| ());
     let surface = surface.expect("all is held");
     let mut edges: BTreeMap<[u32; 2], i32> = BTreeMap::new();
     for &[a, b, c] in &surface.triangles {

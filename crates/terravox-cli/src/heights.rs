@@ -193,8 +193,27 @@ fn explained(error: &HeightmapError, info: &WorldInfo, options: &HeightmapArgs) 
         HeightmapError::OverBudget(error) => {
             import_limits::explained(error, import_limits::factor(options))
         }
+        HeightmapError::OutOfRange { option: "voxels_per_sample", value, low, high }
+            if options.scale.is_none() =>
+        {
+            wrong_file_scale([*value, *low, *high].map(|voxels| voxels * info.voxel_size_m))
+        }
         _ => explained_in_metres(error, info.voxel_size_m),
     }
+}
+
+/// Formats that the distance between samples, as the file says it, is out of its range, in metres.
+fn wrong_file_scale([given, low, high]: [f64; 3]) -> String {
+    if !given.is_finite() || given <= 0.0 {
+        return "the scale of the file is out of range, so its samples would be at one place or without \
+                end apart; give --scale METRES, the distance between them"
+            .to_owned();
+    }
+    let [given, low, high] = [given, low, high].map(metres);
+    format!(
+        "the file says that its samples are {given} m apart, and with voxels of this size {low} to \
+         {high} m are possible; give another --voxel-size, or --scale METRES if the file is wrong"
+    )
 }
 
 /// Formats an error in metres of a world with voxels of `voxel` metres.
@@ -266,6 +285,23 @@ mod tests {
     use super::*;
     use terravox::voxel::MaterialTable;
     use terravox_io::heightmap::Heights;
+
+    #[test]
+    fn a_scale_that_nobody_gave_is_that_of_the_file() {
+        let (info, options) = (WorldInfo::default(), HeightmapArgs::default());
+        let line = |value| {
+            let (option, low, high) = ("voxels_per_sample", 0.01, 1024.0);
+            let error = HeightmapError::OutOfRange { option, value, low, high };
+            explained(&error, &info, &options)
+        };
+        for value in [f64::NAN, f64::INFINITY, 0.0] {
+            let line = line(value);
+            assert!(line.starts_with("the scale of the file is out of range"), "{line}");
+            assert!(line.contains("give --scale METRES") && !line.contains("NaN"), "{line}");
+        }
+        let far = line(5000.0);
+        assert!(far.starts_with("the file says that its samples are 5000 m apart, and"), "{far}");
+    }
 
     #[test]
     fn values_out_of_range_are_reported_in_metres() {

@@ -137,30 +137,45 @@ pub fn show_filled(
         }
     }
     drop(bar);
-    let lod = terrain.lod();
-    if levels.simplify.is_none() {
-        // Collected anew by block, so that the result does not depend on the number of updates.
-        let shown = |block: MipBlock| {
-            let mesh = lod.mesh(block)?.clone();
-            Some((block, ShownMesh { block, mip: block.mip, mesh }))
-        };
-        drawn = lod.meshed_blocks().into_iter().filter_map(shown).collect();
-    }
-    if let Some(choice) = levels.morph.filter(|choice| *choice != MorphChoice::Targets) {
-        for shown in drawn.values_mut() {
-            let mesh = Arc::make_mut(&mut shown.mesh);
-            morph_vertices(mesh, shown.mip, choice, lod.morph(), viewpoint.eye);
-        }
-    }
     LodView {
-        meshes: drawn.into_values().collect(),
-        blocks: lod.blocks().len(),
+        meshes: meshes_at_rest(&terrain, drawn, viewpoint, levels),
+        blocks: terrain.lod().blocks().len(),
         filled: filled.into_inner(),
         snapshot: terrain.grid().snapshot(),
         info,
         viewpoint,
         notes: Vec::new(),
     }
+}
+
+/// The meshes of a view that is complete, of which `drawn` were shown.
+fn meshes_at_rest(
+    terrain: &Terrain,
+    drawn: BTreeMap<MipBlock, ShownMesh>,
+    viewpoint: Viewpoint,
+    levels: LevelArgs,
+) -> Vec<ShownMesh> {
+    let lod = terrain.lod();
+    let mut meshes: Vec<ShownMesh> = match levels.simplify {
+        Some(_) => drawn.into_values().collect(),
+        // Collected anew by block, so that the result does not depend on the number of updates.
+        None => {
+            let shown = |block: MipBlock| {
+                let mesh = lod.mesh(block)?.clone();
+                Some((block, ShownMesh { block, mip: block.mip, mesh }))
+            };
+            let all: BTreeMap<MipBlock, ShownMesh> =
+                lod.meshed_blocks().into_iter().filter_map(shown).collect();
+            all.into_values().collect()
+        }
+    };
+    if let Some(choice) = levels.morph.filter(|choice| *choice != MorphChoice::Targets) {
+        for shown in &mut meshes {
+            let mesh = Arc::make_mut(&mut shown.mesh);
+            morph_vertices(mesh, shown.mip, choice, lod.morph(), viewpoint.eye);
+        }
+    }
+    meshes
 }
 
 /// Converts the camera and the view distance to voxels.

@@ -2,10 +2,13 @@
 
 use rayon::prelude::*;
 use std::collections::BTreeSet;
-use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
 use terravox::simplify::{Simplifier, SimplifyOptions, join_blocks};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::tiles::{Tile, group_into_tiles};
+use terravox_io::{ExportLimit, ExportTooLarge};
 
 /// Chunks along the edge of a tile.
 const TILE_CHUNKS: u16 = 4;
@@ -14,9 +17,12 @@ const TILE_CHUNKS: u16 = 4;
 /// tiles, but larger ones exceed the processor's caches.
 const SIMPLIFIED_TILE_CHUNKS: u16 = 3;
 
-/// Tiles per thread in a batch that is meshed before it is written: enough to balance the
-/// threads, few enough that the triangles of a large world need not fit in memory.
-const TILES_PER_THREAD: usize = 16;
+/// Tiles per thread in a batch that is meshed before it is written: few enough that the triangles of a
+/// large world need not fit in memory. The chunks of a tile balance the threads.
+const TILES_PER_THREAD: usize = 2;
+
+/// Tiles per thread if they are simplified, each on one thread: enough to balance them.
+const SIMPLIFIED_TILES_PER_THREAD: usize = 16;
 
 /// The meshes of a tile.
 pub struct MeshedTile {
@@ -35,6 +41,74 @@ pub struct TileMeshOptions {
     pub simplify: Option<f32>,
     /// Whether to leave out solid surfaces.
     pub is_liquid_only: bool,
+    /// What the meshes of some tiles may take, which are held at a time.
+    pub limit: ExportLimit,
+}
+
+/// Why tiles cannot be meshed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeshTilesError {
+    /// The world does not hold a needed cell.
+    NotHeld(NotHeld),
+    /// The meshes of some tiles would take more memory than is allowed.
+    TooLarge(ExportTooLarge),
+}
+
+impl fmt::Display for MeshTilesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MeshTilesError::NotHeld(error) => error.fmt(f),
+            MeshTilesError::TooLarge(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MeshTilesError {}
+
+impl From<NotHeld> for MeshTilesError {
+    fn from(error: NotHeld) -> MeshTilesError {
+        MeshTilesError::NotHeld(error)
+    }
+}
+
+/// What the tiles of a batch take so far.
+struct BatchMemory {
+    limit: ExportLimit,
+    blocks: usize,
+    done: AtomicUsize,
+    bytes: AtomicU64,
+}
+
+impl BatchMemory {
+    fn of(tiles: &[Tile], limit: ExportLimit) -> BatchMemory {
+        let blocks = tiles.iter().map(|tile| tile.chunks.len()).sum();
+        BatchMemory { limit, blocks, done: AtomicUsize::new(0), bytes: AtomicU64::new(0) }
+    }
+
+    /// Adds the mesh of a block.
+    fn add(&self, mesh: &BlockMesh) -> Result<(), MeshTilesError> {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let more = mesh_bytes(mesh);
+        let bytes = self.bytes.fetch_add(more, Ordering::Relaxed) + more;
+        let checked = self.limit.check("the triangles of some tiles", bytes, [done, self.blocks]);
+        checked.map_err(MeshTilesError::TooLarge)
+    }
+
+    /// Replaces meshes by what they were simplified to.
+    fn replace(&self, before: u64, after: &[BlockMesh]) {
+        let after = after.iter().map(mesh_bytes).sum::<u64>();
+        self.bytes.fetch_sub(before.saturating_sub(after), Ordering::Relaxed);
+    }
+}
+
+/// Memory of a mesh that has no keys and no targets, bytes.
+fn mesh_bytes(mesh: &BlockMesh) -> u64 {
+    let bytes = |surface: &Surface| {
+        let vertices = surface.positions.len() * (12 + 12 + 4 + 4);
+        let faces = 5 * surface.quad_materials.len() + surface.loose_materials.len();
+        vertices + 4 * surface.indices.len() + faces
+    };
+    (bytes(&mesh.solid) + bytes(&mesh.liquid)) as u64
 }
 
 /// Scratch memory of one thread.
@@ -48,25 +122,33 @@ struct Scratch {
 /// Meshes tiles on all threads as the iterator advances; returns them in order. The result does not
 /// depend on the number of threads. Calls `step` after each tile, on any thread.
 ///
-/// Items are [`NotHeld`] if the world does not hold a needed cell.
+/// Items are errors if the world does not hold a needed cell, or the tiles that are held at a time take
+/// more memory than is allowed.
 pub fn mesh_tiles<'a>(
     snapshot: &'a Snapshot,
     tiles: &'a [Tile],
     options: TileMeshOptions,
     step: &'a (dyn Fn() + Sync),
-) -> impl Iterator<Item = Result<MeshedTile, NotHeld>> + 'a {
-    let mesh = move |simplifier: &mut Simplifier, tile: &Tile| {
-        let mut meshes = mesh_tile(snapshot, tile, options.mip)?;
+) -> impl Iterator<Item = Result<MeshedTile, MeshTilesError>> + 'a {
+    let mesh = move |memory: &BatchMemory, simplifier: &mut Simplifier, tile: &Tile| {
+        let mut meshes = mesh_blocks(snapshot, tile, options.mip, &|mesh| memory.add(mesh))?;
         if options.is_liquid_only {
             meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
         }
+        let before = meshes.iter().map(mesh_bytes).sum();
         let meshes = simplify(meshes, options.simplify, simplifier);
+        memory.replace(before, &meshes);
         step();
         Ok(MeshedTile { name: tile.name(), meshes })
     };
-    let batch_tiles = TILES_PER_THREAD * rayon::current_num_threads();
-    tiles.chunks(batch_tiles).flat_map(move |tiles| {
-        let meshed = tiles.par_iter().with_max_len(2).map_init(Simplifier::new, mesh);
+    let per_thread = match options.simplify {
+        Some(_) => SIMPLIFIED_TILES_PER_THREAD,
+        None => TILES_PER_THREAD,
+    };
+    tiles.chunks(per_thread * rayon::current_num_threads()).flat_map(move |tiles| {
+        let memory = BatchMemory::of(tiles, options.limit);
+        let of_tile = |simplifier: &mut Simplifier, tile: &Tile| mesh(&memory, simplifier, tile);
+        let meshed = tiles.par_iter().with_max_len(2).map_init(Simplifier::new, of_tile);
         meshed.collect::<Vec<_>>()
     })
 }
@@ -76,14 +158,26 @@ pub fn mesh_tiles<'a>(
 /// # Errors
 /// [`NotHeld`] if the world does not hold a needed cell.
 pub fn mesh_tile(snapshot: &Snapshot, tile: &Tile, mip: u8) -> Result<Vec<BlockMesh>, NotHeld> {
+    mesh_blocks(snapshot, tile, mip, &|_| Ok(()))
+}
+
+/// Calls `check` with each mesh; its first error ends the meshing.
+fn mesh_blocks<E: From<NotHeld> + Send>(
+    snapshot: &Snapshot,
+    tile: &Tile,
+    mip: u8,
+    check: &(dyn Fn(&BlockMesh) -> Result<(), E> + Sync),
+) -> Result<Vec<BlockMesh>, E> {
     let mesh = |scratch: &mut Scratch, &chunk: &ChunkPos| {
         if mip == 0 && is_inside(snapshot, chunk) {
+            check(&BlockMesh::new())?;
             return Ok(None);
         }
         let Scratch { mesher, shores, cells } = scratch;
         shores.read(snapshot, chunk.region().grow(PAD), mip, cells)?;
         let mut mesh = BlockMesh::new();
         mesher.mesh(cells, snapshot.materials(), &mut mesh);
+        check(&mesh)?;
         Ok((!mesh.solid.is_empty() || !mesh.liquid.is_empty()).then_some(mesh))
     };
     let meshes = tile.chunks.par_iter().map_init(Scratch::default, mesh);

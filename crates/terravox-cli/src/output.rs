@@ -3,17 +3,86 @@
 use crate::failure::{CliResult, Failure};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Names of temporary files that are tried.
 const MAX_ATTEMPTS: u32 = 100;
 
+/// All files and folders that are not in place yet.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A file or folder under a temporary name beside its target. It is removed when it is dropped or the
+/// program is stopped by a signal, unless it was put in place.
+pub struct Temporary {
+    /// Empty once it is in place.
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// Makes a file or a folder.
+    ///
+    /// # Errors
+    /// That of `make`, which must not replace what is there.
+    pub fn create<T>(
+        path: PathBuf,
+        make: impl FnOnce(&Path) -> io::Result<T>,
+    ) -> io::Result<(Temporary, T)> {
+        let mut all = temporaries();
+        let made = make(&path)?;
+        all.push(path.clone());
+        Ok((Temporary { path }, made))
+    }
+
+    /// Where it is meanwhile.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Renames it to `target`.
+    ///
+    /// # Errors
+    /// If that fails; it is then removed.
+    pub fn place(mut self, target: &Path) -> io::Result<()> {
+        fs::rename(&self.path, target)?;
+        let placed = std::mem::take(&mut self.path);
+        temporaries().retain(|path| *path != placed);
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            remove(&self.path);
+            temporaries().retain(|path| *path != self.path);
+        }
+    }
+}
+
+fn temporaries() -> MutexGuard<'static, Vec<PathBuf>> {
+    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Best effort: there is no caller to report to.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+}
+
+/// Removes all files and folders that are not in place. Until the guard is dropped, no other is made.
+#[cfg(unix)]
+pub fn remove_temporaries() -> MutexGuard<'static, Vec<PathBuf>> {
+    let all = temporaries();
+    all.iter().for_each(|path| remove(path));
+    all
+}
+
 /// A file that is written under a temporary name beside its target. Dropping it removes the
 /// temporary file; [`Output::finish`] moves it to the target and replaces what was there.
 pub struct Output {
-    file: Option<BufWriter<File>>,
-    partial: PathBuf,
+    file: BufWriter<File>,
+    partial: Temporary,
     target: PathBuf,
 }
 
@@ -29,62 +98,46 @@ impl Output {
         let Some(name) = target.file_name() else {
             return Err(Failure::of(target, "has no file name; give a file"));
         };
-        let (file, partial) = create_partial(target, name).map_err(|error| {
+        let (partial, file) = create_partial(target, name).map_err(|error| {
             Failure::of(target, format!("cannot be written: {error}; choose a writable folder"))
         })?;
-        let file = Some(BufWriter::with_capacity(1 << 18, file));
+        let file = BufWriter::with_capacity(1 << 18, file);
         Ok(Output { file, partial, target: target.to_owned() })
     }
 
     /// Returns the writer. The caller reports its errors.
-    pub fn writer(&mut self) -> &mut (impl Write + use<>) {
-        let Some(file) = &mut self.file else {
-            unreachable!("the file is open until the output is finished");
-        };
-        file
+    pub fn writer(&mut self) -> &mut (impl Write + Seek + use<>) {
+        &mut self.file
     }
 
     /// Syncs the file to disk and moves it to the target; returns its length in bytes.
     ///
     /// # Errors
     /// If that fails; the target stays as it was.
-    pub fn finish(mut self) -> CliResult<u64> {
-        let failed = |error: std::io::Error| {
-            Failure::of(&self.target, format!("cannot be written: {error}"))
-        };
-        let Some(buffer) = self.file.take() else {
-            unreachable!("the file is open until the output is finished");
-        };
-        let file = buffer.into_inner().map_err(|error| failed(error.into_error()))?;
+    pub fn finish(self) -> CliResult<u64> {
+        let Output { file, partial, target } = self;
+        let failed =
+            |error: std::io::Error| Failure::of(&target, format!("cannot be written: {error}"));
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         drop(file);
-        fs::rename(&self.partial, &self.target).map_err(failed)?;
-        self.partial.clear();
+        partial.place(&target).map_err(failed)?;
         Ok(length)
     }
 }
 
-impl Drop for Output {
-    fn drop(&mut self) {
-        self.file = None;
-        if !self.partial.as_os_str().is_empty() {
-            // Best effort: there is no caller to report to.
-            let _ = fs::remove_file(&self.partial);
-        }
-    }
-}
-
 /// Creates a file of a name of its own beside the target. One that exists is another program's.
-fn create_partial(target: &Path, name: &OsStr) -> io::Result<(File, PathBuf)> {
+fn create_partial(target: &Path, name: &OsStr) -> io::Result<(Temporary, File)> {
     let process = std::process::id();
     for number in 0..MAX_ATTEMPTS {
         let mut partial_name = OsString::from(".");
         partial_name.push(name);
         partial_name.push(format!(".{process}-{number}.partial"));
         let partial = target.with_file_name(partial_name);
-        match OpenOptions::new().write(true).create_new(true).open(&partial) {
-            Ok(file) => return Ok((file, partial)),
+        let new = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        match Temporary::create(partial, new) {
+            Ok(created) => return Ok(created),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

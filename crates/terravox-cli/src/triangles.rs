@@ -2,6 +2,7 @@
 
 use crate::args::{TriangleArgs, UpChoice};
 use crate::console::Console;
+use crate::export_limits::ExportAllowance;
 use crate::failure::{CliResult, Failure};
 use crate::output::{Output, write_file};
 use crate::world::{World, extension};
@@ -11,7 +12,9 @@ use terravox::mesh::BlockMesh;
 use terravox::scatter::ScatterRuleError;
 use terravox::simplify::Simplifier;
 use terravox::voxel::{ChunkPos, MipBlock, Snapshot, VoxelPos};
-use terravox_cli::meshing::{MeshedTile, TileMeshOptions, mesh_tiles, simplify, tiles_of};
+use terravox_cli::meshing::{
+    MeshTilesError, MeshedTile, TileMeshOptions, mesh_tiles, simplify, tiles_of,
+};
 use terravox_io::gltf::{GlbModel, GlbOptions, GlbPose, GlbWriter};
 use terravox_io::obj::{self, ObjOptions, ObjWriter};
 use terravox_io::tiles::ExportFrame;
@@ -33,6 +36,27 @@ pub struct WrittenModel {
     pub instances: u64,
     /// Length of the file, bytes.
     pub file_bytes: u64,
+}
+
+/// Where triangles are written, and what that may take.
+#[derive(Clone, Copy)]
+pub struct TriangleTarget<'a> {
+    /// The world, for refusals.
+    pub world_path: &'a Path,
+    /// The file.
+    pub file: &'a Path,
+    /// The memory.
+    pub allowed: ExportAllowance,
+}
+
+impl TriangleTarget<'_> {
+    /// Formats why a tile was not meshed.
+    fn not_meshed(self, error: &MeshTilesError) -> Failure {
+        match error {
+            MeshTilesError::TooLarge(error) => self.allowed.refused(self.world_path, error),
+            MeshTilesError::NotHeld(error) => Failure::of(self.file, error),
+        }
+    }
 }
 
 /// Refuses unsupported extensions and options that do not apply to them.
@@ -67,11 +91,12 @@ pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()
 /// If a needed cell is not held, or the file cannot be written.
 pub fn write(
     world: &World,
-    path: &Path,
+    target: TriangleTarget<'_>,
     options: &TriangleArgs,
     ground: Option<Vec<BlockMesh>>,
     console: &Console,
 ) -> CliResult<WrittenModel> {
+    let path = target.file;
     check_triangles_path(path, options)?;
     let snapshot = world.grid.snapshot();
     let progress_label = if options.simplify.is_some() { "simplifying" } else { "meshing" };
@@ -79,9 +104,11 @@ pub fn write(
         mip: options.mip,
         simplify: options.simplify.map(|error| error as f32),
         is_liquid_only: ground.is_some(),
+        limit: target.allowed.limit(),
     };
     let tiles = tiles_of(&snapshot, mesh_options);
     let bar = console.bar(progress_label, tiles.len());
+    let tile_count = ground.as_ref().map_or(0, Vec::len) + tiles.len();
     let ground = ground.into_iter().flatten().enumerate().map(|(number, mesh)| {
         let meshes = simplify(vec![mesh], mesh_options.simplify, &mut Simplifier::new());
         let name = if number == 0 { "ground".to_owned() } else { format!("ground {}", number + 1) };
@@ -89,7 +116,7 @@ pub fn write(
     });
     let step = || bar.step();
     let meshed = mesh_tiles(&snapshot, &tiles, mesh_options, &step);
-    let meshed = meshed.map(|tile| tile.map_err(Failure::at(path)));
+    let meshed = meshed.map(|tile| tile.map_err(|error| target.not_meshed(&error)));
     let meshed = ground.chain(meshed);
     let voxel = world.info.voxel_size_m * f64::from(1_u32 << options.mip) * options.scale;
     let frame = ExportFrame { voxel_size_m: voxel, origin: VoxelPos::ZERO };
@@ -108,7 +135,7 @@ pub fn write(
                 true => chunks.map(block).collect(),
                 false => Vec::new(),
             };
-            write_glb(world, path, glb, meshed, &plants, console)
+            write_glb(world, target, glb, (meshed, tile_count), &plants, console)
         }
         _ => write_obj(
             world,
@@ -129,17 +156,21 @@ pub fn up_axis(up: UpChoice) -> obj::UpAxis {
 
 fn write_glb(
     world: &World,
-    path: &Path,
+    target: TriangleTarget<'_>,
     options: GlbOptions,
-    tiles: impl Iterator<Item = CliResult<MeshedTile>>,
+    (tiles, tile_count): (impl Iterator<Item = CliResult<MeshedTile>>, usize),
     plants: &[MipBlock],
     console: &Console,
 ) -> CliResult<WrittenModel> {
+    let path = target.file;
     let mut output = Output::create(path)?;
     let mut writer = GlbWriter::new(options, world.grid.materials());
-    for tile in tiles {
+    for (number, tile) in tiles.enumerate() {
         let MeshedTile { name, meshes } = tile?;
         writer.add_tile(&name, &meshes).map_err(Failure::at(path))?;
+        let done = [number + 1, tile_count];
+        let checked = target.allowed.limit().check("the file", writer.memory_bytes(), done);
+        checked.map_err(|error| target.allowed.refused(target.world_path, &error))?;
     }
     for (model, poses) in plant_models(&world.grid.snapshot(), plants).map_err(Failure::at(path))? {
         writer.add_instances(&model, &poses).map_err(Failure::at(path))?;

@@ -168,7 +168,7 @@ fn is_world(extension: &str, start: &[u8]) -> bool {
 /// Returns the length of a file.
 ///
 /// # Errors
-/// If it is missing, a folder or empty.
+/// If it is missing, a folder, a pipe, a device or empty.
 pub fn check_file(path: &Path) -> CliResult<u64> {
     check_no_address(path)?;
     let metadata = fs::metadata(path).map_err(|error| {
@@ -182,7 +182,12 @@ pub fn check_file(path: &Path) -> CliResult<u64> {
     if metadata.is_dir() {
         return Err(Failure::of(path, "is a folder; give a file"));
     }
-    if metadata.is_file() && metadata.len() == 0 {
+    if !metadata.is_file() {
+        // Files are opened again after a look at their first bytes, which a pipe has only once.
+        let what = "is a pipe or a device; write what comes from it to a file, and give that";
+        return Err(Failure::of(path, what));
+    }
+    if metadata.len() == 0 {
         return Err(Failure::of(path, "the file is empty; get another copy"));
     }
     Ok(metadata.len())
@@ -242,7 +247,7 @@ pub fn read(path: &Path, length: u64) -> CliResult<Vec<u8>> {
     if length > MAX_IMPORT_BYTES {
         return Err(too_long(length));
     }
-    // Pipes and devices may be endless.
+    // It may grow meanwhile.
     let file = File::open(path).map_err(Failure::at(path))?;
     let mut bytes = Vec::with_capacity(length as usize);
     file.take(MAX_IMPORT_BYTES + 1).read_to_end(&mut bytes).map_err(Failure::at(path))?;

@@ -219,7 +219,7 @@ impl fmt::Display for BudgetError {
 impl std::error::Error for BudgetError {}
 
 /// Formats a number of bytes with one decimal.
-fn decimal_bytes(bytes: u64) -> String {
+pub(crate) fn decimal_bytes(bytes: u64) -> String {
     let units = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),

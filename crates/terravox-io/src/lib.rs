@@ -2,7 +2,8 @@
 //!
 //! Functions take bytes, and return bytes or write to a [`std::io::Write`]; opening files is up to
 //! the caller, except that [`files`] looks at their first bytes to say what they are. Invalid input is an error, never a panic. What a file may cost in memory and work is
-//! an [`ImportBudget`], by default one that grows with the length of the file.
+//! an [`ImportBudget`], by default one that grows with the length of the file; exports that hold what they
+//! write have an [`ExportLimit`].
 //!
 //! | module | reads | writes |
 //! |---|---|---|
@@ -21,6 +22,7 @@
 pub mod anvil;
 mod budget;
 mod cell_cost;
+mod export_limit;
 pub mod files;
 pub mod gltf;
 pub mod heightmap;
@@ -35,6 +37,7 @@ pub mod vox;
 mod zstd_blocks;
 
 pub use budget::{BudgetError, ImportBudget, ImportCost, ImportLimits, ImportResource};
+pub use export_limit::{ExportLimit, ExportTooLarge};
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

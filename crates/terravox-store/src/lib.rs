@@ -97,6 +97,7 @@ pub use error::{BadPart, StoreError, StoredPart};
 pub use info::{FORMAT_VERSION, Generator, MAX_NAME_BYTES, WorldInfo};
 pub use key::BlockKey;
 pub use leases::{ColumnChanges, ColumnLeases, ColumnOwner};
+pub use partial::remove_partial_files;
 pub use read::{LoadedWorld, MAX_LOADED_BYTES};
 pub use rebuild::RepairReport;
 pub use records::{

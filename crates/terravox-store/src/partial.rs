@@ -7,10 +7,29 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Names that are tried before giving up.
 const NAME_ATTEMPTS: u32 = 16;
+
+/// All that are not in place.
+static PARTIAL_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn partial_files() -> MutexGuard<'static, Vec<PathBuf>> {
+    PARTIAL_FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all files of this process that would become worlds, for a program that is about to end: they
+/// are never completed. Until the guard is dropped, no other is made. Copies that can be
+/// [resumed](crate::Store::copy_to_file) stay.
+pub fn remove_partial_files() -> MutexGuard<'static, Vec<PathBuf>> {
+    let all = partial_files();
+    for path in all.iter() {
+        // Best effort: there is no caller to report to.
+        let _ = fs::remove_file(path);
+    }
+    all
+}
 
 /// A file beside its target, named `TARGET.NUMBER.partial` with a random number. Dropping it
 /// removes the file, unless it was put in place. A file that exists is never touched: it may be
@@ -37,11 +56,14 @@ impl PartialFile {
             let mut partial = OsString::from(name);
             partial.push(format!(".{:08x}.partial", random_number()));
             let partial = target.with_file_name(partial);
+            let mut all = partial_files();
             let mut options = OpenOptions::new();
             match options.read(true).write(true).create_new(true).open(&partial) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(io_error(error)),
                 Ok(file) => {
+                    all.push(partial.clone());
+                    drop(all);
                     let partial = PartialFile { path: partial, is_placed: false };
                     // A private world stays private. Best effort.
                     if let Ok(like) = fs::metadata(like) {
@@ -69,6 +91,7 @@ impl PartialFile {
         let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "save", source };
         fs::rename(&self.path, target).map_err(io_error)?;
         self.is_placed = true;
+        partial_files().retain(|path| *path != self.path);
         let unsure = |source| StoreError::Unsure { path: path.to_owned(), source };
         sync_folder(target).map_err(unsure)
     }
@@ -79,6 +102,7 @@ impl Drop for PartialFile {
         if !self.is_placed {
             // Best effort: there is no caller to report to.
             let _ = fs::remove_file(&self.path);
+            partial_files().retain(|path| *path != self.path);
         }
     }
 }

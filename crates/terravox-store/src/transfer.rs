@@ -47,8 +47,8 @@ impl Store {
     /// when it is started again.
     ///
     /// # Errors
-    /// If a file is at `path`; if a part of this world is damaged; if the copy cannot be written,
-    /// or another one to the same path is under way. [`StoreError::Unsure`] if it is in place, but
+    /// If a file is at `path`; if a part of this world is damaged, which leaves nothing behind; if the
+    /// copy cannot be written, or another one to the same path is under way. [`StoreError::Unsure`] if it is in place, but
     /// perhaps not after a power cut.
     pub fn copy_to_file(
         &self,
@@ -59,12 +59,18 @@ impl Store {
         let target = followed(path);
         check_place(&target, Overwrite::No)?;
         let partial = copying_path(&target);
+        let is_resumed = fs::symlink_metadata(&partial).is_ok();
         let db = open_partial(&partial, self.file().unwrap_or(&target), path)?;
         let stats = match is_complete(&db) {
             // Killed before it got its name.
             true if self.is_same_as(&db)? => self.kept_all(progress)?,
             true => return Err(complete_world(&partial, path)),
-            false => self.merge_into(&db, path, progress)?,
+            false => self.merge_into(&db, path, progress).inspect_err(|error| {
+                // It would never be complete. One of before may be, of another state of this world.
+                if !is_resumed && self.is_damage(error) {
+                    let _ = fs::remove_file(&partial);
+                }
+            })?,
         };
         db.sync(path)?;
         check_place(&target, Overwrite::No)?;
@@ -91,6 +97,14 @@ impl Store {
         let (name, db) = (name.as_ref(), Db::of_records(records, true));
         let stats = self.merge_into(&db, name, progress)?;
         Ok((Store::from_db(db, name, None)?, stats))
+    }
+
+    /// Whether an error is damage of this world.
+    fn is_damage(&self, error: &StoreError) -> bool {
+        let (StoreError::Damaged { path, .. } | StoreError::Index { path, .. }) = error else {
+            return false;
+        };
+        path == self.path()
     }
 
     /// Whether a world has the description and all records of this one, and no others.

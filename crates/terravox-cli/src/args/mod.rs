@@ -376,8 +376,8 @@ pub struct ExportArgs {
     /// A Roblox place or model: write a copy of it in which only the terrain is replaced
     #[arg(long, value_name = "PLACE")]
     pub into: Option<PathBuf>,
-    /// --into: allow a PLACE that you trust N times the memory and work that files of its length may
-    /// take
+    /// Allow the export N times the memory of the default, 512 MiB. --into: allow a PLACE that you
+    /// trust N times the memory and work that files of its length may take
     #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
         value_name = "N")]
     pub limit_factor: u32,
@@ -406,6 +406,10 @@ pub struct MeshArgs {
     pub triangles: TriangleArgs,
     #[command(flatten)]
     pub clusters: ClusterArgs,
+    /// Allow N times the memory of the default, 512 MiB
+    #[arg(long, default_value_t = 1, value_parser = |text: &str| integer(text, 1..=1000_u32),
+        value_name = "N")]
+    pub limit_factor: u32,
     #[command(flatten)]
     pub reading: ReadArgs,
 }

@@ -3,6 +3,7 @@
 use super::import::add_notes;
 use crate::args::ExportArgs;
 use crate::console::Console;
+use crate::export_limits::ExportAllowance;
 use crate::failure::{CliResult, Failure};
 use crate::growth::export_region;
 use crate::output::Output;
@@ -10,7 +11,7 @@ use crate::report::Report;
 use crate::world::{self, World, store_failure};
 use crate::world_store;
 use std::time::Instant;
-use terravox_io::heightmap::{GroundHeights, WorldReference};
+use terravox_io::heightmap::{GroundHeights, GroundHeightsError, WorldReference};
 
 /// What heights are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +34,12 @@ pub fn run(
     let start = Instant::now();
     let region = export_region(world, args.part.corners())?;
     let busy = console.busy("exporting");
-    let ground = GroundHeights::of(world.grid.as_snapshot(), region);
-    let ground = ground.map_err(Failure::at(&args.world))?;
+    let allowed = ExportAllowance::times(args.limit_factor);
+    let ground = GroundHeights::of(world.grid.as_snapshot(), region, allowed.limit());
+    let ground = ground.map_err(|error| match error {
+        GroundHeightsError::OverLimit(error) => allowed.refused(&args.world, &error),
+        error => Failure::of(&args.world, error),
+    })?;
     let mut output = Output::create(&args.file)?;
     let place = match format {
         HeightFormat::Png => None,

@@ -3,10 +3,11 @@
 use super::import::add_notes;
 use crate::args::{ExportArgs, MeshArgs};
 use crate::console::Console;
+use crate::export_limits::ExportAllowance;
 use crate::failure::{CliResult, Failure};
 use crate::octree;
 use crate::report::Report;
-use crate::triangles::{self, check_triangles_path};
+use crate::triangles::{self, TriangleTarget, check_triangles_path};
 use crate::world::{self, World};
 use std::time::Instant;
 use terravox::mesh::BlockMesh;
@@ -24,7 +25,7 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     let clusters = args.clusters;
     let args = ExportArgs {
         into: None,
-        limit_factor: 1,
+        limit_factor: args.limit_factor,
         place: None,
         world: args.world.clone(),
         file: args.file.clone(),
@@ -50,7 +51,9 @@ pub fn triangles(
     console: &Console,
 ) -> CliResult<Report> {
     let start = Instant::now();
-    let written = triangles::write(world, &args.file, &args.triangles, ground, console)?;
+    let allowed = ExportAllowance::times(args.limit_factor);
+    let target = TriangleTarget { world_path: &args.world, file: &args.file, allowed };
+    let written = triangles::write(world, target, &args.triangles, ground, console)?;
     let mut report = Report::new(command);
     report.text_line("world", "world", args.world.display().to_string());
     report.text_line("file", "file", args.file.display().to_string());

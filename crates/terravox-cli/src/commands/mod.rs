@@ -30,6 +30,7 @@ mod wire;
 use crate::args::{Cli, Command};
 use crate::console::Console;
 use crate::failure::CliResult;
+use crate::interrupts;
 
 /// Runs a command.
 ///
@@ -37,6 +38,10 @@ use crate::failure::CliResult;
 /// The line to show.
 pub fn run(cli: &Cli) -> CliResult<()> {
     let console = Console::new(cli.json);
+    // Those that are online end in their own way when they are stopped.
+    if !matches!(cli.command.name(), "serve" | "join") {
+        interrupts::remove_partial_files();
+    }
     let report = match &cli.command {
         Command::Demo(args) => demo::run(args, &console),
         Command::Gallery(args) => gallery::run(args, &console),

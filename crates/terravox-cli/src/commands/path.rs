@@ -20,7 +20,7 @@ use terravox::generate::Seeded;
 use terravox::math::{Aabb, DebugLines};
 use terravox::voxel::{ChunkPos, GridOptions, Region, VoxelGrid};
 use terravox_paths::{Agent, PartialReason, Path, PathOptions, PathOutcome, Paths};
-use terravox_render::{FOV_DEGREES, Lens, Scene, framing, overlay};
+use terravox_render::{Camera, FOV_DEGREES, Image, Lens, Scene, framing, overlay};
 use terravox_store::WorldInfo;
 
 /// Ends in endless worlds are at most this far apart, metres: all ground between is generated.
@@ -267,6 +267,60 @@ struct PictureLines<'a> {
     paths: &'a Paths,
 }
 
+/// What is drawn over the picture of a scene, in cells of it.
+struct PictureWay {
+    /// The path, above the ground.
+    points: Vec<DVec3>,
+    /// The goal, if the path ends away from it.
+    missed_goal: Option<DVec3>,
+    /// Cells in a voxel.
+    cell: f64,
+}
+
+impl PictureWay {
+    fn of(world: &World, scene: &Scene, lines: &PictureLines<'_>) -> PictureWay {
+        let placement = world.info.placement();
+        let cell = f64::from(1_u32 << scene.mip());
+        let lifted = |point: [f64; 3]| {
+            (DVec3::from(placement.voxel_from_world(point)) + DVec3::Y * LIFT_VOXELS) / cell
+        };
+        let path = lines.path.iter().flat_map(|path| path.points_m.iter().copied());
+        let points: Vec<DVec3> = path.map(lifted).collect();
+        let goal = lines.goal.map(lifted).zip(points.last().copied());
+        let missed_goal = goal.filter(|(goal, last)| last.distance(*goal) > 2.0).map(|way| way.0);
+        PictureWay { points, missed_goal, cell }
+    }
+
+    /// A camera that sees all of it.
+    fn camera(&self, scene: &Scene, lens: Lens) -> Camera {
+        let far = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+        let (min, max) = self.points.iter().fold(far, |(min, max), &p| (min.min(p), max.max(p)));
+        let size = (max - min).length().max(16.0);
+        framing::around(scene, (min + max) / 2.0, size * 1.1, lens)
+    }
+
+    /// Draws it, in ribbons of some pixels.
+    fn draw(&self, image: &mut Image, scene: &Scene, camera: &Camera, width: f64) {
+        if let (Some(goal), Some(&last)) = (self.missed_goal, self.points.last()) {
+            let way = [last, goal];
+            overlay::draw_ribbon(image, scene, camera, &way, width / 2.0, COLOURS[1]);
+        }
+        overlay::draw_ribbon(image, scene, camera, &self.points, width, COLOURS[0]);
+    }
+
+    /// The edges of the ground where one can walk.
+    fn rectangles(&self, paths: &Paths) -> DebugLines {
+        let mut rectangles = DebugLines::default();
+        paths.lines(&Aabb::new([f64::MIN; 3], [f64::MAX; 3]), &mut rectangles);
+        for line in &mut rectangles.lines {
+            for end in [&mut line.from, &mut line.to] {
+                *end = (DVec3::from(*end) / self.cell + DVec3::Y * 0.1).to_array();
+            }
+        }
+        rectangles
+    }
+}
+
 /// Renders the world with the path.
 fn render(
     args: &PathArgs,
@@ -284,51 +338,18 @@ fn render(
     let mut scene = scene.map_err(Failure::at(&args.world))?;
     scene.set_textures(terravox::mesh::shade::UNSET);
     let options = options(&args.view);
-    let placement = world.info.placement();
-    let cell = f64::from(1_u32 << scene.mip());
-    let cells = |point: [f64; 3]| DVec3::from(placement.voxel_from_world(point)) / cell;
-    let lifted = |point: [f64; 3]| cells(point) + DVec3::Y * LIFT_VOXELS / cell;
-    let points: Vec<DVec3> =
-        lines.path.iter().flat_map(|path| path.points_m.iter().copied().map(lifted)).collect();
+    let way = PictureWay::of(world, &scene, lines);
     let lens = Lens { aspect: options.aspect(), fov_degrees: args.view.fov.unwrap_or(FOV_DEGREES) };
-    let camera = match (args.view.camera, args.view.look, points.len()) {
-        (None, None, 1..) => {
-            let (min, max) =
-                points.iter().fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(min, max), &p| {
-                    (min.min(p), max.max(p))
-                });
-            let size = (max - min).length().max(16.0);
-            framing::around(&scene, (min + max) / 2.0, size * 1.1, lens)
-        }
+    let camera = match (args.view.camera, args.view.look, way.points.len()) {
+        (None, None, 1..) => way.camera(&scene, lens),
         _ => camera(&world.info, &scene, &args.view, options.aspect()),
     };
     let mut picture = take(&scene, &camera, &options, console);
     if args.rectangles {
-        let mut rectangles = DebugLines::default();
-        lines.paths.lines(&Aabb::new([f64::MIN; 3], [f64::MAX; 3]), &mut rectangles);
-        for line in &mut rectangles.lines {
-            for end in [&mut line.from, &mut line.to] {
-                *end = (DVec3::from(*end) / cell + DVec3::Y * 0.1).to_array();
-            }
-        }
+        let rectangles = way.rectangles(lines.paths);
         overlay::draw_wireframe(&mut picture.image, &scene, &camera, &rectangles);
     }
-    let width = (options.height as f64 / 160.0).max(3.0);
-    if let (Some(&last), Some(goal)) = (points.last(), lines.goal) {
-        let goal = cells(goal) + DVec3::Y * LIFT_VOXELS / cell;
-        if last.distance(goal) > 2.0 {
-            let way = [last, goal];
-            overlay::draw_ribbon(
-                &mut picture.image,
-                &scene,
-                &camera,
-                &way,
-                width / 2.0,
-                COLOURS[1],
-            );
-        }
-    }
-    overlay::draw_ribbon(&mut picture.image, &scene, &camera, &points, width, COLOURS[0]);
+    way.draw(&mut picture.image, &scene, &camera, (options.height as f64 / 160.0).max(3.0));
     let file_bytes = write_png(output, file, &picture.image)?;
     report.text_line("file", "file", file.display().to_string());
     report.bytes("file_bytes", "written", file_bytes);

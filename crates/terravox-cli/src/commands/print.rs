@@ -3,6 +3,7 @@
 use super::import::add_notes;
 use crate::args::{ExportArgs, UpChoice};
 use crate::console::Console;
+use crate::export_limits::ExportAllowance;
 use crate::failure::{CliResult, Failure};
 use crate::growth::export_region;
 use crate::output::Output;
@@ -10,7 +11,7 @@ use crate::report::Report;
 use crate::triangles::up_axis;
 use crate::world::World;
 use std::time::Instant;
-use terravox_io::printing::{PrintFrame, PrintSurface, write_3mf, write_stl};
+use terravox_io::printing::{PrintError, PrintFrame, PrintSurface, write_3mf, write_stl};
 
 /// Formats that printers take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,13 @@ pub fn run(
     let snapshot = world.grid.snapshot();
     let bar = console.bar("meshing", 1);
     let progress = |done, all| bar.set(done, all);
-    let surface = PrintSurface::of(&snapshot, region, args.triangles.mip, &progress)
-        .map_err(Failure::at(&args.world))?;
+    let allowed = ExportAllowance::times(args.limit_factor);
+    let (mip, limit) = (args.triangles.mip, allowed.limit());
+    let surface = PrintSurface::of(&snapshot, region, mip, limit, &progress);
+    let surface = surface.map_err(|error| match error {
+        PrintError::OverLimit(error) => allowed.refused(&args.world, &error),
+        error => Failure::of(&args.world, error),
+    })?;
     drop(bar);
     if surface.triangles.is_empty() {
         let what = "has no ground there; give another box with --from and --to";

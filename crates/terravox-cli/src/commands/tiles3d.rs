@@ -3,18 +3,20 @@
 use super::import::add_notes;
 use crate::args::ExportArgs;
 use crate::console::Console;
+use crate::export_limits::ExportAllowance;
 use crate::failure::{CliResult, Failure};
-use crate::output::write_file;
+use crate::output::{Temporary, write_file};
 use crate::report::Report;
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use terravox::mesh::BlockMesh;
 use terravox::voxel::{ChunkPos, MAX_MIP, Snapshot, VoxelPos};
-use terravox_cli::meshing::{TileMeshOptions, mesh_tiles, tiles_of};
+use terravox_cli::meshing::{MeshTilesError, TileMeshOptions, mesh_tiles, tiles_of};
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
 use terravox_io::tiles::{ExportFrame, Tile};
 use terravox_io::tiles3d::{
@@ -44,8 +46,8 @@ struct WrittenTiles {
 pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Report> {
     let start = Instant::now();
     let models = ModelFolder::create(&args.file)?;
-    let written = write_models(world, args, models.path(), console)?;
-    let index = index_of(world, args, models.target(), &written);
+    let written = write_models(world, args, &models, console)?;
+    let index = index_of(world, args, &models.target, &written);
     let folder = models.finish()?;
     let index_bytes = write_file(&args.file, index.as_bytes()).inspect_err(|_| {
         // It was made here.
@@ -67,7 +69,7 @@ pub fn run(world: &World, args: &ExportArgs, console: &Console) -> CliResult<Rep
 /// The folder of the models: under a temporary name beside its target until all are written.
 /// Dropping it removes it.
 struct ModelFolder {
-    partial: PathBuf,
+    partial: Temporary,
     target: PathBuf,
 }
 
@@ -85,41 +87,41 @@ impl ModelFolder {
         name.push(target.file_name().unwrap_or_default());
         name.push(format!(".{}.partial", std::process::id()));
         let partial = target.with_file_name(name);
-        fs::create_dir(&partial)
-            .map_err(|error| Failure::of(&partial, format!("cannot be made: {error}")))?;
+        let created = Temporary::create(partial, |path| fs::create_dir(path));
+        let (partial, ()) = created.map_err(not_made(&target))?;
         Ok(ModelFolder { partial, target })
     }
 
-    fn path(&self) -> &Path {
-        &self.partial
+    /// Makes the folder of a level.
+    fn add_level(&self, name: &str) -> CliResult<()> {
+        fs::create_dir(self.partial.path().join(name)).map_err(not_made(&self.target.join(name)))
     }
 
-    fn target(&self) -> &Path {
-        &self.target
+    /// Writes a model. Errors name the place where it would be.
+    fn add(&self, uri: &str, bytes: &[u8]) -> CliResult<()> {
+        let place =
+            |folder: &Path| uri.split('/').fold(folder.to_owned(), |at, part| at.join(part));
+        fs::write(place(self.partial.path()), bytes).map_err(|error| {
+            Failure::of(&place(&self.target), format!("cannot be written: {error}"))
+        })
     }
 
     /// Gives it its name, which is returned.
     ///
     /// # Errors
     /// If something of that name came meanwhile.
-    fn finish(mut self) -> CliResult<PathBuf> {
-        if self.target.symlink_metadata().is_ok() {
-            return Err(is_there(&self.target));
+    fn finish(self) -> CliResult<PathBuf> {
+        let ModelFolder { partial, target } = self;
+        if target.symlink_metadata().is_ok() {
+            return Err(is_there(&target));
         }
-        fs::rename(&self.partial, &self.target)
-            .map_err(|error| Failure::of(&self.target, format!("cannot be made: {error}")))?;
-        self.partial.clear();
-        Ok(std::mem::take(&mut self.target))
+        partial.place(&target).map_err(not_made(&target))?;
+        Ok(target)
     }
 }
 
-impl Drop for ModelFolder {
-    fn drop(&mut self) {
-        if !self.partial.as_os_str().is_empty() {
-            // Best effort: there is no caller to report to.
-            let _ = fs::remove_dir_all(&self.partial);
-        }
-    }
+fn not_made(folder: &Path) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::of(folder, format!("cannot be made: {error}"))
 }
 
 fn is_there(folder: &Path) -> Failure {
@@ -130,15 +132,17 @@ fn is_there(folder: &Path) -> Failure {
 fn write_models(
     world: &World,
     args: &ExportArgs,
-    folder: &Path,
+    models: &ModelFolder,
     console: &Console,
 ) -> CliResult<WrittenTiles> {
     let voxel_size_m = world.info.voxel_size_m * args.triangles.scale;
+    let allowed = ExportAllowance::times(args.limit_factor);
     let snapshot = world.grid.snapshot();
     let mut written = WrittenTiles::default();
     let mut mip = 0;
     loop {
-        let columns = write_level(&snapshot, mip, voxel_size_m, folder, &mut written, console)?;
+        let level = LevelOfTiles { mip, voxel_size_m, allowed };
+        let columns = write_level(&snapshot, level, args, models, &mut written, console)?;
         if columns <= FEW_COLUMNS || mip == MAX_MIP {
             break;
         }
@@ -168,27 +172,37 @@ fn index_of(world: &World, args: &ExportArgs, folder: &Path, written: &WrittenTi
     tileset(&named, &TilesetOptions { voxel_size_m, place }).to_string()
 }
 
+/// What the models of a level have in common.
+#[derive(Clone, Copy)]
+struct LevelOfTiles {
+    mip: u8,
+    voxel_size_m: f64,
+    allowed: ExportAllowance,
+}
+
 /// Writes the models of all columns of a mip; returns how many there are, with and without a surface.
 fn write_level(
     snapshot: &Snapshot,
-    mip: u8,
-    voxel_size_m: f64,
-    folder: &Path,
+    LevelOfTiles { mip, voxel_size_m, allowed }: LevelOfTiles,
+    args: &ExportArgs,
+    models: &ModelFolder,
     written: &mut WrittenTiles,
     console: &Console,
 ) -> CliResult<usize> {
-    let options = TileMeshOptions { mip, ..TileMeshOptions::default() };
+    let options = TileMeshOptions { mip, limit: allowed.limit(), ..TileMeshOptions::default() };
     let columns = columns_of(snapshot, options);
-    let level = folder.join(mip.to_string());
-    fs::create_dir(&level)
-        .map_err(|error| Failure::of(&level, format!("cannot be made: {error}")))?;
+    models.add_level(&mip.to_string())?;
     written.levels += 1;
     let bar = console.bar(&format!("level {mip}"), columns.len());
     let step = || bar.step();
     let frame = ExportFrame { voxel_size_m, origin: VoxelPos::ZERO };
     let options_of_file = GlbOptions { frame, quantize: true, ..GlbOptions::default() };
     for (tile, meshed) in columns.iter().zip(mesh_tiles(snapshot, &columns, options, &step)) {
-        let mut meshes = meshed.map_err(Failure::at(folder))?.meshes;
+        let meshed = meshed.map_err(|error| match error {
+            MeshTilesError::TooLarge(error) => allowed.refused(&args.world, &error),
+            MeshTilesError::NotHeld(error) => Failure::of(&args.file, error),
+        });
+        let mut meshes = meshed?.meshes;
         if meshes.is_empty() {
             continue;
         }
@@ -196,14 +210,12 @@ fn write_level(
         let [x, _, z] = tile.position;
         let column = TileColumn { mip, x, z };
         let uri = column.path();
-        let path = uri.split('/').fold(folder.to_owned(), |path: PathBuf, part| path.join(part));
         let mut writer = GlbWriter::new(options_of_file, snapshot.materials());
-        let models = meshes.iter().map(|mesh| GlbBlock { mesh, mip, tint: None });
-        writer.add_blocks(&uri, models).map_err(Failure::at(&path))?;
+        let blocks = meshes.iter().map(|mesh| GlbBlock { mesh, mip, tint: None });
+        writer.add_blocks(&uri, blocks).map_err(Failure::at(&args.file))?;
         let mut bytes = Vec::new();
-        let stats = writer.finish(&mut bytes).map_err(Failure::at(&path))?;
-        fs::write(&path, &bytes)
-            .map_err(|error| Failure::of(&path, format!("cannot be written: {error}")))?;
+        let stats = writer.finish(&mut bytes).map_err(Failure::at(&args.file))?;
+        models.add(&uri, &bytes)?;
         written.stats.triangles += stats.triangles;
         written.stats.bytes += stats.bytes;
         let bounds_m = bounds_m(&meshes, mip, voxel_size_m);

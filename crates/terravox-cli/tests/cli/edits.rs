@@ -89,6 +89,28 @@ fn invalid_operations_are_one_line_and_change_nothing() {
 }
 
 #[test]
+fn refused_operations_are_quoted_in_part_and_in_the_words_of_the_user() {
+    let folder = world();
+    let many: Vec<String> = (0..2000).map(|i| format!("{i},0,0")).collect();
+    let long = format!("dig path {} r=-1", many.join(" "));
+    let line = folder.refused(&["edit", "w.tvx", &long], &["operation \"dig path 0,0,0 1,0,0"]);
+    assert!(line.len() < 600, "{} characters: {line}", line.len());
+    folder.put(
+        "mask.jsonl",
+        b"{\"brush\":{\"brush\":{\"ball\":{\"centre\":[0,0,0],\"radius\":2}},\"action\":\"dig\",\
+          \"mask\":{\"heights\":[9,1]}}}",
+    );
+    for (arguments, words) in [
+        (["--script", "mask.jsonl"], "line 1: heights must be two numbers, the lower first"),
+        (["dig ball 0,0,0 r=2 slope=3..1", "smooth ball 0,0,0 r=2"], "slope must be two numbers"),
+        (["fill Air ball 0,0,0 r=2", "smooth ball 0,0,0 r=2"], "use dig"),
+    ] {
+        let line = folder.refused(&[&["edit", "w.tvx"], &arguments[..]].concat(), &[words]);
+        assert!(!line.contains("::"), "{line}");
+    }
+}
+
+#[test]
 fn costly_operations_are_refused_and_name_the_option() {
     let folder = world();
     let before = digest(&folder.report(&["info", "w.tvx"]));

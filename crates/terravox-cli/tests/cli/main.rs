@@ -4,6 +4,8 @@ mod bad_input;
 mod copies;
 mod edits;
 mod endless;
+#[cfg(unix)]
+mod exports;
 mod far;
 mod files;
 mod limits;

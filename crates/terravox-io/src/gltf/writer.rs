@@ -19,6 +19,8 @@ use terravox::voxel::{MaterialTable, Region};
 const MAX_INDEX_BYTES: usize = 4;
 const FILE_HEADER_BYTES: u64 = 12;
 const CHUNK_HEADER_BYTES: u64 = 8;
+/// Memory of an entry of a list in the JSON, about.
+const LISTED_BYTES: u64 = 1024;
 
 /// Why a `.glb` could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -312,6 +314,12 @@ impl GlbWriter {
     fn liquid_alpha(&self) -> f32 {
         let alpha = self.options.liquid_alpha;
         if alpha.is_nan() { 1.0 } else { alpha.clamp(0.0, 1.0) }
+    }
+
+    /// Returns the memory that the file takes until it is written, bytes, about.
+    pub fn memory_bytes(&self) -> u64 {
+        let listed = self.binary.views.len() + self.binary.accessors.len() + self.meshes.len();
+        self.binary.length + self.nodes.bytes() + LISTED_BYTES * listed as u64
     }
 
     pub(super) fn check_size(&self, more: u64) -> Result<(), GlbError> {

@@ -1,5 +1,6 @@
 //! The watertight surface of the solid cells of a region.
 
+use crate::export_limit::{ExportLimit, ExportTooLarge};
 use crate::obj::UpAxis;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -7,8 +8,17 @@ use std::io;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Surface, VertexKey};
 use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Region, Snapshot, VoxelPos};
 
-/// Blocks that are meshed before they are joined.
-const BATCH_BLOCKS: usize = 256;
+/// Blocks that are meshed before they are joined: few, since one of single cells has some 10 MB of
+/// triangles.
+const BATCH_BLOCKS: usize = 16;
+
+/// Bytes for each vertex: in f64 until all are known and then in f32, once for the surface and once in
+/// units of the file, of which `.3mf` holds a packed text.
+const VERTEX_BYTES: u64 = 36;
+/// Bytes for each triangle, and for its packed text.
+const TRIANGLE_BYTES: u64 = 24;
+/// Bytes for each vertex that blocks may share.
+const SHARED_BYTES: u64 = 96;
 
 /// Longest side of a surface, in cells of its mip. Its positions are f32, which are 1/64 of a cell
 /// apart there; much farther out, vertices of a cell fall together.
@@ -32,6 +42,9 @@ pub enum PrintError {
         /// The longest side allowed, voxels.
         most: u64,
     },
+    /// The surface would take more memory than its [`ExportLimit`].
+    #[error(transparent)]
+    OverLimit(#[from] ExportTooLarge),
 }
 
 /// A watertight, consistently oriented mesh: every edge belongs to two triangles, which pass it in
@@ -99,11 +112,13 @@ impl PrintSurface {
     /// The result does not depend on the number of threads.
     ///
     /// # Errors
-    /// [`PrintError`]: if a cell of the region is not held, or the surface is too long for f32.
+    /// [`PrintError`]: if a cell of the region is not held, or the surface is too long for f32 or takes
+    /// more memory than `limit`.
     pub fn of(
         snapshot: &Snapshot,
         region: Region,
         mip: u8,
+        limit: ExportLimit,
         progress: &dyn Fn(usize, usize),
     ) -> Result<PrintSurface, PrintError> {
         let cells = region.coarser(mip.into());
@@ -125,7 +140,9 @@ impl PrintSurface {
                 })
                 .collect();
             meshed?.iter().for_each(|mesh| joiner.add(mesh));
-            progress(i * BATCH_BLOCKS + batch.len(), blocks.len());
+            let done = i * BATCH_BLOCKS + batch.len();
+            limit.check("the surface", joiner.bytes(), [done, blocks.len()])?;
+            progress(done, blocks.len());
         }
         joiner.finish()
     }
@@ -212,6 +229,13 @@ impl BlockJoiner {
         let triangles = mesh.solid.triangles().map(|corners| corners.map(|v| numbers[v as usize]));
         self.surface.triangles.extend(triangles);
         self.surface.materials.extend(mesh.solid.triangle_materials());
+    }
+
+    /// Memory that the surface takes, also while it is written.
+    fn bytes(&self) -> u64 {
+        let counts = [self.positions.len(), self.surface.triangles.len(), self.shared.len()];
+        let each = [VERTEX_BYTES, TRIANGLE_BYTES, SHARED_BYTES];
+        counts.into_iter().zip(each).map(|(count, bytes)| count as u64 * bytes).sum()
     }
 
     /// Returns the surface with its positions from the lowest corner of it.

@@ -7,6 +7,7 @@
 //!
 //! ```
 //! use terravox::voxel::{Cell, DenseBox, Region, VoxelGrid};
+//! use terravox_io::ExportLimit;
 //! use terravox_io::printing::{PrintFrame, PrintSurface, write_stl};
 //!
 //! let mut grid = VoxelGrid::default();
@@ -15,7 +16,8 @@
 //! grid.write(&cells).unwrap();
 //! // A part of the slab.
 //! let region = Region::new([10, 0, 10], [20, 5, 20]);
-//! let surface = PrintSurface::of(&grid.snapshot(), region, 0, &|_, _| ()).unwrap();
+//! let limit = ExportLimit::default();
+//! let surface = PrintSurface::of(&grid.snapshot(), region, 0, limit, &|_, _| ()).unwrap();
 //! assert!((surface.volume() - 500.0).abs() < 15.0);
 //! let mut file = Vec::new();
 //! write_stl(&mut file, &surface, PrintFrame::default()).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
-use crate::ImportBudget;
 use crate::obj::UpAxis;
 use crate::triangles::{self, MeshFormat};
+use crate::{ExportLimit, ImportBudget};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use terravox::generate::Hills;
@@ -20,7 +20,8 @@ fn open_edges(triangles: &[[u32; 3]]) -> usize {
 }
 
 fn surface(grid: &VoxelGrid, region: Region, mip: u8) -> PrintSurface {
-    PrintSurface::of(&grid.snapshot(), region, mip, &|_, _| ()).expect("all is held")
+    PrintSurface::of(&grid.snapshot(), region, mip, ExportLimit::default(), &|_, _| ())
+        .expect("all is held")
 }
 
 /// Cubic voxels of ground in a region, in cells of a mip.
@@ -83,7 +84,7 @@ fn pieces_far_out_are_as_precise_as_at_home_and_pieces_far_apart_are_refused() {
     let surface_of = |centres: &[[i32; 3]]| {
         let mut grid = VoxelGrid::default();
         centres.iter().for_each(|centre| grid.write(&ball(*centre)).expect("held"));
-        PrintSurface::of(&grid.snapshot(), grid.bounds(), 0, &|_, _| ())
+        PrintSurface::of(&grid.snapshot(), grid.bounds(), 0, ExportLimit::default(), &|_, _| ())
     };
     let home = surface_of(&[[0, 0, 0]]).expect("a ball");
     let far = 1 << 29;
@@ -265,4 +266,18 @@ proptest! {
         let surface = surface(&grid, region, 0);
         prop_assert_eq!(open_edges(&surface.triangles), 0);
     }
+}
+
+#[test]
+fn a_surface_of_more_memory_than_is_allowed_is_refused_with_what_it_needs() {
+    let grid = hills();
+    let surface = surface(&grid, grid.bounds(), 0);
+    let need = 36 * surface.positions.len() as u64 + 24 * surface.triangles.len() as u64;
+    let of = |memory_bytes| {
+        let limit = ExportLimit { memory_bytes };
+        PrintSurface::of(&grid.snapshot(), grid.bounds(), 0, limit, &|_, _| ())
+    };
+    assert_eq!(of(4 * need).as_ref(), Ok(&surface));
+    let Err(PrintError::OverLimit(error)) = of(need / 8) else { panic!("a surface") };
+    assert!(error.wanted >= need / 8 && error.allowed == need / 8, "{error}");
 }

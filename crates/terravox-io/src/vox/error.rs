@@ -97,4 +97,16 @@ pub enum VoxExportError {
     /// A chunk is not held at mip 0.
     #[error("{0}; load the whole world before exporting it")]
     NotHeld(#[from] NotHeld),
+    /// The file cannot be written.
+    #[error("cannot be written: {what}")]
+    Io {
+        /// What the system says.
+        what: String,
+    },
+}
+
+impl From<std::io::Error> for VoxExportError {
+    fn from(error: std::io::Error) -> VoxExportError {
+        VoxExportError::Io { what: error.to_string() }
+    }
 }

@@ -6,6 +6,7 @@
 use super::chunks::MAGIC;
 use super::error::VoxExportError;
 use std::collections::BTreeMap;
+use std::io::{Cursor, Seek, SeekFrom, Write};
 use terravox::voxel::{Cell, ChunkPos, Kind, MaterialTable, Snapshot, VoxelPos};
 
 /// Version of the format: of 2016, with the scene graph.
@@ -36,12 +37,23 @@ struct ExportedModel {
 /// colour gives them back. Water in solid cells, names and how full a cell is are lost. A world of
 /// full cells of the default materials is imported again with the same digest.
 ///
-/// Takes about 4 bytes of memory a voxel.
+/// Takes about 4 bytes of memory a voxel; [`write()`] holds one model.
 ///
 /// # Errors
 /// If no cell is half full, a listed chunk is not held at mip 0, or the file would have 2 GB, which
 /// is known before any of it is made.
 pub fn export(grid: &Snapshot) -> Result<Vec<u8>, VoxExportError> {
+    let mut file = Cursor::new(Vec::new());
+    write(grid, &mut file)?;
+    Ok(file.into_inner())
+}
+
+/// Writes what [`export()`] returns. Holds the voxels of one model, at most 64 MiB. `out` should be
+/// buffered.
+///
+/// # Errors
+/// As [`export()`], and if `out` fails.
+pub fn write(grid: &Snapshot, out: &mut (impl Write + Seek)) -> Result<(), VoxExportError> {
     let mut models: BTreeMap<[i32; 3], Vec<ChunkPos>> = BTreeMap::new();
     for chunk in grid.chunks() {
         let model = [chunk.x, chunk.y, chunk.z].map(|v| v >> MODEL_LOG2_CHUNKS);
@@ -51,28 +63,34 @@ pub fn export(grid: &Snapshot) -> Result<Vec<u8>, VoxExportError> {
     if bytes > MAX_BYTES {
         return Err(VoxExportError::TooLong { most: MAX_BYTES / 4 });
     }
-    let mut file = Vec::with_capacity(bytes as usize);
-    file.extend([&MAGIC[..], &VERSION.to_le_bytes()].concat());
+    let begin = out.stream_position()?;
+    let mut part = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
     // Its length is known at the end.
-    put_header(&mut file, b"MAIN", 0, 0);
-    let start = file.len();
+    put_header(&mut part, b"MAIN", 0, 0);
+    let head = part.len() as u64;
     let mut places: Vec<[i32; 3]> = Vec::new();
     let mut is_used = [false; 256];
     for (model, chunks) in models {
         let Some(model) = model_of(grid, model.map(|v| v * MODEL_EDGE), &chunks)? else { continue };
         model.voxels.iter().for_each(|voxel| is_used[usize::from(voxel[3])] = true);
-        put_model(&mut file, &model);
+        put_model_head(&mut part, &model);
+        out.write_all(&part)?;
+        out.write_all(model.voxels.as_flattened())?;
+        part.clear();
         // A model turns about the middle of its size, so that is what is placed.
         places.push(std::array::from_fn(|i| model.min[i] + model.size[i] / 2));
     }
     if places.is_empty() {
         return Err(VoxExportError::Empty);
     }
-    put_scene(&mut file, &places);
-    put_palette(&mut file, grid.materials(), &is_used);
-    let length = (file.len() - start) as u32;
-    file[start - 4..start].copy_from_slice(&length.to_le_bytes());
-    Ok(file)
+    put_scene(&mut part, &places);
+    put_palette(&mut part, grid.materials(), &is_used);
+    out.write_all(&part)?;
+    let end = out.stream_position()?;
+    out.seek(SeekFrom::Start(begin + head - 4))?;
+    out.write_all(&((end - begin - head) as u32).to_le_bytes())?;
+    out.seek(SeekFrom::Start(end))?;
+    Ok(())
 }
 
 /// Whether a cell becomes a voxel.
@@ -156,12 +174,12 @@ fn put_chunk(out: &mut Vec<u8>, id: &[u8; 4], content: &[u8]) {
     out.extend(content);
 }
 
-fn put_model(out: &mut Vec<u8>, model: &ExportedModel) {
+/// All of a model up to its voxels.
+fn put_model_head(out: &mut Vec<u8>, model: &ExportedModel) {
     let size = model.size.map(i32::to_le_bytes);
     put_chunk(out, b"SIZE", size.as_flattened());
     put_header(out, b"XYZI", 4 + 4 * model.voxels.len(), 0);
     out.extend((model.voxels.len() as u32).to_le_bytes());
-    out.extend(model.voxels.as_flattened());
 }
 
 fn numbers(values: &[u32]) -> Vec<u8> {

@@ -46,7 +46,7 @@ mod pose;
 mod scene;
 
 pub use error::{VoxError, VoxExportError};
-pub use export::export;
+pub use export::{export, write};
 pub use import::{VoxImport, VoxOptions, import, is_vox};
 
 #[cfg(test)]

@@ -254,7 +254,7 @@ impl PastePose {
     fn placed_size(&self, size: [usize; 3]) -> Result<[i32; 3], EditError> {
         let is_allowed = (-MAX_SCALE..=MAX_SCALE).contains(&self.scale) && self.scale != -1;
         let allowed = "0 or 1 for the same size, 2 to 16 to enlarge, or -2 to -16 to shrink";
-        NamedNumber::plain("PastePose::scale", self.scale.into()).check(is_allowed, allowed)?;
+        NamedNumber::plain("scale", self.scale.into()).check(is_allowed, allowed)?;
         let mut size = size.map(|v| v as i32);
         for axis in 0..3 {
             if self.quarter_turns[axis] % 2 == 1 {

@@ -35,12 +35,10 @@ impl EditMask {
     pub(super) fn check(&self) -> Result<(), EditError> {
         let ordered = |range: Option<[f64; 2]>| range.is_none_or(|[low, high]| low <= high);
         if !ordered(self.heights) {
-            return Err(EditError::Invalid(
-                "EditMask::heights must be two numbers, the lower first",
-            ));
+            return Err(EditError::Invalid("heights must be two numbers, the lower first"));
         }
         if !ordered(self.slope) {
-            return Err(EditError::Invalid("EditMask::slope must be two numbers, the lower first"));
+            return Err(EditError::Invalid("slope must be two numbers, the lower first"));
         }
         Ok(())
     }

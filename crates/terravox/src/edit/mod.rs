@@ -47,6 +47,7 @@ mod saved_journal;
 mod shape;
 mod stamp;
 mod strokes;
+mod swap;
 #[cfg(test)]
 mod tests;
 mod undo;

@@ -186,8 +186,8 @@ impl Action {
                 .check(amount > 0.0 && amount <= 1.0, "above 0, at most 1 voxel")
         };
         match *self {
-            Action::Fill { material: AIR } => wrong("air cannot be filled in; use Action::Dig"),
-            Action::Replace { from: AIR, .. } => wrong("air cannot be replaced; use Action::Fill"),
+            Action::Fill { material: AIR } => wrong("air cannot be filled in; use dig"),
+            Action::Replace { from: AIR, .. } => wrong("air cannot be replaced; use fill"),
             Action::Paint { material } => needs(material, Kind::Solid),
             Action::Flood { material } => needs(material, Kind::Liquid),
             Action::Flatten { material, point, normal } => {

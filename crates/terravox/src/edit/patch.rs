@@ -10,7 +10,7 @@
 
 use super::volume::Tally;
 use crate::codec::{Dialect, Rle};
-use crate::voxel::{AIR, Cell, DenseBox, Kind, NotHeld, Region, VoxelGrid, VoxelPos, WATER};
+use crate::voxel::{AIR, Cell, DenseBox, Kind, Region, VoxelPos, WATER};
 use std::sync::Arc;
 
 /// The coder of patches. It takes every cell with water as solid; writing to the grid clears water
@@ -128,7 +128,7 @@ fn add_wet_cells(
     }
 }
 
-fn water_between(cells: &DenseBox, range: std::ops::Range<usize>) -> &[(u32, u8)] {
+pub(super) fn water_between(cells: &DenseBox, range: std::ops::Range<usize>) -> &[(u32, u8)] {
     let water = cells.water();
     let from = water.partition_point(|entry| (entry.0 as usize) < range.start);
     let to = water.partition_point(|entry| (entry.0 as usize) < range.end);
@@ -261,26 +261,6 @@ impl Patch {
         let _ = decode_cells(&self.cells, &mut s.material, &mut s.occupancy, &mut s.water);
     }
 
-    /// Swaps the cells of the patch with those of the grid.
-    ///
-    /// # Errors
-    /// If a chunk is not held at mip 0; nothing is then changed.
-    pub fn swap(&mut self, grid: &mut VoxelGrid, s: &mut PatchScratch) -> Result<(), NotHeld> {
-        let mut cells = std::mem::take(&mut s.cells);
-        let mut runs = std::mem::take(&mut s.runs);
-        let read = grid.read(self.region, 0, &mut cells);
-        if read.is_ok() {
-            runs.clear();
-            self.runs(|run| runs.push(run));
-            let there = gather(&cells, &runs, s);
-            self.scatter(&mut cells, &runs, s);
-            self.cells = there;
-        }
-        let done = read.and_then(|()| grid.write(&cells));
-        (s.cells, s.runs) = (cells, runs);
-        done
-    }
-
     /// Writes the patch's cells over those of `cells`.
     pub fn scatter(&self, cells: &mut DenseBox, runs: &[ChangedRun], s: &mut PatchScratch) {
         self.decode(runs.iter().map(|run| run.cells).sum(), s);
@@ -337,7 +317,7 @@ const PARTIAL: u8 = 0;
 /// Writes cells: the occupancies of partial ones in sequence, and runs in which one value stands
 /// for all of those. At a surface nearly every cell has an occupancy of its own, which would
 /// otherwise be a run of its own. `partial` is a buffer.
-fn encode_cells(
+pub(super) fn encode_cells(
     material: &[u8],
     occupancy: &mut [u8],
     water: &[(u32, u8)],

@@ -13,6 +13,7 @@ use super::journal::{Journal, JournalEntry, JournalFilter, JournalKind};
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs};
 use super::rollback_cells::{CellSet, ChunkCellBits};
 use super::rollback_records::{EntryFate, RollbackRecords, RollbacksInChunk};
+use super::swap::cut_by_chunks;
 use crate::voxel::{ChunkPos, DenseBox, NotHeld, Region, VoxelGrid, VoxelPos};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
@@ -256,25 +257,12 @@ fn split(cells: &mut ChangedCells, s: &mut PatchScratch) {
 
 fn split_patch(patch: &Patch, s: &mut PatchScratch) -> Vec<Patch> {
     let region = patch.region;
-    let [width, _, depth] = region.size();
     let mut runs = Vec::new();
     patch.runs(|run| runs.push(run));
     let mut cells = DenseBox::new(region);
     patch.scatter(&mut cells, &runs, s);
     let mut parts = BTreeMap::<[i32; 3], Vec<ChangedRun>>::new();
-    for run in runs {
-        let (row, end) = (run.at / width, run.at % width + run.cells);
-        let (y, z) = ((row / depth) as i32 + region.min.y, (row % depth) as i32 + region.min.z);
-        let mut x = run.at % width;
-        while x < end {
-            let chunk_x = (region.min.x + x as i32) >> 5;
-            // Where the next chunk begins.
-            let next = end.min((((chunk_x + 1) << 5) - region.min.x) as usize);
-            let part = ChangedRun { at: row * width + x, cells: next - x };
-            parts.entry([y >> 5, z >> 5, chunk_x]).or_default().push(part);
-            x = next;
-        }
-    }
+    cut_by_chunks(&runs, region, |chunk, part| parts.entry(chunk).or_default().push(part));
     let parts = parts.into_values();
     parts.map(|runs| Patch::of(&cells, &runs, bounds_of(&runs, region), s)).collect()
 }

@@ -323,8 +323,7 @@ impl<'a> Reader<'a> {
         match read {
             Err(offset) => return Err(rows_error(rows_at + offset)),
             Ok(read) if read != rows.len() => return Err(rows_error(rows_at + read)),
-            // What is undone is read as a box, so a box that is larger than its changes costs more
-            // than they do.
+            // The box is what others are told that an undo changes.
             Ok(_) if bounds.size() != region.size() => return Err(rows_error(rows_at)),
             Ok(_) => {}
         }

@@ -364,7 +364,7 @@ impl Stroke {
         scratch: &mut PatchScratch,
     ) -> Result<Region, EditError> {
         for patch in self.patches.iter() {
-            grid.as_snapshot().check_held(patch.region)?;
+            patch.check_held(grid, scratch)?;
         }
         let mut region = Region::default();
         let patches = Arc::make_mut(&mut self.patches);

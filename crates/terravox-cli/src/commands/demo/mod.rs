@@ -14,11 +14,12 @@ use super::render::{camera_report, take, write_png};
 use crate::args::{DEMO_SEED, DemoArgs, TriangleArgs};
 use crate::census::Census;
 use crate::console::Console;
+use crate::export_limits::ExportAllowance;
 use crate::failure::{CliResult, Failure};
 use crate::growth::Extent;
 use crate::output::{Output, check_not_input};
 use crate::report::Report;
-use crate::triangles::{self, WrittenModel};
+use crate::triangles::{self, TriangleTarget, WrittenModel};
 use crate::world::{self, World};
 use serde_json::{Value, json};
 use std::fs;
@@ -157,8 +158,10 @@ fn prepare(
         simplify: None,
     };
     let model_path = args.out.join(MODEL_FILE);
+    let allowed = ExportAllowance::times(1);
+    let target = TriangleTarget { world_path: &path, file: &model_path, allowed };
     let model =
-        times.step("mesh", || triangles::write(&reopened, &model_path, &options, None, console))?;
+        times.step("mesh", || triangles::write(&reopened, target, &options, None, console))?;
     Ok((world, WrittenWorld { path, file_bytes, reopened, tunnel, model }))
 }
 

@@ -16,9 +16,10 @@ use crate::failure::{CliResult, Failure, damaged_parts};
 use crate::growth::Growth;
 use crate::lod_view;
 use crate::report::{Report, size};
-use crate::world::{check_file, check_placement, store_failure};
+use crate::world::{check_placement, store_failure};
 use crate::world_store;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -41,6 +42,12 @@ const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 /// Maximum number of operations of a command; each takes a few hundred bytes of memory, besides
 /// pasted cells.
 const MAX_OPERATIONS: usize = 1 << 18;
+
+/// Characters of an operation that are repeated in an error.
+const MAX_QUOTED_CHARS: usize = 80;
+
+/// Characters of what is wrong with it, of which words of the operation are a part.
+const MAX_REASON_CHARS: usize = 400;
 
 pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     if args.operations.is_empty() && args.script.is_none() && args.undo == 0 && args.redo == 0 {
@@ -162,12 +169,22 @@ impl OperationSource {
     /// Returns a name for error messages.
     fn name(self, args: &EditArgs) -> String {
         match self {
-            OperationSource::Argument(index) => format!("operation {:?}", args.operations[index]),
+            OperationSource::Argument(index) => {
+                format!("operation {:?}", shortened(&args.operations[index], MAX_QUOTED_CHARS))
+            }
             OperationSource::Line(number) => {
                 let script = args.script.as_deref().unwrap_or(Path::new("script"));
                 format!("{}: line {number}", script.display())
             }
         }
+    }
+}
+
+/// Returns the start of a text of more characters than `most`.
+fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{} …", &text[..end]).into(),
+        None => text.into(),
     }
 }
 
@@ -177,7 +194,10 @@ fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<SourcedOp
     let mut add = |source: OperationSource, text: &str| {
         let is_json = matches!(source, OperationSource::Line(_)) && text.starts_with('{');
         let op = if is_json { from_json(text, info) } else { parser::parse(text, info) };
-        let op = op.map_err(|what| Failure::new(format!("{}: {what}", source.name(args))))?;
+        let op = op.map_err(|what| {
+            let what = shortened(&what, MAX_REASON_CHARS);
+            Failure::new(format!("{}: {what}", source.name(args)))
+        })?;
         if operations.len() == MAX_OPERATIONS {
             let what = format!("more than {MAX_OPERATIONS} operations; give them in parts");
             return Err(Failure::new(format!("{}: {what}", source.name(args))));
@@ -196,8 +216,7 @@ fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<SourcedOp
         add(OperationSource::Argument(index), text)?;
     }
     let Some(script) = &args.script else { return Ok(operations) };
-    check_file(script)?;
-    let file = File::open(script).map_err(Failure::at(script))?;
+    let file = open_script(script)?;
     // Pipes may be endless: one byte more than the limit tells that it was reached.
     let mut lines = BufReader::new(file.take(MAX_SCRIPT_BYTES + 1));
     let (mut line, mut bytes, mut number) = (String::new(), 0, 0);
@@ -216,6 +235,19 @@ fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<SourcedOp
         if !text.is_empty() && !text.starts_with('#') {
             add(OperationSource::Line(number), text)?;
         }
+    }
+}
+
+/// Opens a script. It is read once, so a pipe will do.
+fn open_script(script: &Path) -> CliResult<File> {
+    let unreadable =
+        |error| Failure::of(script, format!("cannot be read: {error}; check the name"));
+    let file = File::open(script).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    match (metadata.is_dir(), metadata.is_file() && metadata.len() == 0) {
+        (true, _) => Err(Failure::of(script, "is a folder; give a file")),
+        (_, true) => Err(Failure::of(script, "the file is empty; get another copy")),
+        _ => Ok(file),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::reference::GeoReference;
 use flate2::{Compression, write::ZlibEncoder};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 
 /// Bytes of a strip before it is packed, about.
 const STRIP_BYTES: usize = 256 << 10;
@@ -31,27 +31,43 @@ fn text(tag: u16, text: &str) -> Entry {
     (tag, 2, text.len() as u32 + 1, [text.as_bytes(), &[0]].concat())
 }
 
-/// Writes `heights`, row by row, NaN for no data. They are f32 where that is precise enough, else
-/// f64.
+/// Writes heights of a range, NaN for no data; `row` replaces a list with those of a row. They are f32
+/// where that is precise enough, else f64. Holds one strip at a time.
 pub(in super::super) fn write(
     [width, depth]: [usize; 2],
-    heights: &[f64],
+    range: [f64; 2],
+    mut row: impl FnMut(usize, &mut Vec<f64>),
     reference: &GeoReference,
-    out: &mut impl Write,
+    out: &mut (impl Write + Seek),
 ) -> io::Result<()> {
-    let is_precise = heights.iter().all(|height| height.is_nan() || height.abs() <= MAX_F32);
+    let is_precise = range.iter().all(|height| height.abs() <= MAX_F32);
     let bytes = if is_precise { 4 } else { 8 };
     let rows = (STRIP_BYTES / (bytes * width)).clamp(1, depth);
-    let mut strips = Vec::new();
-    for strip in heights.chunks(rows * width) {
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-        for height in strip {
-            match is_precise {
-                true => encoder.write_all(&(*height as f32).to_le_bytes())?,
-                false => encoder.write_all(&height.to_le_bytes())?,
+    let start = out.stream_position()?;
+    // The place of the directory is known at the end.
+    out.write_all(b"II*\0\0\0\0\0")?;
+    let (mut at, mut places, mut lengths) = (8_u32, Vec::new(), Vec::new());
+    let mut packed = StripPacker::default();
+    let mut heights = Vec::new();
+    for first in (0..depth).step_by(rows) {
+        packed.text.clear();
+        for z in first..depth.min(first + rows) {
+            row(z, &mut heights);
+            for height in &heights {
+                match is_precise {
+                    true => packed.text.extend((*height as f32).to_le_bytes()),
+                    false => packed.text.extend(height.to_le_bytes()),
+                }
             }
         }
-        strips.push(encoder.finish()?);
+        let strip = packed.strip()?;
+        out.write_all(strip)?;
+        places.push(at);
+        lengths.push(strip.len() as u32);
+        at = u32::try_from(strip.len())
+            .ok()
+            .and_then(|it| at.checked_add(it))
+            .ok_or_else(too_long)?;
     }
     let mut entries = vec![
         longs(256, &[width as u32]),
@@ -59,15 +75,48 @@ pub(in super::super) fn write(
         shorts(258, &[8 * bytes as u16]),
         shorts(259, &[8]),
         shorts(262, &[1]),
+        longs(273, &places),
         shorts(277, &[1]),
         longs(278, &[rows as u32]),
+        longs(279, &lengths),
         shorts(339, &[3]),
         text(42113, "nan"),
     ];
     entries.extend(placed(reference));
-    let lengths: Vec<u32> = strips.iter().map(|strip| strip.len() as u32).collect();
-    entries.push(longs(279, &lengths));
-    write_file(entries, &strips, out)
+    if at % 2 == 1 {
+        out.write_all(&[0])?;
+        at += 1;
+    }
+    write_directory(entries, at, out)?;
+    out.seek(SeekFrom::Start(start + 4))?;
+    out.write_all(&at.to_le_bytes())?;
+    out.seek(SeekFrom::End(0)).map(drop)
+}
+
+/// Deflates strips. Where there is no ground for miles, they are all alike.
+#[derive(Default)]
+struct StripPacker {
+    text: Vec<u8>,
+    last_text: Vec<u8>,
+    packed: Vec<u8>,
+}
+
+impl StripPacker {
+    /// The text, deflated.
+    fn strip(&mut self) -> io::Result<&[u8]> {
+        if self.packed.is_empty() || self.text != self.last_text {
+            self.packed.clear();
+            let mut encoder = ZlibEncoder::new(&mut self.packed, Compression::default());
+            encoder.write_all(&self.text)?;
+            encoder.finish()?;
+            std::mem::swap(&mut self.text, &mut self.last_text);
+        }
+        Ok(&self.packed)
+    }
+}
+
+fn too_long() -> io::Error {
+    io::Error::other("the file would have more than 4 GB")
 }
 
 /// The entries that say where the samples lie.
@@ -98,48 +147,30 @@ fn with_areas(keys: &[u16]) -> Vec<u16> {
     keys
 }
 
-/// Header, directory, values that do not fit in it, strips.
-fn write_file(mut entries: Vec<Entry>, strips: &[Vec<u8>], out: &mut impl Write) -> io::Result<()> {
-    // The places of strips take as many bytes as their lengths.
-    entries.push(longs(273, &vec![0; strips.len()]));
+/// The directory, which is at `at`, and values that do not fit in it.
+fn write_directory(mut entries: Vec<Entry>, at: u32, out: &mut impl Write) -> io::Result<()> {
     entries.sort_by_key(|entry| entry.0);
-    let is_long = |entry: &&Entry| entry.3.len() > 4;
-    let values = 8 + 2 + 12 * entries.len() as u64 + 4;
     let even = |bytes: usize| (bytes as u64).next_multiple_of(2);
-    let start = values + entries.iter().filter(is_long).map(|it| even(it.3.len())).sum::<u64>();
-    let end = start + strips.iter().map(|strip| strip.len() as u64).sum::<u64>();
-    if u32::try_from(end).is_err() {
-        return Err(io::Error::other("the file would have more than 4 GB"));
-    }
-    let places = strips.iter().scan(start as u32, |at, strip| {
-        let here = *at;
-        *at += strip.len() as u32;
-        Some(here)
-    });
-    let places = longs(273, &places.collect::<Vec<_>>());
-    out.write_all(b"II*\0\x08\0\0\0")?;
-    out.write_all(&(entries.len() as u16).to_le_bytes())?;
-    let mut at = values;
+    let mut next = u64::from(at) + 2 + 12 * entries.len() as u64 + 4;
     let mut behind = Vec::new();
-    for entry in &mut entries {
-        if entry.0 == places.0 {
-            *entry = places.clone();
-        }
-        let (tag, kind, count, bytes) = entry;
+    out.write_all(&(entries.len() as u16).to_le_bytes())?;
+    for (tag, kind, count, mut bytes) in entries {
         out.write_all(&tag.to_le_bytes())?;
         out.write_all(&kind.to_le_bytes())?;
         out.write_all(&count.to_le_bytes())?;
         if bytes.len() <= 4 {
             bytes.resize(4, 0);
-            out.write_all(bytes)?;
+            out.write_all(&bytes)?;
             continue;
         }
-        out.write_all(&(at as u32).to_le_bytes())?;
-        at += even(bytes.len());
+        out.write_all(&u32::try_from(next).map_err(|_| too_long())?.to_le_bytes())?;
         bytes.resize(even(bytes.len()) as usize, 0);
-        behind.extend_from_slice(bytes);
+        next += bytes.len() as u64;
+        behind.extend_from_slice(&bytes);
+    }
+    if u32::try_from(next).is_err() {
+        return Err(too_long());
     }
     out.write_all(&[0; 4])?;
-    out.write_all(&behind)?;
-    strips.iter().try_for_each(|strip| out.write_all(strip))
+    out.write_all(&behind)
 }
