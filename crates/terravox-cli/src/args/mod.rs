@@ -89,9 +89,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  terravox export world.tvx world.rbxm\n  \
         terravox export world.tvx world.obj --up z\n  \
         terravox export world.tvx new.rbxl --into place.rbxl\n  \
-        terravox export endless.tvx hill.stl --from=-64,0,-64 --to 64,200,64\n\n\
-        Extensions: .rbxm .rbxmx .smoothgrid (Roblox), .vox (MagicaVoxel), .glb (glTF), .obj, .stl, .3mf (closed, to be\n\
-        printed), .png .tif (heights), .json (3D Tiles), with --into .rbxl .rbxlx")]
+        terravox export endless.tvx hill.stl --from=-64,0,-64 --to 64,200,64")]
     Export(ExportArgs),
     /// Print the contents of a world, or of a file that can be imported
     #[command(after_help = "Example:\n  terravox info world.tvx\n  \
