@@ -8,24 +8,14 @@ pub fn budget(bytes: usize, options: &HeightmapArgs) -> ImportBudget {
     ImportBudget::new(ImportLimits::for_input(bytes).times(factor(options)))
 }
 
-/// Work for each byte of a folder of regions. Real ones take up to twice the 192 units of a file alone,
-/// which does with the units that any file may take; a folder gets those once.
-const FOLDER_WORK_PER_BYTE: u64 = 512;
-
 /// Returns the budget for files of these lengths that are imported one after the other: memory for the
 /// longest, work for all of them.
 pub fn folder_budget(lengths: &[u64], options: &HeightmapArgs) -> ImportBudget {
+    let of = |bytes: u64| ImportLimits::for_input(usize::try_from(bytes).unwrap_or(usize::MAX));
     let longest = lengths.iter().max().copied().unwrap_or(0);
-    let limits = ImportLimits::for_input(usize::try_from(longest).unwrap_or(usize::MAX));
-    let work = match lengths {
-        [_] => limits.work,
-        all => {
-            let bytes = all.iter().fold(0, |sum: u64, length| sum.saturating_add(*length));
-            let base = ImportLimits::for_input(0).work;
-            base.saturating_add(bytes.saturating_mul(FOLDER_WORK_PER_BYTE))
-        }
-    };
-    ImportBudget::new(ImportLimits { work, ..limits }.times(factor(options)))
+    let all = lengths.iter().fold(0, |sum: u64, length| sum.saturating_add(*length));
+    let limits = ImportLimits { work: of(all).work, ..of(longest) };
+    ImportBudget::new(limits.times(factor(options)))
 }
 
 /// Returns the factor of all limits.
@@ -53,11 +43,11 @@ mod tests {
     #[test]
     fn a_folder_has_the_work_of_any_file_once_and_the_memory_of_its_longest() {
         let options = HeightmapArgs { limit_factor: Some(2), ..HeightmapArgs::default() };
-        let [one, none] = [5000, 0].map(ImportLimits::for_input);
+        let [one, all] = [5000, 5200].map(ImportLimits::for_input);
         assert_eq!(folder_budget(&[5000], &options).limits(), one.times(2));
         let limits = folder_budget(&[100, 5000, 100], &options).limits();
         assert_eq!(limits.memory_bytes, one.times(2).memory_bytes);
-        assert_eq!(limits.work, 2 * (none.work + 512 * 5200));
+        assert_eq!(limits.work, all.times(2).work);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(crate) mod tests {
             let most = (1u32 << log2) + 1;
             let bits = u32::BITS - most.leading_zeros();
             let value = most + (1 << bits) - 1 - most;
-            let word = log2 - 5 | value << 4;
+            let word = (log2 - 5) | (value << 4);
             word.to_le_bytes()[..(4 + bits as usize).div_ceil(8)].to_vec()
         };
         let start = 1u32 << 26;
