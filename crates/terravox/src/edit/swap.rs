@@ -225,6 +225,10 @@ mod tests {
             cells.set(pos, cell);
             cells.set_water(pos, water);
         }
+        // As a grid keeps them.
+        let mut grid = VoxelGrid::default();
+        grid.write(&cells).unwrap();
+        grid.read(region, 0, &mut cells).unwrap();
         cells
     }
 
