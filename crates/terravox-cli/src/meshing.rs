@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use terravox::mesh::{BlockMesh, Mesher, PAD, Shores, Surface};
+use terravox::mesh::{BlockMesh, Mesher, PAD, Shores};
 use terravox::simplify::{Simplifier, SimplifyOptions, join_blocks};
 use terravox::voxel::{AIR, ChunkPos, DenseBox, Kind, NotHeld, Region, Snapshot, VoxelPos};
 use terravox_io::tiles::{Tile, group_into_tiles};
@@ -88,7 +88,7 @@ impl BatchMemory {
     /// Adds the mesh of a block.
     fn add(&self, mesh: &BlockMesh) -> Result<(), MeshTilesError> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        let more = mesh_bytes(mesh);
+        let more = mesh.heap_bytes() as u64;
         let bytes = self.bytes.fetch_add(more, Ordering::Relaxed) + more;
         let checked = self.limit.check("the triangles of some tiles", bytes, [done, self.blocks]);
         checked.map_err(MeshTilesError::TooLarge)
@@ -96,19 +96,13 @@ impl BatchMemory {
 
     /// Replaces meshes by what they were simplified to.
     fn replace(&self, before: u64, after: &[BlockMesh]) {
-        let after = after.iter().map(mesh_bytes).sum::<u64>();
+        let after = heap_bytes(after);
         self.bytes.fetch_sub(before.saturating_sub(after), Ordering::Relaxed);
     }
 }
 
-/// Memory of a mesh that has no keys and no targets, bytes.
-fn mesh_bytes(mesh: &BlockMesh) -> u64 {
-    let bytes = |surface: &Surface| {
-        let vertices = surface.positions.len() * (12 + 12 + 4 + 4);
-        let faces = 5 * surface.quad_materials.len() + surface.loose_materials.len();
-        vertices + 4 * surface.indices.len() + faces
-    };
-    (bytes(&mesh.solid) + bytes(&mesh.liquid)) as u64
+fn heap_bytes(meshes: &[BlockMesh]) -> u64 {
+    meshes.iter().map(BlockMesh::heap_bytes).sum::<usize>() as u64
 }
 
 /// Scratch memory of one thread.
@@ -135,7 +129,7 @@ pub fn mesh_tiles<'a>(
         if options.is_liquid_only {
             meshes.iter_mut().for_each(|mesh| mesh.solid.clear());
         }
-        let before = meshes.iter().map(mesh_bytes).sum();
+        let before = heap_bytes(&meshes);
         let meshes = simplify(meshes, options.simplify, simplifier);
         memory.replace(before, &meshes);
         step();

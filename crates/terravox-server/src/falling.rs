@@ -231,7 +231,9 @@ impl FallingPieces {
         throws: &[(Thrower, Vec<u8>)],
     ) {
         self.waiting_s += seconds;
-        throws.iter().for_each(|(by, request)| self.thrown.take(host, by, request));
+        throws
+            .iter()
+            .for_each(|(by, request)| self.thrown.take(host, world.placement, by, request));
         if !self.physics.is_here() {
             return;
         }

@@ -54,6 +54,21 @@ struct Throw {
     velocity_m_s: [f64; 3],
 }
 
+impl Throw {
+    /// Reads a request; `None` if it is invalid where voxels lie as `placement` says.
+    fn parse(request: &[u8], placement: Placement) -> Option<Throw> {
+        let throw = serde_json::from_slice::<Throw>(request).ok()?;
+        let from = placement.voxel_from_world(throw.from_m);
+        let is_within = from.iter().all(|v| v.abs() < f64::from(LIMIT));
+        let crate_voxels = f64::from(2.0 * CRATE_M) / placement.voxel_size_m;
+        (is_within && throw.speed_m_s().is_finite() && crate_voxels <= MAX_VOXELS).then_some(throw)
+    }
+
+    fn speed_m_s(&self) -> f64 {
+        self.velocity_m_s.iter().map(|v| v * v).sum::<f64>().sqrt()
+    }
+}
+
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Thing {
@@ -83,7 +98,7 @@ struct ThrownThing {
 pub(crate) struct ThrownThings {
     things: VecDeque<ThrownThing>,
     /// Requests that came while a step ran.
-    waiting: Vec<(Thrower, Vec<u8>)>,
+    waiting: Vec<(Thrower, Throw)>,
 }
 
 impl ThrownThings {
@@ -92,19 +107,21 @@ impl ThrownThings {
     }
 
     /// Takes what a guest requests, to be thrown after the step that runs, or tells it that too many wait.
-    pub fn take(&mut self, host: &mut Host, by: &Thrower, request: &[u8]) {
+    /// Invalid requests are ignored.
+    pub fn take(&mut self, host: &mut Host, placement: Placement, by: &Thrower, request: &[u8]) {
+        let Some(throw) = Throw::parse(request, placement) else { return };
         let own = self.waiting.iter().filter(|(other, _)| other.person == by.person);
         if own.count() < MAX_OF_ONE_A_SECOND && self.waiting.len() < MAX_WAITING {
-            self.waiting.push((by.clone(), request.to_vec()));
+            self.waiting.push((by.clone(), throw));
         } else {
             host.send_message(by.guest, REFUSED);
         }
     }
 
-    /// Throws all that waits; invalid requests are ignored.
+    /// Throws all that waits.
     pub fn throw_all(&mut self, physics: &mut Physics, host: &mut Host, placement: Placement) {
-        for (by, request) in std::mem::take(&mut self.waiting) {
-            self.throw(physics, host, placement, &by, &request);
+        for (by, throw) in std::mem::take(&mut self.waiting) {
+            self.throw(physics, host, placement, &by, &throw);
         }
     }
 
@@ -114,18 +131,10 @@ impl ThrownThings {
         host: &mut Host,
         placement: Placement,
         by: &Thrower,
-        request: &[u8],
+        throw: &Throw,
     ) {
-        let Ok(request) = serde_json::from_slice::<Throw>(request) else { return };
-        let speed = request.velocity_m_s.iter().map(|v| v * v).sum::<f64>().sqrt();
-        let from = placement.voxel_from_world(request.from_m);
-        let is_within = from.iter().all(|v| v.abs() < f64::from(LIMIT));
-        let crate_voxels = f64::from(2.0 * CRATE_M) / placement.voxel_size_m;
-        if !is_within || !speed.is_finite() || crate_voxels > MAX_VOXELS {
-            return;
-        }
-        let slower = (FASTEST_M_S / speed.max(1e-9)).min(1.0);
-        let (kind, collider) = match request.throw {
+        let slower = (FASTEST_M_S / throw.speed_m_s().max(1e-9)).min(1.0);
+        let (kind, collider) = match throw.throw {
             Thing::Ball => (BALL, ColliderBuilder::ball(BALL_M).restitution(0.5)),
             Thing::Crate => (CRATE, ColliderBuilder::cuboid(CRATE_M, CRATE_M, CRATE_M)),
         };
@@ -144,10 +153,11 @@ impl ThrownThings {
             self.remove(physics, host, self.oldest_of_most());
         }
         let body = RigidBodyBuilder::dynamic()
-            .translation(request.from_m.map(|v| v as f32).into())
-            .linvel(request.velocity_m_s.map(|v| (v * slower) as f32).into())
+            .translation(throw.from_m.map(|v| v as f32).into())
+            .linvel(throw.velocity_m_s.map(|v| (v * slower) as f32).into())
             .ccd_enabled(true);
         let (handle, _) = physics.world.insert(body, collider.density(DENSITY));
+        let from = placement.voxel_from_world(throw.from_m);
         let pose = BodyPose { position_voxels: from, rotation: [0.0, 0.0, 0.0, 1.0] };
         let bytes = [].into();
         let number = host.add_body(SharedBody { kind: SharedBodyKind::Game(kind), pose, bytes });
@@ -226,7 +236,8 @@ mod tests {
         for (person, times) in [("ada", 400), ("bob", 2)] {
             for guest in 0..times {
                 let by = Thrower { guest, person: person.into() };
-                thrown.take(&mut host, &by, throw);
+                thrown.take(&mut host, Placement::default(), &by, b"{}");
+                thrown.take(&mut host, Placement::default(), &by, throw);
             }
         }
         let mut physics = Physics::new();

@@ -146,7 +146,7 @@ fn each_way_to_be_wrong_has_its_error() {
     assert_eq!(changed(74, 0), field(74, "only material 0 is air"));
     assert_eq!(changed(71, 0xff), field(71, "a name that is not UTF-8"));
     assert_eq!(changed(50, 5), field(50, "a shape that does not exist"));
-    let impossible = field(10, "the voxel size or origin is impossible");
+    let impossible = field(10, "the voxel size or the origin is out of its range");
     assert_eq!(changed(17, 0xc0), impossible, "a negative size");
     let long = resealed([&good[..], &[0]].concat());
     assert_eq!(error(&long), Some(ValueError::Trailing { bytes: 1 }.into()));

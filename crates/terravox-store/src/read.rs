@@ -44,7 +44,7 @@ impl Store {
     /// if it is not stored. In a world that grows ([`WorldInfo::grows`](crate::WorldInfo::grows))
     /// that means that nothing in it was edited, so its cells are the generator's; a stored block
     /// needs no generator. Nothing is stored above [`MAX_MIP`], where the blocks of a grid are made
-    /// from finer ones.
+    /// from finer ones. Beyond the limits of a grid, `out` becomes empty.
     ///
     /// ```
     /// use terravox::generate::Hills;
@@ -401,7 +401,7 @@ impl ReadView {
 }
 
 /// Reads a stored block into `out`; returns `false` and fills it with air if it is not stored, or
-/// beyond the limits of a grid.
+/// empties it if the block is beyond the limits of a grid.
 pub(crate) fn read_block(
     tree: &impl ReadTree,
     coder: &mut ValueCoder,
@@ -420,8 +420,8 @@ pub(crate) fn read_block_if(
     may_decode: impl FnOnce(&[u8]) -> bool,
 ) -> Result<bool, ValueError> {
     if !key.within_limits() {
-        // Its key would be that of a block within.
-        out.reset(key.region());
+        // Its key would be that of a block within, and its cells need not have positions.
+        out.reset(Region::default());
         return Ok(false);
     }
     let mut value = Vec::new();

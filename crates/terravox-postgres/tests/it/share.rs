@@ -166,7 +166,7 @@ fn a_column_has_one_server_and_is_free_when_that_gives_it_up_or_its_lease_ends()
     let owners: BTreeMap<_, _> = owners.iter().map(|o| (o.column, (&*o.server, o.epoch))).collect();
     assert_eq!(owners, BTreeMap::from([(a, ("first:1", 1)), (b, ("second:2", 1))]));
     // What belongs to the world stays as it is, and a server that gave a column up goes on.
-    let error = first.set_extra("undo", Some(b"1")).unwrap_err().to_string();
+    let error = first.set_extra("note", Some(b"1")).unwrap_err().to_string();
     assert!(error.contains("that several servers share"), "{error}");
     save(&first, &mut grid, a, 3).unwrap();
     first.check_writer().unwrap();

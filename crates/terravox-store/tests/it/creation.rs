@@ -2,7 +2,6 @@
 
 use crate::scratch::{Folder, fill, small_world};
 use std::fs;
-use terravox::terrain::TerrainOptions;
 use terravox::voxel::{GridOptions, Region, VoxelGrid};
 use terravox_store::{Overwrite, Store, StoreError, WorldInfo};
 
@@ -156,11 +155,12 @@ fn a_world_at_a_place_that_no_terrain_takes_is_refused_by_name() {
         WorldInfo { voxel_size_m: 1e-7, ..WorldInfo::default() },
         WorldInfo { origin_m: [1e300, 0.0, 0.0], ..WorldInfo::default() },
     ] {
-        let draft = Store::create(folder.file("world.tvx"), &info, Overwrite::Yes).unwrap();
-        let store = draft.finish().unwrap();
-        let error = store.terrain(TerrainOptions::default()).unwrap_err();
+        let path = folder.file("world.tvx");
+        let error = Store::create(&path, &info, Overwrite::Yes).err().expect("it is refused");
         assert!(matches!(error, StoreError::Refused { .. }), "{error}");
-        assert!(store.load_terrain(TerrainOptions::default()).is_err());
+        let store = Store::create(&path, &WorldInfo::default(), Overwrite::Yes).unwrap();
+        let error = store.finish().unwrap().set_info(&info).unwrap_err();
+        assert!(matches!(error, StoreError::Refused { .. }), "{error}");
     }
 }
 
