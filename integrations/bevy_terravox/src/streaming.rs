@@ -264,7 +264,6 @@ mod tests {
     use super::*;
     use crate::{EditTerrain, TerravoxPlugin, TerravoxSystems};
     use terravox::edit::EditOp;
-    use terravox::terrain::{FillRequest, TerrainOptions};
 
     fn app(terrain: Terrain) -> (App, Entity) {
         let mut app = App::new();
@@ -291,19 +290,6 @@ mod tests {
         assert_eq!(plan_ms(1.0, 0.25), 0.75);
         assert_eq!(plan_ms(1.0, 7.0), MIN_PLAN_SHARE);
         assert_eq!(plan_ms(0.0, 7.0), 0.0);
-    }
-
-    #[test]
-    fn a_budget_of_nothing_still_takes_a_job_back_in_each_frame() {
-        let mut options = TerrainOptions::default();
-        options.lod.max_mip = 0;
-        let flat = |request: &mut FillRequest<'_>| request.fill_height(2, 0.0..=0.0, |_, _| 0.0);
-        let (mut app, terrain) = app(Terrain::with_options(options, flat));
-        app.world_mut().resource_mut::<TerravoxSettings>().plan_ms = 0.0;
-        let mut viewers = app.world_mut().query::<&mut TerrainViewer>();
-        viewers.single_mut(app.world_mut()).unwrap().distance_m = 20.0;
-        // Returns once all of the view is there.
-        load(&mut app, terrain);
     }
 
     #[test]
