@@ -26,7 +26,8 @@ pub struct TerravoxSettings {
     /// Bytes of vertices and indices that are handed to the renderer in a frame, at most; no less
     /// than [`TerravoxSettings::MIN_UPLOAD_BYTES`]. Larger meshes are split.
     pub upload_bytes: usize,
-    /// Milliseconds that planning may take in a frame, for each terrain.
+    /// Milliseconds for taking jobs back and for planning in a frame, for each terrain. Planning gets what
+    /// is left, and a quarter at least.
     pub plan_ms: f32,
     /// Jobs in flight for each thread of the `AsyncComputeTaskPool`. Those of edits are not limited and
     /// begin first. Fewer leave threads idle until the next frame.

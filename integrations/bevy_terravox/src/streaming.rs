@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use bevy::math::DVec3;
 use bevy::platform::cell::SyncCell;
@@ -23,6 +24,9 @@ use crate::made_mesh::{MadeMesh, MadeMeshes, MeshStyle};
 use crate::plugin::{TerravoxSettings, TerravoxStats, timed};
 use crate::terrain::{Fill, Terrain};
 use crate::viewer::TerrainViewer;
+
+/// The least share of its budget that planning gets in a frame: what comes back never ends it.
+const MIN_PLAN_SHARE: f32 = 0.25;
 
 /// Scratch memory of jobs: as many as ever ran at once.
 type Scratch = Arc<Mutex<Vec<JobScratch>>>;
@@ -70,9 +74,11 @@ impl Default for Work {
 }
 
 impl Terrain {
-    /// Takes back what tasks finished.
-    fn finish_jobs(&mut self, made: &mut MadeMeshes) {
-        while self.work.in_flight > 0 {
+    /// Takes back what tasks finished. What is there when `budget_ms` have passed waits for the next frame.
+    fn finish_jobs(&mut self, made: &mut MadeMeshes, start: Instant, budget_ms: f32) {
+        let mut is_first = true;
+        while self.work.in_flight > 0 && (is_first || elapsed_ms(start) < budget_ms) {
+            is_first = false;
             let Ok(outcome) = self.work.receive.get().try_recv() else { return };
             self.work.in_flight -= 1;
             match outcome {
@@ -99,8 +105,8 @@ impl Terrain {
         self.queue(jobs.into_iter().rev(), VecDeque::push_front);
     }
 
-    /// Plans, and queues what the plan needs.
-    fn queue_jobs(&mut self, settings: &TerravoxSettings) {
+    /// Plans for some milliseconds, and queues what the plan needs.
+    fn queue_jobs(&mut self, settings: &TerravoxSettings, plan_ms: f32) {
         let work = &mut self.work;
         let most = settings.jobs_per_thread * AsyncComputeTaskPool::get().thread_num().max(1);
         let max_jobs = most.saturating_sub(work.in_flight);
@@ -110,7 +116,7 @@ impl Terrain {
         }
         std::mem::swap(&mut work.viewers, &mut work.next_viewers);
         work.is_dirty = false;
-        let jobs = self.voxels.take_jobs(&work.viewers, Budget::Millis(settings.plan_ms), max_jobs);
+        let jobs = self.voxels.take_jobs(&work.viewers, Budget::Millis(plan_ms), max_jobs);
         self.queue(jobs.into_iter(), VecDeque::push_back);
     }
 
@@ -151,6 +157,15 @@ impl Terrain {
             pool.spawn(run_next).detach();
         }
     }
+}
+
+fn elapsed_ms(start: Instant) -> f32 {
+    start.elapsed().as_secs_f32() * 1e3
+}
+
+/// What planning gets of a budget of which a part is spent.
+fn plan_ms(budget_ms: f32, spent_ms: f32) -> f32 {
+    (budget_ms - spent_ms).max(budget_ms * MIN_PLAN_SHARE)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -194,7 +209,8 @@ pub(crate) fn stream(
             // Streaming is not a change that a game wants to hear of.
             let terrain = terrain.bypass_change_detection();
             let chunks = chunks.bypass_change_detection();
-            terrain.finish_jobs(chunks.made_mut());
+            let start = Instant::now();
+            terrain.finish_jobs(chunks.made_mut(), start, settings.plan_ms);
             // What was just spawned has no place in the world before transforms are propagated.
             if terrain.work.has_failed || transform.is_added() {
                 continue;
@@ -221,7 +237,9 @@ pub(crate) fn stream(
             }
             terrain.queue_edit_jobs();
             if !has_backlog {
-                terrain.queue_jobs(&settings);
+                // A frame that takes much back plans less.
+                let plan_ms = plan_ms(settings.plan_ms, elapsed_ms(start));
+                terrain.queue_jobs(&settings, plan_ms);
             }
         }
     });
@@ -265,6 +283,13 @@ mod tests {
             app.update();
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn planning_gets_what_is_left_of_the_budget_and_never_nothing() {
+        assert_eq!(plan_ms(1.0, 0.25), 0.75);
+        assert_eq!(plan_ms(1.0, 7.0), MIN_PLAN_SHARE);
+        assert_eq!(plan_ms(0.0, 7.0), 0.0);
     }
 
     #[test]

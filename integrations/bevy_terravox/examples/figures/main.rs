@@ -5,6 +5,7 @@
 
 mod bodies;
 mod frames;
+mod threads;
 
 use std::time::Duration;
 
@@ -64,8 +65,13 @@ fn frame(app: &mut App) -> Duration {
     let start = std::time::Instant::now();
     app.update();
     let taken = start.elapsed();
-    std::thread::sleep(FRAME.saturating_sub(taken));
+    rest(taken);
     taken
+}
+
+/// Waits for the rest of the time of a frame that took so long.
+fn rest(taken: Duration) {
+    std::thread::sleep(FRAME.saturating_sub(taken));
 }
 
 /// Whether all that the terrains show is drawn.
