@@ -1,6 +1,7 @@
 //! Where a world is: `postgres://USER:PASSWORD@HOST:PORT/DATABASE#WORLD`.
 
 use crate::failure::refused;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use terravox_store::StoreError;
@@ -68,8 +69,10 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(wrong("the address has no host".to_owned()));
         }
-        let uses_tls =
-            parameters.uses_tls.unwrap_or_else(|| !config.get_hosts().iter().all(is_here));
+        // Where there is one, the numeric address is what is connected to.
+        let is_here = config.get_hosts().iter().all(is_here)
+            && config.get_hostaddrs().iter().all(IpAddr::is_loopback);
+        let uses_tls = parameters.uses_tls.unwrap_or(!is_here);
         let world = parts.world.to_owned();
         let root_certificates = parameters.root_certificates;
         Ok(Address { config, world, shown, uses_tls, root_certificates })
@@ -248,6 +251,8 @@ mod tests {
         assert!(uses_tls("postgres://db.example/w#a") && !uses_tls("postgres://localhost/w#a"));
         assert!(!uses_tls("postgres://db.example/w?sslmode=disable#a"));
         assert!(uses_tls("postgres://127.0.0.1/w?sslmode=require#a"));
+        assert!(uses_tls("postgres://localhost/w?hostaddr=203.0.113.5#a"));
+        assert!(!uses_tls("postgres://localhost/w?hostaddr=127.0.0.1#a"));
         let rooted = Address::parse("postgres://h/w?sslrootcert=/r.pem&sslmode=require#a").unwrap();
         assert_eq!(rooted.root_certificates, Some("/r.pem".into()));
     }

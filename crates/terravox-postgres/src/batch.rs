@@ -5,8 +5,8 @@ use std::io;
 use std::ops::Range;
 use terravox_store::{Column, RecordChanges, WorldRecord, Zone};
 
-/// Bytes of values in one statement. A message of the protocol has less than a gigabyte.
-const STATEMENT_BYTES: usize = 64 << 20;
+/// Bytes of values in one statement, unless one value has more.
+const STATEMENT_BYTES: usize = 4 << 20;
 
 /// Changed records and the zones that they are in.
 #[derive(Debug, Default)]
@@ -69,6 +69,18 @@ impl Batch {
             parts.push(start..self.put_values.len());
         }
         parts
+    }
+
+    /// The most bytes that one statement may have.
+    pub fn largest_statement(&self) -> usize {
+        let value = self.put_values.iter().map(Vec::len).max().unwrap_or(0);
+        let all: usize = self.put_values.iter().map(Vec::len).sum();
+        value.max(all.min(STATEMENT_BYTES)).max(self.log_bytes())
+    }
+
+    /// The bytes of the keys in the log.
+    pub fn log_bytes(&self) -> usize {
+        self.log_keys.values().map(Vec::len).sum()
     }
 
     /// The zones, sorted.

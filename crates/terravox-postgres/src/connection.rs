@@ -3,12 +3,14 @@
 use crate::address::Address;
 use crate::failure::{RequestFailure, open_error, refused};
 use crate::retry::pause;
+use futures_util::TryStreamExt;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use terravox_store::StoreError;
@@ -20,6 +22,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Connections for reading that are kept.
 const MAX_IDLE: usize = 8;
+
+/// Of connections that send slower than this, in bytes per second, large statements are given up.
+const MIN_UPLOAD_SPEED: usize = 512 << 10;
 
 /// Parameters of a statement.
 pub(crate) type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -73,6 +78,7 @@ impl Connector {
             client,
             statements: Mutex::default(),
             answer_time: self.answer_time,
+            sending: AtomicUsize::new(0),
             is_silent: AtomicBool::new(false),
         })
     }
@@ -87,6 +93,11 @@ impl Connector {
         // The options bound it.
         Instant::now() + self.retry_time
     }
+}
+
+/// How long it may take to send some bytes.
+pub(crate) fn upload_time(bytes: usize) -> Duration {
+    Duration::from_millis((bytes / (MIN_UPLOAD_SPEED / 1000)) as u64)
 }
 
 /// What certificates are trusted.
@@ -124,6 +135,8 @@ pub(crate) struct Connection {
     client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
     answer_time: Duration,
+    /// Bytes of large statements that are sent and not answered.
+    sending: AtomicUsize,
     /// Whether an answer did not come in time.
     is_silent: AtomicBool,
 }
@@ -142,7 +155,8 @@ impl Connection {
         &self,
         request: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, RequestFailure> {
-        match timeout(self.answer_time, request).await {
+        let limit = self.answer_time + upload_time(self.sending.load(Ordering::Relaxed));
+        match timeout(limit, request).await {
             Ok(answer) => Ok(answer?),
             Err(_) => {
                 self.is_silent.store(true, Ordering::Relaxed);
@@ -168,7 +182,14 @@ impl Connection {
         parameters: Parameters<'_>,
     ) -> Result<Vec<Row>, RequestFailure> {
         let statement = self.statement(sql).await?;
-        self.answer(self.client.query(&statement, parameters)).await
+        let rows = self.client.query_raw(&statement, parameters.iter().copied());
+        let mut rows = pin!(self.answer(rows).await?);
+        let mut all = Vec::new();
+        // However many they are, each comes in time.
+        while let Some(row) = self.answer(rows.try_next()).await? {
+            all.push(row);
+        }
+        Ok(all)
     }
 
     pub async fn execute(
@@ -178,6 +199,20 @@ impl Connection {
     ) -> Result<u64, RequestFailure> {
         let statement = self.statement(sql).await?;
         self.answer(self.client.execute(&statement, parameters)).await
+    }
+
+    /// Runs a statement with parameters of some bytes: this one, and those that are sent after it,
+    /// may take longer.
+    pub async fn execute_large(
+        &self,
+        sql: &'static str,
+        parameters: Parameters<'_>,
+        bytes: usize,
+    ) -> Result<u64, RequestFailure> {
+        self.sending.fetch_add(bytes, Ordering::Relaxed);
+        let executed = self.execute(sql, parameters).await;
+        self.sending.fetch_sub(bytes, Ordering::Relaxed);
+        executed
     }
 
     /// Runs statements without parameters.

@@ -107,18 +107,23 @@ fn of_answer(answer: &DbError) -> RequestFailure {
     let transient = [
         &SqlState::T_R_SERIALIZATION_FAILURE,
         &SqlState::T_R_DEADLOCK_DETECTED,
-        // A primary that became a standby.
-        &SqlState::READ_ONLY_SQL_TRANSACTION,
         &SqlState::TOO_MANY_CONNECTIONS,
+        &SqlState::INSUFFICIENT_RESOURCES,
+        &SqlState::OUT_OF_MEMORY,
+        // Time limits of the role or the database.
+        &SqlState::QUERY_CANCELED,
+        &SqlState::LOCK_NOT_AVAILABLE,
         // Of a commit: see `writer`.
         &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
     ];
-    // The server ends: what became of the transaction is unknown.
+    // The server ends, or is the wrong one by now: what became of the transaction is unknown.
     let ends = [
         &SqlState::ADMIN_SHUTDOWN,
         &SqlState::CRASH_SHUTDOWN,
         &SqlState::CANNOT_CONNECT_NOW,
         &SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN,
+        // A primary that became a standby: only another connection leads to the new one.
+        &SqlState::READ_ONLY_SQL_TRANSACTION,
     ];
     let what = message.to_owned();
     if ends.contains(&code) || code.code().starts_with("08") {

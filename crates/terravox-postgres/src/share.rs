@@ -63,15 +63,24 @@ pub(crate) const HOLD: &str = "
 const SUCCESSOR: &str = "
     select owner from terravox_zones where world = $1 and zone = -1 and epoch <> $2";
 
-/// Makes the rows of columns that have none.
+/// Makes the rows of columns that have none. Rows of columns that were never written come and go:
+/// the first epoch is the time in microseconds, so that none is there twice, and the log tells a
+/// commit from one of an earlier row.
 pub(crate) const ADD_COLUMNS: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
-    select $1::bigint, new.zone, 0, 0, '', clock_timestamp()
+    select $1::bigint, new.zone, (extract(epoch from clock_timestamp()) * 1000000)::bigint, 0, '',
+        clock_timestamp()
     from unnest($2::bigint[]) as new(zone)
     on conflict (world, zone) do nothing";
 
-/// Takes columns whose rows are locked ([`crate::lease::LOCK`]): waiting for a lock may take long,
-/// and only a statement that begins after it sees who renewed a lease meanwhile.
+/// Locks the rows of columns for a claim, but not those that a transaction has: what commits to a
+/// column is alive, and this writer's own commits do not wait for it.
+pub(crate) const LOCK_FREE: &str = "
+    select zone from terravox_zones where world = $1 and zone = any($2::bigint[])
+    order by zone for update skip locked";
+
+/// Takes columns whose rows are locked ([`LOCK_FREE`]): only a statement that begins after that
+/// sees who renewed a lease meanwhile.
 pub(crate) const CLAIM: &str = "
     update terravox_zones set epoch = terravox_zones.epoch + 1, owner = $3::text,
         until = clock_timestamp()
@@ -85,12 +94,17 @@ pub(crate) const CLAIM: &str = "
 
 /// Before [`RELEASE`]: a column that was never written needs no row.
 pub(crate) const RELEASE_UNWRITTEN: &str = "
-    delete from terravox_zones
-    where world = $1 and zone = any($2::bigint[]) and owner = $3 and head = 0";
+    delete from terravox_zones using unnest($2::bigint[], $4::bigint[]) as held(zone, epoch)
+    where terravox_zones.world = $1 and terravox_zones.zone = held.zone
+        and terravox_zones.epoch = held.epoch
+        and terravox_zones.owner = $3 and terravox_zones.head = 0";
 
+/// Of one that comes late, the columns may have been claimed again: it names their epochs.
 pub(crate) const RELEASE: &str = "
     update terravox_zones set owner = ''
-    where world = $1 and zone = any($2::bigint[]) and owner = $3";
+    from unnest($2::bigint[], $4::bigint[]) as held(zone, epoch)
+    where terravox_zones.world = $1 and terravox_zones.zone = held.zone
+        and terravox_zones.epoch = held.epoch and terravox_zones.owner = $3";
 
 pub(crate) const RELEASE_ALL_UNWRITTEN: &str = "
     delete from terravox_zones where world = $1 and zone < -1 and owner = $2 and head = 0";
@@ -102,6 +116,10 @@ pub(crate) const RELEASE_ALL: &str = "
 pub(crate) const UNREGISTER: &str = "
     delete from terravox_servers
     where world = $1 and (owner = $2 or owner = $3 and address = $2)";
+
+/// Before [`LEAVE`], which sees then who joined meanwhile. Commits do not keep it waiting.
+pub(crate) const LOCK_WORLD: &str = "
+    select zone from terravox_zones where world = $1 and zone = -1 for no key update";
 
 /// The last one gives the world up.
 pub(crate) const LEAVE: &str = "
@@ -152,8 +170,10 @@ const LOG_PARTS: &str = "
         on log.zone = part.zone
     where log.world = $1 and log.seq > part.low and log.seq <= part.high";
 
+/// A page of the keys of all chunks of a world.
 const CHUNK_KEYS: &str = "
-    select key from terravox_records where world = $1 and key >= $2 and key < $3";
+    select key from terravox_records where world = $1 and key >= $2 and key < $3
+    order by key limit 10000";
 
 /// What a writer knows of the world that it shares.
 pub(crate) struct Share {
@@ -289,16 +309,32 @@ pub(crate) async fn changed_chunks(
     let is_lost = |part: &&LogPart| found.get(&part.column) < Some(&(part.high - part.low));
     let lost: Vec<i64> = parts.iter().filter(is_lost).map(|part| part.column).collect();
     if !lost.is_empty() {
-        let [low, high] = Zone::chunk_keys();
-        for row in pool.query(CHUNK_KEYS, &[&world, &low, &high]).await? {
+        add_chunks(pool, world, &lost, &mut chunks).await?;
+    }
+    Ok(chunks)
+}
+
+/// Adds all stored chunks of some columns. Their keys are in another order, so those of the whole
+/// world are read, in pages: each comes in time, and memory is for those of the columns.
+async fn add_chunks(
+    pool: &ViewPool,
+    world: i64,
+    columns: &[i64],
+    chunks: &mut BTreeSet<ChunkPos>,
+) -> Result<(), RequestFailure> {
+    let [mut low, high] = Zone::chunk_keys();
+    loop {
+        let rows = pool.query(CHUNK_KEYS, &[&world, &low, &high]).await?;
+        let Some(last) = rows.last() else { return Ok(()) };
+        low = [last.get::<_, &[u8]>(0), &[0]].concat();
+        for row in &rows {
             let key: &[u8] = row.get(0);
             let column = Zone::of_record(key).and_then(Zone::column).and_then(Column::zone);
-            if column.is_some_and(|column| lost.contains(&column.0)) {
+            if column.is_some_and(|column| columns.contains(&column.0)) {
                 chunks.extend(Zone::chunk_of_record(key));
             }
         }
     }
-    Ok(chunks)
 }
 
 /// Refuses a commit to columns that are not held.

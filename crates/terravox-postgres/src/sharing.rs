@@ -6,12 +6,12 @@ use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::schema;
 use crate::share::{
-    ADD_COLUMNS, CLAIM, LEAVE, NAMESAKE, REGISTER, RELEASE, RELEASE_ALL, RELEASE_ALL_UNWRITTEN,
-    RELEASE_UNWRITTEN, REMOVE_DEAD, REMOVE_UNWRITTEN, RENEW, RENEW_WORLD, SHARED, STILL_HELD,
-    Share, TAKE_ADDRESS, UNREGISTER,
+    ADD_COLUMNS, CLAIM, LEAVE, LOCK_FREE, LOCK_WORLD, NAMESAKE, REGISTER, RELEASE, RELEASE_ALL,
+    RELEASE_ALL_UNWRITTEN, RELEASE_UNWRITTEN, REMOVE_DEAD, REMOVE_UNWRITTEN, RENEW, RENEW_WORLD,
+    SHARED, STILL_HELD, Share, TAKE_ADDRESS, UNREGISTER,
 };
 use crate::writer::{Holdings, Writer};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -119,30 +119,32 @@ impl Writer {
         if share.has_left.load(Ordering::Acquire) {
             return Err(has_left());
         }
-        let is_new = |column: &&i64| !state.held.contains_key(column);
-        let new: BTreeSet<i64> = columns.iter().filter(is_new).copied().collect();
-        let asked: Vec<i64> = new.union(&state.unsure).copied().collect();
+        let is_new =
+            |column: &&i64| !state.held.contains_key(column) && !state.unsure.contains(column);
+        let new: Vec<i64> = columns.iter().filter(is_new).copied().collect();
+        let wanted: BTreeSet<i64> = columns.iter().copied().collect();
         let mut heads = Vec::new();
-        if !asked.is_empty() {
+        if !(new.is_empty() && state.unsure.is_empty()) {
+            let unsure: Vec<i64> = state.unsure.iter().copied().collect();
             let connection = self.connection(&mut state).await?;
             let mut is_unsure = false;
-            let taken = self.claim_in(share, &connection, &asked, &mut is_unsure).await;
+            let asked = [&unsure[..], &new[..]];
+            let taken = self.claim_in(share, &connection, asked, &mut is_unsure).await;
             if taken.is_err() {
                 // It may be in a transaction.
                 state.drop_connection();
             }
             if is_unsure {
-                state.unsure.extend(&asked);
+                state.unsure.extend(&new);
             }
-            let (taken, strays): (Vec<_>, Vec<_>) =
-                taken?.into_iter().partition(|(column, _)| new.contains(column));
+            let (taken, strays): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                taken?.into_iter().partition(|(column, _)| wanted.contains(column));
             for (column, held) in taken {
                 heads.push((column, held.head));
                 state.held.insert(column, held);
                 share.add(column);
             }
-            state.unsure = strays.into_iter().map(|(column, _)| column).collect();
-            let strays: Vec<i64> = state.unsure.iter().copied().collect();
+            state.unsure = strays.keys().copied().collect();
             // If it fails, it is tried again.
             if !strays.is_empty() && self.release_in(&connection, &strays).await.is_ok() {
                 state.unsure.clear();
@@ -168,22 +170,28 @@ impl Writer {
         }
     }
 
-    /// The transaction of a claim. Notes whether the commit was sent and had no answer.
+    /// The transaction of a claim: of columns of which an earlier claim or release may be under way,
+    /// and of new ones. Notes whether the commit was sent and had no answer.
     async fn claim_in(
         &self,
         share: &Share,
         connection: &Connection,
-        columns: &[i64],
+        [unsure, new]: [&[i64]; 2],
         is_unsure: &mut bool,
     ) -> Result<Vec<(i64, HeldZone)>, RequestFailure> {
-        connection.run(&self.begin()).await?;
+        connection.run(&self.begin(0)).await?;
         if share.hold(connection, self.world).await? == 0 {
             let what = "another program took the world over".to_owned();
             return Err(RequestFailure::permanent(io::ErrorKind::PermissionDenied, what));
         }
-        connection.execute(ADD_COLUMNS, &[&self.world, &columns]).await?;
-        connection.query(lease::LOCK, &[&self.world, &columns]).await?;
-        let rows = connection.query(CLAIM, &[&self.world, &columns, &self.owner]).await?;
+        let all = [unsure, new].concat();
+        connection.execute(ADD_COLUMNS, &[&self.world, &all]).await?;
+        // What became of the earlier requests has to be known.
+        connection.query(lease::LOCK, &[&self.world, &unsure]).await?;
+        let free = connection.query(LOCK_FREE, &[&self.world, &new]).await?;
+        let locked: Vec<i64> =
+            unsure.iter().copied().chain(free.iter().map(|row| row.get(0))).collect();
+        let rows = connection.query(CLAIM, &[&self.world, &locked, &self.owner]).await?;
         let committed = connection.run("commit").await;
         *is_unsure = committed.as_ref().is_err_and(|failure| !failure.is_answer);
         committed?;
@@ -195,9 +203,11 @@ impl Writer {
     async fn release_in(
         &self,
         connection: &Connection,
-        columns: &[i64],
+        held: &BTreeMap<i64, HeldZone>,
     ) -> Result<(), RequestFailure> {
-        let rows = [&self.world as &(dyn ToSql + Sync), &columns, &self.owner];
+        let columns: Vec<i64> = held.keys().copied().collect();
+        let epochs: Vec<i64> = held.values().map(|held| held.epoch).collect();
+        let rows = [&self.world as &(dyn ToSql + Sync), &columns, &self.owner, &epochs];
         connection.execute(RELEASE_UNWRITTEN, &rows).await?;
         connection.execute(RELEASE, &rows).await.map(drop)
     }
@@ -210,22 +220,22 @@ impl Writer {
         columns: &[i64],
     ) -> (Vec<(i64, i64)>, Result<(), RequestFailure>) {
         let mut state = self.state.lock().await;
-        let mut heads = Vec::new();
+        let mut ended = BTreeMap::new();
         // From now on nothing is written to them, also if this fails: then it is tried again with
         // the next renewal.
         for column in columns {
-            heads.extend(state.held.remove(column).map(|held| (*column, held.head)));
+            ended.extend(state.held.remove(column).map(|held| (*column, held)));
             share.columns().remove(column);
         }
         let released = async {
             let connection = self.connection(&mut state).await?;
-            self.release_in(&connection, columns).await
+            self.release_in(&connection, &ended).await
         };
         let released = released.await;
-        if released.is_err() {
-            state.unsure.extend(columns);
-        }
-        (heads, released)
+        // Of others it is not known whether the database has them as this writer's.
+        let is_unsure = |column: &&i64| released.is_err() || !ended.contains_key(column);
+        state.unsure.extend(columns.iter().filter(is_unsure));
+        (ended.into_iter().map(|(column, held)| (column, held.head)).collect(), released)
     }
 
     /// Renews the lease of this server; returns 0 if another writer has the world or a column that
@@ -268,6 +278,18 @@ impl Writer {
         let _ = connection.execute(RELEASE_ALL_UNWRITTEN, &[&world, owner]).await;
         let _ = connection.execute(RELEASE_ALL, &[&world, owner]).await;
         self.unregister(share, &connection).await;
-        let _ = connection.execute(LEAVE, &[&world, &SHARED, &share.epoch()]).await;
+        let _ = self.leave_world(share, &connection).await;
+    }
+
+    /// Gives the world up if no other server shares it.
+    async fn leave_world(
+        &self,
+        share: &Share,
+        connection: &Connection,
+    ) -> Result<(), RequestFailure> {
+        connection.run(&self.begin(0)).await?;
+        connection.query(LOCK_WORLD, &[&self.world]).await?;
+        connection.execute(LEAVE, &[&self.world, &SHARED, &share.epoch()]).await?;
+        connection.run("commit").await
     }
 }

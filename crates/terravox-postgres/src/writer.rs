@@ -6,13 +6,14 @@
 //! commit is sent, and holds until then, since the row is locked.
 
 use crate::batch::Batch;
-use crate::connection::{Connection, Connector};
+use crate::connection::{Connection, Connector, upload_time};
 use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::retry::pause;
 use crate::share::{self, Share};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -305,14 +306,12 @@ impl Writer {
             let held = [&world as &(dyn ToSql + Sync), &zones, &epochs, &heads, &lease, owner];
             connection.execute(FENCE, &held).await
         };
-        let put = async {
-            let Batch { put_keys, put_hashes, put_values, .. } = batch;
-            for part in batch.put_parts() {
-                let keys = &put_keys[part.clone()];
-                let (hashes, values) = (&put_hashes[part.clone()], &put_values[part]);
-                connection.execute(PUT, &[&world, &keys, &hashes, &values]).await?;
-            }
-            Ok::<(), RequestFailure>(())
+        let put = async |part: &Range<usize>| {
+            let [keys, values] = [&batch.put_keys, &batch.put_values].map(|of| &of[part.clone()]);
+            let bytes = values.iter().map(Vec::len).sum();
+            let values: [&(dyn ToSql + Sync); 4] =
+                [&world, &keys, &&batch.put_hashes[part.clone()], &values];
+            connection.execute_large(PUT, &values, bytes).await.map(drop)
         };
         let remove = async {
             match batch.removed_keys.is_empty() {
@@ -320,29 +319,43 @@ impl Writer {
                 false => connection.execute(REMOVE, &[&world, &batch.removed_keys]).await,
             }
         };
-        let log =
-            async { connection.execute(LOG, &[&world, &zones, &epochs, &heads, &log_keys]).await };
-        // In this order, without waiting for each answer. Deleting needs no order beside the
-        // others.
-        let begin = self.begin();
+        let log = async {
+            let values: [&(dyn ToSql + Sync); 5] = [&world, &zones, &epochs, &heads, &log_keys];
+            connection.execute_large(LOG, &values, batch.log_bytes()).await
+        };
         let extend = async {
             match &self.share {
                 Some(share) => share.hold(connection, world).await,
                 None => connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await,
             }
         };
-        let (begun, fenced, put, removed, logged, extended) =
-            tokio::join!(biased; connection.run(&begin), fence, put, remove, log, extend);
-        begun?;
-        let is_held = fenced? == zones.len() as u64;
-        if is_held {
+        let parts = batch.put_parts();
+        let changes = async {
+            let (last, first) = parts.split_last().unzip();
+            for part in first.unwrap_or_default() {
+                put(part).await?;
+            }
+            let last = async {
+                match last {
+                    Some(part) => put(part).await,
+                    None => Ok(()),
+                }
+            };
+            // Deleting needs no order beside the others.
+            let (put, removed, logged, extended) = tokio::join!(biased; last, remove, log, extend);
             put?;
             removed?;
             logged?;
-            // One row is expected; there is none if another writer has a shared world.
-            if extended? == 0 {
-                return Ok(false);
-            }
+            extended
+        };
+        // What came outside of a transaction would be kept without the rest.
+        connection.run(&self.begin(batch.largest_statement())).await?;
+        // In this order, without waiting for each answer.
+        let (fenced, changed) = tokio::join!(biased; fence, changes);
+        // One row is expected of the last statement; there is none if another writer has a shared
+        // world.
+        let is_held = fenced? == zones.len() as u64 && changed? != 0;
+        if is_held {
             self.trim(connection, zones, held).await?;
         }
         Ok(is_held)
@@ -350,13 +363,14 @@ impl Writer {
 
     /// Begins a transaction, which the server ends after some time without a statement: a writer
     /// that vanishes would lock its zones for as long as TCP waits, and one that stalls would lock
-    /// its columns beyond its lease.
-    pub fn begin(&self) -> String {
+    /// its columns beyond its lease. Receiving a statement, of which the largest has `bytes`, counts
+    /// as that, too.
+    pub fn begin(&self, bytes: usize) -> String {
         let mut idle = self.connector.answer_time();
         if self.share.is_some() {
             idle = idle.min(self.lease);
         }
-        let idle_ms = idle.as_millis();
+        let idle_ms = (idle + upload_time(bytes)).as_millis();
         format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}")
     }
 
@@ -471,7 +485,14 @@ impl Writer {
         }
         let open = match own.take().filter(Connection::is_usable) {
             Some(open) => open,
-            None => self.connector.connect().await?,
+            None => {
+                let open = self.connector.connect().await?;
+                // A commit locks the row that is to be renewed, and renews it itself. The server
+                // does not see that a connection which waits for a lock was given up.
+                let limit_ms = (self.lease / 4).as_millis();
+                open.run(&format!("set lock_timeout = {limit_ms}")).await?;
+                open
+            }
         };
         let renewed = self.renew_on(&open).await?;
         *own = Some(open);

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
 use terravox::replicate::{Host, HostWorld, Refusal, RefusalCode};
 use terravox::voxel::{Region, VoxelPos};
-use terravox_store::Column;
-use tracing::warn;
+use terravox_store::{Column, Store, StoreError};
+use tracing::error;
 
 /// Maximum number of parts that are applied in a tick.
 const PARTS_PER_TICK: usize = 64;
@@ -72,6 +72,8 @@ pub(crate) struct TriedParts {
     late: BTreeSet<ColumnPair>,
     /// The columns of the last part that was tried.
     last: Option<ColumnPair>,
+    /// Parts that cannot be applied here, although their operation began elsewhere.
+    pub refused: u64,
 }
 
 /// An operation of a guest that was allowed in the tick that runs.
@@ -105,9 +107,10 @@ pub(crate) fn apply_parts(
                 tried.late.insert(pair);
                 continue;
             }
-            // It never can be; the others do not wait for it.
+            // It never can be, such as with other limits for edits; the others do not wait for it.
             Err(Refusal { reason, .. }) => {
-                warn!("operation {} of {} in {}: {reason}", part.number, part.origin, part.target);
+                tried.refused += 1;
+                error!("operation {} of {} in {}: {reason}", part.number, part.origin, part.target);
             }
             Ok(_) => {}
         }
@@ -138,6 +141,33 @@ pub(crate) struct Borders {
 }
 
 impl Borders {
+    /// What servers that shared a world left unfinished when all had ended, for the one that has all
+    /// of it now.
+    ///
+    /// # Errors
+    /// If a record cannot be read.
+    pub fn of_store(store: &Store) -> Result<Borders, StoreError> {
+        let (mut borders, mut records) = (Borders::default(), BTreeMap::new());
+        for name in store.extra_names()? {
+            let is_border = |column: &Column| column.data_name(BORDER) == name;
+            let Some(column) = Column::of_data_name(&name).filter(is_border) else { continue };
+            let bytes = store.extra(&name)?.unwrap_or_default();
+            let record = BorderRecord::from_bytes(column, &bytes).map_err(|what| {
+                let what = format!(
+                    "the record of the borders of {column} is damaged: {what}; restore the extra data {name} from a backup"
+                );
+                StoreError::Refused { path: store.path().to_owned(), what }
+            })?;
+            records.insert(column, record);
+        }
+        let is_done = |record: &BorderRecord| record.waiting.is_empty();
+        if !records.values().all(is_done) {
+            let held = records.keys().flat_map(|&column| neighbours(column).chain([column]));
+            borders.take(&held.collect(), records, BTreeSet::new());
+        }
+        Ok(borders)
+    }
+
     /// Replaces the set of columns that are held, and takes the records that were read before a
     /// column was claimed, and the columns whose record cannot be read.
     pub fn take(
@@ -277,6 +307,14 @@ impl Borders {
             let part = DuePart { origin, number: op.number, target, op: op.op.clone(), within };
             (!within.is_empty()).then_some(part)
         })
+    }
+
+    /// Notes what came of the parts that were due, at the end of a tick, and forgets operations that
+    /// are done, in columns that may be changed.
+    pub fn note_parts(&mut self, tried: &TriedParts, may_change: impl Fn(Column) -> bool) {
+        self.note_tried(tried);
+        self.end_tick();
+        self.forget_done(may_change);
     }
 
     /// Notes what came of the parts that were due.

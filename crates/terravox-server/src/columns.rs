@@ -6,6 +6,7 @@ use crate::border_record::{BORDER, BorderRecord};
 use crate::borders::neighbours;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -57,6 +58,10 @@ struct ColumnState {
     damaged: BTreeSet<Column>,
     /// Looks at the database that failed.
     failed_looks: u64,
+    /// Since when they fail, and why the first one did.
+    failure: Option<(Instant, String)>,
+    /// Whether the thread ended by a panic.
+    has_died: bool,
     /// Whether something is new for the world.
     is_new: bool,
     /// Whether the thread is to look at once.
@@ -103,6 +108,16 @@ impl SharedColumns {
         let state = self.lock();
         let [held, damaged] = [&state.held, &state.damaged].map(|columns| columns.len() as u64);
         ColumnCounts { held, damaged, failed_looks: state.failed_looks }
+    }
+
+    /// Since when the database cannot be asked, and why, if it cannot.
+    pub fn failure(&self) -> Option<(Instant, String)> {
+        self.lock().failure.clone()
+    }
+
+    /// Whether the thread ended by a panic: nothing is claimed, released or read any more.
+    pub fn has_died(&self) -> bool {
+        self.lock().has_died
     }
 
     /// What is new since the last call, if something is.
@@ -173,7 +188,13 @@ impl ColumnThread {
     ) -> io::Result<ColumnThread> {
         let keeper = ColumnKeeper::new(shared.clone(), leases, store, world);
         let named = thread::Builder::new().name("terravox-columns".to_owned());
-        let thread = Some(named.spawn(move || keeper.run(wake))?);
+        let run = move || {
+            let shared = keeper.shared.clone();
+            let ran = catch_unwind(AssertUnwindSafe(|| keeper.run(&wake)));
+            shared.lock().has_died = ran.is_err();
+            wake();
+        };
+        let thread = Some(named.spawn(run)?);
         Ok(ColumnThread { shared, thread })
     }
 }
@@ -182,7 +203,7 @@ impl Drop for ColumnThread {
     fn drop(&mut self) {
         self.shared.end();
         if let Some(thread) = self.thread.take() {
-            // A panic was reported when it happened.
+            // It catches panics.
             let _ = thread.join();
         }
     }
@@ -214,8 +235,6 @@ struct ColumnKeeper {
     looked_far: Option<Instant>,
     /// Those that were asked about then.
     watched: BTreeSet<Column>,
-    /// Whether the last look failed: only the first of several is logged.
-    has_failed: bool,
 }
 
 impl ColumnKeeper {
@@ -242,11 +261,10 @@ impl ColumnKeeper {
             looked_at_all: None,
             looked_far: None,
             watched: BTreeSet::new(),
-            has_failed: false,
         }
     }
 
-    fn run(mut self, wake: impl Fn()) {
+    fn run(mut self, wake: &impl Fn()) {
         let mut next = Instant::now();
         while let Some((orders, released)) = self.shared.wait(next) {
             let interval = if orders.near.is_empty() { INTERVAL } else { BORDER_INTERVAL };
@@ -265,7 +283,7 @@ impl ColumnKeeper {
                     state.changed.append(&mut self.changed);
                     state.records.append(&mut self.records);
                     state.is_new |= is_new;
-                    self.has_failed = false;
+                    state.failure = None;
                     drop(state);
                     if is_new {
                         wake();
@@ -273,11 +291,13 @@ impl ColumnKeeper {
                 }
                 // If it lasts, the lease ends, and the world with it.
                 Err(error) => {
-                    self.shared.lock().failed_looks += 1;
-                    if !self.has_failed {
+                    let mut state = self.shared.lock();
+                    state.failed_looks += 1;
+                    // Only the first of several is logged.
+                    if state.failure.is_none() {
                         warn!(world = self.world, "columns: {error}");
+                        state.failure = Some((Instant::now(), error.to_string()));
                     }
-                    self.has_failed = true;
                 }
             }
         }

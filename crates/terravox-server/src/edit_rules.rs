@@ -1,7 +1,7 @@
 //! Decides which operations of guests a world allows.
 
 use crate::access::Right;
-use crate::borders::{DuePart, TriedParts};
+use crate::borders::{Borders, DuePart, TriedParts};
 use crate::held_columns::{AskedOp, HeldColumns};
 use crate::server_reason::ServerReason;
 use std::sync::Arc;
@@ -37,26 +37,43 @@ pub(crate) struct EditRules {
     pub decide: Option<Decide>,
     /// The columns of a world that several servers share.
     pub columns: Option<HeldColumns>,
+    /// Of a world that one server has, what servers that shared it left unfinished.
+    pub leftover: Borders,
 }
 
 impl EditRules {
+    /// Operations that reach over borders.
+    pub fn borders(&self) -> &Borders {
+        self.columns.as_ref().map_or(&self.leftover, |columns| &columns.borders)
+    }
+
+    /// Notes that a state of them is saved.
+    pub fn note_borders_saved(&mut self, state: u64) {
+        let columns = self.columns.as_mut();
+        columns.map_or(&mut self.leftover, |columns| &mut columns.borders).note_saved(state);
+    }
+
     /// The parts that are to be applied here of operations that other servers decided about.
     pub fn due_parts(&mut self) -> Vec<DuePart> {
-        self.columns.as_mut().map_or(Vec::new(), HeldColumns::due_parts)
+        match &mut self.columns {
+            Some(columns) => columns.due_parts(),
+            None => self.leftover.due(|_| true),
+        }
     }
 
     /// Notes operations of guests of which only the part within a region was applied: other servers
     /// may have to apply theirs; and what came of the parts of theirs that were due.
     pub fn note_parts(&mut self, begun: &[(u64, Region, Box<EditOp>)], tried: &TriedParts) {
-        if let Some(columns) = &mut self.columns {
-            columns.note_parts(begun, tried);
+        match &mut self.columns {
+            Some(columns) => columns.note_parts(begun, tried),
+            None => self.leftover.note_parts(tried, |_| true),
         }
     }
 
     /// Whether cells may have changed that must not be saved, since what is to be saved with them
     /// is not noted yet.
     pub fn lacks_notes(&self) -> bool {
-        self.columns.as_ref().is_some_and(|columns| columns.borders.lacks_notes())
+        self.borders().lacks_notes()
     }
 
     /// Decides about an operation of a guest whose budget is that of a person. A column is claimed only

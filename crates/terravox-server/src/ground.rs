@@ -33,8 +33,10 @@ pub(crate) struct StoredGround {
     store: Arc<Store>,
     /// Of a world in a database.
     reader: Option<GroundReader>,
-    /// Blocks that could not be read, which was logged.
+    /// Damaged blocks, which were logged.
     damaged: RefCell<HashSet<MipBlock>>,
+    /// Whether the last block could not be read for another reason.
+    is_failing: Cell<bool>,
 }
 
 impl StoredGround {
@@ -43,7 +45,7 @@ impl StoredGround {
         let reader = reader.and_then(|started| {
             started.inspect_err(|error| warn!("a silent database delays the world: {error}")).ok()
         });
-        StoredGround { store, reader, damaged: RefCell::default() }
+        StoredGround { store, reader, damaged: RefCell::default(), is_failing: Cell::new(false) }
     }
 
     /// Begins a tick.
@@ -62,12 +64,22 @@ impl StoredGround {
     /// later.
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl FnOnce(&mut FillRequest<'_>)) {
         let Some(reader) = &self.reader else { return self.store.fill(request, generate) };
-        match reader.read(request.block()) {
+        let read = reader.read(request.block());
+        if let Some(Ok(_)) = &read {
+            self.is_failing.set(false);
+        }
+        match read {
             Some(Ok(Some(cells))) => request.cells().clone_from(&cells),
             Some(Ok(None)) if self.store.info().grows() => generate(request),
             Some(Ok(None)) => drop(request.cells()),
             Some(Err(error)) => {
-                if self.damaged.borrow_mut().insert(request.block()) {
+                let is_damaged = matches!(error, StoreError::Damaged { .. });
+                // A database that cannot be reached is reported once, a damaged block by itself.
+                let is_news = match is_damaged {
+                    true => self.damaged.borrow_mut().insert(request.block()),
+                    false => !self.is_failing.replace(true),
+                };
+                if is_news {
                     warn!("{} cannot be read: {error}", request.block());
                 }
                 request.set_missing();

@@ -223,10 +223,9 @@ impl HeldColumns {
         for (guest, own, op) in begun {
             self.borders.begin(*guest, *own, op);
         }
-        self.borders.note_tried(tried);
-        self.borders.end_tick();
         let HeldColumns { held, closing, borders, .. } = self;
-        borders.forget_done(|column| held.contains(&column) && !closing.contains_key(&column));
+        borders
+            .note_parts(tried, |column| held.contains(&column) && !closing.contains_key(&column));
     }
 
     /// Keeps columns in which operations wait for others, and claims those that they wait for and

@@ -35,6 +35,9 @@ use tracing::{info, warn};
 /// Maximum size of the head of a request in bytes.
 const MAX_HEAD: usize = 16 << 10;
 
+/// A world whose database has not answered for this time is reported as unhealthy.
+const MAX_DATABASE_SILENCE: Duration = Duration::from_secs(10);
+
 /// The header that says whether guests may throw things.
 const THROWS: &str = "terravox-throws";
 
@@ -113,6 +116,15 @@ async fn health(State(gate): State<Arc<Gate>>) -> impl IntoResponse {
 fn illness(world: &RunningWorld) -> Option<String> {
     if world.has_stopped() {
         return Some(format!("the world {} has stopped; the log says why", world.name));
+    }
+    let columns = world.columns.as_ref().and_then(|columns| columns.failure());
+    if let Some((since, why)) = columns.filter(|(since, _)| since.elapsed() > MAX_DATABASE_SILENCE)
+    {
+        let seconds = since.elapsed().as_secs();
+        return Some(format!(
+            "the columns of the world {} cannot be read since {seconds} s: {why}",
+            world.name
+        ));
     }
     let failure = world.counters.save_failure()?;
     let (edits, seconds) = (world.counters.unsaved_edits(), failure.since.elapsed().as_secs());

@@ -53,6 +53,7 @@ fn values(world: &RunningWorld) -> Vec<(&'static str, u64)> {
             ("columns_damaged", counts.damaged),
             ("columns_failed_looks_total", counts.failed_looks),
             ("border_operations_waiting", waiting),
+            ("border_parts_refused_total", counters.refused_parts.load(Ordering::Acquire)),
         ]);
     }
     values

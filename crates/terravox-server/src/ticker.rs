@@ -1,7 +1,7 @@
 //! The thread of a world: it ticks the host, and saves in the background.
 
 use crate::access::{AccessList, Right};
-use crate::borders::apply_parts;
+use crate::borders::{Borders, apply_parts};
 use crate::columns::ColumnThread;
 use crate::edit_rules::{EditAuthor, EditRules};
 use crate::error::ServerError;
@@ -41,10 +41,13 @@ const TICK: Duration = Duration::from_millis(33);
 /// The same while something is unsaved in a world that servers share.
 const UNSAVED_TICK: Duration = Duration::from_millis(8);
 
-/// How long the last save is tried again, and the pause between two tries: shorter than a service
-/// manager waits before it kills a process.
+/// How long the last save is tried again, and the pause between two tries. Each try lasts as long
+/// as the store tries: of a database that is silent, another 40 s.
 const LAST_SAVES: Duration = Duration::from_secs(20);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a world that ends waits for operations over borders to be done.
+const LAST_BORDERS: Duration = Duration::from_secs(3);
 
 /// The shortest time between ticks.
 const SHORTEST_TICK: Duration = Duration::from_millis(4);
@@ -64,7 +67,12 @@ pub(crate) fn start(
         Some(leases) => Some(keep_columns(&running, leases)?),
         None => None,
     };
-    let rules = EditRules { protected, decide, columns };
+    let leftover = match &columns {
+        // Those of a shared world are read with its columns.
+        None if running.store.info().grows() => Borders::of_store(&running.store)?,
+        _ => Borders::default(),
+    };
+    let rules = EditRules { protected, decide, columns, leftover };
     let ticker = Ticker::new(running.clone(), generate, rules, options)?;
     let named = thread::Builder::new().name("terravox-world".to_owned());
     let handle = named.spawn(move || ticker.run_to_the_end()).map_err(|source| StoreError::Io {
@@ -269,7 +277,16 @@ impl Ticker {
 
     /// Ticks until the world ends or can no longer be saved; returns whether all is saved.
     fn run(&mut self) -> bool {
-        while !self.running.is_ending() && self.cannot_save().is_none() {
+        let mut ends: Option<Instant> = None;
+        while self.cannot_save().is_none() && !self.has_lost_columns() {
+            if self.running.is_ending() {
+                // What began here over a border is not to stay half done while nobody is beside it.
+                let until = *ends.get_or_insert_with(|| Instant::now() + LAST_BORDERS);
+                self.end_guests();
+                if self.rules.borders().waiting_operations() == 0 || Instant::now() > until {
+                    break;
+                }
+            }
             let start = Instant::now();
             self.running.clear_input();
             self.tick(start);
@@ -284,16 +301,31 @@ impl Ticker {
                 thread::park_timeout(longest.saturating_sub(start.elapsed()));
             }
         }
-        for guest in self.seats.keys() {
-            self.host.disconnect(*guest, ServerReason::ServerEnds.end(SERVER_ENDS));
-        }
+        self.end_guests();
         let now = Instant::now();
         self.transmit(now, (now - self.began).as_micros() as u64);
+        if self.has_lost_columns() {
+            let what = "a panic stopped the thread of its columns; it is no longer served here";
+            error!(world = self.running.name, "{what}");
+            self.save_all();
+            return false;
+        }
         if let Some(why) = self.cannot_save() {
             error!(world = self.running.name, "{why}; it is no longer served here");
             return self.is_saved();
         }
         self.save_all()
+    }
+
+    fn end_guests(&mut self) {
+        for guest in self.seats.keys() {
+            self.host.disconnect(*guest, ServerReason::ServerEnds.end(SERVER_ENDS));
+        }
+    }
+
+    /// Whether the thread of the columns of a shared world ended by a panic.
+    fn has_lost_columns(&self) -> bool {
+        self.rules.columns.as_ref().is_some_and(|columns| columns.shared().has_died())
     }
 
     /// A tick begins at the latest after this time.
@@ -382,20 +414,22 @@ impl Ticker {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
             falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
         }
+        self.running.counters.refused_parts.fetch_add(tried.refused, Ordering::Relaxed);
         self.rules.note_parts(&begun, &tried);
         self.transmit(now, now_us);
     }
 
     /// Updates which columns of a shared world are watched here.
     fn look_at_columns(&mut self, now: Instant) {
+        let WorldCounters { edits_applied, edits_saved, border_operations, .. } =
+            &self.running.counters;
         if let Some(columns) = &mut self.rules.columns {
-            let WorldCounters { edits_applied, edits_saved, .. } = &self.running.counters;
             let [edits, saved] =
                 [edits_applied, edits_saved].map(|counter| counter.load(Ordering::Acquire));
             columns.look(&mut self.host, now, edits, saved);
-            let waiting = columns.borders.waiting_operations() as u64;
-            self.running.counters.border_operations.store(waiting, Ordering::Release);
         }
+        let waiting = self.rules.borders().waiting_operations() as u64;
+        border_operations.store(waiting, Ordering::Release);
     }
 
     fn seat_arriving(&mut self, now: Instant) {
@@ -482,12 +516,11 @@ impl Ticker {
 
     fn is_saved(&self) -> bool {
         let are_pieces_saved = self.falling.as_ref().is_none_or(FallingPieces::is_saved);
-        let columns = self.rules.columns.as_ref();
-        let are_borders_saved = columns.is_none_or(|columns| {
-            let [state, saved] = columns.borders.states();
-            state == saved
-        });
-        self.grid.is_saved() && self.journal.is_saved() && are_pieces_saved && are_borders_saved
+        let [borders, saved_borders] = self.rules.borders().states();
+        self.grid.is_saved()
+            && self.journal.is_saved()
+            && are_pieces_saved
+            && borders == saved_borders
     }
 
     fn begin_save(&mut self, edits: u64) {
@@ -499,12 +532,8 @@ impl Ticker {
             let (bodies, state) = falling.to_save();
             (unsaved.bodies, pieces) = (Some(bodies), state);
         }
-        let mut borders = 0;
-        if let Some(columns) = &self.rules.columns {
-            let (state, records) = columns.borders.to_save();
-            unsaved.data.extend(records);
-            borders = state;
-        }
+        let (borders, records) = self.rules.borders().to_save();
+        unsaved.data.extend(records);
         let point = self.host.save_point();
         self.stored_ground.note_save(unsaved.chunks.chunks());
         self.saver.begin(SaveJob { unsaved, edits, pieces, borders, point, waiting });
@@ -565,9 +594,7 @@ impl Ticker {
                 if let Some(falling) = &mut self.falling {
                     falling.note_saved(job.pieces);
                 }
-                if let Some(columns) = &mut self.rules.columns {
-                    columns.borders.note_saved(job.borders);
-                }
+                self.rules.note_borders_saved(job.borders);
                 counters.edits_saved.store(job.edits, Ordering::Release);
                 counters.count_save(took);
             }

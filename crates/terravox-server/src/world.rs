@@ -66,6 +66,8 @@ pub(crate) struct WorldCounters {
     pub save_failure: Mutex<Option<SaveFailure>>,
     /// Operations over borders that columns of other servers have not applied yet.
     pub border_operations: AtomicU64,
+    /// Parts of operations over borders that could not be applied here.
+    pub refused_parts: AtomicU64,
     /// Times of the last ticks in microseconds, a ring.
     pub recent_ticks: Mutex<VecDeque<u32>>,
     pub units_in: AtomicU64,

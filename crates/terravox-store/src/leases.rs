@@ -11,7 +11,7 @@ pub struct ColumnOwner {
     pub column: Column,
     /// The address of its server, as that gave it.
     pub server: String,
-    /// How often it was claimed since it was first written, or claimed to be written.
+    /// Grows with each claim of the column.
     pub epoch: u64,
     /// Whether the lease of the server lasts. If not, the column may be claimed.
     pub is_alive: bool,

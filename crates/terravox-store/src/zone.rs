@@ -53,7 +53,7 @@ impl Zone {
             return Some(Zone::WORLD);
         }
         if let Some(name) = key.strip_prefix(&[EXTRA]) {
-            let column = str::from_utf8(name).ok().and_then(Column::of_data);
+            let column = str::from_utf8(name).ok().and_then(Column::of_data_name);
             return Some(column.and_then(Column::zone).unwrap_or(Zone::WORLD));
         }
         let block = block_of(key).or_else(|| {
@@ -129,8 +129,8 @@ impl Column {
         format!("{COLUMN_DATA}{x},{z}/{name}")
     }
 
-    /// The column of extra data by its name.
-    fn of_data(name: &str) -> Option<Column> {
+    /// Returns the column of extra data by the name of that ([`Column::data_name`]); `None` if it is of no column.
+    pub fn of_data_name(name: &str) -> Option<Column> {
         let (place, _) = name.strip_prefix(COLUMN_DATA)?.split_once('/')?;
         let (x, z) = place.split_once(',')?;
         let column = Column { x: x.parse().ok()?, z: z.parse().ok()? };

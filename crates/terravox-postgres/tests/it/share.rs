@@ -160,11 +160,17 @@ fn a_column_has_one_server_and_is_free_when_that_gives_it_up_or_its_lease_ends()
     let error = save(&second, &mut grid, a, 1).unwrap_err().to_string();
     assert!(error.contains("column 0, 0 was not claimed here"), "{error}");
     save(&first, &mut grid, a, 2).unwrap();
+    let owners = || {
+        let owners = second_share.owners().unwrap();
+        BTreeMap::from_iter(owners.into_iter().map(|o| (o.column, (o.server, o.epoch))))
+    };
+    let before = owners();
     first_share.release(&[b]).unwrap();
     assert_eq!(second_share.claim(&[a, b]).unwrap(), [b], "at once");
-    let owners = second_share.owners().unwrap();
-    let owners: BTreeMap<_, _> = owners.iter().map(|o| (o.column, (&*o.server, o.epoch))).collect();
-    assert_eq!(owners, BTreeMap::from([(a, ("first:1", 1)), (b, ("second:2", 1))]));
+    let after = owners();
+    assert_eq!((&*before[&a].0, &*before[&b].0), ("first:1", "first:1"));
+    assert_eq!((&after[&a], &*after[&b].0), (&before[&a], "second:2"));
+    assert!(after[&b].1 > before[&b].1, "another epoch: {before:?}, {after:?}");
     // What belongs to the world stays as it is, and a server that gave a column up goes on.
     let error = first.set_extra("note", Some(b"1")).unwrap_err().to_string();
     assert!(error.contains("that several servers share"), "{error}");

@@ -52,13 +52,13 @@ fn of_two_servers_that_start_at_once_with_one_address_one_is_refused_by_name_slo
 }
 
 #[test]
-fn a_claim_that_waited_for_a_lock_sees_who_renewed_a_lease_meanwhile() {
+fn a_claim_waits_for_no_commit_of_another_server() {
     let Some(server) = Server::start("waits") else { return };
     let server = server.run();
     let address = new_world(&server, "waits");
     let (_second, second) = Postgres::share(&address, &options(), "second:1").unwrap();
     let (first, share) = Postgres::share(&address, &options(), "first:1").unwrap();
-    let home = Column { x: 0, z: 0 };
+    let [home, beside] = [0, 1].map(|x| Column { x, z: 0 });
     assert_eq!(share.claim(&[home]).unwrap(), [home]);
     first.set_extra(&home.data_name("state"), Some(b"1")).unwrap();
     std::thread::scope(|scope| {
@@ -73,15 +73,37 @@ fn a_claim_that_waited_for_a_lock_sees_who_renewed_a_lease_meanwhile() {
         while server.sql(sleepers) == "0" {
             assert!(!held.is_finished(), "it holds the row no longer");
         }
-        // The lease of its server has ended when the claim begins, and is renewed while that waits.
+        // The lease of its server has ended when the claim begins; what commits is alive.
         server.sql(
             "update terravox_servers set until = clock_timestamp() - interval '1 second'
             where address = 'first:1'",
         );
-        assert_eq!(second.claim(&[home]).unwrap(), [], "it is alive");
+        assert_eq!(second.claim(&[home, beside]).unwrap(), [beside], "what is free is claimed");
+        assert!(!held.is_finished(), "it did not wait");
         held.join().unwrap();
     });
     first.check_writer().unwrap();
+}
+
+#[test]
+fn no_epoch_of_a_column_is_there_twice() {
+    let Some(server) = Server::start("epochs") else { return };
+    let server = server.run();
+    let address = new_world(&server, "epochs");
+    let (_first, first) = Postgres::share(&address, &options(), "a:1").unwrap();
+    let (_second, second) = Postgres::share(&address, &options(), "b:1").unwrap();
+    let home = Column { x: -3, z: 5 };
+    let mut epochs = Vec::new();
+    for _ in 0..4 {
+        for share in [&first, &second] {
+            assert_eq!(share.claim(&[home]).unwrap(), [home]);
+            epochs.push(share.owners().unwrap()[0].epoch);
+            // Nothing was written: the row goes, and the next claim makes another.
+            share.release(&[home]).unwrap();
+            assert_eq!(columns(&server), "0");
+        }
+    }
+    assert!(epochs.is_sorted_by(|a, b| a < b), "{epochs:?}");
 }
 
 #[test]

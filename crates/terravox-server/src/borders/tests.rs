@@ -1,6 +1,10 @@
 //! Operations over borders, without servers.
 
 use super::*;
+use crate::server_options::ServerOptions;
+use crate::world::ServedWorld;
+use terravox::voxel::{ChunkPos, DenseBox, UnlistedChunks};
+use terravox_store::{MemoryDisk, WorldInfo};
 
 impl TriedParts {
     /// All are done with.
@@ -232,4 +236,50 @@ fn a_neighbour_that_is_behind_leaves_room_for_the_others() {
     assert_eq!(own.held[&a].record.waiting.len(), MAX_WAITING - 100);
     assert_eq!((fill(&mut own, &west), fill(&mut own, &north)), (100, 0));
     assert_eq!(own.waiting()[1], BTreeSet::from([b, c]));
+}
+
+/// A world that grows, in memory, with the record of an operation that began in a column and that
+/// the one east of it has not applied.
+fn left_by_servers(disk: &Arc<MemoryDisk>, from: Column, op: &EditOp) -> Store {
+    let info = WorldInfo { unlisted: UnlistedChunks::Unknown, ..WorldInfo::default() };
+    let store = Store::create_on(disk.clone(), "world", &info).unwrap();
+    let mut borders = Borders::default();
+    borders.take(&BTreeSet::from([from]), BTreeMap::new(), BTreeSet::new());
+    borders.begin_at(from, op);
+    for (name, bytes) in borders.to_save().1 {
+        store.set_extra(&name, bytes.as_deref()).unwrap();
+    }
+    store
+}
+
+#[test]
+fn a_server_that_has_all_of_a_world_ends_what_servers_left_unfinished() {
+    let (west, disk) = (at(-1, 0), Arc::new(MemoryDisk::default()));
+    let store = left_by_servers(&disk, west, &EditOp::dig_ball([-1.0, 0.0, 50.0], 5.0));
+    // Extra data of a game is none of its business.
+    store.set_extra("column 0,0/state", Some(b"border")).unwrap();
+    let served = ServedWorld {
+        name: "world".to_owned(),
+        store,
+        generate: Some(Arc::new(|request| request.fill(5))),
+        protected: Vec::new(),
+        decide: None,
+        share: None,
+    };
+    let options = ServerOptions { pieces_fall: false, ..ServerOptions::default() };
+    let (world, thread) = crate::ticker::start(served, &options).unwrap();
+    world.end();
+    assert!(thread.join().unwrap(), "all is saved");
+    drop(world);
+    let store = Store::open_on(disk, "world").unwrap();
+    let mut cells = DenseBox::default();
+    assert!(store.block(ChunkPos::new(0, 0, 1).into(), &mut cells).unwrap(), "it is dug");
+    assert!(cells.materials().contains(&0) && cells.materials().contains(&5));
+    assert!(!store.block(ChunkPos::new(-1, 0, 1).into(), &mut cells).unwrap(), "that was done");
+    let left = Borders::of_store(&store).unwrap();
+    assert_eq!(left.waiting_operations(), 0);
+    // It is read once only, and what cannot be read is not served.
+    store.set_extra(&west.data_name(BORDER), Some(b"?")).unwrap();
+    let error = Borders::of_store(&store).err().unwrap().to_string();
+    assert!(error.contains("column -1, 0 is damaged"), "{error}");
 }

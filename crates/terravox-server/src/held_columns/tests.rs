@@ -141,7 +141,8 @@ impl Served {
         let store = Arc::new(terravox_store::Store::create_on(disk, "world", &info).unwrap());
         let thread = ColumnThread::start(shared, Box::new(leases.clone()), store, world, || {});
         let columns = Some(HeldColumns::new(thread.unwrap()));
-        let rules = EditRules { protected: Vec::new(), decide, columns };
+        let rules =
+            EditRules { protected: Vec::new(), decide, columns, leftover: Borders::default() };
         let host = Host::new(HostOptions { max_mip: 8, ..HostOptions::default() });
         let mut served = Served { rules, host, leases, now: Instant::now() };
         served.pass(Duration::ZERO);
