@@ -1,11 +1,11 @@
 //! Smooth, editable voxel terrain for games and simulations.
 #![doc = include_str!("../doc/overview.html")]
 //!
-//! A world is a grid of cells, each a material and how full it is. [`Terrain`] owns that grid and
-//! everything derived from it: meshes at every level of detail, the collider, the search for loose
-//! pieces, the planes that particles bounce off, and the undo history. Its API is in world metres.
-//! The crate does no I/O, has no C dependency and starts no threads unless the feature `parallel`
-//! is on; an engine, a renderer or a server calls it.
+//! A world is a grid of cells; each cell has a material and an occupancy (how full it is).
+//! [`Terrain`] owns that grid and everything derived from it: meshes at every level of detail, the
+//! collider, the search for loose pieces, the planes that particles bounce off, and the undo
+//! history. Its API is in world metres. The crate is a library for your engine, renderer or server:
+//! it does no I/O, has no C dependency, and starts no threads unless the feature `parallel` is on.
 //!
 //! ```
 //! use terravox::{Budget, EditOp, Terrain, TerrainOptions, Viewer};
@@ -37,38 +37,39 @@
 //!
 //! | to | look at |
 //! |---|---|
-//! | run a world with a camera in it | [`Terrain`], [`TerrainOptions`], [`Viewer`], [`Budget`] |
+//! | stream a world around a camera | [`Terrain`], [`TerrainOptions`], [`Viewer`], [`Budget`] |
 //! | fill it | [`FillRequest`], [`generate`] |
 //! | dig, build, paint, undo | [`EditOp`], [`edit`] |
 //! | query rays and shapes | [`Terrain::ray`], [`collide`] |
 //! | connect a physics engine | [`contacts`], [`boxes`], and the crate `terravox-rapier` |
 //! | choose materials | [`MaterialTable`], [`Material`], [`mesh::shade`] |
 //! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
-//! | put plants and rocks on it | [`scatter`] |
+//! | place plants and rocks | [`scatter`] |
 //! | save | [`Terrain::unsaved`], and the crate `terravox-store` |
-//! | let many players dig one world | [`replicate`] |
+//! | let many players dig in one world | [`replicate`], and the crate `terravox-server` |
 //! | use your own threads | [`Terrain::take_jobs`], [`Job`] |
 //! | work on cells without a `Terrain` | [`VoxelGrid`], [`voxel`], [`edit::Editor`] |
 //!
 //! # Modules
 //!
-//! Data flows one way: edits write the grid, the grid logs what changed, and views follow the log.
-//! Every view can be dropped and rebuilt from the grid. From the top down:
+//! Data flows one way: edits write the grid, the grid logs the regions that changed, and views (all
+//! data derived from the grid, such as meshes) follow that log. Every view can be dropped and
+//! rebuilt from the grid. The modules, from high level to low level:
 //!
 //! | module | |
 //! |---|---|
-//! | [`replicate`] | a world over links: a host, and guests that hold what they see of it |
+//! | [`replicate`] | multiplayer: a host, and guests (clients) that hold what they see |
 //! | [`terrain`] | the entry point, in metres: connects all modules below |
-//! | [`bodies`] | pieces that an edit cut loose |
+//! | [`bodies`] | pieces of ground that an edit cuts loose |
 //! | [`particles`] | sparks and debris that bounce off the ground |
 //! | [`scatter`] | points on the ground for plants and rocks, at every level of detail |
 //! | [`lod`] | level of detail: which blocks are shown at which mip, and their meshes |
 //! | [`octree`] | dual contouring: an octree of the surface, contoured at any size or error |
-//! | [`boxes`] | box colliders: solid cells as few boxes |
-//! | [`contacts`] | where bodies touch the ground, and what of them is under water |
-//! | [`collide`] | rays, boxes, points and moving shapes against the ground |
+//! | [`boxes`] | box colliders: solid cells merged into a small number of boxes |
+//! | [`contacts`] | contacts of bodies with the ground, and their submerged volume |
+//! | [`collide`] | queries of rays, boxes, points and moving shapes against the ground |
 //! | [`geometry`] | shapes, distances, casts, and a k-d tree for your own triangles |
-//! | [`simplify`] | fewer triangles, within a verified error |
+//! | [`simplify`] | mesh simplification within a verified error |
 //! | [`mesh`] | cells to triangles, without cracks between blocks of any mip |
 //! | [`edit`] | brushes, copies, undo |
 //! | [`generate`] | heights, distances and noise to cells |
@@ -89,13 +90,14 @@
 //! # What holds everywhere
 //!
 //! - The same edits give the same cells, digests and meshes, bit for bit, on any number of
-//!   threads, with SIMD and without. Checked on x86-64 and wasm32; other targets were never built.
-//! - Misuse panics, as documented under *Panics*. Malformed bytes and cells that are not in memory
-//!   return errors. Collision queries never panic: invalid rays and shapes never hit. Functions
-//!   that take a mip or an index panic if it is out of range.
+//!   threads, with or without SIMD. This is checked on x86-64 and wasm32; other targets were never
+//!   built.
+//! - Misuse panics, as documented under *Panics*. Malformed bytes, and operations on cells that are
+//!   not in memory, return errors. Collision queries never panic: invalid rays and shapes never
+//!   hit. Functions that take a mip or an index panic if it is out of range.
 //! - Coordinates are right-handed, Y up. Voxel p fills [p, p + 1) in voxel units; positions reach
-//!   ±2³⁰ voxels, and beyond there is air. f32 positions are relative to something near: a block, a
-//!   camera, a body, [`Terrain::effect_origin`].
+//!   ±2³⁰ voxels, and beyond that there is air. f32 positions are relative to something nearby: a
+//!   block, a camera, a body, or [`Terrain::effect_origin`].
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

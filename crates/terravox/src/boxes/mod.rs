@@ -1,5 +1,5 @@
-//! Box colliders: the solid cells of a world as few boxes, for engines that want those
-//! rather than triangles, and for blocky worlds.
+//! Box colliders: the solid cells of a world merged into a small number of boxes, for engines that
+//! need boxes rather than triangles, and for blocky worlds.
 //!
 //! - [`BoxColliders`] is the entry: [`BoxColliders::update`] follows the change log of a grid and
 //!   adds and removes the colliders of a [`BoxSink`], which you implement for your engine
@@ -9,7 +9,7 @@
 //!
 //! How data flows. The solid cells of a block are read as bits and covered greedily by boxes
 //! (`greedy`); a [`SolidOctree`] does that for a cube of blocks. Boxes of neighbouring blocks are
-//! merged (`merge`), and the difference to the boxes before goes to the sink (`sink`).
+//! merged (`merge`), and the difference from the previous boxes goes to the sink (`sink`).
 //!
 //! A cell counts as solid by the kind of its material, whatever its occupancy.
 //!

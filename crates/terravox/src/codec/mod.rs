@@ -16,8 +16,8 @@
 //! lengths and checksums.
 //!
 //! Source: Roblox's "Voxel Terrain: Storage" (2017), "Disk format". Count 0 is the
-//! extension that the article reserved, with the meaning it has in real terrain
-//! files; the material byte after 63 is ours, so that 256 materials fit.
+//! extension that the article reserved, with the meaning that it has in real terrain
+//! files; the material byte after 63 is our own extension, so that 256 materials fit.
 
 mod bit_models;
 mod bit_rle;

@@ -6,7 +6,7 @@
 //!   [`Collider::closest_point`] and [`Collider::triangles_in`] query it from any thread.
 //! - [`Filter`] says which surfaces a query sees, and [`QueryOutcome`] is what it returns: the
 //!   result, and whether data was missing.
-//! - [`Broadphase`] tells which blocks a box can touch, from bit masks alone.
+//! - [`Broadphase`] finds the blocks that a box may touch, from bit masks alone.
 //! - [`QuadBvh`] holds one surface of one block, for callers that cache blocks
 //!   ([`Collider::block`]).
 //!

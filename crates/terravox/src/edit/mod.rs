@@ -1,9 +1,9 @@
-//! Editing: brushes and what they do, copies, and undo.
+//! Editing: brushes and their actions, copies, and undo.
 //!
 //! An edit is plain data, an [`EditOp`]: it can be stored, sent, replayed and undone, and gives the
-//! same cells on every machine. [`Editor`] applies it to a grid; a [`History`] records what was
-//! there. A [`Journal`] also records who did it, for a [`Rollback`]. Operations use the public API
-//! only, as tools of your own can (`examples/custom_tool.rs`).
+//! same cells on every machine. [`Editor`] applies it to a grid; a [`History`] records the previous
+//! cells, for undo. A [`Journal`] also records the author, for a [`Rollback`]. Operations use only
+//! the public API, so you can write tools of your own (`examples/custom_tool.rs`).
 //!
 //! ```
 //! use terravox::edit::{EditOp, Editor, History};

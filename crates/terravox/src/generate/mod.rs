@@ -1,7 +1,7 @@
-//! Generators: cells from heights, signed distances and noise, and a small seeded world.
+//! Generators: cells from heights, signed distances and noise, and complete seeded worlds.
 //!
 //! Generators fill any region at any mip without the finer cells, and a cell does not depend on
-//! what else is filled. The ways to fill:
+//! which other cells are filled. The ways to fill:
 //!
 //! | function | takes | evaluates |
 //! |---|---|---|
@@ -10,9 +10,9 @@
 //! | [`fill_sdf`] | a distance for each point | every cell |
 //! | [`fill_triangles`] | a closed mesh | near its triangles |
 //!
-//! [`FillRequest`](crate::terrain::FillRequest) has the same in world metres. [`Noise2`],
-//! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine; [`Hills`]
-//! and [`World`] are complete worlds, [`Seeded`] either of them by name.
+//! [`FillRequest`](crate::terrain::FillRequest) has the same functions in world metres. [`Noise2`],
+//! [`Noise3`] and [`Fractal`] are noise for such functions, the same on every machine. [`Hills`]
+//! and [`World`] are complete worlds, and [`Seeded`] is either of them by name.
 
 mod bounded;
 mod caves;

@@ -1,15 +1,15 @@
-//! Geometry that knows nothing of voxels: shapes against triangles, and trees of triangles.
+//! Geometry without voxels: shapes against triangles, and trees of triangles.
 //!
 //! - [`Shape`] is a sphere, a capsule, a box or a convex hull. [`ShapeCore`] prepares one for
 //!   queries against a triangle: [`overlaps`](ShapeCore::overlaps),
 //!   [`separation`](ShapeCore::separation) and [`cast`](ShapeCore::cast).
-//! - [`KdTree`] finds what rays and boxes meet in any triangle soup: build it once with
-//!   [`KdTree::from_triangles`], then query it. [`crate::collide`] does not use it; it is for
+//! - [`KdTree`] finds the triangles that rays and boxes hit in any triangle soup: build it once
+//!   with [`KdTree::from_triangles`], then query it. [`crate::collide`] does not use it; it is for
 //!   meshes of your own.
 //! - [`EdgeAngle`] decodes the angles that the collider stores for the edges of its quads.
 //!
-//! Data flows one way: slices of f32 positions in, plain structs out. All of it is stateless,
-//! except for a [`KdTree`] itself.
+//! Data flows one way: slices of f32 positions in, plain structs out. Everything is stateless,
+//! except a [`KdTree`] itself.
 
 mod edge_angle;
 mod kd_tree;

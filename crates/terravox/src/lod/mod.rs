@@ -1,14 +1,15 @@
 //! Level of detail: one world to the horizon, fine nearby and coarse far away, without cracks or
 //! holes.
 //!
-//! The world is shown by blocks of 32³ cells of many mips, each meshed on its own; they fit by
-//! construction (see [`mesh`](crate::mesh)). [`LodView`], the entry, holds which blocks are shown
-//! and which ought to be, which cells are in memory and which are requested.
+//! The world is shown as blocks of 32³ cells of several mips. Each block is meshed on its own, and
+//! the meshes fit by construction (see [`mesh`](crate::mesh)). [`LodView`], the entry point, keeps
+//! track of the blocks that are shown, the blocks that should be shown, and the cells that are in
+//! memory or requested.
 //!
 //! Work is planned, run and published. A plan takes the next few steps (a block into eight, eight
 //! blocks into one), nearest first, together with all blocks that edits changed and all neighbours
 //! whose mesh depends on a change. Its jobs can run on any thread; publishing shows all results at
-//! once. What is shown is therefore always the closed surface of one state of the world.
+//! once. So the view is always the closed surface of one state of the world.
 
 mod active_plan;
 mod changes;

@@ -1,5 +1,5 @@
-//! What the other modules share: boxes ([`Aabb`]), lines for debug drawing ([`DebugLines`]) and a
-//! hash of 64 bits ([`mixed`]).
+//! Code that the other modules share: boxes ([`Aabb`]), lines for debug drawing ([`DebugLines`])
+//! and a 64-bit hash ([`mixed`]).
 
 use glam::DVec3;
 

@@ -1,8 +1,8 @@
 //! Cells to triangles: the solid surface and the liquid surface of a block, by [`Mesher::mesh`].
 //!
-//! The mesh is the boundary of the union of inside cells, its vertices moved off the
-//! cell corners to where the cells' occupancies say the surface lies. A boundary has
-//! no boundary, so it closes for any cells, and one vertex per sheet makes it manifold.
+//! The mesh is the boundary of the union of all inside cells. Its vertices are moved from the
+//! cell corners to the surface that the cells' occupancies describe. The boundary of a solid is
+//! closed, so the mesh closes for any cells, and one vertex per sheet makes it manifold.
 //! Meshes of neighbouring blocks fit bit for bit. Materials shape the surface by
 //! placing vertices, never by changing how they connect.
 //!

@@ -3,11 +3,11 @@
 //! A leaf is a cube between eight samples, some solid and some not. Samples are cells (the vertex
 //! is then the mesher's at the corner between them) or points of a density function
 //! ([`OctreeBuilder::densities`]). Parents are built bottom-up; the vertex of a node minimises the
-//! summed squared distances to the planes of the leaves below it. [`Octree::contour`] shows nodes
-//! of one size, or as large as an error allows.
+//! sum of the squared distances to the planes of the leaves below it. [`Octree::contour`] contours
+//! nodes of one size, or the largest nodes that an error allows.
 //!
-//! An octree is an immutable view: those that edits reach are rebuilt ([`Octrees`]). It consists of
-//! arrays of nodes, level by level in Morton order.
+//! An octree is an immutable view; [`Octrees`] rebuilds the octrees that edits reach. It consists
+//! of arrays of nodes, level by level in Morton order.
 //!
 //! Sources: "Dual Contouring of Hermite Data" (Ju et al. 2002); bottom-up construction and
 //! clustering regardless of error from the published account of a chunked engine (2015).

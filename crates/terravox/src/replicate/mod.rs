@@ -1,16 +1,16 @@
-//! Worlds over links: a host that has the world, and guests that hold what they see of it.
+//! Multiplayer: a host that owns the world, and guests (clients) that hold the part that they see.
 //!
-//! Bytes in, bytes out, and the clock passed in: there is no thread, no socket and no async here,
+//! Bytes in, bytes out, and you pass in the time: there are no threads, sockets or async here,
 //! so it runs in any game's netcode, on a server, and in a browser. A [`Host`] decides about edits
-//! and sends each [`Guest`] the blocks that it wants; a guest predicts its own edits, and shows the
-//! rest in a [`Terrain`](crate::Terrain).
+//! and sends each [`Guest`] the blocks that it requests; a guest predicts its own edits, and shows
+//! the world in a [`Terrain`](crate::Terrain).
 //!
-//! - Unedited ground is not sent where the guest has the [`GeneratorId`].
-//! - An edit goes out as the operation to guests that hold all of it, with a digest of the result;
-//!   to others as cells. Coarse cells over an edit are computed on both sides.
-//! - Coarse blocks come first. Operations have a stream of their own, and go first in every unit: they
-//!   wait for cells only while the link is full.
-//! - A guest that reads slowly is caught up from the world, not from a queue.
+//! - Unedited ground is not sent if the guest has the generator with the same [`GeneratorId`].
+//! - An edit is sent to guests that hold all of its region as the operation, with a digest of the
+//!   result, and to all others as cells. Both sides compute the coarse cells over an edit.
+//! - Coarse blocks are sent first. Operations have a stream of their own, and go first in every
+//!   unit: they wait for cells only while the link is full.
+//! - A guest that reads slowly gets the latest cells, not a queue of all changes.
 //!
 //! `docs/format.md` has every byte of every message.
 

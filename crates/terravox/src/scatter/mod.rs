@@ -1,12 +1,12 @@
-//! Points on the ground, for plants, rocks and whatever else stands on it: by material, slope,
-//! height and noise, apart from each other, at every level of detail.
+//! Points on the ground for plants, rocks and other things that stand on it: chosen by material,
+//! slope, height and noise, at a minimum distance from each other, at every level of detail.
 //!
 //! - [`ScatterRule`] is the data: where one kind of thing stands, how densely, how large it is.
 //! - [`ScatterRules::scatter`] makes the [`Instance`]s of one block from its cells. It is a pure
 //!   function of rules and cells: nothing is stored, saved or replicated, any thread makes any
 //!   block in any order, and blocks fit at their borders.
 //! - [`Scatter`] is the view: it keeps the instances of the blocks that are shown and, after an
-//!   edit, renews those whose ground the edit touched.
+//!   edit, recomputes the instances on the ground that changed.
 //!
 //! How data flows. A pattern of points of the plane (`pattern`) repeats with a period of 64
 //! spacings, moved by the seed of each rule; all its points are at least one spacing apart, and
@@ -23,8 +23,8 @@
 //! block of the cell behind its face. The rules then keep it or not (`rules`).
 //!
 //! Points lie on the mesh that [`Mesher::mesh`](crate::mesh::Mesher::mesh) makes of the same cells,
-//! 1/4096 of a cell below it at most. Beside blocks of other mips, and where a mesh is simplified,
-//! the drawn surface may be a part of a cell away.
+//! at most 1/4096 of a cell below it. Beside blocks of other mips, and where a mesh is simplified,
+//! the drawn surface may be a fraction of a cell away.
 //!
 //! `naive` is the slow version for tests: all points of the pattern against all triangles of one
 //! large mesh.

@@ -13,7 +13,7 @@
 //! 4. `compact` drops unused vertices.
 //!
 //! Sources: Garland and Heckbert, "Surface Simplification Using Quadric Error Metrics", 1997;
-//! those of each step are named in its file.
+//! the file of each step names the sources of that step.
 
 mod adjacency;
 mod attributes;

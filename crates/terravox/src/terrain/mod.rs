@@ -1,8 +1,8 @@
 //! The entry point: a world in metres that can be filled, edited, queried and drawn.
 //!
-//! [`Terrain`] owns the grid and its views (the meshes shown, the collider, the planes of
+//! [`Terrain`] owns the grid and its views (the shown meshes, the collider, the planes of
 //! particles, the history) and keeps them up to date. It converts metres to voxels; the
-//! algorithms are in the modules below.
+//! algorithms are in other modules of this crate.
 
 mod budget;
 mod edits;

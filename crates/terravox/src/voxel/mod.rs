@@ -3,10 +3,10 @@
 //! - [`VoxelGrid`] is the data of a world: it reads and writes boxes of cells ([`DenseBox`]), in
 //!   chunks of 32³ that it keeps packed, with mips.
 //! - [`Snapshot`] is an immutable copy, made in microseconds, for any thread.
-//! - [`ChangeCursor`] says what changed since it was last asked; every view follows the grid by
-//!   one. [`VoxelGrid::unsaved`] says what to save.
-//! - [`Material`]s say what the ids of cells mean; [`VoxelPos`], [`Region`], [`ChunkPos`] and
-//!   [`MipBlock`] where cells lie.
+//! - [`ChangeCursor`] is a position in the change log; each view has a cursor, and reads the
+//!   regions that changed since its last update. [`VoxelGrid::unsaved`] returns the chunks to save.
+//! - [`Material`]s define the ids of cells; [`VoxelPos`], [`Region`], [`ChunkPos`] and
+//!   [`MipBlock`] are positions.
 //!
 //! Most games use it through [`Terrain`](crate::Terrain).
 
