@@ -121,7 +121,7 @@ pub fn copied<'py, T: Element>(
         return Err(Failure::Value(what).into());
     };
     check([rows, columns])?;
-    // Always a new array: aligned, in C order, and nobody else can change it.
+    // Always a new array: aligned, in C order, and of no other owner.
     let copy = array.call_method1("astype", (dtype::<T>(py), "C"))?;
     Ok(copy.cast_into::<PyArray2<T>>()?.try_readonly()?)
 }
