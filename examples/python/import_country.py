@@ -11,9 +11,10 @@ tiles that are complete stay, the merged ones are noted in the world, and the wo
 all are in it. The cells, and so the digest, depend on neither the number of workers nor the tiles.
 
 The target may be the address of a database, if the package was built with the feature postgres:
-it is then merged into that, and complete when this program says so.
+it is then merged into that, and complete when this program says so. Its password may be in PGPASSWORD.
 
-`--bake MIP` also writes a mesh of each tile at a coarse mip, for distant views: country.bake/*.npz.
+`--bake MIP` also writes a mesh of each tile at a coarse mip, for distant views, to country.bake/*.npz or the
+folder `--bake-folder`, which a world in a database needs.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import json
 import os
 import shutil
 import time
+import urllib.parse
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,23 @@ import numpy as np
 import terravox as tv
 
 CHUNK = 32  # Voxels along the edge of a chunk: tiles of whole chunks have no chunk in common.
+
+
+def is_database(target):
+    """Whether a target is an address, not a path."""
+    return "://" in target
+
+
+def without_password(target):
+    """The target, without the password that an address may have: that goes to the environment, which workers
+    inherit. Messages have the target, and Dask logs the arguments of tasks that fail."""
+    address = urllib.parse.urlsplit(target)
+    user, _, host = address.netloc.rpartition("@")
+    user, has_password, password = user.partition(":")
+    if not (is_database(target) and has_password):
+        return target
+    os.environ["PGPASSWORD"] = urllib.parse.unquote(password)
+    return urllib.parse.urlunsplit(address._replace(netloc=f"{user}@{host}"))
 
 
 @functools.lru_cache(maxsize=1)
@@ -189,10 +208,9 @@ def on_workers(workers, function, tiles, arguments):
 
 def open_target(plan, target):
     """The world that tiles are merged into: new, or of an earlier attempt."""
-    is_database = "://" in target
     # Its name comes last: a world of this name is complete.
-    path = target if is_database else f"{target}.importing"
-    if not is_database and Path(target).exists():
+    path = target if is_database(target) else f"{target}.importing"
+    if not is_database(target) and Path(target).exists():
         raise SystemExit(f"{target}: exists already; remove it to import it again")
     world = open_or_create(path, plan)
     note = world.data("import")
@@ -200,7 +218,7 @@ def open_target(plan, target):
         note = plan.key().encode()
         world.set_data("import", note)
     if note not in (plan.key().encode(), complete(plan)):
-        raise SystemExit(f"{path}: is of an import of something else; remove it to begin anew")
+        raise SystemExit(f"{world.path}: is of an import of something else; remove it to begin anew")
     return world, path
 
 
@@ -214,11 +232,11 @@ def open_or_create(path, plan):
             break
         except tv.WorldInUseError:
             # In a database the lease of a writer that was killed ends after some seconds.
-            if "://" not in path or time.monotonic() > until:
+            if not is_database(path) or time.monotonic() > until:
                 raise
             time.sleep(0.2)
         except tv.NotAWorldError:
-            if "://" not in path:
+            if not is_database(path):
                 raise
             break
     return tv.World.create(path, voxel_size_m=plan.voxel_size_m, load=False)
@@ -232,7 +250,7 @@ def complete(plan):
 def import_tiles(plan, target, workers):
     """Makes all tiles and merges them."""
     world, path = open_target(plan, target)
-    folder = Path(f"{target if '://' not in target else plan.key()}.tiles") / plan.key()
+    folder = Path(f"{plan.key() if is_database(target) else target}.tiles") / plan.key()
     folder.mkdir(parents=True, exist_ok=True)
     for partial in folder.glob("*.partial.tvx"):
         partial.unlink()  # Of a worker that was killed.
@@ -262,10 +280,14 @@ def import_at_once(plan, target):
         plan.fill(world, open_dem(plan.source), 0, 0, plan.width, plan.depth)
 
 
-def bake(plan, target, mip, workers):
+def bake(plan, target, folder, mip, workers):
     """Meshes all tiles of the world; prints a digest of all."""
-    folder = Path(f"{target}.bake")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Tiles that are there stay, so they have to be of this bake.
+    note, this = folder / "bake.txt", f"{plan.key()} at mip {mip}\n"
+    if any(folder.glob("*.npz")) and not (note.exists() and note.read_text() == this):
+        raise SystemExit(f"{folder}: has meshes of another import or mip; remove them or name another --bake-folder")
+    note.write_text(this)
     tiles = list(plan.tiles())
     arguments = (plan, target, folder, mip)
     for tile in on_workers(workers, bake_tile, tiles, arguments):
@@ -289,7 +311,11 @@ def main():
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="0: all in this process")
     parser.add_argument("--at-once", action="store_true", help="one array in one process, no tiles")
     parser.add_argument("--bake", type=int, metavar="MIP", help="write meshes of this mip, too")
+    parser.add_argument("--bake-folder", type=Path, help="where to (the target with .bake)")
     options = parser.parse_args()
+    if options.bake is not None and options.bake_folder is None and is_database(options.target):
+        parser.error("--bake of a world in a database needs --bake-folder")
+    options.target = without_password(options.target)
     if options.tile <= 0 or options.tile % CHUNK:
         raise SystemExit(f"a tile has {options.tile} voxels; it must be a multiple of {CHUNK}")
     if options.bake is not None and options.tile % (CHUNK << options.bake):
@@ -301,7 +327,8 @@ def main():
         else:
             import_tiles(plan, options.target, options.workers)
     if options.bake is not None:
-        bake(plan, options.target, options.bake, options.workers)
+        folder = options.bake_folder or Path(f"{options.target}.bake")
+        bake(plan, options.target, folder, options.bake, options.workers)
     with tv.World.open(options.target, read_only=True, load=False) as world:
         print(f"digest {world.digest()} of {world.chunks} chunks", flush=True)
 

@@ -5,6 +5,7 @@ and compares the digest with that of one array in one process. Prints dask_postg
 import glob
 import os
 import random
+import secrets
 import shutil
 import signal
 import socket
@@ -19,7 +20,7 @@ from check_import import finish, lines_until, start
 import terravox as tv
 
 ORDINARY_ID = 65534  # PostgreSQL refuses to run as root.
-WORD = "word"
+WORD = secrets.token_hex(16)
 
 
 def programs():
@@ -40,7 +41,7 @@ class Server:
     def __init__(self, bin_folder):
         self.folder = Path(tempfile.mkdtemp(prefix="terravox-python-"))
         word = self.folder / "word"
-        word.write_text(WORD)
+        word.write_text(WORD)  # In a folder that only its owner can open.
         if os.getuid() == 0:
             for path in (self.folder, word):
                 os.chown(path, ORDINARY_ID, ORDINARY_ID)

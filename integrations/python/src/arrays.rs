@@ -1,12 +1,15 @@
-//! Checks of what Python gives: arrays of the right type, shape and order, positions within the
-//! world.
+//! Checks of what Python gives: arrays of the right type, shape and order, lists of a bounded
+//! length, positions within the world.
 //!
 //! Arrays are indexed `[y, z, x]` (heights `[z, x]`), in C order: x is fastest, then z, then y.
 //! That is how terravox holds cells, so that rows are copied as they are.
 
 use crate::failure::{Failure, Outcome, bad_value};
-use numpy::{Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArray};
-use numpy::{PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods, dtype, ndarray::IxDyn};
+use numpy::{
+    Element, PyArray2, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArray,
+    PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods, dtype,
+    get_array_module, ndarray::IxDyn,
+};
 use pyo3::prelude::*;
 use terravox::voxel::{DenseBox, LIMIT, Region};
 
@@ -51,6 +54,11 @@ impl<'py, T: Element> Checked<'py, T> {
             );
             return Err(Failure::Value(what).into());
         }
+        // Slices of Rust must be aligned. A field of a record or a buffer with an offset may not be.
+        if !untyped.is_aligned() {
+            let what = format!("{name} is not aligned in memory: {name}.copy()");
+            return Err(Failure::Value(what).into());
+        }
         let shape = untyped.shape().to_vec();
         let array: PyReadonlyArrayDyn<'py, T> = given.cast::<PyArrayDyn<T>>()?.try_readonly()?;
         Ok(Checked { array, shape })
@@ -76,6 +84,85 @@ impl<'py, T: Element> Checked<'py, T> {
                 self.shape
             )),
         }
+    }
+}
+
+/// What the elements of an array may be, before they are converted.
+#[derive(Clone, Copy)]
+pub enum Numbers {
+    /// Integers and floats.
+    Real,
+    /// Integers: a float that is cut to an integer would be a mistake.
+    Integer,
+}
+
+/// Copies what Python gave as an array of two axes and of `T`: an array, or anything that NumPy
+/// makes one of. `check` refuses shapes before anything is copied: an array that NumPy repeats may
+/// have any length.
+pub fn copied<'py, T: Element>(
+    given: &Bound<'py, PyAny>,
+    name: &str,
+    numbers: Numbers,
+    check: impl FnOnce([usize; 2]) -> Outcome<()>,
+) -> PyResult<PyReadonlyArray2<'py, T>> {
+    let py = given.py();
+    let array = get_array_module(py)?.call_method1("asarray", (given,))?;
+    let array = array.cast_into::<PyUntypedArray>()?;
+    let (kinds, wanted) = match numbers {
+        Numbers::Real => (&b"iuf"[..], "numbers"),
+        Numbers::Integer => (&b"iu"[..], "integers"),
+    };
+    if !kinds.contains(&array.dtype().kind()) {
+        let what = format!("{name} is an array of {}; it must be of {wanted}", array.dtype());
+        return Err(Failure::Type(what).into());
+    }
+    let &[rows, columns] = array.shape() else {
+        let what = format!("{name} has {} axes; it must have 2", array.ndim());
+        return Err(Failure::Value(what).into());
+    };
+    check([rows, columns])?;
+    // Always a new array: aligned, in C order, and of no other owner.
+    let copy = array.call_method1("astype", (dtype::<T>(py), "C"))?;
+    Ok(copy.cast_into::<PyArray2<T>>()?.try_readonly()?)
+}
+
+/// How many rows an array may have.
+pub struct RowLimit {
+    pub rows: usize,
+    /// The limit in words, such as "a path takes 4096".
+    pub text: &'static str,
+}
+
+/// Copies the rows of an array of shape (n, 3).
+pub fn triples<T: Element + Copy>(
+    given: &Bound<'_, PyAny>,
+    name: &str,
+    numbers: Numbers,
+    limit: &RowLimit,
+) -> PyResult<Vec<[T; 3]>> {
+    let array = copied(given, name, numbers, |[rows, columns]| {
+        if columns != 3 {
+            return bad_value(format!(
+                "{name} has the shape [{rows}, {columns}]; it must be (n, 3)"
+            ));
+        }
+        match rows > limit.rows {
+            true => bad_value(format!("{name} has {rows} rows; {}", limit.text)),
+            false => Ok(()),
+        }
+    })?;
+    Ok(array.as_slice()?.as_chunks().0.to_vec())
+}
+
+/// Refuses a sequence of more than `most` items before memory is taken for it: `range(10**12)` is
+/// one.
+pub fn check_length(given: &Bound<'_, PyAny>, name: &str, most: usize) -> Outcome<()> {
+    match given.len() {
+        Ok(length) if length > most => {
+            bad_value(format!("{name} has {length} entries; at most {most} are allowed"))
+        }
+        // What has no length is no sequence, which its extraction says.
+        _ => Ok(()),
     }
 }
 

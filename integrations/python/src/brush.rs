@@ -1,23 +1,29 @@
 //! Shapes of brushes.
 
+use crate::arrays::{Numbers, RowLimit, copied, triples};
 use crate::failure::{Outcome, bad_value};
-use numpy::{AllowTypeChange, PyArrayLike2, PyUntypedArrayMethods};
+use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 use terravox::edit;
 
 /// The shape of an edit, in world metres.
 ///
 /// Make one with `Brush.ball`, `Brush.box`, `Brush.cylinder`, `Brush.wedge`, `Brush.capsule`,
-/// `Brush.path`, `Brush.mesh` or `Brush.heights`. Numbers that make no shape are refused by the
-/// edit.
+/// `Brush.path`, `Brush.mesh` or `Brush.heights`. Invalid shapes raise when the edit is applied.
 #[pyclass(frozen, eq, module = "terravox")]
 #[derive(PartialEq)]
 pub struct Brush {
     pub inner: edit::Brush,
 }
 
-/// Points as Python gives them: anything that numpy makes an array of shape (n, 3) of.
-type Points<'py> = PyArrayLike2<'py, f64, AllowTypeChange>;
+/// As many as an edit takes.
+const POINTS: RowLimit = RowLimit { rows: 4096, text: "a path takes 4096" };
+/// As many as an edit takes.
+const TRIANGLES: RowLimit = RowLimit { rows: 1 << 20, text: "a mesh takes 1048576 (2^20)" };
+/// More than so many triangles have.
+const VERTICES: RowLimit = RowLimit { rows: 1 << 22, text: "a mesh takes 4194304 (2^22)" };
+/// Most samples of heights: the columns of a world that one edit may change.
+const MAX_SAMPLES: usize = 1 << 26;
 
 #[pymethods]
 impl Brush {
@@ -56,39 +62,43 @@ impl Brush {
 
     /// Everything within a distance of a polyline of 1 to 4,096 points, shape (n, 3).
     #[staticmethod]
-    fn path(points: Points<'_>, radius: f64) -> PyResult<Brush> {
-        Ok(Brush { inner: edit::Brush::Path { points: triples("points", &points)?, radius } })
+    fn path(points: &Bound<'_, PyAny>, radius: f64) -> PyResult<Brush> {
+        let points = triples(points, "points", Numbers::Real, &POINTS)?;
+        Ok(Brush { inner: edit::Brush::Path { points, radius } })
     }
 
     /// The inside of a closed triangle mesh: vertices of shape (n, 3), triangles of shape (m, 3),
-    /// counter-clockwise seen from outside.
+    /// integers, counter-clockwise seen from outside; at most 2^20 triangles.
     #[staticmethod]
-    fn mesh(
-        vertices: Points<'_>,
-        triangles: PyArrayLike2<'_, i64, AllowTypeChange>,
-    ) -> PyResult<Brush> {
-        let vertices = triples("vertices", &vertices)?;
-        let indices = triples("triangles", &triangles)?;
+    fn mesh(vertices: &Bound<'_, PyAny>, triangles: &Bound<'_, PyAny>) -> PyResult<Brush> {
+        let vertices: Vec<[f64; 3]> = triples(vertices, "vertices", Numbers::Real, &VERTICES)?;
+        let indices = triples(triangles, "triangles", Numbers::Integer, &TRIANGLES)?;
         let vertex = |index: i64| match u32::try_from(index) {
-            Ok(index) => Ok(index),
-            Err(_) => bad_value(format!("triangles has the index {index}; it must be 0 or more")),
+            Ok(vertex) if (vertex as usize) < vertices.len() => Ok(vertex),
+            _ => bad_value(format!(
+                "triangles has the index {index}, and there are {} vertices; indices begin at 0",
+                vertices.len()
+            )),
         };
         let triangles = indices.iter().map(|&[a, b, c]| Ok([vertex(a)?, vertex(b)?, vertex(c)?]));
         let triangles = triangles.collect::<Outcome<Vec<_>>>()?;
         Ok(Brush { inner: edit::Brush::Mesh { vertices, triangles } })
     }
 
-    /// Ground below a grid of heights above `corner`, shape (z, x), samples `spacing` apart.
+    /// Ground below a grid of heights above `corner`, shape (z, x), samples `spacing` apart; at most
+    /// 2^26 samples.
     #[staticmethod]
-    fn heights(
-        corner: [f64; 3],
-        spacing: f64,
-        heights: PyArrayLike2<'_, f32, AllowTypeChange>,
-    ) -> PyResult<Brush> {
-        let Ok(width) = u32::try_from(heights.shape()[1]) else {
-            return Ok(bad_value("the rows of the heights are too long")?);
-        };
-        let heights = heights.as_array().iter().copied().collect();
+    fn heights(corner: [f64; 3], spacing: f64, heights: &Bound<'_, PyAny>) -> PyResult<Brush> {
+        let heights = copied(heights, "heights", Numbers::Real, |[depth, width]| {
+            match width > MAX_SAMPLES || depth.saturating_mul(width) > MAX_SAMPLES {
+                true => bad_value(format!(
+                    "heights has the shape [{depth}, {width}]; a brush takes {MAX_SAMPLES} samples \
+                     (2^26), so use several"
+                )),
+                false => Ok(()),
+            }
+        })?;
+        let (width, heights) = (heights.shape()[1] as u32, heights.as_slice()?.to_vec());
         Ok(Brush { inner: edit::Brush::Heights { corner, spacing, width, heights } })
     }
 
@@ -107,15 +117,4 @@ impl Brush {
             other => format!("Brush({other:?})"),
         }
     }
-}
-
-/// The rows of an array of shape (n, 3).
-fn triples<T: numpy::Element + Copy>(
-    name: &str,
-    array: &PyArrayLike2<'_, T, AllowTypeChange>,
-) -> Outcome<Vec<[T; 3]>> {
-    if array.shape()[1] != 3 {
-        return bad_value(format!("{name} has the shape {:?}; it must be (n, 3)", array.shape()));
-    }
-    Ok(array.as_array().rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect())
 }

@@ -7,8 +7,12 @@ use crate::failure::{Outcome, bad_value};
 use crate::materials::MaterialRef;
 use crate::opened::Reader;
 use crate::world::World;
-use numpy::{PyArray1, PyArray3, PyArrayMethods, PyUntypedArrayMethods, dtype, get_array_module};
+use numpy::{
+    PyArray1, PyArray3, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods, dtype, get_array_module,
+};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use terravox::voxel::{
     AIR, Cell, ChunkPos, ChunkView, DenseBox, MAX_MIP, NotHeld, Region, Row, Snapshot,
 };
@@ -22,26 +26,65 @@ pub struct Cells {
     /// How full each cell is, uint8, shape (y, z, x): v means (v + 1) / 256; 0 in air.
     #[pyo3(get)]
     occupancy: Py<PyArray3<u8>>,
-    /// Where solid cells hold water (at shores): indices of the flattened arrays, ascending, int64.
-    #[pyo3(get)]
+    /// What belongs to the cells that are in the arrays now. Never held while Python code may run.
+    about: Mutex<About>,
+}
+
+/// What belongs to the cells in the arrays.
+struct About {
     water_index: Py<PyArray1<i64>>,
-    /// How much water those cells hold, uint8, as `occupancy`.
-    #[pyo3(get)]
     water: Py<PyArray1<u8>>,
-    /// The lowest cell, (x, y, z), in cells of `mip`.
-    #[pyo3(get)]
-    min: (i32, i32, i32),
-    /// The mip: cells are 2**mip voxels wide.
-    #[pyo3(get)]
+    min: [i32; 3],
     mip: u8,
+}
+
+impl About {
+    fn new(py: Python<'_>, water: &Water, min: [i32; 3], mip: u8) -> About {
+        About {
+            water_index: PyArray1::from_iter(py, water.iter().map(|w| i64::from(w.0))).unbind(),
+            water: PyArray1::from_iter(py, water.iter().map(|w| w.1)).unbind(),
+            min,
+            mip,
+        }
+    }
+}
+
+impl Cells {
+    fn about(&self) -> MutexGuard<'_, About> {
+        self.about.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[pymethods]
 impl Cells {
+    /// Where solid cells hold water (at shores): indices of the flattened arrays, ascending, int64.
+    #[getter]
+    fn water_index(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
+        self.about().water_index.clone_ref(py)
+    }
+
+    /// How much water those cells hold, uint8, as `occupancy`.
+    #[getter]
+    fn water(&self, py: Python<'_>) -> Py<PyArray1<u8>> {
+        self.about().water.clone_ref(py)
+    }
+
+    /// The lowest cell, (x, y, z), in cells of `mip`.
+    #[getter]
+    fn min(&self) -> (i32, i32, i32) {
+        self.about().min.into()
+    }
+
+    /// The mip: cells are 2**mip voxels wide.
+    #[getter]
+    fn mip(&self) -> u8 {
+        self.about().mip
+    }
+
     /// How full each cell is, float32: 0 for air, up to 1.
-    fn fraction<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+    fn fraction<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f32>>> {
         let (material, occupancy) = (self.material.bind(py), self.occupancy.bind(py));
-        let fractions = PyArray3::<f32>::zeros(py, material.dims(), false);
+        let fractions = PyArrayDyn::<f32>::zeros(py, material.shape(), false);
         {
             let (material, occupancy) = (material.try_readonly()?, occupancy.try_readonly()?);
             let mut out = fractions.try_readwrite()?;
@@ -58,25 +101,17 @@ impl Cells {
 
     /// The shape of the arrays: (y, z, x).
     #[getter]
-    fn shape(&self, py: Python<'_>) -> (usize, usize, usize) {
-        self.material.bind(py).dims().into_dimension_tuple()
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        // Whatever it is: NumPy lets users set the shape of an array.
+        PyTuple::new(py, self.material.bind(py).shape())
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let (y, z, x) = self.shape(py);
-        format!("<terravox.Cells {x} x {y} x {z} from {:?} at mip {}>", self.min, self.mip)
-    }
-}
-
-/// The three lengths of a dimension.
-trait IntoDimensionTuple {
-    fn into_dimension_tuple(self) -> (usize, usize, usize);
-}
-
-impl IntoDimensionTuple for numpy::ndarray::Ix3 {
-    fn into_dimension_tuple(self) -> (usize, usize, usize) {
-        use numpy::ndarray::Dimension;
-        self.into_pattern()
+        let [y, z, x] = self.material.bind(py).shape() else {
+            return "<terravox.Cells>".to_owned();
+        };
+        let (min, mip) = (self.min(), self.mip());
+        format!("<terravox.Cells {x} x {y} x {z} from {min:?} at mip {mip}>")
     }
 }
 
@@ -217,16 +252,17 @@ impl World {
     /// are 2**mip voxels wide. Returns arrays of shape (y, z, x).
     ///
     /// `out` takes what an earlier read of the same shape returned: its arrays are written again,
-    /// which saves the time to get new memory.
+    /// which saves the time to get new memory, and it is returned, with the water, `min` and `mip` of
+    /// this read.
     #[pyo3(signature = (min, max, mip = 0, *, out = None))]
-    fn read(
+    fn read<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         min: Voxel,
         max: Voxel,
         mip: u8,
-        out: Option<Bound<'_, Cells>>,
-    ) -> PyResult<Cells> {
+        out: Option<Bound<'py, Cells>>,
+    ) -> PyResult<Bound<'py, Cells>> {
         if mip > MAX_MIP {
             bad_value(format!("mip is {mip}; it must be 0 to {MAX_MIP}"))?;
         }
@@ -241,20 +277,22 @@ impl World {
         };
         check_out(&material, shape)?;
         check_out(&occupancy, shape)?;
+        // Borrowed until all of `out` is of this read.
+        let (mut to_material, mut to_occupancy) =
+            (material.try_readwrite()?, occupancy.try_readwrite()?);
         let water = {
-            let (mut material, mut occupancy) =
-                (material.try_readwrite()?, occupancy.try_readwrite()?);
-            let (material, occupancy) = (material.as_slice_mut()?, occupancy.as_slice_mut()?);
+            let (material, occupancy) = (to_material.as_slice_mut()?, to_occupancy.as_slice_mut()?);
             self.look(py, |opened| read_cells(&opened.reader()?, region, mip, material, occupancy))?
         };
-        Ok(Cells {
-            material: material.unbind(),
-            occupancy: occupancy.unbind(),
-            water_index: PyArray1::from_iter(py, water.iter().map(|w| i64::from(w.0))).unbind(),
-            water: PyArray1::from_iter(py, water.iter().map(|w| w.1)).unbind(),
-            min: region.min.to_array().into(),
-            mip,
-        })
+        let about = About::new(py, &water, region.min.to_array(), mip);
+        if let Some(out) = out {
+            // What was there goes only after the lock, since Python may watch it go.
+            let _old = std::mem::replace(&mut *out.get().about(), about);
+            return Ok(out);
+        }
+        let about = Mutex::new(about);
+        let (material, occupancy) = (material.clone().unbind(), occupancy.clone().unbind());
+        Bound::new(py, Cells { material, occupancy, about })
     }
 
     /// Replaces the cells from `min` on by arrays of shape (y, z, x): materials, and how full the

@@ -1,6 +1,6 @@
 //! Edits with brushes, copies and pastes, undo and redo.
 
-use crate::arrays::{Voxel, region_between};
+use crate::arrays::{Voxel, check_length, region_between};
 use crate::brush::Brush;
 use crate::cells::CellArrays;
 use crate::failure::{Failure, Outcome, bad_value};
@@ -48,17 +48,21 @@ pub struct Mask {
 
 #[pymethods]
 impl Mask {
-    /// `materials`: only cells of these. `heights_m`: only cells whose centre lies between two
-    /// heights. `slope`: only surfaces whose rise over run lies between two numbers (0 is flat, 1
-    /// is 45°).
+    /// `materials`: only cells of these, if any are given. `heights_m`: only cells whose centre lies
+    /// between two heights. `slope`: only surfaces whose rise over run lies between two numbers (0
+    /// is flat, 1 is 45°).
     #[new]
-    #[pyo3(signature = (*, materials = Vec::new(), heights_m = None, slope = None))]
+    #[pyo3(signature = (*, materials = None, heights_m = None, slope = None))]
     fn new(
-        materials: Vec<MaterialRef>,
+        materials: Option<&Bound<'_, PyAny>>,
         heights_m: Option<[f64; 2]>,
         slope: Option<[f64; 2]>,
-    ) -> Mask {
-        Mask { materials, heights_m, slope }
+    ) -> PyResult<Mask> {
+        if let Some(materials) = materials {
+            check_length(materials, "materials", 256)?;
+        }
+        let materials = materials.map(|given| given.extract()).transpose()?.unwrap_or_default();
+        Ok(Mask { materials, heights_m, slope })
     }
 }
 

@@ -13,7 +13,13 @@ create_exception!(
     terravox,
     WorldError,
     PyException,
-    "A world cannot do what a call requests; it is as it was before."
+    "A world cannot do what a call requests; it is as it was before, unless this is an UnsureError."
+);
+create_exception!(
+    terravox,
+    UnsureError,
+    WorldError,
+    "The last step of a write failed: all of it was saved, or nothing. Open the world again to see."
 );
 create_exception!(terravox, NotAWorldError, WorldError, "The file is not a terravox world.");
 create_exception!(terravox, WorldInUseError, WorldError, "Another program has the world open.");
@@ -30,6 +36,7 @@ create_exception!(
 pub fn add_exceptions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("WorldError", py.get_type::<WorldError>())?;
+    module.add("UnsureError", py.get_type::<UnsureError>())?;
     module.add("NotAWorldError", py.get_type::<NotAWorldError>())?;
     module.add("WorldInUseError", py.get_type::<WorldInUseError>())?;
     module.add("DamagedWorldError", py.get_type::<DamagedWorldError>())?;
@@ -46,6 +53,8 @@ pub enum Failure {
     Type(String),
     /// A world that cannot do it: `WorldError`.
     World(String),
+    /// A write that may have been made: `UnsureError`.
+    Unsure(String),
     /// A world that was opened for reading: `ReadOnlyError`.
     ReadOnly(String),
     /// What a store said.
@@ -97,6 +106,7 @@ impl From<Failure> for PyErr {
             Failure::Value(what) => PyValueError::new_err(what),
             Failure::Type(what) => PyTypeError::new_err(what),
             Failure::World(what) => WorldError::new_err(what),
+            Failure::Unsure(what) => UnsureError::new_err(what),
             Failure::ReadOnly(what) => ReadOnlyError::new_err(what),
             Failure::Internal(what) => InternalError::new_err(what),
             Failure::Store(error) => store_exception(&error),
@@ -122,6 +132,7 @@ fn store_exception(error: &StoreError) -> PyErr {
         StoreError::NotAWorld { .. } | StoreError::TooNew { .. } | StoreError::OldFormat { .. } => {
             NotAWorldError::new_err(text)
         }
+        StoreError::Unsure { .. } => UnsureError::new_err(text),
         StoreError::InUse { .. } => WorldInUseError::new_err(text),
         StoreError::Damaged { .. } | StoreError::Index { .. } => DamagedWorldError::new_err(text),
         StoreError::ReadOnly { .. } => ReadOnlyError::new_err(text),

@@ -1,9 +1,9 @@
-//! Ground from arrays: heights (one for each column) and distances (one for each cell).
+//! Terrain from arrays: heights (one for each column) and distances (one for each cell).
 //!
 //! The cells are those that `FillRequest::fill_height_with` and `fill_sdf` of the library make of
 //! the same numbers.
 
-use crate::arrays::{Checked, Voxel, check_numbers, region_between, region_of_array};
+use crate::arrays::{Checked, Voxel, check_length, check_numbers, region_between, region_of_array};
 use crate::cells::slabs;
 use crate::failure::{Outcome, bad_value};
 use crate::materials::MaterialRef;
@@ -121,22 +121,24 @@ fn layer(placement: Placement, height_m: f64, round: fn(f64) -> f64) -> i64 {
     round((height_m - placement.origin_m[1]) / placement.voxel_size_m) as i64
 }
 
-/// Layers of ground as Python gives them.
-type Layers = Vec<(f64, MaterialRef)>;
+/// Most layers below the surface.
+const MAX_LAYERS: usize = 4096;
 
-/// Checks that depths ascend from above zero.
-fn check_layers(layers: &[(f64, u8)]) -> Outcome<()> {
-    let depths = layers.iter().map(|layer| layer.0);
-    let mut last = 0.0;
-    for depth in depths {
+/// The layers below the surface, of which the depths ascend from above zero.
+fn layers_of(world: &World, given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<(f64, u8)>> {
+    let Some(given) = given else { return Ok(Vec::new()) };
+    check_length(given, "below", MAX_LAYERS)?;
+    let (mut layers, mut last) = (Vec::new(), 0.0);
+    for (depth, material) in given.extract::<Vec<(f64, MaterialRef)>>()? {
         if !(depth > last && depth.is_finite()) {
-            return bad_value(format!(
+            bad_value(format!(
                 "below has the depth {depth} m after {last} m; depths must be finite, above 0 and ascend"
-            ));
+            ))?;
         }
         last = depth;
+        layers.push((depth, world.material_id(given.py(), &material)?));
     }
-    Ok(())
+    Ok(layers)
 }
 
 /// What the surface is made of, as Python gives it: a material, or an array of them.
@@ -212,7 +214,7 @@ fn ground_region(
 
 #[pymethods]
 impl World {
-    /// Makes ground of heights: float32, metres, shape (z, x), one for each column of voxels.
+    /// Generates terrain from heights: float32, metres, shape (z, x), one for each column of voxels.
     ///
     /// `at` is the column (x, z) of the first height. Every cell of those columns from `bottom_m`
     /// up to `top_m` (by default, just above the highest height) is replaced: ground below the
@@ -226,7 +228,7 @@ impl World {
     /// the slopes at the border. So tiles with an apron of 1 give the same cells as one large
     /// array, whose `at` counts without the apron. `undo` does not undo this.
     #[pyo3(signature = (
-        heights, *, bottom_m, at = (0, 0), material, below = Vec::new(), apron = 0,
+        heights, *, bottom_m, at = (0, 0), material, below = None, apron = 0,
         sea_level_m = None, top_m = None
     ), text_signature = "($self, heights, *, bottom_m, at=(0, 0), material, below=(), apron=0, \
         sea_level_m=None, top_m=None)")]
@@ -238,7 +240,7 @@ impl World {
         bottom_m: f64,
         at: (i64, i64),
         material: &Bound<'_, PyAny>,
-        below: Layers,
+        below: Option<&Bound<'_, PyAny>>,
         apron: usize,
         sea_level_m: Option<f64>,
         top_m: Option<f64>,
@@ -249,9 +251,7 @@ impl World {
         check_height("bottom_m", Some(bottom_m))?;
         check_height("top_m", top_m)?;
         check_height("sea_level_m", sea_level_m)?;
-        let layers = below.iter().map(|(depth, id)| Ok((*depth, self.material_id(py, id)?)));
-        let layers = layers.collect::<PyResult<Vec<_>>>()?;
-        check_layers(&layers)?;
+        let layers = layers_of(self, below)?;
         let top = TopArgument::new(self, material, shape, "heights")?;
         let top = top.materials()?;
         self.change(py, |opened| {
@@ -276,10 +276,10 @@ impl World {
         })
     }
 
-    /// Makes ground of signed distances: float32, metres, shape (y, z, x), positive inside, one for
-    /// the centre of each voxel from `min` on. Only distances within one voxel of the surface need
-    /// be true. Every cell is replaced. `material` is an id, a name, or a uint8 array of the same
-    /// shape. `undo` does not undo this.
+    /// Generates terrain from signed distances: float32, metres, shape (y, z, x), positive inside,
+    /// one for the centre of each voxel from `min` on. Only distances within one voxel of the
+    /// surface need to be accurate. Every cell is replaced. `material` is an id, a name, or a uint8
+    /// array of the same shape. `undo` does not undo this.
     #[pyo3(signature = (distances, *, min, material))]
     fn fill_distances(
         &self,

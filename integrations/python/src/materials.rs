@@ -1,5 +1,6 @@
 //! Materials, and the ways to name one.
 
+use crate::arrays::check_length;
 use crate::failure::{Failure, Outcome, bad_value};
 use pyo3::prelude::*;
 use terravox::voxel::{self, Kind, MaterialTable, SurfaceShape};
@@ -122,10 +123,13 @@ pub fn materials_of(table: &MaterialTable) -> Vec<Material> {
 }
 
 /// A table of what Python gave; the default one for `None`.
-pub fn table_of(materials: Option<Vec<Material>>) -> Outcome<MaterialTable> {
+pub fn table_of(materials: Option<&Bound<'_, PyAny>>) -> PyResult<MaterialTable> {
     let Some(materials) = materials else { return Ok(MaterialTable::default()) };
+    check_length(materials, "materials", 256)?;
+    let materials = materials.extract::<Vec<Material>>()?;
     let materials: Vec<_> = materials.into_iter().map(|material| material.inner).collect();
-    MaterialTable::try_from(materials).map_err(|error| Failure::Value(error.to_string()))
+    let table = MaterialTable::try_from(materials);
+    Ok(table.map_err(|error| Failure::Value(error.to_string()))?)
 }
 
 /// A material as Python gives it: an id or a name.

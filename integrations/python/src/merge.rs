@@ -6,7 +6,7 @@ use crate::world::{World, text_of};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use terravox::voxel::{DenseBox, VoxelGrid};
-use terravox_store::{LoadedWorld, Store};
+use terravox_store::LoadedWorld;
 
 /// Reads a whole world that can be merged into `target`.
 fn read_part(target: &Opened, path: &str) -> Outcome<VoxelGrid> {
@@ -39,9 +39,10 @@ fn read_part(target: &Opened, path: &str) -> Outcome<VoxelGrid> {
     }
 }
 
-/// Writes all chunks of a grid to a store, in transactions.
-fn write_to_store(store: &Store, part: &VoxelGrid) -> Outcome<usize> {
-    Ok(store.write_all(part.as_snapshot(), |_, _| {})?.written)
+/// Writes all chunks of a grid to the store of a world, in transactions.
+fn write_to_store(target: &Opened, part: &VoxelGrid) -> Outcome<usize> {
+    let written = target.store()?.write_all(part.as_snapshot(), |_, _| {});
+    Ok(target.written(written)?.written)
 }
 
 /// Writes all chunks of a grid to another one.
@@ -68,7 +69,7 @@ impl World {
             let part = read_part(opened, &path)?;
             match &mut opened.cells {
                 Cells::Loaded(terrain) => write_to_grid(&mut terrain.grid_mut(), &part),
-                Cells::Stored => write_to_store(opened.store()?, &part),
+                Cells::Stored => write_to_store(opened, &part),
             }
         })
     }

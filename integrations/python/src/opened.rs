@@ -2,9 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use terravox::terrain::{Terrain, TerrainOptions};
 use terravox::voxel::{DenseBox, MaterialTable, Region, Snapshot};
-use terravox_store::{BadPart, Overwrite, Store, WorldInfo};
+use terravox_store::{BadPart, Overwrite, Store, StoreError, WorldInfo};
 
 /// Where the cells of an open world are.
 pub enum Cells {
@@ -22,6 +23,8 @@ pub struct Opened {
     pub is_read_only: bool,
     /// Parts that could not be read when it was loaded.
     pub damaged: Vec<BadPart>,
+    /// Whether the outcome of a write is unknown: the store takes no more.
+    is_unsure: AtomicBool,
 }
 
 /// What reads cells: a state that stays as it is, or the store.
@@ -48,6 +51,7 @@ impl Opened {
             store: None,
             is_read_only: false,
             damaged: Vec::new(),
+            is_unsure: false.into(),
         })
     }
 
@@ -56,7 +60,7 @@ impl Opened {
         let terrain = empty_terrain(info)?;
         let store = create_store(path, info, overwrite)?;
         let cells = if load { Cells::Loaded(Box::new(terrain)) } else { Cells::Stored };
-        Ok(Opened { cells, store: Some(store), is_read_only: false, damaged: Vec::new() })
+        Ok(Opened::stored(cells, store, false, Vec::new()))
     }
 
     /// Opens a world.
@@ -78,7 +82,11 @@ impl Opened {
             }
             false => (Cells::Stored, Vec::new()),
         };
-        Ok(Opened { cells, store: Some(store), is_read_only, damaged })
+        Ok(Opened::stored(cells, store, is_read_only, damaged))
+    }
+
+    fn stored(cells: Cells, store: Store, is_read_only: bool, damaged: Vec<BadPart>) -> Opened {
+        Opened { cells, store: Some(store), is_read_only, damaged, is_unsure: false.into() }
     }
 
     /// What reads its cells.
@@ -117,6 +125,22 @@ impl Opened {
         }
     }
 
+    /// The outcome of a write to the store, of which it is noted if that is unknown.
+    pub fn written<T>(&self, outcome: Result<T, StoreError>) -> Outcome<T> {
+        outcome.map_err(|error| {
+            if self.is_unsure.load(Ordering::Relaxed) {
+                // The store would say that its index is in the way.
+                let what = "the outcome of an earlier write is unknown, so nothing more is written \
+                            from here: save_as keeps what is in memory, and opening the world \
+                            again shows what was saved";
+                return Failure::Unsure(what.to_owned());
+            }
+            let is_unsure = matches!(error, StoreError::Unsure { .. });
+            self.is_unsure.store(is_unsure, Ordering::Relaxed);
+            error.into()
+        })
+    }
+
     /// The file or database of the world.
     pub fn store(&self) -> Outcome<&Store> {
         self.store.as_ref().ok_or_else(|| {
@@ -144,16 +168,18 @@ impl Opened {
     /// Writes all that is unsaved in one transaction. Returns the number of chunks.
     pub fn save(&mut self) -> Outcome<usize> {
         self.check_writable("save")?;
-        self.store()?;
-        let (Cells::Loaded(terrain), Some(store)) = (&mut self.cells, &self.store) else {
+        let store = self.store()?;
+        let Cells::Loaded(terrain) = &self.cells else {
             return Ok(0); // What is written to a store is saved at once.
         };
         let unsaved = terrain.unsaved();
         if unsaved.is_empty() {
             return Ok(0);
         }
-        let saved = store.save(&unsaved, |_| {})?;
-        terrain.mark_saved(&unsaved);
+        let saved = self.written(store.save(&unsaved, |_| {}))?;
+        if let Cells::Loaded(terrain) = &mut self.cells {
+            terrain.mark_saved(&unsaved);
+        }
         Ok(saved.written)
     }
 
@@ -190,7 +216,7 @@ fn empty_terrain(info: &WorldInfo) -> Outcome<Terrain> {
 }
 
 /// Whether a path is an address of a world in a database.
-fn is_database(path: &str) -> bool {
+pub fn is_database(path: &str) -> bool {
     path.starts_with("postgres://") || path.starts_with("postgresql://")
 }
 

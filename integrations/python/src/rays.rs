@@ -1,15 +1,17 @@
 //! Rays, many in one call.
 
-use crate::failure::{Outcome, bad_value};
+use crate::arrays::{Numbers, RowLimit, triples};
+use crate::failure::bad_value;
 use crate::mesh::rows;
 use crate::world::World;
-use numpy::{AllowTypeChange, PyArray1, PyArray2, PyArrayLike2, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use terravox::collide::Filter;
 use terravox::terrain::{RayOutcome, Terrain};
 
 /// Most rays of a call: with what they hit, each takes about a hundred bytes.
-const MAX_RAYS: usize = 1 << 22;
+const RAYS: RowLimit =
+    RowLimit { rows: 1 << 22, text: "a call takes 4194304 (2^22), so split them" };
 
 /// What rays hit: arrays with an entry for each ray.
 #[pyclass(frozen, module = "terravox")]
@@ -88,26 +90,12 @@ impl Found {
 }
 
 /// The rows of an array of shape (n, 3), all finite.
-fn vectors(name: &str, array: &PyArrayLike2<'_, f64, AllowTypeChange>) -> Outcome<Vec<[f64; 3]>> {
-    if array.shape()[1] != 3 {
-        return bad_value(format!("{name} has the shape {:?}; it must be (n, 3)", array.shape()));
+fn vectors(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<[f64; 3]>> {
+    let vectors: Vec<[f64; 3]> = triples(given, name, Numbers::Real, &RAYS)?;
+    if let Some(row) = vectors.iter().position(|v| !v.iter().all(|v| v.is_finite())) {
+        bad_value(format!("{name}[{row}] is {:?}; it must be finite", vectors[row]))?;
     }
-    // Arrays that NumPy repeats may be of any length.
-    let count = array.shape()[0];
-    if count > MAX_RAYS {
-        return bad_value(format!(
-            "{name} has {count} rows; a call takes {MAX_RAYS} (2^22), so split them"
-        ));
-    }
-    let array = array.as_array();
-    let vectors: Vec<_> = array.rows().into_iter().map(|row| [row[0], row[1], row[2]]).collect();
-    match vectors.iter().position(|v| !v.iter().all(|v| v.is_finite())) {
-        None => Ok(vectors),
-        Some(row) => {
-            let what = format!("{name}[{row}] is {:?}; it must be finite", vectors[row]);
-            bad_value(what)
-        }
-    }
+    Ok(vectors)
 }
 
 #[pymethods]
@@ -119,8 +107,8 @@ impl World {
     fn rays(
         &self,
         py: Python<'_>,
-        origins: PyArrayLike2<'_, f64, AllowTypeChange>,
-        directions: PyArrayLike2<'_, f64, AllowTypeChange>,
+        origins: &Bound<'_, PyAny>,
+        directions: &Bound<'_, PyAny>,
         max_distance_m: f64,
         surface: &str,
     ) -> PyResult<RayHits> {
@@ -132,8 +120,8 @@ impl World {
                 "surface is {surface:?}; it must be \"solid\", \"liquid\" or \"both\""
             ))?,
         };
-        let origins = vectors("origins", &origins)?;
-        let mut directions = vectors("directions", &directions)?;
+        let origins = vectors(origins, "origins")?;
+        let mut directions = vectors(directions, "directions")?;
         if let ([direction], true) = (&directions[..], origins.len() != 1) {
             directions = vec![*direction; origins.len()];
         }

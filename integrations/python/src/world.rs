@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome, bad_value, detached};
 use crate::materials::{Material, MaterialRef, materials_of, table_of};
-use crate::opened::{Cells, Opened};
+use crate::opened::{Cells, Opened, is_database};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::path::PathBuf;
@@ -14,7 +14,8 @@ use terravox_store::WorldInfo;
 /// A world of cells: in memory, in a file (`.tvx`) or in a database.
 ///
 /// Make one with `World.memory`, `World.create` or `World.open`. Used as a context manager, it
-/// saves at the end of the block, unless that ends by an exception, and closes.
+/// saves at the end of the block, unless that ends by an exception, and closes. If that save fails,
+/// it stays open, so that nothing is lost: save again, or `save_as`, and close it.
 ///
 /// Positions of voxels are whole numbers (x, y, z), y up; lengths and points are metres. Arrays of
 /// cells are indexed [y, z, x]. Methods release the interpreter lock, so that threads run at once;
@@ -105,10 +106,10 @@ impl Drop for World {
 fn description(
     voxel_size_m: f64,
     origin_m: [f64; 3],
-    materials: Option<Vec<Material>>,
-) -> Outcome<WorldInfo> {
+    materials: Option<&Bound<'_, PyAny>>,
+) -> PyResult<WorldInfo> {
     let placement = Placement { voxel_size_m, origin_m };
-    placement.check()?;
+    placement.check().map_err(Failure::from)?;
     Ok(WorldInfo { materials: table_of(materials)?, ..WorldInfo::complete(placement) })
 }
 
@@ -116,6 +117,8 @@ pub fn text_of(path: PathBuf) -> Outcome<String> {
     let lossy = path.to_string_lossy().into_owned();
     match path.into_os_string().into_string() {
         Ok(path) => Ok(path),
+        // An address may hold a password.
+        Err(_) if is_database(&lossy) => bad_value("the address of the database is not UTF-8"),
         Err(_) => bad_value(format!("the path {lossy} is not UTF-8")),
     }
 }
@@ -134,7 +137,7 @@ impl World {
         py: Python<'_>,
         voxel_size_m: f64,
         origin_m: [f64; 3],
-        materials: Option<Vec<Material>>,
+        materials: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<World> {
         let info = description(voxel_size_m, origin_m, materials)?;
         Ok(World::of(detached(py, || Opened::in_memory(&info))?))
@@ -151,7 +154,7 @@ impl World {
         path: PathBuf,
         voxel_size_m: f64,
         origin_m: [f64; 3],
-        materials: Option<Vec<Material>>,
+        materials: Option<&Bound<'_, PyAny>>,
         overwrite: bool,
         load: bool,
     ) -> PyResult<World> {
@@ -222,12 +225,11 @@ impl World {
         _error: Bound<'_, PyAny>,
         _traceback: Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let saved = match kind.is_none() {
-            true => self.save_at_end(py),
-            false => Ok(()),
-        };
-        self.close(py)?;
-        saved
+        if kind.is_none() {
+            // Closing it after a failure would lose all that is in memory only.
+            self.save_at_end(py)?;
+        }
+        self.close(py)
     }
 
     /// Whether it was closed.
@@ -350,7 +352,8 @@ impl World {
     }
 
     /// Writes all changes in one transaction. They are on disk when this returns. Returns the
-    /// number of chunks written.
+    /// number of chunks written. If it fails, nothing changed, and it can be called again; after
+    /// UnsureError, all of them may be on disk, and only `save_as` still writes.
     fn save(&self, py: Python<'_>) -> PyResult<usize> {
         self.change(py, Opened::save)
     }
@@ -385,7 +388,7 @@ impl World {
         }
         self.look(py, |opened| {
             opened.check_writable("set_data")?;
-            Ok(opened.store()?.set_extra(name, bytes)?)
+            opened.written(opened.store()?.set_extra(name, bytes))
         })
     }
 

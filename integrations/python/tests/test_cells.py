@@ -87,10 +87,31 @@ def test_out_is_written_again():
     arrays = first.material, first.occupancy
     world.fill_box((0, 0, 0), (8, 8, 8), 0)
     second = world.read((0, 0, 0), (8, 8, 8), out=first)
+    assert second is first
     assert second.material is arrays[0] and second.occupancy is arrays[1]
     assert not arrays[0].any() and not arrays[1].any()
     with pytest.raises(ValueError, match=r"out has arrays of shape .* needs \[9, 8, 8\]"):
         world.read((0, 0, 0), (8, 9, 8), out=first)
+
+
+def test_what_is_read_into_out_is_all_of_one_place():
+    world = tv.World.memory()
+    world.fill_box((0, 0, 0), (32, 8, 32), "rock")
+    world.dig(tv.Brush.ball((16, 8, 16), 6))
+    world.flood(tv.Brush.box((16, 4, 16), (8, 2.5, 8)), "water")
+    cells = world.read((0, 0, 0), (32, 12, 32))
+    assert len(cells.water) > 0
+    # Elsewhere there is no water: what was there before must not come along.
+    assert world.read((64, 0, 0), (96, 12, 32), out=cells) is cells
+    assert cells.min == (64, 0, 0) and len(cells.water) == len(cells.water_index) == 0
+    assert world.read((0, 0, 0), (32, 12, 32), 1, out=cells) is cells and cells.mip == 1
+    fresh = world.read((0, 0, 0), (32, 12, 32))
+    world.read((0, 0, 0), (32, 12, 32), out=cells)
+    for name in ("material", "occupancy", "water_index", "water"):
+        np.testing.assert_array_equal(getattr(cells, name), getattr(fresh, name))
+    copy = tv.World.memory()
+    copy.write(cells.min, cells.material, cells.occupancy, water_index=cells.water_index, water=cells.water)
+    assert copy.digest() == world.digest()
 
 
 def test_fractions_are_those_of_the_cells():

@@ -108,6 +108,110 @@ def test_repeated_rays_are_refused_before_they_take_memory():
                 world.rays(origins, directions)
 
 
+def repeated(kind, width=3):
+    """An array of 10^11 rows that takes no memory."""
+    return np.broadcast_to(np.zeros((1, width), kind), (10**11, width))
+
+
+# float32 and int32 would also be converted whole.
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int32])
+def test_repeated_arrays_make_no_brush_and_take_no_memory(kind):
+    corners = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    for make, text in [
+        (lambda: tv.Brush.path(repeated(kind), 1), r"points has 100000000000 rows; a path takes 4096"),
+        (lambda: tv.Brush.mesh(repeated(kind), [(0, 1, 2)]), r"vertices has 100000000000 rows"),
+        (lambda: tv.Brush.mesh(corners, repeated(np.int32)), r"triangles has 100000000000 rows.*1048576"),
+        (lambda: tv.Brush.heights((0, 0, 0), 1, repeated(kind)), r"\[100000000000, 3\].*67108864"),
+        (lambda: tv.Brush.heights((0, 0, 0), 1, repeated(kind, 0).T), r"\[0, 100000000000\]"),
+        (lambda: tv.World.memory().rays(repeated(kind), [(0, 1, 0)]), r"origins has 100000000000 rows"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            make()
+
+
+def test_as_much_as_a_brush_takes_makes_one():
+    assert "4096 points" in repr(tv.Brush.path(np.zeros((4096, 3)), 1))
+    with pytest.raises(ValueError, match="4097 rows"):
+        tv.Brush.path(np.zeros((4097, 3)), 1)
+    wide = np.broadcast_to(np.float32(1), (1 << 13, 1 << 13))
+    assert "67108864 samples" in repr(tv.Brush.heights((0, 0, 0), 1, wide))
+
+
+def test_long_sequences_are_refused_before_they_take_memory():
+    many = range(10**12)
+    world = tv.World.memory()
+    for call in [
+        lambda: tv.Mask(materials=many),
+        lambda: tv.World.memory(materials=many),
+        lambda: tv.World.create("never.tvx", materials=many),
+        lambda: world.fill_heights(np.ones((2, 2), np.float32), bottom_m=0, material=8, below=many),
+    ]:
+        with pytest.raises(ValueError, match="has 1000000000000 entries; at most"):
+            call()
+    with pytest.raises(TypeError):
+        tv.Mask(materials=3)
+
+
+def test_indices_are_integers_and_points_numbers():
+    corners = np.array([(0, 0, 0), (8, 0, 0), (0, 8, 0), (0, 0, 8)], np.float64)
+    faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+    expected = tv.Brush.mesh(corners, faces)
+    for kind in [np.uint8, np.int32, np.uint32, np.int64, ">i4"]:
+        assert tv.Brush.mesh(corners, np.array(faces, kind)) == expected
+    for kind in [np.float32, ">f8", np.int16]:
+        assert tv.Brush.mesh(corners.astype(kind), faces) == expected
+    for wrong in [np.array(faces) + 0.9, np.array(faces, np.float64), np.array(faces, bool), [("0", "1", "2")]]:
+        with pytest.raises(TypeError, match="triangles is an array of .*; it must be of integers"):
+            tv.Brush.mesh(corners, wrong)
+    for wrong in [corners.astype(complex), corners.astype(str), corners.astype(object), [[None] * 3]]:
+        with pytest.raises(TypeError, match="vertices is an array of .*; it must be of numbers"):
+            tv.Brush.mesh(wrong, faces)
+        with pytest.raises(TypeError, match="origins is an array of .*; it must be of numbers"):
+            tv.World.memory().rays(wrong, [(0, 1, 0)])
+    for index in (-1, 4, 2**40):
+        with pytest.raises(ValueError, match=f"has the index {index}, and there are 4 vertices"):
+            tv.Brush.mesh(corners, [(0, 1, index)])
+    with pytest.raises(ValueError, match="axes; it must have 2"):
+        tv.Brush.path(corners[0], 1)
+    with pytest.raises(ValueError, match=r"has the shape \[3, 4\]; it must be \(n, 3\)"):
+        tv.Brush.path(corners.T, 1)
+
+
+def misaligned(array):
+    """The same array, in memory that begins at an odd address, and as a field of packed records."""
+    buffer = np.zeros(array.nbytes + 1, np.uint8)
+    offset = np.frombuffer(buffer.data, array.dtype, array.size, offset=1).reshape(array.shape)
+    offset[...] = array
+    records = np.zeros(array.shape, np.dtype([("value", array.dtype), ("pad", np.uint8)]))
+    records["value"] = array
+    assert not offset.flags.aligned and not records["value"].flags.aligned
+    return [offset, records["value"]]
+
+
+def test_misaligned_arrays_are_copied_or_refused():
+    points = np.random.default_rng(5).uniform(-9, 9, (40, 3))
+    world = tv.World.memory()
+    world.fill_box((-9, -9, -9), (9, 0, 9), "rock")
+    origins, down = points + (0, 20, 0), np.array([(0.0, -1.0, 0.0)])
+    expected = world.rays(origins, down)
+    for odd in misaligned(points):
+        assert tv.Brush.path(odd, 1) == tv.Brush.path(points, 1)
+    for odd, odd_down in zip(misaligned(origins), misaligned(down)):
+        np.testing.assert_array_equal(world.rays(odd, odd_down).distance_m, expected.distance_m)
+    heights = np.float32([[1, 2], [3, 5]])
+    for odd in misaligned(heights):
+        assert tv.Brush.heights((0, 0, 0), 1, odd) == tv.Brush.heights((0, 0, 0), 1, heights)
+    # Those that are read in place are not copied in silence.
+    digest = world.digest()
+    with pytest.raises(ValueError, match=r"heights is not aligned in memory: heights.copy\(\)"):
+        world.fill_heights(misaligned(heights)[0], bottom_m=0, material=8)
+    cells = np.full((2, 2, 2), 8, np.uint8)
+    with pytest.raises(ValueError, match="water_index is not aligned"):
+        index = misaligned(np.int64([3, 4]))[0]
+        world.write((0, 0, 0), cells, water_index=index, water=np.uint8([9, 9]))
+    assert world.digest() == digest
+
+
 @pytest.mark.parametrize("at", [(2**63 - 1, 0), (0, 2**63 - 1), (-(2**63), 0), (2**30 - 1, -(2**30))])
 def test_heights_far_out_are_refused_by_name(at):
     heights = np.full((5, 5), 3.0, np.float32)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 
@@ -43,6 +44,101 @@ def test_a_block_that_fails_saves_nothing(tmp_path):
             1 / 0
     with tv.World.open(path) as world:
         assert world.digest() == digest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits how large a file may be")
+def test_a_save_that_fails_at_the_end_of_a_block_loses_nothing(tmp_path):
+    import resource
+
+    path = tmp_path / "world.tvx"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    material = np.random.default_rng(1).choice(np.array([0, 2, 8], np.uint8), (64, 64, 64))
+    world = tv.World.create(path)
+    try:
+        with pytest.raises(OSError) as caught:
+            with world:
+                world.write((0, 0, 0), material)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.errno == errno.EFBIG
+    assert not world.closed and not world.saved
+    digest = world.digest()
+    with world:
+        pass
+    assert world.closed
+    with tv.World.open(path) as world:
+        assert world.digest() == digest
+
+
+# Makes the given one of the coming syncs fail. The first one of a save is that of its data: then nothing is
+# changed. The second one is that of the header.
+FAILING_SYNC = """
+#include <errno.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int failing_sync;
+int fdatasync(int file) {
+    if (failing_sync > 0 && --failing_sync == 0) { errno = EIO; return -1; }
+    return syscall(SYS_fdatasync, file);
+}
+"""
+
+UNSURE = """
+import ctypes, sys
+import terravox as tv
+
+fails = ctypes.c_int.in_dll(ctypes.CDLL(None), "failing_sync")
+path, copy = sys.argv[1:]
+world = tv.World.create(path)
+world.fill_box((0, 0, 0), (8, 8, 8), "rock")
+world.save()
+world.fill_box((0, 0, 0), (8, 8, 8), "sand")
+fails.value = 1
+try:
+    world.save()
+except OSError as error:
+    assert not isinstance(error, tv.WorldError), error
+else:
+    raise AssertionError("the first sync did not fail")
+assert not world.saved
+fails.value = 2
+try:
+    with world:
+        pass
+except tv.UnsureError as error:
+    assert "may or may not be changed" in str(error), error
+else:
+    raise AssertionError("the second sync did not fail")
+assert not world.closed and not world.saved
+for again in (world.save, lambda: world.set_data("a", b"")):
+    try:
+        again()
+    except tv.UnsureError as error:
+        assert "save_as keeps what is in memory" in str(error), error
+    else:
+        raise AssertionError("it was written")
+world.save_as(copy)
+print(world.digest())
+world.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("cc"), reason="makes a sync fail by a C library")
+def test_a_write_of_unknown_outcome_says_so(tmp_path):
+    (tmp_path / "sync.c").write_text(FAILING_SYNC)
+    library = tmp_path / "sync.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "sync.c"], check=True)
+    path, copy = tmp_path / "world.tvx", tmp_path / "copy.tvx"
+    command = [sys.executable, "-c", UNSURE, path, copy]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LD_PRELOAD": str(library)})
+    assert done.returncode == 0, done.stderr
+    digest = done.stdout.strip()
+    with tv.World.open(copy) as world:
+        assert world.digest() == digest
+    # The sync failed, but what it was to write is there: this time it was saved.
+    with tv.World.open(path) as world:
+        assert world.digest() == digest and world.verify() == []
 
 
 def test_a_copy_in_a_file(tmp_path):

@@ -1,7 +1,8 @@
 """Smooth, editable voxel terrain, as NumPy arrays.
 
 A world is a grid of cells, each a material and how full it is. `World` reads and writes them as
-arrays, makes ground of heights and distances, digs and builds, meshes, casts rays, and saves.
+arrays, generates terrain from heightmaps and signed distances, digs and builds, meshes, casts rays,
+and saves.
 
 >>> import numpy as np, terravox as tv
 >>> world = tv.World.memory()
@@ -26,6 +27,7 @@ from ._native import (
     NotAWorldError,
     RayHits,
     ReadOnlyError,
+    UnsureError,
     World,
     WorldError,
     WorldInUseError,
@@ -46,6 +48,7 @@ __all__ = [
     "NotAWorldError",
     "RayHits",
     "ReadOnlyError",
+    "UnsureError",
     "World",
     "WorldError",
     "WorldInUseError",

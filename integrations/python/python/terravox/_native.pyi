@@ -20,6 +20,7 @@ __all__ = [
     "NotAWorldError",
     "RayHits",
     "ReadOnlyError",
+    "UnsureError",
     "World",
     "WorldError",
     "WorldInUseError",
@@ -37,6 +38,7 @@ _MaterialRef = Union[int, str]
 _Corners = tuple[list[int], list[int]]
 
 class WorldError(Exception): ...
+class UnsureError(WorldError): ...
 class NotAWorldError(WorldError): ...
 class WorldInUseError(WorldError): ...
 class DamagedWorldError(WorldError): ...
@@ -104,7 +106,7 @@ class Mask:
     def __new__(
         cls,
         *,
-        materials: Sequence[_MaterialRef] = ...,
+        materials: Sequence[_MaterialRef] | None = None,
         heights_m: tuple[float, float] | None = None,
         slope: tuple[float, float] | None = None,
     ) -> Mask: ...
