@@ -7,11 +7,13 @@
 //!   one. [`VoxelGrid::unsaved`] says what to save.
 //! - [`Material`]s say what the ids of cells mean; [`VoxelPos`], [`Region`], [`ChunkPos`] and
 //!   [`MipBlock`] where cells lie.
+//! - [`ChannelGrid`] has what a game itself keeps for each voxel and each chunk, beside the cells.
 //!
 //! Most games use it through [`Terrain`](crate::Terrain).
 
 mod cell;
 mod changes;
+mod channels;
 mod chunk;
 mod dense;
 mod far;
@@ -42,6 +44,11 @@ mod unsaved;
 pub use cell::{AIR, Cell, Row, WATER};
 pub(crate) use changes::ChangeLog;
 pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes, FarChanges};
+pub(crate) use channels::{CHUNK_VOXELS, ValueRun, index_in_chunk};
+pub use channels::{
+    Channel, ChannelChunk, ChannelError, ChannelGrid, ChannelKind, ChannelSnapshot, ChannelWidth,
+    MipRule, UnsavedChannels,
+};
 pub use chunk::ChunkView;
 pub use dense::DenseBox;
 pub use far::MAX_FAR_MIP;
