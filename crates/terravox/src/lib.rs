@@ -46,6 +46,7 @@
 //! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
 //! | put plants and rocks on it | [`scatter`] |
 //! | save | [`Terrain::unsaved`], and the crate `terravox-store` |
+//! | keep numbers of your own on voxels | [`Terrain::channels_mut`], [`voxel::ChannelGrid`] |
 //! | let many players dig one world | [`replicate`] |
 //! | use your own threads | [`Terrain::take_jobs`], [`Job`] |
 //! | work on cells without a `Terrain` | [`VoxelGrid`], [`voxel`], [`edit::Editor`] |

@@ -49,6 +49,24 @@ pub enum ValueOp {
 }
 
 /// What becomes of a value. A value of 0 is absent.
+///
+/// ```
+/// use terravox::edit::{Editor, ValueAction, ValueOp};
+/// use terravox::voxel::{Channel, ChannelGrid, ChannelWidth, MipRule, VoxelGrid, VoxelPos};
+///
+/// let (grid, mut channels, mut editor) =
+///     (VoxelGrid::default(), ChannelGrid::default(), Editor::default());
+/// let wet = channels.declare(Channel::values("moisture", ChannelWidth::U8, MipRule::Mean))?;
+/// let mut rain = |action| -> Result<u32, Box<dyn std::error::Error>> {
+///     editor.apply_values(&grid, &mut channels, &ValueOp::ball(wet, [0.0; 3], 3.0, action), None)?;
+///     Ok(channels.value(wet, VoxelPos::ZERO))
+/// };
+/// assert_eq!(rain(ValueAction::AtLeast { value: 20 })?, 20);
+/// assert_eq!(rain(ValueAction::Add { amount: 250 })?, 255);
+/// assert_eq!(rain(ValueAction::AtMost { value: 90 })?, 90);
+/// assert_eq!(rain(ValueAction::Subtract { amount: 100 })?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]

@@ -76,8 +76,8 @@ impl UnsavedChanges {
 }
 
 impl Terrain {
-    /// Returns what is not on disk yet: chunks that were written in any way, and the undo history.
-    /// No update is needed before. Add bodies and bytes of the game with
+    /// Returns what is not on disk yet: chunks that were written in any way, values of channels, and
+    /// the undo history. No update is needed before. Add bodies and bytes of the game with
     /// [`UnsavedChanges::with_bodies`] and [`UnsavedChanges::with_data`]. Once written, pass it to
     /// [`Terrain::mark_saved`]. An open stroke is saved as if it ended now, and stays open.
     ///

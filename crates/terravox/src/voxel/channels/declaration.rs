@@ -44,6 +44,24 @@ impl ChannelWidth {
 /// The value of a coarse cell, from those of all voxels in it, however many mips coarser it is.
 /// Voxels are in no order, and nothing is rounded twice: a cell of mip 2 is made from 64 voxels,
 /// not from eight cells of mip 1.
+///
+/// ```
+/// use terravox::voxel::{Channel, ChannelError, ChannelGrid, ChannelWidth, MipRule, Region};
+///
+/// // Eight voxels, of which four have an owner.
+/// let coarse = |rule| -> Result<u32, ChannelError> {
+///     let mut channels = ChannelGrid::default();
+///     let owner = channels.declare(Channel::values("owner", ChannelWidth::U8, rule))?;
+///     channels.write(owner, Region::new([0; 3], [2; 3]), &[0, 7, 7, 0, 3, 0, 0, 9]);
+///     let mut read = Vec::new();
+///     channels.read(owner, Region::new([0; 3], [1; 3]), 1, &mut read);
+///     Ok(read[0])
+/// };
+/// assert_eq!((coarse(MipRule::Max)?, coarse(MipRule::Min)?), (9, 3));
+/// assert_eq!((coarse(MipRule::Mean)?, coarse(MipRule::MeanPresent)?), (3, 7)); // 26 / 8, 26 / 4
+/// assert_eq!(coarse(MipRule::MostFrequent)?, 7);
+/// # Ok::<(), ChannelError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -63,6 +81,18 @@ pub enum MipRule {
 }
 
 /// What a channel holds.
+///
+/// ```
+/// use terravox::voxel::{Channel, ChannelKind, ChannelWidth};
+///
+/// let channel = Channel::bytes("spawns");
+/// let text = match channel.kind {
+///     ChannelKind::Values { width: ChannelWidth::U8, .. } => "0 to 255 a voxel",
+///     ChannelKind::Values { .. } => "larger numbers",
+///     ChannelKind::Bytes => "bytes a chunk",
+/// };
+/// assert_eq!(text, "bytes a chunk");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
