@@ -3,4 +3,5 @@
 pub mod checks;
 pub mod mesh_checks;
 pub mod region_checks;
+pub mod value_checks;
 pub mod worlds;

@@ -5,13 +5,15 @@
 mod forge;
 
 use forge::{
-    CELLS, EXTRA, ForgedContent, ForgedFile, LISTED, description, inline, morton, sealed,
-    sealed_description, value_in, world_in,
+    CELLS, CHANNELS, EXTRA, ForgedContent, ForgedFile, LISTED, description,
+    description_with_channels, inline, morton, sealed, sealed_description, value_in, world_in,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use terravox::terrain::{TerrainOptions, UnsavedChanges};
-use terravox::voxel::{Cell, ChunkPos, DenseBox, MipBlock, Region, VoxelGrid, VoxelPos};
+use terravox::voxel::{
+    Cell, ChannelSnapshot, ChunkPos, DenseBox, MipBlock, Region, VoxelGrid, VoxelPos,
+};
 use terravox_store::{MemoryDisk, Store, StoredPart};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -54,17 +56,28 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A world: a byte of flags (it grows; its nodes have one copy), then entries, each a byte that
+/// A world: a byte of flags (it grows; its nodes have one copy; it has channels), then entries, each a byte that
 /// says its kind, and its fields.
 fn forged(bytes: &[u8]) -> Vec<u8> {
     let mut fields = Fields(bytes);
     let flags = fields.byte();
     let mut file = ForgedFile::new(flags & 2 == 0);
-    let mut described = description(flags & 1 != 0);
+    let mut described = match flags & 4 {
+        0 => description(flags & 1 != 0),
+        _ => description_with_channels(flags & 1 != 0),
+    };
     let mut entries: BTreeMap<Vec<u8>, ForgedContent> = BTreeMap::new();
     while !fields.0.is_empty() {
         let kind = fields.byte();
         match kind & 7 {
+            // What a channel holds in a chunk, sealed: its number, position, codec and body.
+            0 if kind & 8 != 0 => {
+                let (channel, at) = (fields.byte() % 5, fields.position());
+                let key = [&[CHANNELS][..], &morton(at), &[channel]].concat();
+                let length = fields.word().into();
+                let value = sealed(&key, fields.bytes(length));
+                entries.insert(key, value_in(&mut file, &value));
+            }
             // A block, sealed: its mip, position, codec and body.
             0 => {
                 let key = block_key(fields.byte() % 10, fields.position());
@@ -139,7 +152,7 @@ fn use_world(file: Vec<u8>) {
     };
     read_all(&store);
     let found = store.verify().expect("a disk in memory");
-    let chunks = readable(&store);
+    let (chunks, values) = (readable(&store), readable_values(&store));
     if found.bad.is_empty() {
         assert_eq!(chunks.len(), found.chunks, "a whole world is read");
     }
@@ -149,6 +162,7 @@ fn use_world(file: Vec<u8>) {
         assert_eq!(repaired.verify().expect("a disk in memory").bad, [], "{found:?}, {report:?}");
         let kept = readable(&repaired);
         assert!(chunks.iter().all(|(at, sum)| kept.get(at) == Some(sum)), "a chunk is lost");
+        assert!(has_values(&repaired, &values), "a value is lost");
     }
     // A new chunk, beside what is there.
     let at = ChunkPos::new(1, 1, 1);
@@ -163,6 +177,7 @@ fn use_world(file: Vec<u8>) {
     let after = readable(&store);
     let is_kept = |(other, sum): (&ChunkPos, &u64)| *other == at || after.get(other) == Some(sum);
     assert!(chunks.iter().all(is_kept), "an edit costs another chunk");
+    assert!(has_values(&store, &values), "an edit costs a value");
     let lost = |bad: &[terravox_store::BadPart]| {
         bad.iter().filter(|bad| matches!(bad.part, StoredPart::Chunk(_))).count()
     };
@@ -173,7 +188,8 @@ fn use_world(file: Vec<u8>) {
 /// Reads everything that there is to read.
 fn read_all(store: &Store) {
     let mut cells = DenseBox::default();
-    let _ = (store.stats(), store.chunks(), store.bodies(), store.history(1 << 20));
+    let _ =
+        (store.stats(), store.chunks(), store.bodies(), store.history(1 << 20), store.channels());
     let _ = store.terrain(TerrainOptions::default());
     for name in store.extra_names().unwrap_or_default() {
         let _ = store.extra(&name);
@@ -182,6 +198,21 @@ fn read_all(store: &Store) {
         let _ = store.cells(Region::new([-40; 3], [40; 3]), mip, &mut cells);
         let _ = store.block(MipBlock { mip, pos: VoxelPos::ZERO }, &mut cells);
     }
+}
+
+/// What channels hold that can be read.
+fn readable_values(store: &Store) -> ChannelSnapshot {
+    let loaded = store.load_with(LOADED_BYTES, |_, _| {});
+    loaded.map(|loaded| loaded.channels.snapshot()).unwrap_or_default()
+}
+
+/// Whether the channels of a store hold all that these do.
+fn has_values(store: &Store, values: &ChannelSnapshot) -> bool {
+    let held = readable_values(store);
+    (0..values.channels().len() as u8).all(|channel| {
+        let mut chunks = values.chunks(channel).into_iter();
+        chunks.all(|chunk| held.chunk(channel, chunk) == values.chunk(channel, chunk))
+    })
 }
 
 /// A sum of the cells of each chunk that can be read.

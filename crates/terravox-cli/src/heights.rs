@@ -49,6 +49,7 @@ pub fn import(
         file_bytes: 0,
         notes,
         growth: None,
+        channels: Default::default(),
     })
 }
 

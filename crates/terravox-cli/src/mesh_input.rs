@@ -60,7 +60,16 @@ pub fn import(
         WorldInfo { voxel_size_m, materials: grid.materials().clone(), ..WorldInfo::default() };
     let notes = notes(&mesh, &made, up, [unit_m, voxel_size_m]);
     let roblox = RobloxMetadata::default();
-    Ok(World { grid, info, roblox, source: "mesh", file_bytes: 0, notes, growth: None })
+    Ok(World {
+        grid,
+        info,
+        roblox,
+        source: "mesh",
+        file_bytes: 0,
+        notes,
+        growth: None,
+        channels: Default::default(),
+    })
 }
 
 /// Refuses options that are for meshes only.

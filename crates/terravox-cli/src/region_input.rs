@@ -83,7 +83,16 @@ pub fn import(path: &Path, options: &HeightmapArgs) -> CliResult<World> {
     let (grid, import) = import_file(path, &anvil, options, &mut budget)?;
     notes.extend(import.notes());
     let roblox = RobloxMetadata::default();
-    Ok(World { grid, info, roblox, source: "anvil", file_bytes: 0, notes, growth: None })
+    Ok(World {
+        grid,
+        info,
+        roblox,
+        source: "anvil",
+        file_bytes: 0,
+        notes,
+        growth: None,
+        channels: Default::default(),
+    })
 }
 
 /// Checks the options, and reads the table of blocks.

@@ -40,6 +40,7 @@ pub fn import(
         file_bytes: 0,
         notes: imported.notes,
         growth: None,
+        channels: Default::default(),
     })
 }
 

@@ -17,10 +17,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use terravox::generate::Seeded;
-use terravox::voxel::{GridOptions, LIMIT, UnlistedChunks, VoxelGrid};
+use terravox::voxel::{ChannelSnapshot, GridOptions, LIMIT, UnlistedChunks, VoxelGrid};
 use terravox_io::files::{FileFormat, FilesError, ImportFiles};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
-use terravox_store::{MAX_LOADED_BYTES, Overwrite, Store, StoreError, StoredPart, WorldInfo};
+use terravox_store::{
+    LoadedWorld, MAX_LOADED_BYTES, Overwrite, Store, StoreError, StoredPart, WorldInfo,
+};
 
 /// Limit of imported files, bytes.
 const MAX_IMPORT_BYTES: u64 = 2 << 30;
@@ -44,6 +46,8 @@ pub struct World {
     pub notes: Vec<String>,
     /// What makes the cells that a world that grows does not store.
     pub growth: Option<Growth>,
+    /// What its channels hold.
+    pub channels: ChannelSnapshot,
 }
 
 /// Returns the lower-case extension of a path; empty if it has none.
@@ -282,6 +286,7 @@ fn load(
         file_bytes,
         notes: Vec::new(),
         growth: None,
+        channels: ChannelSnapshot::default(),
     };
     match (extent, growth) {
         (Extent::Whole { remedy }, Some(_)) => {
@@ -297,8 +302,9 @@ fn load(
             world.cut(corners)?;
         }
         (extent, growth) => {
-            let (grid, note) = load_stored(&store, path, reading, console)?;
-            world.grid = grid;
+            let (loaded, note) = load_stored(&store, path, reading, console)?;
+            world.grid = loaded.grid;
+            world.channels = loaded.channels.snapshot();
             world.notes.extend(note);
             world.growth = growth;
             if let Extent::Box(corners) = extent {
@@ -315,12 +321,12 @@ fn load_stored(
     path: &Path,
     reading: ReadArgs,
     console: &Console,
-) -> CliResult<(VoxelGrid, Option<String>)> {
+) -> CliResult<(LoadedWorld, Option<String>)> {
     let bar = console.bar("loading", 1);
     let progress = |done, all| bar.set(done, all);
     let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;
     drop(bar);
-    let Some(first) = loaded.bad.first() else { return Ok((loaded.grid, None)) };
+    let Some(first) = loaded.bad.first() else { return Ok((loaded, None)) };
     let count = damaged_parts(loaded.bad.len());
     if !reading.skip_damaged {
         let repair = if world_store::is_address(path) { "" } else { ", or run terravox repair" };
@@ -328,7 +334,8 @@ fn load_stored(
             format!("{first} ({count} in all); pass --skip-damaged to read the rest{repair}");
         return Err(Failure::of(path, what));
     }
-    Ok((loaded.grid, Some(format!("left out {count}; the first: {first}"))))
+    let note = format!("left out {count}; the first: {first}");
+    Ok((loaded, Some(note)))
 }
 
 fn import_roblox(
@@ -358,6 +365,7 @@ fn import_roblox(
         file_bytes: 0,
         notes: imported.notes,
         growth: None,
+        channels: ChannelSnapshot::default(),
     })
 }
 
@@ -391,6 +399,7 @@ impl World {
         let bar = console.bar("saving", 1);
         let written = draft.write_all(self.grid.as_snapshot(), |done, all| bar.set(done, all));
         written.map_err(store_failure)?;
+        draft.write_channels(&self.channels).map_err(store_failure)?;
         if self.roblox != RobloxMetadata::default() {
             let bytes = self.roblox.to_bytes();
             draft.set_extra(RobloxMetadata::EXTRA_NAME, Some(&bytes)).map_err(store_failure)?;

@@ -5,7 +5,7 @@ use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{followed, remove_unfinished_backups};
 use crate::info::FORMAT_VERSION;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
-pub(crate) use crate::key::{CELLS, EXTRA};
+pub(crate) use crate::key::{CELLS, CHANNELS, EXTRA};
 use crate::reader::{RecordsReader, RecordsTransaction, StoreReader, StoreTransaction};
 use crate::records::{CommitFailure, Records};
 use crate::tree::{CommitError, HeaderFault, LostSpan, Tree, TreeDamage, TreeError};
@@ -15,7 +15,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use terravox::voxel::PagePos;
+use terravox::voxel::{ChannelGrid, ChunkPos, PagePos};
 
 /// Both keys of the description, in different parts of the tree and with values of their own: one
 /// flipped byte does not cost the world.
@@ -46,6 +46,23 @@ pub(crate) fn listing_key(page: PagePos) -> [u8; KEY_BYTES] {
     key
 }
 
+/// Key of what a channel holds in a chunk.
+pub(crate) fn channel_key(channel: u8, chunk: ChunkPos) -> [u8; KEY_BYTES + 1] {
+    let mut key = [CHANNELS; KEY_BYTES + 1];
+    key[1..KEY_BYTES].copy_from_slice(&BlockKey::chunk(chunk).bytes()[1..]);
+    key[KEY_BYTES] = channel;
+    key
+}
+
+/// The channel and the chunk of a key in the table of channels; `None` if the key is not that of a
+/// chunk within the limits.
+pub(crate) fn channel_of(key: &[u8]) -> Option<(u8, ChunkPos)> {
+    let (&channel, position) = key.strip_prefix(&[CHANNELS])?.split_last()?;
+    let block = BlockKey::from_bytes(&[&[0], position].concat())?;
+    let is_valid = usize::from(channel) < ChannelGrid::MAX_CHANNELS && block.within_limits();
+    is_valid.then(|| (channel, block.as_chunk()))
+}
+
 /// The block of a key in the table of cells; `None` if the key is not a valid position.
 pub(crate) fn block_of(key: &[u8]) -> Option<BlockKey> {
     key.strip_prefix(&[CELLS]).and_then(BlockKey::from_bytes)
@@ -66,6 +83,11 @@ pub(crate) fn part_of(key: &[u8]) -> StoredPart {
         (Some(&CELLS), _) => block_of(key).map_or(StoredPart::Table("cells"), StoredPart::block),
         (Some(&LISTED), _) => {
             page_of_key(key).map_or(StoredPart::Table("listed"), StoredPart::Listing)
+        }
+        (Some(&CHANNELS), _) => {
+            channel_of(key).map_or(StoredPart::Table("channels"), |(channel, chunk)| {
+                StoredPart::Channel { channel, chunk }
+            })
         }
         _ => StoredPart::Index,
     }

@@ -1,8 +1,9 @@
 //! Errors of stored worlds. Every message names the world, by the path of its file or its name in a
 //! database, and says what is wrong, in one line.
 
+use crate::BlockKey;
+use crate::info::NEWEST_VERSION;
 use crate::value::ValueError;
-use crate::{BlockKey, FORMAT_VERSION};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ pub enum StoreError {
     },
     /// The file was written by a newer version.
     #[error(
-        "{}: format version {version} is newer than this program knows ({FORMAT_VERSION}); \
+        "{}: format version {version} is newer than this program knows ({NEWEST_VERSION}); \
          use a newer terravox", path.display()
     )]
     TooNew {
@@ -196,6 +197,13 @@ pub enum StoredPart {
     Mip(BlockKey),
     /// The list of chunks of a page.
     Listing(PagePos),
+    /// What a channel holds in a chunk.
+    Channel {
+        /// The number of the channel.
+        channel: u8,
+        /// The chunk.
+        chunk: ChunkPos,
+    },
     /// A table, by name.
     Table(&'static str),
     /// The index of the file: its header and the nodes of its tree.
@@ -217,6 +225,9 @@ impl fmt::Display for StoredPart {
             StoredPart::Chunk(chunk) => write!(f, "chunk {chunk}"),
             StoredPart::Mip(key) => write!(f, "block {} of mip {}", key.pos, key.mip),
             StoredPart::Listing(page) => write!(f, "the list of chunks of page {page}"),
+            StoredPart::Channel { channel, chunk } => {
+                write!(f, "channel {channel} of chunk {chunk}")
+            }
             StoredPart::Table(name) => write!(f, "table \"{name}\""),
             StoredPart::Index => write!(f, "the index of the file"),
         }

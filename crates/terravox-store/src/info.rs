@@ -3,10 +3,19 @@
 use crate::value::{ValueError, checksum};
 use terravox::generate::{Hills, Seeded};
 use terravox::terrain::Placement;
-use terravox::voxel::{Kind, Material, MaterialTable, Region, SurfaceShape, UnlistedChunks};
+use terravox::voxel::{
+    Channel, ChannelGrid, ChannelKind, ChannelWidth, Kind, Material, MaterialTable, MipRule,
+    Region, SurfaceShape, UnlistedChunks,
+};
 
 /// Version of the file format that this code writes, and the only one that it reads.
 pub const FORMAT_VERSION: u16 = 3;
+
+/// Version of the description of a world that has channels, which programs that know none refuse.
+const CHANNELS_VERSION: u16 = 4;
+
+/// The newest version that this code reads anything of.
+pub(crate) const NEWEST_VERSION: u16 = CHANNELS_VERSION;
 
 /// What the checksum of a description begins with.
 const INFO_KEY: &str = "world";
@@ -30,6 +39,8 @@ pub struct WorldInfo {
     pub materials: MaterialTable,
     /// The generator of the cells, if there is one.
     pub generator: Option<Generator>,
+    /// The channels by number; saving a terrain adds those that it declares.
+    pub channels: Vec<Channel>,
 }
 
 /// The generator of a world, by name, so that a program can check that it has the same.
@@ -88,6 +99,7 @@ impl Default for WorldInfo {
             unlisted: UnlistedChunks::Air,
             materials: MaterialTable::default(),
             generator: None,
+            channels: Vec::new(),
         }
     }
 }
@@ -128,6 +140,9 @@ impl WorldInfo {
         if let Err(error) = self.placement().check() {
             return Some(error.to_string());
         }
+        if let Err(error) = ChannelGrid::of_saved(self.channels.iter().cloned()) {
+            return Some(error.to_string());
+        }
         let materials = self.materials.materials().iter().map(|m| m.name.as_str());
         let generator = self.generator.iter().map(|g| g.name.as_str());
         let long = materials.chain(generator).find(|name| name.len() > MAX_NAME_BYTES)?;
@@ -136,7 +151,8 @@ impl WorldInfo {
 
     /// The bytes of a valid description.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = FORMAT_VERSION.to_le_bytes().to_vec();
+        let version = if self.channels.is_empty() { FORMAT_VERSION } else { CHANNELS_VERSION };
+        let mut out = version.to_le_bytes().to_vec();
         out.extend([0; 8]);
         out.extend(self.voxel_size_m.to_le_bytes());
         self.origin_m.iter().for_each(|v| out.extend(v.to_le_bytes()));
@@ -151,6 +167,10 @@ impl WorldInfo {
         if let Some(generator) = &self.generator {
             put_generator(generator, &mut out);
         }
+        if !self.channels.is_empty() {
+            out.push(self.channels.len() as u8);
+            self.channels.iter().for_each(|channel| put_channel(channel, &mut out));
+        }
         let sum = info_checksum(&out);
         out[2..10].copy_from_slice(&sum.to_le_bytes());
         out
@@ -164,7 +184,7 @@ impl WorldInfo {
         }
         let mut reader = InfoReader { bytes, at: 0 };
         let version = u16::from_le_bytes(reader.take()?);
-        if version > FORMAT_VERSION {
+        if version > NEWEST_VERSION {
             return Err(InfoError::Version(version));
         }
         if version < FORMAT_VERSION {
@@ -186,6 +206,10 @@ impl WorldInfo {
                 0 => None,
                 1 => Some(read_generator(&mut reader)?),
                 _ => return Err(reader.wrong("neither a generator nor none")),
+            },
+            channels: match version {
+                CHANNELS_VERSION => read_channels(&mut reader)?,
+                _ => Vec::new(),
             },
         };
         match (bytes.len() - reader.at, info.fault()) {
@@ -258,6 +282,57 @@ fn put_generator(generator: &Generator, out: &mut Vec<u8>) {
         let corners = [min.to_array(), max.to_array()];
         corners.as_flattened().iter().for_each(|v| out.extend(v.to_le_bytes()));
     }
+}
+
+fn put_channel(channel: &Channel, out: &mut Vec<u8>) {
+    put_name(&channel.name, out);
+    let ChannelKind::Values { width, mips } = channel.kind else {
+        out.extend([0, 0]);
+        return;
+    };
+    out.push(width.bytes() as u8);
+    out.push(match mips {
+        MipRule::Max => 0,
+        MipRule::Min => 1,
+        MipRule::Mean => 2,
+        MipRule::MeanPresent => 3,
+        MipRule::MostFrequent => 4,
+    });
+}
+
+fn read_channels(reader: &mut InfoReader<'_>) -> Result<Vec<Channel>, InfoError> {
+    let count = reader.u8()?;
+    if count == 0 || usize::from(count) > ChannelGrid::MAX_CHANNELS {
+        return Err(reader.wrong("no channels, or more than 16"));
+    }
+    let channels: Vec<Channel> =
+        (0..count).map(|_| read_channel(reader)).collect::<Result<_, InfoError>>()?;
+    match ChannelGrid::of_saved(channels.iter().cloned()) {
+        Ok(_) => Ok(channels),
+        Err(_) => Err(reader.wrong("a channel without a name of its own, of 1 to 64 bytes")),
+    }
+}
+
+fn read_channel(reader: &mut InfoReader<'_>) -> Result<Channel, InfoError> {
+    let name = reader.name()?;
+    let width = match reader.u8()? {
+        0 => None,
+        1 => Some(ChannelWidth::U8),
+        2 => Some(ChannelWidth::U16),
+        4 => Some(ChannelWidth::U32),
+        _ => return Err(reader.wrong("a width of values that does not exist")),
+    };
+    let mips = match (reader.u8()?, width) {
+        (0, None) => return Ok(Channel::bytes(name)),
+        (0, Some(_)) => MipRule::Max,
+        (1, Some(_)) => MipRule::Min,
+        (2, Some(_)) => MipRule::Mean,
+        (3, Some(_)) => MipRule::MeanPresent,
+        (4, Some(_)) => MipRule::MostFrequent,
+        _ => return Err(reader.wrong("a rule of coarse values that does not exist")),
+    };
+    let kind = width.map_or(ChannelKind::Bytes, |width| ChannelKind::Values { width, mips });
+    Ok(Channel { name, kind })
 }
 
 fn read_materials(reader: &mut InfoReader<'_>) -> Result<MaterialTable, InfoError> {

@@ -30,6 +30,7 @@ fn small() -> WorldInfo {
             seed: 0x0102_0304_0506_0708,
             saved_region: Some(Region::new([-1, 0, 1], [2, 3, 4])),
         }),
+        channels: Vec::new(),
     }
 }
 
@@ -105,6 +106,61 @@ fn descriptions_come_back() {
     assert_eq!(WorldInfo::decode(&bytes), Ok(full));
 }
 
+/// [`small`] with channels.
+fn small_with_channels() -> WorldInfo {
+    let channels = vec![
+        Channel::values("heat", ChannelWidth::U8, MipRule::MeanPresent),
+        Channel::bytes("Öl"),
+        Channel::values("id", ChannelWidth::U32, MipRule::MostFrequent),
+    ];
+    WorldInfo { channels, ..small() }
+}
+
+#[test]
+fn the_bytes_of_channels_are_fixed_and_their_faults_told() {
+    let bytes = small_with_channels().encode();
+    let mut golden = golden(HALF, 0);
+    golden[0] = 4;
+    golden.extend(b"\x03\x04heat\x01\x03\x03\xc3\x96l\0\0\x02id\x04\x04");
+    let sum = info_checksum(&golden);
+    golden[2..10].copy_from_slice(&sum.to_le_bytes());
+    assert_eq!(bytes, golden);
+    assert_eq!(WorldInfo::decode(&bytes), Ok(small_with_channels()));
+    let changed = |at_end: usize, byte: u8| {
+        let mut bytes = golden.clone();
+        let at = bytes.len() - at_end;
+        bytes[at] = byte;
+        let sum = info_checksum(&bytes);
+        bytes[2..10].copy_from_slice(&sum.to_le_bytes());
+        match WorldInfo::decode(&bytes) {
+            Err(InfoError::Value(ValueError::Field { what, .. })) => what,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(changed(19, 0), "no channels, or more than 16");
+    assert_eq!(changed(19, 17), "no channels, or more than 16");
+    assert_eq!(changed(2, 3), "a width of values that does not exist");
+    assert_eq!(changed(1, 5), "a rule of coarse values that does not exist");
+    assert_eq!(changed(6, 1), "a rule of coarse values that does not exist");
+    let mut twice = small_with_channels();
+    twice.channels[2].name = "heat".to_owned();
+    assert!(twice.fault().is_some());
+    let error = WorldInfo::decode(&twice.encode());
+    let what = "a channel without a name of its own, of 1 to 64 bytes";
+    assert!(
+        matches!(error, Err(InfoError::Value(ValueError::Field { what: w, .. })) if w == what),
+        "{error:?}"
+    );
+    for end in 0..golden.len() {
+        let mut cut = golden[..end].to_vec();
+        if end >= 10 {
+            let sum = info_checksum(&cut);
+            cut[2..10].copy_from_slice(&sum.to_le_bytes());
+        }
+        assert!(WorldInfo::decode(&cut).is_err());
+    }
+}
+
 #[test]
 fn impossible_descriptions_are_refused_before_they_are_written() {
     let with = |change: fn(&mut WorldInfo)| {
@@ -137,7 +193,7 @@ fn each_way_to_be_wrong_has_its_error() {
         error(&resealed(bytes))
     };
     let field = |at, what| Some(ValueError::Field { at, what }.into());
-    assert_eq!(error(&[4, 0]), Some(InfoError::Version(4)));
+    assert_eq!(error(&[5, 0]), Some(InfoError::Version(5)));
     assert_eq!(error(&[2, 0]), field(1, "a format version that is no longer read"));
     assert!(matches!(error(&[1]), Some(InfoError::Value(ValueError::TooShort { .. }))));
     assert_eq!(changed(42, 2), field(42, "neither air nor unknown"));

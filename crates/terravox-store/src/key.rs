@@ -15,6 +15,9 @@ pub(crate) const CELLS: u8 = 2;
 /// Table of extra data: keys are this byte and a name.
 pub(crate) const EXTRA: u8 = 1;
 
+/// Table of channels: keys are this byte, the Morton number of a chunk and the number of the channel.
+pub(crate) const CHANNELS: u8 = 4;
+
 /// Bytes of a [`BlockKey`].
 pub(crate) const KEY_BYTES: usize = 11;
 

@@ -1,8 +1,8 @@
 //! Voxel worlds on disk: one file with the extension `.tvx`.
 //!
 //! Start with [`Store`]: [`Store::terrain`] opens a world for a game, [`Store::fill`] supplies its
-//! cells near and far, [`Store::save`] writes what changed: chunks, undo history, loose bodies and
-//! the game's own bytes in one transaction, from any thread, whether the world is stored
+//! cells near and far, [`Store::save`] writes what changed: chunks, channels, undo history, loose
+//! bodies and the game's own bytes in one transaction, from any thread, whether the world is stored
 //! completely or grows from a generator.
 //!
 //! ```
@@ -57,6 +57,7 @@
 
 mod backup;
 mod bodies;
+mod channels;
 mod copy;
 mod create;
 mod database;
@@ -118,6 +119,8 @@ extern crate self as terravox_store;
 #[cfg(test)]
 mod attack_tests;
 #[cfg(test)]
+mod channel_tests;
+#[cfg(test)]
 mod damage_tests;
 #[cfg(test)]
 mod repair_tests;
@@ -135,6 +138,11 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/start.md")]
 struct StartPage;
+
+/// The code on the page about channels compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/channels.md")]
+struct ChannelsPage;
 
 /// The code on the page about the level of detail compiles and runs.
 #[cfg(doctest)]

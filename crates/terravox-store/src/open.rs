@@ -1,4 +1,5 @@
-//! Opening a world file for a game: a terrain, its cells on demand, undo history and loose bodies.
+//! Opening a world file for a game: a terrain, its cells on demand, channels, undo history and loose
+//! bodies.
 
 use crate::bodies;
 use crate::error::{BadPart, StoreError, StoredPart};
@@ -6,23 +7,23 @@ use crate::store::{BODIES_NAME, HISTORY_NAME, ReadView, Store};
 use terravox::bodies::SavedBody;
 use terravox::edit::History;
 use terravox::terrain::{FillRequest, Terrain, TerrainOptions};
-use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox::voxel::{ChannelGrid, GridOptions, UnlistedChunks, VoxelGrid};
 
 impl Store {
-    /// Opens the world for a game that streams it: with the file's placement, materials and undo
-    /// history, and no cells yet. [`Store::fill`] supplies those, both for complete worlds and for
+    /// Opens the world for a game that streams it: with the file's placement, materials, channels
+    /// and undo history, and no cells yet. [`Store::fill`] supplies those, both for complete worlds and for
     /// worlds that grow. `options` gives the rest; its placement, materials and `unlisted` are
     /// ignored.
     ///
     /// # Errors
     /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it. If
-    /// the placement is one that a [`Terrain`] refuses
+    /// channels are ([`Store::channels`]). If the placement is one that a [`Terrain`] refuses
     /// ([`Placement::check`](terravox::terrain::Placement::check)).
     pub fn terrain(&self, options: TerrainOptions) -> Result<Terrain, StoreError> {
         let info = self.info();
         let grid =
             GridOptions { unlisted: UnlistedChunks::Unknown, materials: info.materials.clone() };
-        self.terrain_around(VoxelGrid::new(grid), options)
+        self.terrain_around(VoxelGrid::new(grid), self.channels()?, options)
     }
 
     /// Reads the whole world into memory: for small complete worlds, and servers. Also returns
@@ -35,12 +36,13 @@ impl Store {
         options: TerrainOptions,
     ) -> Result<(Terrain, Vec<BadPart>), StoreError> {
         let loaded = self.load()?;
-        Ok((self.terrain_around(loaded.grid, options)?, loaded.bad))
+        Ok((self.terrain_around(loaded.grid, loaded.channels, options)?, loaded.bad))
     }
 
     fn terrain_around(
         &self,
         grid: VoxelGrid,
+        channels: ChannelGrid,
         options: TerrainOptions,
     ) -> Result<Terrain, StoreError> {
         let placement = self.info().placement();
@@ -49,6 +51,7 @@ impl Store {
             what: error.to_string(),
         })?;
         let mut terrain = Terrain::from_grid(grid, TerrainOptions { placement, ..options });
+        terrain.restore_channels(channels);
         let budget_bytes = terrain.history_mut().stats().budget_bytes;
         if let Some(history) = self.history(budget_bytes)? {
             terrain.restore_history(history);

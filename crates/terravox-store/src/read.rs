@@ -12,8 +12,8 @@ use crate::value::{ValueCoder, ValueError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
 use terravox::voxel::{
-    ChunkPos, ChunkState, DenseBox, GridOptions, MAX_MIP, MipBlock, NotHeld, PagePos, Region,
-    UnlistedChunks, VoxelGrid,
+    ChannelGrid, ChunkPos, ChunkState, DenseBox, GridOptions, MAX_MIP, MipBlock, NotHeld, PagePos,
+    Region, UnlistedChunks, VoxelGrid,
 };
 
 /// Maximum number of bytes of cells that [`Store::load`] puts into memory: 8 GiB.
@@ -26,6 +26,8 @@ const PROGRESS_CHUNKS: usize = 256;
 pub struct LoadedWorld {
     /// The world, without its damaged chunks.
     pub grid: VoxelGrid,
+    /// Its channels, without what is damaged.
+    pub channels: ChannelGrid,
     /// Parts that could not be read.
     pub bad: Vec<BadPart>,
 }
@@ -252,8 +254,9 @@ impl Store {
         }
         grid.load_uniform(&uniform);
         add_missing(&listed, &seen, &mut bad);
+        let channels = self.read_channels(&view, max_bytes.saturating_sub(bytes), &mut bad)?;
         progress(all, all);
-        Ok(LoadedWorld { grid, bad: bad.into_parts() })
+        Ok(LoadedWorld { grid, channels, bad: bad.into_parts() })
     }
 
     fn too_large(&self, read: usize, all: usize, max_bytes: u64) -> StoreError {

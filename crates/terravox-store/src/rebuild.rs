@@ -17,7 +17,7 @@ use terravox::voxel::{ChunkPos, DenseBox};
 pub struct RepairReport {
     /// Chunks of the world.
     pub chunks: usize,
-    /// Parts that are lost: chunks, extra data, and coarse blocks that only the generator of the
+    /// Parts that are lost: chunks, what channels held, extra data, and coarse blocks that only the generator of the
     /// world can make again. Chunks are air now, or as the generator makes them.
     pub lost: Vec<BadPart>,
     /// Coarse blocks that were made again from the finer ones.

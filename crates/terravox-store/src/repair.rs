@@ -1,7 +1,9 @@
 //! Repairing a damaged world: a new file of everything that is whole, beside the damaged one.
 
 use crate::copy::copy_whole;
-use crate::database::{CELLS, EXTRA, block_of, cell_key, listing_key};
+use crate::database::{
+    CELLS, CHANNELS, EXTRA, block_of, cell_key, channel_key, channel_of, listing_key,
+};
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::{MAX_BACKUPS, backup_of};
@@ -140,24 +142,28 @@ impl Store {
         Ok(report)
     }
 
-    /// Copies extra data and blocks, but for those that are `bad`.
+    /// Copies extra data, blocks and channels, but for those that are `bad`.
     fn copy_to(&self, repaired: &Store, bad: &[BadPart]) -> Result<(), StoreError> {
         let grows = self.info().grows();
-        let block = |bad: &BadPart| match (&bad.part, &bad.what) {
+        let declared = self.info().channels.len();
+        let part_key = |bad: &BadPart| match (&bad.part, &bad.what) {
             // Whole, and listed by the repair.
             (_, ValueError::NotListed) => None,
             // Its cells beside stored chunks may be needed.
             (StoredPart::Mip(_), ValueError::NotTheMip) if grows => None,
-            (&StoredPart::Chunk(chunk), _) => Some(BlockKey::chunk(chunk)),
-            (&StoredPart::Mip(key), _) => Some(key),
+            (&StoredPart::Chunk(chunk), _) => Some(cell_key(&BlockKey::chunk(chunk).bytes())),
+            (&StoredPart::Mip(key), _) => Some(cell_key(&key.bytes())),
+            (&StoredPart::Channel { channel, chunk }, _) => Some(channel_key(channel, chunk)),
             _ => None,
         };
-        let bad: HashSet<Vec<u8>> =
-            bad.iter().filter_map(block).map(|b| cell_key(&b.bytes()).to_vec()).collect();
+        let bad: HashSet<_> = bad.iter().filter_map(part_key).collect();
+        let is_bad = |key: &[u8]| <[u8; 12]>::try_from(key).is_ok_and(|key| bad.contains(&key));
         let is_wanted = |key: &[u8]| match key.first() {
             Some(&EXTRA) => true,
-            Some(&CELLS) => {
-                block_of(key).is_some_and(BlockKey::within_limits) && !bad.contains(key)
+            Some(&CELLS) => block_of(key).is_some_and(BlockKey::within_limits) && !is_bad(key),
+            Some(&CHANNELS) => {
+                let of_world = |(channel, _)| usize::from(channel) < declared;
+                channel_of(key).is_some_and(of_world) && !is_bad(key)
             }
             _ => false,
         };
@@ -258,7 +264,7 @@ impl Suspects {
 fn losses(bad: &[BadPart]) -> Vec<BadPart> {
     let is_lost = |bad: &&BadPart| match bad.part {
         StoredPart::Chunk(_) => bad.what != ValueError::NotListed,
-        StoredPart::Extra(_) => true,
+        StoredPart::Extra(_) | StoredPart::Channel { .. } => true,
         StoredPart::Index => bad.what != ValueError::OneCopy,
         _ => false,
     };

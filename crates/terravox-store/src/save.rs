@@ -10,7 +10,7 @@ use terravox::voxel::{DenseBox, MipBlock};
 
 impl Store {
     /// Writes everything unsaved in one transaction: chunks with the coarse mips over them,
-    /// materials, undo history, loose bodies, the game's own bytes. On success the data is on disk:
+    /// materials, channels, undo history, loose bodies, the game's own bytes. On success the data is on disk:
     /// pass `unsaved` to [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved) or
     /// [`VoxelGrid::mark_saved`](terravox::voxel::VoxelGrid::mark_saved). On an error the file is
     /// unchanged, except for [`StoreError::Unsure`]: it may or may not hold the changes.
@@ -24,7 +24,7 @@ impl Store {
     /// Concurrent saves wait for each other.
     ///
     /// # Errors
-    /// If a material is of another kind than in this world, a name or bytes are too long, `fill`
+    /// If a material is of another kind than in this world, a channel is another one, a name or bytes are too long, `fill`
     /// cannot make a block yet, a newer state of the same grid is already saved, or the file cannot
     /// be written.
     pub fn save(
@@ -46,6 +46,7 @@ impl Store {
         let contents = Contents {
             snapshot: unsaved.chunks.snapshot(),
             chunks: unsaved.chunks.chunks().collect(),
+            channels: unsaved.channels.as_ref(),
             extras: self.extras(unsaved)?,
         };
         let stats = lock.write(contents, info.grows().then_some(&generate))?;

@@ -1,8 +1,8 @@
 //! An open world file: its description, extra data, statistics and maintenance.
 
 use crate::database::{
-    self, CELLS, Db, EXTRA, INFO_KEYS, LISTED, extra_key, listing_key, lost_part, page_of_key,
-    store_error, value_error,
+    self, CELLS, CHANNELS, Db, EXTRA, INFO_KEYS, LISTED, extra_key, listing_key, lost_part,
+    page_of_key, store_error, value_error,
 };
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::followed;
@@ -97,6 +97,8 @@ pub struct StoreStats {
     pub chunks: u64,
     /// Blocks of all mips stored, chunks among them.
     pub blocks: u64,
+    /// Chunks in which channels hold something, each channel apart.
+    pub channel_chunks: u64,
     /// Bytes of all keys and values.
     pub payload_bytes: u64,
     /// Bytes of the file: payload, index, header, and space that is used again. [`Store::compact`]
@@ -228,7 +230,7 @@ impl Store {
     ///
     /// # Errors
     /// If a value in it is invalid, a material changes its kind while chunks or loose bodies are
-    /// stored, or the file cannot be written.
+    /// stored, a channel is not there any more or another one, or the file cannot be written.
     pub fn set_info(&self, info: &WorldInfo) -> Result<(), StoreError> {
         if let Some(what) = info.fault() {
             return Err(StoreError::Refused { path: self.path.clone(), what });
@@ -242,6 +244,13 @@ impl Store {
         };
         if kinds_change && !is_empty()? {
             return Err(self.kinds_differ_error(info.materials.kinds()));
+        }
+        let stored = self.info();
+        // A new world has none of them yet, only its description.
+        if !info.channels.starts_with(&stored.channels) {
+            let what =
+                "channels of a world cannot be removed or changed; declare others after them";
+            return Err(StoreError::Refused { path: self.path.clone(), what: what.to_owned() });
         }
         lock.transact(Some(info.clone()), |_| Ok(()))
     }
@@ -456,13 +465,13 @@ impl Store {
         let file_bytes = self.file_bytes()?;
         let tree = self.db.snapshot();
         let chunks = self.listings(&tree)?.iter().map(|(_, listing)| listing.len() as u64).sum();
-        let mut blocks = 0;
-        for entry in tree.scan_keys(&[CELLS], Some(&[CELLS + 1])) {
-            entry.map_err(|lost| self.read_error(lost.what))?;
-            blocks += 1;
-        }
+        let count = |table: u8| -> Result<u64, StoreError> {
+            let keys = tree.scan_keys(&[table], Some(&[table + 1]));
+            keys.map(|entry| entry.map(|_| 1).map_err(|lost| self.read_error(lost.what))).sum()
+        };
+        let (blocks, channel_chunks) = (count(CELLS)?, count(CHANNELS)?);
         let payload_bytes = tree.totals().map_err(|error| self.read_error(error))?.payload_bytes;
-        Ok(StoreStats { chunks, blocks, payload_bytes, file_bytes })
+        Ok(StoreStats { chunks, blocks, channel_chunks, payload_bytes, file_bytes })
     }
 
     /// Compacts the file: writes a new one without free space beside it and renames that into its

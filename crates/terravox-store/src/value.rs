@@ -3,11 +3,11 @@
 //! `docs/format.md` has every byte. The checksum covers the key, too, so that a value under a
 //! wrong key is detected.
 
-use crate::key::{BlockKey, CELLS};
+use crate::key::{BlockKey, CELLS, CHANNELS};
 use std::borrow::Cow;
 use std::ops::Range;
-use terravox::codec::{DecodeError, Rle};
-use terravox::voxel::{DenseBox, Kind};
+use terravox::codec::{DecodeError, Rle, ValueRle};
+use terravox::voxel::{ChannelWidth, DenseBox, Kind};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -21,7 +21,7 @@ pub(crate) const SEAL_BYTES: usize = 9;
 const CHECKSUM_BYTES: Range<usize> = 1..SEAL_BYTES;
 
 /// Header of a block value: seal and codec.
-const HEADER_BYTES: usize = SEAL_BYTES + 1;
+pub(crate) const HEADER_BYTES: usize = SEAL_BYTES + 1;
 
 /// Cells of a block.
 pub(crate) const BLOCK_CELLS: usize = 32 * 32 * 32;
@@ -32,17 +32,26 @@ pub(crate) const MAX_RUN_BYTES: usize = 5 * BLOCK_CELLS;
 /// Longest value of a block that is read.
 pub const MAX_VALUE_BYTES: usize = HEADER_BYTES + 4 + MAX_RUN_BYTES;
 
-/// The longest value that a key may have, if it is one of the table of cells.
+/// Longest value of a chunk of a channel that is read: numbers of 4 bytes, all different. Bytes of
+/// a game are fewer.
+pub(crate) const MAX_CHANNEL_VALUE_BYTES: usize =
+    HEADER_BYTES + 4 + ValueRle { width: ChannelWidth::U32 }.max_bytes();
+
+/// The longest value that a key may have, if it is one of the tables of cells and channels.
 pub(crate) fn longest_value(key: &[u8]) -> Option<usize> {
-    (key.first() == Some(&CELLS)).then_some(MAX_VALUE_BYTES)
+    match key.first() {
+        Some(&CELLS) => Some(MAX_VALUE_BYTES),
+        Some(&CHANNELS) => Some(MAX_CHANNEL_VALUE_BYTES),
+        _ => None,
+    }
 }
 
 /// Runs shorter than this are not worth compressing.
 const MIN_COMPRESSED_BYTES: usize = 48;
 
 const UNIFORM: u8 = 0;
-const RUNS: u8 = 1;
-const RUNS_LZ4: u8 = 2;
+pub(crate) const RUNS: u8 = 1;
+pub(crate) const RUNS_LZ4: u8 = 2;
 
 /// Longest runs in which a uniform block is looked for: 128 of four bytes, twice.
 const MAX_UNIFORM_RUN_BYTES: usize = 1024;
@@ -275,7 +284,11 @@ fn decode_runs(kinds: &[Kind; 256], runs: &[u8], cells: &mut DenseBox) -> Result
 }
 
 /// Unpacks compressed runs; memory is bounded by [`MAX_RUN_BYTES`].
-fn unpack(body: &[u8], value_bytes: usize, runs: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(crate) fn unpack(
+    body: &[u8],
+    value_bytes: usize,
+    runs: &mut Vec<u8>,
+) -> Result<(), ValueError> {
     let Some((length, packed)) = body.split_first_chunk::<4>() else {
         return Err(ValueError::TooShort { bytes: value_bytes, least: HEADER_BYTES + 4 });
     };
@@ -307,7 +320,7 @@ pub(crate) fn uniform_material(cells: &DenseBox) -> Option<u8> {
 }
 
 /// Starts a block value.
-fn start_block(codec: u8, out: &mut Vec<u8>) {
+pub(crate) fn start_block(codec: u8, out: &mut Vec<u8>) {
     start_sealed(out);
     out.push(codec);
 }

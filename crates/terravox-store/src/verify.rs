@@ -1,6 +1,7 @@
 //! Checking a whole world file: checksums, structure, and that its parts agree.
 
-use crate::database::{CELLS, INFO_KEYS, block_of, cell_key, damaged_part, value_error};
+use crate::channels::{self, ChannelCoder, walk_channels};
+use crate::database::{CELLS, CHANNELS, INFO_KEYS, block_of, cell_key, damaged_part, value_error};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
 use crate::finer::FinerBlocks;
@@ -26,6 +27,8 @@ pub struct Verification {
     pub mip_blocks: usize,
     /// Bytes of the values of both.
     pub value_bytes: u64,
+    /// Chunks in which channels hold something, each channel apart.
+    pub channel_chunks: usize,
     /// Damaged parts; last, [`ValueError::TooMuchWork`] if some were not compared. Empty for an
     /// intact world.
     pub bad: Vec<BadPart>,
@@ -65,10 +68,10 @@ impl Store {
         let (mut report, mut bad) = (Verification::default(), Findings::default());
         let view = self.begin_read();
         view.tree.check(|damage| {
-            // Blocks are read again below.
-            let is_block = matches!(&damage,
-                TreeDamage::Value { key, .. } if key.first() == Some(&CELLS));
-            if !is_block {
+            // Blocks and values of channels are read again below.
+            let is_read_again = matches!(&damage, TreeDamage::Value { key, .. }
+                if [Some(&CELLS), Some(&CHANNELS)].contains(&key.first()));
+            if !is_read_again {
                 bad.push(damaged_part(&damage));
             }
         });
@@ -85,6 +88,7 @@ impl Store {
         add_missing(&listed, &seen, &mut repeated);
         // The walk over the tree has reported its lost parts.
         bad.append_without_index(repeated);
+        verifier.check_channels(self.is_in_records(), &mut bad, &mut report);
         let mut chunks = Vec::new();
         for (&page, &listing) in &listed {
             let seen = seen.get(&page).copied().unwrap_or_default();
@@ -316,6 +320,29 @@ impl Verifier<'_> {
                 false => Err(ValueError::NotListed),
             }
         })
+    }
+
+    /// Checks what channels hold. Lost parts of the index of a file are reported already.
+    fn check_channels(
+        &mut self,
+        reports_lost: bool,
+        bad: &mut Findings,
+        report: &mut Verification,
+    ) {
+        let Verifier { view, maker, unchecked, .. } = self;
+        let (declared, mut coder) = (&view.info.channels, ChannelCoder::default());
+        walk_channels(&view.tree, declared, reports_lost, bad, |channel, chunk, value| {
+            maker.budget.spend_reads(&view.tree);
+            let value = value?;
+            report.channel_chunks += 1;
+            match maker.budget.try_spend_decode(value) {
+                true => channels::decode(&mut coder, declared, (channel, chunk), value).map(drop),
+                false => {
+                    *unchecked += 1;
+                    Ok(())
+                }
+            }
+        });
     }
 
     /// Checks that every block of a mip, stored or over stored chunks, agrees with the finer ones.

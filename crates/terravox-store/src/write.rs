@@ -1,5 +1,6 @@
 //! Writing chunks of a snapshot: cells, listings and coarse mips in one transaction.
 
+use crate::channels::{merged, write_channels};
 use crate::database::{cell_key, listing_key};
 use crate::error::{StoreError, StoredPart};
 use crate::info::WorldInfo;
@@ -13,6 +14,7 @@ use crate::value::ValueCoder;
 use std::borrow::Cow;
 use terravox::voxel::{
     AIR, ChunkPos, ChunkState, DenseBox, MAX_MIP, MipBlock, NotHeld, PagePos, Snapshot,
+    UnsavedChannels,
 };
 
 /// Chunks in one transaction of [`Store::write_all`]: bounds the memory that a save takes.
@@ -35,6 +37,10 @@ pub struct SaveStats {
     pub chunk_bytes: u64,
     /// Bytes of the coarse blocks' values.
     pub mip_bytes: u64,
+    /// Chunks of channels written or removed.
+    pub channel_chunks: usize,
+    /// Bytes of their values.
+    pub channel_bytes: u64,
     /// Damaged listings and coarse blocks that were rebuilt.
     pub repaired: usize,
 }
@@ -47,6 +53,8 @@ impl SaveStats {
         self.left += other.left;
         self.chunk_bytes += other.chunk_bytes;
         self.mip_bytes += other.mip_bytes;
+        self.channel_chunks += other.channel_chunks;
+        self.channel_bytes += other.channel_bytes;
         self.repaired += other.repaired;
     }
 }
@@ -99,7 +107,8 @@ impl Store {
         let all = chunks.len();
         for (i, batch) in chunks.chunks(BATCH_CHUNKS).enumerate() {
             progress(i * BATCH_CHUNKS, all);
-            let contents = Contents { snapshot, chunks: batch.to_vec(), extras: Vec::new() };
+            let (chunks, extras) = (batch.to_vec(), Vec::new());
+            let contents = Contents { snapshot, chunks, channels: None, extras };
             let lock = self.lock_writes();
             // The description may have changed since the last batch.
             self.check_needs_no_generator()?;
@@ -129,12 +138,13 @@ pub(crate) struct Contents<'a> {
     pub snapshot: &'a Snapshot,
     /// In any order.
     pub chunks: Vec<ChunkPos>,
+    pub channels: Option<&'a UnsavedChannels>,
     pub extras: Extras<'a>,
 }
 
 impl WriteLock<'_> {
-    /// Writes `contents` with the coarse mips over the chunks, and the material table if it differs
-    /// (in names or colours, not in kinds), in one transaction.
+    /// Writes `contents` with the coarse mips over the chunks, the material table if it differs
+    /// (in names or colours, not in kinds), and channels that are new, in one transaction.
     ///
     /// A chunk that the snapshot does not list is removed if unlisted means air there. If it means
     /// unknown, or the chunk is held at a coarse mip only, the stored chunk stays.
@@ -143,7 +153,7 @@ impl WriteLock<'_> {
         contents: Contents<'_>,
         generate: Option<GenerateBlock<'_>>,
     ) -> Result<SaveStats, StoreError> {
-        let Contents { snapshot, mut chunks, extras } = contents;
+        let Contents { snapshot, mut chunks, channels, extras } = contents;
         let store = self.store;
         for (name, bytes) in &extras {
             store.check_extra(name, bytes.as_deref())?;
@@ -154,19 +164,34 @@ impl WriteLock<'_> {
         if info.materials.kinds() != materials.kinds() {
             return Err(store.kinds_differ_error(materials.kinds()));
         }
-        let new_info = (info.materials != *materials)
-            .then(|| WorldInfo { materials: materials.clone(), ..(*info).clone() });
+        let declared = channels.map_or(Ok(None), |unsaved| {
+            let merged = merged(&info.channels, unsaved.snapshot());
+            merged.map_err(|what| StoreError::Refused { path: store.path().to_owned(), what })
+        })?;
+        let is_new = info.materials != *materials || declared.is_some();
+        let new_info = is_new.then(|| WorldInfo {
+            materials: materials.clone(),
+            channels: declared.unwrap_or_else(|| info.channels.clone()),
+            ..(*info).clone()
+        });
         if let Some(what) = new_info.as_ref().and_then(WorldInfo::fault) {
             return Err(StoreError::Refused { path: store.path().to_owned(), what });
         }
-        if chunks.is_empty() && extras.is_empty() && new_info.is_none() {
+        let has_values = channels.is_some_and(|unsaved| unsaved.chunks().len() > 0);
+        if chunks.is_empty() && extras.is_empty() && !has_values && new_info.is_none() {
             return Ok(SaveStats::default());
         }
         self.transact(new_info, |transaction| {
             for (name, bytes) in &extras {
                 store.put_extra(transaction, name, bytes.as_deref())?;
             }
-            TableWriter::new(store, transaction, generate).write(snapshot, &chunks)
+            let writer = TableWriter::new(store, transaction, generate);
+            let mut stats = writer.write(snapshot, &chunks)?;
+            if let Some(unsaved) = channels {
+                (stats.channel_chunks, stats.channel_bytes) =
+                    write_channels(store, transaction, unsaved.snapshot(), unsaved.chunks())?;
+            }
+            Ok(stats)
         })
     }
 }

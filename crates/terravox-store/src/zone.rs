@@ -1,7 +1,7 @@
 //! Zones: the parts of a world that are written by one writer each, and columns of them, which are
 //! what servers share a world by.
 
-use crate::database::{CELLS, EXTRA, INFO_KEYS, block_of, page_of_key};
+use crate::database::{CELLS, EXTRA, INFO_KEYS, block_of, channel_of, page_of_key};
 use crate::key::BlockKey;
 use std::fmt;
 use terravox::voxel::{ChunkPos, LIMIT, MAX_MIP, Region, VoxelPos};
@@ -56,7 +56,8 @@ impl Zone {
             let column = str::from_utf8(name).ok().and_then(Column::of_data_name);
             return Some(column.and_then(Column::zone).unwrap_or(Zone::WORLD));
         }
-        let block = block_of(key).or_else(|| {
+        let of_channel = || channel_of(key).map(|(_, chunk)| BlockKey::chunk(chunk));
+        let block = block_of(key).or_else(of_channel).or_else(|| {
             let page = page_of_key(key)?;
             // A page is under one block of mip 3.
             Some(BlockKey { mip: 3, pos: VoxelPos::new(page.x, page.y, page.z) })

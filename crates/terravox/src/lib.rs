@@ -46,6 +46,7 @@
 //! | draw | [`Terrain::mesh_swaps`], [`mesh`] |
 //! | place plants and rocks | [`scatter`] |
 //! | save | [`Terrain::unsaved`], and the crate `terravox-store` |
+//! | keep numbers of your own on voxels | [`Terrain::channels_mut`], [`voxel::ChannelGrid`] |
 //! | let many players dig in one world | [`replicate`], and the crate `terravox-server` |
 //! | use your own threads | [`Terrain::take_jobs`], [`Job`] |
 //! | work on cells without a `Terrain` | [`VoxelGrid`], [`voxel`], [`edit::Editor`] |

@@ -32,7 +32,10 @@ fn read_part(target: &Opened, path: &str) -> Outcome<VoxelGrid> {
     if info.grows() {
         return Err(Failure::World(format!("{path}: it grows from a generator")));
     }
-    let LoadedWorld { grid, bad } = part.load()?;
+    if !info.channels.is_empty() {
+        return Err(Failure::World(format!("{path}: it has channels, which are not merged")));
+    }
+    let LoadedWorld { grid, bad, .. } = part.load()?;
     match bad.first() {
         None => Ok(grid),
         Some(bad) => Err(Failure::World(format!("{path}: {} is damaged: {}", bad.part, bad.what))),

@@ -190,6 +190,7 @@ impl Opened {
             (Cells::Loaded(terrain), _) => {
                 let draft = Store::create(path, &self.info(), overwrite)?;
                 draft.write_all(terrain.grid().as_snapshot(), |_, _| {})?;
+                draft.write_channels(&terrain.channels().snapshot())?;
                 draft.finish()?;
             }
             (Cells::Stored, _) => self.store()?.back_up(path, overwrite)?,

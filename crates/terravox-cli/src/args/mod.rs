@@ -335,6 +335,7 @@ Example:
 
 A script has one operation per line, as above or as JSON:
   {\"brush\":{\"brush\":{\"ball\":{\"centre\":[10,20,30],\"radius\":6}},\"action\":\"dig\"}}
+  {\"values\":{\"brush\":{\"channel\":0,\"brush\":{\"ball\":{\"centre\":[10,20,30],\"radius\":6}},\"action\":{\"set\":{\"value\":9}}}}}
 If any operation is invalid, none is applied and the world stays as it is.";
 
 /// Arguments of `edit`.

@@ -104,5 +104,14 @@ pub fn generate(
         ..WorldInfo::default()
     };
     let (roblox, notes) = (RobloxMetadata::default(), Vec::new());
-    Ok(World { grid, info, roblox, source: "generated", file_bytes: 0, notes, growth: None })
+    Ok(World {
+        grid,
+        info,
+        roblox,
+        source: "generated",
+        file_bytes: 0,
+        notes,
+        growth: None,
+        channels: Default::default(),
+    })
 }

@@ -7,9 +7,10 @@ use crate::console::Console;
 use crate::failure::{CliResult, Failure};
 use crate::growth::Extent;
 use crate::report::Report;
+use crate::world::World;
 use crate::{world, world_store};
 use serde_json::{Value, json};
-use terravox::voxel::Region;
+use terravox::voxel::{ChannelKind, Region};
 
 pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
     let world =
@@ -31,6 +32,7 @@ pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
         report.line("grows", "endless", text, json!(true));
     }
     add_bounds(world.grid.bounds(), world.info.grows(), &mut report);
+    add_channels(&world, &mut report);
     let census = Census::of(world.grid.as_snapshot(), console).map_err(Failure::at(&args.file))?;
     census.add_to(&mut report);
     if world.file_bytes > 0 {
@@ -43,6 +45,31 @@ pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
     report.text_line("digest", "digest", format!("{digest:032x}"));
     add_notes(&world.notes, &mut report);
     Ok(report)
+}
+
+/// Adds the channels of a world, and in how many chunks they hold something.
+fn add_channels(world: &World, report: &mut Report) {
+    if world.info.channels.is_empty() {
+        return;
+    }
+    let count = |number: u8| match world.channels.channel(number) {
+        Some(_) => world.channels.chunks(number).len(),
+        None => 0,
+    };
+    let all = world.info.channels.iter().enumerate().map(|(number, channel)| {
+        let chunks = count(number as u8);
+        let holds = match channel.kind {
+            ChannelKind::Values { width, mips } => {
+                format!("{} bits a voxel, {mips:?}", 8 * width.bytes())
+            }
+            ChannelKind::Bytes => "bytes of chunks".to_owned(),
+        };
+        let text = format!("{} ({holds}; {chunks} chunks)", channel.name);
+        let bits = channel.kind.width().map(|width| 8 * width.bytes());
+        (text, json!({ "name": channel.name, "bits": bits, "chunks": chunks }))
+    });
+    let (texts, values): (Vec<String>, Vec<Value>) = all.unzip();
+    report.line("channels", "channels", texts.join(", "), Value::Array(values));
 }
 
 /// Adds the region of the listed chunks.

@@ -51,6 +51,9 @@ pub fn verify(args: &CheckArgs, console: &Console) -> CliResult<Report> {
     report.count("chunks", "chunks", found.chunks as u64);
     report.count("coarse_blocks", "coarse blocks", found.mip_blocks as u64);
     report.bytes("value_bytes", "cells", found.value_bytes);
+    if found.channel_chunks > 0 {
+        report.count("channel_chunks", "chunks of channels", found.channel_chunks as u64);
+    }
     report.text_line("damage", "damage", "none");
     Ok(report)
 }

@@ -117,7 +117,16 @@ fn generated(seeded: &Seeded, args: &PathArgs) -> CliResult<World> {
         |cells| grid.write(cells).map(drop).map_err(Failure::at(&args.world)),
     )?;
     let (roblox, notes) = (Default::default(), Vec::new());
-    Ok(World { grid, info, roblox, source: GENERATED, file_bytes: 0, notes, growth: None })
+    Ok(World {
+        grid,
+        info,
+        roblox,
+        source: GENERATED,
+        file_bytes: 0,
+        notes,
+        growth: None,
+        channels: Default::default(),
+    })
 }
 
 /// Returns the voxels of an endless world around both ends, as high as its ground is.

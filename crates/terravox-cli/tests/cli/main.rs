@@ -1,6 +1,7 @@
 //! Runs the `terravox` program as a user does, on files that the tests make.
 
 mod bad_input;
+mod channels;
 mod copies;
 mod edits;
 mod endless;

@@ -9,6 +9,8 @@ mod mesh_checks;
 #[path = "../../../../fuzz/src/region_checks.rs"]
 mod region_checks;
 mod seeds;
+#[path = "../../../../fuzz/src/value_checks.rs"]
+mod value_checks;
 
 use std::fs;
 use std::path::PathBuf;

@@ -72,6 +72,8 @@ fn own() -> io::Result<()> {
     put("seeds", "codec", "narrow", &[&[1, 32, 32, 32], &blob[14..]].concat())?;
     put("seeds", "codec", "wide", &[0, 3, 2, 1, 0xff, 200, 7, 1, 0x83, 4, 0xc2, 9, 0, 3, 0, 0, 0])?;
     put("seeds", "codec", "bits", &[2, 16, 16, 16, 0x3d, 0x02])?;
+    put("seeds", "values", "narrow", &[0, 2, 1, 2, 3, 0x81, 7, 0xff, 0x77, 0x7f, 0])?;
+    put("seeds", "values", "wide", &[2, 0, 1, 2, 3, 4, 0xff, 0x7d, 0x7f, 9, 0, 0, 0])?;
     put("seeds", "raw", "square", &[3, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])?;
     for (name, colour) in [("grey", png::ColorType::Grayscale), ("rgba", png::ColorType::Rgba)] {
         let mut file = Vec::new();
@@ -103,6 +105,11 @@ fn own() -> io::Result<()> {
     put("seeds", "journal", "two", &Journal::encode(journal.entries(..))[9..])?;
     history.undo(&mut grid).map_err(io::Error::other)?;
     put("seeds", "history", "two", &history.to_bytes()[9..])?;
+    // Two strokes of version 2: numbers of channel 1 in three runs, bytes of channel 3.
+    let runs = [0, 1, 0, 0, 1, 0xac, 2, 0, 2, 0];
+    let strokes =
+        [&[2, 0, 0, 1, 1, 2, 1, 0, 0, 3][..], &runs, &[0, 1, 3, 0, 0, 2, 0, 2, b'a', b'b']];
+    put("seeds", "history", "values", &strokes.concat())?;
     put("seeds", "edit_op", "ball", serde_json::to_string(&ops[1])?.as_bytes())?;
     session()
 }

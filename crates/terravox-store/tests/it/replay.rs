@@ -38,6 +38,13 @@ fn write_seeds() {
     let undo = &history.to_bytes()[9..];
     let extra = [&[10, 0], &(undo.len() as u16).to_le_bytes()[..], undo].concat();
     let bodies = [&[2, 1, 117, 0, 1, 1, 0, 0, 0][..], &[0; 112]].concat();
+    let channel = |number: u8, body: &[u8]| {
+        let length = (body.len() as u16).to_le_bytes();
+        [&[8, number, 0, 0, 0], &length[..], body].concat()
+    };
+    let narrow = channel(0, &[1, 0, 9, 0xFF, 0x7D, 0x7F, 0]);
+    let wide = channel(1, &[1, 0xFF, 0x7E, 0x7F, 1, 2, 3, 4]);
+    put("channels", &[&[4], &narrow, &wide, &channel(2, b"\x01goats"), &uniform]);
     put("extras", &[&[0], &extra, &bodies, &uniform]);
 }
 

@@ -1,5 +1,5 @@
 //! Run-length coding of cells: [`Rle`] in bytes, for files, undo and disk, and [`BitRle`] in bits,
-//! half as large, for messages.
+//! half as large, for messages. [`ValueRle`] codes the numbers of a channel.
 //!
 //! In bytes, a box of cells becomes runs of equal cells, in the order of the box. A run is one
 //! to five bytes:
@@ -31,10 +31,12 @@ mod naive;
 mod refinement;
 mod refinement_start;
 mod rle;
+mod values;
 
 pub use bit_rle::BitRle;
 pub use refinement::Refinement;
 pub use rle::{DecodeError, DecodeErrorKind, Dialect, Rle};
+pub use values::ValueRle;
 
 #[cfg(test)]
 mod tests;

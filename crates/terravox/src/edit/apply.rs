@@ -11,6 +11,7 @@ use super::op::ONE_BOX;
 use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, changed_runs, tally};
 use super::rows::{self, Liquids, RowScratch, row_action};
 use super::stamp::{Coverage, Stamp};
+use super::strokes::Stroke;
 use super::volume::Tally;
 use super::{Action, BrushOp, Clip, EditError, EditOp, History, PastePose, Volume};
 use super::{EditCost, EditLimits};
@@ -34,8 +35,8 @@ pub struct EditSummary {
 #[derive(Default)]
 pub struct Editor {
     /// What one operation may cost.
-    limits: EditLimits,
-    old: DenseBox,
+    pub(super) limits: EditLimits,
+    pub(super) old: DenseBox,
     new: DenseBox,
     /// The part of `new` that is written.
     part: DenseBox,
@@ -43,6 +44,8 @@ pub struct Editor {
     rows: RowScratch,
     cells: CellScratch,
     patch: PatchScratch,
+    /// The values of a chunk of a channel, before and after.
+    pub(super) values: [Vec<u32>; 2],
 }
 
 /// A checked operation, ready to apply.
@@ -187,7 +190,7 @@ impl Editor {
             }
         }
         if let Some(history) = history {
-            history.record(progress.patches);
+            history.record(Stroke::of_cells(progress.patches));
         }
         let Tally { removed, added } = progress.tally;
         Ok(EditSummary { region: progress.region, removed, added })

@@ -48,6 +48,13 @@ pub enum EditError {
         /// The kind that the operation needs.
         needed: Kind,
     },
+    /// The operation is on a channel that is not declared.
+    NoChannel {
+        /// The number of the channel.
+        channel: u8,
+        /// How many channels there are; their numbers are below that.
+        declared: u8,
+    },
     /// A chunk that the operation needs is not held at mip 0.
     NotHeld(NotHeld),
     /// The function that was to fill a chunk did not.
@@ -79,6 +86,10 @@ impl fmt::Display for EditError {
                 };
                 write!(f, "material {material} is not {needed}; pass one that is")
             }
+            EditError::NoChannel { channel, declared } => write!(
+                f,
+                "there is no channel {channel}; {declared} are declared, with numbers from 0 on"
+            ),
             EditError::NotHeld(error) => error.fmt(f),
             EditError::NotFilled(chunk) => write!(
                 f,

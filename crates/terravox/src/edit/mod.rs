@@ -51,6 +51,11 @@ mod swap;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod value_apply;
+mod value_op;
+mod value_patch;
+#[cfg(test)]
+mod value_tests;
 mod volume;
 
 pub use apply::{EditSummary, Editor};
@@ -68,4 +73,5 @@ pub use saved::{HistoryError, HistoryErrorKind};
 pub use saved_journal::JournalError;
 pub(crate) use undo::HistoryStamp;
 pub use undo::{History, HistoryCopy, HistoryStats};
+pub use value_op::{ValueAction, ValueOp};
 pub use volume::Volume;

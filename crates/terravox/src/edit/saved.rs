@@ -7,13 +7,19 @@ use super::op::ONE_BOX;
 use super::patch::{ChangedRun, Patch, decode_cells, decode_rows, get_varint, put_varint};
 use super::strokes::Stroke;
 use super::undo::{History, HistoryCopy};
-use crate::voxel::{Region, VoxelPos};
+use super::value_patch::{PatchRun, PatchValues, ValuePatch};
+use crate::voxel::{
+    CHUNK_VOXELS, ChannelChunk, ChannelGrid, ChannelWidth, ChunkPos, Region, VoxelPos,
+};
 use std::fmt;
 use std::ops::RangeInclusive;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The version that is written, and the only one that is read.
+/// The version that is written if no stroke changed channels.
 pub(super) const VERSION: u8 = 1;
+
+/// The version of strokes that changed channels.
+const VALUES_VERSION: u8 = 2;
 
 /// Version and checksum.
 const HEADER: usize = 9;
@@ -45,6 +51,8 @@ pub enum HistoryErrorKind {
     Rows,
     /// The changed cells are invalid.
     Cells,
+    /// The changed values of a channel are invalid.
+    Values,
     /// There are bytes after the end.
     TooLong,
     /// The number of an edit is too large, or not larger than that of the edit before it.
@@ -78,6 +86,7 @@ impl fmt::Display for HistoryErrorKind {
             HistoryErrorKind::EmptyStroke => "a stroke has no changes",
             HistoryErrorKind::Rows => "the rows do not fit their region",
             HistoryErrorKind::Cells => "the cells do not fit their rows",
+            HistoryErrorKind::Values => "the values do not fit their channel and chunk",
             HistoryErrorKind::TooLong => "more bytes than strokes",
             HistoryErrorKind::Number => "the numbers of edits do not increase",
             HistoryErrorKind::Kind => "what made an edit is not valid",
@@ -105,13 +114,19 @@ impl HistoryCopy {
         }
         let done = self.done.len().saturating_sub(left_out);
         let undone = self.undone.len().min(count - left_out);
-        let mut out = begin(VERSION);
+        let kept = self.done.iter().skip(self.done.len() - done);
+        let kept = kept.chain(self.undone.iter().skip(self.undone.len() - undone));
+        let has_values = kept.clone().any(|stroke| !stroke.values.is_empty());
+        let mut out = begin(if has_values { VALUES_VERSION } else { VERSION });
         put_varint(done as u64, &mut out);
         put_varint(undone as u64, &mut out);
-        let kept = self.done.iter().skip(self.done.len() - done);
-        for stroke in kept.chain(self.undone.iter().skip(self.undone.len() - undone)) {
+        for stroke in kept {
             put_varint(stroke.patches.len() as u64, &mut out);
             stroke.patches.iter().for_each(|patch| put_patch(patch, &mut out));
+            if has_values {
+                put_varint(stroke.values.len() as u64, &mut out);
+                stroke.values.iter().for_each(|patch| put_values(patch, &mut out));
+            }
         }
         seal(&mut out);
         out
@@ -138,14 +153,14 @@ impl History {
     /// [`HistoryError`].
     pub fn from_bytes(bytes: &[u8], budget_bytes: usize) -> Result<History, HistoryError> {
         let mut reader = Reader { bytes, offset: 0 };
-        reader.check_header(VERSION..=VERSION)?;
+        let version = reader.check_header(VERSION..=VALUES_VERSION)?;
         let (done, undone) = (reader.number()?, reader.number()?);
         let mut history = History::new(budget_bytes);
         for i in 0..done.saturating_add(undone) {
-            let patches = reader.patches(false)?;
+            let stroke = reader.stroke(version >= VALUES_VERSION)?;
             match i < done {
-                true => history.push(Stroke::new(patches)),
-                false => history.push_undone(Stroke::new(patches)),
+                true => history.push(stroke),
+                false => history.push_undone(stroke),
             }
         }
         reader.check_end()?;
@@ -172,12 +187,46 @@ pub(super) fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
     }
 }
 
+/// Writes what a stroke changed of a channel in one chunk.
+fn put_values(patch: &ValuePatch, out: &mut Vec<u8>) {
+    out.push(patch.channel);
+    out.push(match &patch.before {
+        PatchValues::Numbers { width, .. } => width.bytes() as u8,
+        PatchValues::Bytes(_) => 0,
+    });
+    let ChunkPos { x, y, z } = patch.chunk;
+    [x, y, z].into_iter().for_each(|v| put_signed(v, out));
+    match &patch.before {
+        PatchValues::Bytes(bytes) => {
+            put_varint(bytes.len() as u64, out);
+            out.extend_from_slice(bytes);
+        }
+        PatchValues::Numbers { runs, .. } => {
+            put_varint(runs.len() as u64, out);
+            let mut at = 0;
+            for run in runs.iter() {
+                put_varint(u64::from(run.first) - at, out);
+                put_varint(u64::from(run.last - run.first) + 1, out);
+                put_varint(run.value.into(), out);
+                at = u64::from(run.last) + 1;
+            }
+        }
+    }
+}
+
+/// Zigzag: small numbers of either sign are short.
+fn put_signed(v: i32, out: &mut Vec<u8>) {
+    put_varint(u64::from(((v << 1) ^ (v >> 31)) as u32), out);
+}
+
+/// Reverses [`put_signed`].
+fn signed(v: u32) -> i32 {
+    (v >> 1) as i32 ^ -((v & 1) as i32)
+}
+
 /// Writes the lowest corner of a region and its edges.
 pub(super) fn put_region(region: Region, out: &mut Vec<u8>) {
-    for v in region.min.to_array() {
-        // Zigzag: small numbers of either sign are short.
-        put_varint(u64::from(((v << 1) ^ (v >> 31)) as u32), out);
-    }
+    region.min.to_array().into_iter().for_each(|v| put_signed(v, out));
     region.size().iter().for_each(|&edge| put_varint(edge as u64, out));
 }
 
@@ -244,6 +293,78 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A stroke, with or without changes of channels, but with a change.
+    fn stroke(&mut self, has_values: bool) -> Result<Stroke, HistoryError> {
+        let mut stroke = Stroke::of_cells(self.any_patches(false)?);
+        if has_values {
+            let mut values = Vec::new();
+            for _ in 0..self.number()? {
+                values.push(self.values()?);
+            }
+            stroke.append(Stroke::of_values(values));
+        }
+        match stroke.is_empty() {
+            true => Err(self.wrong(HistoryErrorKind::EmptyStroke)),
+            false => Ok(stroke),
+        }
+    }
+
+    /// What a stroke changed of a channel in one chunk.
+    fn values(&mut self) -> Result<ValuePatch, HistoryError> {
+        let wrong = self.wrong(HistoryErrorKind::Values);
+        let (channel, kind) = (self.byte()?, self.byte()?);
+        let mut position = [0; 3];
+        for v in &mut position {
+            *v = signed(u32::try_from(self.number()?).map_err(|_| wrong)?);
+        }
+        let chunk = ChunkPos::new(position[0], position[1], position[2]);
+        let width = match kind {
+            0 => None,
+            1 => Some(ChannelWidth::U8),
+            2 => Some(ChannelWidth::U16),
+            4 => Some(ChannelWidth::U32),
+            _ => return Err(wrong),
+        };
+        if usize::from(channel) >= ChannelGrid::MAX_CHANNELS || !chunk.within_limits() {
+            return Err(wrong);
+        }
+        let before = match width {
+            Some(width) => PatchValues::Numbers { width, runs: self.value_runs(width)?.into() },
+            None => {
+                let (_, bytes) = self.part()?;
+                if bytes.len() > ChannelChunk::MAX_BYTES {
+                    return Err(wrong);
+                }
+                PatchValues::Bytes(bytes.into())
+            }
+        };
+        Ok(ValuePatch { channel, chunk, before })
+    }
+
+    /// Runs of values, at least one, as they are written.
+    fn value_runs(&mut self, width: ChannelWidth) -> Result<Vec<PatchRun>, HistoryError> {
+        let wrong = self.wrong(HistoryErrorKind::Values);
+        let (count, mut at) = (self.number()?, 0);
+        let mut runs: Vec<PatchRun> = Vec::new();
+        for _ in 0..count {
+            let (gap, voxels, value) = (self.number()?, self.number()?, self.number()?);
+            let left = (CHUNK_VOXELS as u64 - at).checked_sub(gap).ok_or(wrong)?;
+            // Runs of one value that touch would be one run.
+            let goes_on = gap == 0 && runs.last().is_some_and(|run| u64::from(run.value) == value);
+            if voxels == 0 || voxels > left || value > width.max_value().into() || goes_on {
+                return Err(wrong);
+            }
+            let (first, end) = (at + gap, at + gap + voxels);
+            runs.push(PatchRun {
+                first: first as u16,
+                last: (end - 1) as u16,
+                value: value as u32,
+            });
+            at = end;
+        }
+        if runs.is_empty() { Err(wrong) } else { Ok(runs) }
+    }
+
     /// A number of patches, at least one, and the patches.
     pub fn patches(&mut self, may_be_forgotten: bool) -> Result<Vec<Patch>, HistoryError> {
         let patches = self.any_patches(may_be_forgotten)?;
@@ -299,7 +420,6 @@ impl<'a> Reader<'a> {
         for number in &mut numbers {
             *number = u32::try_from(self.number()?).map_err(|_| wrong)?;
         }
-        let signed = |v: u32| (v >> 1) as i32 ^ -((v & 1) as i32);
         let min = VoxelPos::new(signed(numbers[0]), signed(numbers[1]), signed(numbers[2]));
         let edge = |at: i32, v: u32| i32::try_from(i64::from(at) + i64::from(v)).map_err(|_| wrong);
         let max = VoxelPos::new(

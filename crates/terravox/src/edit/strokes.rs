@@ -2,25 +2,55 @@
 //! and copied on write.
 
 use super::patch::Patch;
+use super::value_patch::ValuePatch;
+use crate::voxel::Region;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Strokes in a block: how many reference counts the first change after a copy costs.
 const BLOCK: usize = 128;
 
-/// The patches of one stroke, in the order in which they were made.
+/// The patches of one stroke, in the order in which they were made. Those of cells and those of
+/// channels do not depend on each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stroke {
     pub patches: Arc<Vec<Patch>>,
+    pub values: Arc<Vec<ValuePatch>>,
 }
 
 impl Stroke {
-    pub fn new(patches: Vec<Patch>) -> Stroke {
-        Stroke { patches: Arc::new(patches) }
+    pub fn of_cells(patches: Vec<Patch>) -> Stroke {
+        Stroke { patches: Arc::new(patches), values: Arc::default() }
+    }
+
+    pub fn of_values(values: Vec<ValuePatch>) -> Stroke {
+        Stroke { patches: Arc::default(), values: Arc::new(values) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.patches.is_empty() && self.values.is_empty()
     }
 
     pub fn bytes(&self) -> usize {
-        size_of::<Stroke>() + self.patches.iter().map(Patch::bytes).sum::<usize>()
+        size_of::<Stroke>()
+            + self.patches.iter().map(Patch::bytes).sum::<usize>()
+            + self.values.iter().map(ValuePatch::bytes).sum::<usize>()
+    }
+
+    /// The regions that it changes, in voxels.
+    pub fn regions(&self) -> impl Iterator<Item = Region> {
+        let cells = self.patches.iter().map(|patch| patch.region);
+        cells.chain(self.values.iter().map(ValuePatch::region))
+    }
+
+    /// Adds what was done later.
+    pub fn append(&mut self, later: Stroke) {
+        if !later.patches.is_empty() {
+            Arc::make_mut(&mut self.patches).extend(later.patches.iter().cloned());
+        }
+        if !later.values.is_empty() {
+            Arc::make_mut(&mut self.values).extend(later.values.iter().cloned());
+        }
     }
 }
 
@@ -37,7 +67,7 @@ impl Strokes {
         self.len
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Stroke> {
+    pub fn iter(&self) -> impl Iterator<Item = &Stroke> + Clone {
         self.blocks.iter().flat_map(|block| block.iter())
     }
 
@@ -77,12 +107,15 @@ impl Strokes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::voxel::Region;
     use proptest::prelude::*;
 
     fn stroke(number: usize) -> Stroke {
         let bytes: Arc<[u8]> = number.to_le_bytes().as_slice().into();
-        Stroke::new(vec![Patch { region: Region::default(), rows: bytes.clone(), cells: bytes }])
+        Stroke::of_cells(vec![Patch {
+            region: Region::default(),
+            rows: bytes.clone(),
+            cells: bytes,
+        }])
     }
 
     proptest! {

@@ -13,7 +13,8 @@ use super::EditError;
 use super::changed::ChangedCells;
 use super::patch::{Patch, PatchScratch};
 use super::strokes::{Stroke, Strokes};
-use crate::voxel::{Region, VoxelGrid};
+use super::value_patch::ValuePatch;
+use crate::voxel::{ChannelGrid, Region, VoxelGrid};
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub struct History {
     /// What the last operation, undo or redo changed.
     last: ChangedCells,
     scratch: PatchScratch,
+    /// The values of a chunk of a channel.
+    values: Vec<u32>,
 }
 
 /// Identifies a history and its state.
@@ -114,6 +117,7 @@ impl History {
             dropped: 0,
             last: ChangedCells::default(),
             scratch: PatchScratch::default(),
+            values: Vec::new(),
         }
     }
 
@@ -133,7 +137,7 @@ impl History {
 
     /// The open stroke, if it changed anything.
     fn open_stroke(&self) -> Option<&Stroke> {
-        self.open.as_ref().filter(|stroke| !stroke.patches.is_empty())
+        self.open.as_ref().filter(|stroke| !stroke.is_empty())
     }
 
     /// Numbers and sizes.
@@ -189,9 +193,8 @@ impl History {
     /// others stay: strokes are undone without what was done since.
     pub(crate) fn drop_strokes_in(&mut self, region: Region) {
         self.end_stroke();
-        let touches = |stroke: &Stroke| {
-            stroke.patches.iter().any(|patch| !patch.region.intersect(region).is_empty())
-        };
+        let touches =
+            |stroke: &Stroke| stroke.regions().any(|part| !part.intersect(region).is_empty());
         for strokes in [&mut self.done, &mut self.undone] {
             if !strokes.iter().any(touches) {
                 continue;
@@ -228,24 +231,21 @@ impl History {
     }
 
     /// Records what an operation changed. Clears what could be redone.
-    pub(super) fn record(&mut self, patches: Vec<Patch>) {
-        let patches = Arc::new(patches);
-        self.last = ChangedCells { patches: patches.clone() };
-        if patches.is_empty() {
+    pub(super) fn record(&mut self, stroke: Stroke) {
+        self.last = ChangedCells { patches: stroke.patches.clone() };
+        if stroke.is_empty() {
             return;
         }
         self.stamp.version += 1;
         self.bytes -= std::mem::take(&mut self.undone).iter().map(Stroke::bytes).sum::<usize>();
         match &mut self.open {
-            Some(stroke) => {
-                Arc::make_mut(&mut stroke.patches).extend(patches.iter().cloned());
-            }
-            None => self.push(Stroke { patches }),
+            Some(open) => open.append(stroke),
+            None => self.push(stroke),
         }
     }
 
     pub(super) fn push(&mut self, stroke: Stroke) {
-        if !stroke.patches.is_empty() {
+        if !stroke.is_empty() {
             self.stamp.version += 1;
             self.bytes += stroke.bytes();
             self.done.push_back(stroke);
@@ -277,8 +277,8 @@ impl History {
             true => self.undone.back(),
             false => self.open_stroke().or(self.done.back()),
         };
-        let patches = stroke.iter().flat_map(|stroke| stroke.patches.iter());
-        patches.fold(Region::default(), |region, patch| region.union(patch.region))
+        let regions = stroke.iter().flat_map(|stroke| stroke.regions());
+        regions.fold(Region::default(), Region::union)
     }
 
     /// Undoes the last stroke. Returns its region, or `None` if there is nothing to undo. Ends an
@@ -288,10 +288,54 @@ impl History {
     /// since; [`Rollback`](super::Rollback) keeps what others did.
     ///
     /// # Errors
-    /// [`EditError::NotHeld`] if a chunk is no longer held at mip 0. Nothing is changed, and the
+    /// [`EditError::NotHeld`] if a chunk is no longer held at mip 0; [`EditError::Invalid`] if the
+    /// stroke changed channels, which [`History::undo_with`] takes. Nothing is changed, and the
     /// stroke can be undone later.
     pub fn undo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
-        self.swap_last(grid, SwapOrder::Backward)
+        self.swap_last(grid, None, SwapOrder::Backward)
+    }
+
+    /// As [`History::undo`], in a world that has channels: the values that the stroke changed become
+    /// what they were, too.
+    ///
+    /// ```
+    /// use terravox::edit::{Editor, History, ValueAction, ValueOp};
+    /// use terravox::voxel::{Channel, ChannelGrid, ChannelWidth, MipRule, VoxelGrid};
+    ///
+    /// let (mut grid, mut channels) = (VoxelGrid::default(), ChannelGrid::default());
+    /// let owner = Channel::values("owner", ChannelWidth::U16, MipRule::MostFrequent);
+    /// let owner = channels.declare(owner)?;
+    /// let before = channels.snapshot();
+    /// let claim = ValueOp::ball(owner, [0.0; 3], 9.0, ValueAction::Set { value: 1207 });
+    /// let mut history = History::default();
+    /// Editor::default().apply_values(&grid, &mut channels, &claim, &mut history)?;
+    /// assert!(history.undo(&mut grid).is_err(), "the values would be lost");
+    /// history.undo_with(&mut grid, &mut channels)?;
+    /// assert_eq!(channels.snapshot(), before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`EditError::NotHeld`] as there; [`EditError::NoChannel`] or [`EditError::Invalid`] if a
+    /// channel is not the one that the stroke changed. Nothing is changed.
+    pub fn undo_with(
+        &mut self,
+        grid: &mut VoxelGrid,
+        channels: &mut ChannelGrid,
+    ) -> Result<Option<Region>, EditError> {
+        self.swap_last(grid, Some(channels), SwapOrder::Backward)
+    }
+
+    /// As [`History::redo`], in a world that has channels.
+    ///
+    /// # Errors
+    /// As [`History::undo_with`].
+    pub fn redo_with(
+        &mut self,
+        grid: &mut VoxelGrid,
+        channels: &mut ChannelGrid,
+    ) -> Result<Option<Region>, EditError> {
+        self.swap_last(grid, Some(channels), SwapOrder::Forward)
     }
 
     /// Redoes the last stroke that was undone. Returns as [`History::undo`].
@@ -299,13 +343,15 @@ impl History {
     /// # Errors
     /// As [`History::undo`].
     pub fn redo(&mut self, grid: &mut VoxelGrid) -> Result<Option<Region>, EditError> {
-        self.swap_last(grid, SwapOrder::Forward)
+        self.swap_last(grid, None, SwapOrder::Forward)
     }
 
-    /// Swaps the last stroke with the cells of the grid, and moves it to the other list.
+    /// Swaps the last stroke with the cells of the grid and the values of channels, and moves it to
+    /// the other list.
     fn swap_last(
         &mut self,
         grid: &mut VoxelGrid,
+        channels: Option<&mut ChannelGrid>,
         order: SwapOrder,
     ) -> Result<Option<Region>, EditError> {
         self.end_stroke();
@@ -318,7 +364,14 @@ impl History {
             return Ok(None);
         };
         let bytes = stroke.bytes();
-        match stroke.swap(grid, order, &mut self.scratch) {
+        let swapped = stroke.check_values(channels.as_deref()).and_then(|()| {
+            let cells = stroke.swap(grid, order, &mut self.scratch)?;
+            // Nothing can fail any more.
+            let values =
+                channels.map(|channels| stroke.swap_values(channels, order, &mut self.values));
+            Ok(cells.union(values.unwrap_or_default()))
+        });
+        match swapped {
             Ok(region) => {
                 self.bytes -= bytes;
                 self.last = ChangedCells { patches: stroke.in_order(order) };
@@ -354,6 +407,35 @@ impl Stroke {
             }
             _ => self.patches.clone(),
         }
+    }
+
+    /// Returns an error unless there are the channels that the stroke changed.
+    fn check_values(&self, channels: Option<&ChannelGrid>) -> Result<(), EditError> {
+        match channels {
+            Some(channels) => self.values.iter().try_for_each(|patch| patch.check(channels)),
+            None if self.values.is_empty() => Ok(()),
+            None => Err(EditError::Invalid(
+                "the stroke changed channels, which have to be passed: undo_with, redo_with",
+            )),
+        }
+    }
+
+    /// Swaps all patches of channels, which were checked. Returns their region.
+    fn swap_values(
+        &mut self,
+        channels: &mut ChannelGrid,
+        order: SwapOrder,
+        values: &mut Vec<u32>,
+    ) -> Region {
+        if self.values.is_empty() {
+            return Region::default();
+        }
+        let patches = Arc::make_mut(&mut self.values);
+        match order {
+            SwapOrder::Forward => patches.iter_mut().for_each(|p| p.swap(channels, values)),
+            SwapOrder::Backward => patches.iter_mut().rev().for_each(|p| p.swap(channels, values)),
+        }
+        patches.iter().map(ValuePatch::region).fold(Region::default(), Region::union)
     }
 
     /// Swaps all patches with the cells of the grid. On an error nothing is changed.

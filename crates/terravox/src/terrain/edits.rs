@@ -1,13 +1,19 @@
 //! Edits in world metres, and undo.
 
 use super::{Placement, Terrain, TerrainError};
-use crate::edit::{EditCost, EditOp, EditSummary, History};
+use crate::edit::{EditCost, EditOp, EditSummary, History, ValueOp};
 use crate::voxel::Region;
 
 impl Placement {
     /// Converts an operation from world metres to voxels. Copies and pastes, which are in whole
     /// voxels, stay as they are.
     pub fn op_in_voxels(&self, op: &EditOp) -> EditOp {
+        let scale = 1.0 / self.voxel_size_m;
+        op.scaled(scale, self.origin_m.map(|v| -v * scale))
+    }
+
+    /// Converts an operation on a channel from world metres to voxels.
+    pub fn value_op_in_voxels(&self, op: &ValueOp) -> ValueOp {
         let scale = 1.0 / self.voxel_size_m;
         op.scaled(scale, self.origin_m.map(|v| -v * scale))
     }
@@ -63,13 +69,15 @@ impl Terrain {
         self.editor.estimate(&self.grid, &op).map_err(self.in_metres())
     }
 
-    /// Undoes the last stroke. Returns its voxels, `None` if there is nothing to undo. For cells
-    /// that were edited since, see [`crate::edit::History`].
+    /// Undoes the last stroke, of cells and of [channels](Terrain::channels). Returns its voxels,
+    /// `None` if there is nothing to undo. For cells that were edited since, see
+    /// [`crate::edit::History`].
     ///
     /// # Errors
-    /// [`EditError::NotHeld`](crate::edit::EditError::NotHeld); nothing is then changed.
+    /// [`EditError::NotHeld`](crate::edit::EditError::NotHeld), or a channel is not the one that the
+    /// stroke changed; nothing is then changed.
     pub fn undo(&mut self) -> Result<Option<Region>, TerrainError> {
-        let undone = self.history.undo(&mut self.grid);
+        let undone = self.history.undo_with(&mut self.grid, &mut self.channels);
         self.follow_edits();
         undone.map_err(self.in_metres())
     }
@@ -79,7 +87,7 @@ impl Terrain {
     /// # Errors
     /// As [`Terrain::undo`].
     pub fn redo(&mut self) -> Result<Option<Region>, TerrainError> {
-        let redone = self.history.redo(&mut self.grid);
+        let redone = self.history.redo_with(&mut self.grid, &mut self.channels);
         self.follow_edits();
         redone.map_err(self.in_metres())
     }

@@ -5,6 +5,7 @@
 //! algorithms are in other modules of this crate.
 
 mod budget;
+mod channels;
 mod edits;
 mod effect_planes;
 mod effects;
@@ -36,7 +37,8 @@ use crate::edit::{Clip, EditError, EditLimits, EditOp, Editor, History, HistoryS
 use crate::lod::LodView;
 use crate::mesh::BlockMesh;
 use crate::voxel::{
-    Cell, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, Region, UnlistedChunks, VoxelGrid,
+    Cell, ChannelGrid, DenseBox, GridOptions, LIMIT, MaterialTable, MipBlock, Region,
+    UnlistedChunks, VoxelGrid,
 };
 use effect_planes::EffectPlanes;
 use fill_request::filled;
@@ -123,6 +125,7 @@ pub struct Terrain {
     /// Where voxels lay when the world was made: the coordinates of generators and stores.
     original_placement: Placement,
     grid: VoxelGrid,
+    channels: ChannelGrid,
     lod: LodView,
     collider: Collider,
     effects: EffectPlanes,
@@ -166,6 +169,7 @@ impl fmt::Debug for Terrain {
         f.debug_struct("Terrain")
             .field("placement", &self.placement)
             .field("grid", &self.grid)
+            .field("channels", &self.channels)
             .field("lod", &self.lod)
             .field("collider", &self.collider)
             .field("history", &self.history.stats())
@@ -206,6 +210,7 @@ impl Terrain {
             placement,
             original_placement: placement,
             grid,
+            channels: ChannelGrid::default(),
             lod: LodView::new(lod),
             collider,
             effects: EffectPlanes::default(),
@@ -269,7 +274,7 @@ impl Terrain {
         GridGuard { terrain: self }
     }
 
-    /// Returns the cells; the views are dropped.
+    /// Returns the cells; the views are dropped, and so are [channels](Terrain::channels).
     pub fn into_grid(self) -> VoxelGrid {
         self.grid
     }

@@ -3,7 +3,7 @@
 use super::Terrain;
 use crate::bodies::SavedBody;
 use crate::edit::{History, HistoryCopy};
-use crate::voxel::{ChunkPos, UnsavedChunks};
+use crate::voxel::{ChunkPos, UnsavedChannels, UnsavedChunks};
 
 /// The unsaved changes of a world at one moment: plain data, which any thread can write in one
 /// transaction (`Store::save` of the crate `terravox-store`).
@@ -13,6 +13,8 @@ use crate::voxel::{ChunkPos, UnsavedChunks};
 pub struct UnsavedChanges {
     /// Chunks that were written, and the snapshot that holds their cells.
     pub chunks: UnsavedChunks,
+    /// Values of channels that were written, if any were; `None` leaves what is stored.
+    pub channels: Option<UnsavedChannels>,
     /// The undo history, if it changed; `None` leaves what is stored.
     pub history: Option<HistoryCopy>,
     /// All loose bodies, if the game adds them; `None` leaves what is stored.
@@ -24,15 +26,26 @@ pub struct UnsavedChanges {
 impl From<UnsavedChunks> for UnsavedChanges {
     /// Chunks alone.
     fn from(chunks: UnsavedChunks) -> UnsavedChanges {
-        UnsavedChanges { chunks, history: None, bodies: None, data: Vec::new() }
+        UnsavedChanges { chunks, channels: None, history: None, bodies: None, data: Vec::new() }
     }
 }
 
 impl UnsavedChanges {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        let added = self.history.is_some() || self.bodies.is_some() || !self.data.is_empty();
+        let added = self.channels.as_ref().is_some_and(|channels| !channels.is_empty())
+            || self.history.is_some()
+            || self.bodies.is_some()
+            || !self.data.is_empty();
         self.chunks.is_empty() && !added
+    }
+
+    /// Adds what channels have unsaved to the transaction. [`Terrain::unsaved`] has that of the
+    /// terrain.
+    #[must_use]
+    pub fn with_channels(mut self, channels: UnsavedChannels) -> UnsavedChanges {
+        self.channels = Some(channels);
+        self
     }
 
     /// Adds the loose bodies of the world to the transaction: all of them; they replace those that
@@ -63,8 +76,8 @@ impl UnsavedChanges {
 }
 
 impl Terrain {
-    /// Returns what is not on disk yet: chunks that were written in any way, and the undo history.
-    /// No update is needed before. Add bodies and bytes of the game with
+    /// Returns what is not on disk yet: chunks that were written in any way, values of channels, and
+    /// the undo history. No update is needed before. Add bodies and bytes of the game with
     /// [`UnsavedChanges::with_bodies`] and [`UnsavedChanges::with_data`]. Once written, pass it to
     /// [`Terrain::mark_saved`]. An open stroke is saved as if it ended now, and stays open.
     ///
@@ -90,6 +103,7 @@ impl Terrain {
     pub fn unsaved(&self) -> UnsavedChanges {
         let changed = !self.saved_history.is_same_or_later(self.history.stamp());
         UnsavedChanges {
+            channels: (!self.channels.is_saved()).then(|| self.channels.unsaved()),
             history: changed.then(|| self.history.copy()),
             ..UnsavedChanges::from(self.grid.unsaved())
         }
@@ -99,6 +113,9 @@ impl Terrain {
     /// writing failed. Marking twice, late, out of order or for another world is harmless.
     pub fn mark_saved(&mut self, saved: &UnsavedChanges) {
         self.grid.mark_saved(&saved.chunks);
+        if let Some(channels) = &saved.channels {
+            self.channels.mark_saved(channels);
+        }
         let Some(history) = &saved.history else { return };
         let newer = !self.saved_history.is_same_or_later(&history.stamp);
         if newer && self.history.stamp().is_same_or_later(&history.stamp) {
@@ -106,9 +123,11 @@ impl Terrain {
         }
     }
 
-    /// Whether all changes of cells, materials and history are on disk.
+    /// Whether all changes of cells, materials, channels and history are on disk.
     pub fn is_saved(&self) -> bool {
-        self.grid.is_saved() && self.saved_history.is_same_or_later(self.history.stamp())
+        self.grid.is_saved()
+            && self.channels.is_saved()
+            && self.saved_history.is_same_or_later(self.history.stamp())
     }
 
     /// Chunks with changes that are not on disk, sorted. They do not leave memory.

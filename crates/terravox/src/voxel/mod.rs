@@ -7,11 +7,13 @@
 //!   regions that changed since its last update. [`VoxelGrid::unsaved`] returns the chunks to save.
 //! - [`Material`]s define the ids of cells; [`VoxelPos`], [`Region`], [`ChunkPos`] and
 //!   [`MipBlock`] are positions.
+//! - [`ChannelGrid`] holds what a game keeps for each voxel and each chunk, beside the cells.
 //!
 //! Most games use it through [`Terrain`](crate::Terrain).
 
 mod cell;
 mod changes;
+mod channels;
 mod chunk;
 mod dense;
 mod far;
@@ -42,6 +44,11 @@ mod unsaved;
 pub use cell::{AIR, Cell, Row, WATER};
 pub(crate) use changes::ChangeLog;
 pub use changes::{CHANGE_LOG_LENGTH, ChangeCursor, Changes, FarChanges};
+pub(crate) use channels::{CHUNK_VOXELS, ValueRun, index_in_chunk};
+pub use channels::{
+    Channel, ChannelChunk, ChannelError, ChannelGrid, ChannelKind, ChannelSnapshot, ChannelWidth,
+    MipRule, UnsavedChannels,
+};
 pub use chunk::ChunkView;
 pub use dense::DenseBox;
 pub use far::MAX_FAR_MIP;

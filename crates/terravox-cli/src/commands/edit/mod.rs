@@ -24,10 +24,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Instant;
-use terravox::edit::{EditError, EditLimits, EditOp, Editor, History, Volume};
+use terravox::edit::{EditError, EditLimits, EditOp, Editor, History, ValueOp, Volume};
 use terravox::terrain::{TerrainError, UnsavedChanges};
-use terravox::voxel::{MaterialTable, Region, VoxelGrid};
-use terravox_store::{MAX_EXTRA_BYTES, MAX_LOADED_BYTES, Store, WorldInfo};
+use terravox::voxel::{ChannelGrid, MaterialTable, Region, VoxelGrid};
+use terravox_store::{LoadedWorld, MAX_EXTRA_BYTES, MAX_LOADED_BYTES, Store, WorldInfo};
 
 /// Limit of the history in a world file, bytes: what a game keeps by default, so that none of it is
 /// dropped here.
@@ -42,6 +42,9 @@ const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 /// Maximum number of operations of a command; each takes a few hundred bytes of memory, besides
 /// pasted cells.
 const MAX_OPERATIONS: usize = 1 << 18;
+
+/// What a line of a script begins with that changes values of a channel.
+const VALUES: &str = "\"values\"";
 
 /// Characters of an operation that are repeated in an error.
 const MAX_QUOTED_CHARS: usize = 80;
@@ -59,19 +62,19 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
     check_placement(&args.world, &info)?;
     let operations = read_operations(args, &info)?;
     let growth = Growth::of(&store)?;
-    let grid = load(&store, &args.world, console)?;
-    let mut world = EditedWorld { grid, growth, history: read_history(&store)? };
+    let LoadedWorld { grid, channels, .. } = load(&store, &args.world, console)?;
+    let mut world = EditedWorld { grid, channels, growth, history: read_history(&store)? };
     let start = Instant::now();
     let mut totals = EditTotals::default();
     step_through_history(args, &mut world, &mut totals)?;
     apply(args, &info, &operations, &mut world, &mut totals, console)?;
-    let EditedWorld { mut grid, growth, history } = world;
+    let EditedWorld { mut grid, channels, growth, history } = world;
     // What was generated only to be looked at is not in the file.
     growth.into_iter().for_each(|mut growth| growth.forget(&mut grid));
     let edited = start.elapsed();
     let start = Instant::now();
     let digest = grid.digest().map_err(Failure::at(&args.world))?;
-    let is_changed = save(&store, &grid, &history)?;
+    let is_changed = save(&store, &grid, &channels, &history)?;
     let mut report = match is_changed {
         true => Report::of_change("edit", &args.world),
         false => Report::new("edit"),
@@ -94,6 +97,7 @@ pub fn run(args: &EditArgs, console: &Console) -> CliResult<Report> {
 /// A world in memory, and what was done to it.
 struct EditedWorld {
     grid: VoxelGrid,
+    channels: ChannelGrid,
     /// The generator of a world that grows.
     growth: Option<Growth>,
     history: History,
@@ -110,12 +114,12 @@ struct EditTotals {
     added: Volume,
 }
 
-fn load(store: &Store, path: &Path, console: &Console) -> CliResult<VoxelGrid> {
+fn load(store: &Store, path: &Path, console: &Console) -> CliResult<LoadedWorld> {
     let bar = console.bar("loading", 1);
     let progress = |done, all| bar.set(done, all);
     let loaded = store.load_with(MAX_LOADED_BYTES, progress).map_err(store_failure)?;
     match loaded.bad.first() {
-        None => Ok(loaded.grid),
+        None => Ok(loaded),
         Some(first) => {
             let count = damaged_parts(loaded.bad.len());
             let what = format!(
@@ -132,14 +136,20 @@ fn read_history(store: &Store) -> CliResult<History> {
     Ok(history.unwrap_or_else(|| History::new(HISTORY_BYTES)))
 }
 
-/// Writes the changed chunks and the history, and returns whether there were any.
-fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<bool> {
+/// Writes the changed chunks and values and the history, and returns whether there were any.
+fn save(
+    store: &Store,
+    grid: &VoxelGrid,
+    channels: &ChannelGrid,
+    history: &History,
+) -> CliResult<bool> {
     let chunks = grid.unsaved();
-    if chunks.is_empty() {
+    if chunks.is_empty() && channels.is_saved() {
         return Ok(false);
     }
     let seeded = lod_view::generator_of(store).map_err(store_failure)?;
-    let unsaved = UnsavedChanges::from(chunks).with_history(history);
+    let unsaved =
+        UnsavedChanges::from(chunks).with_channels(channels.unsaved()).with_history(history);
     let saved = store.save(&unsaved, |request| match &seeded {
         Some(seeded) => {
             let mip = request.block().mip;
@@ -153,7 +163,27 @@ fn save(store: &Store, grid: &VoxelGrid, history: &History) -> CliResult<bool> {
 /// An operation in voxels.
 struct SourcedOperation {
     source: OperationSource,
-    op: EditOp,
+    op: ScriptOp,
+}
+
+/// What an operation changes.
+enum ScriptOp {
+    Cells(EditOp),
+    /// Values of a channel.
+    Values(ValueOp),
+}
+
+impl ScriptOp {
+    /// Returns the regions of cells that have to be there.
+    fn cells_needed(&self, editor: &Editor, grid: &VoxelGrid) -> Result<Vec<Region>, EditError> {
+        match self {
+            ScriptOp::Cells(op) => editor.cells_needed(grid, op),
+            ScriptOp::Values(op @ ValueOp::Brush { materials, .. }) if !materials.is_empty() => {
+                Ok(vec![op.region()?])
+            }
+            ScriptOp::Values(_) => Ok(Vec::new()),
+        }
+    }
 }
 
 /// Where an operation was given.
@@ -193,7 +223,10 @@ fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<SourcedOp
     let (mut operations, mut pasted) = (Vec::new(), 0);
     let mut add = |source: OperationSource, text: &str| {
         let is_json = matches!(source, OperationSource::Line(_)) && text.starts_with('{');
-        let op = if is_json { from_json(text, info) } else { parser::parse(text, info) };
+        let op = match is_json {
+            true => from_json(text, info),
+            false => parser::parse(text, info).map(ScriptOp::Cells),
+        };
         let op = op.map_err(|what| {
             let what = shortened(&what, MAX_REASON_CHARS);
             Failure::new(format!("{}: {what}", source.name(args)))
@@ -202,7 +235,7 @@ fn read_operations(args: &EditArgs, info: &WorldInfo) -> CliResult<Vec<SourcedOp
             let what = format!("more than {MAX_OPERATIONS} operations; give them in parts");
             return Err(Failure::new(format!("{}: {what}", source.name(args))));
         }
-        if let EditOp::Paste(paste) = &op {
+        if let ScriptOp::Cells(EditOp::Paste(paste)) = &op {
             pasted += paste.clip.cells().materials().len();
         }
         if pasted > MAX_PASTED_CELLS {
@@ -252,10 +285,16 @@ fn open_script(script: &Path) -> CliResult<File> {
 }
 
 /// Parses an operation in metres, as JSON.
-fn from_json(line: &str, info: &WorldInfo) -> Result<EditOp, String> {
-    let op: EditOp = serde_json::from_str(line)
-        .map_err(|error| format!("{error}; see terravox edit --help for an operation as JSON"))?;
-    Ok(in_voxels(&op, info))
+fn from_json(line: &str, info: &WorldInfo) -> Result<ScriptOp, String> {
+    let wrong = |error| format!("{error}; see terravox edit --help for an operation as JSON");
+    let Some(rest) = line.trim_start_matches('{').trim_start().strip_prefix(VALUES) else {
+        let op: EditOp = serde_json::from_str(line).map_err(wrong)?;
+        return Ok(ScriptOp::Cells(in_voxels(&op, info)));
+    };
+    let inner = rest.trim_start().strip_prefix(':').and_then(|rest| rest.strip_suffix('}'));
+    let inner = inner.ok_or("write it as {\"values\": …}")?;
+    let op: ValueOp = serde_json::from_str(inner).map_err(wrong)?;
+    Ok(ScriptOp::Values(info.placement().value_op_in_voxels(&op)))
 }
 
 /// Converts an operation from metres to voxels.
@@ -279,18 +318,18 @@ fn in_metres(reason: EditError, info: &WorldInfo, limit_factor: u32) -> String {
 /// Undoes or redoes the operations that the arguments ask for.
 fn step_through_history(
     args: &EditArgs,
-    EditedWorld { grid, history, .. }: &mut EditedWorld,
+    EditedWorld { grid, channels, history, .. }: &mut EditedWorld,
     totals: &mut EditTotals,
 ) -> CliResult<()> {
     let stats = history.stats();
     check_steps("undo", args.undo, stats.undoable).map_err(Failure::at(&args.world))?;
     check_steps("redo", args.redo, stats.redoable).map_err(Failure::at(&args.world))?;
     for _ in 0..args.undo {
-        let region = history.undo(grid).map_err(Failure::at(&args.world))?;
+        let region = history.undo_with(grid, channels).map_err(Failure::at(&args.world))?;
         totals.region = totals.region.union(region.unwrap_or_default());
     }
     for _ in 0..args.redo {
-        let region = history.redo(grid).map_err(Failure::at(&args.world))?;
+        let region = history.redo_with(grid, channels).map_err(Failure::at(&args.world))?;
         totals.region = totals.region.union(region.unwrap_or_default());
     }
     (totals.undone, totals.redone) = (args.undo, args.redo);
@@ -312,7 +351,7 @@ fn apply(
     args: &EditArgs,
     info: &WorldInfo,
     operations: &[SourcedOperation],
-    EditedWorld { grid, growth, history }: &mut EditedWorld,
+    EditedWorld { grid, channels, growth, history }: &mut EditedWorld,
     totals: &mut EditTotals,
     console: &Console,
 ) -> CliResult<()> {
@@ -324,13 +363,21 @@ fn apply(
             Failure::new(format!("{}: {what}", source.name(args)))
         };
         if let Some(growth) = growth {
-            let needed = editor.cells_needed(grid, op).map_err(refused)?;
+            let needed = op.cells_needed(&editor, grid).map_err(refused)?;
             growth.make(grid, &needed, console)?;
         }
-        let edited = editor.apply(grid, op, &mut *history).map_err(refused)?;
-        totals.region = totals.region.union(edited.region);
-        totals.removed.add_all(&edited.removed);
-        totals.added.add_all(&edited.added);
+        let region = match op {
+            ScriptOp::Values(op) => {
+                editor.apply_values(grid, channels, op, &mut *history).map_err(refused)?
+            }
+            ScriptOp::Cells(op) => {
+                let edited = editor.apply(grid, op, &mut *history).map_err(refused)?;
+                totals.removed.add_all(&edited.removed);
+                totals.added.add_all(&edited.added);
+                edited.region
+            }
+        };
+        totals.region = totals.region.union(region);
         totals.operations += 1;
         bar.step();
     }

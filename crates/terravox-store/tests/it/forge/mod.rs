@@ -16,6 +16,7 @@ const NODE_BYTES: usize = 16384;
 pub const EXTRA: u8 = 1;
 pub const CELLS: u8 = 2;
 pub const LISTED: u8 = 3;
+pub const CHANNELS: u8 = 4;
 
 /// A key and its value, or a reference to what it leads to.
 pub type ForgedItem = (Vec<u8>, ForgedContent);
@@ -169,13 +170,24 @@ pub fn description(grows: bool) -> Vec<u8> {
     sealed_description(&out)
 }
 
+/// The description of such a world with channels: numbers of one byte, of four, and bytes.
+pub fn description_with_channels(grows: bool) -> Vec<u8> {
+    let described = description(grows);
+    let channels = b"\x03\x01a\x01\0\x01b\x04\x04\x01c\0\0";
+    sealed_version(4, &[&described[10..], channels].concat())
+}
+
 /// A description whose bytes from the voxel size on are these.
 pub fn sealed_description(rest: &[u8]) -> Vec<u8> {
+    sealed_version(3, rest)
+}
+
+fn sealed_version(version: u8, rest: &[u8]) -> Vec<u8> {
     let mut hash = Xxh3::new();
     hash.update(b"world");
-    hash.update(&[3, 0]);
+    hash.update(&[version, 0]);
     hash.update(rest);
-    [&[3, 0][..], &hash.digest().to_le_bytes(), rest].concat()
+    [&[version, 0][..], &hash.digest().to_le_bytes(), rest].concat()
 }
 
 /// A file that is being forged.

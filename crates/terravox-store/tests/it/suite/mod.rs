@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use terravox::edit::{EditOp, Editor};
+use terravox::edit::{EditOp, Editor, ValueAction, ValueOp};
 use terravox::terrain::{FillRequest, Placement, Terrain, TerrainOptions, UnsavedChanges};
 use terravox::voxel::{
-    ChunkPos, DenseBox, GridOptions, Kind, Material, MaterialTable, MipBlock, Region,
-    UnlistedChunks, VoxelGrid,
+    Channel, ChannelWidth, ChunkPos, DenseBox, GridOptions, Kind, Material, MaterialTable,
+    MipBlock, MipRule, Region, UnlistedChunks, VoxelGrid,
 };
 use terravox_store::{
     CopyStats, Generator, MemoryRecords, Records, Store, StoreError, WorldInfo, WorldRecord,
@@ -48,6 +48,7 @@ pub fn run<P: Place>(mut place: impl FnMut(&str) -> P) {
     random_edits_come_back(&place("edits"), 5);
     a_world_that_grows_comes_back(&place("grown"));
     a_game_goes_on(&place("game"));
+    channels_come_back(&place("channels"));
     readers_see_one_state(&place("readers"));
     what_is_wrong_is_refused(&place("refused"));
     beyond_the_limits_nothing_is_stored(&place("limits"));
@@ -252,6 +253,50 @@ pub fn a_game_goes_on(place: &impl Place) {
     store.set_info(&changed).unwrap();
     drop(store);
     assert_eq!(*place.open().unwrap().info(), changed);
+}
+
+/// Values of channels near and far, changed and removed, with undo and by direct writes.
+pub fn channels_come_back(place: &impl Place) {
+    let info = WorldInfo::complete(Placement::default());
+    let (twin, mut store) = (twin(&info), place.create(&info).unwrap());
+    let (mut terrain, mut numbers) =
+        (Terrain::from_grid(empty_grid(&info), Placement::default()), Numbers(9));
+    let heat = Channel::values("heat", ChannelWidth::U16, MipRule::Max);
+    let heat = terrain.channels_mut().declare(heat).unwrap();
+    let spawns = terrain.channels_mut().declare(Channel::bytes("spawns")).unwrap();
+    for round in 0..12u32 {
+        let near = [0.0, 0.0, 8192.0, -100_000.0][numbers.below(4) as usize];
+        let at = [0; 3].map(|_| near + numbers.below(90) as f64 - 45.0);
+        let radius = 2.0 + numbers.below(30) as f64;
+        let action = match numbers.below(3) {
+            0 => ValueAction::Set { value: 0 },
+            _ => ValueAction::Add { amount: 1 + 977 * round },
+        };
+        terrain.edit_values(&ValueOp::ball(heat, at, radius, action)).unwrap();
+        if numbers.below(3) == 0 {
+            terrain.undo().unwrap();
+        }
+        let chunk = ChunkPos::new(numbers.below(2) as i32, 0, -1);
+        let bytes = vec![round as u8; numbers.below(3) as usize * 20_000];
+        terrain.channels_mut().set_bytes(spawns, chunk, &bytes).unwrap();
+        let unsaved = terrain.unsaved();
+        let [a, b] = [&store, &twin].map(|store| store.save(&unsaved, |_| {}).unwrap());
+        assert_eq!(a, b);
+        terrain.mark_saved(&unsaved);
+        assert!(terrain.is_saved());
+        if numbers.below(4) == 0 {
+            drop(store);
+            store = place.open().unwrap();
+        }
+        assert_eq!(store.channels().unwrap().snapshot(), terrain.channels().snapshot());
+    }
+    assert!(terrain.channels().chunks(heat).len() > 5);
+    assert_eq!(store.verify().unwrap().bad, []);
+    assert!(records_of(&store) == records_of(&twin), "the records differ");
+    drop(store);
+    let store = place.open_read_only().unwrap();
+    let terrain = store.load_terrain(TerrainOptions::default()).unwrap().0;
+    assert_eq!(terrain.channels().snapshot(), twin.channels().unwrap().snapshot());
 }
 
 /// Readers beside a thread that saves see the state before or after, whole.
