@@ -93,7 +93,7 @@ fn keep_columns(
 }
 
 /// A guest of the host, with its connection.
-struct Seat {
+struct ConnectedGuest {
     link: Arc<Link>,
     right: Cell<Option<Right>>,
     /// Its name in the journal, once it is let in.
@@ -105,9 +105,9 @@ struct Seat {
     moved: Instant,
 }
 
-impl Seat {
+impl ConnectedGuest {
     /// Lets a guest in to a world. Returns whose budget it spends; an error if its token is not known.
-    fn let_in(
+    fn admit(
         &self,
         access: &AccessList,
         token: &[u8],
@@ -130,26 +130,26 @@ impl Seat {
     }
 }
 
-fn right_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Option<Right> {
+fn right_of(seats: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Option<Right> {
     seats.get(&guest).and_then(|seat| seat.right.get())
 }
 
 /// The name of a guest in the journal.
-fn author_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> &str {
+fn author_of(seats: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> &str {
     seats.get(&guest).and_then(|seat| seat.author.get()).map_or("", String::as_str)
 }
 
 /// A guest as the rules of a game see it. The host asks only about guests that were let in.
-fn edit_author(seats: &BTreeMap<u64, Seat>, guest: u64) -> EditAuthor<'_> {
+fn edit_author(seats: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> EditAuthor<'_> {
     let right = right_of(seats, guest).unwrap_or(Right::Look);
     EditAuthor { guest, right, name: author_of(seats, guest) }
 }
 
-fn person_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Arc<str> {
+fn person_of(seats: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Arc<str> {
     seats.get(&guest).and_then(|seat| seat.person.get()).cloned().unwrap_or_default()
 }
 
-fn may_edit(seats: &BTreeMap<u64, Seat>, guest: u64) -> bool {
+fn may_edit(seats: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> bool {
     right_of(seats, guest).is_some_and(|right| right >= Right::Edit)
 }
 
@@ -168,7 +168,7 @@ struct Ticker {
     /// The rollback that is under way.
     rollback: Option<RunningRollback>,
     patience: Duration,
-    seats: BTreeMap<u64, Seat>,
+    seats: BTreeMap<u64, ConnectedGuest>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
     leaving: Vec<(u64, String)>,
     saver: Saver,
@@ -261,7 +261,7 @@ impl Ticker {
             false
         });
         for seat in self.seats.values() {
-            seat.link.dismiss(STOPPED);
+            seat.link.close_with_reason(STOPPED);
         }
         self.running.note_stopped();
         is_saved
@@ -350,7 +350,7 @@ impl Ticker {
             match event {
                 HostEvent::Joining { guest, token } => {
                     let Some(seat) = seats.get(&guest) else { continue };
-                    match seat.let_in(&self.access, &token, guest, &self.running.name) {
+                    match seat.admit(&self.access, &token, guest, &self.running.name) {
                         Ok(person) => self.host.admit_as(guest, &world, &person),
                         Err(end) => self.host.disconnect(guest, end),
                     }
@@ -376,11 +376,11 @@ impl Ticker {
         let (host, journal) = (&mut self.host, &mut self.journal);
         let (orders, falling) = (self.running.take_orders(), self.falling.as_mut());
         self.rollback =
-            rollback::go_on(self.rollback.take(), orders, falling, host, &mut world, journal);
+            rollback::step(self.rollback.take(), orders, falling, host, &mut world, journal);
         let since_last = now - std::mem::replace(&mut self.ticked, now);
         if let Some(falling) = &mut self.falling {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
-            falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
+            falling.step(host, &mut world, journal, seconds, cuts, &throws);
         }
         self.rules.note_parts(&begun, &tried);
         self.transmit(now, now_us);
@@ -402,7 +402,7 @@ impl Ticker {
         for link in self.running.take_arriving() {
             let guest = self.host.connect(LinkKind::Reliable);
             let (right, author, person) = (Cell::new(None), OnceCell::new(), OnceCell::new());
-            let seat = Seat { link, right, author, person, since: now, moved: now };
+            let seat = ConnectedGuest { link, right, author, person, since: now, moved: now };
             self.seats.insert(guest, seat);
         }
     }
@@ -457,7 +457,7 @@ impl Ticker {
                     seat.link.to_peer.push(std::mem::take(&mut unit));
                 }
                 info!(world = self.running.name, guest, peer = %seat.link.peer, reason, "left");
-                seat.link.dismiss(&reason);
+                seat.link.close_with_reason(&reason);
             }
         }
     }
