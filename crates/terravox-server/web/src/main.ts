@@ -4,7 +4,7 @@ import * as THREE from "three";
 import { hasToken, hourOf, notePlace, placeOf, query, seedOf, takeToken } from "./address";
 import { Controls } from "./controls";
 import { Graph } from "./graph";
-import { openMenu, takeSettings, type Shown } from "./menu";
+import { openMenu, takeSettings, type ShownWorld } from "./menu";
 import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
 import { currentStatus, failFor, say, sayNotes, status } from "./news";
 import { findServer } from "./server";
@@ -56,7 +56,7 @@ let overlay = 0;
 const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "lines: what bodies collide with"];
 let collisionAsked = 0;
 /** The world that is shown. */
-const shown: Shown = { hasServer: null, letsThrow: false, ownName: null, isKept: false, isPersistent: null };
+const shown: ShownWorld = { hasServer: null, letsThrow: false, ownName: null, isKept: false, isPersistent: null };
 /** Whether the graphics card is lost, and since how many losses. */
 let isLost = false;
 let losses = 0;

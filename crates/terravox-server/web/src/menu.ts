@@ -5,7 +5,7 @@ import { saveSettings, type Settings } from "./settings";
 import { listWorlds } from "./worlds";
 
 /** What the menu says of the world that is shown. */
-export interface Shown {
+export interface ShownWorld {
   /** Whether a server has it; null until that is known. */
   hasServer: boolean | null;
   letsThrow: boolean;
@@ -23,7 +23,7 @@ const DROP =
   "Drop a world (.tvx), a Roblox place, a scene of MagicaVoxel (.vox) or a grey heightmap (.png) here to open it.";
 
 /** Where a world is, and for how long. */
-function whereabouts({ hasServer, ownName, isKept, isPersistent }: Shown): string {
+function whereabouts({ hasServer, ownName, isKept, isPersistent }: ShownWorld): string {
   if (hasServer) return "Everyone here digs in one world. What you do stays.";
   if (ownName === null) return DROP;
   if (!isKept) return `A world of your own, in memory only: download it before you leave. ${DROP}`;
@@ -31,7 +31,7 @@ function whereabouts({ hasServer, ownName, isKept, isPersistent }: Shown): strin
   return `A world of your own, kept in this browser.${isPersistent === false ? caution : ""} ${DROP}`;
 }
 
-export function openMenu(settings: Settings, shown: Shown) {
+export function openMenu(settings: Settings, shown: ShownWorld) {
   document.exitPointerLock?.();
   input("name").value = settings.name;
   (byId("distance") as HTMLSelectElement).value = String(settings.view);

@@ -73,6 +73,8 @@ export class Visit {
     // What a worker writes to the console comes here, too.
     page.on("console", (message) => message.type() === "error" && wrong(message.text()));
     page.on("pageerror", (error) => wrong(String(error)));
+    // The browser asks before a page with unsaved edits is left.
+    page.on("dialog", (dialog) => dialog.accept());
     page.on("crash", () => wrong("the page crashed"));
     const ask = (url) => {
       const { protocol, host } = new URL(url);
