@@ -540,3 +540,15 @@ async fn open_web_socket(
     });
     Ok(OpenLink { link, socket })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_shown_without_the_token() {
+        let options = ClientOptions { token: b"shovel".to_vec(), fingerprint: None };
+        let shown = format!("{options:?}");
+        assert_eq!(shown, "ClientOptions { token: 6 bytes, fingerprint: None }");
+    }
+}

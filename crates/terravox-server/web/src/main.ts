@@ -56,7 +56,7 @@ let overlay = 0;
 const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "lines: what bodies collide with"];
 let collisionAsked = 0;
 /** The world that is shown. */
-const shown: ShownWorld = { hasServer: null, letsThrow: false, ownName: null, isKept: false, isPersistent: null };
+const shown: ShownWorld = { hasServer: null, letsThrow: false, ownName: null, isKept: true, isPersistent: null };
 /** Whether the graphics card is lost, and since how many losses. */
 let isLost = false;
 let losses = 0;
@@ -154,7 +154,7 @@ function received(message: FromWorker) {
 function lost(text: string, isFinal: boolean) {
   if (!isFinal) return status(`${text}; trying again …`);
   joined = false;
-  const kept = shown.isKept ? " What is kept of it can be downloaded or deleted in the menu (?)." : "";
+  const kept = shown.ownName !== null && shown.isKept ? " What is kept of it can be downloaded or deleted in the menu (?)." : "";
   status(`${text}. Reload the page to try again.${kept}`);
   // There is nothing more to download.
   [shown.ownName, stats] = [null, null];

@@ -9,7 +9,7 @@ export interface ShownWorld {
   /** Whether a server has it; null until that is known. */
   hasServer: boolean | null;
   letsThrow: boolean;
-  /** The name of a world of one's own, and whether it is in a file of this browser. */
+  /** The name of a world of one's own, and whether it is in a file of this browser, as far as that is known. */
   ownName: string | null;
   isKept: boolean;
   /** Whether the browser keeps files until they are deleted; null if it was not asked. */
