@@ -134,8 +134,9 @@ function connect(address: string) {
       try {
         // What the server confirmed is not sent again.
         world!.update(performance.now(), 0);
-      } catch {
-        // Why it ended the link is known.
+      } catch (error) {
+        // Why the server ended the link is known.
+        if (error instanceof WebAssembly.RuntimeError) fail(error);
       }
     },
     refused: end,
