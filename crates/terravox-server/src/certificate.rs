@@ -7,7 +7,7 @@ use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,14 +27,32 @@ pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
 }
 
 impl Certificate {
-    /// Reads the certificate in a folder; makes one for this machine if there is none.
+    /// Reads the certificate in a folder; makes one for this machine if neither it nor its key is
+    /// there. If one of them is missing or cannot be read, that is an error: with a new certificate,
+    /// the fingerprint would change, which clients know the server by.
     pub fn in_folder(folder: &Path) -> Result<Certificate, ServerError> {
         let (chain_path, key_path) = (folder.join("server.crt"), folder.join("server.key"));
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |error: std::io::Error| ServerError::new(format!("{path}: {error}"))
         };
-        if !chain_path.exists() || !key_path.exists() {
+        let is_missing = |path: &Path| match fs::metadata(path) {
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(failed(path)(error)),
+        };
+        let (no_chain, no_key) = (is_missing(&chain_path)?, is_missing(&key_path)?);
+        if no_chain != no_key {
+            let (gone, there) =
+                if no_chain { (&chain_path, &key_path) } else { (&key_path, &chain_path) };
+            return Err(ServerError::new(format!(
+                "{} is missing beside {}; put it back, or delete that for a new certificate with \
+                 another fingerprint",
+                gone.display(),
+                there.display()
+            )));
+        }
+        if no_chain {
             let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
             let made = rcgen::generate_simple_self_signed(names)
                 .map_err(|error| ServerError::new(format!("no certificate was made: {error}")))?;
@@ -130,5 +148,19 @@ mod tests {
             assert_eq!(mode & 0o077, 0);
         }
         fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn half_a_certificate_is_an_error_that_names_the_missing_file() {
+        let folder = std::env::temp_dir().join(format!("terravox-half-{}", std::process::id()));
+        for (missing, kept) in [("server.key", "server.crt"), ("server.crt", "server.key")] {
+            drop(Certificate::in_folder(&folder).expect("made"));
+            let before = fs::read(folder.join(kept)).expect("there");
+            fs::remove_file(folder.join(missing)).expect("removed");
+            let error = Certificate::in_folder(&folder).err().expect("half of it is missing");
+            assert!(error.to_string().contains(missing), "{error}");
+            assert_eq!(fs::read(folder.join(kept)).expect("there"), before);
+            fs::remove_dir_all(&folder).expect("removed");
+        }
     }
 }

@@ -4,10 +4,10 @@ use crate::address::{DEFAULT_PORT, Transport, WorldAddress};
 use crate::certificate::Fingerprint;
 use crate::client_error::ClientError;
 use crate::journal_query::JournalQuery;
-use crate::link::{self, Link, PATIENCE};
+use crate::link::{self, IO_TIMEOUT, Link};
 use crate::quic;
 use crate::rollback::RolledBack;
-use crate::world::{SERVER_ENDS, TOO_SLOW};
+use crate::world::may_return;
 use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::{Method, Request, StatusCode};
@@ -18,6 +18,7 @@ use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quinn::{Connection, ConnectionError, Endpoint};
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Deref;
@@ -39,19 +40,28 @@ use tokio_tungstenite::tungstenite::{self, Message};
 const LEAVING: Duration = Duration::from_millis(100);
 
 /// How long the server may take to say why it ended a connection.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum number of bytes of a response that are read.
 const MAX_RESPONSE: usize = 4 << 20;
 
 /// Options of a [`Client`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ClientOptions {
     /// The access token; empty if none is needed. At most 256 bytes.
     pub token: Vec<u8>,
     /// The fingerprint of the server's certificate. Needed for QUIC, except on loopback, where any
     /// certificate is trusted.
     pub fingerprint: Option<[u8; 32]>,
+}
+
+/// Does not show the token.
+impl fmt::Debug for ClientOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let token = format_args!("{} bytes", self.token.len());
+        let mut shown = f.debug_struct("ClientOptions");
+        shown.field("token", &token).field("fingerprint", &self.fingerprint).finish()
+    }
 }
 
 /// An edit in the journal of a world.
@@ -255,7 +265,7 @@ impl Client {
         match (self.link.is_gone() && self.link.to_peer.is_empty(), self.link.reason()) {
             (false, _) => Ok(()),
             (true, "") => Err(ClientError::transient("the connection to the server is gone")),
-            (true, reason) if is_temporary(reason) => Err(ClientError::transient(reason)),
+            (true, reason) if may_return(reason) => Err(ClientError::transient(reason)),
             (true, reason) => Err(ClientError::new(reason)),
         }
     }
@@ -318,7 +328,7 @@ fn open(
             Transport::WebSocket => open_web_socket(address, &found, options).await,
         }
     };
-    let opened = runtime.block_on(async { timeout(PATIENCE, opening).await });
+    let opened = runtime.block_on(async { timeout(IO_TIMEOUT, opening).await });
     let opened = opened.unwrap_or_else(|_| Err(ClientError::transient("no answer within 10 s")));
     opened.map_err(|error| error.at(address))
 }
@@ -349,9 +359,9 @@ async fn open_quic(
         quic::carry(&carried.to_world, &carried.to_peer, &mut send, &mut receive, || {}).await;
         if !carried.is_gone()
             && let Ok(ConnectionError::ApplicationClosed(close)) =
-                timeout(FAREWELL, connection.closed()).await
+                timeout(CLOSE_TIMEOUT, connection.closed()).await
         {
-            carried.dismiss(&String::from_utf8_lossy(&close.reason));
+            carried.close_with_reason(&String::from_utf8_lossy(&close.reason));
         }
         carried.hang_up();
         connection.close(0_u32.into(), b"");
@@ -446,7 +456,7 @@ async fn ask(
     token: &[u8],
 ) -> Result<String, ClientError> {
     let host = (address.host.as_str(), address.port);
-    let connected = timeout(PATIENCE, TcpStream::connect(host)).await;
+    let connected = timeout(IO_TIMEOUT, TcpStream::connect(host)).await;
     let stream = connected
         .map_err(|_| ClientError::transient("no answer within 10 s"))?
         .map_err(|error| tcp_error(error, address.port))?;
@@ -471,11 +481,6 @@ async fn ask(
     let body = body.map_err(ClientError::undecided)?;
     let text = String::from_utf8_lossy(&body).trim_end().to_owned();
     if status.is_success() { Ok(text) } else { Err(refused(status, text)) }
-}
-
-/// Whether a server that ended the connection for this reason may admit this client again later.
-fn is_temporary(reason: &str) -> bool {
-    [SERVER_ENDS, TOO_SLOW].contains(&reason)
 }
 
 /// Returns the error of a response that is not a success.
@@ -524,7 +529,7 @@ async fn open_web_socket(
             Message::Binary(unit) => Some(unit.to_vec()),
             Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
             Message::Close(Some(frame)) => {
-                carried.dismiss(&frame.reason);
+                carried.close_with_reason(&frame.reason);
                 None
             }
             _ => None,
@@ -534,4 +539,16 @@ async fn open_web_socket(
         carried.hang_up();
     });
     Ok(OpenLink { link, socket })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_shown_without_the_token() {
+        let options = ClientOptions { token: b"shovel".to_vec(), fingerprint: None };
+        let shown = format!("{options:?}");
+        assert_eq!(shown, "ClientOptions { token: 6 bytes, fingerprint: None }");
+    }
 }

@@ -60,7 +60,7 @@ const WRITING: Duration = Duration::from_millis(8);
 const SHORTEST_FALL_S: f32 = 0.5;
 
 /// A piece this far below all ground is removed, in voxels.
-const ABYSS: f64 = 256.0;
+const KILL_DEPTH_VOXELS: f64 = 256.0;
 
 /// A piece that has fallen so far is removed, in voxels: there is nothing below it.
 const DEEPEST_FALL: f64 = 65_536.0;
@@ -221,7 +221,7 @@ impl FallingPieces {
     /// loose pieces, and begins to move everything for `seconds`. Nothing while the last step still
     /// runs. `cuts` is false while a rollback restores chunk by chunk: what it restores would look
     /// loose.
-    pub fn go_on(
+    pub fn step(
         &mut self,
         host: &mut Host,
         world: &mut HostWorld<'_>,
@@ -240,14 +240,14 @@ impl FallingPieces {
         let seconds = std::mem::take(&mut self.waiting_s);
         if self.has_bodies() {
             self.follow(host, world, journal);
-            let lowest = self.lowest_y - ABYSS;
+            let lowest = self.lowest_y - KILL_DEPTH_VOXELS;
             self.thrown.follow(&mut self.physics, host, world.placement, seconds, lowest);
         }
         self.thrown.throw_all(&mut self.physics, host, world.placement);
         if cuts {
             self.cut_loose(host, world, journal);
         }
-        self.step(host, world, seconds);
+        self.step_bodies(host, world, seconds);
     }
 
     fn has_bodies(&self) -> bool {
@@ -269,7 +269,7 @@ impl FallingPieces {
     }
 
     /// Begins to move pieces and thrown things for `seconds`.
-    fn step(&mut self, host: &mut Host, world: &mut HostWorld<'_>, seconds: f32) {
+    fn step_bodies(&mut self, host: &mut Host, world: &mut HostWorld<'_>, seconds: f32) {
         if !self.has_bodies() {
             return self.physics.rest(seconds);
         }
@@ -478,7 +478,7 @@ impl FallingPieces {
             let is_surplus = speed <= slow_enough && piece.falls_s > SHORTEST_FALL_S;
             let is_valid = host.move_body(piece.number, &pose);
             let fallen = piece.body.first_pose().position_voxels[1] - pose.position_voxels[1];
-            let is_below = pose.position_voxels[1] < self.lowest_y - ABYSS;
+            let is_below = pose.position_voxels[1] < self.lowest_y - KILL_DEPTH_VOXELS;
             let is_gone = !is_valid || is_below || fallen > DEEPEST_FALL;
             self.state += u64::from(!is_asleep && rigid.is_enabled());
             // It waits for ground that does not come.

@@ -2,19 +2,19 @@
 
 use crate::gate::{Gate, Pass};
 use crate::journal_requests;
-use crate::link::{self, Link, PATIENCE};
+use crate::link::{self, IO_TIMEOUT, Link};
 use crate::metrics;
 use crate::page;
 use crate::patient_stream::PatientStream;
 use crate::request_checks::{
     Refusal, check_administrator, check_origin, check_reader, refusal, world,
 };
-use crate::world::RunningWorld;
+use crate::world::{RunningWorld, may_return};
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Path, State};
 use axum::http::header::CONNECTION;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -38,8 +38,10 @@ const MAX_HEAD: usize = 16 << 10;
 /// A world whose database has not answered for this time is reported as unhealthy.
 const MAX_DATABASE_SILENCE: Duration = Duration::from_secs(10);
 
-/// The header that says whether guests may throw things.
+/// The header that says whether guests may throw things, and the one by which the page knows a
+/// response of a server from one of a proxy before it.
 const THROWS: &str = "terravox-throws";
+const SERVER: HeaderName = HeaderName::from_static("terravox-server");
 
 /// Sent to connections beyond the limit.
 const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\n\
@@ -74,7 +76,7 @@ async fn serve_connection(stream: TcpStream, router: Router, pass: Pass, patienc
     http.max_buf_size(MAX_HEAD);
     let stream = TokioIo::new(PatientStream::new(stream, patience));
     let connection = http.serve_connection(stream, service).with_upgrades();
-    // Its peer knows why, or is gone.
+    // Connection errors are the peer's.
     let _ = connection.await;
 }
 
@@ -94,8 +96,10 @@ fn router(gate: Arc<Gate>) -> Router {
         .with_state(gate)
 }
 
-/// A connection is for one request: one that stays idle would keep others out.
+/// Marks a response as this server's. A connection is for one request: one that stays idle would
+/// keep others out.
 async fn end_connection(mut response: Response) -> Response {
+    response.headers_mut().insert(SERVER, HeaderValue::from_static("yes"));
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -106,14 +110,14 @@ async fn end_connection(mut response: Response) -> Response {
 /// things.
 async fn health(State(gate): State<Arc<Gate>>) -> impl IntoResponse {
     let throws = [(THROWS, if gate.pieces_fall { "yes" } else { "no" })];
-    match gate.worlds.iter().find_map(|world| illness(world)) {
+    match gate.worlds.iter().find_map(|world| health_problem(world)) {
         None => (StatusCode::OK, throws, "ok\n".to_owned()),
         Some(what) => (StatusCode::SERVICE_UNAVAILABLE, throws, what + "\n"),
     }
 }
 
 /// What is wrong with a world, if something is.
-fn illness(world: &RunningWorld) -> Option<String> {
+fn health_problem(world: &RunningWorld) -> Option<String> {
     if world.has_stopped() {
         return Some(format!("the world {} has stopped; the log says why", world.name));
     }
@@ -128,7 +132,6 @@ fn illness(world: &RunningWorld) -> Option<String> {
     }
     let failure = world.counters.save_failure()?;
     let (edits, seconds) = (world.counters.unsaved_edits(), failure.since.elapsed().as_secs());
-    // The page takes "stopped" as a word of this server.
     Some(format!(
         "saving the world {} stopped {seconds} s ago, {edits} edits are only in memory: {}",
         world.name, failure.cause
@@ -166,12 +169,15 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
         _ => None,
     };
     let (outgoing, incoming) = (&link.to_peer, &link.to_world);
-    link::carry_messages(outgoing, incoming, &mut send, receive, read, || world.wake()).await;
+    let why =
+        link::carry_messages(outgoing, incoming, &mut send, receive, read, || world.wake()).await;
+    link.close_with_reason(why);
     let reason = link.reason();
+    let code = if may_return(reason) { close_code::AGAIN } else { close_code::POLICY };
     // A close frame has at most 123 bytes of text.
     let reason = Utf8Bytes::from(&reason[..reason.floor_char_boundary(123)]);
-    let close = CloseFrame { code: close_code::POLICY, reason };
-    let _ = timeout(PATIENCE, send.send(Message::Close(Some(close)))).await;
+    let close = CloseFrame { code, reason };
+    let _ = timeout(IO_TIMEOUT, send.send(Message::Close(Some(close)))).await;
     link.hang_up();
     world.wake();
 }

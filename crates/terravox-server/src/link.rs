@@ -1,5 +1,6 @@
 //! A connection between a socket and a world: a bounded queue of units each way.
 
+use crate::world::{SILENT, TOO_SLOW};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -25,7 +26,7 @@ const MAX_SIGNS: u32 = 64;
 const UNIT_OVERHEAD: usize = 64;
 
 /// How long a write may take; by default also a handshake, a request and a greeting.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Without anything to send for this long, an empty unit is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
@@ -156,7 +157,7 @@ impl Link {
     }
 
     /// Called by the world: what waits is still sent, then the socket is closed with the reason.
-    pub fn dismiss(&self, reason: &str) {
+    pub fn close_with_reason(&self, reason: &str) {
         // The first reason is the cause.
         let _ = self.reason.set(reason.to_owned());
         self.to_world.close();
@@ -171,19 +172,24 @@ impl Link {
 
 /// Carries units between queues and a socket, until there are no more to be sent or the peer is
 /// gone. Empty units are signs of life, which a pulled cable does not give. `wake` is called when
-/// there is something new for the owner of the queues.
+/// there is something new for the owner of the queues. Returns why this side ends the connection;
+/// empty if the owner of the queues or the peer did.
 pub(crate) async fn carry(
     outgoing: &UnitQueue,
     incoming: &UnitQueue,
     sink: impl Sink<VecDeque<Vec<u8>>>,
     stream: impl Stream<Item = Vec<u8>>,
     wake: impl Fn(),
-) {
+) -> &'static str {
     let (mut sink, mut stream) = (pin!(sink), pin!(stream));
     let reading = async {
         let (mut signs, mut since) = (0, Instant::now());
         while incoming.room().await {
-            let Ok(Some(unit)) = timeout(MAX_SILENCE, stream.next()).await else { return };
+            let unit = match timeout(MAX_SILENCE, stream.next()).await {
+                Ok(Some(unit)) => unit,
+                Ok(None) => return "",
+                Err(_) => return SILENT,
+            };
             if !unit.is_empty() {
                 incoming.push(unit);
                 wake();
@@ -194,7 +200,7 @@ pub(crate) async fn carry(
             }
             signs += 1;
             if signs > MAX_SIGNS {
-                return;
+                return "too many pings";
             }
         }
         // What is to be sent still is.
@@ -207,17 +213,19 @@ pub(crate) async fn carry(
                     wake();
                     units
                 }
-                Ok(None) => return,
+                Ok(None) => return "",
                 Err(_) => VecDeque::from([Vec::new()]),
             };
-            if !matches!(timeout(PATIENCE, sink.send(units)).await, Ok(Ok(()))) {
-                return;
+            match timeout(IO_TIMEOUT, sink.send(units)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return "",
+                Err(_) => return TOO_SLOW,
             }
         }
     };
     tokio::select! {
-        () = reading => {}
-        () = writing => {}
+        reason = reading => reason,
+        reason = writing => reason,
     }
 }
 
@@ -230,7 +238,7 @@ pub(crate) async fn carry_messages<M: From<Vec<u8>>, S: Sink<M>, E>(
     stream: impl Stream<Item = Result<M, E>>,
     read: impl Fn(M) -> Option<Vec<u8>>,
     wake: impl Fn(),
-) {
+) -> &'static str {
     let messages = |units: VecDeque<Vec<u8>>| {
         futures_util::stream::iter(units.into_iter().map(|unit| Ok::<M, S::Error>(M::from(unit))))
     };
@@ -238,7 +246,7 @@ pub(crate) async fn carry_messages<M: From<Vec<u8>>, S: Sink<M>, E>(
         .map(|message| message.ok().and_then(&read))
         .take_while(|read| std::future::ready(read.is_some()))
         .filter_map(std::future::ready);
-    carry(outgoing, incoming, sink.with_flat_map(messages), units, wake).await;
+    carry(outgoing, incoming, sink.with_flat_map(messages), units, wake).await
 }
 
 #[cfg(test)]
@@ -262,14 +270,15 @@ mod tests {
         let [outgoing, incoming] = [(), ()].map(|()| UnitQueue::default());
         let sink = || futures_util::sink::drain().sink_map_err(drop);
         let start = tokio::time::Instant::now();
-        carry(&outgoing, &incoming, sink(), futures_util::stream::pending(), || {}).await;
+        let silent = futures_util::stream::pending();
+        assert_eq!(carry(&outgoing, &incoming, sink(), silent, || {}).await, SILENT);
         assert_eq!(start.elapsed(), MAX_SILENCE);
         let living = futures_util::stream::unfold(0, |count| async move {
             tokio::time::sleep(KEEP_ALIVE).await;
             (count < 100).then_some((Vec::new(), count + 1))
         });
         let start = tokio::time::Instant::now();
-        carry(&outgoing, &incoming, sink(), living, || {}).await;
+        assert_eq!(carry(&outgoing, &incoming, sink(), living, || {}).await, "", "it left");
         assert!(start.elapsed() >= 100 * KEEP_ALIVE && incoming.is_empty());
     }
 
@@ -279,7 +288,7 @@ mod tests {
         let sink = futures_util::sink::drain().sink_map_err(drop);
         let start = tokio::time::Instant::now();
         let flood = futures_util::stream::repeat(Vec::new());
-        carry(&outgoing, &incoming, sink, flood, || {}).await;
+        assert_eq!(carry(&outgoing, &incoming, sink, flood, || {}).await, "too many pings");
         assert!(start.elapsed() < KEEP_ALIVE && incoming.is_empty());
     }
 

@@ -9,7 +9,7 @@ use terravox::terrain::Placement;
 use terravox::voxel::{ChunkPos, ChunkState, UnlistedChunks, VoxelGrid};
 use terravox_rapier::{Buoyancy, RapierSets, TerrainColliders, WaterOptions};
 
-/// Seconds of a step, and most steps of a tick.
+/// Seconds of a step, and maximum number of steps of a tick.
 const STEP_S: f32 = 1.0 / 60.0;
 const MAX_STEPS: u32 = 3;
 

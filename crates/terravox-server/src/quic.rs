@@ -29,7 +29,7 @@ const MAX_INCOMING_BYTES: u64 = 16 << 10;
 const MAX_ALL_INCOMING_BYTES: u64 = 1 << 20;
 
 /// How long the peer may take to acknowledge the last unit.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The application's code of a connection that the server ended.
 const DISMISSED: VarInt = VarInt::from_u32(1);
@@ -119,7 +119,9 @@ async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Pass) {
     };
     let link = Arc::new(Link::new(pass.peer()));
     world.join(link.clone());
-    carry(&link.to_peer, &link.to_world, &mut send, &mut receive, || world.wake()).await;
+    let (to_peer, to_world) = (&link.to_peer, &link.to_world);
+    let why = carry(to_peer, to_world, &mut send, &mut receive, || world.wake()).await;
+    link.close_with_reason(why);
     say_farewell(&connection, send, link.reason()).await;
     link.hang_up();
     world.wake();
@@ -128,7 +130,7 @@ async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Pass) {
 /// Closes a connection, once the peer has the last unit.
 async fn say_farewell(connection: &Connection, mut send: SendStream, reason: &str) {
     if send.finish().is_ok() {
-        let _ = timeout(FAREWELL, send.stopped()).await;
+        let _ = timeout(CLOSE_TIMEOUT, send.stopped()).await;
     }
     connection.close(DISMISSED, reason.as_bytes());
 }
@@ -140,7 +142,7 @@ pub(crate) async fn carry(
     send: &mut SendStream,
     receive: &mut RecvStream,
     wake: impl Fn(),
-) {
+) -> &'static str {
     let sink = sink::unfold(send, |send: &mut SendStream, units| async move {
         send.write_all(&framed(&units)).await.map(|()| send)
     });
@@ -148,7 +150,7 @@ pub(crate) async fn carry(
         let unit = read_frame(receive, Guest::MAX_UNIT).await?;
         Some((unit, receive))
     });
-    link::carry(outgoing, incoming, sink, stream, wake).await;
+    link::carry(outgoing, incoming, sink, stream, wake).await
 }
 
 /// Units with their lengths.

@@ -146,7 +146,7 @@ enum Stage {
 
 /// Begins a rollback that was ordered, or continues the one that is running; returns it unless it
 /// is done.
-pub(crate) fn go_on(
+pub(crate) fn step(
     running: Option<RunningRollback>,
     orders: RollbackOrders,
     mut falling: Option<&mut FallingPieces>,
@@ -159,7 +159,7 @@ pub(crate) fn go_on(
     if !orders.cancel.is_empty() {
         running = running.cancel(orders.cancel, falling.as_deref_mut(), journal)?;
     }
-    running.go_on(falling, host, world, journal)
+    running.step(falling, host, world, journal)
 }
 
 /// Tells guests that a region, in voxels, was restored.
@@ -235,7 +235,7 @@ impl RunningRollback {
     }
 
     /// Goes on for some time, and tells the guests. Returns itself unless it is done.
-    fn go_on(
+    fn step(
         mut self,
         falling: Option<&mut FallingPieces>,
         host: &mut Host,

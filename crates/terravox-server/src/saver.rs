@@ -180,7 +180,7 @@ impl Drop for Saver {
     }
 }
 
-/// Tells all who waited for a save. Who went away meanwhile need not know.
+/// Tells all who waited for a save. Dropped receivers are ignored.
 pub(crate) fn tell(waiting: Vec<SavedSender>, result: &Result<(), String>) {
     for sender in waiting {
         let _ = sender.send(result.clone());

@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
 /// How long connections may take to end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running server. Dropping it, or [`Server::stop`], saves all worlds.
 pub struct Server {
@@ -165,7 +165,7 @@ impl Server {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             };
-            let _ = runtime.block_on(async { tokio::time::timeout(FAREWELL, told).await });
+            let _ = runtime.block_on(async { tokio::time::timeout(CLOSE_TIMEOUT, told).await });
             runtime.shutdown_timeout(Duration::from_millis(500));
         }
         match unsaved.is_empty() {

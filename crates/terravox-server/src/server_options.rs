@@ -2,7 +2,7 @@
 
 use crate::access::AccessList;
 use crate::address::DEFAULT_PORT;
-use crate::link::PATIENCE;
+use crate::link::IO_TIMEOUT;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl Default for ServerOptions {
             host: HostOptions::default(),
             max_connections: 1024,
             max_connections_per_address: 256,
-            patience: PATIENCE,
+            patience: IO_TIMEOUT,
             pieces_fall: true,
             certificate_folder: PathBuf::from("."),
             backup_folder: PathBuf::from("."),

@@ -15,14 +15,16 @@ use terravox::voxel::{LIMIT, Region, VoxelPos};
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
-/// Throws of one person within a second; more are ignored. So many wait for the end of a step.
+/// Maximum number of throws of one person within a second, and that wait for the end of a step.
 const MAX_OF_ONE_A_SECOND: usize = 5;
 
 /// Maximum number of throws that wait for the end of a step.
 const MAX_WAITING: usize = 256;
 
-/// What a guest is told whose throw cannot wait.
-const REFUSED: &[u8] = br#"{"refused":"throw","reason":"too many throws wait; try again"}"#;
+/// What a guest is told whose throw is refused.
+const TOO_MANY: &[u8] = br#"{"refused":"throw","reason":"at most five throws a second"}"#;
+const TOO_MANY_WAIT: &[u8] = br#"{"refused":"throw","reason":"too many throws wait; try again"}"#;
+const TOO_BUSY: &[u8] = br#"{"refused":"throw","reason":"too much moves here; try again later"}"#;
 
 /// Where a crate has more voxels along an edge, nothing is thrown: the ground that it may touch
 /// would be too much to look at.
@@ -114,7 +116,7 @@ impl ThrownThings {
         if own.count() < MAX_OF_ONE_A_SECOND && self.waiting.len() < MAX_WAITING {
             self.waiting.push((by.clone(), throw));
         } else {
-            host.send_message(by.guest, REFUSED);
+            host.send_message(by.guest, TOO_MANY_WAIT);
         }
     }
 
@@ -139,12 +141,14 @@ impl ThrownThings {
             Thing::Crate => (CRATE, ColliderBuilder::cuboid(CRATE_M, CRATE_M, CRATE_M)),
         };
         if physics.is_busy() {
+            host.send_message(by.guest, TOO_BUSY);
             return;
         }
         let places = 0..self.things.len();
         let own: Vec<_> = places.filter(|&at| self.things[at].by.person == by.person).collect();
         let recent = own.iter().filter(|&&at| self.things[at].age_s < 1.0);
         if recent.count() >= MAX_OF_ONE_A_SECOND {
+            host.send_message(by.guest, TOO_MANY);
             return;
         }
         if own.len() >= MAX_OF_ONE {

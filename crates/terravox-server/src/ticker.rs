@@ -101,7 +101,7 @@ fn keep_columns(
 }
 
 /// A guest of the host, with its connection.
-struct Seat {
+struct ConnectedGuest {
     link: Arc<Link>,
     right: Cell<Option<Right>>,
     /// Its name in the journal, once it is let in.
@@ -113,9 +113,9 @@ struct Seat {
     moved: Instant,
 }
 
-impl Seat {
+impl ConnectedGuest {
     /// Lets a guest in to a world. Returns whose budget it spends; an error if its token is not known.
-    fn let_in(
+    fn admit(
         &self,
         access: &AccessList,
         token: &[u8],
@@ -138,27 +138,27 @@ impl Seat {
     }
 }
 
-fn right_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Option<Right> {
-    seats.get(&guest).and_then(|seat| seat.right.get())
+fn right_of(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Option<Right> {
+    peers.get(&guest).and_then(|entry| entry.right.get())
 }
 
 /// The name of a guest in the journal.
-fn author_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> &str {
-    seats.get(&guest).and_then(|seat| seat.author.get()).map_or("", String::as_str)
+fn author_of(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> &str {
+    peers.get(&guest).and_then(|entry| entry.author.get()).map_or("", String::as_str)
 }
 
 /// A guest as the rules of a game see it. The host asks only about guests that were let in.
-fn edit_author(seats: &BTreeMap<u64, Seat>, guest: u64) -> EditAuthor<'_> {
-    let right = right_of(seats, guest).unwrap_or(Right::Look);
-    EditAuthor { guest, right, name: author_of(seats, guest) }
+fn edit_author(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> EditAuthor<'_> {
+    let right = right_of(peers, guest).unwrap_or(Right::Look);
+    EditAuthor { guest, right, name: author_of(peers, guest) }
 }
 
-fn person_of(seats: &BTreeMap<u64, Seat>, guest: u64) -> Arc<str> {
-    seats.get(&guest).and_then(|seat| seat.person.get()).cloned().unwrap_or_default()
+fn person_of(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Arc<str> {
+    peers.get(&guest).and_then(|entry| entry.person.get()).cloned().unwrap_or_default()
 }
 
-fn may_edit(seats: &BTreeMap<u64, Seat>, guest: u64) -> bool {
-    right_of(seats, guest).is_some_and(|right| right >= Right::Edit)
+fn may_edit(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> bool {
+    right_of(peers, guest).is_some_and(|right| right >= Right::Edit)
 }
 
 /// What the thread of a world has.
@@ -176,7 +176,7 @@ struct Ticker {
     /// The rollback that is under way.
     rollback: Option<RunningRollback>,
     patience: Duration,
-    seats: BTreeMap<u64, Seat>,
+    peers: BTreeMap<u64, ConnectedGuest>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
     leaving: Vec<(u64, String)>,
     saver: Saver,
@@ -240,7 +240,7 @@ impl Ticker {
             journal,
             rollback: None,
             patience: server.patience,
-            seats: BTreeMap::new(),
+            peers: BTreeMap::new(),
             leaving: Vec::new(),
             saver,
             waiting_for_save: Vec::new(),
@@ -268,8 +268,8 @@ impl Ticker {
             }
             false
         });
-        for seat in self.seats.values() {
-            seat.link.dismiss(STOPPED);
+        for entry in self.peers.values() {
+            entry.link.close_with_reason(STOPPED);
         }
         self.running.note_stopped();
         is_saved
@@ -318,7 +318,7 @@ impl Ticker {
     }
 
     fn end_guests(&mut self) {
-        for guest in self.seats.keys() {
+        for guest in self.peers.keys() {
             self.host.disconnect(*guest, ServerReason::ServerEnds.end(SERVER_ENDS));
         }
     }
@@ -344,7 +344,7 @@ impl Ticker {
     }
 
     fn count_tick(&self, took: Duration) {
-        let admitted = self.seats.values().filter(|seat| seat.right.get().is_some());
+        let admitted = self.peers.values().filter(|entry| entry.right.get().is_some());
         self.running.counters.count_tick(took, admitted.count());
     }
 
@@ -364,9 +364,9 @@ impl Ticker {
         let due = self.rules.due_parts();
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
-        let (seats, rules, mut throws, mut begun) = (&self.seats, &mut self.rules, vec![], vec![]);
+        let (peers, rules, mut throws, mut begun) = (&self.peers, &mut self.rules, vec![], vec![]);
         let mut decide = |guest: u64, op: &EditOp| {
-            rules.verdict(edit_author(seats, guest), &person_of(seats, guest), op, now)
+            rules.verdict(edit_author(peers, guest), &person_of(peers, guest), op, now)
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -381,15 +381,15 @@ impl Ticker {
         for event in self.host.events() {
             match event {
                 HostEvent::Joining { guest, token } => {
-                    let Some(seat) = seats.get(&guest) else { continue };
-                    match seat.let_in(&self.access, &token, guest, &self.running.name) {
+                    let Some(entry) = peers.get(&guest) else { continue };
+                    match entry.admit(&self.access, &token, guest, &self.running.name) {
                         Ok(person) => self.host.admit_as(guest, &world, &person),
                         Err(end) => self.host.disconnect(guest, end),
                     }
                 }
                 HostEvent::Edited { guest, op, region, within, before, .. } => {
                     self.running.counters.edits_applied.fetch_add(1, Ordering::Relaxed);
-                    let author = author_of(seats, guest);
+                    let author = author_of(peers, guest);
                     let kind = if op.is_some() { JournalKind::Edit } else { JournalKind::Undo };
                     self.journal.record(kind, author, before);
                     if let Some(falling) = &mut self.falling {
@@ -398,8 +398,8 @@ impl Ticker {
                     // Also parts of what other servers decided about: those were allowed to no guest.
                     begun.extend(within.zip(op).map(|(part, op)| (guest, part, op)));
                 }
-                HostEvent::Message { guest, bytes } if may_edit(seats, guest) => {
-                    throws.extend(seats.get(&guest).map(|seat| (seat.thrower(guest), bytes)));
+                HostEvent::Message { guest, bytes } if may_edit(peers, guest) => {
+                    throws.extend(peers.get(&guest).map(|entry| (entry.thrower(guest), bytes)));
                 }
                 HostEvent::Left { guest, reason, .. } => self.leaving.push((guest, reason)),
                 _ => {}
@@ -408,11 +408,11 @@ impl Ticker {
         let (host, journal) = (&mut self.host, &mut self.journal);
         let (orders, falling) = (self.running.take_orders(), self.falling.as_mut());
         self.rollback =
-            rollback::go_on(self.rollback.take(), orders, falling, host, &mut world, journal);
+            rollback::step(self.rollback.take(), orders, falling, host, &mut world, journal);
         let since_last = now - std::mem::replace(&mut self.ticked, now);
         if let Some(falling) = &mut self.falling {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
-            falling.go_on(host, &mut world, journal, seconds, cuts, &throws);
+            falling.step(host, &mut world, journal, seconds, cuts, &throws);
         }
         self.running.counters.refused_parts.fetch_add(tried.refused, Ordering::Relaxed);
         self.rules.note_parts(&begun, &tried);
@@ -432,19 +432,19 @@ impl Ticker {
         border_operations.store(waiting, Ordering::Release);
     }
 
-    fn seat_arriving(&mut self, now: Instant) {
+    fn connect_arriving(&mut self, now: Instant) {
         for link in self.running.take_arriving() {
             let guest = self.host.connect(LinkKind::Reliable);
             let (right, author, person) = (Cell::new(None), OnceCell::new(), OnceCell::new());
-            let seat = Seat { link, right, author, person, since: now, moved: now };
-            self.seats.insert(guest, seat);
+            let entry = ConnectedGuest { link, right, author, person, since: now, moved: now };
+            self.peers.insert(guest, entry);
         }
     }
 
     fn receive(&mut self, now: Instant, now_us: u64) {
-        self.seat_arriving(now);
-        for (&guest, seat) in &self.seats {
-            for unit in seat.link.to_world.take() {
+        self.connect_arriving(now);
+        for (&guest, entry) in &self.peers {
+            for unit in entry.link.to_world.take() {
                 self.running.counters.units_in.fetch_add(1, Ordering::Relaxed);
                 if self.host.receive(guest, &unit, now_us).is_err() {
                     // The host has disconnected it; it is told below.
@@ -456,27 +456,27 @@ impl Ticker {
 
     /// Hands units to the connections, and ends those that are over.
     fn transmit(&mut self, now: Instant, now_us: u64) {
-        for (&guest, seat) in &mut self.seats {
+        for (&guest, entry) in &mut self.peers {
             // Also what was taken during a tick that took long.
-            if seat.link.to_peer.is_empty() {
-                seat.moved = now;
+            if entry.link.to_peer.is_empty() {
+                entry.moved = now;
             }
-            if seat.link.is_gone() {
+            if entry.link.is_gone() {
                 self.host.disconnect(guest, "the guest left, or its connection broke");
-            } else if seat.right.get().is_none() && now - seat.since > self.patience {
+            } else if entry.right.get().is_none() && now - entry.since > self.patience {
                 self.host
                     .disconnect(guest, ServerReason::NoGreeting.end("no greeting came in time"));
-            } else if now - seat.moved > self.patience {
+            } else if now - entry.moved > self.patience {
                 self.host.disconnect(guest, ServerReason::TooSlow.end(TOO_SLOW));
             }
         }
         let mut unit = Vec::new();
-        for (&guest, seat) in &mut self.seats {
-            while seat.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut unit) {
+        for (&guest, entry) in &mut self.peers {
+            while entry.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut unit) {
                 let counters = &self.running.counters;
                 counters.units_out.fetch_add(1, Ordering::Relaxed);
                 counters.bytes_out.fetch_add(unit.len() as u64, Ordering::Relaxed);
-                seat.link.to_peer.push(std::mem::take(&mut unit));
+                entry.link.to_peer.push(std::mem::take(&mut unit));
             }
         }
         for event in self.host.events() {
@@ -485,13 +485,13 @@ impl Ticker {
             }
         }
         for (guest, reason) in self.leaving.drain(..) {
-            if let Some(seat) = self.seats.remove(&guest) {
+            if let Some(entry) = self.peers.remove(&guest) {
                 // The last unit says why, also to one for which there was no room.
                 if self.host.transmit(guest, now_us, &mut unit) {
-                    seat.link.to_peer.push(std::mem::take(&mut unit));
+                    entry.link.to_peer.push(std::mem::take(&mut unit));
                 }
-                info!(world = self.running.name, guest, peer = %seat.link.peer, reason, "left");
-                seat.link.dismiss(&reason);
+                info!(world = self.running.name, guest, peer = %entry.link.peer, reason, "left");
+                entry.link.close_with_reason(&reason);
             }
         }
     }

@@ -27,6 +27,16 @@ pub(crate) const STOPPED: &str = "this world has stopped; the server's output sa
 /// What a guest is told that is too slow. It may come back.
 pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
 
+/// What a guest is told of which nothing came for seconds, such as after its machine slept. It may
+/// come back.
+pub(crate) const SILENT: &str = "nothing came from you for 7 s";
+
+/// Whether a guest whose connection was ended for a reason may come back. Without one, the connection
+/// broke.
+pub(crate) fn may_return(reason: &str) -> bool {
+    ["", SERVER_ENDS, TOO_SLOW, SILENT].contains(&reason)
+}
+
 /// Ticks of which the times are kept: the last 34 s when idle, as little as 4 s under load.
 const RECENT_TICKS: usize = 1024;
 
@@ -243,7 +253,7 @@ impl RunningWorld {
         drop(self.take_orders());
         let mut arriving = self.arriving.lock().unwrap_or_else(PoisonError::into_inner);
         let reason = if self.is_ending() { SERVER_ENDS } else { STOPPED };
-        arriving.drain(..).for_each(|link| link.dismiss(reason));
+        arriving.drain(..).for_each(|link| link.close_with_reason(reason));
     }
 
     /// Adds a connection.

@@ -4,6 +4,7 @@
 use crate::opfs::SyncAccessHandle;
 use crate::{News, Player, PlayerWorld, PlayerWorldOptions, Steering};
 use js_sys::Uint8Array;
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::collide::Filter;
@@ -65,7 +66,17 @@ pub struct WebWorld {
     world: PlayerWorld,
     player: Player,
     swaps: VecDeque<MeshSwap>,
+    /// Whether all meshes that JavaScript has are to be dropped before it takes these.
+    has_reset: bool,
     unit: Vec<u8>,
+}
+
+/// Why the game of a server refused something, if a message of it says so: `terravox serve` refuses
+/// throws by `{"refused":"throw","reason":"…"}`.
+fn refusal_of(message: &[u8]) -> Option<String> {
+    let value = serde_json::from_slice::<Value>(message).ok()?;
+    value.get("refused")?;
+    Some(value.get("reason")?.as_str()?.to_owned())
 }
 
 fn micros(now_ms: f64) -> u64 {
@@ -135,11 +146,32 @@ impl WebWorld {
             world,
             player: Player::new([0.0, 0.0, 0.0]),
             swaps: VecDeque::new(),
+            has_reset: false,
             unit: Vec::new(),
         }
     }
 
-    /// Begins again over a new link.
+    /// Queues what changed of the meshes.
+    fn take_swaps(&mut self) {
+        if self.world.take_mesh_reset() {
+            self.swaps.clear();
+            self.has_reset = true;
+        }
+        self.swaps.extend(self.world.mesh_swaps());
+    }
+
+    /// Whether all meshes that were taken so far are to be dropped before the next one is taken.
+    pub fn take_reset(&mut self) -> bool {
+        std::mem::take(&mut self.has_reset)
+    }
+
+    /// Lets all meshes be taken again, for a graphics card that was lost.
+    pub fn reset_meshes(&mut self) {
+        self.world.reset_mesh_swaps();
+        self.take_swaps();
+    }
+
+    /// Begins again over a new link: call it when that is open.
     pub fn reconnect(&mut self) {
         self.world.reconnect();
     }
@@ -159,14 +191,15 @@ impl WebWorld {
     pub fn update(&mut self, now_ms: f64, millis: f32) -> Result<(), JsError> {
         let eye_m = self.player.eye_m();
         let updated = self.world.update(micros(now_ms), eye_m, Budget::Millis(millis));
-        self.swaps.extend(self.world.mesh_swaps());
+        self.take_swaps();
         updated.map_err(|e| JsError::new(&e))
     }
 
-    /// Makes meshes for some milliseconds, without handling messages of the server.
+    /// Makes meshes for some milliseconds, without handling messages of the server: before others'
+    /// edits are applied, and while there is no link.
     pub fn update_terrain(&mut self, millis: f32) {
         self.world.update_terrain(self.player.eye_m(), Budget::Millis(millis));
-        self.swaps.extend(self.world.mesh_swaps());
+        self.take_swaps();
     }
 
     /// Moves the player.
@@ -214,7 +247,7 @@ impl WebWorld {
     }
 
     fn edited(&mut self, done: Result<Region, String>) -> Result<Vec<i32>, JsError> {
-        self.swaps.extend(self.world.mesh_swaps());
+        self.take_swaps();
         let Region { min, max } = done.map_err(|e| JsError::new(&e))?;
         Ok([min.to_array(), max.to_array()].concat())
     }
@@ -223,7 +256,7 @@ impl WebWorld {
     pub fn copy(&mut self, from: &[i32], to: &[i32], is_cut: bool) -> Result<Swap, JsError> {
         let (from, to) = (<[i32; 3]>::try_from(from)?, <[i32; 3]>::try_from(to)?);
         let copied = self.world.copy(Region::new(from, to), is_cut);
-        self.swaps.extend(self.world.mesh_swaps());
+        self.take_swaps();
         let added = copied.map_err(|e| JsError::new(&e))?.into();
         Ok(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
     }
@@ -326,14 +359,12 @@ impl WebWorld {
 
     /// The bytes of a body, such as a name.
     pub fn body_bytes(&self, number: f64) -> Option<Uint8Array> {
-        let found = self.world.bodies().find(|entry| entry.0 == number as u64)?;
-        Some(Uint8Array::from(&*found.1.bytes))
+        Some(Uint8Array::from(&*self.world.body(number as u64)?.bytes))
     }
 
     /// The meshes of a loose piece; their positions are voxels of the body.
     pub fn loose_mesh(&self, number: f64) -> Option<Swap> {
-        let found = self.world.bodies().find(|entry| entry.0 == number as u64)?;
-        let body = self.world.loose(found.1)?;
+        let body = self.world.loose(self.world.body(number as u64)?)?;
         let shown = |mesh: terravox::mesh::BlockMesh| {
             let pos = mesh.block.min.coarser(5);
             let block = MipBlock { mip: 0, pos };
@@ -343,12 +374,19 @@ impl WebWorld {
         Some(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
     }
 
-    /// The next line for the player: `joined`, or why an operation was refused.
+    /// The next line for the player: `joined`, or `refused: ` and why an operation was.
     pub fn next_news(&mut self) -> Option<String> {
-        Some(match self.world.take_news()? {
-            News::Joined => "joined".to_owned(),
-            News::Refused(reason) => format!("refused: {reason}"),
-        })
+        loop {
+            return Some(match self.world.take_news()? {
+                News::Joined => "joined".to_owned(),
+                News::Refused(reason) => format!("refused: {reason}"),
+                News::Message(bytes) => match refusal_of(&bytes) {
+                    Some(reason) => format!("refused: {reason}"),
+                    // Of a game that this page does not know.
+                    None => continue,
+                },
+            });
+        }
     }
 
     /// By level, the distances in voxels at which vertices start to morph and at which they arrive.

@@ -110,10 +110,12 @@ impl OwnHost {
 
     /// A copy of the world with all edits, as the bytes of a `.tvx` file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, StoreError> {
-        let disk = Arc::new(MemoryDisk::from(self.stored_bytes()?));
-        if !self.is_saved() {
-            self.save_to(&Store::open_on(disk.clone(), self.store.path())?)?;
+        let stored = self.stored_bytes()?;
+        if self.is_saved() {
+            return Ok(stored);
         }
+        let disk = Arc::new(MemoryDisk::from(stored));
+        self.save_to(&Store::open_on(disk.clone(), self.store.path())?)?;
         Ok(disk.to_bytes())
     }
 

@@ -26,6 +26,7 @@ mod clipboard;
 mod host;
 mod import;
 mod opfs;
+mod outbox;
 mod player;
 mod world;
 

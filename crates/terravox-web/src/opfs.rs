@@ -24,6 +24,9 @@ extern "C" {
     fn flush(this: &SyncAccessHandle) -> Result<(), JsValue>;
 }
 
+/// Up to here, a double has all integers.
+const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
+
 /// Returns the error of what was attempted, such as "flushing the file".
 fn refused(attempt: impl fmt::Display) -> impl FnOnce(JsValue) -> io::Error {
     move |error| {
@@ -43,7 +46,13 @@ fn at(offset: u64) -> io::Result<Object> {
 
 impl Disk for SyncAccessHandle {
     fn length(&self) -> io::Result<u64> {
-        self.get_size().map(|size| size as u64).map_err(refused("telling the length of the file"))
+        let size = self.get_size().map_err(refused("telling the length of the file"))?;
+        // A promise, as in browsers of 2022, would pass for an empty file, and a new world be
+        // written over the one that is there.
+        if !(0.0..MAX_SAFE_INTEGER).contains(&size) {
+            return Err(io::Error::other(format!("the browser tells a length of {size} bytes")));
+        }
+        Ok(size as u64)
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {

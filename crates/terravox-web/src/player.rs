@@ -37,9 +37,13 @@ const WALKABLE: f64 = 0.64;
 /// Left between the capsule and the ground, metres.
 const SKIN_M: f64 = 0.01;
 
-/// Longest time that is moved in one step, and in one call, seconds.
+/// Time of a step, and the longest that is moved in one call, seconds. All steps are equally long,
+/// so that how high a jump goes does not depend on the frame rate.
 const STEP_S: f64 = 1.0 / 60.0;
 const LONGEST_S: f64 = 0.25;
+
+/// Longest fall, seconds: some 700 m. Below a complete world there is nothing to land on.
+const LONGEST_FALL_S: f64 = 15.0;
 
 type V3 = [f64; 3];
 
@@ -74,8 +78,17 @@ pub struct Steering {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Player {
+    /// After the last step, and before it.
     feet_m: V3,
+    before_m: V3,
+    /// Time since the last step, less than [`STEP_S`].
+    spare_s: f64,
     velocity: V3,
+    /// Whether a jump was asked for since the last step: a frame may be shorter.
+    is_to_jump: bool,
+    /// Where it stood last, or was put, and seconds that it has fallen.
+    safe_m: V3,
+    fallen_s: f64,
     /// Whether it flies, and falls no more.
     pub is_flying: bool,
     is_on_ground: bool,
@@ -85,18 +98,30 @@ pub struct Player {
 impl Player {
     /// A player whose feet are at a point, at rest.
     pub fn new(feet_m: V3) -> Player {
-        let (is_flying, is_on_ground, is_in_water) = (false, false, false);
-        Player { feet_m, velocity: [0.0; 3], is_flying, is_on_ground, is_in_water }
+        Player {
+            feet_m,
+            before_m: feet_m,
+            spare_s: 0.0,
+            velocity: [0.0; 3],
+            is_to_jump: false,
+            safe_m: feet_m,
+            fallen_s: 0.0,
+            is_flying: false,
+            is_on_ground: false,
+            is_in_water: false,
+        }
     }
 
-    /// Where its feet are, metres.
+    /// Where its feet are shown, metres: between its places before and after the last step, which
+    /// is 1/60 s long.
     pub fn feet_m(&self) -> V3 {
-        self.feet_m
+        let share = self.spare_s / STEP_S;
+        [0, 1, 2].map(|i| self.before_m[i] + (self.feet_m[i] - self.before_m[i]) * share)
     }
 
     /// Where its eyes are, metres.
     pub fn eye_m(&self) -> V3 {
-        add(self.feet_m, [0.0, EYE_M, 0.0])
+        add(self.feet_m(), [0.0, EYE_M, 0.0])
     }
 
     /// Whether it stands on ground.
@@ -111,21 +136,43 @@ impl Player {
 
     /// Moves it to a point, at rest.
     pub fn teleport(&mut self, feet_m: V3) {
-        (self.feet_m, self.velocity, self.is_on_ground) = (feet_m, [0.0; 3], false);
+        let is_flying = self.is_flying;
+        *self = Player { is_flying, ..Player::new(feet_m) };
     }
 
-    /// Moves it for some seconds, at most a quarter. It waits where the ground is not known yet.
+    /// Moves it for some seconds, at most a quarter, in steps of 1/60 s; what is left of them counts
+    /// in the next call. It waits where the ground is not known yet. One that has fallen for 15 s is
+    /// put back to where it stood.
     pub fn step(&mut self, terrain: &Terrain, steering: &Steering, seconds: f64) {
-        let mut left = seconds.clamp(0.0, LONGEST_S);
-        // Ignore what rounding leaves: a step without motion finds no ground.
-        while left > 1e-6 {
-            let now = left.min(STEP_S);
-            left -= now;
-            self.step_once(terrain, steering, now);
+        self.is_to_jump |= steering.jumps;
+        if seconds > 0.0 {
+            self.spare_s += seconds.min(LONGEST_S);
+        }
+        // Frames of a sixtieth are rounded.
+        while self.spare_s > STEP_S - 1e-6 {
+            self.spare_s = (self.spare_s - STEP_S).max(0.0);
+            let steering = Steering { jumps: self.is_to_jump, ..*steering };
+            self.step_once(terrain, &steering, STEP_S);
+            self.is_to_jump = false;
+            self.end_long_fall(STEP_S);
+        }
+    }
+
+    /// Puts it back to where it stood after a long fall.
+    fn end_long_fall(&mut self, seconds: f64) {
+        if self.is_on_ground {
+            self.safe_m = self.feet_m;
+        }
+        let falls = !self.is_on_ground && !self.is_in_water && !self.is_flying;
+        let is_falling = falls && self.velocity[1] < 0.0;
+        self.fallen_s = if is_falling { self.fallen_s + seconds } else { 0.0 };
+        if self.fallen_s > LONGEST_FALL_S {
+            self.teleport(self.safe_m);
         }
     }
 
     fn step_once(&mut self, terrain: &Terrain, steering: &Steering, seconds: f64) {
+        self.before_m = self.feet_m;
         let body = Body::new(terrain);
         self.is_in_water = is_liquid(terrain, add(self.feet_m, [0.0, 0.6 * HEIGHT_M, 0.0]));
         if self.is_flying {

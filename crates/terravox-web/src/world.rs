@@ -2,10 +2,11 @@
 
 use crate::clipboard::{Clipboard, clearing};
 use crate::host::{OwnHost, fill_ground};
+use crate::outbox::Outbox;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::bodies::{BodyPose, LooseBody};
-use terravox::edit::EditOp;
+use terravox::edit::{EditError, EditOp};
 use terravox::generate::Seeded;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
 use terravox::replicate::{Guest, GuestEvent, Interest, LinkKind, SharedBody};
@@ -44,6 +45,8 @@ pub enum News {
     Joined,
     /// An operation was refused: why.
     Refused(String),
+    /// The game at the host said something: [`GuestEvent::Message`].
+    Message(Vec<u8>),
 }
 
 /// The world of one player.
@@ -58,8 +61,14 @@ pub struct PlayerWorld {
     /// `None` until the host has let this guest in.
     terrain: Option<Terrain>,
     now_us: u64,
-    /// Operations, in voxels, that are sent again after a break.
-    unanswered: Vec<EditOp>,
+    /// Whether edits can be sent.
+    is_joined: bool,
+    /// Operations in voxels.
+    outbox: Outbox,
+    /// Whether all meshes that were taken so far are to be dropped.
+    has_new_meshes: bool,
+    /// All meshes, where they were asked for again.
+    all_meshes: Option<MeshSwap>,
     news: VecDeque<News>,
 }
 
@@ -114,17 +123,21 @@ impl PlayerWorld {
             seeded: None,
             terrain: None,
             now_us: 0,
-            unanswered: Vec::new(),
+            is_joined: false,
+            outbox: Outbox::default(),
+            has_new_meshes: false,
+            all_meshes: None,
             news: VecDeque::new(),
         }
     }
 
     /// Whether all edits of an own world are written; true with a server, which saves them itself.
     pub fn is_saved(&self) -> bool {
-        self.host.as_ref().is_none_or(OwnHost::is_saved)
+        self.host.as_ref().is_none_or(|host| host.is_saved() && self.pending_edits() == 0)
     }
 
-    /// Writes the edits of an own world; it is whole at any moment.
+    /// Writes the edits of an own world that [`PlayerWorld::update`] has passed on; it is whole at
+    /// any moment.
     ///
     /// # Errors
     /// If they cannot be written: they stay in memory, and the next call tries again.
@@ -135,8 +148,8 @@ impl PlayerWorld {
         }
     }
 
-    /// Returns an own world, with all its edits, as the bytes of a `.tvx` file; `None` with a
-    /// server.
+    /// Returns an own world, with all edits that [`PlayerWorld::update`] has passed on, as the bytes
+    /// of a `.tvx` file; `None` with a server.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -158,11 +171,19 @@ impl PlayerWorld {
         self.host.is_none() && self.guest.transmit(now_us, out)
     }
 
-    /// Begins again over a new link, with all that is held. Operations that the server did not
-    /// answer are sent again once it has let this guest in; one that had arrived is then applied
-    /// twice.
+    /// Begins again over a new link, with all that is held: call it when that is open. Until then,
+    /// [`PlayerWorld::update_terrain`] shows what is held, and edits go on. Operations that the
+    /// server did not answer are sent again once it has let this guest in, some in each update; one
+    /// that had arrived is then applied twice. Undo and redo that it did not answer are dropped.
     pub fn reconnect(&mut self) {
-        self.unanswered.extend(self.guest.reconnect(LinkKind::Reliable));
+        let in_flight = self.guest.pending_edits();
+        let unanswered = self.guest.reconnect(LinkKind::Reliable).len();
+        self.outbox.break_off();
+        self.is_joined = false;
+        if in_flight > unanswered {
+            let what = "the connection broke before the server answered an undo or redo";
+            self.tell(News::Refused(what.to_owned()));
+        }
     }
 
     /// Applies what arrived, and updates terrain and meshes for the view from `eye_m`, within a
@@ -182,8 +203,20 @@ impl PlayerWorld {
             self.follow(event);
         }
         updated?;
+        self.send_waiting();
         self.update_terrain(eye_m, budget);
         Ok(())
+    }
+
+    fn send_waiting(&mut self) {
+        if !self.is_joined {
+            return;
+        }
+        let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
+        // They were valid before the break, but cells that they read may be gone.
+        for error in self.outbox.send_waiting(in_flight, self.now_us, |op| guest.edit(op)) {
+            self.tell(News::Refused(explained(&error)));
+        }
     }
 
     /// Updates terrain and meshes only, within a budget, and leaves what arrived for
@@ -204,20 +237,19 @@ impl PlayerWorld {
     }
 
     fn follow(&mut self, event: GuestEvent) {
+        if !self.outbox.take(&event, self.now_us) {
+            return;
+        }
         let news = match event {
             GuestEvent::Welcome { generator, .. } => {
                 self.seeded = generator.and_then(|made| made.seeded());
                 self.guest.start(self.seeded.is_some());
                 self.start();
-                for op in std::mem::take(&mut self.unanswered) {
-                    // It was valid before the break, but cells that it reads may be gone.
-                    if let Err(error) = self.guest.edit(&op) {
-                        self.tell(News::Refused(error.to_string()));
-                    }
-                }
+                self.is_joined = true;
                 News::Joined
             }
             GuestEvent::Refused { reason, .. } => News::Refused(reason),
+            GuestEvent::Message { bytes } => News::Message(bytes),
             _ => return,
         };
         self.tell(news);
@@ -242,6 +274,8 @@ impl PlayerWorld {
             let mut lod = self.options.lod.clone();
             let view_voxels = self.options.view_m / placement.voxel_size_m;
             lod.max_mip = lod.max_mip.min(coarsest_mip(view_voxels, lod.detail));
+            self.has_new_meshes |= self.terrain.is_some();
+            self.all_meshes = None;
             self.terrain = Some(Terrain::new(TerrainOptions {
                 placement,
                 materials: grid.materials().clone(),
@@ -257,9 +291,25 @@ impl PlayerWorld {
         self.terrain.as_ref()
     }
 
+    /// Whether all meshes that were taken so far are to be dropped before the next ones are taken:
+    /// the server has another world now, or [`PlayerWorld::reset_mesh_swaps`] was called. Each time
+    /// that is said once.
+    pub fn take_mesh_reset(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_meshes)
+    }
+
+    /// Lets [`PlayerWorld::mesh_swaps`] return all meshes again, for a graphics card that was lost.
+    pub fn reset_mesh_swaps(&mut self) {
+        if let Some(terrain) = &mut self.terrain {
+            self.all_meshes = Some(terrain.reset_mesh_swaps());
+            self.has_new_meshes = true;
+        }
+    }
+
     /// Takes what changed of the meshes that are shown.
     pub fn mesh_swaps(&mut self) -> Vec<MeshSwap> {
-        self.terrain.as_mut().map(|terrain| terrain.mesh_swaps().collect()).unwrap_or_default()
+        let changed = self.terrain.iter_mut().flat_map(Terrain::mesh_swaps);
+        self.all_meshes.take().into_iter().chain(changed).collect()
     }
 
     /// What is shown, at its levels of detail and with the colours of its materials, as the bytes
@@ -285,16 +335,25 @@ impl PlayerWorld {
         Ok(bytes)
     }
 
-    /// Edits the world: the operation, in metres, is shown at once and sent to the host. Returns
-    /// the voxels that it may change.
+    /// Edits the world: the operation, in metres, is sent to the host and shown at once. Where
+    /// earlier ones wait to be sent after a break of the link, it waits behind them, and is shown
+    /// then. Returns the voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
     pub fn edit(&mut self, op: &EditOp) -> Result<Region, String> {
         let terrain = self.terrain.as_mut().ok_or("the world is not here yet")?;
         let op = terrain.placement().op_in_voxels(op);
-        let region = op.region().map_err(|error| error.to_string())?;
-        self.guest.edit(&op).map_err(|error| error.to_string())?;
+        let region = op.region().map_err(|error| explained(&error))?;
+        let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
+        let is_sent = self.is_joined
+            && self
+                .outbox
+                .send_at_once(&op, in_flight, |op| guest.edit(op))
+                .map_err(|error| explained(&error))?;
+        if !is_sent {
+            self.outbox.push(op)?;
+        }
         let seeded = &self.seeded;
         self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
         Ok(region)
@@ -305,7 +364,8 @@ impl PlayerWorld {
     /// # Errors
     /// Why it is not possible, for the player to read.
     pub fn undo(&mut self) -> Result<(), String> {
-        self.guest.undo().map(drop).map_err(|error| error.to_string())
+        self.check_history()?;
+        self.guest.undo().map(drop).map_err(|error| explained(&error))
     }
 
     /// Asks the host to redo the stroke that was undone last.
@@ -313,7 +373,16 @@ impl PlayerWorld {
     /// # Errors
     /// Why it is not possible, for the player to read.
     pub fn redo(&mut self) -> Result<(), String> {
-        self.guest.redo().map(drop).map_err(|error| error.to_string())
+        self.check_history()?;
+        self.guest.redo().map(drop).map_err(|error| explained(&error))
+    }
+
+    fn check_history(&self) -> Result<(), String> {
+        match (self.terrain.is_some(), self.is_joined && self.outbox.waiting() == 0) {
+            (false, _) => Err("the world is not here yet".to_owned()),
+            (true, true) => Ok(()),
+            (true, false) => Err("earlier edits wait for the server; try again then".to_owned()),
+        }
     }
 
     /// Copies the voxels of a region, up to 32 along an edge, for [`PlayerWorld::paste`]; returns
@@ -327,10 +396,10 @@ impl PlayerWorld {
         if size.iter().any(|edge| *edge > Clipboard::MAX_EDGE) {
             return Err(format!("a copy has at most {} voxels along an edge", Clipboard::MAX_EDGE));
         }
-        let copied = Clipboard::copy(terrain.grid(), region).map_err(|error| error.to_string())?;
+        let copied = Clipboard::copy(terrain.grid(), region).map_err(|error| explained(&error))?;
         let meshes = copied.meshes(terrain.grid().materials());
         if is_cut {
-            self.edit(&clearing(region).map_err(|error| error.to_string())?)?;
+            self.edit(&clearing(region).map_err(|error| explained(&error))?)?;
         }
         self.clipboard = Some(copied);
         Ok(meshes)
@@ -370,13 +439,13 @@ impl PlayerWorld {
     /// Whether all that is to be seen is here and shown, and the host has decided about all edits.
     pub fn is_settled(&self) -> bool {
         self.guest.is_complete()
-            && self.guest.pending_edits() == 0
+            && self.pending_edits() == 0
             && self.terrain.as_ref().is_some_and(Terrain::is_settled)
     }
 
-    /// How many operations wait for the host.
+    /// How many operations wait for the host, or to be sent.
     pub fn pending_edits(&self) -> usize {
-        self.guest.pending_edits()
+        self.guest.pending_edits() + self.outbox.waiting()
     }
 
     /// Shows others where this player is: the eye, the rotation (quaternion x, y, z, w) and some
@@ -398,6 +467,11 @@ impl PlayerWorld {
         })
     }
 
+    /// Returns one of the [bodies](PlayerWorld::bodies).
+    pub fn body(&self, number: u64) -> Option<&SharedBody> {
+        self.guest.body(number)
+    }
+
     /// Returns the loose piece that a body is, with meshes.
     pub fn loose(&self, body: &SharedBody) -> Option<LooseBody> {
         body.to_loose(self.terrain.as_ref()?.grid().materials()).ok()
@@ -408,6 +482,20 @@ impl PlayerWorld {
         let terrain = self.terrain.as_ref().map_or(0, |terrain| terrain.grid().memory().total());
         self.guest.memory() + terrain
     }
+}
+
+/// Why an operation is not possible, for a player.
+fn explained(error: &EditError) -> String {
+    match error {
+        EditError::NotHeld(_) | EditError::NotFilled(_) => "the ground there is not loaded yet",
+        EditError::TooLarge { .. } | EditError::TooCostly { .. } => {
+            "it is too large; choose a smaller size"
+        }
+        EditError::BeyondLimits(_) => "it is beyond the end of the world",
+        EditError::WrongKind { .. } => "this material cannot be used for that",
+        error => return error.to_string(),
+    }
+    .to_owned()
 }
 
 /// The mip whose ring the end of a view lies in. Coarser blocks would reach far beyond it: they are

@@ -124,3 +124,69 @@ fn the_same_steering_ends_at_the_same_place_with_longer_frames() {
         assert!((a - b).abs() < 0.05, "{:?} {:?}", short.feet_m(), long.feet_m());
     }
 }
+
+#[test]
+fn jumps_and_ways_are_the_same_at_any_frame_rate() {
+    let terrain = terrain(&[]);
+    let jump = |frames_per_s: u32| {
+        let frame = 1.0 / f64::from(frames_per_s);
+        let mut player = Player::new([0.0, 0.1, 0.0]);
+        for _ in 0..frames_per_s {
+            player.step(&terrain, &EAST, frame);
+        }
+        assert!(player.is_on_ground());
+        // Held for one frame, however short that is.
+        player.step(&terrain, &Steering { jumps: true, ..EAST }, frame);
+        let mut highest: f64 = 0.0;
+        for _ in 0..2 * frames_per_s {
+            player.step(&terrain, &EAST, frame);
+            highest = highest.max(player.feet_m()[1]);
+        }
+        [highest, player.feet_m()[0]]
+    };
+    let [height, way] = jump(60);
+    assert!((1.0..1.6).contains(&height) && way > 10.0, "{height} {way}");
+    for frames_per_s in [30, 75, 144, 240, 1000] {
+        let [other_height, other_way] = jump(frames_per_s);
+        assert!((other_height - height).abs() < 0.06, "{frames_per_s}: {other_height} {height}");
+        assert!((other_way - way).abs() < 0.3, "{frames_per_s}: {other_way} {way}");
+    }
+}
+
+#[test]
+fn short_frames_move_smoothly() {
+    let terrain = terrain(&[]);
+    let mut player = Player::new([0.0, 0.1, 0.0]);
+    walk(&mut player, &terrain, &EAST, 120);
+    let mut last = player.feet_m()[0];
+    for _ in 0..240 {
+        player.step(&terrain, &EAST, 1.0 / 240.0);
+        let way = player.feet_m()[0] - last;
+        assert!((way - 4.5 / 240.0).abs() < 1e-3, "{way} m in 1/240 s");
+        last += way;
+    }
+}
+
+#[test]
+fn who_falls_off_a_world_is_put_back_to_where_there_was_ground() {
+    // All beside the floor of 20 m is known to be air.
+    let mut terrain = Terrain::new(terravox::terrain::TerrainOptions {
+        unlisted: terravox::voxel::UnlistedChunks::Air,
+        ..Default::default()
+    });
+    let floor = fill_box([-10.0, -2.0, -10.0], [10.0, 0.0, 10.0], Action::Fill { material: 8 });
+    terrain.edit(&floor).expect("a sound edit");
+    let viewer = Viewer { position_m: [0.0, 5.0, 0.0], distance_m: 100.0 };
+    terrain.update(&[viewer], Budget::Unlimited, |_| {});
+    let mut player = Player::new([8.0, 0.5, 0.0]);
+    walk(&mut player, &terrain, &EAST, 240);
+    assert!(player.feet_m()[1] < -5.0, "{:?}", player.feet_m());
+    let mut lowest: f64 = 0.0;
+    for _ in 0..20 * 60 {
+        player.step(&terrain, &Steering::default(), FRAME);
+        lowest = lowest.min(player.feet_m()[1]);
+    }
+    let [x, y, _] = player.feet_m();
+    assert!(player.is_on_ground() && x < 11.0 && y.abs() < 0.5, "{:?}", player.feet_m());
+    assert!(lowest > -1000.0, "{lowest}");
+}

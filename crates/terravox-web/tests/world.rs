@@ -4,13 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use terravox::edit::EditOp;
-use terravox::generate::Hills;
 use terravox::lod::LodOptions;
-use terravox::replicate::{
-    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
-};
-use terravox::terrain::{Budget, FillRequest, Placement, Terrain, TerrainOptions};
-use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
+use terravox::terrain::{Budget, Placement, Terrain, TerrainOptions};
+use terravox::voxel::{Region, UnlistedChunks};
 use terravox_store::{Disk, Generator, MemoryDisk, Store, WorldInfo};
 use terravox_web::{News, PlayerWorld, PlayerWorldOptions, import_world};
 
@@ -212,62 +208,19 @@ fn edits_before_the_world_is_here_and_long_tokens_are_refused_with_a_reason() {
 }
 
 #[test]
-fn what_the_server_refuses_vanishes_and_what_was_not_answered_is_sent_again() {
-    let hills = Hills::new(7);
-    let ground = |request: &mut FillRequest<'_>| {
-        let mip = request.mip();
-        hills.fill(request.cells(), mip);
-    };
-    let generator = Some(GeneratorId::of_hills(7));
-    let mut host = Host::new(HostOptions { generator, ..HostOptions::default() });
-    let unlisted = UnlistedChunks::Unknown;
-    let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
-    let mut world = PlayerWorld::join(b"", options()).expect("a short token");
-    let (mut number, mut now_us, mut unit) = (host.connect(LinkKind::Reliable), 0, Vec::new());
-    let mut exchange = |world: &mut PlayerWorld, number: u64, frames: u32, is_linked: bool| {
-        for _ in 0..frames {
-            now_us += 16_000;
-            world.update(now_us, EYE_M, Budget::Unlimited).expect("the host is honest");
-            while is_linked && world.transmit(now_us, &mut unit) {
-                host.receive(number, &unit, now_us).expect("the guest is honest");
-            }
-            let mut decide = |_, op: &EditOp| match op.region() {
-                Ok(region) if region.min.x > 50 => Verdict::Refuse("not here".into()),
-                _ => Verdict::Accept,
-            };
-            let mut of_host = HostWorld {
-                grid: &mut grid,
-                placement: Placement::default(),
-                ground: &ground,
-                generated: &ground,
-                decide: &mut decide,
-            };
-            host.tick(&mut of_host, now_us);
-            for event in host.events() {
-                if let HostEvent::Joining { guest, .. } = event {
-                    host.admit(guest, &of_host);
-                }
-            }
-            while is_linked && host.transmit(number, now_us, &mut unit) {
-                world.receive(&unit, now_us).expect("the host is honest");
-            }
-        }
-        (host.connect(LinkKind::Reliable), grid.digest().expect("it is held"))
-    };
-    exchange(&mut world, number, 200, true);
-    assert!(world.is_settled());
+fn an_edit_counts_as_unsaved_before_the_host_has_it_and_is_in_the_next_save() {
+    let disk = Arc::new(MemoryDisk::default());
+    let open = |disk: &Arc<MemoryDisk>| PlayerWorld::stored(disk.clone(), "mine", 7, options());
+    let (mut world, mut now_us) = (open(&disk).expect("an empty disk"), 0);
+    settle(&mut world, &mut now_us);
     let whole = depth(&world);
-    let at = |x: f64| EditOp::dig_ball([x, EYE_M[1] - whole, 0.0], 4.0);
-    world.edit(&at(60.0)).expect("it is sent");
-    exchange(&mut world, number, 10, true);
-    let news: Vec<News> = std::iter::from_fn(|| world.take_news()).collect();
-    assert_eq!(news, [News::Joined, News::Refused("not here".into())]);
-
-    // The link breaks before the server hears of a dig.
-    world.edit(&at(0.0)).expect("it is shown");
-    let (new, _) = exchange(&mut world, number, 5, false);
-    number = new;
-    world.reconnect();
-    exchange(&mut world, number, 300, true);
-    assert!(world.is_settled() && depth(&world) > whole + 3.0);
+    assert!(world.is_saved());
+    world.edit(&EditOp::dig_ball([0.0, EYE_M[1] - whole, 0.0], 4.0)).expect("it can be dug");
+    assert!(!world.is_saved(), "the host does not have it yet");
+    world.update(now_us + 1000, EYE_M, Budget::Millis(0.0)).expect("the host is honest");
+    world.save().expect("memory has room");
+    drop(world);
+    let mut again = open(&disk).expect("it was saved");
+    settle(&mut again, &mut now_us);
+    assert!(depth(&again) > whole + 3.0);
 }

@@ -243,6 +243,8 @@ fn connections_that_ask_for_nothing_count_and_are_ended() -> Outcome {
     health.write_all(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")?;
     let text = read_to_end(health);
     assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("ok\n"), "{text}");
+    // By it, the page knows the server from a proxy before it.
+    assert!(text.contains("\r\nterravox-server: yes\r\n"), "{text}");
     let mut client = Client::connect(&quic(&server), ClientOptions::default())?;
     client.poll(waves)?;
     Ok(server.stop()?)

@@ -1,11 +1,39 @@
-// Keyboard, mouse, touch and gamepad, as what the player wants.
+// Keyboard, mouse and gamepad, as what the player wants; fingers are in touch.ts.
 
 import type { Steering } from "./messages";
+import { Fingers } from "./touch";
 
 /** Radians per pixel of the mouse, and per second of a stick. */
 const MOUSE = 0.0022;
-const TOUCH = 0.005;
 const PAD = 2.6;
+
+type Command = [name: string, by: number];
+
+/** Keys that are held to move, by their place on the keyboard: W A S D also where these letters are elsewhere. */
+const MOVES = new Set(["KeyW", "KeyA", "KeyS", "KeyD", "KeyC", "Space", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"]);
+
+/** Commands by what is written on the key. */
+const KEYS: Record<string, Command> = {
+  z: ["undo", 1], y: ["redo", 1], q: ["material", -1], e: ["material", 1], "[": ["size", -1], "]": ["size", 1],
+  o: ["overlay", 1], t: ["time", 1], l: ["link", 1], "/": ["help", 1], "?": ["help", 1], h: ["help", 1], i: ["stats", 1],
+  r: ["turn", 1], f: ["fly", 1],
+};
+const WITH_CONTROL: Record<string, Command> = {
+  z: ["undo", 1], y: ["redo", 1], c: ["tool", 5], x: ["tool", 6], v: ["tool", 7],
+};
+
+/** The command of a key: by what is written on it, else, with letters other than Latin, by its place. */
+function commandOf(commands: Record<string, Command>, event: KeyboardEvent): Command | undefined {
+  const places: Record<string, string> = { BracketLeft: "[", BracketRight: "]" };
+  const place = places[event.code] ?? /^Key([A-Z])$/.exec(event.code)?.[1]?.toLowerCase();
+  return commands[event.key.toLowerCase()] ?? (place === undefined ? undefined : commands[place]);
+}
+
+function isMenuOpen() {
+  return document.querySelector("dialog[open]") !== null;
+}
+
+const AT_REST = { x: 0, y: 0, jumps: false, fast: false, climb: 0 };
 
 export class Controls {
   yaw = 0;
@@ -14,9 +42,12 @@ export class Controls {
   /** Whether the tool is in use. */
   using = false;
   private keys = new Set<string>();
-  private stick = { x: 0, y: 0 };
-  private jumps = false;
+  /** Whether a jump began since the last steering was used: a press may be shorter than a frame. */
+  private hasJumped = false;
+  /** Whether the left button is held. */
+  private isPressed = false;
   private padButtons: boolean[] = [];
+  private fingers: Fingers;
 
   constructor(
     private canvas: HTMLCanvasElement,
@@ -24,11 +55,12 @@ export class Controls {
     /** Called when the use of the tool begins: a click may be shorter than a frame, and does not wait for one. */
     private click: () => void,
   ) {
-    canvas.addEventListener("mousedown", (event) => {
-      if (document.pointerLockElement !== canvas) void canvas.requestPointerLock?.();
-      if (event.button === 0) this.use(true);
+    canvas.addEventListener("mousedown", (event) => this.press(event));
+    addEventListener("mouseup", (event) => {
+      this.using = false;
+      if (event.button === 0) this.isPressed = false;
     });
-    addEventListener("mouseup", () => (this.using = false));
+    document.addEventListener("pointerlockerror", () => this.pressUncaught());
     addEventListener("blur", () => this.release());
     addEventListener("mousemove", (event) => {
       if (document.pointerLockElement === canvas || (event.buttons & 2) !== 0) {
@@ -38,11 +70,36 @@ export class Controls {
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
-      this.command("size", event.deltaY < 0 ? 1 : -1);
+      // Shift makes it horizontal.
+      const by = event.deltaY || event.deltaX;
+      if (by !== 0) this.command("size", by < 0 ? 1 : -1);
     }, { passive: false });
-    addEventListener("keydown", (event) => this.press(event));
-    addEventListener("keyup", (event) => this.keys.delete(event.code));
-    this.touch();
+    addEventListener("keydown", (event) => this.keyDown(event));
+    addEventListener("keyup", (event) => {
+      this.keys.delete(event.code);
+      // While ⌘ is held, macOS does not tell that other keys go up.
+      if (event.key === "Meta") this.keys.clear();
+    });
+    this.fingers = new Fingers(canvas, {
+      turn: (dx, dy) => this.turn(dx, dy),
+      use: (on) => this.use(on),
+      jump: () => (this.hasJumped = true),
+      command: (name, by) => this.obey([name, by]),
+    });
+  }
+
+  /** The first click catches the pointer, and the next ones use the tool. */
+  private press(event: MouseEvent) {
+    this.isPressed = event.button === 0;
+    if (document.pointerLockElement === this.canvas) return this.isPressed && this.use(true);
+    if (!this.canvas.requestPointerLock) return this.pressUncaught();
+    // An event tells of failures.
+    Promise.resolve(this.canvas.requestPointerLock()).catch(() => {});
+  }
+
+  /** Where the pointer cannot be caught, all clicks use the tool. */
+  private pressUncaught() {
+    if (this.isPressed) this.use(true);
   }
 
   private use(on: boolean) {
@@ -52,36 +109,30 @@ export class Controls {
 
   private release() {
     this.keys.clear();
-    this.using = false;
+    this.fingers.release();
+    [this.using, this.hasJumped] = [false, false];
   }
 
-  private press(event: KeyboardEvent) {
-    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
-    if (document.querySelector("dialog[open]")) return;
-    if (event.ctrlKey || event.metaKey) {
-      const commands: Record<string, [string, number]> = {
-        KeyZ: [event.shiftKey ? "redo" : "undo", 1], KeyY: ["redo", 1],
-        KeyC: ["tool", 5], KeyX: ["tool", 6], KeyV: ["tool", 7],
-      };
-      const found = commands[event.code];
-      if (found) {
-        event.preventDefault();
-        this.command(...found);
-      }
-      return;
+  private obey([name, by]: Command) {
+    if (name === "fly") this.flying = !this.flying;
+    else this.command(name, by);
+  }
+
+  private keyDown(event: KeyboardEvent) {
+    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || isMenuOpen()) return;
+    // AltGr counts as both.
+    if ((event.ctrlKey || event.metaKey) && !event.altKey) {
+      const found = commandOf(WITH_CONTROL, event);
+      if (!found) return;
+      event.preventDefault();
+      return this.obey(found);
     }
     if (!event.repeat) this.keys.add(event.code);
-    const commands: Record<string, [string, number]> = {
-      KeyZ: ["undo", 1], KeyY: ["redo", 1], KeyQ: ["material", -1], KeyE: ["material", 1],
-      BracketLeft: ["size", -1], BracketRight: ["size", 1], KeyO: ["overlay", 1], KeyT: ["time", 1],
-      KeyL: ["link", 1], Slash: ["help", 1], KeyH: ["help", 1], Tab: ["stats", 1],
-      KeyR: ["turn", 1],
-    };
+    if (event.code === "Space") this.hasJumped = true;
     const digit = /^Digit(\d)$/.exec(event.code)?.[1];
     if (digit) return this.command("tool", (Number(digit) + 9) % 10);
-    const found = commands[event.code];
-    if (event.code === "KeyF" && !event.repeat) this.flying = !this.flying;
-    else if (found) this.command(...found);
+    const found = MOVES.has(event.code) ? undefined : commandOf(KEYS, event);
+    if (found && !(found[0] === "fly" && event.repeat)) this.obey(found);
     // Else the browser scrolls or, after `?`, types into the menu.
     if (found || ["Space", "ArrowUp", "ArrowDown"].includes(event.code)) event.preventDefault();
   }
@@ -91,68 +142,33 @@ export class Controls {
     this.pitch = Math.max(-1.55, Math.min(1.55, this.pitch - dy));
   }
 
-  private touch() {
-    const panel = document.getElementById("touch")!;
-    const stick = document.getElementById("stick")!;
-    const knob = stick.firstElementChild as HTMLElement;
-    addEventListener("touchstart", () => (panel.hidden = false), { once: true, passive: true });
-    const move = (x: number, y: number) => {
-      const length = Math.max(1, Math.hypot(x, y));
-      this.stick = { x: x / length, y: y / length };
-      knob.style.transform = `translate(${this.stick.x * 40}px, ${this.stick.y * 40}px)`;
-    };
-    const moved = (event: PointerEvent) => {
-      const box = stick.getBoundingClientRect();
-      move((event.clientX - box.left - 60) / 45, (event.clientY - box.top - 60) / 45);
-    };
-    stick.addEventListener("pointerdown", (event) => {
-      stick.setPointerCapture(event.pointerId);
-      moved(event);
-    });
-    stick.addEventListener("pointermove", (event) => event.buttons && moved(event));
-    for (const end of ["pointerup", "pointercancel"]) stick.addEventListener(end, () => move(0, 0));
-    const hold = (id: string, set: (on: boolean) => void) => {
-      const button = document.getElementById(id)!;
-      button.addEventListener("pointerdown", (event) => {
-        event.preventDefault();
-        set(true);
-      });
-      for (const end of ["pointerup", "pointerleave", "pointercancel"]) button.addEventListener(end, () => set(false));
-    };
-    hold("use", (on) => this.use(on));
-    hold("jump", (on) => (this.jumps = on));
-    let last: { id: number; x: number; y: number } | null = null;
-    this.canvas.addEventListener("pointerdown", (event) => {
-      if (event.pointerType !== "touch") return;
-      // Else the click that the browser makes of a tap locks the pointer, and fingers are at 0, 0.
-      event.preventDefault();
-      last = { id: event.pointerId, x: event.clientX, y: event.clientY };
-    });
-    this.canvas.addEventListener("pointermove", (event) => {
-      if (last?.id !== event.pointerId) return;
-      this.turn((event.clientX - last.x) * TOUCH, (event.clientY - last.y) * TOUCH);
-      last = { id: event.pointerId, x: event.clientX, y: event.clientY };
-    });
-    this.canvas.addEventListener("pointerup", () => (last = null));
+  private findPad(): Gamepad | null {
+    try {
+      return navigator.getGamepads().find((one) => one?.mapping === "standard") ?? null;
+    } catch {
+      // In frames it may be forbidden.
+      return null;
+    }
   }
 
-  private pad(seconds: number): { x: number; y: number; jumps: boolean; fast: boolean; climb: number } {
-    const pad = navigator.getGamepads?.().find((one) => one?.mapping === "standard");
-    if (!pad) return { x: 0, y: 0, jumps: false, fast: false, climb: 0 };
-    const axis = (i: number) => (Math.abs(pad.axes[i] ?? 0) < 0.15 ? 0 : pad.axes[i]!);
-    const down = pad.buttons.map((button) => button.pressed);
-    const pressed = (i: number) => !!down[i] && !this.padButtons[i];
-    this.turn(axis(2) * PAD * seconds, axis(3) * PAD * seconds);
-    if (pressed(3)) this.flying = !this.flying;
-    if (pressed(4)) this.command("tool", -1);
-    if (pressed(5)) this.command("tool", -2);
-    if (pressed(2)) this.command("undo", 1);
-    if (pressed(12)) this.command("size", 1);
-    if (pressed(13)) this.command("size", -1);
-    if (pressed(14)) this.command("material", -1);
-    if (pressed(15)) this.command("material", 1);
-    if (!!down[7] !== !!this.padButtons[7]) this.use(!!down[7]);
+  private pad(seconds: number): typeof AT_REST {
+    const pad = this.findPad();
+    // Behind the menu, and without a pad, nothing is held.
+    const isHere = pad !== null && !isMenuOpen();
+    const down = isHere ? pad.buttons.map((button) => button.pressed) : [];
+    const before = this.padButtons;
     this.padButtons = down;
+    if (!!down[7] !== !!before[7]) this.use(!!down[7]);
+    if (!isHere) return AT_REST;
+    const axis = (i: number) => (Math.abs(pad.axes[i] ?? 0) < 0.15 ? 0 : pad.axes[i]!);
+    this.turn(axis(2) * PAD * seconds, axis(3) * PAD * seconds);
+    const commands: Record<number, Command> = {
+      2: ["undo", 1], 3: ["fly", 1], 4: ["tool", -1], 5: ["tool", -2],
+      12: ["size", 1], 13: ["size", -1], 14: ["material", -1], 15: ["material", 1],
+    };
+    for (const [button, command] of Object.entries(commands)) {
+      if (down[Number(button)] && !before[Number(button)]) this.obey(command);
+    }
     const climb = Number(!!down[0]) - Number(!!down[1]);
     return { x: axis(0), y: axis(1), jumps: !!down[0], fast: !!down[10], climb };
   }
@@ -161,19 +177,25 @@ export class Controls {
   steering(seconds: number): Steering {
     const held = (...codes: string[]) => Number(codes.some((code) => this.keys.has(code)));
     const pad = this.pad(seconds);
-    const right = held("KeyD", "ArrowRight") - held("KeyA", "ArrowLeft") + this.stick.x + pad.x;
-    const back = held("KeyS", "ArrowDown") - held("KeyW", "ArrowUp") + this.stick.y + pad.y;
+    const { stick, isUp, isDown } = this.fingers;
+    const right = held("KeyD", "ArrowRight") - held("KeyA", "ArrowLeft") + stick.x + pad.x;
+    const back = held("KeyS", "ArrowDown") - held("KeyW", "ArrowUp") + stick.y + pad.y;
     const length = Math.max(1, Math.hypot(right, back));
     const [sin, cos] = [Math.sin(this.yaw), Math.cos(this.yaw)];
-    const jumps = held("Space") === 1 || this.jumps || pad.jumps;
-    const climb = Math.max(-1, Math.min(1, Number(jumps) - held("KeyC", "ControlLeft") + pad.climb));
+    const jumps = held("Space") === 1 || isUp || pad.jumps;
+    const climb = Math.max(-1, Math.min(1, Number(jumps) - Number(isDown) - held("KeyC") + pad.climb));
     return {
       x: (right * cos + back * sin) / length,
       z: (-right * sin + back * cos) / length,
       climb,
-      jumps,
+      jumps: jumps || this.hasJumped,
       fast: held("ShiftLeft", "ShiftRight") === 1 || pad.fast,
       flying: this.flying,
     };
+  }
+
+  /** Notes that the worker has the steering. */
+  noteSteered() {
+    this.hasJumped = false;
   }
 }

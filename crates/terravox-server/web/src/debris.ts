@@ -2,7 +2,7 @@
 
 import * as THREE from "three";
 
-const MOST = 512;
+const MAX_SPECKS = 512;
 /** Pieces of one stroke. */
 const STROKE = 14;
 const LIFE_S = 0.9;
@@ -10,16 +10,16 @@ const LIFE_S = 0.9;
 /** Specks in the colour of the ground; positions are voxels from the drawing origin. */
 export class Debris {
   readonly points: THREE.Points;
-  private velocity = new Float32Array(MOST * 3);
-  private left = new Float32Array(MOST);
+  private velocity = new Float32Array(MAX_SPECKS * 3);
+  private left = new Float32Array(MAX_SPECKS);
   private next = 0;
   private light = 1;
 
   constructor() {
     const geometry = new THREE.BufferGeometry();
     // Out of sight.
-    geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(MOST * 3).fill(-1e6), 3));
-    geometry.setAttribute("color", new THREE.BufferAttribute(new Float32Array(MOST * 3), 3));
+    geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(MAX_SPECKS * 3).fill(-1e6), 3));
+    geometry.setAttribute("color", new THREE.BufferAttribute(new Float32Array(MAX_SPECKS * 3), 3));
     const material = new THREE.PointsMaterial({ size: 0.16, vertexColors: true });
     this.points = new THREE.Points(geometry, material);
     this.points.frustumCulled = false;
@@ -35,7 +35,7 @@ export class Debris {
   burst(at: THREE.Vector3, normal: THREE.Vector3, colour: THREE.Color, voxel: number) {
     const [position, tint] = [this.array("position"), this.array("color")];
     for (let i = 0; i < STROKE; i++) {
-      const speck = this.next++ % MOST;
+      const speck = this.next++ % MAX_SPECKS;
       const spread = () => (Math.random() - 0.5) * 5;
       const off = [spread() + normal.x * 4, spread() + normal.y * 4 + 2, spread() + normal.z * 4];
       const shade = this.light * (0.6 + 0.6 * Math.random());
@@ -53,7 +53,7 @@ export class Debris {
     if (!this.points.visible) return;
     const position = this.array("position");
     let alive = false;
-    for (let speck = 0; speck < MOST; speck++) {
+    for (let speck = 0; speck < MAX_SPECKS; speck++) {
       if (this.left[speck]! <= 0) continue;
       this.left[speck]! -= seconds;
       alive = true;
@@ -69,7 +69,7 @@ export class Debris {
   /** Follows the drawing origin. */
   shift(by: THREE.Vector3) {
     const position = this.array("position");
-    for (let speck = 0; speck < MOST; speck++) {
+    for (let speck = 0; speck < MAX_SPECKS; speck++) {
       for (let i = 0; i < 3; i++) position[speck * 3 + i]! -= by.getComponent(i);
     }
   }

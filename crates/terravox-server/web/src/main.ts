@@ -1,14 +1,18 @@
 // The page: input, what is drawn, and what is said. The world is in the worker.
 
 import * as THREE from "three";
+import { hasToken, hourOf, notePlace, placeOf, query, seedOf, takeToken } from "./address";
 import { Controls } from "./controls";
-import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
-import { loadSettings, saveSettings } from "./settings";
 import { Graph } from "./graph";
+import { openMenu, takeSettings, type ShownWorld } from "./menu";
+import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
+import { currentStatus, failFor, say, sayNotes, status } from "./news";
+import { findServer } from "./server";
+import { loadSettings } from "./settings";
+import { errorMessage } from "./text";
 import { TOOLS, centreOf, cubeAround, operationOf, pasteAt, type Brush } from "./tools";
 import { View } from "./view";
-import { addressOf, download, importFile, leaveNotes, listWorlds, newWorker, takeNotes } from "./worlds";
-import { textOf } from "./text";
+import { addressOf, download, importFile, leaveNotes, newWorker, takeNotes } from "./worlds";
 
 /** How far the terrain reaches, in view distances: there, haze has hidden all but 3 % of it. */
 const TERRAIN_REACH = 2.5;
@@ -21,12 +25,13 @@ const DETAIL = 1.5;
 const STROKES = 8;
 /** The status until there is ground. */
 const LOADING = "Loading the ground …";
+/** Milliseconds that the browser has to bring a graphics card back. */
+const MAX_LOSS_MS = 10_000;
 /** Where a visit begins: over the ground, which is not known yet. */
 const START = [0, 90, 0];
 
 const byId = (id: string) => document.getElementById(id)!;
 const settings = loadSettings();
-const query = new URLSearchParams(location.search);
 
 let view: View;
 let worker: Worker;
@@ -50,20 +55,17 @@ let showsStats = query.has("stats");
 let overlay = 0;
 const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "lines: what bodies collide with"];
 let collisionAsked = 0;
-let hasServer = false;
-let isStatic = false;
-/** Whether the server lets fall what is thrown. */
-let letsThrow = false;
-/** The file of the world of one's own that is shown. */
-let ownName: string | null = null;
+/** The world that is shown. */
+const shown: ShownWorld = { hasServer: null, letsThrow: false, ownName: null, isKept: true, isPersistent: null };
+/** Whether the graphics card is lost, and since how many losses. */
+let isLost = false;
+let losses = 0;
 /** Whether the worker has yet to answer a frame, and seconds that it was not told of. */
-let isAsked = false;
-let untold = 0;
+let isFramePending = false;
+let unsentSeconds = 0;
 /** Size of what was copied, voxels, and quarter turns of the next paste. */
 let clip: [number, number, number] | null = null;
 let turns = 0;
-/** Lines of news at one time. */
-const MOST_NEWS = 4;
 /** Speed of what is thrown, metres per second. */
 const THROW = 16;
 /** Milliseconds from clicks until the mesh was in the scene, and of this thread's scripts for each frame. */
@@ -72,43 +74,13 @@ const frameTimes: number[] = [];
 /** Milliseconds of messages since the last frame. */
 let messageTime = 0;
 
-/** Returns the hour of the address, or 10 if it is none. */
-function hourOf(text: string | null): number {
-  const hour = Number(text ?? 10);
-  return Number.isFinite(hour) ? hour : 10;
-}
-
 function tell(message: ToWorker) {
   worker.postMessage(message);
 }
 
-/** Shows a line of news: progress until it is removed, others for some seconds. */
-function say(text: string, kind: "note" | "error" | "progress" = "note"): HTMLElement {
-  const news = byId("news");
-  const line = document.createElement("p");
-  line.textContent = text;
-  line.className = kind;
-  // The same again is no news.
-  if (news.lastElementChild?.textContent === text) news.lastElementChild.remove();
-  news.append(line);
-  while (news.childElementCount > MOST_NEWS) news.firstElementChild!.remove();
-  if (kind !== "progress") setTimeout(() => line.remove(), 6000);
-  return line;
-}
-
-function status(text: string) {
-  byId("status").textContent = text;
-}
-
 /** Whether nothing of the ground has been shown yet. */
 function isLoading() {
-  return byId("status").textContent === LOADING;
-}
-
-/** The place in the link: x, y, z, yaw and pitch in degrees. */
-function placeOf(hash: string): number[] | null {
-  const numbers = hash.replace(/^#/, "").split(",").map(Number);
-  return numbers.length >= 3 && numbers.every(Number.isFinite) ? numbers : null;
+  return currentStatus() === LOADING;
 }
 
 /** Turns to a place; returns where the feet are there. */
@@ -124,46 +96,21 @@ function goTo(place: number[]) {
   tell({ type: "teleport", feet: lookFrom(place) });
 }
 
-/** Whether a terravox server answers; sets `isStatic` if something else serves this site. */
-async function isServed(): Promise<boolean> {
-  try {
-    const response = await fetch(new URL("healthz", location.href));
-    const text = await response.text();
-    const isOurs = /^(ok|.*stopped)/.test(text);
-    letsThrow = response.headers.get("terravox-throws") === "yes";
-    isStatic = !isOurs && response.status < 500 && response.status !== 429;
-    return isOurs;
-  } catch {
-    return false;
-  }
-}
-
-/** The WebSocket of the server that this page came from; null where there is none. */
-async function findServer(): Promise<string | null> {
-  if (query.has("seed") || query.has("file")) return null;
-  while (!(await isServed())) {
-    if (isStatic) return null;
-    status("The server does not answer; trying again …");
-    await new Promise((done) => setTimeout(done, 2000));
-  }
-  const link = new URL(`link/${encodeURIComponent(query.get("world") ?? "")}`.replace(/\/$/, ""), location.href);
-  link.protocol = link.protocol.replace("http", "ws");
-  [link.search, link.hash] = ["", ""];
-  return link.href;
-}
-
 function received(message: FromWorker) {
   switch (message.type) {
     case "joined":
       joined = true;
+      shown.isKept = message.isKept;
       [materials, voxel, origin] = [message.materials, message.voxel, message.origin];
       view.setMaterials(materials, message.ranges, voxel);
       // Body numbers of an earlier link are invalid now.
       view.moveBodies(new Float64Array(), voxel, origin);
+      // Another world may have other materials.
+      if (!solids().includes(material)) material = solids()[0] ?? material;
       showPalette();
       return status(view.terrain.count === 0 ? LOADING : "");
     case "frame":
-      isAsked = false;
+      isFramePending = false;
       [eye, aim, stats] = [message.eye, message.aim, message.stats];
       view.moveBodies(message.bodies, voxel, origin);
       view.setCursors(message.cursors, voxel, origin);
@@ -171,8 +118,10 @@ function received(message: FromWorker) {
       if (stats.settled && isLoading()) status("");
       return;
     case "wait":
-      isAsked = false;
+      isFramePending = false;
       return;
+    case "reset":
+      return view.terrain.clear();
     case "swap":
       view.terrain.swap(message.removed, message.added);
       if (view.terrain.count > 0 && isLoading()) status("");
@@ -205,9 +154,11 @@ function received(message: FromWorker) {
 function lost(text: string, isFinal: boolean) {
   if (!isFinal) return status(`${text}; trying again …`);
   joined = false;
-  const kept = ownName === null ? "" : " What is kept of it can be downloaded or deleted in the menu (?).";
+  const kept = shown.ownName !== null && shown.isKept ? " What is kept of it can be downloaded or deleted in the menu (?)." : "";
   status(`${text}. Reload the page to try again.${kept}`);
-  ownName = null;
+  // There is nothing more to download.
+  [shown.ownName, stats] = [null, null];
+  byId("glb").hidden = true;
 }
 
 /** A point in metres as voxels. */
@@ -217,7 +168,7 @@ function voxelsOf(point: ArrayLike<number>): THREE.Vector3 {
 
 /** The tools that there are. */
 function tools() {
-  return TOOLS.filter((one) => one.kind === "brush" || !one.isThrown || (hasServer && letsThrow));
+  return TOOLS.filter((one) => one.kind === "brush" || !one.isThrown || (shown.hasServer && shown.letsThrow));
 }
 
 function nextOverlay() {
@@ -238,7 +189,7 @@ function command(name: string, by: number) {
   if (name === "overlay") nextOverlay();
   if (name === "time") view.setTime((hour = (hour + 1.5) % 24));
   if (name === "stats") showsStats = !showsStats;
-  if (name === "help") openHelp();
+  if (name === "help") openMenu(settings, shown);
   if (name === "link") copyLink();
   showTools();
 }
@@ -254,18 +205,16 @@ function cycleMaterial(by: number) {
 }
 
 /** Puts the place into the address. */
-function notePlace() {
-  const degrees = (radians: number) => Math.round(THREE.MathUtils.radToDeg(radians));
-  const place = [...eye.map((v) => v.toFixed(1)), degrees(controls.yaw), degrees(controls.pitch)];
-  history.replaceState(null, "", `#${place.join(",")}`);
+function noteWhere() {
+  notePlace(eye, THREE.MathUtils.radToDeg(controls.yaw), THREE.MathUtils.radToDeg(controls.pitch));
 }
 
 function copyLink() {
-  notePlace();
-  // The token of an invitation is not passed on.
-  const link = new URL(location.href);
-  link.searchParams.delete("token");
-  void navigator.clipboard?.writeText(link.href).then(() => say("The link to this place is copied."));
+  noteWhere();
+  // Browsers have it over HTTPS and on this machine only.
+  if (!navigator.clipboard) return void say("The address of the page is the link to this place now: copy it from there.");
+  const said = navigator.clipboard.writeText(location.href).then(() => "The link to this place is copied.");
+  void said.catch((error) => `The link is not copied: ${errorMessage(error)}.`).then((text) => say(text));
 }
 
 function showTools() {
@@ -300,32 +249,28 @@ function showPalette() {
   showTools();
 }
 
-function openHelp() {
-  document.exitPointerLock?.();
-  (byId("name") as HTMLInputElement).value = settings.name;
-  (byId("distance") as HTMLSelectElement).value = String(settings.view);
-  (byId("scale") as HTMLSelectElement).value = String(settings.scale);
-  (byId("shadows") as HTMLInputElement).checked = settings.shadows;
-  void listWorlds(byId("kept"), ownName, (text) => say(text, "error"));
-  document.querySelectorAll<HTMLElement>(".throws").forEach((line) => (line.hidden = !(hasServer && letsThrow)));
-  const help = byId("help") as HTMLDialogElement;
-  help.showModal();
-  // Not into the first field, which takes what is typed.
-  help.focus();
-  help.scrollTop = 0;
+/** Applies what was changed in the menu; another view distance needs another world in the worker. */
+function applySettings() {
+  const changed = takeSettings(settings);
+  if (changed.has("name")) tell({ type: "name", name: settings.name });
+  if (changed.has("shadows")) view.setShadows(settings.shadows);
+  if (changed.has("scale")) view.setScale(settings.scale);
+  if (!changed.has("view")) return;
+  noteWhere();
+  // The browser asks first where something would be lost.
+  location.reload();
 }
 
-function takeSettings() {
-  const before = JSON.stringify(settings);
-  settings.name = (byId("name") as HTMLInputElement).value.trim() || settings.name;
-  settings.view = Number((byId("distance") as HTMLSelectElement).value);
-  settings.scale = Number((byId("scale") as HTMLSelectElement).value);
-  settings.shadows = (byId("shadows") as HTMLInputElement).checked;
-  saveSettings(settings);
-  if (JSON.stringify(settings) !== before) {
-    notePlace();
-    location.reload();
-  }
+/** Whether edits would be lost with the page. */
+function hasUnsaved() {
+  return stats !== null && (stats.pending > 0 || !stats.saved);
+}
+
+/** Asks the browser to keep the files of this page, once something of one's own is in them. */
+async function askToPersist() {
+  if (shown.isPersistent !== null || shown.hasServer || !shown.isKept) return;
+  shown.isPersistent = false;
+  shown.isPersistent = (await navigator.storage?.persist?.().catch(() => false)) ?? false;
 }
 
 function sayOutOfReach() {
@@ -343,6 +288,7 @@ function act(kind: string, direction: THREE.Vector3, now: number) {
   const centre = voxelsOf(aim.point).toArray();
   if (kind !== "paste") return tell({ type: "copy", ...cubeAround(centre, radius / voxel), cut: kind === "cut", at: now });
   if (!clip) return void say("Copy or cut something first.");
+  void askToPersist();
   tell({ type: "paste", voxel: pasteAt(centre, clip, turns), turns, at: now });
 }
 
@@ -380,6 +326,7 @@ function useTool(now: number) {
 
 function stroke(one: Brush, aim: Aim, now: number) {
   lastStroke = now;
+  void askToPersist();
   tell({ type: "edit", op: operationOf(one, aim, radius, material), at: now });
   const struck = one.usesMaterial ? material : aim.material;
   const colour = materials[struck]?.colour ?? [120, 110, 100];
@@ -407,16 +354,18 @@ function frame(now: number) {
   requestAnimationFrame(frame);
   const seconds = Math.min(0.25, Math.max(1e-4, (now - lastFrame) / 1000));
   lastFrame = now;
+  if (isLost) return;
   const start = performance.now();
   const steering = controls.steering(seconds);
   const direction = turnCamera();
   const { x, y, z, w } = view.camera.quaternion;
   // The worker is asked again when it has answered.
-  untold += seconds;
-  if (!isAsked) {
-    isAsked = true;
-    tell({ type: "frame", seconds: untold, steering, direction: direction.toArray(), rotation: [x, y, z, w] });
-    untold = 0;
+  unsentSeconds += seconds;
+  if (!isFramePending) {
+    isFramePending = true;
+    tell({ type: "frame", seconds: unsentSeconds, steering, direction: direction.toArray(), rotation: [x, y, z, w] });
+    unsentSeconds = 0;
+    controls.noteSteered();
   }
   if (joined) {
     showTool();
@@ -435,12 +384,6 @@ function frame(now: number) {
   messageTime = 0;
 }
 
-/** Returns the seed that was typed, or 7 if that is not a safe integer. */
-function seedOf(text: string): number {
-  const seed = Math.trunc(Math.abs(Number(text)));
-  return Number.isSafeInteger(seed) ? seed : 7;
-}
-
 /** The file of a world of one's own. */
 function ownFile(seed: number): string {
   return query.get("file") ?? `hills ${seed}.tvx`;
@@ -448,17 +391,19 @@ function ownFile(seed: number): string {
 
 async function dropped(event: DragEvent) {
   event.preventDefault();
-  const file = event.dataTransfer?.files[0];
+  const [file, ...others] = event.dataTransfer?.files ?? [];
   if (!file) return;
+  if (others.length > 0) say(`Only ${file.name} is opened: drop one file at a time.`);
   const progress = say(`Opening ${file.name} …`, "progress");
   try {
     const { name, start, notes } = await importFile(file);
-    if (hasServer) notes.forEach((note) => say(note));
-    if (hasServer) return void say(`“${name}” is kept in this browser: open it from the menu (?).`);
+    // Where a server is, or may still answer, its world stays in view.
+    if (shown.hasServer !== false) sayNotes(notes);
+    if (shown.hasServer !== false) return void say(`“${name}” is kept in this browser: open it from the menu (?).`);
     leaveNotes(notes);
     location.href = addressOf(name, start);
   } catch (error) {
-    say(textOf(error), "error");
+    say(errorMessage(error), "error");
   } finally {
     progress.remove();
   }
@@ -466,6 +411,8 @@ async function dropped(event: DragEvent) {
 
 function listen() {
   addEventListener("hashchange", () => {
+    // An invitation that was opened in this tab.
+    if (hasToken()) return location.reload();
     const place = placeOf(location.hash);
     if (place) goTo(place);
   });
@@ -479,54 +426,86 @@ function listen() {
     lastFrame = performance.now();
   });
   addEventListener("pagehide", () => tell({ type: "save" }));
-  byId("menu").onclick = openHelp;
+  addEventListener("beforeunload", (event) => hasUnsaved() && event.preventDefault());
+  byId("menu").onclick = () => openMenu(settings, shown);
   byId("export").onclick = () => tell({ type: "export" });
   byId("glb").onclick = () => tell({ type: "glb" });
-  (byId("help") as HTMLDialogElement).addEventListener("close", takeSettings);
+  (byId("help") as HTMLDialogElement).addEventListener("close", applySettings);
 }
 
 /** Tells the worker which world to open: that of a link, or one of its own. */
-function join(link: string | null) {
-  hasServer = link !== null;
-  byId("where").textContent = hasServer
-    ? "Everyone here digs in one world. What you do stays."
-    : "A world of your own, kept in this browser. Drop a world (.tvx), a Roblox place, a scene of MagicaVoxel (.vox) or a grey heightmap (.png) here to open it.";
-  byId("export").hidden = hasServer;
+function join(link: string | null, token: string) {
   const seed = seedOf(query.get("seed") ?? "7");
   const { name } = settings;
   const distance = TERRAIN_REACH * settings.view;
   const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
   const file = link === null ? ownFile(seed) : null;
-  ownName = file;
-  const token = query.get("token") ?? "";
+  shown.ownName = file;
   const mayCreate = !query.has("file");
   tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: DETAIL, name, feet });
-  takeNotes().forEach((note) => say(note));
+  sayNotes(takeNotes());
+}
+
+/** Draws on the canvas of the page. */
+function newView(): View {
+  const made = new View(byId("view") as HTMLCanvasElement, settings);
+  made.setTime(hour);
+  made.setOverlay(overlay === 3 ? 0 : overlay);
+  return made;
+}
+
+/** The graphics card is gone: what was in it is sent again when it is back. */
+function loseCard(event: Event) {
+  // Else the browser does not bring it back.
+  event.preventDefault();
+  isLost = true;
+  const loss = ++losses;
+  view.release();
+  status("The graphics card was lost; waiting for it …");
+  setTimeout(() => {
+    if (isLost && loss === losses) status("The graphics card was lost. Reload the page.");
+  }, MAX_LOSS_MS);
+}
+
+function restoreCard() {
+  try {
+    view = newView();
+  } catch {
+    return status("The graphics card was lost. Reload the page.");
+  }
+  isLost = false;
+  // The worker has the copy, this page its picture no more.
+  clip = null;
+  status(joined ? LOADING : "");
+  tell({ type: "meshes" });
 }
 
 async function begin() {
   status("Joining …");
+  const token = takeToken();
   // The worker loads its module, and the server is asked, while the view makes its textures.
   worker = newWorker();
-  const server = findServer();
+  const site = findServer(() => status("The server does not answer; trying again …"));
   try {
-    view = new View(byId("view") as HTMLCanvasElement, settings);
+    view = newView();
   } catch {
     worker.terminate();
-    return status("This browser cannot draw the world: it has no WebGL 2. Try another one, or turn hardware acceleration on.");
+    return failFor("This browser cannot draw the world: it has no WebGL 2. Try another one, or turn hardware acceleration on.");
   }
-  view.renderer.domElement.addEventListener("webglcontextlost", () => status("The graphics card was lost; it comes back in a moment."));
-  view.renderer.domElement.addEventListener("webglcontextrestored", () => location.reload());
-  view.setTime(hour);
-  controls = new Controls(view.renderer.domElement, command, click);
+  const canvas = view.renderer.domElement;
+  canvas.addEventListener("webglcontextlost", loseCard);
+  canvas.addEventListener("webglcontextrestored", restoreCard);
+  controls = new Controls(canvas, command, click);
   worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
   worker.onmessage = (event: MessageEvent<FromWorker>) => {
     const start = performance.now();
     received(event.data);
     messageTime += performance.now() - start;
   };
-  join(await server);
   listen();
+  const { link, letsThrow } = await site;
+  [shown.hasServer, shown.letsThrow] = [link !== null, letsThrow];
+  join(link, token);
   showTools();
   requestAnimationFrame(frame);
 }

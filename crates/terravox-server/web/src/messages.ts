@@ -48,7 +48,7 @@ export interface Stats {
   sent: number;
   pending: number;
   settled: boolean;
-  /** Whether all edits of a world of one's own are written. */
+  /** Whether all edits of a world of one's own are written; in memory, whether they were downloaded. */
   saved: boolean;
   /** Bytes of cells and messages, and of all WebAssembly memory. */
   cells: number;
@@ -86,12 +86,16 @@ export type ToWorker =
   | { type: "paste"; voxel: [number, number, number]; turns: number; at: number }
   | { type: "throw"; thing: "ball" | "crate"; from: number[]; velocity: number[] }
   | { type: "undo" | "redo" | "save" | "export" | "glb" | "collision" }
+  | { type: "name"; name: string }
+  /** Asks for all that is shown again: the graphics card was lost. */
+  | { type: "meshes" }
   /** To a worker without a world: makes one of a file, and keeps it. */
   | { type: "open"; name: string; bytes: Uint8Array }
   | { type: "teleport"; feet: [number, number, number] };
 
 export type FromWorker =
-  | { type: "joined"; materials: Material[]; voxel: number; origin: number[]; ranges: Float32Array }
+  /** `isKept`: whether it is a world of one's own in a file of this browser. */
+  | { type: "joined"; materials: Material[]; voxel: number; origin: number[]; ranges: Float32Array; isKept: boolean }
   | {
       type: "frame";
       eye: [number, number, number];
@@ -106,6 +110,8 @@ export type FromWorker =
     }
   /** The answer to a frame while there is no world. */
   | { type: "wait" }
+  /** All meshes so far are of another world, or come again. */
+  | { type: "reset" }
   /** `edits`: click times of the edits that it shows. */
   | { type: "swap"; removed: string[]; added: MeshData[]; edits: number[] }
   | { type: "piece"; body: number; meshes: MeshData[] }

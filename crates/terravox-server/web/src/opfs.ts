@@ -1,9 +1,10 @@
 // Worlds of one's own: files of this browser (the origin private file system).
 
-import { textOf } from "./text";
+import { errorMessage } from "./text";
 
 /** A file that is open for this worker alone; the types of TypeScript do not have it for workers yet. */
 export type SyncHandle = {
+  getSize(): number;
   write(bytes: Uint8Array, options: { at: number }): number;
   flush(): void;
   close(): void;
@@ -54,7 +55,17 @@ function explained(error: unknown, name: string): Error {
     TypeError: `“${name}” cannot be the name of a file: give another one`,
     QuotaExceededError: "the disk is full, or the browser gives this page no more of it: free some space",
   };
-  return new Error(known[kind] ?? `“${name}”: ${textOf(error)}`);
+  return new Error(known[kind] ?? `“${name}”: ${errorMessage(error)}`);
+}
+
+/** Opens a file; null where the browser cannot, or only as in 2022, when the functions returned promises. */
+async function syncHandle(file: SyncFile): Promise<SyncHandle | null> {
+  const handle = await file.createSyncAccessHandle?.();
+  if (!handle) return null;
+  const size: unknown = handle.getSize();
+  if (typeof size === "number") return handle;
+  await handle.close();
+  return null;
 }
 
 /**
@@ -67,8 +78,11 @@ export async function openFile(name: string, mayCreate: boolean): Promise<SyncHa
   // The page before this one may need a moment to let go of it.
   for (let attempt = 1; ; attempt++) {
     try {
-      const file = (await kept.getFileHandle(name, { create: mayCreate })) as unknown as SyncFile;
-      return (await file.createSyncAccessHandle?.()) ?? null;
+      const entry = await kept.getFileHandle(name, { create: mayCreate });
+      const handle = await syncHandle(entry as unknown as SyncFile);
+      // What was made for nothing is not listed as a world.
+      if (!handle && mayCreate && (await entry.getFile()).size === 0) await kept.removeEntry(name);
+      return handle;
     } catch (error) {
       const isInUse = error instanceof DOMException && error.name === "NoModificationAllowedError";
       if (!isInUse || attempt === TRIES) throw explained(error, name);
@@ -101,10 +115,7 @@ async function freeName(kept: Folder, base: string): Promise<string> {
 /** Writes a new file; one that cannot be written whole is removed. */
 async function writeFile(kept: Folder, name: string, bytes: Uint8Array) {
   const handle = await openFile(name, true);
-  if (!handle) {
-    await kept.removeEntry(name).catch(() => {});
-    throw new Error("this browser refuses a new file");
-  }
+  if (!handle) throw new Error("this browser refuses a new file");
   try {
     if (handle.write(bytes, { at: 0 }) !== bytes.length) throw new Error("the disk is full: free some space");
     handle.flush();
@@ -120,7 +131,13 @@ async function writeFile(kept: Folder, name: string, bytes: Uint8Array) {
  * Puts a world into a new file, whose name it returns; none that exists is replaced. It gets its name when all
  * of it is written, so that a tab that is closed meanwhile leaves no half world.
  */
-export async function keepFile(name: string, bytes: Uint8Array): Promise<string> {
+export function keepFile(name: string, bytes: Uint8Array): Promise<string> {
+  const keep = () => writeWorld(name, bytes);
+  // Else two tabs may find the same name free, and one remove what the other writes.
+  return navigator.locks ? navigator.locks.request("terravox import", keep) : keep();
+}
+
+async function writeWorld(name: string, bytes: Uint8Array): Promise<string> {
   const kept = await folder();
   if (!kept) throw new Error("this browser keeps no files for pages, so it cannot open one");
   const base = fileNameOf(name).replace(EXTENSION, "");

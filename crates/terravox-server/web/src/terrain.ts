@@ -9,7 +9,7 @@ export const CASTS = 1;
 /** The drawing origin is a multiple of this many voxels, so that textures do not move. */
 const ORIGIN_STEP = 1024;
 
-interface Shown {
+interface TerrainMesh {
   meshes: THREE.Mesh[];
   min: Float64Array;
   mip: number;
@@ -58,7 +58,7 @@ export class TerrainMeshes {
   /** The voxel at the drawing origin. */
   origin = new THREE.Vector3();
   triangles = 0;
-  private shown = new Map<string, Shown>();
+  private shown = new Map<string, TerrainMesh>();
 
   constructor(
     private ground: THREE.Material,
@@ -74,6 +74,11 @@ export class TerrainMeshes {
     for (const data of added) this.add(data);
   }
 
+  /** Drops all meshes. */
+  clear() {
+    for (const key of this.shown.keys()) this.remove(key);
+  }
+
   private remove(key: string) {
     const old = this.shown.get(key);
     if (!old) return;
@@ -87,7 +92,7 @@ export class TerrainMeshes {
 
   private add(data: MeshData) {
     this.remove(data.key);
-    const shown: Shown = { meshes: [], min: data.min, mip: data.mip, triangles: 0 };
+    const shown: TerrainMesh = { meshes: [], min: data.min, mip: data.mip, triangles: 0 };
     for (const [part, material, group] of [
       [data.solid, this.ground, this.group],
       [data.liquid, this.liquid, this.water],
@@ -113,7 +118,7 @@ export class TerrainMeshes {
     this.shown.set(data.key, shown);
   }
 
-  private place(shown: Shown) {
+  private place(shown: TerrainMesh) {
     const { origin } = this;
     const at = [shown.min[0]! - origin.x, shown.min[1]! - origin.y, shown.min[2]! - origin.z, 2 ** shown.mip];
     for (const mesh of shown.meshes) {

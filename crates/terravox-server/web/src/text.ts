@@ -1,6 +1,6 @@
 // Texts of errors.
 
 /** What an error says. */
-export function textOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -5,6 +5,7 @@ import * as THREE from "three";
 import * as glsl from "./shaders";
 import { CASTS, TerrainMeshes, dispose, pieceOf } from "./terrain";
 import { Debris } from "./debris";
+import { colourOf, figureOf, rename, standUpright } from "./figures";
 import { Resolution, rendererOf } from "./resolution";
 import { groundTextures, paletteOf } from "./textures";
 import { thingOf } from "./things";
@@ -45,6 +46,10 @@ export class View {
   private bodies = new Map<number, THREE.Object3D>();
   private names = new Map<number, string>();
   private frames = 0;
+  /** All that shade by our own shaders. */
+  private shaders: THREE.RawShaderMaterial[] = [];
+  /** Pixels of the device for one of the page, as of the last resize. */
+  private deviceRatio = 0;
   private debris = new Debris();
   /** What lights things and figures, as the shaders light the ground. */
   private sunlight = new THREE.DirectionalLight();
@@ -114,6 +119,7 @@ export class View {
     this.pieceMaterial.uniforms = { ...this.uniforms, morphs: { value: false } };
     this.ghostMaterial = this.pieceMaterial.clone();
     this.ghostMaterial.uniforms = this.pieceMaterial.uniforms;
+    this.shaders.push(this.ghostMaterial);
     this.ghostMaterial.defines = { ...this.pieceMaterial.defines, GHOST: 1 };
     Object.assign(this.ghostMaterial, {
       transparent: true,
@@ -144,7 +150,32 @@ export class View {
   private shader(vertexShader: string, fragmentShader: string): THREE.RawShaderMaterial {
     const { uniforms } = this;
     const defines = this.options.shadows ? { SHADOWS: 1 } : {};
-    return new THREE.RawShaderMaterial({ vertexShader, fragmentShader, uniforms, defines, glslVersion: THREE.GLSL3 });
+    const glslVersion = THREE.GLSL3;
+    const made = new THREE.RawShaderMaterial({ vertexShader, fragmentShader, uniforms, defines, glslVersion });
+    this.shaders.push(made);
+    return made;
+  }
+
+  /** Turns shadows on or off. */
+  setShadows(on: boolean) {
+    this.options.shadows = on;
+    this.uniforms["hasShadows"]!.value = on;
+    for (const shader of this.shaders) {
+      if (on) shader.defines["SHADOWS"] = 1;
+      else delete shader.defines["SHADOWS"];
+      shader.needsUpdate = true;
+    }
+  }
+
+  /** Sets the render scale along each axis; 0 to adapt it to frame times. */
+  setScale(scale: number) {
+    this.resolution = new Resolution(scale, rendererOf(this.renderer.getContext()));
+    this.resize();
+  }
+
+  /** Lets go of the canvas, for another view on it. */
+  release() {
+    this.renderer.dispose();
   }
 
   private newTarget(width: number, height: number): THREE.WebGLRenderTarget {
@@ -176,6 +207,7 @@ export class View {
   /** Takes what the world says of itself; `voxel` is the size of a voxel in metres. */
   setMaterials(materials: Material[], ranges: Float32Array, voxel: number) {
     this.uniforms["haze"]!.value = voxel / this.options.view;
+    (this.uniforms["palette"]!.value as THREE.Texture).dispose();
     this.uniforms["palette"]!.value = paletteOf(materials);
     const vectors = this.uniforms["ranges"]!.value as THREE.Vector4[];
     for (let level = 0; level * 2 < ranges.length; level++) {
@@ -321,10 +353,11 @@ export class View {
     this.replace(body, pieceOf(meshes, this.pieceMaterial));
   }
 
-  /** Shows another player; `voxel` is the size of a voxel in metres. */
+  /** Shows another player, or the new name of one; `voxel` is the size of a voxel in metres. */
   addFigure(body: number, name: string, voxel: number) {
-    if (this.names.get(body) === name && this.bodies.has(body)) return;
+    const known = this.names.has(body) ? this.bodies.get(body) : undefined;
     this.names.set(body, name);
+    if (known) return rename(known, name, this.renderer);
     const figure = figureOf(name, this.renderer);
     figure.scale.setScalar(1 / voxel);
     this.replace(body, figure);
@@ -371,6 +404,7 @@ export class View {
 
   resize() {
     const { clientWidth: width, clientHeight: height } = this.renderer.domElement;
+    this.deviceRatio = devicePixelRatio;
     const ratio = Math.min(devicePixelRatio, 2) * this.resolution.scale;
     this.renderer.setPixelRatio(ratio);
     this.renderer.setSize(width, height, false);
@@ -385,7 +419,8 @@ export class View {
   /** Draws a frame from an eye in voxels of the world. */
   draw(eye: THREE.Vector3, seconds: number, elapsed: number, voxel: number) {
     const start = performance.now();
-    if (this.resolution.note(elapsed)) this.resize();
+    // The window may have moved to another screen.
+    if (this.resolution.note(elapsed) || devicePixelRatio !== this.deviceRatio) this.resize();
     const before = this.terrain.origin.clone();
     if (this.terrain.follow(eye)) this.debris.shift(this.terrain.origin.clone().sub(before));
     this.debris.move(elapsed, voxel);
@@ -450,57 +485,4 @@ export class View {
     renderer.render(this.scene, camera);
     this.scene.overrideMaterial = null;
   }
-}
-
-/** The colour of a player. */
-function colourOf(name: string): THREE.Color {
-  let hash = 7;
-  for (const c of name) hash = (hash * 31 + c.charCodeAt(0)) % 360;
-  return new THREE.Color().setHSL(hash / 360, 0.6, 0.55);
-}
-
-/** Lets only the head of a figure look up and down: the pose is that of the eyes. */
-function standUpright(figure: THREE.Object3D) {
-  const { x: pitch, y: yaw } = new THREE.Euler().setFromQuaternion(figure.quaternion, "YXZ");
-  figure.rotation.set(0, yaw, 0, "YXZ");
-  figure.getObjectByName("head")!.rotation.x = pitch;
-}
-
-/** Another player: a body with a head, and a name above. */
-function figureOf(name: string, renderer: THREE.WebGLRenderer): THREE.Group {
-  const group = new THREE.Group();
-  const colour = colourOf(name);
-  const material = new THREE.MeshLambertMaterial({ color: colour });
-  const dark = new THREE.MeshLambertMaterial({ color: colour.clone().multiplyScalar(0.6) });
-  const body = new THREE.Mesh(new THREE.CapsuleGeometry(0.3, 0.8, 4, 12), dark);
-  body.position.y = -0.95;
-  const head = new THREE.Mesh(new THREE.SphereGeometry(0.24, 16, 12), material);
-  const nose = new THREE.Mesh(new THREE.ConeGeometry(0.07, 0.2, 8), dark);
-  nose.rotation.x = -Math.PI / 2;
-  nose.position.z = -0.28;
-  head.name = "head";
-  head.add(nose);
-  group.add(head, body);
-  if (name) group.add(labelOf(name, renderer));
-  return group;
-}
-
-function labelOf(name: string, renderer: THREE.WebGLRenderer): THREE.Sprite {
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [512, 96];
-  const context = canvas.getContext("2d")!;
-  context.font = "600 52px system-ui, sans-serif";
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.lineWidth = 10;
-  context.strokeStyle = "rgba(0, 0, 0, 0.7)";
-  context.strokeText(name, 256, 48, 500);
-  context.fillStyle = "white";
-  context.fillText(name, 256, 48, 500);
-  const texture = new THREE.CanvasTexture(canvas);
-  texture.anisotropy = Math.min(4, renderer.capabilities.getMaxAnisotropy());
-  const sprite = new THREE.Sprite(new THREE.SpriteMaterial({ map: texture, transparent: true }));
-  sprite.scale.set(2.4, 0.45, 1);
-  sprite.position.y = 0.62;
-  return sprite;
 }

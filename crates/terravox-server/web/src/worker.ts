@@ -1,56 +1,60 @@
 // The world, in a thread of its own: the link to the server, the cells, the meshes, the player.
 
 import init, { WebWorld, import_world, type Mesh, type Swap } from "./wasm/terravox.js";
+import { ServerLink, isRetryable } from "./link";
 import { keepFile, openFile, type SyncHandle } from "./opfs";
-import { textOf } from "./text";
+import { errorMessage } from "./text";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
 
 /** Milliseconds of work between two looks at messages. */
-const SLICE = 8;
+const SLICE_MS = 8;
 /** Milliseconds between two looks when there is nothing to do. */
-const REST = 10;
-/** Milliseconds that what the server sent may wait for the meshes of edits. */
-const LINK_WAIT = 100;
-/** Milliseconds before a lost link is tried again: at first, and at most. */
-const RETRY = [500, 8000] as const;
+const IDLE_DELAY_MS = 10;
+/** Milliseconds that what the server sent may wait for the mesh of an edit. */
+const MAX_LINK_DELAY_MS = 100;
 /** How far the player can reach, metres. */
-const REACH = 60;
+const REACH_M = 60;
 /** An edit without a mesh change after this many milliseconds is no longer awaited. */
-const AWAITED = 5000;
-/** Milliseconds from an edit of a world of one's own until it is written. */
-const SAVE_AFTER = 300;
+const MESH_TIMEOUT_MS = 5000;
+/** Milliseconds from an edit of a world of one's own until it is written, and between two tries. */
+const SAVE_DELAY_MS = 300;
+const SAVE_RETRY_MS = 10_000;
 /** How far around the eye collision is shown, metres. */
-const COLLISION_REACH = 14;
+const COLLISION_REACH_M = 14;
+/** How far others' eyes are followed to the ground, metres, and milliseconds between two looks. */
+const CURSOR_REACH_M = 200;
+const CURSOR_INTERVAL_MS = 100;
+/** Milliseconds between two changes of the name of another. */
+const NAME_INTERVAL_MS = 1000;
 
-/** The WebSocket close code of a refusal, and the reasons after which it is tried again. */
-const REFUSED_CODE = 1008;
-const MAY_RETURN = ["the server ends", "nothing that was sent was taken in time"];
-
-/** The module loads before it is needed; where it cannot, whoever waits for it is told. */
+/** The module loads before it is needed. Callers that await it get the error. */
 const loading = init();
 loading.catch(() => {});
 
 let world: WebWorld | null = null;
 let memory: WebAssembly.Memory;
-let link: WebSocket | null = null;
+/** The link to the server; null for a world of one's own. */
+let link: ServerLink | null = null;
 let settings: Extract<ToWorker, { type: "start" }>;
-let retry: number = RETRY[0];
-let isOpen = false;
 let isOver = false;
 let hasJoined = false;
-let received = 0;
-let sent = 0;
 let longest = 0;
 /** When what the server sent was applied last. */
 let updated = 0;
-let lastSent = 0;
+/** Whether something arrived since the last step. */
+let hasMail = false;
 const pieces = new Set<number>();
-const figures = new Map<number, string>();
+/** The names of others that the page has, and since when. */
+const figures = new Map<number, { name: string; since: number }>();
+let cursors: { at: number; points: Float64Array } = { at: -Infinity, points: new Float64Array() };
 /** When the first edit was made that is not written yet, and when writing failed last. */
 let unsavedSince: number | null = null;
 let saveFailed = -Infinity;
-/** Edits whose meshes are not there yet: when they were clicked, and the voxels that they may change. */
-let edits: { at: number; region: Int32Array }[] = [];
+/**
+ * Edits whose meshes are not there yet: when they were clicked, by the clock of the page, since when they are here,
+ * by that of this thread, and the voxels that they may change.
+ */
+let edits: { at: number; since: number; region: Int32Array }[] = [];
 /** The file of a world of one's own. */
 let file: SyncHandle | null = null;
 
@@ -84,85 +88,59 @@ function meshesOf(swap: Swap, transfer: Transferable[]): MeshData[] {
   return meshes;
 }
 
-/** Ends the world. Edits that a server or the file already has stay; others are lost. */
-function end(text: string) {
+/** Ends the world, after a last save. After a fault of its own, it is in no state that can be saved. */
+function end(text: string, isFault = false) {
   isOver = true;
   link?.close();
-  link = null;
+  try {
+    if (file && !isFault) world?.save();
+  } catch (error) {
+    text += `; not saved: ${errorMessage(error)}`;
+  }
   // Others may read, download or delete it now.
   file?.close();
   file = null;
   post({ type: "lost", text, final: true });
 }
 
-/** Why a server refuses a link, which a WebSocket does not tell; null if it does not, or does not answer. */
-async function refusal(address: string): Promise<string | null> {
-  const url = new URL(address);
-  url.protocol = url.protocol.replace("ws", "http");
-  try {
-    const response = await fetch(url, { cache: "no-store" });
-    return [403, 404].includes(response.status) ? (await response.text()).trim() : null;
-  } catch {
-    return null;
-  }
+/** Ends the world after an error that it does not survive. */
+function fail(error: unknown) {
+  if (!(error instanceof WebAssembly.RuntimeError)) return end(errorMessage(error));
+  const lost = link ? "" : "; edits since the last save are lost";
+  end(`The world has stopped by a fault (${errorMessage(error)})${lost}`, true);
 }
 
-function connect() {
-  if (settings.link === null || isOver) return;
-  const socket = new WebSocket(settings.link);
-  socket.binaryType = "arraybuffer";
-  link = socket;
-  isOpen = false;
-  socket.onopen = () => {
-    isOpen = true;
-  };
-  socket.onmessage = (event) => {
-    if (!(event.data instanceof ArrayBuffer)) return;
-    const unit = new Uint8Array(event.data);
-    received += unit.byteLength;
-    // An empty unit is a sign of life.
-    if (unit.byteLength === 0 || !world || socket !== link) return;
-    try {
-      world.receive(unit, performance.now());
-    } catch (error) {
-      end(textOf(error));
-    }
-  };
-  socket.onclose = (event) => void closed(socket, event);
-}
-
-async function closed(socket: WebSocket, event: CloseEvent) {
-  if (socket !== link || isOver) return;
-  const refused = isOpen ? null : await refusal(socket.url);
-  if (socket !== link || isOver) return;
-  link = null;
-  if (refused) return end(refused);
-  const mayReturn = event.code !== REFUSED_CODE || MAY_RETURN.includes(event.reason);
-  if (!mayReturn) return end(event.reason || "the server refused this connection");
-  post({ type: "lost", text: event.reason || "the link is broken", final: false });
-  setTimeout(() => {
-    world?.reconnect();
-    pieces.clear();
-    figures.clear();
-    connect();
-  }, retry);
-  retry = Math.min(2 * retry, RETRY[1]);
-}
-
-function exchange(now: number) {
-  if (!world || !link || !isOpen) return;
-  // What the socket cannot send yet stays with the guest, so that edits overtake cells.
-  while (link.bufferedAmount < 65536) {
-    const unit = world.transmit(now);
-    if (!unit) break;
-    link.send(unit as Uint8Array<ArrayBuffer>);
-    sent += unit.byteLength;
-    lastSent = now;
-  }
-  if (now - lastSent > 2000) {
-    link.send(new Uint8Array(0));
-    lastSent = now;
-  }
+function connect(address: string) {
+  let isAgain = false;
+  link = new ServerLink(address, {
+    opened() {
+      if (isAgain) world!.reconnect();
+      isAgain = true;
+      pieces.clear();
+      figures.clear();
+      wake();
+    },
+    received(unit) {
+      try {
+        world!.receive(unit, performance.now());
+      } catch (error) {
+        fail(error);
+      }
+      hasMail = true;
+      wake();
+    },
+    broke(reason) {
+      post({ type: "lost", text: reason, final: false });
+      try {
+        // What the server confirmed is not sent again.
+        world!.update(performance.now(), 0);
+      } catch (error) {
+        // Why the server ended the link is known.
+        if (error instanceof WebAssembly.RuntimeError) fail(error);
+      }
+    },
+    refused: end,
+  });
 }
 
 function tellNews() {
@@ -172,18 +150,27 @@ function tellNews() {
       post({ type: "news", text: news });
       continue;
     }
-    retry = RETRY[0];
+    link?.noteJoined();
     hasJoined = true;
-    const materials = JSON.parse(world.materials()) as Material[];
-    const origin = Array.from(world.origin_m());
-    const ranges = world.morph_ranges();
-    post({ type: "joined", materials, voxel: world.voxel_m(), origin, ranges });
+    tellJoined();
   }
 }
 
-function tellSwaps() {
+function tellJoined() {
   if (!world) return;
+  const materials = JSON.parse(world.materials()) as Material[];
+  const origin = Array.from(world.origin_m());
+  const ranges = world.morph_ranges();
+  post({ type: "joined", materials, voxel: world.voxel_m(), origin, ranges, isKept: file !== null });
+}
+
+/** Returns whether there were any. */
+function tellSwaps(): boolean {
+  if (!world) return false;
+  if (world.take_reset()) post({ type: "reset" });
+  let count = 0;
   for (let swap = world.next_swap(); swap; swap = world.next_swap()) {
+    count++;
     const transfer: Transferable[] = [];
     const shown = edits.filter((edit) => swap.touches(edit.region));
     const [removed, added] = [swap.removed(), meshesOf(swap, transfer)];
@@ -191,11 +178,13 @@ function tellSwaps() {
     post({ type: "swap", removed, added, edits: shown.map((edit) => edit.at) }, transfer);
     edits = edits.filter((edit) => !shown.includes(edit));
   }
-  const oldest = performance.now() - AWAITED;
-  edits = edits.filter((edit) => edit.at > oldest);
+  // Digging in the air changes no mesh.
+  const oldest = performance.now() - MESH_TIMEOUT_MS;
+  edits = world.is_settled() ? [] : edits.filter((edit) => edit.since > oldest);
+  return count > 0;
 }
 
-function tellBodies(): Float64Array {
+function tellBodies(now: number): Float64Array {
   if (!world) return new Float64Array();
   const bodies = world.bodies();
   const seen = new Set<number>();
@@ -210,9 +199,11 @@ function tellBodies(): Float64Array {
       post({ type: "piece", body, meshes: meshesOf(swap, transfer) }, transfer);
       swap.free();
     } else if (kind === -2) {
+      const known = figures.get(body);
+      if (known && now - known.since < NAME_INTERVAL_MS) continue;
       const name = new TextDecoder().decode(world.body_bytes(body) ?? new Uint8Array());
-      if (figures.get(body) === name) continue;
-      figures.set(body, name);
+      if (known?.name === name) continue;
+      figures.set(body, { name, since: now });
       post({ type: "figure", body, name });
     }
   }
@@ -225,59 +216,98 @@ function tellBodies(): Float64Array {
   return bodies;
 }
 
-/** Writes a world of one's own, soon after an edit or at once. */
+/** Writes a world of one's own, soon after an edit or at once. One in memory has nowhere to go. */
 function save(now: number, atOnce: boolean) {
-  if (!world || world.is_saved()) {
+  if (!world || !file) return;
+  if (atOnce) passEditsOn(now);
+  if (world.is_saved()) {
     unsavedSince = null;
     return;
   }
   unsavedSince ??= now;
-  if (!atOnce && (now - unsavedSince < SAVE_AFTER || now - saveFailed < 10_000)) return;
+  if (!atOnce && (now - unsavedSince < SAVE_DELAY_MS || now - saveFailed < SAVE_RETRY_MS)) return;
   try {
     world.save();
     unsavedSince = null;
   } catch (error) {
-    // After a fault of its own, the world is in no state that can be saved.
-    if (error instanceof WebAssembly.RuntimeError) {
-      return end(`The world has stopped while it was saved (${textOf(error)}); edits since the last save are lost`);
-    }
+    if (error instanceof WebAssembly.RuntimeError) return fail(error);
     saveFailed = now;
-    post({ type: "news", text: `Not saved: ${textOf(error)}. Download the world from the menu before you close this page.` });
+    const text = `Not saved: ${errorMessage(error)}. Download the world from the menu before you close this page.`;
+    post({ type: "news", text });
   }
 }
 
-/** Does what there is to do, and shows it. */
-function advance() {
-  if (!world || isOver) return;
+/** Lets the host of a world of one's own have the edits that were just made. */
+function passEditsOn(now: number) {
+  if (!link) world?.update(now, 0);
+}
+
+/** Does what there is to do, and shows it; returns whether there is nothing more to do for now. */
+function advance(): boolean {
+  if (!world || isOver) return true;
   const now = performance.now();
-  try {
-    if (edits.length > 0 && now - updated < LINK_WAIT) {
-      world.update_terrain(SLICE);
-    } else {
-      world.update(now, SLICE);
-      updated = now;
-    }
-  } catch (error) {
-    const text = textOf(error);
-    if (!MAY_RETURN.includes(text)) return end(text);
-    link?.close();
+  const isHeld = edits.some((edit) => now - edit.since < MAX_LINK_DELAY_MS) && now - updated < MAX_LINK_DELAY_MS;
+  // Without a link, what is held is still shown.
+  if (isHeld || link?.isOpen === false) {
+    world.update_terrain(SLICE_MS);
+  } else {
+    update(now);
+    updated = now;
   }
-  exchange(now);
+  if (isOver) return true;
+  const took = performance.now() - now;
+  const isSent = link?.send(() => world!.transmit(now)) ?? false;
+  link?.look(now);
   tellNews();
-  tellSwaps();
+  const isNew = tellSwaps() || isSent || hasMail;
+  hasMail = false;
   save(now, false);
   longest = Math.max(longest, performance.now() - now);
+  // With time left in the slice, what is missing has to come from the server.
+  return isOver || world.is_settled() || (link !== null && !isNew && took < SLICE_MS / 2);
+}
+
+/** Applies what arrived. Where the server ended the link, it is tried again or the world ends. */
+function update(now: number) {
+  try {
+    world!.update(now, SLICE_MS);
+  } catch (error) {
+    const text = errorMessage(error);
+    if (error instanceof WebAssembly.RuntimeError || !link || !isRetryable(text)) return fail(error);
+    link.breakOff(text);
+  }
 }
 
 /** Brings the next step after the messages that wait; a timer would wait 4 ms. */
 const next = new MessageChannel();
 next.port1.onmessage = step;
+let idleTimer: ReturnType<typeof setTimeout> | null = null;
 
 function step() {
-  advance();
+  idleTimer = null;
+  let isIdle = true;
+  try {
+    isIdle = advance();
+  } catch (error) {
+    fail(error);
+  }
   if (isOver) return;
-  if (world?.is_settled()) setTimeout(step, REST);
+  if (isIdle) idleTimer = setTimeout(step, IDLE_DELAY_MS);
   else next.port2.postMessage(null);
+}
+
+/** Ends a pause between two steps. */
+function wake() {
+  if (idleTimer === null) return;
+  clearTimeout(idleTimer);
+  idleTimer = null;
+  next.port2.postMessage(null);
+}
+
+/** Where others look at ground, as of a moment ago: a ray for each of them takes time. */
+function lookAlong(now: number): Float64Array {
+  if (world && now - cursors.at >= CURSOR_INTERVAL_MS) cursors = { at: now, points: world.cursors(CURSOR_REACH_M) };
+  return cursors.points.slice();
 }
 
 function frame(message: Extract<ToWorker, { type: "frame" }>) {
@@ -286,7 +316,7 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
   world.steer(message.seconds, x, z, climb, jumps, fast, flying);
   world.show_figure(new Float64Array(message.rotation), new TextEncoder().encode(settings.name));
   const [ex, ey, ez, ground, water] = world.eye() as unknown as [number, number, number, number, number];
-  const hit = world.ray(ex, ey, ez, ...message.direction, REACH);
+  const hit = world.ray(ex, ey, ez, ...message.direction, REACH_M);
   const aim: Aim | null =
     hit.length === 0
       ? null
@@ -296,10 +326,11 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
           distance: hit[6]!,
           material: hit[7]!,
         };
-  const bodies = tellBodies();
+  const now = performance.now();
+  const bodies = tellBodies(now);
   const stats = {
-    received,
-    sent,
+    received: link?.bytesReceived ?? 0,
+    sent: link?.bytesSent ?? 0,
     pending: world.pending_edits(),
     settled: world.is_settled(),
     saved: world.is_saved(),
@@ -309,8 +340,7 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
   };
   longest = 0;
   const eye: [number, number, number] = [ex, ey, ez];
-  const cursors = world.cursors(200);
-  post({ type: "frame", cursors, eye, onGround: ground === 1, inWater: water === 1, aim, bodies, stats });
+  post({ type: "frame", cursors: lookAlong(now), eye, onGround: ground === 1, inWater: water === 1, aim, bodies, stats });
 }
 
 /** The world in a file of this browser, or in memory where that has no files. */
@@ -318,6 +348,7 @@ async function ownWorld(message: Extract<ToWorker, { type: "start" }>): Promise<
   const { file: name, mayCreate, seed, view, detail } = message;
   if (name === null) return WebWorld.alone(seed, view, detail);
   file = await openFile(name, mayCreate);
+  if (!file && !mayCreate) throw new Error(`this browser keeps no files for pages, so it cannot have “${name}”`);
   if (!file) {
     post({ type: "news", text: "This browser keeps no files for pages: download the world from the menu before you leave." });
     return WebWorld.alone(seed, view, detail);
@@ -334,7 +365,7 @@ async function open({ name, bytes }: Extract<ToWorker, { type: "open" }>) {
     imported.free();
     post({ type: "opened", name: await keepFile(name, world), start, notes });
   } catch (error) {
-    end(error instanceof WebAssembly.RuntimeError ? `${name}: too large for this browser` : textOf(error));
+    end(error instanceof WebAssembly.RuntimeError ? `${name}: too large for this browser` : errorMessage(error));
   }
 }
 
@@ -349,16 +380,40 @@ function copy(message: Extract<ToWorker, { type: "copy" }>): Int32Array {
   return Int32Array.from([...message.from, ...message.to]);
 }
 
+/** Offers a world of one's own as a file. */
+function exportWorld() {
+  const now = performance.now();
+  save(now, true);
+  if (!world || isOver) return;
+  // In memory, the download is all that is kept.
+  passEditsOn(now);
+  if (!file) world.save();
+  const bytes = world.bytes();
+  if (bytes) post({ type: "file", name: settings.file ?? "world.tvx", bytes }, [bytes.buffer as ArrayBuffer]);
+}
+
+/** Tells all again, for a page whose graphics card lost it. */
+function tellAll() {
+  if (!world || !hasJoined) return;
+  world.reset_meshes();
+  pieces.clear();
+  figures.clear();
+  tellJoined();
+  tellSwaps();
+}
+
 function showCollision() {
   const [x, y, z] = world!.eye() as unknown as [number, number, number];
-  const corners = world!.collision_near(x, y, z, COLLISION_REACH);
+  const corners = world!.collision_near(x, y, z, COLLISION_REACH_M);
   post({ type: "collision", at: [x, y, z], corners }, [corners.buffer as ArrayBuffer]);
 }
 
 /** What is done at once, before more of the world is loaded. */
 function editWith(at: number, edit: () => Int32Array) {
-  edits.push({ at, region: edit() });
+  const since = performance.now();
+  edits.push({ at, since, region: edit() });
   advance();
+  wake();
 }
 
 async function start(message: Extract<ToWorker, { type: "start" }>) {
@@ -366,16 +421,16 @@ async function start(message: Extract<ToWorker, { type: "start" }>) {
   try {
     memory = (await loading).memory;
   } catch (error) {
-    return end(`this browser cannot run the world: ${textOf(error)}`);
+    return end(`this browser cannot run the world: ${errorMessage(error)}`);
   }
   try {
     const token = new TextEncoder().encode(message.token);
     world = message.link === null ? await ownWorld(message) : WebWorld.join(token, message.view, message.detail);
     world.teleport(...message.feet);
   } catch (error) {
-    return end(`This world cannot be opened: ${textOf(error)}`);
+    return end(`This world cannot be opened: ${errorMessage(error)}`);
   }
-  connect();
+  if (message.link !== null) connect(message.link);
   step();
 }
 
@@ -396,6 +451,7 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
       case "paste":
         return editWith(message.at, () => world!.paste(...message.voxel, message.turns));
       case "throw": {
+        if (link?.isOpen === false) throw new Error("no connection: nothing can be thrown until it is back");
         const { thing, from, velocity } = message;
         const request = JSON.stringify({ throw: thing, from_m: from, velocity_m_s: velocity });
         return void world.send_message(new TextEncoder().encode(request));
@@ -404,28 +460,29 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
         return showCollision();
       case "save":
         return save(performance.now(), true);
-      case "export": {
-        save(performance.now(), true);
-        if (isOver) return;
-        const bytes = world.bytes();
-        return bytes && post({ type: "file", name: settings.file ?? "world.tvx", bytes }, [bytes.buffer as ArrayBuffer]);
-      }
+      case "export":
+        return exportWorld();
       case "glb": {
         const bytes = world.glb();
         const name = (settings.file ?? "world.tvx").replace(/\.tvx$/i, ".glb");
         return post({ type: "file", name, bytes }, [bytes.buffer as ArrayBuffer]);
       }
       case "undo":
-        return world.undo();
       case "redo":
-        return world.redo();
+        // It would be lost with the link.
+        if (link?.isOpen === false) throw new Error("no connection: undo and redo wait until it is back");
+        return message.type === "undo" ? world.undo() : world.redo();
+      case "name":
+        settings.name = message.name;
+        return;
+      case "meshes":
+        return tellAll();
       case "teleport":
         return world.teleport(...message.feet);
     }
   } catch (error) {
-    // After a fault of its own, the world is in no state that can be trusted.
-    if (error instanceof WebAssembly.RuntimeError) return end(`the world has stopped: ${textOf(error)}`);
-    post({ type: "news", text: textOf(error) });
+    if (error instanceof WebAssembly.RuntimeError) return fail(error);
+    post({ type: "news", text: errorMessage(error) });
     if (message.type === "frame") post({ type: "wait" });
   }
 };

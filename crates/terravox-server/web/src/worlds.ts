@@ -1,11 +1,11 @@
 // Worlds that this browser keeps: a list with what can be done with each, and files that become one.
 
 import type { FromWorker, ToWorker } from "./messages";
-import { textOf } from "./text";
+import { errorMessage } from "./text";
 import { keptFile, keptWorlds, removeFile } from "./opfs";
 
 /** Largest file that is opened, MiB. */
-const MOST_MIB = 128;
+const MAX_MIB = 128;
 /** Where notes of an import wait until its world is shown. */
 const NOTES = "terravox notes";
 
@@ -50,7 +50,7 @@ function startOf(name: string): number[] {
 /** Makes a kept world of a file; in a thread of its own, whose memory is freed afterwards. */
 export async function importFile(file: File): Promise<Extract<FromWorker, { type: "opened" }>> {
   const mib = Math.ceil(file.size / 2 ** 20);
-  if (mib > MOST_MIB) throw new Error(`${file.name} has ${mib} MiB; this page opens up to ${MOST_MIB} MiB`);
+  if (mib > MAX_MIB) throw new Error(`${file.name} has ${mib} MiB; this page opens up to ${MAX_MIB} MiB`);
   const bytes = new Uint8Array(await file.arrayBuffer());
   const worker = newWorker();
   try {
@@ -102,7 +102,7 @@ function button(text: string, act: () => void): HTMLButtonElement {
 function removal(name: string, removed: () => void, say: (text: string) => void): HTMLButtonElement {
   const made = button("Delete", () => {
     made.textContent = "Delete for good?";
-    made.onclick = () => void removeFile(name).then(() => (setStart(name, []), removed()), (error) => say(textOf(error)));
+    made.onclick = () => void removeFile(name).then(() => (setStart(name, []), removed()), (error) => say(errorMessage(error)));
   });
   return made;
 }
@@ -116,7 +116,7 @@ export async function listWorlds(panel: HTMLElement, open: string | null, say: (
     const title = document.createElement("span");
     title.textContent = `${name.replace(/\.tvx$/i, "")} (${Math.ceil(bytes / 1024)} KiB)`;
     line.append(title);
-    const save = () => void keptFile(name).then((file) => download(name, file), (error) => say(textOf(error)));
+    const save = () => void keptFile(name).then((file) => download(name, file), (error) => say(errorMessage(error)));
     if (name === open) line.append("shown here");
     else line.append(
       button("Open", () => (location.href = addressOf(name, startOf(name)))),

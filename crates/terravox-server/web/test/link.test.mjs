@@ -36,7 +36,8 @@ visitTest("the link breaks and comes back, and what was dug meanwhile is dug", a
   const whole = await one.aim();
   between.cut();
   await one.says(/broken.*trying again/);
-  assert((await one.useTool()) > 0);
+  assert((await one.useClick("edit")) > 0);
+  await one.until("the hole is seen without a link", (at) => seen.frame.aim?.distance > at + 1, whole);
   between.mend();
   await one.says(/^$/);
   const dug = await one.aim();
@@ -65,6 +66,46 @@ visitTest("the server ends and begins again, and nothing is lost", async (visit)
   assert(Math.abs((await one.aim()) - dug) < 0.02, "the hole is gone");
   await one.useTool();
   assert((await one.aim()) > dug + 1, "one cannot dig on");
+});
+
+for (const [direction, what] of [["up", "the server hears"], ["down", "the page hears"]]) {
+  visitTest(`a link on which ${what} nothing more is made again, and no edit is lost`, async (visit) => {
+    const between = await relay(await mainServer());
+    const one = await visit("/", { origin: between.origin, errors: NO_LINK });
+    await one.goTo(-24, 30, -20, 0, -89);
+    const whole = await one.aim();
+    between.mute(direction);
+    await one.useClick("edit");
+    await one.says(/(silent|nothing came).*trying again/);
+    await one.says(/^$/);
+    await one.until("the server has decided", () => seen.frame.stats.pending === 0);
+    const dug = await one.aim();
+    assert(dug > whole + 1, `${whole} m to the ground, ${dug} m after the link came back`);
+    const two = await visit();
+    await two.goTo(-24, 30, -20, 0, -89);
+    assert(Math.abs((await two.aim()) - dug) < 0.02, "another visitor does not see it");
+  });
+}
+
+visitTest("what a proxy refuses is tried again, and not taken for a word of the server", async (visit) => {
+  const between = await relay(await mainServer());
+  between.refusal = `HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\nConnection: close\r\n\r\n<b>no</b>`;
+  const one = await visit("/", { origin: between.origin, waits: false, errors: /WebSocket connection to|status of 403/ });
+  await one.says(/broken.*trying again/);
+  between.refusal = null;
+  await one.until("the world is there", () => terravox.state().joined);
+});
+
+visitTest("a token in the fragment is taken out of the address, and stays for the tab", async (visit) => {
+  const { origin } = await securedServer();
+  const one = await visit("/?token=old&stats#0,30,0,0,-89&token=shovel", { origin });
+  assert.equal(one.page.url(), `${origin}/?stats#0,30,0,0,-89`);
+  await one.page.reload();
+  await one.until("the world is there again", () => terravox.state().joined);
+  // An invitation that is opened in the same tab.
+  await one.page.goto(`${origin}/?stats#token=wrong`);
+  await one.says(/this token is not known here/);
+  assert(!one.page.url().includes("wrong"));
 });
 
 visitTest("a token that is not known is refused with a sentence", async (visit) => {

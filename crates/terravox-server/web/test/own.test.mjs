@@ -101,3 +101,45 @@ visitTest("a kept world that cannot be opened can be downloaded and deleted", as
   await page.goto(`${one.origin}/?file=${encodeURIComponent("a/b.tvx")}`);
   await one.says(/cannot be the name of a file/);
 });
+
+/** Of workers, as in browsers that keep no files for pages, and in those of 2022. */
+const NO_FILES = "StorageManager.prototype.getDirectory = () => Promise.reject(new Error('no files'))";
+const PROMISED_SIZES = `const { getSize } = FileSystemSyncAccessHandle.prototype;
+  FileSystemSyncAccessHandle.prototype.getSize = async function () { return getSize.call(this); }`;
+const leaves = () => !dispatchEvent(new Event("beforeunload", { cancelable: true }));
+
+for (const [what, workerScript] of [["keeps no files", NO_FILES], ["promises sizes of files", PROMISED_SIZES]]) {
+  visitTest(`where the browser ${what}, a world is in memory, and the page says so`, async (visit) => {
+    const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false, workerScript });
+    const { page } = one;
+    await one.until("there is ground", () => seen.frame?.aim);
+    await news(one, /keeps no files for pages/);
+    assert(!(await one.get(leaves)), "nothing would be lost yet");
+    await one.useTool();
+    assert(await one.get(leaves), "the browser does not ask before the world is lost");
+    await page.locator("#menu").click();
+    assert.match(await page.locator("#where").textContent(), /in memory only/);
+    assert(!(await page.locator("#kept").isVisible()), "an empty file is listed");
+    const world = await downloaded(one, () => page.locator("#export").click());
+    assert.equal(world.bytes.subarray(1, 4).toString(), "TVX");
+    await one.until("it is had", () => seen.frame.stats.saved);
+    assert(!(await one.get(leaves)));
+    await page.goto(`${one.origin}/?file=mine.tvx`);
+    await one.says(/mine\.tvx/);
+  });
+}
+
+visitTest("what is dug last before a page is left is kept", async (visit) => {
+  const one = await visit("/?seed=11#0,40,0,0,-89", { waits: false });
+  const whole = await one.until("there is ground", () => seen.frame?.stats.settled && seen.frame.aim?.distance);
+  assert(!(await one.get(leaves)));
+  // Edited and saved before the worker takes another step.
+  await one.get(() => {
+    const centre = seen.frame.aim.point;
+    const op = { brush: { brush: { ball: { centre, radius: 4 } }, action: "dig" } };
+    terravox.tell({ type: "edit", op, at: performance.now() });
+    dispatchEvent(new Event("pagehide"));
+  });
+  await one.page.reload();
+  await one.until("the hole is there", (at) => globalThis.seen?.frame?.aim?.distance > at + 1, whole);
+});

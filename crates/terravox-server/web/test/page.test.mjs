@@ -1,7 +1,7 @@
 // The page around the picture: help, settings, narrow screens, and what it may load.
 
 import assert from "node:assert/strict";
-import { visitTest, visitTests } from "./visit.mjs";
+import { changed, visitTest, visitTests } from "./visit.mjs";
 
 visitTest("help opens with ?, and settings stay after a reload", async (visit) => {
   const one = await visit();
@@ -26,6 +26,43 @@ visitTest("help opens with ?, and settings stay after a reload", async (visit) =
   await page.locator("#help").waitFor({ state: "hidden" });
 });
 
+/** How many colours a picture has, roughly. */
+const coloursOf = (picture) => new Set(picture.map((colour) => colour.map((value) => value >> 3).join())).size;
+
+visitTest("name, shadows and resolution change without a reload, and others see the name", async (visit) => {
+  const [one, two] = [await visit("/", { settings: { name: "Eve" } }), await visit()];
+  for (const visitor of [one, two]) await visitor.goTo(20, 40, -20, 0, -89);
+  await two.until("the figure is there", () => seen.figures.includes("Eve"));
+  await one.get(() => void (globalThis.isSame = true));
+  await one.page.locator("#menu").click();
+  await one.page.locator("#name").fill("Frances");
+  await one.page.locator("#scale").selectOption("0.75");
+  await one.page.locator("#shadows").check();
+  await one.page.locator("#go").click();
+  await two.until("the new name is there", () => seen.figures.includes("Frances"));
+  assert.equal(await two.get(() => terravox.state().others), 1);
+  assert(await one.get(() => globalThis.isSame === true), "the page was loaded again");
+  assert(coloursOf(await one.picture()) > 20, "the ground is not drawn any more");
+});
+
+visitTest("a lost graphics card is had again, with all that it showed", async (visit) => {
+  const one = await visit("/", { errors: /WebGL|CONTEXT_LOST/i });
+  await one.goTo(20, 40, 4, 0, -60);
+  const before = await one.picture();
+  await one.get(() => {
+    globalThis.card = document.getElementById("view").getContext("webgl2").getExtension("WEBGL_lose_context");
+    card.loseContext();
+  });
+  await one.says(/graphics card was lost/);
+  await one.get(() => card.restoreContext());
+  await one.says(/^$/);
+  await one.settle();
+  await one.until("the meshes are back", () => terravox.state().meshes > 10);
+  const after = await one.picture();
+  assert(coloursOf(after) > 20, "the ground is not drawn");
+  assert(changed(before, after) < 64, "the picture is another");
+});
+
 visitTest("on a screen of 360 pixels, nothing is cut off or covered", async (visit) => {
   const one = await visit("/", { viewport: { width: 360, height: 640 }, hasTouch: true, isMobile: true });
   // The buttons for fingers come with the first touch, the palette with the tool that builds.
@@ -34,7 +71,7 @@ visitTest("on a screen of 360 pixels, nothing is cut off or covered", async (vis
   const found = await one.get(() => {
     const wrongs = [];
     if (document.documentElement.scrollWidth > innerWidth) wrongs.push("the page is wider than the screen");
-    const all = "#tools button, #palette button, #menu, #use, #jump, #stick";
+    const all = "#tools button, #palette button, #menu, #touch button, #stick";
     for (const button of document.querySelectorAll(all)) {
       const { left, right, top, bottom } = button.getBoundingClientRect();
       const name = button.textContent.trim() || button.ariaLabel || button.id;

@@ -89,6 +89,25 @@ visitTests("fingers", TOUCH, {
     assert(Math.abs(await one.get(() => seen.frame.eye[0])) < 0.5, "not straight ahead");
   },
 
+  async "fingers fly, fall, undo, and change the size"(one) {
+    await one.goTo(-8, 25, 20, 0, -89);
+    const { touch, middle } = await fingersOf(one);
+    const [before, eye] = [await one.aim(), await one.get(() => seen.frame.eye[1])];
+    await touch("touchStart", await middle("#down"));
+    await one.until("the player flies down", (y) => seen.frame.eye[1] < y - 1, eye);
+    await touch("touchEnd");
+    await one.goTo(-8, 25, 20, 0, -89);
+    for (const selector of ["#smaller", "#smaller", "#larger"]) await one.page.locator(selector).tap();
+    await one.page.locator("#use").tap();
+    await one.until("there is a hole", (at) => seen.frame.aim?.distance > at + 0.5, before);
+    const strokes = await one.get(() => seen.posts.edit);
+    for (let i = 0; i < strokes; i++) await one.page.locator("#undo").tap();
+    await one.until("the hole is filled", (at) => Math.abs(seen.frame.aim?.distance - at) < 0.02, before);
+    await one.page.locator("#fly").tap();
+    await one.until("the player has landed", () => seen.frame.onGround);
+    await one.page.locator("#fly").tap();
+  },
+
   async "a finger on the picture turns, another on the button digs"(one) {
     await one.goTo(4, 25, 20, 0, -89);
     const { touch, middle } = await fingersOf(one);
@@ -112,4 +131,7 @@ visitTest("a tap on the picture does not catch the pointer, as a click does", as
   assert(!(await caught()), "a finger needs no pointer lock; what it touches is then reported at 0, 0");
   await one.page.mouse.click(240, 60);
   await one.until("the pointer is caught", () => document.pointerLockElement !== null);
+  await one.frames();
+  assert.equal(await one.get(() => seen.posts.edit), undefined, "the click that catches the pointer digs");
+  await one.useTool();
 });

@@ -94,6 +94,11 @@ export class Relay {
   twist = null;
   /** Says something else in the place of the server's link: the bytes of a binary message. */
   answer = null;
+  /** Refuses links as a proxy does that has nothing to do with the server: the head of a response. */
+  refusal = null;
+  /** Connections of which nothing more is carried to the server, or from it, though they stay open. */
+  #mutedUp = new Set();
+  #mutedDown = new Set();
 
   constructor(port) {
     this.target = port;
@@ -115,6 +120,11 @@ export class Relay {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** Carries nothing more on the connections that there are: `up` to the server, or `down` from it. */
+  mute(direction) {
+    for (const socket of this.#sockets) (direction === "up" ? this.#mutedUp : this.#mutedDown).add(socket);
+  }
+
   mend(port = this.target) {
     this.target = port;
     this.isCut = false;
@@ -133,11 +143,15 @@ export class Relay {
     socket.once("data", (head) => {
       const key = /^sec-websocket-key: (\S+)/im.exec(head.toString("latin1"))?.[1];
       if (key && this.answer) return socket.write(acceptance(key, this.answer));
+      if (this.refusal && head.includes("/link")) return socket.end(this.refusal);
       const server = net.connect(this.target, "127.0.0.1");
       this.#keep(server);
       server.write(head);
-      socket.on("data", (bytes) => server.write(this.twist ? this.twist(bytes) : bytes));
-      server.pipe(socket);
+      socket.on("data", (bytes) => {
+        if (!this.#mutedUp.has(socket)) server.write(this.twist ? this.twist(bytes) : bytes);
+      });
+      server.on("data", (bytes) => this.#mutedDown.has(server) || socket.write(bytes));
+      server.on("end", () => this.#mutedDown.has(server) || socket.end());
       for (const [one, other] of [[socket, server], [server, socket]]) one.on("close", () => other.destroy());
     });
   }

@@ -19,6 +19,15 @@ export function launch(flags = []) {
   return chromium.launch({ executablePath, args: [...FLAGS, ...flags], timeout: PATIENCE });
 }
 
+/** Answers with a script of the server, and some more before it. */
+async function prepend(route, text) {
+  const response = await route.fetch();
+  const headers = { ...response.headers() };
+  delete headers["content-encoding"];
+  delete headers["content-length"];
+  await route.fulfill({ response, headers, body: `${text};\n${await response.text()}` });
+}
+
 const shared = {};
 /** The browser of all visits that need no other. */
 const browser = () => (shared.browser ??= launch());
@@ -34,11 +43,12 @@ export async function endShared() {
 /**
  * A page in a browser. Options: `origin` of the server; `settings` in place of some of those above;
  * `waits`: whether until the world is there; `errors`: what may be on the console; `flags` of a browser of
- * its own; `script`: a function to run in the page before its scripts; else those of a context.
+ * its own; `script`: a function to run in the page before its scripts, `workerScript`: text to run in its workers
+ * before theirs; else those of a context.
  */
 export class Visit {
   static async prepare(options) {
-    const { settings, waits: _, path: __, errors, flags, script, ...rest } = options;
+    const { settings, waits: _, path: __, errors, flags, script, workerScript, ...rest } = options;
     const origin = options.origin ?? (await mainServer()).origin;
     const value = JSON.stringify({ ...SETTINGS, ...settings });
     const origins = [{ origin, localStorage: [{ name: "terravox", value }] }];
@@ -51,6 +61,7 @@ export class Visit {
     context.setDefaultTimeout(PATIENCE);
     await context.addInitScript(watch);
     if (script) await context.addInitScript(script);
+    if (workerScript) await context.route(/\/worker-[^/]*\.js$/, (route) => prepend(route, workerScript));
     const visit = new Visit(context, await context.newPage(), origin, errors);
     visit.leave = () => (own ?? context).close();
     return visit;
@@ -62,6 +73,8 @@ export class Visit {
     // What a worker writes to the console comes here, too.
     page.on("console", (message) => message.type() === "error" && wrong(message.text()));
     page.on("pageerror", (error) => wrong(String(error)));
+    // The browser asks before a page with unsaved edits is left.
+    page.on("dialog", (dialog) => dialog.accept());
     page.on("crash", () => wrong("the page crashed"));
     const ask = (url) => {
       const { protocol, host } = new URL(url);
@@ -145,15 +158,27 @@ export class Visit {
     return this.get((op) => terravox.tell({ type: "edit", op, at: performance.now() }), op);
   }
 
-  /** Uses the tool by a click in the middle; returns how many messages of a type to the worker that made. */
+  /**
+   * Uses the tool by a click in the middle; returns how many messages of a type to the worker that made. The first
+   * click catches the pointer only, where that can be caught.
+   */
   async useClick(type) {
     const { width, height } = this.page.viewportSize();
     const count = () => this.get((type) => seen.posts[type] ?? 0, type);
     const before = await count();
     await this.page.mouse.move(width / 2, height / 2);
-    await this.page.mouse.down();
-    await this.until("the tool is used", ([type, count]) => seen.posts[type] > count, [type, before]);
-    await this.page.mouse.up();
+    const isCaught = () => this.get(() => document.pointerLockElement !== null);
+    if (!(await isCaught())) {
+      await this.page.mouse.down();
+      const isCaughtOrUsed = ([type, count]) => document.pointerLockElement !== null || seen.posts[type] > count;
+      await this.until("the pointer is caught", isCaughtOrUsed, [type, before]);
+      await this.page.mouse.up();
+    }
+    if ((await count()) === before) {
+      await this.page.mouse.down();
+      await this.until("the tool is used", ([type, count]) => (seen.posts[type] ?? 0) > count, [type, before]);
+      await this.page.mouse.up();
+    }
     return (await count()) - before;
   }
 
