@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use super::climate::{Setting, smooth_step};
 use super::islands::{self, Island};
+use super::landscape::{Landscape, NO_WATER};
 use super::lattice::Points;
 use super::options::WorldOptions;
-use super::relief::{Biomes, Landscape, NO_WATER};
+use super::relief::Biomes;
 use super::slots::{SlotCache, slot_of};
 use super::strata::{self, Strata};
 use crate::generate::materials::{
