@@ -18,7 +18,7 @@ const HALF_DIAGONAL: f64 = 2.61;
 const HALF_WIDE_DIAGONAL: f64 = 13.01;
 
 /// Caves blend with the ground where their distances differ by less, voxels.
-const BLEND: f32 = 3.0;
+const BLEND: f32 = 4.0;
 
 /// Farther from the wall of a cave than half a cell and this, cells are as without it, voxels: where
 /// the ground is near, and where it alone fills cells and a voxel more.
@@ -173,7 +173,7 @@ impl Fill<'_> {
         let (mut inside, mut is_floor) = (depth, false);
         if depth > -edge && !caves.is_empty() {
             let hollow = caves::hollow(centre(pos, edge), caves, &mut self.walls);
-            inside = smooth_min(depth, hollow.distance(depth, column.roof) + column.sealed);
+            inside = smooth_min(depth, hollow.distance(depth, column.roofs) + column.sealed);
             is_floor = (-0.7..0.8 + 0.5 * edge).contains(&hollow.below_floor);
         }
         let mut solid = occupancy_units(f64::from(inside / edge));
