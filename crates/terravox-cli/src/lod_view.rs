@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use terravox::generate::{Hills, Seeded};
+use terravox::generate::{Hills, Seeded, World};
 use terravox::lod::{LodOptions, MorphRanges};
 use terravox::mesh::BlockMesh;
 use terravox::terrain::{
@@ -333,7 +333,12 @@ pub fn generator_of(store: &Store) -> Result<Option<Seeded>, StoreError> {
     };
     let seeded = generator.seeded();
     if seeded.is_none() {
-        store.check_generator(Hills::NAME, Hills::VERSION, generator.seed)?;
+        let seed = generator.seed;
+        match Seeded::of_stored(&generator.name, World::VERSION, seed) {
+            // Of another version: the error says both.
+            Some(ours) => store.check_generator(&generator.name, ours.version(), seed)?,
+            None => store.check_generator(Hills::NAME, Hills::VERSION, seed)?,
+        }
     }
     Ok(seeded)
 }

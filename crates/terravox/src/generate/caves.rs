@@ -1,4 +1,4 @@
-//! Caves: capsules between jittered points of a lattice, roughened by noise, so that distances from
+//! Caves of [`Hills`](super::Hills): capsules between jittered points of a lattice, roughened by noise, so that distances from
 //! walls are true.
 
 use super::noise::{Noise3, Noise3Cursor, unit};
@@ -77,14 +77,8 @@ pub(super) fn distance(p: [f64; 3], caves: &[&Capsule], walls: &mut Noise3Cursor
     }
 }
 
-/// The cave segments within `reach` voxels of a region; `share` multiplies how many there are.
-pub(super) fn capsules(
-    seed: u64,
-    region: Region,
-    reach: f64,
-    edge: f64,
-    share: f64,
-) -> Vec<Capsule> {
+/// The cave segments within `reach` voxels of a region.
+pub(super) fn capsules(seed: u64, region: Region, reach: f64, edge: f64) -> Vec<Capsule> {
     let min = region.min.to_array().map(|v| f64::from(v) * edge - reach);
     let max = region.max.to_array().map(|v| f64::from(v) * edge + reach);
     let lattice = |v: f64| (v / SPACING as f64).floor() as i64;
@@ -92,7 +86,7 @@ pub(super) fn capsules(
     for y in lattice(min[1]) - 1..=lattice(max[1]) {
         for z in lattice(min[2]) - 1..=lattice(max[2]) {
             for x in lattice(min[0]) - 1..=lattice(max[0]) {
-                capsules_from(seed, share, [x, y, z], &mut capsules);
+                capsules_from(seed, [x, y, z], &mut capsules);
             }
         }
     }
@@ -105,12 +99,12 @@ pub(super) fn capsules(
     capsules
 }
 
-fn capsules_from(seed: u64, share: f64, [x, y, z]: [i64; 3], capsules: &mut Vec<Capsule>) {
+fn capsules_from(seed: u64, [x, y, z]: [i64; 3], capsules: &mut Vec<Capsule>) {
     for (axis, [dx, dy, dz]) in [[1, 0, 0], [0, 1, 0], [0, 0, 1]].into_iter().enumerate() {
         let within = LAYERS.contains(&y) && LAYERS.contains(&(y + dy));
         let salt = seed ^ (20 + axis as u64);
         let chance = unit(salt, x, y, z);
-        if within && chance < share * [0.34, 0.22, 0.34][axis] {
+        if within && chance < [0.34, 0.22, 0.34][axis] {
             let radius = 3.4 + 3.0 * unit(salt ^ 0x100, x, y, z);
             let [from, to] = [[x, y, z], [x + dx, y + dy, z + dz]].map(|at| node(seed, at));
             let along = sub(to, from);

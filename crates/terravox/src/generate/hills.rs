@@ -244,7 +244,7 @@ impl Hills {
         let region = cells.region();
         let edge = f64::from(1u32 << mip);
         let caves = match mip {
-            0..=caves::MAX_MIP => capsules(self.seed, region, caves::REACH + 2.0 * edge, edge, 1.0),
+            0..=caves::MAX_MIP => capsules(self.seed, region, caves::REACH + 2.0 * edge, edge),
             _ => Vec::new(),
         };
         cells.reset(region);
@@ -418,7 +418,7 @@ mod tests {
     fn naive(hills: Hills, region: Region, mip: u8) -> DenseBox {
         let edge = f64::from(1u32 << mip);
         let mut cells = DenseBox::new(region);
-        let caves = capsules(hills.seed, region, 4.0 * (caves::REACH + edge), edge, 1.0);
+        let caves = capsules(hills.seed, region, 4.0 * (caves::REACH + edge), edge);
         let caves: Vec<&Capsule> =
             if mip > caves::MAX_MIP { vec![] } else { caves.iter().collect() };
         for pos in region.voxels() {

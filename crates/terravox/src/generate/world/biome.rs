@@ -6,8 +6,9 @@ use std::fmt;
 
 use super::climate::Setting;
 use super::columns::TILE;
+use super::landscape::Landscape;
 use super::lattice::Points;
-use super::relief::{Biomes, Landscape};
+use super::relief::Biomes;
 
 /// The ground at a column of a [`World`](crate::generate::World); caves, ledges, floating islands
 /// and edits aside.

@@ -1,20 +1,32 @@
 //! Cells from columns: a cube of 4³ after the other, so that air and deep ground are found for many
 //! at once, and caves and overhangs are asked only where they matter.
 
+use super::caves::{self, Piece, Roughness};
 use super::climate::Setting;
 use super::columns::LandColumn;
 use super::strata::{self, LOWEST_LAYER};
-use crate::generate::caves::{self, Capsule, capsules};
 use crate::generate::frame::occupancy_units;
-use crate::generate::materials::{GRASS, GROUND, LEAFY_GRASS, ROCK};
+use crate::generate::materials::{
+    COBBLESTONE, GRASS, GROUND, LEAFY_GRASS, MUD, ROCK, SAND, SANDSTONE,
+};
 use crate::generate::noise::{Noise3, Noise3Cursor};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos, WATER};
 
-/// Half the diagonal of a cube of 4³ cells, in cells.
-const HALF_DIAGONAL: f64 = 3.47;
+/// Half the diagonals between the outermost centres of cubes of 4³ and of 16³ cells, in cells, and
+/// room for rounding.
+const HALF_DIAGONAL: f64 = 2.61;
+const HALF_WIDE_DIAGONAL: f64 = 13.01;
 
 /// Caves blend with the ground where their distances differ by less, voxels.
 const BLEND: f32 = 4.0;
+
+/// Farther from the wall of a cave than half a cell and this, cells are as without it, voxels: where
+/// the ground is near, and where it alone fills cells and a voxel more.
+const CAVE_MARGIN: f64 = BLEND as f64 + 1.0;
+const DEEP_CAVE_MARGIN: f64 = 1.0;
+
+/// How far from a region caves may matter in it, voxels, aside from two cells.
+const CAVE_REACH: f64 = 13.0;
 
 /// Widths of the noise of overhangs, voxels: flat, so that ledges are.
 const OVERHANG_PERIODS: [f64; 3] = [21.0, 9.0, 21.0];
@@ -25,32 +37,43 @@ pub(super) fn fill(setting: &Setting<'_>, cells: &mut DenseBox, mip: u8, columns
     let edge = setting.edge;
     let share = 2.0 * f64::from(setting.options.caves);
     let has_caves = mip <= caves::MAX_MIP && share > 0.0;
-    let reach = caves::REACH + 2.0 * edge;
-    let caves =
-        if has_caves { capsules(setting.seed, region, reach, edge, share) } else { Vec::new() };
+    let caves = if has_caves {
+        caves::pieces(setting.seed, region, CAVE_REACH + 2.0 * edge, edge, share)
+    } else {
+        Vec::new()
+    };
     cells.reset(region);
     let mut fill = Fill {
         columns,
         region,
         edge: edge as f32,
-        walls: Noise3::new(setting.seed ^ 7).cursor(),
+        walls: Roughness::new(setting.seed, edge),
         ledges: Noise3::new(setting.seed ^ 8).cursor(),
         has_ledges: OVERHANG_PERIODS[1] >= 2.0 * edge,
         water: Vec::new(),
     };
-    let mut near = Vec::new();
-    for cube in region.blocks::<2>().map(|cube| cube.region().intersect(region)) {
-        let extent = fill.extent(cube);
-        if extent.is_air {
-            continue;
+    let middle = |part: Region| {
+        let [min, max] = [part.min, part.max].map(|p| p.to_array().map(f64::from));
+        [0, 1, 2].map(|i| 0.5 * (min[i] + max[i]) * edge)
+    };
+    let (mut around, mut near) = (Vec::new(), Vec::new());
+    for block in region.blocks::<4>().map(|block| block.region().intersect(region)) {
+        let at = middle(block);
+        around.clear();
+        let may_matter = |cave: &&Piece| cave.matters(at, HALF_WIDE_DIAGONAL, edge, CAVE_MARGIN);
+        around.extend(caves.iter().filter(may_matter));
+        for cube in block.blocks::<2>().map(|cube| cube.region().intersect(region)) {
+            let extent = fill.extent(cube);
+            if extent.is_air {
+                continue;
+            }
+            let at = middle(cube);
+            let margin = if extent.is_full { DEEP_CAVE_MARGIN } else { CAVE_MARGIN };
+            near.clear();
+            let matters = |cave: &&Piece| cave.matters(at, HALF_DIAGONAL, edge, margin);
+            near.extend(around.iter().copied().filter(matters));
+            fill.cube(cells, cube, &near, extent.is_full && near.is_empty());
         }
-        let [min, max] = [cube.min, cube.max].map(|p| p.to_array().map(f64::from));
-        let middle = [0, 1, 2].map(|i| 0.5 * (min[i] + max[i]) * edge);
-        near.clear();
-        let matters = |cave: &&Capsule| cave.matters(middle, HALF_DIAGONAL, edge, extent.is_full);
-        near.extend(caves.iter().filter(matters));
-        caves::retain_nearest(&mut near, middle, HALF_DIAGONAL * edge);
-        fill.cube(cells, cube, &near, extent.is_full && near.is_empty());
     }
     cells.set_all_water(fill.water);
 }
@@ -68,8 +91,7 @@ struct Fill<'a> {
     region: Region,
     /// Edge of a cell, voxels.
     edge: f32,
-    /// The roughness of cave walls.
-    walls: Noise3Cursor,
+    walls: Roughness,
     ledges: Noise3Cursor,
     has_ledges: bool,
     water: Vec<(u32, u8)>,
@@ -107,7 +129,7 @@ impl Fill<'_> {
     }
 
     /// Fills a cube of cells that are air; `caves` are all those that reach it.
-    fn cube(&mut self, cells: &mut DenseBox, cube: Region, caves: &[&Capsule], is_full: bool) {
+    fn cube(&mut self, cells: &mut DenseBox, cube: Region, caves: &[&Piece], is_full: bool) {
         let Region { min, .. } = self.region;
         let [width, _, depth] = self.region.size();
         for y in cube.min.y..cube.max.y {
@@ -135,12 +157,7 @@ impl Fill<'_> {
     }
 
     /// A cell, and the water that it holds beside ground.
-    fn cell(
-        &mut self,
-        pos: VoxelPos,
-        column: &LandColumn,
-        caves: &[&Capsule],
-    ) -> (Cell, Option<u8>) {
+    fn cell(&mut self, pos: VoxelPos, column: &LandColumn, caves: &[&Piece]) -> (Cell, Option<u8>) {
         let edge = self.edge;
         let y = (pos.y as f32 + 0.5) * edge;
         let mut depth = column.depth(y, edge);
@@ -153,11 +170,11 @@ impl Fill<'_> {
             let at = [0, 1, 2].map(|axis| p[axis] / OVERHANG_PERIODS[axis]);
             depth = column.limited(depth + over * self.ledges.at(at) as f32, y, edge);
         }
-        let mut inside = depth;
+        let (mut inside, mut is_floor) = (depth, false);
         if depth > -edge && !caves.is_empty() {
-            let open = caves::distance(centre(pos, edge), caves, &mut self.walls) as f32;
-            let open = open + column.sealed + (column.roof - depth).max(0.0);
-            inside = smooth_min(depth, open);
+            let hollow = caves::hollow(centre(pos, edge), caves, &mut self.walls);
+            inside = smooth_min(depth, hollow.distance(depth, column.roofs) + column.sealed);
+            is_floor = (-0.7..0.8 + 0.5 * edge).contains(&hollow.below_floor);
         }
         let mut solid = occupancy_units(f64::from(inside / edge));
         let mut made_of = None;
@@ -180,7 +197,10 @@ impl Fill<'_> {
         let wet = if is_wet { occupancy_units(f64::from((column.water - y) / edge)) } else { 0 };
         let stored = |units: u32| (units - 1) as u8;
         if solid > 0 {
-            let material = made_of.unwrap_or_else(|| material(y, depth, edge, column));
+            let material = made_of.unwrap_or_else(|| match is_floor {
+                true if depth >= column.soil_depth.max(edge) => debris(column),
+                _ => material(y, depth, edge, column),
+            });
             let cell = Cell { material, occupancy: stored(solid) };
             return (cell, (solid < 256 && wet > 0).then(|| stored(wet)));
         }
@@ -237,6 +257,15 @@ fn material(y: f32, depth: f32, edge: f32, column: &LandColumn) -> u8 {
         return column.soil;
     }
     strata::stone(y, column.strata)
+}
+
+/// What covers the floors of caves: what the ground above washes in, or stones.
+fn debris(column: &LandColumn) -> u8 {
+    match column.soil {
+        GROUND | MUD => column.soil,
+        SAND | SANDSTONE => SAND,
+        _ => COBBLESTONE,
+    }
 }
 
 /// Smooth minimum of two distances, so that no thin shells are left between a cave and the open.

@@ -8,6 +8,9 @@ use super::options::WorldOptions;
 /// Terms of the warp along either axis: period and amplitude, voxels at a scale of 1.
 pub(super) const WARP: [(f64, f32); 2] = [(700.0, 90.0), (190.0, 20.0)];
 
+/// Terms by which rivers wind.
+const MEANDERS: [(f64, f32); 2] = [(260.0, 38.0), (95.0, 11.0)];
+
 /// The generator's seed and options, and the cells that are filled.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
@@ -50,6 +53,15 @@ impl Setting<'_> {
             values.iter().zip(by).map(|(v, by)| v + scale * by).collect()
         };
         Points::new(points.anchor, moved(&points.xs, 100), moved(&points.zs, 110))
+    }
+
+    /// Warped points moved a little more, so that rivers wind.
+    pub fn meandered(&self, points: &Points, warped: &Points) -> Points {
+        let moved = |values: &[f32], salt: u64| -> Vec<f32> {
+            let by = self.sum(points, salt, &MEANDERS, false);
+            values.iter().zip(by).map(|(v, by)| v + by).collect()
+        };
+        Points::new(warped.anchor, moved(&warped.xs, 240), moved(&warped.zs, 245))
     }
 }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use super::climate::{Setting, smooth_step};
 use super::islands::{self, Island};
+use super::landscape::{Landscape, NO_WATER};
 use super::lattice::Points;
 use super::options::WorldOptions;
-use super::relief::{Biomes, Landscape, NO_WATER};
+use super::relief::Biomes;
 use super::slots::{SlotCache, slot_of};
 use super::strata::{self, Strata};
 use crate::generate::materials::{
@@ -36,8 +37,9 @@ pub(super) struct LandColumn {
     pub overhang: f32,
     /// How much farther caves keep away, voxels: from waters, and from loose sand.
     pub sealed: f32,
-    /// Depth above which there are no caves, voxels: they open in steep ground only.
-    pub roof: f32,
+    /// Depths above which there are no passages and no shafts of caves, voxels: passages open in
+    /// steep ground only, and shafts on slopes.
+    pub roofs: [f32; 2],
     /// Material of the surface; 0 where the stone is bare.
     pub top: u8,
     /// Material below it; 0 for stone.
@@ -258,7 +260,10 @@ impl Site<'_> {
             normal_y: self.normal_y,
             water: self.water.max(0.0),
             sealed: 2.0 * (self.water.max(0.0) + 5.0 - self.height).max(0.0) + 14.0 * biomes.dunes,
-            roof: 8.0 * smooth_step(0.84, 0.95, self.normal_y),
+            roofs: [
+                8.0 * smooth_step(0.84, 0.95, self.normal_y),
+                8.0 * smooth_step(0.96, 0.99, self.normal_y),
+            ],
             overhang: if is_open { 3.4 * layered * steep } else { 0.0 },
             top,
             soil,

@@ -1,8 +1,9 @@
-//! The highest ground of the highest fields: the steps of [`relief`](super::relief), each at the
-//! upper end of what it may be.
+//! The highest ground of the highest fields: the steps of [`relief`](super::relief) and
+//! [`landscape`](super::landscape), each at the upper end of what it may be.
 
 use super::climate::{Setting, base_elevation, positive, share, smooth_step};
-use super::relief::{GULLIES, HIGHEST_TERRACE, PEAKS, RIVER_RISE, plateau};
+use super::landscape::{HIGHEST_TERRACE, MAX_FILL};
+use super::relief::{GULLIES, PEAKS, plateau};
 use crate::generate::noise::Noise2;
 
 /// The highest that fields may be.
@@ -65,7 +66,7 @@ impl HighestFields {
         // What cliffs add falls as the ground rises, by less than that: the highest ground is
         // highest.
         let cliffs = 15.0 * (1.0 - smooth_step(16.0, 60.0, before_cliffs));
-        let ground = (before_cliffs + cliffs).max(base + self.volcanoes + RIVER_RISE + 6.0);
+        let ground = before_cliffs + cliffs + MAX_FILL;
         f64::from(ground + HIGHEST_TERRACE).max(f64::from(self.islands))
     }
 }

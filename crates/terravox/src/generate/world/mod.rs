@@ -2,21 +2,26 @@
 //! one height per column and the materials of its cells, and caves, ledges and floating islands are
 //! cut and added in three dimensions.
 //!
-//! The flow: [`climate`] (where) → [`relief`] (heights, with [`rivers`], [`volcanoes`],
-//! [`sinkholes`]) → [`columns`] (materials) → [`cells`]. All work on a column is done once per
+//! The flow: [`climate`] (where) → [`relief`] (heights, with [`volcanoes`]) → [`landscape`] (water,
+//! by [`rivers`], and [`sinkholes`]) → [`columns`] (materials) → [`cells`],
+//! with [`caves`]. All work on a column is done once per
 //! column and tile, eight at a time ([`lattice`]); [`bounds`] tells air and deep ground without a
 //! column.
 
 mod biome;
 mod bounds;
+mod caves;
 mod cells;
 mod climate;
 mod columns;
+mod drainage;
 mod highest;
 mod islands;
+mod landscape;
 mod lattice;
 mod options;
 mod relief;
+mod river_levels;
 mod rivers;
 mod samples;
 mod sinkholes;
@@ -60,7 +65,7 @@ impl World {
     pub const NAME: &str = "world";
 
     /// Version of the generator: it changes when its cells do.
-    pub const VERSION: u32 = 2;
+    pub const VERSION: u32 = 3;
 
     /// Height of the sea's surface, voxels.
     pub const SEA_LEVEL: f64 = 0.0;

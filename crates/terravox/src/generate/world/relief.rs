@@ -1,28 +1,21 @@
-//! Heights of the ground: what each biome raises and cuts, blended by climate.
+//! Heights of the ground before water: what each biome raises and cuts, blended by climate.
 //!
 //! The steps, in order: base elevation, hills, mountains, plateaus, dunes, flooded valleys and
-//! volcanoes; gullies down their slopes; detail; swamps and beaches; then rivers cut the result,
-//! and terraces follow the layers of stone.
+//! volcanoes; gullies down their slopes; detail; swamps and beaches. Then
+//! [`landscape`](super::landscape) cuts rivers into it.
 
 use super::climate::{
     Climate, Land, Setting, base_elevation, mix, positive, rounded_abs, share, smooth_step,
 };
 use super::lattice::{self, Points, Slopes};
-use super::rivers::{REACH, Rivers};
-use super::sinkholes;
 use super::volcanoes::Volcanoes;
 
-/// Columns of cells: their heights, water, and what decides their materials.
-pub(super) struct Landscape {
-    /// Height of the ground, voxels.
+/// The ground before rivers, by column.
+pub(super) struct UncutLand {
+    /// Height, voxels.
     pub height: Vec<f32>,
-    /// Level of river or lake, voxels; [`NO_WATER`] where there is none. The sea is apart.
-    pub water: Vec<f32>,
     pub biomes: Vec<Biomes>,
 }
-
-/// The level of water where there is none.
-pub(super) const NO_WATER: f32 = -1e6;
 
 /// Climate at a column, and how much each kind of ground counts there: weights of 0 to 1 that
 /// overlap and do not add up to 1. Whether it lies below the sea, its height says.
@@ -81,24 +74,19 @@ struct Fields {
     clay: Slopes,
     cliffs: Vec<f32>,
     fold: Vec<f32>,
-    sinkholes: Vec<f32>,
     rough: Vec<f32>,
     pools: Vec<f32>,
-    rivers: Rivers,
     volcanoes: Volcanoes,
 }
 
-impl Landscape {
-    /// The relief of points, which are a multiple of eight.
-    pub fn at(setting: &Setting<'_>, points: &Points) -> Landscape {
-        let warped = setting.warped(points);
-        let fields = Fields::at(setting, points, &warped);
+impl UncutLand {
+    /// The relief of points, which are a multiple of eight; `warped` are the same, moved by
+    /// [`Setting::warped`].
+    pub fn at(setting: &Setting<'_>, points: &Points, warped: &Points) -> UncutLand {
+        let fields = Fields::at(setting, points, warped);
         let count = points.len();
-        let mut relief = Landscape {
-            height: Vec::with_capacity(count),
-            water: vec![NO_WATER; count],
-            biomes: Vec::with_capacity(count),
-        };
+        let mut relief =
+            UncutLand { height: Vec::with_capacity(count), biomes: Vec::with_capacity(count) };
         let [mut slope_x, mut slope_z, mut gullied] = [0; 3].map(|_| Vec::with_capacity(count));
         for i in 0..count {
             let biomes = fields.biomes(setting, i);
@@ -109,9 +97,9 @@ impl Landscape {
             gullied.push(raised.gullied);
             relief.biomes.push(biomes);
         }
-        relief.cut_gullies(setting, &warped, [slope_x, slope_z], &gullied);
+        relief.cut_gullies(setting, warped, [slope_x, slope_z], &gullied);
         for i in 0..count {
-            relief.finish(&fields, i);
+            relief.shape(&fields, i);
         }
         relief
     }
@@ -135,18 +123,11 @@ impl Fields {
             fjord: setting.sum(warped, 95, &[(1700.0, 1.0), (620.0, 0.4), (210.0, 0.1)], true),
             clay: fractal(setting, warped, 120, &CLAY),
             cliffs: setting.sum(warped, 130, &[(520.0, 1.0), (60.0, 0.15)], false),
-            sinkholes: sinkholes::depths(setting, points),
             fold: setting.sum(warped, 140, &[(900.0, 11.0), (130.0, 2.0)], false),
             rough: setting.sum(points, 150, &[(38.0, 1.2), (17.0, 0.6), (8.0, 0.25)], false),
             pools: setting.sum(points, 160, &[(74.0, 1.0), (31.0, 0.5)], false),
-            rivers: Rivers::at(setting, &meandered(setting, points, warped)),
             volcanoes: Volcanoes::at(setting, warped),
         }
-    }
-
-    /// Base elevation, volcanoes included.
-    fn base(&self, i: usize) -> f32 {
-        base_elevation(self.land.continent[i], self.land.uplift[i]) + self.volcanoes.rise[i]
     }
 
     fn biomes(&self, setting: &Setting<'_>, i: usize) -> Biomes {
@@ -304,15 +285,6 @@ pub(super) fn plateau(v: f32) -> f32 {
     18.0 + step(-0.12, 34.0) + step(0.22, 44.0) + 5.0 * v
 }
 
-/// Points moved a little more, so that rivers wind.
-fn meandered(setting: &Setting<'_>, points: &Points, warped: &Points) -> Points {
-    let moved = |values: &[f32], salt: u64| -> Vec<f32> {
-        let by = setting.sum(points, salt, &[(260.0, 38.0), (95.0, 11.0)], false);
-        values.iter().zip(by).map(|(v, by)| v + by).collect()
-    };
-    Points::new(warped.anchor, moved(&warped.xs, 240), moved(&warped.zs, 245))
-}
-
 fn turned(points: &Points, [a, b]: [f32; 2]) -> Vec<f32> {
     points.xs.iter().zip(&points.zs).map(|(x, z)| a * x + b * z).collect()
 }
@@ -377,7 +349,7 @@ fn ridges(setting: &Setting<'_>, points: &Points) -> Slopes {
 pub(super) const GULLIES: [(f64, f32); 4] =
     [(190.0, 0.16), (88.0, 0.14), (42.0, 0.11), (20.0, 0.07)];
 
-impl Landscape {
+impl UncutLand {
     /// Cuts gullies down the slopes, each finer than the last and down the sides of the last.
     fn cut_gullies(
         &mut self,
@@ -417,9 +389,9 @@ impl Landscape {
         }
     }
 
-    /// Adds what does not depend on gullies: detail, swamps, beaches, rivers, terraces.
-    fn finish(&mut self, fields: &Fields, i: usize) {
-        let biomes = &mut self.biomes[i];
+    /// Adds what does not depend on gullies: detail, swamps, beaches, sea cliffs.
+    fn shape(&mut self, fields: &Fields, i: usize) {
+        let biomes = &self.biomes[i];
         let mut height = self.height[i];
         let soft = (1.0 - biomes.dunes) * (1.0 - 0.9 * biomes.wetland) * (1.0 - biomes.salt);
         let dry = 0.25 + 0.75 * smooth_step(-3.0, 12.0, height);
@@ -436,67 +408,6 @@ impl Landscape {
             * smooth_step(1.2, 3.6, height)
             * (1.0 - biomes.wetland)
             * (1.0 - smooth_step(16.0, 60.0, height));
-        let by_the_sea = smooth_step(2.0, 8.0, height) * smooth_step(60.0, 25.0, height);
-        let cliffs = 0.5 * biomes.cliffs * by_the_sea * (1.0 - biomes.wetland);
-        let terraced = biomes.mesa.max(0.55 * biomes.badlands).max(cliffs);
-        let (carved, beside) = self.carve(fields, height, i);
-        let biomes = &self.biomes[i];
-        let amount = terraced * smooth_step(3.0, 16.0, beside) * (1.0 - biomes.dunes);
-        let height = mix(carved, terrace(carved, biomes.fold), amount);
-        // Sinkholes end above the sea.
-        let hole = fields.sinkholes[i] * smooth_step(6.0, 20.0, beside) * (1.0 - biomes.dunes);
-        self.height[i] = if height > 4.0 { (height - hole).max(4.0) } else { height };
+        self.height[i] = height;
     }
-
-    /// Cuts a river and its valley; returns the height, and how far beside the water it is.
-    fn carve(&mut self, fields: &Fields, height: f32, i: usize) -> (f32, f32) {
-        let beside = fields.rivers.beside[i];
-        if beside >= REACH {
-            return (height, beside);
-        }
-        let (level, half_width) = (fields.rivers.level[i], fields.rivers.half_width[i]);
-        let bank = if beside >= 0.0 {
-            level + 0.5 + 0.03 * beside + 0.9 * smooth_step(0.0, 5.0, beside)
-        } else {
-            let inside = (-beside / half_width).clamp(0.0, 1.0);
-            let deep = (1.4 + 0.22 * half_width).min(9.0);
-            level + 0.5 - (0.5 + deep) * inside * (2.0 - inside)
-        };
-        // Where a river lies far above the land, it is not there, so that heights stay bounded.
-        let highest = fields.base(i) + RIVER_RISE;
-        let is_there =
-            1.0 - smooth_step(0.5 * RIVER_RISE, RIVER_RISE, level - highest + RIVER_RISE);
-        let biomes = &mut self.biomes[i];
-        let steep = 2.4 - 1.3 * biomes.mesa - 0.6 * biomes.mountains;
-        let valley = (14.0 + steep * (height - level).abs()).min(REACH);
-        let side = mix(1.0, smooth_step(0.0, valley, beside), is_there);
-        // Rivers do not raise banks out of the sea.
-        let on_land = smooth_step(-1.5, 0.5, height);
-        let raised = smooth_step(0.0, 2.5, level).max(on_land);
-        let lowered = mix(bank, height, side);
-        let carved = if lowered > height { mix(height, lowered, raised) } else { lowered };
-        biomes.river = is_there * (1.0 - smooth_step(0.5, 5.0, beside));
-        if beside < 4.0 && level > 0.0 && carved < level && is_there > 0.9 {
-            self.water[i] = level;
-        }
-        (carved.min(height.max(highest + 6.0)), mix(REACH, beside, is_there))
-    }
-}
-
-/// How far above the base elevation rivers run at most, voxels.
-pub(super) const RIVER_RISE: f32 = 14.0;
-
-/// Height of a layer of stone, voxels.
-pub(super) const LAYER: f32 = 13.0;
-
-/// By how much terraces raise the ground at most, voxels: 0.78 × 0.263 of a layer, where the cliff
-/// of [`terrace`] ends.
-pub(super) const HIGHEST_TERRACE: f32 = 3.0;
-
-/// Steps that follow the layers of stone: a ledge on each, and a cliff up to the next.
-fn terrace(height: f32, fold: f32) -> f32 {
-    let layers = (height - fold) / LAYER;
-    let layer = layers.floor();
-    let t = layers - layer;
-    (layer + 0.22 * t + 0.78 * smooth_step(0.58, 0.74, t)) * LAYER + fold
 }

@@ -1,6 +1,7 @@
 //! Layers of stone, gently folded.
 
-use super::relief::{Biomes, LAYER};
+use super::landscape::LAYER;
+use super::relief::Biomes;
 use crate::generate::materials::{BASALT, GROUND, LIMESTONE, MUD, ROCK, SANDSTONE, SLATE};
 
 /// Which layers lie below a column, and how they are folded.
