@@ -306,13 +306,6 @@ impl Writer {
             let held = [&world as &(dyn ToSql + Sync), &zones, &epochs, &heads, &lease, owner];
             connection.execute(FENCE, &held).await
         };
-        let put = async |part: &Range<usize>| {
-            let [keys, values] = [&batch.put_keys, &batch.put_values].map(|of| &of[part.clone()]);
-            let bytes = values.iter().map(Vec::len).sum();
-            let values: [&(dyn ToSql + Sync); 4] =
-                [&world, &keys, &&batch.put_hashes[part.clone()], &values];
-            connection.execute_large(PUT, &values, bytes).await.map(drop)
-        };
         let remove = async {
             match batch.removed_keys.is_empty() {
                 true => Ok(0),
@@ -323,26 +316,21 @@ impl Writer {
             let values: [&(dyn ToSql + Sync); 5] = [&world, &zones, &epochs, &heads, &log_keys];
             connection.execute_large(LOG, &values, batch.log_bytes()).await
         };
-        let extend = async {
-            match &self.share {
-                Some(share) => share.hold(connection, world).await,
-                None => connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await,
-            }
-        };
         let parts = batch.put_parts();
         let changes = async {
             let (last, first) = parts.split_last().unzip();
             for part in first.unwrap_or_default() {
-                put(part).await?;
+                self.put(connection, batch, part).await?;
             }
             let last = async {
                 match last {
-                    Some(part) => put(part).await,
+                    Some(part) => self.put(connection, batch, part).await,
                     None => Ok(()),
                 }
             };
             // Deleting needs no order beside the others.
-            let (put, removed, logged, extended) = tokio::join!(biased; last, remove, log, extend);
+            let (put, removed, logged, extended) =
+                tokio::join!(biased; last, remove, log, self.extend(connection));
             put?;
             removed?;
             logged?;
@@ -359,6 +347,28 @@ impl Writer {
             self.trim(connection, zones, held).await?;
         }
         Ok(is_held)
+    }
+
+    /// Puts some of the records of a batch.
+    async fn put(
+        &self,
+        connection: &Connection,
+        batch: &Batch,
+        part: &Range<usize>,
+    ) -> Result<(), RequestFailure> {
+        let [keys, values] = [&batch.put_keys, &batch.put_values].map(|of| &of[part.clone()]);
+        let (hashes, bytes) = (&batch.put_hashes[part.clone()], values.iter().map(Vec::len).sum());
+        let values: [&(dyn ToSql + Sync); 4] = [&self.world, &keys, &hashes, &values];
+        connection.execute_large(PUT, &values, bytes).await.map(drop)
+    }
+
+    /// Holds the world until the transaction ends; returns 0 if another writer has a shared one.
+    async fn extend(&self, connection: &Connection) -> Result<u64, RequestFailure> {
+        let (world, lease) = (self.world, self.lease.as_secs_f64());
+        match &self.share {
+            Some(share) => share.hold(connection, world).await,
+            None => connection.execute(EXTEND, &[&world, &Zone::WORLD.0, &lease]).await,
+        }
     }
 
     /// Begins a transaction, which the server ends after some time without a statement: a writer

@@ -73,7 +73,7 @@ pub(crate) struct TriedParts {
     /// The columns of the last part that was tried.
     last: Option<ColumnPair>,
     /// Parts that cannot be applied here, although their operation began elsewhere.
-    pub refused: u64,
+    refused: u64,
 }
 
 /// An operation of a guest that was allowed in the tick that runs.
@@ -138,6 +138,8 @@ pub(crate) struct Borders {
     state: u64,
     /// The state that is saved.
     saved: u64,
+    /// Parts that could not be applied here.
+    pub refused: u64,
 }
 
 impl Borders {
@@ -320,6 +322,7 @@ impl Borders {
     /// Notes what came of the parts that were due.
     pub fn note_tried(&mut self, tried: &TriedParts) {
         self.turn = tried.last.or(self.turn);
+        self.refused += tried.refused;
         for part in &tried.done {
             self.late.remove(&[part.origin, part.target]);
             self.note_applied(part);

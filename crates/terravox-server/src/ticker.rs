@@ -10,13 +10,13 @@ use crate::falling::FallingPieces;
 use crate::ground::StoredGround;
 use crate::held_columns::HeldColumns;
 use crate::journal::StoredJournal;
-use crate::link::Link;
+use crate::link::{Link, TOO_SLOW};
 use crate::rollback::{self, RunningRollback};
 use crate::saver::{Generate, SAVE_PAUSE, SHARED_SAVE_PAUSE, SavedSender, Saver};
 use crate::server_options::ServerOptions;
 use crate::server_reason::ServerReason;
 use crate::thrown::Thrower;
-use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW, WorldCounters};
+use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, WorldCounters};
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -274,7 +274,7 @@ impl Ticker {
         let mut ends: Option<Instant> = None;
         while self.cannot_save().is_none() && !self.has_lost_columns() {
             if self.running.is_ending() {
-                // What began here over a border is not to stay half done while nobody is beside it.
+                // What began here over a border is not to stay half done while no server has the other side.
                 let until = *ends.get_or_insert_with(|| Instant::now() + LAST_BORDERS);
                 self.end_guests();
                 if self.rules.borders().waiting_operations() == 0 || Instant::now() > until {
@@ -408,14 +408,13 @@ impl Ticker {
             let (seconds, cuts) = (since_last.as_secs_f32(), self.rollback.is_none());
             falling.step(host, &mut world, journal, seconds, cuts, &throws);
         }
-        self.running.counters.refused_parts.fetch_add(tried.refused, Ordering::Relaxed);
         self.rules.note_parts(&begun, &tried);
         self.transmit(now, now_us);
     }
 
     /// Updates which columns of a shared world are watched here.
     fn look_at_columns(&mut self, now: Instant) {
-        let WorldCounters { edits_applied, edits_saved, border_operations, .. } =
+        let WorldCounters { edits_applied, edits_saved, border_operations, refused_parts, .. } =
             &self.running.counters;
         if let Some(columns) = &mut self.rules.columns {
             let [edits, saved] =
@@ -424,6 +423,7 @@ impl Ticker {
         }
         let waiting = self.rules.borders().waiting_operations() as u64;
         border_operations.store(waiting, Ordering::Release);
+        refused_parts.store(self.rules.borders().refused, Ordering::Release);
     }
 
     fn connect_arriving(&mut self, now: Instant) {

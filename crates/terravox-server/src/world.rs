@@ -3,7 +3,7 @@
 use crate::columns::SharedColumns;
 use crate::edit_rules::Decide;
 use crate::journal::SharedJournal;
-use crate::link::Link;
+use crate::link::{Link, SILENT, TOO_SLOW};
 use crate::rollback::{CancelOrder, RollbackOrder, RollbackOrders};
 use crate::saver::{Generate, SavedSender};
 use std::collections::VecDeque;
@@ -23,13 +23,6 @@ pub(crate) const SERVER_ENDS: &str = "the server ends";
 
 /// What guests are told of a world that stopped by a fault.
 pub(crate) const STOPPED: &str = "this world has stopped; the server's output says why";
-
-/// What a guest is told that is too slow. It may come back.
-pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
-
-/// What a guest is told of which nothing came for seconds, such as after its machine slept. It may
-/// come back.
-pub(crate) const SILENT: &str = "nothing came from you for 7 s";
 
 /// Whether a guest whose connection was ended for a reason may come back. Without one, the connection
 /// broke.

@@ -256,7 +256,7 @@ fn left_by_servers(disk: &Arc<MemoryDisk>, from: Column, op: &EditOp) -> Store {
 fn a_server_that_has_all_of_a_world_ends_what_servers_left_unfinished() {
     let (west, disk) = (at(-1, 0), Arc::new(MemoryDisk::default()));
     let store = left_by_servers(&disk, west, &EditOp::dig_ball([-1.0, 0.0, 50.0], 5.0));
-    // Extra data of a game is none of its business.
+    // Extra data of a game does not concern it.
     store.set_extra("column 0,0/state", Some(b"border")).unwrap();
     let served = ServedWorld {
         name: "world".to_owned(),
