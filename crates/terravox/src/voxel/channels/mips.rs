@@ -6,7 +6,7 @@
 
 use super::chunk::ChannelChunk;
 use super::declaration::{ChannelKind, MipRule};
-use super::snapshot::{ChannelPage, ChannelSnapshot};
+use super::snapshot::{ChannelPage, ChannelSnapshot, index_in_chunk};
 use crate::voxel::{ChunkPos, LIMIT, MAX_MIP, PagePos, Region, VoxelPos};
 use rustc_hash::FxHashMap;
 
@@ -39,7 +39,8 @@ impl ChannelSnapshot {
         let mip = u32::from(mip);
         // Beyond the limits there is nothing, and positions would overflow.
         let inside = Region::new([-LIMIT; 3], [LIMIT; 3]).coarser(mip).intersect(region);
-        let mut read = BoxRead { rule, mip, region, out, values: Vec::new() };
+        let (values, cell) = (Vec::new(), Vec::new());
+        let mut read = BoxRead { rule, mip, region, out, values, cell };
         let pages = inside.finer(mip).coarser(PAGE_MIP);
         if (table.pages.len() as u64) < pages.volume() {
             for (&page, held) in table.pages.iter() {
@@ -64,6 +65,8 @@ struct BoxRead<'a> {
     out: &'a mut [u32],
     /// Of one chunk.
     values: Vec<u32>,
+    /// Of one cell.
+    cell: Vec<u32>,
 }
 
 impl BoxRead<'_> {
@@ -108,24 +111,66 @@ impl BoxRead<'_> {
         }
         let mut values = std::mem::take(&mut self.values);
         held.unpack(&mut values);
-        let edge = 1usize << self.mip;
-        for cell in cells.voxels() {
-            let first = cell.finer(self.mip) - chunk.min_voxel();
-            let [x, y, z] = first.to_array().map(|v| v as usize);
-            let mut tally = ValueTally::new(self.rule);
-            for row in 0..edge * edge {
-                let start = x + 32 * (z + row % edge) + 1024 * (y + row / edge);
-                values[start..start + edge].iter().for_each(|&value| tally.add(value, 1));
-            }
-            self.put(cell, tally.value(self.mip));
+        match self.mip {
+            0 => self.voxels_in_chunk(&values, cells),
+            _ => cells.voxels().for_each(|cell| {
+                let value = self.value_of(&values, cell.finer(self.mip) - chunk.min_voxel());
+                self.put(cell, value);
+            }),
         }
         self.values = values;
     }
 
-    fn put(&mut self, cell: VoxelPos, value: u32) {
-        let ([width, _, depth], off) = (self.region.size(), cell - self.region.min);
-        self.out[off.x as usize + width * (off.z as usize + depth * off.y as usize)] = value;
+    /// Copies the voxels of a region in one chunk.
+    fn voxels_in_chunk(&mut self, values: &[u32], voxels: Region) {
+        let Region { min, max } = voxels;
+        let long = voxels.size()[0];
+        for y in min.y..max.y {
+            for z in min.z..max.z {
+                let first = VoxelPos::new(min.x, y, z);
+                let (from, to) = (index_in_chunk(first), self.index(first));
+                self.out[to..to + long].copy_from_slice(&values[from..from + long]);
+            }
+        }
     }
+
+    /// The value of a cell by its first voxel in the chunk.
+    fn value_of(&mut self, values: &[u32], first: VoxelPos) -> u32 {
+        let (edge, start) = (1usize << self.mip, index_in_chunk(first));
+        let rows = (0..edge * edge).map(|row| start + 32 * (row % edge) + 1024 * (row / edge));
+        let rows = rows.map(|at| &values[at..at + edge]);
+        if self.rule == MipRule::MostFrequent {
+            self.cell.clear();
+            rows.for_each(|row| self.cell.extend(row.iter().filter(|&&value| value != 0)));
+            return most_frequent(&mut self.cell);
+        }
+        let mut tally = ValueTally::new(self.rule);
+        rows.flatten().for_each(|&value| tally.add(value, 1));
+        tally.value(self.mip)
+    }
+
+    fn put(&mut self, cell: VoxelPos, value: u32) {
+        let index = self.index(cell);
+        self.out[index] = value;
+    }
+
+    fn index(&self, cell: VoxelPos) -> usize {
+        let ([width, _, depth], off) = (self.region.size(), cell - self.region.min);
+        off.x as usize + width * (off.z as usize + depth * off.y as usize)
+    }
+}
+
+/// The most frequent of some values, the smallest of several, which get sorted; 0 if there are no
+/// values.
+fn most_frequent(values: &mut [u32]) -> u32 {
+    values.sort_unstable();
+    let (mut best, mut count) = (0, 0);
+    for same in values.chunk_by(|a, b| a == b) {
+        if same.len() > count {
+            (best, count) = (same[0], same.len());
+        }
+    }
+    best
 }
 
 /// The values of the voxels of a cell, added up.
