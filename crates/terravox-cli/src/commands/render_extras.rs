@@ -7,8 +7,8 @@ use glam::{DMat3, DVec3};
 use std::path::{Path, PathBuf};
 use terravox::collide::Filter;
 use terravox::math::DebugLines;
-use terravox::voxel::{DenseBox, NotHeld, Region};
-use terravox_render::{Camera, Scene, SceneRay};
+use terravox::voxel::{DenseBox, Kind, NotHeld, Region};
+use terravox_render::{Camera, RAY_REACH_CELLS, Scene, SceneRay};
 use terravox_store::WorldInfo;
 
 /// Colours of the lines of a grid: most, and every tenth.
@@ -19,6 +19,29 @@ const MAX_LINES: f64 = 512.0;
 
 /// Lines lie this far above the ground, cells.
 const LIFT_CELLS: f64 = 0.15;
+
+/// Says that a camera is inside the ground, and where the ground above it ends; `None` if it is not.
+pub fn buried(info: &WorldInfo, scene: &Scene, eye: DVec3) -> Option<String> {
+    if scene.kind_at(eye) != Kind::Solid {
+        return None;
+    }
+    let up = SceneRay { origin: eye, direction: DVec3::Y };
+    let above = scene.closest(&up, RAY_REACH_CELLS, &Filter::SOLID);
+    let surface = match above {
+        // Out of the ground; else the cell is the surface's, and the camera above it.
+        Some(hit) if hit.normal[1] > 0.0 => Some(eye + DVec3::Y * hit.distance),
+        None if scene.kind_at(eye + DVec3::Y) == Kind::Solid => None,
+        _ => return None,
+    };
+    let cell = info.voxel_size_m * f64::from(1_u32 << scene.mip());
+    let metres = |point: DVec3| point * cell + DVec3::from(info.origin_m);
+    let [x, y, z] = metres(eye).to_array().map(|v| (v * 10.0).round() / 10.0);
+    let remedy = match surface {
+        Some(point) => format!(": the ground above ends at a height of {:.1} m", metres(point).y),
+        None => "; place it higher".to_owned(),
+    };
+    Some(format!("the camera at {x},{y},{z} is inside the ground{remedy}"))
+}
 
 /// Removes what lies beyond a plane.
 ///
