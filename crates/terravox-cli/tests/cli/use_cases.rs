@@ -333,15 +333,14 @@ fn a_heightmap_imported_piece_by_piece_equals_one_imported_in_memory() {
     let mut budget = ImportBudget::new(ImportLimits::for_input(png.len()).times(8));
     let heights =
         heightmap::read_png(&png, ColourPolicy::Refuse, &mut budget).expect("a heightmap");
-    let [low, high] = heights.range().map(f64::from);
     let how = HeightmapOptions {
         voxels_per_sample: 25.0,
         height_voxels: 90.0,
         sea_level: Some(20.0),
         depth_voxels: 60.0,
-        rules: heightmap::default_rules(low * 90.0, high * 90.0, Some(20.0)),
         ..HeightmapOptions::default()
-    };
+    }
+    .with_natural_land(&heights);
     let mut grid = VoxelGrid::new(GridOptions::default());
     let imported =
         heightmap::import(&heights, &how, &mut budget, &mut grid, |_, _| ()).expect("a world");
