@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use terravox::collide::Filter;
 use terravox::math::DebugLines;
 use terravox::voxel::{DenseBox, Kind, NotHeld, Region};
-use terravox_render::{Camera, RAY_REACH_CELLS, Scene, SceneRay};
+use terravox_render::{Camera, Scene, SceneRay};
 use terravox_store::WorldInfo;
 
 /// Colours of the lines of a grid: most, and every tenth.
@@ -17,27 +17,27 @@ const GRID_COLOURS: [[u8; 3]; 2] = [[250, 250, 250], [255, 210, 60]];
 /// Maximum number of lines of a grid along an axis.
 const MAX_LINES: f64 = 512.0;
 
+/// Cells above a camera that are searched for the end of the ground.
+const MAX_BURIED_CELLS: i32 = 4096;
+
 /// Lines lie this far above the ground, cells.
 const LIFT_CELLS: f64 = 0.15;
 
 /// Says that a camera is inside the ground, and where the ground above it ends; `None` if it is not.
 pub fn buried(info: &WorldInfo, scene: &Scene, eye: DVec3) -> Option<String> {
-    if scene.kind_at(eye) != Kind::Solid {
+    let is_solid = |up: i32| scene.kind_at(eye + DVec3::Y * f64::from(up)) == Kind::Solid;
+    // Above the ground in its highest cell the camera is in the open.
+    if !is_solid(0) || !is_solid(1) {
         return None;
     }
-    let up = SceneRay { origin: eye, direction: DVec3::Y };
-    let above = scene.closest(&up, RAY_REACH_CELLS, &Filter::SOLID);
-    let surface = match above {
-        // Out of the ground; else the cell is the surface's, and the camera above it.
-        Some(hit) if hit.normal[1] > 0.0 => Some(eye + DVec3::Y * hit.distance),
-        None if scene.kind_at(eye + DVec3::Y) == Kind::Solid => None,
-        _ => return None,
-    };
     let cell = info.voxel_size_m * f64::from(1_u32 << scene.mip());
     let metres = |point: DVec3| point * cell + DVec3::from(info.origin_m);
     let [x, y, z] = metres(eye).to_array().map(|v| (v * 10.0).round() / 10.0);
-    let remedy = match surface {
-        Some(point) => format!(": the ground above ends at a height of {:.1} m", metres(point).y),
+    let remedy = match (2..MAX_BURIED_CELLS).find(|&up| !is_solid(up)) {
+        Some(up) => {
+            let top = metres((eye + DVec3::Y * f64::from(up)).floor()).y;
+            format!("; the ground above it ends at a height of {top:.1} m")
+        }
         None => "; place it higher".to_owned(),
     };
     Some(format!("the camera at {x},{y},{z} is inside the ground{remedy}"))
