@@ -170,22 +170,20 @@ fn in_voxels(samples: &HeightmapSamples, options: &HeightmapArgs, voxel: f64) ->
     let defaults = HeightmapOptions::default();
     let sample_m = options.scale.or_else(|| samples.sample_m());
     let voxels_per_sample = sample_m.map_or(1.0, |sample_m| sample_m / voxel);
-    let [low, high] = heights.range().map(f64::from);
     let height_voxels = match options.vertical_scale {
         Some(height) => height / voxel,
         // Heights in metres.
         None if samples.reference.is_some() => 1.0 / voxel,
         None => HeightmapOptions::natural_height_voxels(heights, voxels_per_sample),
     };
-    let sea_level = options.sea_level.map(|sea| sea / voxel);
-    HeightmapOptions {
+    let lengths = HeightmapOptions {
         voxels_per_sample,
         height_voxels,
-        sea_level,
+        sea_level: options.sea_level.map(|sea| sea / voxel),
         depth_voxels: options.depth.map_or(defaults.depth_voxels, |depth| depth / voxel),
-        rules: heightmap::default_rules(low * height_voxels, high * height_voxels, sea_level),
         ..defaults
-    }
+    };
+    lengths.with_natural_land(heights)
 }
 
 /// Formats an error with the options of the command line.

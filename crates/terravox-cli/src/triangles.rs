@@ -172,7 +172,9 @@ fn write_glb(
         let checked = target.allowed.limit().check("the file", writer.memory_bytes(), done);
         checked.map_err(|error| target.allowed.refused(target.world_path, &error))?;
     }
-    for (model, poses) in plant_models(&world.grid.snapshot(), plants).map_err(Failure::at(path))? {
+    for (model, poses) in plant_models(&world.grid.snapshot(), world.info.voxel_size_m, plants)
+        .map_err(Failure::at(path))?
+    {
         writer.add_instances(&model, &poses).map_err(Failure::at(path))?;
     }
     let busy = console.busy("writing");
@@ -186,11 +188,12 @@ fn write_glb(
 /// The models of plants and rocks on some blocks, and where they stand, in cells of the blocks.
 fn plant_models(
     world: &Snapshot,
+    voxel_size_m: f64,
     blocks: &[MipBlock],
 ) -> Result<Vec<(GlbModel, Vec<GlbPose>)>, ScatterRuleError> {
     let voxels_per_cell = blocks.first().map_or(1.0, |block| f64::from(1_u32 << block.mip));
     let mut all: BTreeMap<(usize, u64), Vec<GlbPose>> = BTreeMap::new();
-    for placed in demo_things(world, blocks, |_| true)? {
+    for placed in demo_things(world, voxel_size_m, blocks, |_| true)? {
         let pose = GlbPose {
             position: (placed.position / voxels_per_cell).to_array(),
             rotation: placed.rotation.as_quat().to_array(),

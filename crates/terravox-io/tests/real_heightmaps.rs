@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{
-    self, ColourPolicy, HeightmapError, HeightmapOptions, Heights, default_rules, read_png,
-    read_raw_u16,
+    self, ColourPolicy, HeightmapError, HeightmapOptions, Heights, read_png, read_raw_u16,
 };
 
 fn real_data(name: &str) -> Option<Vec<u8>> {
@@ -47,9 +46,9 @@ fn a_real_elevation_model_is_the_same_from_png_and_raw() {
     let options = HeightmapOptions {
         height_voxels: 60.0,
         sea_level: Some(8.5),
-        rules: default_rules(0.0, 60.0, Some(8.5)),
         ..HeightmapOptions::default()
-    };
+    }
+    .with_natural_land(&from_png);
     let grid = made(&from_png, &options);
     assert_eq!(grid.digest(), made(&from_raw, &options).digest());
     let bounds = grid.bounds();

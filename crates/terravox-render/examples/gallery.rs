@@ -149,7 +149,7 @@ fn picture(
     scene.set_textures(UNSET);
     if plants {
         let blocks: Vec<MipBlock> = meshes.iter().map(|shown| shown.block).collect();
-        scene.set_solids(&demo_solids(scene.snapshot(), &blocks, eye)?);
+        scene.set_solids(&demo_solids(scene.snapshot(), 1.0, &blocks, eye)?);
     }
     let options = PictureOptions { width: SIZE[0], height: SIZE[1], ..PictureOptions::default() };
     let camera = Camera::from_bearing(eye, yaw, pitch, FOV_DEGREES);

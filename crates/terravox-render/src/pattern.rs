@@ -24,7 +24,7 @@ pub(crate) enum PatternKind {
     Grains(u32, f32),
     /// Blades of grass from above.
     Grass,
-    /// The side of turf: earth of this linear colour under hanging grass.
+    /// The side of turf: earth of this linear colour with some grass that hangs over it.
     Turf(Vec3),
     /// Layers of rock.
     Strata,
@@ -48,7 +48,7 @@ pub(crate) fn patterns(name: &str, colour: Vec3, earth: Vec3, seed: u32) -> [Pat
     let same = |kind| [of(kind); 3];
     match name.to_ascii_lowercase().as_str() {
         "grass" | "leafygrass" => {
-            let side = colour.lerp(earth, 0.55);
+            let side = colour.lerp(earth, 0.82);
             let bottom = Pattern { colour: earth, kind: Grains(40, 0.3), seed };
             [Pattern { colour: side, ..of(Turf(earth)) }, of(Grass), bottom]
         }
@@ -87,7 +87,7 @@ impl Pattern {
                 let hangs = noise(72, 12) + 0.5 * noise(26, 18) + 0.6 * self.octaves(uv, 22);
                 let green = self.colour + (self.colour - earth) * 0.8;
                 let light = 1.0 + 0.25 * self.octaves(uv, 48);
-                earth.lerp(green.max(Vec3::ZERO), (0.5 + hangs).clamp(0.0, 1.0)) * light
+                earth.lerp(green.max(Vec3::ZERO), (0.6 * hangs).clamp(0.0, 1.0)) * light
             }
             PatternKind::Strata => {
                 let bent = uv + Vec2::new(0.0, 0.04 * noise(4, 4) + 0.008 * noise(24, 24));

@@ -6,7 +6,7 @@ use glam::{DMat3, DQuat, DVec3};
 use terravox::math::{MIXED_STEP, mixed};
 use terravox::mesh::PAD;
 use terravox::scatter::{Instance, ScatterRule, ScatterRuleError, ScatterRules, ScatterScratch};
-use terravox::voxel::{DenseBox, MipBlock, Snapshot};
+use terravox::voxel::{DenseBox, MipBlock, Region, Snapshot};
 
 /// Ids of the default material table on which plants grow.
 const FERTILE: [u8; 3] = [2, 14, 19];
@@ -14,6 +14,9 @@ const FERTILE: [u8; 3] = [2, 14, 19];
 /// Things whose size is a smaller share of their distance are left out: they would be less than
 /// about two pixels high.
 const SMALLEST_SHARE: f64 = 1.0 / 300.0;
+
+/// The least distance between things that rules allow.
+const MIN_SPACING_VOXELS: f32 = 0.125;
 
 /// A trunk begins this share of the tree's height below the ground, so that none floats where the
 /// picture shows coarser ground.
@@ -150,8 +153,29 @@ fn rock(dice: &mut Dice) -> Vec<Solid> {
     vec![Solid { shape: SolidShape::Hull(points.collect()), colour: grey }]
 }
 
-/// Returns rules for the things of [`DemoThing::ALL`], in that order, for voxels of about a metre.
-pub fn demo_rules() -> Vec<ScatterRule> {
+/// Returns rules for the things of [`DemoThing::ALL`], in that order, in a world whose voxels have an
+/// edge of `voxel_size_m`: sizes are in voxels. What would stand closer together than rules
+/// allow, far below the size of a voxel, has a density of 0.
+pub fn demo_rules(voxel_size_m: f64) -> Vec<ScatterRule> {
+    let mut rules = metre_rules();
+    for rule in &mut rules {
+        let voxels = |metres: f32| (f64::from(metres) / voxel_size_m) as f32;
+        let spacing = voxels(rule.spacing_voxels);
+        if spacing < MIN_SPACING_VOXELS {
+            rule.density = 0.0;
+        }
+        rule.spacing_voxels = spacing.clamp(MIN_SPACING_VOXELS, 65536.0);
+        rule.patch_voxels = voxels(rule.patch_voxels).clamp(1.0, 1e6);
+        rule.size = rule.size.map(voxels);
+        // The same distance in metres, by whole mips.
+        let mips = f64::from(rule.max_mip) - voxel_size_m.log2().ceil();
+        rule.max_mip = mips.clamp(0.0, 12.0) as u8;
+    }
+    rules
+}
+
+/// The rules for voxels of a metre.
+fn metre_rules() -> Vec<ScatterRule> {
     let tufts = ScatterRule {
         spacing_voxels: 0.8,
         materials: FERTILE.to_vec(),
@@ -244,16 +268,18 @@ impl PlacedThing {
     }
 }
 
-/// Returns what [`demo_rules`] put on blocks of a world, as far as `keep` returns true.
+/// Returns what [`demo_rules`] put on blocks of a world with voxels of an edge in metres, as far as
+/// `keep` returns true.
 ///
 /// # Errors
 /// [`ScatterRuleError`] if the rules are invalid.
 pub fn demo_things(
     world: &Snapshot,
+    voxel_size_m: f64,
     blocks: &[MipBlock],
     keep: impl Fn(&PlacedThing) -> bool,
 ) -> Result<Vec<PlacedThing>, ScatterRuleError> {
-    let rules = ScatterRules::new(demo_rules())?;
+    let rules = ScatterRules::new(demo_rules(voxel_size_m))?;
     let (mut scratch, mut cells, mut instances) =
         (ScatterScratch::default(), DenseBox::default(), Vec::new());
     let mut all = Vec::new();
@@ -274,18 +300,27 @@ pub fn demo_things(
 /// [`ScatterRuleError`] if the rules are invalid.
 pub fn demo_solids(
     world: &Snapshot,
+    voxel_size_m: f64,
     blocks: &[MipBlock],
     eye: DVec3,
 ) -> Result<Vec<Solid>, ScatterRuleError> {
+    let rules = demo_rules(voxel_size_m);
+    let largest = rules.iter().map(|rule| f64::from(rule.size[1])).fold(0.0, f64::max);
+    let may_be_seen = |block: &&MipBlock| {
+        let Region { min, max } = block.voxels();
+        let [min, max] = [min, max].map(|p| DVec3::from(p.to_array().map(f64::from)));
+        SMALLEST_SHARE * eye.clamp(min, max).distance(eye) <= largest
+    };
+    let blocks: Vec<MipBlock> = blocks.iter().filter(may_be_seen).copied().collect();
     let is_seen = |thing: &PlacedThing| thing.size >= SMALLEST_SHARE * thing.position.distance(eye);
-    let things = demo_things(world, blocks, is_seen)?;
+    let things = demo_things(world, voxel_size_m, &blocks, is_seen)?;
     Ok(things.iter().flat_map(PlacedThing::solids).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use terravox::voxel::{Region, VoxelGrid};
+    use terravox::voxel::VoxelGrid;
 
     /// Lowest and highest point of a solid.
     fn heights(solid: &Solid) -> [f64; 2] {
@@ -324,10 +359,30 @@ mod tests {
         grid.write(&meadow).expect("all is held");
         let blocks = [MipBlock::new(0, [0, 0, 0]), MipBlock::new(0, [1, 0, 0])];
         let eye = DVec3::new(32.0, 10.0, 16.0);
-        let solids = demo_solids(grid.as_snapshot(), &blocks, eye).expect("the rules are valid");
+        let solids =
+            demo_solids(grid.as_snapshot(), 1.0, &blocks, eye).expect("the rules are valid");
         assert!(solids.len() > 500, "{}", solids.len());
         assert!(solids.iter().map(heights).all(|[low, high]| low < 30.0 && high > 3.0));
         let far = DVec3::new(1e6, 0.0, 0.0);
-        assert_eq!(demo_solids(grid.as_snapshot(), &blocks, far), Ok(Vec::new()));
+        assert_eq!(demo_solids(grid.as_snapshot(), 1.0, &blocks, far), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn things_are_as_large_in_metres_whatever_the_size_of_voxels() {
+        for voxel_size_m in [1e-4, 0.1, 0.25, 1.0, 3.7, 4.0, 25.0, 30.0, 55.0, 1e5] {
+            let rules = demo_rules(voxel_size_m);
+            ScatterRules::new(rules.clone()).unwrap_or_else(|e| panic!("{voxel_size_m}: {e}"));
+            for (rule, metre) in rules.iter().zip(metre_rules()) {
+                let height_m = f64::from(rule.size[1]) * voxel_size_m;
+                assert!((height_m / f64::from(metre.size[1]) - 1.0).abs() < 1e-4);
+                let apart_m = f64::from(rule.spacing_voxels) * voxel_size_m;
+                let is_scaled = (apart_m / f64::from(metre.spacing_voxels) - 1.0).abs() < 1e-4;
+                let is_fine = voxel_size_m < 1e-3;
+                assert!(is_scaled || rule.density == 0.0 || is_fine, "{voxel_size_m} {rule:?}");
+            }
+        }
+        // Voxels of 25 m: trees are shorter than one, and there is no grass.
+        let rules = demo_rules(25.0);
+        assert!(rules[0].density == 0.0 && rules[1].density > 0.0 && rules[1].size[1] < 0.7);
     }
 }

@@ -5,7 +5,7 @@
 //! the two levels whose texels are about as large as it is.
 
 use crate::colour::{linear_from_srgb, srgb_from_linear};
-use crate::pattern::{Pattern, patterns};
+use crate::pattern::{Pattern, PatternKind, patterns};
 use glam::{DVec3, Vec2, Vec3};
 use std::sync::OnceLock;
 use terravox::mesh::shade::{Shading, SlopeRule, coordinates};
@@ -23,6 +23,10 @@ const MIN_FREQUENCY: usize = 16;
 /// Linear colour of bare ground if no material is named Ground.
 const EARTH: Vec3 = Vec3::new(0.156, 0.093, 0.045);
 
+/// The vertical component of normals from which the sides of turf show as its top, and below which
+/// they are bare: slopes of grass are green up to 50 degrees, and walls are earth from 70.
+const TURF_NORMAL_Y: [f32; 2] = [0.64, 0.34];
+
 /// Samples of less weight are skipped.
 const MIN_WEIGHT: f32 = 0.02;
 
@@ -30,6 +34,8 @@ const MIN_WEIGHT: f32 = 0.02;
 pub(crate) struct Textures {
     shading: Shading,
     patterns: Vec<Pattern>,
+    /// By layer: that of the top of the turf of which it is the side.
+    turf_tops: Vec<Option<usize>>,
     /// Generated from the patterns on first use.
     layers: Vec<OnceLock<MipmappedLayer>>,
     /// Linear value of each sRGB byte.
@@ -58,7 +64,7 @@ impl Textures {
         let mut shading = Shading { slope, ..Shading::new(materials) };
         // Each listed material, and one for all others.
         let last = materials.materials().len().min(255) as u8;
-        let mut layers: Vec<Pattern> = Vec::new();
+        let (mut layers, mut turf_tops): (Vec<Pattern>, Vec<Option<usize>>) = Default::default();
         for id in 0..=last {
             let own = patterns(&materials.name(id), colour(id), earth, id.into());
             let [side, top, bottom] = own.map(|pattern| {
@@ -69,12 +75,16 @@ impl Textures {
                 }) as u32
             });
             shading.layers.set(id, side, top, bottom);
+            turf_tops.resize(layers.len(), None);
+            if matches!(own[0].kind, PatternKind::Turf(_)) {
+                turf_tops[side as usize] = Some(top as usize);
+            }
         }
         for id in last..=255 {
             shading.layers.layers[usize::from(id)] = shading.layers.layers[usize::from(last)];
         }
         let empty = layers.iter().map(|_| OnceLock::new()).collect();
-        Textures { shading, patterns: layers, layers: empty, linear }
+        Textures { shading, patterns: layers, turf_tops, layers: empty, linear }
     }
 
     /// Returns the linear colour of the ground at a point, in voxels, with normal `normal` out
@@ -90,12 +100,22 @@ impl Textures {
         let place = point.rem_euclid(DVec3::splat(LAYER_VOXELS)).as_vec3().to_array();
         let level = (footprint * (LAYER_TEXELS as f64 / LAYER_VOXELS)).max(1.0).log2() as f32;
         let normal = normal.to_array();
+        let [sloping, upright] = TURF_NORMAL_Y;
+        let bare = ((sloping - normal[1]) / (sloping - upright)).clamp(0.0, 1.0);
         let (mut sum, mut all) = (Vec3::ZERO, 0.0);
         for sample in self.shading.samples(normal, weights.iter()) {
             if sample.weight > MIN_WEIGHT {
                 let axis = usize::from(sample.axis);
                 let at = Vec2::from(coordinates(place, normal, axis)) / LAYER_VOXELS as f32;
-                sum += self.sample(sample.layer as usize, at, level) * sample.weight;
+                let layer = sample.layer as usize;
+                let light = match self.turf_tops[layer] {
+                    Some(top) if bare <= 0.0 => self.sample(top, at, level),
+                    Some(top) if bare < 1.0 => {
+                        self.sample(top, at, level).lerp(self.sample(layer, at, level), bare)
+                    }
+                    _ => self.sample(layer, at, level),
+                };
+                sum += light * sample.weight;
                 all += sample.weight;
             }
         }
@@ -251,6 +271,11 @@ mod tests {
         let [top, side, below] = [Vec3::Y, Vec3::X, -Vec3::Y].map(|normal| far(normal, GRASS));
         assert!(top.y > top.x && below.x > below.y, "{top} {below}");
         assert!(side.x / side.y > 1.15 * top.x / top.y, "{side} {top}");
+        // Slopes of grass are green; walls are earth.
+        let sloping = far(Vec3::new(0.7, 0.71, 0.0), GRASS);
+        assert!(sloping.abs_diff_eq(top, 1e-3), "{sloping} {top}");
+        let wall = far(Vec3::new(0.95, 0.3, 0.0), GRASS);
+        assert!(wall.x / wall.y > 1.15 * top.x / top.y, "{wall} {top}");
         assert_eq!(far(Vec3::Y, UNSET), top);
         assert_eq!(far(Vec3::Z, UNSET), far(Vec3::Z, ROCK));
         let [x, y] = [0.6_f32, 0.8];

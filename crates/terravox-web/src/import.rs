@@ -99,12 +99,8 @@ fn import_heightmap(
     let heights = heightmap::read_png(bytes, ColourPolicy::Refuse, budget);
     let heights = heights.map_err(explained)?;
     let height_voxels = HeightmapOptions::natural_height_voxels(&heights, 1.0);
-    let [low, high] = heights.range().map(|share| f64::from(share) * height_voxels);
-    let options = HeightmapOptions {
-        height_voxels,
-        rules: heightmap::default_rules(low, high, None),
-        ..HeightmapOptions::default()
-    };
+    let options = HeightmapOptions { height_voxels, ..HeightmapOptions::default() };
+    let options = options.with_natural_land(&heights);
     let mut grid = VoxelGrid::new(GridOptions::default());
     heightmap::import(&heights, &options, budget, &mut grid, |_, _| {}).map_err(explained)?;
     let info = WorldInfo { materials: grid.materials().clone(), ..WorldInfo::default() };

@@ -205,7 +205,7 @@ fn image(view: &View, args: &GalleryArgs, console: &Console) -> CliResult<Image>
     let [yaw, pitch] = view.bearing;
     let camera = Camera::from_bearing(shown.viewpoint.eye, yaw, pitch, FOV_DEGREES);
     if view.has_plants {
-        add_plants(&mut scene, &shown.meshes, &camera, world)?;
+        add_plants(&mut scene, &shown.meshes, &camera, (world, shown.info.voxel_size_m))?;
     }
     let [azimuth_degrees, elevation_degrees] = view.sun;
     let options = PictureOptions {

@@ -2,6 +2,7 @@
 
 use super::import::add_notes;
 use super::render::{camera, options, take, write_png};
+use super::render_extras::buried;
 use crate::args::{PathArgs, PathEnd};
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -353,6 +354,9 @@ fn render(
         (None, None, 1..) => way.camera(&scene, lens),
         _ => camera(&world.info, &scene, &args.view, options.aspect()),
     };
+    if let Some(note) = buried(&world.info, &scene, camera.eye) {
+        report.text_only("note", &note);
+    }
     let mut picture = take(&scene, &camera, &options, console);
     if args.rectangles {
         let rectangles = way.rectangles(lines.paths);

@@ -2,7 +2,7 @@
 
 use super::import::add_notes;
 use super::lod::add_shown;
-use super::render_extras::{cut, grid_lines, numbered, turned};
+use super::render_extras::{buried, cut, grid_lines, numbered, turned};
 use super::wire;
 use crate::args::{ColliderLayer, MorphChoice, OnOff, RenderArgs, ViewArgs};
 use crate::console::Console;
@@ -49,7 +49,7 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     report.text_line("world", "world", args.world.display().to_string());
     let file = args.turntable.map_or(args.file.clone(), |_| numbered(&args.file, 0));
     report.text_line("file", "file", file.display().to_string());
-    let Subject { mut scene, info, notes, meshes } = subject(args, console, &mut report)?;
+    let Subject { mut scene, info, mut notes, meshes } = subject(args, console, &mut report)?;
     for (name, point) in [("--camera", args.view.camera), ("--look", args.view.look)] {
         point.map_or(Ok(()), |point| check_point(name, point, &info))?;
     }
@@ -64,8 +64,9 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     let mut options =
         PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };
     let camera = camera(&info, &scene, &args.view, options.aspect());
+    notes.extend(buried(&info, &scene, camera.eye));
     if args.scatter {
-        let count = add_plants(&mut scene, &meshes, &camera, &args.world)?;
+        let count = add_plants(&mut scene, &meshes, &camera, (&args.world, info.voxel_size_m))?;
         report.line("solids", "solids", grouped(count as u64), json!(count));
     }
     let subject = Subject { scene, info, notes, meshes };
@@ -255,7 +256,7 @@ pub fn add_plants(
     scene: &mut Scene,
     meshes: &[ShownMesh],
     camera: &Camera,
-    world: &Path,
+    (world, voxel_size_m): (&Path, f64),
 ) -> CliResult<usize> {
     let blocks: Vec<MipBlock> = match scene.collider() {
         // A simplified mesh covers eight blocks of its mip.
@@ -277,7 +278,7 @@ pub fn add_plants(
             return Err(Failure::of(world, what));
         }
     };
-    let solids = demo_solids(scene.snapshot(), &blocks, camera.eye);
+    let solids = demo_solids(scene.snapshot(), voxel_size_m, &blocks, camera.eye);
     let solids = solids.map_err(Failure::at(world))?;
     scene.set_solids(&solids);
     Ok(solids.len())

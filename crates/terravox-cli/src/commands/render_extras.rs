@@ -7,7 +7,7 @@ use glam::{DMat3, DVec3};
 use std::path::{Path, PathBuf};
 use terravox::collide::Filter;
 use terravox::math::DebugLines;
-use terravox::voxel::{DenseBox, NotHeld, Region};
+use terravox::voxel::{DenseBox, Kind, NotHeld, Region};
 use terravox_render::{Camera, Scene, SceneRay};
 use terravox_store::WorldInfo;
 
@@ -17,8 +17,31 @@ const GRID_COLOURS: [[u8; 3]; 2] = [[250, 250, 250], [255, 210, 60]];
 /// Maximum number of lines of a grid along an axis.
 const MAX_LINES: f64 = 512.0;
 
+/// Cells above a camera that are searched for the end of the ground.
+const MAX_BURIED_CELLS: i32 = 4096;
+
 /// Lines lie this far above the ground, cells.
 const LIFT_CELLS: f64 = 0.15;
+
+/// Says that a camera is inside the ground, and where the ground above it ends; `None` if it is not.
+pub fn buried(info: &WorldInfo, scene: &Scene, eye: DVec3) -> Option<String> {
+    let is_solid = |up: i32| scene.kind_at(eye + DVec3::Y * f64::from(up)) == Kind::Solid;
+    // Above the ground in its highest cell the camera is in the open.
+    if !is_solid(0) || !is_solid(1) {
+        return None;
+    }
+    let cell = info.voxel_size_m * f64::from(1_u32 << scene.mip());
+    let metres = |point: DVec3| point * cell + DVec3::from(info.origin_m);
+    let [x, y, z] = metres(eye).to_array().map(|v| (v * 10.0).round() / 10.0);
+    let remedy = match (2..MAX_BURIED_CELLS).find(|&up| !is_solid(up)) {
+        Some(up) => {
+            let top = metres((eye + DVec3::Y * f64::from(up)).floor()).y;
+            format!("; the ground above it ends at a height of {top:.1} m")
+        }
+        None => "; place it higher".to_owned(),
+    };
+    Some(format!("the camera at {x},{y},{z} is inside the ground{remedy}"))
+}
 
 /// Removes what lies beyond a plane.
 ///

@@ -323,6 +323,22 @@ fn a_closed_pipe_is_not_an_error() {
 }
 
 #[test]
+fn a_camera_inside_the_ground_is_said() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "32", "--seed", "9"]);
+    let notes = |file: &str, camera: &str| {
+        let render = ["render", "w.tvx", file, "--size", "16x16", "--camera", camera];
+        folder.report(&render)["notes"].to_string()
+    };
+    let buried = notes("a.png", "16,-20,16");
+    assert!(
+        buried.contains("16,-20,16 is inside the ground; the ground above it ends"),
+        "{buried}"
+    );
+    assert!(!notes("b.png", "16,300,16").contains("inside the ground"));
+}
+
+#[test]
 fn a_heightmap_imported_piece_by_piece_equals_one_imported_in_memory() {
     let folder = Folder::new();
     let map = folder.put("hill.png", &files::heightmap(40, 30));
@@ -333,15 +349,14 @@ fn a_heightmap_imported_piece_by_piece_equals_one_imported_in_memory() {
     let mut budget = ImportBudget::new(ImportLimits::for_input(png.len()).times(8));
     let heights =
         heightmap::read_png(&png, ColourPolicy::Refuse, &mut budget).expect("a heightmap");
-    let [low, high] = heights.range().map(f64::from);
     let how = HeightmapOptions {
         voxels_per_sample: 25.0,
         height_voxels: 90.0,
         sea_level: Some(20.0),
         depth_voxels: 60.0,
-        rules: heightmap::default_rules(low * 90.0, high * 90.0, Some(20.0)),
         ..HeightmapOptions::default()
-    };
+    }
+    .with_natural_land(&heights);
     let mut grid = VoxelGrid::new(GridOptions::default());
     let imported =
         heightmap::import(&heights, &how, &mut budget, &mut grid, |_, _| ()).expect("a world");

@@ -10,6 +10,7 @@
 
 use super::chunk_cells::{CHUNK_EDGE, CHUNK_LOG2, ChunkCells};
 use super::options::HeightmapOptions;
+use super::patches::Patches;
 use super::surface::{HeightSurface, SurfaceColumn};
 use terravox::generate::occupancy_units;
 use terravox::voxel::{AIR, Cell, ChunkPos, DenseBox, Region};
@@ -30,7 +31,9 @@ struct ColumnGround {
     column: SurfaceColumn,
     /// The y component of the surface's unit normal.
     normal_y: f64,
+    /// Material of the surface, and how far down across the ground; earth is below it, voxels.
     material: u8,
+    turf_depth: f64,
     /// Whether the column is on the map.
     is_on_map: bool,
     /// All cells below this y are full and of the material below the surface.
@@ -101,15 +104,21 @@ impl<'a> ColumnFiller<'a> {
             (i64::from(x) * CHUNK_EDGE as i64 - ox, i64::from(z) * CHUNK_EDGE as i64 - oz);
         let [width, length] = self.surface.columns().map(i64::from);
         let columns = self.surface.block(x0, z0, CHUNK_EDGE);
+        let mut patches = Patches::new(self.options.patches, self.surface.heights());
         let ground = columns.into_iter().enumerate().map(|(i, column)| {
             let (x, z) = (x0 + (i % CHUNK_EDGE) as i64, z0 + (i / CHUNK_EDGE) as i64);
             let slope = column.slope;
             let [lowest, highest] = column.neighbour_range;
             let depth = self.options.surface_voxels.max(0.5);
+            let [height, steepness] = patches.moved([x, z], column.height, slope);
+            let material = self.surface_material(height, steepness);
+            let turf = &self.options.turf;
+            let is_turf = turf.materials.contains(&material);
             ColumnGround {
                 column,
                 normal_y: 1.0 / (1.0 + slope * slope).sqrt(),
-                material: self.surface_material(column.height, slope),
+                material,
+                turf_depth: if is_turf { turf.depth_voxels } else { f64::INFINITY },
                 is_on_map: (0..width).contains(&x) && (0..length).contains(&z),
                 full_below: (lowest - depth - 0.5).floor() as i32,
                 open_from: highest.ceil() as i32 + 1,
@@ -215,7 +224,11 @@ impl<'a> ColumnFiller<'a> {
             return (self.open_cell(y), None);
         }
         let is_surface = depth < self.options.surface_voxels;
-        let material = if is_surface { ground.material } else { self.options.material_below };
+        let material = match is_surface {
+            true if depth * ground.normal_y < ground.turf_depth => ground.material,
+            true => self.options.turf.earth,
+            false => self.options.material_below,
+        };
         let water_units = if solid_units < 256 { self.water_units(y) } else { 0 };
         let water = (water_units > 0).then(|| (water_units - 1) as u8);
         (Cell { material, occupancy: (solid_units - 1) as u8 }, water)

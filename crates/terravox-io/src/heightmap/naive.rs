@@ -1,6 +1,7 @@
 //! The slow twin of the importer, voxel by voxel from the definition: interpolates every height
 //! anew and skips nothing.
 
+use super::patches::Patches;
 use super::{HeightmapOptions, Heights};
 use terravox::voxel::{Cell, VoxelPos};
 
@@ -70,13 +71,23 @@ pub(super) fn cell(
             None,
         );
     }
+    let ends = heights.range().map(|value| {
+        f64::from((options.base_voxels + f64::from(value) * options.height_voxels) as f32)
+    });
+    let range = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+    let [seen_height, seen_slope] =
+        Patches::new(options.patches, range).moved([x, z], h(0, 0), slope);
     let contains = |range: [f64; 2], value: f64| (range[0]..=range[1]).contains(&value);
     let rule = options
         .rules
         .iter()
-        .find(|rule| contains(rule.height_voxels, h(0, 0)) && contains(rule.slope, slope));
+        .find(|rule| contains(rule.height_voxels, seen_height) && contains(rule.slope, seen_slope));
+    let surface = rule.map_or(options.material, |rule| rule.material);
+    let is_below_turf = options.turf.materials.contains(&surface)
+        && depth / (1.0 + slope * slope).sqrt() >= options.turf.depth_voxels;
     let material = match depth < options.surface_voxels {
-        true => rule.map_or(options.material, |rule| rule.material),
+        true if is_below_turf => options.turf.earth,
+        true => surface,
         false => options.material_below,
     };
     (

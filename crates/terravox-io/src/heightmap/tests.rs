@@ -43,15 +43,17 @@ proptest! {
         sea in proptest::option::of(-60.0..80.0f64),
         depth_voxels in 0.0..40.0f64,
         surface_voxels in 0.0..5.0f64,
+        patches in prop_oneof![Just(0.0), 0.0..=1.0f64],
     ) {
         let values = values.into_iter().map(|v| v as f32 / 1000.0).collect();
         let heights = Heights::new(size, values).unwrap();
         let options = HeightmapOptions {
             voxels_per_sample, base_voxels, height_voxels, origin, depth_voxels, surface_voxels,
             sea_level: sea,
-            rules: default_rules(base_voxels - 0.31, base_voxels + height_voxels + 0.17, sea),
             ..HeightmapOptions::default()
-        };
+        }
+        .with_natural_land(&heights);
+        let options = HeightmapOptions { patches, ..options };
         let (grid, _) = imported(&heights, &options);
         let mut differing = 0;
         for (n, pos) in relief(&heights, &options).region().grow(3).voxels().enumerate()
@@ -117,9 +119,9 @@ fn water_fills_what_lies_below_the_sea_and_shores_hold_it() {
         voxels_per_sample: 2.0,
         height_voxels: 15.0,
         sea_level: Some(6.0),
-        rules: default_rules(0.0, 15.0, Some(6.0)),
         ..HeightmapOptions::default()
-    };
+    }
+    .with_natural_land(&heights);
     let (grid, _) = imported(&heights, &options);
     let cell = |x: i32, y: i32| grid.cell(VoxelPos::new(x, y, 0)).unwrap();
     assert_eq!(cell(2, 5), Cell::full(1), "the sea is full up to its level");

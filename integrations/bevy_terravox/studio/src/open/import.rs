@@ -248,9 +248,8 @@ fn heightmap_world(samples: &HeightmapSamples) -> (WorldInfo, HeightmapOptions) 
         true => 1.0 / voxel_size_m,
         false => HeightmapOptions::natural_height_voxels(&samples.heights, 1.0),
     };
-    let [low, high] = samples.heights.range().map(f64::from);
-    let rules = heightmap::default_rules(low * height_voxels, high * height_voxels, None);
-    let options = HeightmapOptions { height_voxels, rules, ..HeightmapOptions::default() };
+    let options = HeightmapOptions { height_voxels, ..HeightmapOptions::default() };
+    let options = options.with_natural_land(&samples.heights);
     (WorldInfo { voxel_size_m, ..WorldInfo::default() }, options)
 }
 
