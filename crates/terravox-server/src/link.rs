@@ -1,6 +1,6 @@
 //! A connection between a socket and a world: a bounded queue of units each way.
 
-use crate::world::{SILENT, TOO_SLOW};
+use crate::server_reason::{SILENT, TOO_SLOW};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::collections::VecDeque;
 use std::net::IpAddr;

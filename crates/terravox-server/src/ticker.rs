@@ -15,9 +15,9 @@ use crate::saver::{
     FinishedSave, Generate, SAVE_PAUSE, SHARED_SAVE_PAUSE, SaveJob, SavedSender, Saver, tell,
 };
 use crate::server_options::ServerOptions;
-use crate::server_reason::ServerReason;
+use crate::server_reason::{SERVER_ENDS, STOPPED, ServerReason, TOO_SLOW};
 use crate::thrown::Thrower;
-use crate::world::{RunningWorld, SERVER_ENDS, STOPPED, ServedWorld, TOO_SLOW, WorldCounters};
+use crate::world::{RunningWorld, ServedWorld, WorldCounters};
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
