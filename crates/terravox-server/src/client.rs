@@ -7,7 +7,7 @@ use crate::journal_query::JournalQuery;
 use crate::link::{self, IO_TIMEOUT, Link};
 use crate::quic;
 use crate::rollback::RolledBack;
-use crate::world::may_return;
+use crate::server_reason::may_return;
 use axum::body::{Body, to_bytes};
 use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::{Method, Request, StatusCode};

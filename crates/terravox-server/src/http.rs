@@ -9,7 +9,8 @@ use crate::patient_stream::PatientStream;
 use crate::request_checks::{
     Refusal, check_administrator, check_origin, check_reader, refusal, world,
 };
-use crate::world::{RunningWorld, may_return};
+use crate::server_reason::may_return;
+use crate::world::RunningWorld;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Path, State};

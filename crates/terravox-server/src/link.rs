@@ -1,5 +1,6 @@
 //! A connection between a socket and a world: a bounded queue of units each way.
 
+use crate::server_reason::{SILENT, TOO_SLOW};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -9,13 +10,6 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
-
-/// What a guest is told that is too slow. It may come back.
-pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
-
-/// What a guest is told of which nothing came for seconds, such as after its machine slept. It may
-/// come back.
-pub(crate) const SILENT: &str = "nothing came from you for 7 s";
 
 /// Bytes of units that wait, each way. The socket is not read while more wait for the world, and
 /// the world makes no more while more wait for the socket.

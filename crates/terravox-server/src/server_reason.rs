@@ -1,6 +1,25 @@
-//! Why a server ends links and refuses operations: the numbers in its reasons.
+//! Why a server ends links and refuses operations: the numbers in its reasons, and some texts.
 
 use terravox::replicate::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
+
+/// What guests are told when the server ends. They may come back.
+pub(crate) const SERVER_ENDS: &str = "the server ends";
+
+/// What guests are told of a world that stopped by a fault.
+pub(crate) const STOPPED: &str = "this world has stopped; the server's output says why";
+
+/// What a guest is told that is too slow. It may come back.
+pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
+
+/// What a guest is told of which nothing came for seconds, such as after its machine slept. It may
+/// come back.
+pub(crate) const SILENT: &str = "nothing came from you for 7 s";
+
+/// Whether a guest whose connection was ended for a reason may come back. Without one, the connection
+/// broke.
+pub(crate) fn may_return(reason: &str) -> bool {
+    ["", SERVER_ENDS, TOO_SLOW, SILENT].contains(&reason)
+}
 
 /// Why a server ended a link or refused an operation, as
 /// [`LinkEndCode::Game`](terravox::replicate::LinkEndCode::Game) and

@@ -3,9 +3,10 @@
 use crate::columns::SharedColumns;
 use crate::edit_rules::Decide;
 use crate::journal::SharedJournal;
-use crate::link::{Link, SILENT, TOO_SLOW};
+use crate::link::Link;
 use crate::rollback::{CancelOrder, RollbackOrder, RollbackOrders};
 use crate::saver::{Generate, SavedSender};
+use crate::server_reason::{SERVER_ENDS, STOPPED};
 use std::collections::VecDeque;
 use std::error::Error;
 use std::mem;
@@ -17,18 +18,6 @@ use terravox::edit::Journal;
 use terravox::voxel::Region;
 use terravox_store::{ColumnLeases, Store};
 use tokio::sync::{Notify, oneshot};
-
-/// What guests are told when the server ends. They may come back.
-pub(crate) const SERVER_ENDS: &str = "the server ends";
-
-/// What guests are told of a world that stopped by a fault.
-pub(crate) const STOPPED: &str = "this world has stopped; the server's output says why";
-
-/// Whether a guest whose connection was ended for a reason may come back. Without one, the connection
-/// broke.
-pub(crate) fn may_return(reason: &str) -> bool {
-    ["", SERVER_ENDS, TOO_SLOW, SILENT].contains(&reason)
-}
 
 /// Ticks of which the times are kept: the last 34 s when idle, as little as 4 s under load.
 const RECENT_TICKS: usize = 1024;
