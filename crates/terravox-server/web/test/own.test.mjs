@@ -116,8 +116,9 @@ for (const [what, workerScript] of [["keeps no files", NO_FILES], ["promises siz
     await news(one, /keeps no files for pages/);
     assert(!(await one.get(leaves)), "nothing would be lost yet");
     await one.useTool();
-    assert(await one.get(leaves), "the browser does not ask before the world is lost");
-    await page.locator("#menu").click();
+    await one.until("the browser asks before the world is lost", leaves);
+    // The pointer is caught.
+    await page.keyboard.press("?");
     assert.match(await page.locator("#where").textContent(), /in memory only/);
     assert(!(await page.locator("#kept").isVisible()), "an empty file is listed");
     const world = await downloaded(one, () => page.locator("#export").click());

@@ -125,6 +125,7 @@ visitTests("fingers", TOUCH, {
 
 visitTest("a tap on the picture does not catch the pointer, as a click does", async (visit) => {
   const one = await visit("/", TOUCH);
+  await one.goTo(0, 30, 0, 0, -89);
   const caught = () => one.get(() => document.pointerLockElement !== null);
   await one.page.touchscreen.tap(240, 60);
   await one.frames();
