@@ -71,9 +71,9 @@ const VIEWS: &[View] = &[
     View {
         name: "world-alps",
         world: "world:7:alps",
-        eye: [-1400.0, 25.0, -600.0],
-        yaw: 100.0,
-        pitch: 4.0,
+        eye: [1200.0, 60.0, 400.0],
+        yaw: 40.0,
+        pitch: -10.0,
         distance: 4000.0,
         plants: false,
     },
