@@ -28,8 +28,8 @@ pub enum ScatterWater {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ScatterRule {
-    /// Give each rule one of its own: rules of one seed share ids, sizes, turns and bare patches,
-    /// and at equal spacing their points.
+    /// Give each rule a seed of its own: rules with equal seeds share ids, sizes, yaws and bare
+    /// patches and, if their spacing is equal, all points.
     pub seed: u64,
     /// Smallest horizontal distance of two points, voxels. At density 1 there are 0.6 points on a
     /// square of this edge.
