@@ -1,9 +1,9 @@
 //! Interleaved rounds: entrants take turns on the same items, in one process and on one thread,
 //! so that other work on the machine affects all of them alike.
 //!
-//! Time is thread CPU time. Of each entrant and item the minimum and the median
-//! over the rounds are kept; an entrant's time is the sum over its items. The
-//! minimum is what a ratio is made of: other work on the machine only ever adds.
+//! Time is thread CPU time. For each entrant and item, the minimum and the median over the rounds
+//! are kept; an entrant's time is the sum over its items. Other work on the machine only ever adds
+//! time, so the minimum is the better basis for a ratio.
 
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ use cpu_time::ThreadTime;
 /// Limits of a contest.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundBudget {
-    /// Rounds that are run whatever they cost, the warm-up not counted.
+    /// Rounds that are run whatever they cost, without the warm-up.
     pub min_rounds: usize,
     /// Rounds after which it ends.
     pub max_rounds: usize,

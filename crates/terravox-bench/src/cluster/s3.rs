@@ -12,10 +12,10 @@ use terravox::voxel::{ChunkPos, DenseBox, GridOptions, Region, VoxelGrid};
 use terravox_s3::{PublishStats, S3, S3Options};
 use terravox_store::{MemoryRecords, RecordChanges, Records, Store, WorldInfo};
 
-/// What a request takes.
+/// Duration of a request.
 const LATENCY: Duration = Duration::from_millis(20);
 
-/// Times that the world is opened and a block is read.
+/// How often the world is opened and a block is read.
 const OPENINGS: usize = 31;
 
 type Objects = Arc<ThrottledStore<InMemory>>;
@@ -44,7 +44,7 @@ fn photos() -> RecordChanges {
     (0..5000).map(|i| (key(i), Some(bytes(i)))).collect()
 }
 
-/// Publishes a world where requests take no time yet.
+/// Publishes a world in a new store of objects, in which requests are slow only afterwards.
 fn publish(store: &Store) -> Outcome<(Objects, PublishStats)> {
     let objects = Arc::new(ThrottledStore::new(InMemory::new(), ThrottleConfig::default()));
     let place = S3::on(objects.clone(), "hills", &S3Options::default())?;

@@ -1,5 +1,5 @@
-//! A server of a world in a database that is killed while guests build, and another one that waits
-//! for that: how long until it takes edits, and whether all that was saved is there.
+//! Kills the server of a world in a database while guests build, and lets a waiting one take over:
+//! how long until the second server takes edits, and whether everything that was saved is there.
 
 use super::server::Server;
 use crate::net::killed::{Builder, address_of, lost, serve_store, world_info};
@@ -14,21 +14,21 @@ use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_server::WorldAddress;
 use terravox_store::StoreError;
 
-/// Kills, and of a full run.
+/// Number of kills, in a short and in a full run.
 const KILLS: [u64; 2] = [10, 50];
 
-/// Guests that build.
+/// Number of guests that build.
 const GUESTS: u64 = 4;
 
-/// Between two looks of a server that waits.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+/// Interval at which a waiting server tries to open the world.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Serves the world of an address, once no other server does, and prints where.
 pub fn serve(address: &str, folder: &Path) {
     let store = loop {
         match Postgres::open(address, &PostgresOptions::default()) {
             Ok(store) => break store,
-            Err(StoreError::InUse { .. }) => thread::sleep(BETWEEN_LOOKS),
+            Err(StoreError::InUse { .. }) => thread::sleep(RETRY_INTERVAL),
             Err(error) => panic!("{error}"),
         }
     };
@@ -87,7 +87,7 @@ pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
         let killed = Instant::now();
         serving.kill();
         for (guest, begun) in guests.iter_mut().zip(&mut begun) {
-            // What it said before.
+            // What the server sent before it was killed.
             guest.go_on();
             *begun = guest.end(&mut saved);
         }

@@ -1,4 +1,4 @@
-//! Digs while a view streams in: after how many frames each one is shown.
+//! Digs while a view streams in, and counts the frames until each dig is shown.
 
 use cpu_time::ThreadTime;
 use std::cell::RefCell;
@@ -11,17 +11,19 @@ use crate::report::{AreaReport, detail};
 
 const BUDGET_MS: f32 = 3.0;
 const FRAMES_PER_SECOND: f64 = 60.0;
+/// Speed along x; along z it is half of that.
 const SPEED_M_S: f64 = 6.0;
 const FRAMES: usize = 3600;
 const FRAMES_BETWEEN_DIGS: usize = 20;
-/// A ray from this far above a dig meets another surface once the dig is shown.
+/// Height of the eye above a dig. A ray from there straight down hits farther away once the dig is
+/// shown.
 const RAY_ABOVE_M: f64 = 30.0;
 
 thread_local! {
     static START: RefCell<Option<ThreadTime>> = const { RefCell::new(None) };
 }
 
-/// Milliseconds of this thread's time.
+/// Milliseconds of CPU time of this thread.
 fn thread_millis() -> f64 {
     let start = START.with_borrow_mut(|start| *start.get_or_insert_with(ThreadTime::now));
     start.elapsed().as_secs_f64() * 1e3
@@ -109,7 +111,7 @@ fn walk(ground: impl Fn(f64, f64) -> f64, fill: impl Fn(&mut FillRequest<'_>) + 
             None => {}
         }
     }
-    // What was not shown in the end waited at least so long.
+    // A dig that was not shown by the end waited at least this long.
     walk.waits.extend(waiting.map(|dig| FRAMES - dig.frame));
     walk.waits.sort_unstable();
     walk

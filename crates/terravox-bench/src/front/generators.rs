@@ -1,6 +1,6 @@
-//! Generators of a game compared with ours: the ground of `Hills` (without its caves and lakes) by
-//! a height function and by a distance of bounded slope, with the same materials, for the blocks
-//! that a view of two kilometres is filled with.
+//! Generators as a game would write them, compared with `Hills`: its ground (without caves and
+//! lakes), with the same materials, once by a height function and once by a distance function with a
+//! bounded slope. They fill the blocks of a view of two kilometres.
 
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +17,8 @@ const SEED: u64 = 7;
 /// One of this many blocks is filled; a whole view takes seconds.
 const EVERY: usize = 8;
 
-/// Largest slope of the height along either axis, metres per metre. Its cliffs are steep;
-/// that this holds is checked in every cell of a seventh of the blocks.
+/// Largest slope of the distance along x, y and z, metres per metre: cliffs are steep. [`check`]
+/// compares every cell of a seventh of the blocks.
 const SLOPE: [f64; 3] = [9.0, 1.0, 9.0];
 
 /// Heights of the ground, metres.
@@ -27,7 +27,7 @@ const HEIGHTS: RangeInclusive<f64> = -64.0..=128.0;
 /// Columns along the edge of a block.
 const EDGE: usize = 32;
 
-/// Those with one more on each side.
+/// The same with one more column on each side.
 const PADDED_EDGE: usize = EDGE + 2;
 
 /// Uniform blocks in an item: one alone is too short for the clock.
@@ -111,7 +111,7 @@ struct ViewTimings {
     heights: Timing,
     heights_without_range: Timing,
     distances: Timing,
-    /// Distances of unknown slope, asked for every cell.
+    /// A distance function of unknown slope, called for every cell.
     cells: Timing,
 }
 

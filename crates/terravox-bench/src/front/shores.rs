@@ -2,10 +2,10 @@
 //!
 //! Three real places are meshed chunk by chunk. A *shore vertex* is an end of an edge that only one
 //! triangle of the whole liquid surface has, if that triangle shows the upper face of a cell: there
-//! a sheet ends. (The ends of walls of water, at the world's edge, do not count.) It is in its
-//! place if it lies inside the solid surface or within a quarter of a voxel of it, and at most that
-//! much lower than the sheet beside it. Otherwise the end is seen above the ground, or the sheet
-//! bends down to the ground before its shore. A point is inside if a ray upwards crosses the solid
+//! a sheet ends. (The ends of walls of water, at the world's edge, do not count.) It is correct if it
+//! lies inside the solid surface or within a quarter of a voxel of it, and at most that much lower
+//! than the sheet beside it. Otherwise the end of the sheet is visible above the ground, or the sheet
+//! bends down to the ground before the shore; both look like teeth. A point is inside if a ray upwards crosses the solid
 //! surface an odd number of times.
 
 use glam::DVec3;
@@ -41,7 +41,7 @@ pub fn run(report: &mut AreaReport) {
     report.details("Ends of liquid sheets", lines);
 }
 
-/// Shore vertices.
+/// Numbers of shore vertices.
 #[derive(Clone, Copy, Default)]
 struct TeethCount {
     vertices: usize,
@@ -198,7 +198,7 @@ impl SolidSurface {
     }
 
     fn is_inside(&self, p: DVec3) -> bool {
-        // Beside the lattice on which vertices and edges are.
+        // Off the lattice of vertices, so that the ray hits no vertex and no edge.
         let p = p + DVec3::new(3.1e-5, 0.0, 4.3e-5);
         let above = |t: &&[DVec3; 3]| height_of(t, p).is_some_and(|height| height > p.y);
         self.column(p.x.floor() as i32, p.z.floor() as i32).filter(above).count() % 2 == 1

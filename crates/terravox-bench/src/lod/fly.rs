@@ -25,7 +25,7 @@ const SECONDS: usize = 20;
 /// Length of the long flight.
 const FAR_M: f64 = 100_000.0;
 
-/// Length of one of its steps.
+/// Distance between two updates of the long flight.
 const STRIDE_M: f64 = 32.0;
 
 /// Distance after which the ground of the long flight repeats, so that memory is compared over

@@ -26,7 +26,7 @@ const REFUSED: [(&str, &str); 4] = [
     ("EXT_mesh_gpu_instancing", "export it without instancing"),
 ];
 
-/// Beginnings of the names of extensions without which all triangles are where they are.
+/// Prefixes of the names of extensions that do not change where triangles are, or are supported.
 const ALLOWED: [&str; 8] = [
     "KHR_mesh_quantization",
     "KHR_materials_",

@@ -1,4 +1,4 @@
-//! The arrays of a binary glTF file: accessors of buffer views of its one buffer.
+//! The arrays of a binary glTF file: accessors of views of its single buffer.
 
 use super::error::MeshError;
 use serde_json::Value;
@@ -9,7 +9,7 @@ pub(super) struct GlbFile<'a> {
     pub data: &'a [u8],
 }
 
-/// A number of an accessor.
+/// The type of the numbers of an accessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GlbScalar {
     I8,
@@ -23,7 +23,7 @@ enum GlbScalar {
 /// An array of numbers or vectors.
 #[derive(Debug)]
 pub(super) struct GlbArray<'a> {
-    /// From the first number of the first element.
+    /// Starts at the first number of the first element.
     bytes: &'a [u8],
     stride: usize,
     pub count: usize,
@@ -42,7 +42,7 @@ impl<'a> GlbFile<'a> {
         })
     }
 
-    /// Returns the array of an accessor of `place`, with `width` numbers an element.
+    /// Returns the array of an accessor, with `width` numbers per element; errors name `place`.
     pub fn accessor(
         &self,
         place: &str,
@@ -104,7 +104,7 @@ impl<'a> GlbFile<'a> {
     }
 }
 
-/// Whether whole numbers stand for 0 to 1 or −1 to 1; an error where that is not allowed.
+/// Whether integers stand for 0 to 1 or −1 to 1; an error where that is not allowed.
 fn is_normalised(accessor: &Value, scalar: GlbScalar, width: usize) -> Result<bool, String> {
     let is_normalised = accessor["normalized"] == true;
     if is_normalised && (width == 1 || scalar.bytes() == 4) {
@@ -134,7 +134,10 @@ impl GlbScalar {
 }
 
 impl GlbArray<'_> {
-    /// Returns number `axis` of element `i`, which are below the width and the count.
+    /// Returns number `axis` of element `i`.
+    ///
+    /// # Panics
+    /// If `i` is not below `count`, or may panic if `axis` is not below the width of the accessor.
     pub fn value(&self, i: usize, axis: usize) -> f64 {
         let size = self.scalar.bytes();
         let at = i * self.stride + axis * size;

@@ -4,11 +4,11 @@
 //! cells of what they enclose. Materials, textures, bones and animations are not read: the cells
 //! are of one material.
 //!
-//! A mesh should be closed. A hole is closed by a fan from the mean of its rim, so it lets nothing
-//! in or out; of parts that do not touch each one is closed on its own. Parts may overlap, and face
-//! inward as a whole; a part within another that faces the other way is a hollow. What is thinner
-//! than a voxel becomes faint, and what is thinner than half of one may vanish between the centres
-//! of cells.
+//! A mesh should be closed. Each hole is closed by a fan of triangles around the mean of its rim;
+//! parts that do not share vertices are closed separately. Parts may overlap, and a part may face
+//! inward as a whole; a part inside another that faces the other way makes a hollow. Parts thinner
+//! than a voxel become faint, and parts thinner than half a voxel may vanish between the centres of
+//! cells.
 //!
 //! ```
 //! use terravox::voxel::VoxelGrid;

@@ -1,4 +1,4 @@
-//! Files for tests: one body in every format.
+//! Files for tests: one mesh in every format.
 
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ pub fn glb_data(positions: &[[f64; 3]], triangles: &[[u32; 3]]) -> Vec<u8> {
     floats.chain(triangles.iter().flatten().flat_map(|v| (*v as u16).to_le_bytes())).collect()
 }
 
-/// The JSON for such data, with these nodes, of which the first is the scene.
+/// The JSON for the data of [`glb_data`], with these nodes; the scene consists of the first one.
 pub fn glb_json(positions: usize, triangles: usize, nodes: &Value) -> Value {
     let (vertices, indices) = (12 * positions, 6 * triangles);
     json!({

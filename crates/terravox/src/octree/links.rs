@@ -8,13 +8,13 @@
 /// Nodes per word.
 const WORD: usize = 8;
 
-/// Links of inner nodes and of leaves above the finest level, in order.
+/// The links of all nodes above the finest level, leaves included, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Links {
     count: usize,
     /// A byte per node: the octants that have a child; 0 for leaves.
     words: Box<[u64]>,
-    /// By word: children of all nodes before it.
+    /// By word: the number of children of all nodes before it.
     before: Box<[u32]>,
 }
 

@@ -14,15 +14,19 @@ const SOFTNESS: f32 = 0.05;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(64))]
 pub struct Qef {
-    /// Products of normals (xx, xy, xz, yy, yz, zz; the trace is the number of planes), normals
-    /// times distances, squared distances, points, normals.
+    /// Products of normals AᵀA (xx, xy, xz, yy, yz, zz; its trace is the number of planes), then from
+    /// [`B`] normals times distances, at [`C`] squared distances, from [`POINTS`] points, and from
+    /// [`NORMALS`] normals.
     sums: [f32; 16],
 }
 
-/// Offsets in [`Qef::sums`].
+/// Index in [`Qef::sums`] of Aᵀb, three numbers: the sum of the normals times their distances.
 const B: usize = 6;
+/// Index of bᵀb: the sum of the squared distances of the planes from the centre.
 const C: usize = 9;
+/// Index of the sum of the points.
 const POINTS: usize = 10;
+/// Index of the sum of the normals.
 const NORMALS: usize = 13;
 
 impl Qef {
@@ -55,14 +59,14 @@ impl Qef {
     /// Returns the same planes relative to another centre, from which this one's lies at `step`.
     #[inline]
     pub fn seen_from(&self, step: [f32; 3]) -> Qef {
-        let turned = self.turned(step);
+        let product = self.times_ata(step);
         let weight = self.weight();
         let mut moved = *self;
         for i in 0..3 {
-            moved.sums[B + i] += turned[i];
+            moved.sums[B + i] += product[i];
             moved.sums[POINTS + i] += weight * step[i];
         }
-        moved.sums[C] += 2.0 * dot(self.three(B), step) + dot(turned, step);
+        moved.sums[C] += 2.0 * dot(self.three(B), step) + dot(product, step);
         moved
     }
 
@@ -71,8 +75,9 @@ impl Qef {
         [self.sums[from], self.sums[from + 1], self.sums[from + 2]]
     }
 
+    /// Returns AᵀA · v.
     #[inline]
-    fn turned(&self, v: [f32; 3]) -> [f32; 3] {
+    fn times_ata(&self, v: [f32; 3]) -> [f32; 3] {
         let [xx, xy, xz, yy, yz, zz, ..] = self.sums;
         [dot([xx, xy, xz], v), dot([xy, yy, yz], v), dot([xz, yz, zz], v)]
     }
@@ -84,8 +89,8 @@ impl Qef {
         let weight = self.weight();
         let inverse = 1.0 / if weight > 0.0 { weight } else { 1.0 };
         let (mean, b) = (self.three(POINTS).map(|p| p * inverse), self.three(B));
-        let turned = self.turned(mean);
-        let r: [f32; 3] = std::array::from_fn(|i| b[i] - turned[i]);
+        let product = self.times_ata(mean);
+        let r: [f32; 3] = std::array::from_fn(|i| b[i] - product[i]);
         let [xx, xy, xz, yy, yz, zz, ..] = self.sums;
         let soft = weight * (SOFTNESS / 3.0);
         let step = solved([xx, xy, xz, yy, yz, zz], soft, r);
@@ -114,7 +119,7 @@ impl Qef {
 
     /// Returns the sum of the squared distances of a point from the planes.
     pub fn squares(&self, point: [f32; 3]) -> f32 {
-        let sum = dot(self.turned(point), point) - 2.0 * dot(self.three(B), point);
+        let sum = dot(self.times_ata(point), point) - 2.0 * dot(self.three(B), point);
         let sum = sum + self.sums[C];
         if sum > 0.0 { sum } else { 0.0 }
     }

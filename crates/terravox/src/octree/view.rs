@@ -29,8 +29,11 @@ impl Octrees {
         Octrees::default()
     }
 
-    /// Rebuilds the octrees that changes reach and returns their blocks, sorted. A block with cells
-    /// that are not held at mip 0 has none.
+    /// Rebuilds the octrees that depend on what changed and returns their blocks, sorted. A block has
+    /// no octree while cells that it needs are not held at mip 0.
+    ///
+    /// If the change log no longer reaches back to the last update, all octrees are rebuilt. Blocks
+    /// whose chunks are then no longer listed are dropped without being returned.
     pub fn update(&mut self, grid: &VoxelGrid) -> Vec<OctreePos> {
         let snapshot = grid.snapshot();
         let mut blocks = BTreeSet::new();

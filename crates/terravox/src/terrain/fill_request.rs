@@ -32,8 +32,9 @@ pub struct FillRequest<'a> {
     cells: &'a mut DenseBox,
     block: MipBlock,
     placement: Placement,
+    /// Whether [`FillRequest::set_missing`] was called.
     missing: bool,
-    /// Whether the cells have been written; else they are unspecified.
+    /// Whether the cells have been written; until then they are unspecified.
     is_written: bool,
 }
 
@@ -110,7 +111,7 @@ impl FillRequest<'_> {
         self.frame().edge()
     }
 
-    /// Its min and max corner in world metres.
+    /// The min and max corner of the block in world metres.
     pub fn bounds_m(&self) -> ([f64; 3], [f64; 3]) {
         let (frame, cells) = (self.frame(), self.block.cells());
         (frame.corner(cells.min), frame.corner(cells.max))
@@ -173,11 +174,10 @@ impl FillRequest<'_> {
 
     /// Fills the block with one material below `height_m(x, z)`, metres.
     ///
-    /// `height_m` is called once per column of cells and per column beside the block, whose heights
-    /// give the slopes. `heights_m` is its range, or `..` if unknown: blocks outside of it are
-    /// filled without a call, in a microsecond. Builds with debug
-    /// assertions check the range. NaN means no ground, and is allowed only in ranges without a
-    /// lower end (`..=8.0`).
+    /// `height_m` is called once per column of cells, and once per column beside the block, for the
+    /// slopes. `heights_m` is the range of its results, or `..` if unknown: blocks outside of the
+    /// range are filled without a call, in a microsecond. A result of NaN means no ground, and is
+    /// allowed only in ranges without a lower end (`..=8.0`).
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -201,11 +201,11 @@ impl FillRequest<'_> {
 
     /// As [`FillRequest::fill_height`], with materials.
     ///
-    /// `material(column)` is called once per column and returns the function of that column that
-    /// gives the material at a height `y` and a depth straight below the ground, metres; below 0
-    /// in cells whose centre lies above it. It is called only for cells that are not air, and not
-    /// for those known to be `deep`: [`Deep`] promises that from its depth on all is of one
-    /// material. Air (0) makes a cell air.
+    /// `material(column)` is called once per column and returns a function of that column, which
+    /// returns the material at a height `y` and a depth straight below the ground, both in metres;
+    /// the depth is negative in cells whose centre lies above the ground. That function is called
+    /// only for cells that are not air, and not for those that are `deep`: [`Deep`] promises that
+    /// everything below its depth is of one material. If it returns air (0), the cell becomes air.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -243,10 +243,10 @@ impl FillRequest<'_> {
         self.ground(&heights_m, deep).fill(self.unwritten(), height_m, material);
     }
 
-    /// Fills the block with one material where `distance_m(p)`, in metres for a point in
-    /// world metres, is positive. Only values near the surface need be true distances. It is
+    /// Fills the block with one material where `distance_m(p)`, the signed distance of a point from
+    /// the surface in metres, is positive: inside the ground. Only values near the surface need be true distances. It is
     /// called for each of the 32,768 cells; if its slope is bounded,
-    /// [`FillRequest::fill_sdf_bounded`] calls it for few.
+    /// [`FillRequest::fill_sdf_bounded`] calls it for only a few of them.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -271,9 +271,10 @@ impl FillRequest<'_> {
     }
 
     /// As [`FillRequest::fill_sdf`], with the same cells bit for bit, for a distance with a known
-    /// Lipschitz constant: one value decides whole cubes. The [`Slope`] is 1.0 for a true distance,
-    /// `[s, 1.0, s]` for `height(x, z) - y` with a height of slope `s`. Cells are wrong where it is
-    /// steeper, which builds with debug assertions check by sampling.
+    /// Lipschitz constant, so that one call can decide a whole cube of cells. The [`Slope`] is 1.0 for
+    /// a true distance, and `[s, 1.0, s]` for `height(x, z) - y` if the height has a slope of at most
+    /// `s`. Where the distance is steeper than that, cells are wrong; builds with debug assertions
+    /// check this by sampling.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -286,7 +287,7 @@ impl FillRequest<'_> {
     /// ```
     ///
     /// # Panics
-    /// If a slope is negative or NaN. With debug assertions, if a steeper slope is found.
+    /// If the slope is negative or NaN. With debug assertions, if the distance is found to be steeper.
     pub fn fill_sdf_bounded(
         &mut self,
         material: u8,
@@ -298,7 +299,7 @@ impl FillRequest<'_> {
     }
 
     /// As [`FillRequest::fill_sdf_bounded`], with a material for every point that is not air and
-    /// not known to be `deep`: [`Deep`] promises that from its distance on all is of one material.
+    /// not `deep`: [`Deep`] promises that everything farther inside than its depth is of one material.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -390,7 +391,7 @@ impl FillRequest<'_> {
     }
 }
 
-/// The cells of a block by `fill`; `None` if it reports them missing.
+/// Returns the cells of a block as `fill` makes them; `None` if it reports them missing.
 pub(super) fn filled(
     block: MipBlock,
     placement: Placement,

@@ -35,7 +35,7 @@ pub(crate) type PageRows = PackedRows<ROWS, { ROWS.div_ceil(32) }>;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
     /// Never written: air or unknown, by [`UnlistedChunks`](super::UnlistedChunks).
-    UnlistedChunks,
+    Unlisted,
     /// Full cells of one material.
     Uniform(u8),
     /// Index in its octant of the page.
@@ -44,7 +44,7 @@ pub(crate) enum Slot {
     Coarse(u8),
 }
 
-/// A slot in two bytes: 512 of them are a tenth of an array of pointers.
+/// A slot in two bytes: an array of pointers would be four times as large.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct SlotWord(u16);
 
@@ -53,7 +53,7 @@ impl SlotWord {
 
     fn slot(self) -> Slot {
         match self.0 >> 8 {
-            0xff => Slot::UnlistedChunks,
+            0xff => Slot::Unlisted,
             0x80 => Slot::Uniform(self.0 as u8),
             0x40 => Slot::Coarse(self.0 as u8),
             _ => Slot::Mixed(usize::from(self.0)),
@@ -62,7 +62,7 @@ impl SlotWord {
 
     fn new(slot: Slot) -> SlotWord {
         SlotWord(match slot {
-            Slot::UnlistedChunks => 0xffff,
+            Slot::Unlisted => 0xffff,
             Slot::Uniform(material) => 0x8000 | u16::from(material),
             Slot::Coarse(mip) => 0x4000 | u16::from(mip),
             Slot::Mixed(index) => index as u16,
@@ -74,7 +74,7 @@ impl SlotWord {
 ///
 /// The stored chunks are kept by octant (4³ slots), so that a write to a page that a
 /// snapshot shares copies the references of at most 64 chunks for each octant written, not
-/// of all 512: each count is a cache miss.
+/// of all 512: incrementing each reference count is a cache miss.
 #[derive(Clone)]
 pub(crate) struct Page {
     slots: [SlotWord; 512],
@@ -104,8 +104,8 @@ fn slots_of(octant: usize) -> impl Iterator<Item = usize> {
     (0..16).flat_map(move |i| row(i)..row(i) + 4)
 }
 
-/// The cells of mip 4 or 5 that hold any voxel of a region of one page, from the lowest of
-/// the page.
+/// The cells of mip 4 or 5 that overlap a region of one page, in voxels; relative to the page's min
+/// corner.
 fn cells_of(region: Region, mip: u8) -> Region {
     let cells = region.coarser(mip.into());
     let edge = PAGE_EDGE << (5 - mip);
@@ -152,7 +152,7 @@ impl Page {
         (0..512)
             .map(|i| (i >> 6, i >> 3 & 7, i & 7))
             .map(move |(x, y, z)| ChunkPos::new(page.x * 8 + x, page.y * 8 + y, page.z * 8 + z))
-            .filter(|&chunk| self.slot(chunk) != Slot::UnlistedChunks)
+            .filter(|&chunk| self.slot(chunk) != Slot::Unlisted)
     }
 
     /// The chunk at mip 0, if it is listed and held there.
@@ -170,7 +170,7 @@ impl Page {
     /// The finest mip that is held of a chunk; `None` if it is not listed.
     pub fn finest_mip(&self, chunk: ChunkPos) -> Option<u8> {
         match self.slot(chunk) {
-            Slot::UnlistedChunks => None,
+            Slot::Unlisted => None,
             Slot::Uniform(_) => Some(0),
             Slot::Mixed(_) => self.stored(chunk).map(|stored| stored.finest),
             Slot::Coarse(mip) => Some(mip),
@@ -208,8 +208,8 @@ impl Page {
         }
     }
 
-    /// Whether the mips over a region, in voxels, follow from its chunks: none is only held at mip
-    /// 4 or 5.
+    /// Whether the page's mips over a region, in voxels, follow from its chunks: no chunk there is
+    /// held only at mip 4 or 5.
     pub fn has_mips_of_chunks(&self, region: Region) -> bool {
         region.blocks::<5>().all(|chunk| !matches!(self.slot(chunk), Slot::Coarse(_)))
     }
@@ -243,17 +243,18 @@ impl Page {
 
     /// Makes a chunk unlisted.
     pub fn forget(&mut self, chunk: ChunkPos, kinds: &[Kind; 256], updates: &mut RowUpdates) {
-        self.set_slot(chunk, Slot::UnlistedChunks);
+        self.set_slot(chunk, Slot::Unlisted);
         self.refresh_mips(chunk.region(), kinds, updates);
     }
 
-    /// The stored chunk of a slot, made if the slot has none.
+    /// The stored chunk of a slot. If the slot has none, stores one, with the cells of a uniform
+    /// slot, else of air.
     fn expand(&mut self, chunk: ChunkPos, finest: u8) -> &mut Chunk {
         let slot = self.slot(chunk);
         let octant = Arc::make_mut(self.octants[octant_index(chunk)].get_or_insert_default());
         let index = match slot {
             Slot::Mixed(index) => index,
-            Slot::Uniform(_) | Slot::UnlistedChunks | Slot::Coarse(_) => {
+            Slot::Uniform(_) | Slot::Unlisted | Slot::Coarse(_) => {
                 let material = if let Slot::Uniform(material) = slot { material } else { AIR };
                 let index = octant.len();
                 octant.reserve_exact(1);
@@ -342,7 +343,8 @@ impl Page {
         updates.water.sort_unstable_by_key(|entry| entry.0);
     }
 
-    /// Writes what is staged, and the mips coarser than `mip` over the cells `cells` of it.
+    /// Writes the rows of mip `mip` that are staged in `updates`, and recomputes the coarser mips over
+    /// `cells`, which are of mip `mip`.
     fn coarsen_above(
         &mut self,
         cells: Region,
@@ -430,7 +432,7 @@ mod tests {
     fn slot_words_hold_every_slot() {
         let mixed = (0..512).map(Slot::Mixed);
         let uniform = (0..=255).map(Slot::Uniform);
-        let rest = [Slot::UnlistedChunks, Slot::Coarse(4), Slot::Coarse(5)];
+        let rest = [Slot::Unlisted, Slot::Coarse(4), Slot::Coarse(5)];
         for slot in mixed.chain(uniform).chain(rest) {
             assert_eq!(SlotWord::new(slot).slot(), slot);
         }

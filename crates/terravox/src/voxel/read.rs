@@ -116,7 +116,7 @@ impl Snapshot {
 
     fn chunk_source(&self, chunk: ChunkPos, mip: u8) -> Result<RowSource<'_>, NotHeld> {
         let page = self.page(page_of(chunk));
-        match page.map_or(Slot::UnlistedChunks, |page| page.slot(chunk)) {
+        match page.map_or(Slot::Unlisted, |page| page.slot(chunk)) {
             Slot::Uniform(material) => return Ok(RowSource::Uniform(material)),
             Slot::Mixed(_) => {
                 let stored = page.and_then(|page| page.stored(chunk));
@@ -124,7 +124,7 @@ impl Snapshot {
                     return Ok(RowSource::Chunk(&stored.rows));
                 }
             }
-            Slot::UnlistedChunks | Slot::Coarse(_) => {}
+            Slot::Unlisted | Slot::Coarse(_) => {}
         }
         match self.held(chunk) {
             ChunkState::Air => Ok(RowSource::Uniform(AIR)),

@@ -1,16 +1,16 @@
-//! A capsule's core, a segment, against a triangle: the nearest points by enumeration of
-//! the features that can hold them (ends, sides, corners, face), and the way out where
-//! the segment pierces the triangle, by the separating axes of the two. Ericson,
-//! "Real-Time Collision Detection" (2005) §5.1.9–5.1.10; side against side by the cross
-//! product, which f32 bears down to nearly parallel ones.
+//! The core of a capsule, a segment, against a triangle: the closest points, by trying all
+//! features that can contain them (ends, sides, corners, face), and the penetration where the
+//! segment pierces the triangle, by separating axes. Ericson, "Real-Time Collision Detection"
+//! (2005) §5.1.9–5.1.10; but the segment against a side by the cross product, which is accurate in
+//! f32 unless the two are nearly parallel.
 
 use glam::Vec3;
 
 use super::closest::{closest_on_segment, closest_on_sides, foot, is_over, normal_of};
 use super::separation::{LocalSeparation, any_normal, noise_distance};
 
-/// Squared sine below which two sides count as parallel: their ends then hold the
-/// nearest points.
+/// Squared sine below which two segments count as parallel: the closest points are then at the ends
+/// of one of them, which are tried anyway.
 const PARALLEL: f32 = 1e-10;
 
 /// The nearest points found so far.
@@ -29,7 +29,7 @@ impl ClosestPair {
     }
 }
 
-/// Nearest points of two segments, if both lie inside them and not at their ends.
+/// The closest points of the segments `ab` and `cd`, if both lie strictly between the ends.
 fn inner_points(a: Vec3, b: Vec3, c: Vec3, d: Vec3) -> Option<(Vec3, Vec3)> {
     let (ab, cd, ac) = (b - a, d - c, c - a);
     let across = ab.cross(cd);
@@ -53,8 +53,8 @@ fn pierces(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Vec3) -> bool {
     is_over(ends[0] + (ends[1] - ends[0]) * at, triangle, normal)
 }
 
-/// Nearest points of the segment between `ends` and the triangle: on the one, on the
-/// other. `None` if the segment pierces the triangle.
+/// The closest points of the segment between `ends` and the triangle; `None` if the segment pierces
+/// the triangle.
 fn nearest(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> Option<ClosestPair> {
     let mut best =
         ClosestPair { on_segment: ends[0], on_triangle: triangle[0], squared: f32::INFINITY };
@@ -101,7 +101,7 @@ pub(super) fn separation(ends: &[Vec3; 2], triangle: &[Vec3; 3]) -> LocalSeparat
 }
 
 /// The shortest way to move a segment out of a triangle that it crosses or touches: along
-/// the normal or along what is perpendicular to the segment and a side.
+/// the normal, or perpendicular to the segment and a side.
 fn penetration(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> LocalSeparation {
     let along = ends[1] - ends[0];
     let mut best: Option<(f32, Vec3)> = None;
@@ -129,7 +129,7 @@ fn penetration(ends: &[Vec3; 2], triangle: &[Vec3; 3], normal: Option<Vec3>) -> 
     }
     let flat = || (0.0, any_normal(along, triangle[1] - triangle[0]));
     let (depth, axis) = best.unwrap_or_else(flat);
-    // The touching points are found once they are apart.
+    // Closest points are only defined for shapes that are apart: move the segment out, then back.
     let apart = depth + 0.5 * along.length() + 1.0;
     let moved = ends.map(|end| end + axis * apart);
     let near = nearest(&moved, triangle, normal);

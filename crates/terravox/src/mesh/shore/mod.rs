@@ -120,8 +120,8 @@ impl Shores {
     }
 
     /// Adds the water that shores carry to a box of cells of a mip, read from `snapshot`.
-    /// Cells of the box that differ from the snapshot's do not change; below them, water may end
-    /// earlier.
+    /// Cells of the box that differ from the snapshot's stay as they are; the shore may then end
+    /// earlier below them.
     ///
     /// # Panics
     /// If `mip` is above [`MAX_FAR_MIP`], or the box, grown by 13 cells along x and z and 2
@@ -229,8 +229,8 @@ impl Shores {
         holding.chain(liquid).map(|i| wide.position(i))
     }
 
-    /// Returns a box of cells of `mip` that has all cells with water in `region`; `None` if there
-    /// are none.
+    /// Returns a box of cells of `mip` that contains all cells with water in `region`; `None` if
+    /// there are none.
     fn wet_bounds(&mut self, snapshot: &Snapshot, mip: u8, region: Region) -> Option<Region> {
         if region.coarser(SEARCH_STEPS.into()).volume() > MAX_SEARCHED_CELLS {
             return Some(region);
@@ -257,8 +257,8 @@ impl Shores {
         &self.carried
     }
 
-    /// Finds those of `cells` that carry water, from the cells around, read by `read`: no more than
-    /// may matter.
+    /// Finds those of `cells` that carry water, from the cells around them. `read` is called once at
+    /// most, for the region that can matter.
     fn find_carried(
         &mut self,
         snapshot: &Snapshot,
@@ -326,8 +326,9 @@ impl Shores {
     }
 }
 
-/// Returns the first to the last of `layers`, heights of cells, in which there may be ground with
-/// air above: ground in the topmost layer may have. `None` if there is none.
+/// Returns the range from the first to the last of `layers` (y of cells) in which there may be ground
+/// with air above it; any ground in the topmost layer of `cells` may have air above it. `None` if
+/// there is no such layer.
 fn ground_layers(
     cells: &DenseBox,
     materials: &MaterialTable,
