@@ -1,9 +1,9 @@
 //! Reads and writes terrain in the file formats of other programs.
 //!
-//! Functions take bytes, and return bytes or write to a [`std::io::Write`]; opening files is up to
-//! the caller, except that [`files`] looks at their first bytes to say what they are. Invalid input is an error, never a panic. What a file may cost in memory and work is
-//! an [`ImportBudget`], by default one that grows with the length of the file; exports that hold what they
-//! write have an [`ExportLimit`].
+//! Functions take bytes, and return bytes or write to a [`std::io::Write`]. Opening files is up to the
+//! caller; only [`files`] reads their first bytes, to detect their formats. Invalid input is an error,
+//! never a panic. An [`ImportBudget`] limits the memory and work of an import, by default in proportion
+//! to the length of the file; an [`ExportLimit`] limits exports that keep what they write in memory.
 //!
 //! | module | reads | writes |
 //! |---|---|---|

@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use terravox::edit::Journal;
 use terravox::replicate::Guest;
 
-/// What the bearer of a token may do; each includes those before it.
+/// What the bearer of a token may do; each right includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
     /// See the world.
     Look,
     /// Change it.
     Edit,
-    /// Change it where it is protected, too, back it up, see who changed what, and roll that back.
+    /// Also change protected regions, make backups, read the journal, and roll edits back.
     Administer,
 }
 
@@ -26,8 +26,8 @@ impl fmt::Display for Right {
     }
 }
 
-/// Tokens and their rights. Without any, everyone who reaches the server may do everything: a
-/// server then listens on loopback only.
+/// Tokens and their rights. Without tokens, everyone who can reach the server may do everything; a
+/// server without tokens only listens on loopback. A server uses the list with which it was started.
 ///
 /// ```
 /// use terravox_server::{AccessList, Right};
@@ -55,7 +55,7 @@ impl AccessList {
     /// Maximum size of a token in bytes.
     pub const MAX_TOKEN: usize = Guest::MAX_TOKEN;
 
-    /// Lets the bearer of a token in. The journal of a world has the address in place of a name.
+    /// Adds a token without a name: the journal of a world lists its bearer by IP address.
     ///
     /// # Panics
     /// If the token is empty or has more than 256 bytes.
@@ -63,8 +63,8 @@ impl AccessList {
         self.add_bearer(token.into(), right, None);
     }
 
-    /// Lets the bearer of a token in, whom the journal of a world has under a name. Several tokens may
-    /// have one name.
+    /// Adds a token with the name under which the journal of a world lists its bearer. Several tokens may
+    /// have the same name.
     ///
     /// # Panics
     /// If the token is empty or has more than 256 bytes, or the name is [invalid](Self::is_name).
@@ -90,7 +90,7 @@ impl AccessList {
         self.0.is_empty()
     }
 
-    /// What the bearer of a token may do; `None`: nothing.
+    /// Returns what the bearer of a token may do; `None` if the token is unknown.
     pub fn right(&self, token: &[u8]) -> Option<Right> {
         if self.is_open() {
             return Some(Right::Administer);
@@ -106,7 +106,7 @@ impl AccessList {
         }
     }
 
-    /// The name of the bearer of a token, if it has one.
+    /// Returns the name of the bearer of a token, if it has one.
     pub fn name(&self, token: &[u8]) -> Option<&str> {
         let names = self.bearers(token).filter_map(|bearer| bearer.name.as_deref());
         names.reduce(|_, later| later)

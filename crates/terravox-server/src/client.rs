@@ -36,8 +36,8 @@ use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-/// How long a client that leaves waits until its farewell is sent.
-const LEAVING: Duration = Duration::from_millis(100);
+/// How long a client that is dropped waits until the server has been told.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long the server may take to say why it ended a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -69,18 +69,19 @@ impl fmt::Debug for ClientOptions {
 pub struct JournaledEdit {
     /// Its number; later edits have larger ones.
     pub number: u64,
-    /// When, Unix time in seconds.
+    /// When it was made, Unix time in seconds.
     pub time: u64,
     /// Who made it: the name of the token, else an IP address.
     pub author: String,
-    /// The corners of the box that holds all changed cells, in metres; `None` if none changed.
+    /// The min and max corner of the box that contains all changed cells, in metres; `None` if no cell
+    /// changed.
     pub region_m: Option<[[f64; 3]; 2]>,
     /// How many cells changed.
     pub cells: u64,
     /// Bytes that it takes in the journal.
     pub bytes: u64,
-    /// Its kind: `edit`, `undo`, `piece` (one that a dig cut loose), `rollback`, or `forgotten`: the
-    /// journal has no room any more for the cells that it changed.
+    /// Its kind: `edit`, `undo`, `piece` (a piece that a dig cut loose), `rollback`, or `forgotten` (the
+    /// journal was full and dropped the previous cells).
     pub kind: String,
 }
 
@@ -127,8 +128,8 @@ impl Deref for OpenLink {
     }
 }
 
-/// A [`Guest`] whose units travel over a socket. All clients of a process share a
-/// thread for that; the guest lives on the caller's.
+/// A [`Guest`] whose units travel over a socket. All clients of a process share one thread for their
+/// sockets; the guest itself runs on the thread of the caller, in [`Client::poll`].
 pub struct Client {
     guest: Guest,
     address: WorldAddress,
@@ -143,8 +144,8 @@ impl Client {
     /// Connects to a server. Blocks for up to 10 s: a game calls it on a thread of its own.
     ///
     /// # Errors
-    /// If the server cannot be reached, does not prove who it is, or has no such world; if a token
-    /// would go to another machine over WebSocket, which is not encrypted.
+    /// If the server cannot be reached, has another fingerprint than the options say, or has no such
+    /// world; if a token would go to another machine over WebSocket, which is not encrypted.
     ///
     /// # Panics
     /// If the token has more than 256 bytes, or in an async runtime.
@@ -161,8 +162,8 @@ impl Client {
     /// server saves and writes the copy.
     ///
     /// # Errors
-    /// If the server cannot be reached or refuses, for example since the token is not for
-    /// [administering](crate::Right::Administer), or cannot write the copy.
+    /// If the server cannot be reached, refuses (for example because the token does not have the right to
+    /// [administer](crate::Right::Administer)), or cannot write the copy.
     pub fn back_up(
         address: &WorldAddress,
         options: &ClientOptions,
@@ -176,8 +177,8 @@ impl Client {
     /// on this machine.
     ///
     /// # Errors
-    /// If the server cannot be reached or refuses, for example since the token is not for
-    /// [administering](crate::Right::Administer).
+    /// If the server cannot be reached or refuses, for example because the token does not have the right
+    /// to [administer](crate::Right::Administer).
     pub fn journal(
         address: &WorldAddress,
         options: &ClientOptions,
@@ -246,11 +247,12 @@ impl Client {
     }
 
     /// Handles what arrived, and sends what is to be sent. Call it once a frame. `generate` fills
-    /// blocks as the generator of the world makes them; without one, pass
+    /// blocks as the generator of the world makes them; if you do not have the generator, pass
     /// `|request| request.set_missing()`.
     ///
     /// # Errors
-    /// If the connection ended: why. [`Client::reconnect`] begins again with all that is held.
+    /// If the connection ended; the error says why. [`Client::reconnect`] connects again and keeps all
+    /// blocks.
     pub fn poll(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), ClientError> {
         let now_us = self.now_us();
         for unit in self.link.to_peer.take() {
@@ -270,10 +272,9 @@ impl Client {
         }
     }
 
-    /// Connects again, with all that is held. Returns the operations that the server did not
-    /// answer, as [`Guest::reconnect`].
-    /// [`GuestEvent::Welcome`](terravox::replicate::GuestEvent::Welcome) comes again, and
-    /// [`Guest::start`] has to be called again. Blocks for up to 10 s.
+    /// Connects again and keeps all blocks. Returns the operations without a reply from the server, as
+    /// [`Guest::reconnect`] does. [`GuestEvent::Welcome`](terravox::replicate::GuestEvent::Welcome)
+    /// arrives again, and you have to call [`Guest::start`] again. Blocks for up to 10 s.
     ///
     /// # Errors
     /// As [`Client::connect`]; nothing is then changed.
@@ -288,13 +289,13 @@ impl Client {
     }
 }
 
-/// Leaves, and waits up to a tenth of a second until the server has been told: the process may end
-/// now.
+/// Leaves, and waits up to a tenth of a second until the server has been told, so that the process may
+/// end right after.
 impl Drop for Client {
     fn drop(&mut self) {
         self.link.hang_up();
         if Handle::try_current().is_err() {
-            let told = async { timeout(LEAVING, &mut self.link.socket).await };
+            let told = async { timeout(LEAVE_TIMEOUT, &mut self.link.socket).await };
             let _ = self.runtime.block_on(told);
         }
     }
@@ -333,7 +334,7 @@ fn open(
     opened.map_err(|error| error.at(address))
 }
 
-/// Connects to the first address of a name that takes the connection.
+/// Connects to all addresses of a name, and keeps the first connection that succeeds.
 async fn open_quic(
     address: &WorldAddress,
     found: &[SocketAddr],
@@ -389,8 +390,8 @@ async fn connect_quic(
     Ok((endpoint, connection))
 }
 
-/// Waits until a machine reports that the port is unreachable, for ever if it does not: QUIC would
-/// only notice the silence, after 10 s.
+/// Returns once the machine reports that the port is unreachable; never returns if it does not. QUIC
+/// itself would notice only the silence, after 10 s.
 async fn port_refuses(at: SocketAddr) {
     let probe = async || -> std::io::Result<()> {
         let own: IpAddr = match at {
@@ -399,7 +400,7 @@ async fn port_refuses(at: SocketAddr) {
         };
         let socket = UdpSocket::bind(SocketAddr::new(own, 0)).await?;
         socket.connect(at).await?;
-        // No packet of QUIC: a server drops it.
+        // Not a QUIC packet, so a server drops it.
         socket.send(&[0]).await?;
         socket.recv(&mut [0]).await.map(drop)
     };
@@ -510,7 +511,7 @@ async fn open_web_socket(
         .max_message_size(Some(Guest::MAX_UNIT))
         .max_frame_size(Some(Guest::MAX_UNIT));
     let url = format!("{at}{path}");
-    // To what was looked at above: the name may mean another machine by now.
+    // To the addresses that were checked above: by now the name may resolve to another machine.
     let stream = TcpStream::connect(found).await.map_err(|error| tcp_error(error, address.port))?;
     let connected = client_async_with_config(url, stream, Some(config)).await;
     let (stream, _) = connected.map_err(|error| match error {

@@ -21,12 +21,12 @@ pub struct EditAuthor<'a> {
     pub name: &'a str,
 }
 
-/// Decides about an operation, in voxels. It is called on the world's thread, for at most
-/// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) operations a second
-/// of each person, twice as many at once: it must not wait. What it returns instead of an
-/// operation is refused as that would be if it reaches into a protected region. Pieces that a dig cuts loose are not asked for. In a world that
-/// servers share, the server that decides is that of the column where the middle lies; what a
-/// verdict lets through is then applied on both sides of a border.
+/// Decides about an operation, in voxels. It is called on the world's thread, so it must not block:
+/// for each person at most [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s)
+/// times a second, twice as many at once. An operation that it returns in place of the guest's is
+/// refused as well if it reaches into a protected region. It is not called for pieces that a dig
+/// cuts loose. In a world that servers share, the server of the column that contains the middle of
+/// the operation decides; the result applies on both sides of a border.
 pub type Decide = Box<dyn FnMut(EditAuthor<'_>, &EditOp) -> Verdict + Send>;
 
 /// What decides about operations: rights, protected regions, the rules of a game.

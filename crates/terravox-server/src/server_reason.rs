@@ -5,18 +5,18 @@ use terravox::replicate::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 /// What guests are told when the server ends. They may come back.
 pub(crate) const SERVER_ENDS: &str = "the server ends";
 
-/// What guests are told of a world that stopped by a fault.
+/// What guests of a world are told that stopped because of a fault.
 pub(crate) const STOPPED: &str = "this world has stopped; the server's output says why";
 
-/// What a guest is told that is too slow. It may come back.
+/// What a guest is told that reads too slowly. It may come back.
 pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
 
-/// What a guest is told of which nothing came for seconds, such as after its machine slept. It may
-/// come back.
+/// What a guest is told from which nothing has arrived for seconds, such as after its machine slept. It
+/// may come back.
 pub(crate) const SILENT: &str = "nothing came from you for 7 s";
 
-/// Whether a guest whose connection was ended for a reason may come back. Without one, the connection
-/// broke.
+/// Whether a guest may come back whose connection ended for this reason; without a reason, the
+/// connection broke.
 pub(crate) fn may_return(reason: &str) -> bool {
     ["", SERVER_ENDS, TOO_SLOW, SILENT].contains(&reason)
 }
@@ -38,13 +38,13 @@ pub(crate) fn may_return(reason: &str) -> bool {
 pub enum ServerReason {
     /// 1: the server ends. It may start again.
     ServerEnds = 1,
-    /// 2: this world has stopped by a fault.
+    /// 2: this world has stopped because of a fault.
     WorldStopped = 2,
-    /// 3: nothing that was sent was taken in time. Connect again.
+    /// 3: the client did not read what was sent to it in time. Connect again.
     TooSlow = 3,
     /// 4: a token is needed, or this one is not known.
     UnknownToken = 4,
-    /// 5: no greeting came in time.
+    /// 5: no greeting arrived in time.
     NoGreeting = 5,
     /// 16: the token is for looking only.
     LookOnly = 16,
@@ -52,8 +52,8 @@ pub enum ServerReason {
     Protected = 17,
     /// 18: another server has this part of the world, or none yet: the reason says which.
     OtherServer = 18,
-    /// 19: this person, or all at this server, edited too many parts of a shared world within a
-    /// minute.
+    /// 19: this person, or all guests of this server together, edited too many columns of a shared world
+    /// within a minute.
     TooManyColumns = 19,
 }
 

@@ -33,7 +33,7 @@ pub struct WorldInfo {
     pub voxel_size_m: f64,
     /// Position of the minimum corner of voxel (0, 0, 0), in metres; finite.
     pub origin_m: [f64; 3],
-    /// What chunks that are not stored are.
+    /// What chunks that are not stored count as: air in a complete world, unknown in one that grows.
     pub unlisted: UnlistedChunks,
     /// The materials by id.
     pub materials: MaterialTable,
@@ -52,7 +52,7 @@ pub struct Generator {
     pub version: u32,
     /// Seed.
     pub seed: u64,
-    /// The voxels that were generated and stored, if they are a region.
+    /// The region that was generated and stored when the world was made, if there is one.
     pub saved_region: Option<Region>,
 }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use terravox::voxel::{ChunkPos, PagePos, SaveStamp};
 
-/// Longest extra data under one name.
+/// Maximum size of the extra data under one name, in bytes.
 pub const MAX_EXTRA_BYTES: usize = 64 << 20;
 
 /// Name of the extra data that holds the undo history.
@@ -28,10 +28,10 @@ pub(crate) const BODIES_NAME: &str = "bodies";
 /// A new world whose file has one spare byte in this many is compacted.
 const COMPACT_SPARE_DIVISOR: u64 = 8;
 
-/// A world file.
+/// A world file, or a world in a database or in S3.
 ///
-/// Reading takes `&self` and goes on while another thread writes; writers wait for each other. A
-/// write is on disk when it returns.
+/// Reads and saves take `&self`, from any thread. Reading goes on while another thread writes; writers
+/// wait for each other. A write is on disk when it returns.
 ///
 /// ```
 /// use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
@@ -97,12 +97,12 @@ pub struct StoreStats {
     pub chunks: u64,
     /// Blocks of all mips stored, chunks among them.
     pub blocks: u64,
-    /// Chunks in which channels hold something, each channel apart.
+    /// Chunks in which channels hold something, counted for each channel separately.
     pub channel_chunks: u64,
     /// Bytes of all keys and values.
     pub payload_bytes: u64,
-    /// Bytes of the file: payload, index, header, and space that is used again. [`Store::compact`]
-    /// returns what is free. In a database, the payload.
+    /// Bytes of the file: payload, index, header, and free space that later writes use.
+    /// [`Store::compact`] removes the free space. In a database, the payload.
     pub file_bytes: u64,
 }
 
@@ -114,8 +114,8 @@ pub(crate) struct StoredListing {
 }
 
 impl Store {
-    /// Opens a world for reading and writing. A damaged one opens if its description is whole, and
-    /// what is whole can be read; nothing is written while a part of its index is lost, see
+    /// Opens a world for reading and writing. A damaged world opens if its description is undamaged, and
+    /// its undamaged parts can be read. While a part of its index is lost, writes fail: see
     /// [`Store::repair`].
     ///
     /// # Errors
@@ -125,7 +125,8 @@ impl Store {
         Store::from_db(database::open(path)?, path, Some(followed(path)))
     }
 
-    /// Opens a world for reading: others can read it, too, and the file is not changed.
+    /// Opens a world for reading only. Other programs can read it at the same time, and the file is not
+    /// changed.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -161,7 +162,7 @@ impl Store {
         &self.path
     }
 
-    /// Returns an error if it is known that nothing more can be saved from here. Takes no time.
+    /// Returns an error if it is already known that this store can save nothing more. Does no I/O.
     ///
     /// # Errors
     /// [`StoreError::ReadOnly`] if the world was opened for reading, [`StoreError::Fenced`] if
@@ -229,8 +230,8 @@ impl Store {
     /// Replaces the description of the world, durably.
     ///
     /// # Errors
-    /// If a value in it is invalid, a material changes its kind while chunks or loose bodies are
-    /// stored, a channel is not there any more or another one, or the file cannot be written.
+    /// If a value in it is invalid, if a material changes its kind while chunks or loose bodies are
+    /// stored, if a channel was removed or changed, or if the file cannot be written.
     pub fn set_info(&self, info: &WorldInfo) -> Result<(), StoreError> {
         if let Some(what) = info.fault() {
             return Err(StoreError::Refused { path: self.path.clone(), what });

@@ -23,8 +23,8 @@ use glam::DVec3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ColliderOptions {
-    /// Bytes of built blocks that an update leaves in memory. With 0 every update drops all blocks,
-    /// and queries build the ones that they need.
+    /// Maximum number of bytes of built blocks that an update leaves in memory. With 0, every update
+    /// drops all blocks, and queries build those that they need again.
     pub budget_bytes: usize,
 }
 
@@ -35,8 +35,8 @@ impl Default for ColliderOptions {
     }
 }
 
-/// Finds what rays, boxes, points and moving shapes hit. See the [module page](super) for the
-/// words.
+/// Finds what rays, boxes, points and moving shapes hit. The [module page](super) explains the
+/// terms.
 ///
 /// ```
 /// use terravox::collide::{Collider, Filter, Ray};

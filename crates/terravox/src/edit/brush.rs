@@ -51,11 +51,11 @@ pub enum Brush {
         #[cfg_attr(feature = "serde", serde(default = "no_rotation"))]
         rotation: [f64; 4],
     },
-    /// Everything within a distance of a polyline: two points make a capsule.
+    /// Everything within `radius` of a polyline: two points make a capsule.
     Path {
         /// One to 4096 points.
         points: Vec<[f64; 3]>,
-        /// That distance.
+        /// The distance from the polyline.
         radius: f64,
     },
     /// The intersection of 4 to 32 half-spaces, which must be bounded.
@@ -65,10 +65,10 @@ pub enum Brush {
     },
     /// The inside of a closed triangle mesh.
     Mesh {
-        /// Points.
+        /// Positions of the vertices.
         vertices: Vec<[f64; 3]>,
-        /// Vertex indices, counter-clockwise seen from outside. Each edge must be used as often in
-        /// one direction as in the other.
+        /// Vertex indices, counter-clockwise seen from outside. The mesh must be closed: each edge
+        /// must be used as often in one direction as in the other.
         triangles: Vec<[u32; 3]>,
     },
     /// Ground below a grid of heights.

@@ -40,7 +40,7 @@ pub struct PastePose {
     /// Its rotation.
     #[cfg_attr(feature = "serde", serde(default))]
     pub quarter_turns: QuarterTurns,
-    /// 2 to 16 enlarges by that factor, −2 to −16 shrinks; 0 and 1 keep the size.
+    /// 2 to 16 enlarges by that factor, −2 to −16 shrinks by it; 0 and 1 keep the size.
     #[cfg_attr(feature = "serde", serde(default))]
     pub scale: i32,
     /// How it combines with the cells already there.

@@ -1,8 +1,8 @@
 //! What an operation costs, and what it may cost, as plain data.
 
-/// What one operation may cost. An operation beyond is refused with
-/// [`EditError::TooCostly`](super::EditError::TooCostly) before it changes anything; undo and redo
-/// never are.
+/// What one operation may cost. A costlier operation is refused with
+/// [`EditError::TooCostly`](super::EditError::TooCostly) before it changes anything. Undo and redo
+/// have no limit.
 ///
 /// ```
 /// use terravox::edit::{EditError, EditLimits, EditOp, Editor};
@@ -21,12 +21,12 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditLimits {
-    /// Maximum number of cells; [`EditOp::MAX_CELLS`](super::EditOp::MAX_CELLS) holds whatever this
-    /// is.
+    /// Maximum number of cells. The limit [`EditOp::MAX_CELLS`](super::EditOp::MAX_CELLS) applies in any
+    /// case.
     pub max_cells: u64,
     /// Maximum number of chunks.
     pub max_chunks: u64,
-    /// Most work, in the unit of [`EditCost::work`].
+    /// Maximum work, in the unit of [`EditCost::work`].
     pub max_work: u64,
 }
 
@@ -54,14 +54,14 @@ impl EditLimits {
     }
 }
 
-/// What an operation costs at most in cells and chunks, and about how much work it is: see
+/// The cost of an operation: upper bounds of its cells and chunks, and an estimate of its work. See
 /// [`Editor::estimate`](super::Editor::estimate).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EditCost {
-    /// Cells in the boxes that it changes or copies; no other is changed.
+    /// Number of cells in the boxes that it changes or copies; no other cells are changed.
     pub cells: u64,
-    /// Chunks that it reads or writes, listed or not.
+    /// Number of chunks that it reads or writes, listed or not.
     pub chunks: u64,
     /// Work in units of about half a nanosecond on one core of the machine of `docs/benchmarks.md`
     /// (`edit_estimate_error`: 2.1 units a nanosecond); the same number on every machine.

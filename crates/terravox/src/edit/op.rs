@@ -29,7 +29,7 @@ pub enum EditOp {
     Brush(BrushOp),
     /// Copies cells of the world to another position.
     Copy(CopyOp),
-    /// Pastes cells carried by the operation. With [`Blend::Replace`], a raw write.
+    /// Pastes cells that the operation contains. With [`Blend::Replace`], this is a raw write.
     Paste(PasteOp),
 }
 
@@ -59,27 +59,29 @@ fn whole() -> f64 {
     1.0
 }
 
-/// What a brush does to the cells that it covers. The share `b` of a cell that the brush
-/// covers is `clamp(½ + d)`, d the depth of the cell's centre in the brush in voxels.
+/// What a brush does to the cells that it covers. The share `b` of a cell that the brush covers is
+/// `clamp(½ + d, 0, 1)`, where d is the depth of the cell's centre inside the brush, in voxels;
+/// falloff and strength reduce it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Action {
-    /// Fills cells with solid up to `b`; cells that grow become `material`. Water stays in the rest
-    /// of a cell. With a liquid, the same as `Flood`.
+    /// Fills cells with `material` up to the share `b`; cells that become fuller take the material.
+    /// Water stays in the rest of a cell. With a liquid, the same as `Flood`.
     Fill {
         /// A solid or a liquid.
         material: u8,
     },
-    /// Empties solid cells down to `1 − b` and clears the thin films that are left. Water in them
-    /// stays.
+    /// Empties solid cells down to the share `1 − b` and clears thin films that would be left. Water
+    /// in the cells stays.
     Dig,
-    /// Solid cells that are covered by half or more become `material`; their fill stays.
+    /// Changes the material of solid cells that are covered by half or more; their occupancy stays.
     Paint {
         /// A solid.
         material: u8,
     },
-    /// As `Paint`, for the cells of one material of any kind; replacing with air removes them.
+    /// As `Paint`, but only for the cells of one material, of any kind. Replacing with air removes
+    /// them.
     Replace {
         /// The material to replace; not air.
         from: u8,
@@ -99,19 +101,19 @@ pub enum Action {
     },
     /// Moves the surface outward.
     Grow {
-        /// How far, up to one voxel; in the unit of the brush.
+        /// How far, above 0 and up to one voxel; in the unit of the brush.
         amount: f64,
     },
     /// Moves the surface inward.
     Erode {
-        /// How far, up to one voxel; in the unit of the brush.
+        /// How far, above 0 and up to one voxel; in the unit of the brush.
         amount: f64,
     },
     /// Moves the surface in and out by noise.
     Roughen {
-        /// How far at most, up to one voxel; in the unit of the brush.
+        /// How far at most, above 0 and up to one voxel; in the unit of the brush.
         amount: f64,
-        /// Size of the bumps; in the unit of the brush.
+        /// Size of the bumps, at least one voxel; in the unit of the brush.
         size: f64,
         /// Seed of the noise.
         seed: u64,

@@ -43,7 +43,7 @@ pub enum ValueOp {
         channel: u8,
         /// The chunk, which need not be held.
         chunk: ChunkPos,
-        /// At most [`ChannelChunk::MAX_BYTES`]; none remove what is there.
+        /// At most [`ChannelChunk::MAX_BYTES`]; an empty list removes what is there.
         bytes: Vec<u8>,
     },
 }
@@ -73,7 +73,7 @@ pub enum ValueOp {
 pub enum ValueAction {
     /// The value becomes this one; 0 removes it.
     Set {
-        /// At most the largest that the channel holds, as below.
+        /// The value, at most the largest that the channel holds; so for all other actions.
         value: u32,
     },
     /// Adds, up to the largest value that the channel holds.
@@ -99,7 +99,7 @@ pub enum ValueAction {
 }
 
 impl ValueAction {
-    /// The value that becomes of `value`, in a channel that holds up to `max`.
+    /// Returns what `value` becomes, in a channel whose largest value is `max`.
     pub(super) fn apply(self, value: u32, max: u32) -> u32 {
         match self {
             ValueAction::Set { value } => value,
@@ -157,7 +157,7 @@ impl ValueOp {
                 region_of(bounds(brush)?)
             }
             ValueOp::Bytes { chunk, .. } if chunk.within_limits() => Ok(chunk.region()),
-            // Its voxels may not be numbers.
+            // The coordinates of its voxels may not fit in an i32.
             ValueOp::Bytes { .. } => Err(EditError::Invalid(
                 "the chunk is not within the limits of the grid, ±2^25 chunks",
             )),

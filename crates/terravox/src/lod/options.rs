@@ -7,24 +7,25 @@ use crate::voxel::MAX_MIP;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct LodOptions {
-    /// A block is split into finer ones when a viewer is nearer than this many of its edges; at
-    /// least 1. Time, memory and triangles grow with its square. 3 by default.
+    /// A block is split into eight finer ones when a viewer is nearer than this many times its edge
+    /// length; at least 1. Time, memory and triangles grow with its square. 3 by default.
     pub detail: f32,
-    /// A block is merged again at this fraction beyond its split distance. 0 or more; 0.1 by
-    /// default.
+    /// Eight blocks are merged again when all viewers are farther than the split distance of their
+    /// parent by this fraction. 0 or more; 0.1 (10 %) by default.
     pub hysteresis: f32,
-    /// Everything within this distance is shown, and held, at mip 0, with a surface or not: where
-    /// physics and edits need it. In voxels; 64 by default.
+    /// Everything within this distance of a viewer is held and shown at mip 0, for physics and edits,
+    /// also where there is no surface. In voxels; 64 by default.
     pub near_voxels: f32,
     /// The coarsest mip shown, 0 to [`MAX_MIP`] (8, the default).
     pub max_mip: u8,
     /// Triangle budget of all viewers together. Above it, the detail drops by 3 % per plan, to no
     /// less than 1. 4,000,000 by default.
     pub max_triangles: usize,
-    /// Beyond this many bytes of cells, cells that are not shown are evicted. 256 MiB by default.
+    /// Above this many bytes of cells, cells that are not shown are evicted, but never unsaved chunks.
+    /// 256 MiB by default.
     pub max_bytes: usize,
-    /// Blocks meshed per plan; exceeded only where a step cannot be divided. 1 or more; 48 by
-    /// default.
+    /// Maximum number of blocks meshed per plan; exceeded only if a single step needs more. 1 or more;
+    /// 48 by default.
     pub jobs_per_plan: usize,
     /// Whether meshes have morph targets
     /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and
@@ -34,7 +35,8 @@ pub struct LodOptions {
     pub morph: bool,
     /// Blocks of mips 1 to this, at most [`ClusterFitter::MAX_MIP`], have their vertices fitted to
     /// the mip 0 surface ([`ClusterFitter`](super::ClusterFitter)) where all their cells are held
-    /// at mip 0; 0 (the default) for none. Nearer to the fine surface, at several times the work.
+    /// at mip 0. They are then nearer to the fine surface, at several times the work. 0 (the
+    /// default) for none.
     pub cluster_mips: u8,
     /// Meshes that did not change for 60 updates are simplified to within this error, in cells of
     /// their blocks ([`SimplifyOptions::error`](crate::simplify::SimplifyOptions::error)), at

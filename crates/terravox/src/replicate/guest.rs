@@ -19,22 +19,22 @@ use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, VoxelGrid, VoxelPos};
 use std::collections::VecDeque;
 
-/// Blocks named in one message.
+/// Maximum number of blocks named in one message.
 const BLOCKS_PER_MESSAGE: usize = 200;
 
 /// Work on cells that arrive, and as much on operations, in one update: some milliseconds. The next
 /// update goes on.
 const MAX_WORK_PER_UPDATE: u64 = 1 << 22;
 
-/// Blocks from before the link broke that are compared in one update.
+/// Maximum number of blocks from before the link broke that are requested again in one update.
 const MAX_ASKED_PER_UPDATE: usize = 64;
 
-/// Blocks are not asked for, or asked for again, while more bytes than this were not sent.
+/// No blocks are requested while more bytes than this wait to be sent.
 const MAX_UNSENT: u64 = 16 << 10;
 
-/// The side that holds part of a world. It does no I/O: bytes that arrived go into
-/// [`Guest::receive`], bytes to be sent come out of [`Guest::transmit`], and [`Guest::update`] does
-/// the work in between.
+/// The side that holds part of a world. It does no I/O: pass units that arrived to
+/// [`Guest::receive`], send the units that [`Guest::transmit`] writes, and call [`Guest::update`],
+/// which does the work in between, once a frame. `docs/online.md` has a whole program.
 pub struct Guest {
     pub(super) pipe: Pipe,
     token: Vec<u8>,
@@ -46,17 +46,17 @@ pub struct Guest {
     /// The host of the last welcome; 0 if none has come, or it did not say.
     instance: u64,
     saved: SavedEdits,
-    /// Messages that came in the stream of edits.
+    /// Number of messages taken from the stream of edits.
     edits_taken: u64,
-    /// Messages about cells that wait for one about edits, or for the next update.
+    /// Messages about cells that wait for a message about edits, or for the next update.
     parked: VecDeque<ToGuest>,
-    /// Blocks from before the link broke, to be asked for again, coarse ones last.
+    /// Blocks from before the link broke that are still to be requested again, coarse ones last.
     unasked: Vec<MipBlock>,
-    /// `None` if what is wanted is to be found again.
+    /// Where the viewers were when blocks were last requested; `None` to compute anew what is wanted.
     pub(super) watched: Option<WatchedFrom>,
     pub(super) bodies: HeldBodies,
-    /// The figure of this guest, `None` if it has none any more, and whether the host is still to be told
-    /// of it.
+    /// The figure of this guest (the inner `None`: it was cleared), and whether the host still has to be
+    /// told.
     pub(super) figure: Option<(Option<Figure>, bool)>,
     pub(super) figure_sent_us: u64,
     /// When something arrived last.
@@ -97,9 +97,9 @@ impl Guest {
         guest
     }
 
-    /// Begins again over a new link, with all that is held: only what changed meanwhile is sent.
-    /// Returns the operations that the host did not answer, each once, also if this link breaks before
-    /// the welcome: they may or may not be part of the world, and are not shown until they are.
+    /// Begins again over a new link and keeps all blocks: only what changed meanwhile is sent. Returns
+    /// the operations without a reply from the host, each only once, even if the new link breaks before
+    /// the welcome. They may or may not be part of the world; they are not shown unless they are.
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
@@ -147,16 +147,16 @@ impl Guest {
         self.pipe.arrive(unit, now_us)
     }
 
-    /// Writes the next unit for the host, at most [`Guest::MAX_UNIT`] bytes, or returns false:
-    /// nothing is to be sent now.
+    /// Writes the next unit for the host, at most [`Guest::MAX_UNIT`] bytes, to `out`. Returns false if
+    /// there is nothing to send now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
         self.send_figure(now_us);
         self.pipe.transmit(now_us, out)
     }
 
-    /// Returns the last unit of this guest, which tells the host that it leaves: send it, and give the
-    /// link up. Operations that were not answered may be lost. Where a link may lose it, send it some
-    /// times; without it, the host notices by the silence.
+    /// Returns the last unit of this guest, which tells the host that it leaves: send it, and close the
+    /// link. Operations without a reply may be lost. If the link may lose units, send it several times;
+    /// if it is lost, the host notices only the silence.
     pub fn leave(&self) -> Vec<u8> {
         self.pipe.closing_unit(&LinkEnd::by_game(0, "the guest left"))
     }
@@ -178,8 +178,9 @@ impl Guest {
         std::mem::take(&mut self.events).into_iter()
     }
 
-    /// Begins, after the [welcome](GuestEvent::Welcome). `makes_ground`: whether this side has the
-    /// generator of the world; without it all cells are sent.
+    /// Starts to receive the world, after the [welcome](GuestEvent::Welcome); does nothing before it.
+    /// `makes_ground`: whether this side has the generator of the world; otherwise the host sends all
+    /// cells.
     pub fn start(&mut self, makes_ground: bool) {
         let Some(info) = self.info.as_ref().filter(|_| !self.is_started) else { return };
         let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };
@@ -235,8 +236,8 @@ impl Guest {
         }
     }
 
-    /// Says what is to be seen: the positions of viewers, in voxels. Call it once a frame; it takes
-    /// time only when a viewer has moved two voxels.
+    /// Requests the blocks that viewers at these positions, in voxels, are interested in, and drops
+    /// others. Call it once a frame; it takes time only when a viewer has moved by two voxels.
     pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
         // Earlier requests go first.
         let has_room = self.pipe.unsent(BULK) < MAX_UNSENT;

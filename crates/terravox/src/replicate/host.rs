@@ -28,14 +28,15 @@ const MAX_OP_BYTES: usize = 600;
 pub(super) const MAX_OP_CELLS: u64 = 1 << 21;
 pub(super) const MAX_OP_CHUNKS: u64 = 512;
 
-/// Bytes that a guest may send before it is let in: more than a token has.
+/// Maximum number of bytes that a guest may send before it is admitted: more than a token needs.
 const MAX_GREETING: u64 = 4 << 10;
 
-/// Guests that are gone and were not told so yet.
+/// Maximum number of disconnected guests whose last unit is kept.
 const MAX_LEAVING: usize = 1024;
 
-/// The side that has the world. It does no I/O: bytes that arrived go into [`Host::receive`], bytes
-/// to be sent come out of [`Host::transmit`], and [`Host::tick`] does the work in between.
+/// The side that owns the world. It does no I/O: pass units that arrived to [`Host::receive`], send the
+/// units that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in between.
+/// `docs/online.md` has a whole program.
 pub struct Host {
     pub(super) options: HostOptions,
     pub(super) truth: Truth,
@@ -91,8 +92,8 @@ impl Host {
         }
     }
 
-    /// Notes that chunks differ from what the generator makes: those of a saved world, before the
-    /// first guest comes. Not needed in a world without a generator.
+    /// Notes that chunks differ from what the generator makes. Call it with the chunks of a saved world
+    /// before the first guest connects. Not needed in a world without a generator.
     pub fn mark_edited(&mut self, chunks: impl IntoIterator<Item = ChunkPos>) {
         chunks.into_iter().for_each(|chunk| self.truth.mark_edited(chunk));
     }
@@ -124,13 +125,13 @@ impl Host {
         if let Err(error) = &taken {
             self.end_link(guest, (*error).into());
         } else if has_left {
-            // In its own words a guest could tell others anything.
+            // Not the guest's own text, with which it could tell others anything.
             self.end_link(guest, LinkEnd::by_game(0, "the guest left"));
         }
         taken
     }
 
-    /// Lets a guest in that is [joining](HostEvent::Joining).
+    /// Admits a guest that is [joining](HostEvent::Joining); otherwise does nothing.
     pub fn admit(&mut self, guest: u64, world: &HostWorld<'_>) {
         let info = WorldInfo {
             author: guest,
@@ -150,8 +151,8 @@ impl Host {
         }
     }
 
-    /// Drops a guest. [`Host::transmit`] gives one more unit for it, which tells it the reason: a
-    /// text, or [with a number](LinkEnd::by_game).
+    /// Disconnects a guest. [`Host::transmit`] writes one more unit for it, which tells it the reason: a
+    /// text, or [one with a number](LinkEnd::by_game).
     pub fn disconnect(&mut self, guest: u64, end: impl Into<LinkEnd>) {
         self.end_link(guest, end.into());
     }
@@ -183,17 +184,17 @@ impl Host {
         &self.order
     }
 
-    /// Bytes of memory for a guest.
+    /// Returns the bytes of memory that a guest takes; 0 if it is gone.
     pub fn guest_memory(&self, guest: u64) -> usize {
         self.guests.get(&guest).map_or(0, HostedGuest::memory)
     }
 
-    /// Bytes of memory for what is known of the world besides its grid.
+    /// Returns the bytes of memory that the host takes, without the grid and the guests.
     pub fn memory(&self) -> usize {
         self.truth.memory() + self.encoded.memory() + self.bodies.memory()
     }
 
-    /// Writes the next unit for a guest, or returns false: nothing is to be sent to it now.
+    /// Writes the next unit for a guest to `out`. Returns false if there is nothing to send to it now.
     pub fn transmit(&mut self, guest: u64, now_us: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
         if let Some(entry) = self.guests.get_mut(&guest) {
@@ -206,8 +207,8 @@ impl Host {
         })
     }
 
-    /// Handles requests of guests, and queues what they are to be sent. Takes time proportional to
-    /// the number of edits and to what links can carry, within the limits of [`HostOptions`].
+    /// Handles the requests of guests, and queues what is to be sent to them. Its time is proportional
+    /// to the number of edits and to what the links can carry, within the limits of [`HostOptions`].
     ///
     /// # Panics
     /// If [`HostOptions::max_mip`] is above 8 and unlisted chunks of the grid are air.
@@ -262,8 +263,8 @@ impl Host {
         self.truth.load(world, region)
     }
 
-    /// Applies an operation of the game itself, in voxels, and tells all guests. It is within
-    /// [`HostOptions::edit_limits`], too. [`HostEvent::Edited`] has it as of guest 0.
+    /// Applies an operation of the game itself, in voxels, and tells all guests.
+    /// [`HostOptions::edit_limits`] apply to it, too. [`HostEvent::Edited`] reports it with guest 0.
     ///
     /// # Errors
     /// Why it was refused; nothing is then changed.

@@ -4,9 +4,9 @@ use crate::terrain::LodOptions;
 use crate::voxel::{MAX_MIP, MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashSet;
 
-/// How far a guest sees, and how finely. More blocks than
-/// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), 65,536 by default, end the link:
-/// their number grows with the cube of `detail`.
+/// How far a guest sees, and how finely. A guest that requests more blocks than
+/// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), 65,536 by default, is disconnected.
+/// The number of blocks grows with the cube of `detail`.
 ///
 /// ```
 /// use terravox::replicate::Interest;
@@ -19,8 +19,8 @@ pub struct Interest {
     /// View distance in voxels; at most 10 edges of the host's coarsest blocks, 81,920 voxels by
     /// default, are seen.
     pub view_voxels: f64,
-    /// A block is wanted finer when the viewer is nearer than this many of its edges. Below 1, what
-    /// surrounds a viewer may be coarse.
+    /// A block is requested at a finer mip when the viewer is nearer than this many times its edge
+    /// length. Below 1, the blocks around a viewer may be coarse.
     pub detail: f64,
     /// Everything within this distance, in voxels, is wanted at mip 0, where physics and edits need
     /// it.
@@ -36,14 +36,14 @@ impl Default for Interest {
     }
 }
 
-/// Blocks beyond these distances are dropped, as a multiple of those at which they are wanted.
+/// Blocks are dropped beyond this multiple of the distances at which they are wanted.
 const KEPT: f64 = 1.15;
 
-/// What is wanted is found again when a viewer has moved so far. Blocks that edits and physics need
-/// are wanted so much earlier; those that are merely seen can come a step later.
+/// The wanted blocks are computed again when a viewer has moved this far. Blocks that edits and physics
+/// need are wanted this much earlier; blocks that are only seen may come this much later.
 const STEP_VOXELS: f64 = 2.0;
 
-/// Where viewers were when what they want was found last.
+/// Where viewers were when the wanted blocks were last computed.
 pub(super) struct WatchedFrom {
     viewers: Vec<[f64; 3]>,
     interest: Interest,

@@ -9,18 +9,18 @@ pub enum Budget {
     /// No limit: returns when everything is shown, for tests and loading screens. A first view
     /// takes seconds.
     Unlimited,
-    /// This many blocks filled or meshed, at least one. The same on every machine, but for
-    /// blocks that a [`Millis`](Budget::Millis) update left over: the next update always begins
-    /// with those.
+    /// This many blocks filled or meshed, at least one; the same work on every machine. The next
+    /// update after a [`Millis`](Budget::Millis) update always begins with the blocks that it left
+    /// over.
     Blocks(usize),
-    /// This many milliseconds. A job that is predicted to take longer than what is left, from
-    /// the times of earlier ones like it, waits for the next update, which begins with it after
-    /// the meshes of new edits. A job
-    /// slower than predicted exceeds the budget by the difference, a job longer than the whole
-    /// budget by its length. With the feature `parallel`, as many jobs as there are threads run
-    /// at once. NaN counts as 0. Without a clock
-    /// (wasm32-unknown-unknown without [`TerrainOptions::clock`](super::TerrainOptions::clock))
-    /// planning is unbounded and one job is done.
+    /// This many milliseconds. The time of a job is predicted from earlier jobs of its kind. A job
+    /// that is predicted to take longer than what is left waits for the next update, which begins
+    /// with it, after the meshes of new edits. A job that takes longer than predicted exceeds the
+    /// budget by the difference, and a job that is longer than the whole budget by its length. With
+    /// the feature `parallel`, as many jobs as there are threads run at once. NaN counts as 0.
+    /// Without a clock (wasm32-unknown-unknown without
+    /// [`TerrainOptions::clock`](super::TerrainOptions::clock)), planning is unbounded and each
+    /// update does one job.
     Millis(f32),
 }
 

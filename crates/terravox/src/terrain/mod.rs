@@ -64,10 +64,10 @@ pub struct TerrainOptions {
     pub placement: Placement,
     /// Materials by id.
     pub materials: MaterialTable,
-    /// What chunks without data count as: [`UnlistedChunks::Unknown`] (default) makes `update`
-    /// request them from its closure, [`UnlistedChunks::Air`] makes them air.
+    /// What chunks without data count as: with [`UnlistedChunks::Unknown`] (the default), `update`
+    /// requests them from its closure; with [`UnlistedChunks::Air`], they are air.
     pub unlisted: UnlistedChunks,
-    /// The collider's own options.
+    /// Options of the collider.
     pub collider: ColliderOptions,
     /// Options of the level of detail.
     pub lod: LodOptions,
@@ -256,8 +256,8 @@ impl Terrain {
     /// when the guard is dropped.
     ///
     /// Writes here bypass the history and the search for loose pieces: [`Terrain::undo`] does not
-    /// undo them, and [`Terrain::cut_loose`] does not look at them unless [`Terrain::touch`] names
-    /// their region. [`Terrain::edit_cells`] does both.
+    /// undo them, and [`Terrain::cut_loose`] ignores them unless you pass their region to
+    /// [`Terrain::touch`]. Writes of [`Terrain::edit_cells`] are in both.
     ///
     /// ```
     /// use terravox::terrain::{Placement, Terrain};
@@ -274,7 +274,8 @@ impl Terrain {
         GridGuard { terrain: self }
     }
 
-    /// Returns the cells; the views are dropped, and so are [channels](Terrain::channels).
+    /// Returns the grid. Everything else is dropped, also the [channels](Terrain::channels) and the
+    /// undo history.
     pub fn into_grid(self) -> VoxelGrid {
         self.grid
     }
@@ -318,15 +319,15 @@ impl Terrain {
         self.effects.shift([0, 1, 2].map(|i| placement.origin_m[i] - old[i]));
     }
 
-    /// Fills the whole chunks that a box in world metres touches, chunk by chunk, from air.
+    /// Calls `fill` for each chunk that a box in world metres touches, and replaces the cells of the
+    /// whole chunk.
     ///
-    /// In a world that is streamed in ([`UnlistedChunks::Unknown`]) these chunks count as loaded:
-    /// they are not [unsaved](Terrain::unsaved), may leave memory when nothing shows them, and
-    /// those that have unsaved changes keep them. Elsewhere they are unsaved.
+    /// In a streamed world ([`UnlistedChunks::Unknown`]), these chunks count as loaded: they are not
+    /// [unsaved](Terrain::unsaved), and may be evicted when nothing shows them; chunks with unsaved
+    /// changes keep their cells. With [`UnlistedChunks::Air`], all of them are unsaved.
     ///
-    /// Chunks that are held already are filled again; [`Terrain::hold`] leaves them. Chunks for
-    /// which `fill` calls [`FillRequest::set_missing`] are skipped silently; [`Terrain::hold`]
-    /// reports them.
+    /// Unlike [`Terrain::hold`], this also fills chunks that are held already, and silently skips
+    /// chunks for which `fill` calls [`FillRequest::set_missing`].
     ///
     /// # Errors
     /// [`EditError::BeyondLimits`]; [`EditError::Invalid`] if the box is inverted.

@@ -4,7 +4,8 @@ use crate::edit::PlainNumber;
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 
-/// World metres from voxels: a scale and an offset, applied last and nowhere else.
+/// The size of a voxel and the position of voxel (0, 0, 0), in world metres: the scale and the offset
+/// from voxels to metres.
 ///
 /// ```
 /// use terravox::terrain::Placement;

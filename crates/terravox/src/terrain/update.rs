@@ -10,7 +10,7 @@ use crate::lod::{LodViewer, MeshSwap, NextJob};
 use crate::voxel::{DenseBox, MipBlock};
 use std::ops::Range;
 
-/// A point from which the world is seen.
+/// A point from which the world is seen: a camera, or a player on a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Viewer {
@@ -18,7 +18,7 @@ pub struct Viewer {
     pub position_m: [f64; 3],
     /// View distance, metres. Infinity counts as 16 blocks of
     /// [`LodOptions::max_mip`](crate::lod::LodOptions::max_mip) (131,072 voxels by default, which
-    /// take long to fill). Viewers with NaN are ignored.
+    /// take long to fill). Viewers with a distance of NaN are ignored.
     pub distance_m: f64,
 }
 
@@ -30,26 +30,29 @@ impl Viewer {
 }
 
 impl Terrain {
-    /// Fills and meshes what the viewers can see, within the budget. Ground within
-    /// [`LodOptions::near_voxels`](crate::lod::LodOptions::near_voxels) of a viewer is filled by
-    /// `fill` first, and can be hit by rays and edited from then on; then it is shown, then the
-    /// rest, nearest first, in multiples of the block's edge length. An edit is shown once every
-    /// block that it affects is meshed, ahead of what streams in wherever no block depends on both.
+    /// Fills and meshes what the viewers can see, within the budget. Chunks within
+    /// [`LodOptions::near_voxels`](crate::lod::LodOptions::near_voxels) of a viewer are filled
+    /// first; from then on, rays hit them and edits can change them. The coarsest blocks in view
+    /// follow. Both are shown together, and finer blocks follow, nearest first in multiples of the
+    /// block's edge length. An edit is shown once every block that it affects is meshed: ahead of
+    /// what streams in, unless a block depends on both.
     ///
-    /// A complete world is in memory as a whole: one that was loaded or imported, or any grid whose
-    /// unlisted chunks are air ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)). There `fill`
-    /// is never called, so pass `|_| {}`; rays and edits work everywhere at once, and viewers decide
-    /// only what is shown, and how finely.
+    /// In a grid whose unlisted chunks are air
+    /// ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)), such as one that was loaded whole or
+    /// imported, everything is in memory. There `fill` is never called, so pass `|_| {}`; rays and
+    /// edits work everywhere at once, and viewers only decide what is shown, and how finely.
     ///
-    /// Without viewers all chunks that are held are shown at mip 0, and `fill` is not called.
-    /// Eight blocks of a mip that did not
-    /// change for 60 updates are drawn as one mesh. With `LodOptions::simplify`, idle meshes are
-    /// simplified with what is left of the budget; never with `Budget::Millis`, since one takes
-    /// several frames: use [`Terrain::take_jobs`]. Without it, blocks are then neither simplified
-    /// nor joined.
+    /// Without viewers, all chunks that are held are shown at mip 0, and `fill` is not called.
     ///
-    /// `fill` must give a block the same cells each time it is called, with all edits that were
-    /// [saved](Terrain::mark_saved). Cells with unsaved changes never leave memory.
+    /// Eight blocks of a mip that have not changed for 60 updates are drawn as one mesh. With
+    /// [`LodOptions::simplify`](crate::lod::LodOptions::simplify), such meshes are simplified with
+    /// what is left of the budget, except with [`Budget::Millis`], since simplifying one takes
+    /// several frames: [`Terrain::take_jobs`] hands this work out to other threads. A game that only
+    /// calls `update` with `Budget::Millis` should leave `simplify` off: with it, such an update does
+    /// not join blocks either.
+    ///
+    /// `fill` must give a block the same cells each time that it is called, with all edits that were
+    /// [saved](Terrain::mark_saved). Chunks with unsaved changes are never evicted.
     ///
     /// ```
     /// use terravox::terrain::{Budget, Terrain, Viewer};
@@ -99,9 +102,9 @@ impl Terrain {
     /// a time; [`Budget::Blocks`] is ignored, since `max_jobs` bounds the jobs. Call it once a
     /// frame.
     ///
-    /// No job is handed out twice while its ticket is alive. Jobs and results may come back
-    /// in any order, late or never: what was dropped is handed out again, what comes too late
-    /// changes nothing.
+    /// No job is handed out twice while it, or its result, exists. Results may come back in any
+    /// order, late or never: a job that was dropped is handed out again, and a result that comes too
+    /// late changes nothing.
     ///
     /// ```
     /// use terravox::terrain::{Budget, JobScratch, Terrain, Viewer};
@@ -152,12 +155,12 @@ impl Terrain {
         jobs
     }
 
-    /// Returns the jobs of the meshes that new edits wait for, all of them, whatever the budgets of
-    /// [`Terrain::take_jobs`]: as many as the edits reach blocks, at most
+    /// Returns the jobs of all meshes that new edits wait for, whatever the budgets of
+    /// [`Terrain::take_jobs`]: one for each block that the edits reach, at most
     /// [`LodOptions::jobs_per_plan`](crate::lod::LodOptions::jobs_per_plan). Call it before
-    /// [`Terrain::take_jobs`], and run these jobs first. None if the edits have to wait for what is
-    /// being meshed, or it is the turn of the stream: their jobs then come from
-    /// [`Terrain::take_jobs`], which also hands out those of edits if this is never called.
+    /// [`Terrain::take_jobs`], and run these jobs first. Returns no jobs if the edits have to wait
+    /// for meshes that are in progress, or if it is the turn of what streams in: their jobs then come
+    /// from [`Terrain::take_jobs`]. If this is never called, `take_jobs` hands out all jobs of edits.
     ///
     /// ```
     /// use terravox::terrain::{Budget, JobScratch, Terrain, Viewer};
