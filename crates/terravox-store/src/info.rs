@@ -8,13 +8,15 @@ use terravox::voxel::{
     Region, SurfaceShape, UnlistedChunks,
 };
 
-/// Version of the file format that this code writes, and the only one that it reads.
+/// Version of the file format, and of the description of a world without channels. Older versions are
+/// not read. The description of a world with channels has version 4.
 pub const FORMAT_VERSION: u16 = 3;
 
-/// Version of the description of a world that has channels, which programs that know none refuse.
+/// Version of the description of a world that has channels: programs that do not know channels refuse
+/// it.
 const CHANNELS_VERSION: u16 = 4;
 
-/// The newest version that this code reads anything of.
+/// The newest version of a description that this code reads.
 pub(crate) const NEWEST_VERSION: u16 = CHANNELS_VERSION;
 
 /// What the checksum of a description begins with.
