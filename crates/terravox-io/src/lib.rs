@@ -1,9 +1,10 @@
 //! Reads and writes terrain in the file formats of other programs.
 //!
-//! Functions take bytes, and return bytes or write to a [`std::io::Write`]. Opening files is up to the
-//! caller; only [`files`] reads their first bytes, to detect their formats. Invalid input is an error,
-//! never a panic. An [`ImportBudget`] limits the memory and work of an import, by default in proportion
-//! to the length of the file; an [`ExportLimit`] limits exports that keep what they write in memory.
+//! Functions take bytes, and return bytes or write to a [`std::io::Write`]. Opening files is up to
+//! the caller; only [`files`] reads their first bytes, to detect their formats. Invalid input is an
+//! error, never a panic. An [`ImportBudget`] limits the memory and work of an import, by default in
+//! proportion to the length of the file; an [`ExportLimit`] limits exports that keep what they
+//! write in memory.
 //!
 //! | module | reads | writes |
 //! |---|---|---|

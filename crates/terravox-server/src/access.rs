@@ -27,7 +27,8 @@ impl fmt::Display for Right {
 }
 
 /// Tokens and their rights. Without tokens, everyone who can reach the server may do everything; a
-/// server without tokens only listens on loopback. A server uses the list with which it was started.
+/// server without tokens only listens on loopback. A server uses the list with which it was
+/// started.
 ///
 /// ```
 /// use terravox_server::{AccessList, Right};
@@ -63,8 +64,8 @@ impl AccessList {
         self.add_bearer(token.into(), right, None);
     }
 
-    /// Adds a token with the name under which the journal of a world lists its bearer. Several tokens may
-    /// have the same name.
+    /// Adds a token with the name under which the journal of a world lists its bearer. Several
+    /// tokens may have the same name.
     ///
     /// # Panics
     /// If the token is empty or has more than 256 bytes, or the name is [invalid](Self::is_name).

@@ -73,15 +73,15 @@ pub struct JournaledEdit {
     pub time: u64,
     /// Who made it: the name of the token, else an IP address.
     pub author: String,
-    /// The min and max corner of the box that contains all changed cells, in metres; `None` if no cell
-    /// changed.
+    /// The min and max corner of the box that contains all changed cells, in metres; `None` if no
+    /// cell changed.
     pub region_m: Option<[[f64; 3]; 2]>,
     /// How many cells changed.
     pub cells: u64,
     /// Bytes that it takes in the journal.
     pub bytes: u64,
-    /// Its kind: `edit`, `undo`, `piece` (a piece that a dig cut loose), `rollback`, or `forgotten` (the
-    /// journal was full and dropped the previous cells).
+    /// Its kind: `edit`, `undo`, `piece` (a piece that a dig cut loose), `rollback`, or `forgotten`
+    /// (the journal was full and dropped the previous cells).
     pub kind: String,
 }
 
@@ -128,8 +128,8 @@ impl Deref for OpenLink {
     }
 }
 
-/// A [`Guest`] whose units travel over a socket. All clients of a process share one thread for their
-/// sockets; the guest itself runs on the thread of the caller, in [`Client::poll`].
+/// A [`Guest`] whose units travel over a socket. All clients of a process share one thread for
+/// their sockets; the guest itself runs on the thread of the caller, in [`Client::poll`].
 pub struct Client {
     guest: Guest,
     address: WorldAddress,
@@ -144,8 +144,8 @@ impl Client {
     /// Connects to a server. Blocks for up to 10 s: a game calls it on a thread of its own.
     ///
     /// # Errors
-    /// If the server cannot be reached, has another fingerprint than the options say, or has no such
-    /// world; if a token would go to another machine over WebSocket, which is not encrypted.
+    /// If the server cannot be reached, has another fingerprint than the options say, or has no
+    /// such world; if a token would go to another machine over WebSocket, which is not encrypted.
     ///
     /// # Panics
     /// If the token has more than 256 bytes, or in an async runtime.
@@ -162,8 +162,8 @@ impl Client {
     /// server saves and writes the copy.
     ///
     /// # Errors
-    /// If the server cannot be reached, refuses (for example because the token does not have the right to
-    /// [administer](crate::Right::Administer)), or cannot write the copy.
+    /// If the server cannot be reached, refuses (for example because the token does not have the
+    /// right to [administer](crate::Right::Administer)), or cannot write the copy.
     pub fn back_up(
         address: &WorldAddress,
         options: &ClientOptions,
@@ -177,8 +177,8 @@ impl Client {
     /// on this machine.
     ///
     /// # Errors
-    /// If the server cannot be reached or refuses, for example because the token does not have the right
-    /// to [administer](crate::Right::Administer).
+    /// If the server cannot be reached or refuses, for example because the token does not have the
+    /// right to [administer](crate::Right::Administer).
     pub fn journal(
         address: &WorldAddress,
         options: &ClientOptions,
@@ -251,8 +251,8 @@ impl Client {
     /// `|request| request.set_missing()`.
     ///
     /// # Errors
-    /// If the connection ended; the error says why. [`Client::reconnect`] connects again and keeps all
-    /// blocks.
+    /// If the connection ended; the error says why. [`Client::reconnect`] connects again and keeps
+    /// all blocks.
     pub fn poll(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), ClientError> {
         let now_us = self.now_us();
         for unit in self.link.to_peer.take() {
@@ -272,9 +272,10 @@ impl Client {
         }
     }
 
-    /// Connects again and keeps all blocks. Returns the operations without a reply from the server, as
-    /// [`Guest::reconnect`] does. [`GuestEvent::Welcome`](terravox::replicate::GuestEvent::Welcome)
-    /// arrives again, and you have to call [`Guest::start`] again. Blocks for up to 10 s.
+    /// Connects again and keeps all blocks. Returns the operations without a reply from the server,
+    /// as [`Guest::reconnect`] does.
+    /// [`GuestEvent::Welcome`](terravox::replicate::GuestEvent::Welcome) arrives again, and you
+    /// have to call [`Guest::start`] again. Blocks for up to 10 s.
     ///
     /// # Errors
     /// As [`Client::connect`]; nothing is then changed.
@@ -289,8 +290,8 @@ impl Client {
     }
 }
 
-/// Leaves, and waits up to a tenth of a second until the server has been told, so that the process may
-/// end right after.
+/// Leaves, and waits up to a tenth of a second until the server has been told, so that the process
+/// may end right after.
 impl Drop for Client {
     fn drop(&mut self) {
         self.link.hang_up();
@@ -390,8 +391,8 @@ async fn connect_quic(
     Ok((endpoint, connection))
 }
 
-/// Returns once the machine reports that the port is unreachable; never returns if it does not. QUIC
-/// itself would notice only the silence, after 10 s.
+/// Returns once the machine reports that the port is unreachable; never returns if it does not.
+/// QUIC itself would notice only the silence, after 10 s.
 async fn port_refuses(at: SocketAddr) {
     let probe = async || -> std::io::Result<()> {
         let own: IpAddr = match at {

@@ -13,8 +13,8 @@ use terravox::replicate::HostOptions;
 pub struct ServerOptions {
     /// The address to listen on.
     pub address: IpAddr,
-    /// The port: UDP for QUIC, TCP for HTTP and WebSocket. With 0, both are any free ports, which may
-    /// differ.
+    /// The port: UDP for QUIC, TCP for HTTP and WebSocket. With 0, both are any free ports, which
+    /// may differ.
     pub port: u16,
     /// Who may do what. Without tokens, `address` must be loopback.
     pub access: AccessList,
@@ -24,19 +24,20 @@ pub struct ServerOptions {
     pub max_connections: usize,
     /// Maximum number of connections from one address. Behind a proxy, all have its address.
     pub max_connections_per_address: usize,
-    /// How long a handshake, a request or a greeting may take, and how long a guest may leave unread what
-    /// is sent to it. For the latter, values above 10 s count as 10 s.
+    /// How long a handshake, a request or a greeting may take, and how long a guest may leave
+    /// unread what is sent to it. For the latter, values above 10 s count as 10 s.
     pub patience: Duration,
-    /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces of
-    /// fewer than 3 or more than 32,768 cells, or that span more than five chunks along an axis, stay.
+    /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces
+    /// of fewer than 3 or more than 32,768 cells, or that span more than five chunks along an axis,
+    /// stay.
     pub pieces_fall: bool,
     /// The folder of the certificate. Folder and certificate are made on the first start.
     pub certificate_folder: PathBuf,
     /// The folder of backups, which must exist.
     pub backup_folder: PathBuf,
-    /// Maximum size of the journal of each world in bytes, in memory and in the file. When it is full,
-    /// the oldest edits of the author with the most data lose their previous cells first. With 0, no
-    /// edits are kept.
+    /// Maximum size of the journal of each world in bytes, in memory and in the file. When it is
+    /// full, the oldest edits of the author with the most data lose their previous cells first.
+    /// With 0, no edits are kept.
     pub journal_bytes: usize,
 }
 

@@ -11,8 +11,8 @@ pub(crate) const STOPPED: &str = "this world has stopped; the server's output sa
 /// What a guest is told that reads too slowly. It may come back.
 pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
 
-/// What a guest is told from which nothing has arrived for seconds, such as after its machine slept. It
-/// may come back.
+/// What a guest is told from which nothing has arrived for seconds, such as after its machine
+/// slept. It may come back.
 pub(crate) const SILENT: &str = "nothing came from you for 7 s";
 
 /// Whether a guest may come back whose connection ended for this reason; without a reason, the
@@ -52,8 +52,8 @@ pub enum ServerReason {
     Protected = 17,
     /// 18: another server has this part of the world, or none yet: the reason says which.
     OtherServer = 18,
-    /// 19: this person, or all guests of this server together, edited too many columns of a shared world
-    /// within a minute.
+    /// 19: this person, or all guests of this server together, edited too many columns of a shared
+    /// world within a minute.
     TooManyColumns = 19,
 }
 

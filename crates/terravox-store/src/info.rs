@@ -8,12 +8,12 @@ use terravox::voxel::{
     Region, SurfaceShape, UnlistedChunks,
 };
 
-/// Version of the file format, and of the description of a world without channels. Older versions are
-/// not read. The description of a world with channels has version 4.
+/// Version of the file format, and of the description of a world without channels. Older versions
+/// are not read. The description of a world with channels has version 4.
 pub const FORMAT_VERSION: u16 = 3;
 
-/// Version of the description of a world that has channels: programs that do not know channels refuse
-/// it.
+/// Version of the description of a world that has channels: programs that do not know channels
+/// refuse it.
 const CHANNELS_VERSION: u16 = 4;
 
 /// The newest version of a description that this code reads.
@@ -35,7 +35,8 @@ pub struct WorldInfo {
     pub voxel_size_m: f64,
     /// Position of the minimum corner of voxel (0, 0, 0), in metres; finite.
     pub origin_m: [f64; 3],
-    /// What chunks that are not stored count as: air in a complete world, unknown in one that grows.
+    /// What chunks that are not stored count as: air in a complete world, unknown in one that
+    /// grows.
     pub unlisted: UnlistedChunks,
     /// The materials by id.
     pub materials: MaterialTable,

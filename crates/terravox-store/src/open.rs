@@ -11,12 +11,13 @@ use terravox::voxel::{ChannelGrid, GridOptions, UnlistedChunks, VoxelGrid};
 
 impl Store {
     /// Opens the world for a game that streams it: with the file's placement, materials, channels
-    /// and undo history, and no cells yet. [`Store::fill`] supplies the cells, both of complete worlds
-    /// and of worlds that grow. The placement, materials and `unlisted` of `options` are ignored.
+    /// and undo history, and no cells yet. [`Store::fill`] supplies the cells, both of complete
+    /// worlds and of worlds that grow. The placement, materials and `unlisted` of `options` are
+    /// ignored.
     ///
     /// # Errors
-    /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it. If the
-    /// channels cannot be read ([`Store::channels`]). If a [`Terrain`] refuses the placement
+    /// If the undo history cannot be read or is damaged; `set_extra("undo", None)` removes it. If
+    /// the channels cannot be read ([`Store::channels`]). If a [`Terrain`] refuses the placement
     /// ([`Placement::check`](terravox::terrain::Placement::check)).
     pub fn terrain(&self, options: TerrainOptions) -> Result<Terrain, StoreError> {
         let info = self.info();
@@ -58,10 +59,10 @@ impl Store {
         Ok(terrain)
     }
 
-    /// Fills a block with its stored cells. If none are stored, calls `generate` in a world that grows,
-    /// and leaves air in a complete one. For the closures of
-    /// [`Terrain::update`](terravox::terrain::Terrain::update), [`Store::save`] and the like.
-    /// A block that cannot be read stays missing and is requested again later.
+    /// Fills a block with its stored cells. If none are stored, calls `generate` in a world that
+    /// grows, and leaves air in a complete one. For the closures of
+    /// [`Terrain::update`](terravox::terrain::Terrain::update), [`Store::save`] and the like. A
+    /// block that cannot be read stays missing and is requested again later.
     ///
     /// ```no_run
     /// # use terravox::terrain::{Budget, FillRequest, TerrainOptions, Viewer};
@@ -86,8 +87,8 @@ impl Store {
         }
     }
 
-    /// Returns the saved undo history, without its oldest strokes if it exceeds `budget` bytes; `None`
-    /// if none was saved.
+    /// Returns the saved undo history, without its oldest strokes if it exceeds `budget` bytes;
+    /// `None` if none was saved.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.

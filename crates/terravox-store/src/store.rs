@@ -30,8 +30,8 @@ const COMPACT_SPARE_DIVISOR: u64 = 8;
 
 /// A world file, or a world in a database or in S3.
 ///
-/// Reads and saves take `&self`, from any thread. Reading goes on while another thread writes; writers
-/// wait for each other. A write is on disk when it returns.
+/// Reads and saves take `&self`, from any thread. Reading goes on while another thread writes;
+/// writers wait for each other. A write is on disk when it returns.
 ///
 /// ```
 /// use terravox::voxel::{DenseBox, GridOptions, Region, VoxelGrid};
@@ -114,9 +114,9 @@ pub(crate) struct StoredListing {
 }
 
 impl Store {
-    /// Opens a world for reading and writing. A damaged world opens if its description is undamaged, and
-    /// its undamaged parts can be read. While a part of its index is lost, writes fail: see
-    /// [`Store::repair`].
+    /// Opens a world for reading and writing. A damaged world opens if its description is
+    /// undamaged, and its undamaged parts can be read. While a part of its index is lost, writes
+    /// fail: see [`Store::repair`].
     ///
     /// # Errors
     /// If the file cannot be opened or is not a world of a known version; see [`StoreError`].
@@ -125,8 +125,8 @@ impl Store {
         Store::from_db(database::open(path)?, path, Some(followed(path)))
     }
 
-    /// Opens a world for reading only. Other programs can read it at the same time, and the file is not
-    /// changed.
+    /// Opens a world for reading only. Other programs can read it at the same time, and the file is
+    /// not changed.
     ///
     /// # Errors
     /// As [`Store::open`].

@@ -1,6 +1,6 @@
 //! Generators as a game would write them, compared with `Hills`: its ground (without caves and
-//! lakes), with the same materials, once by a height function and once by a distance function with a
-//! bounded slope. They fill the blocks of a view of two kilometres.
+//! lakes), with the same materials, once by a height function and once by a distance function with
+//! a bounded slope. They fill the blocks of a view of two kilometres.
 
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};

@@ -2,11 +2,11 @@
 //!
 //! Three real places are meshed chunk by chunk. A *shore vertex* is an end of an edge that only one
 //! triangle of the whole liquid surface has, if that triangle shows the upper face of a cell: there
-//! a sheet ends. (The ends of walls of water, at the world's edge, do not count.) It is correct if it
-//! lies inside the solid surface or within a quarter of a voxel of it, and at most that much lower
-//! than the sheet beside it. Otherwise the end of the sheet is visible above the ground, or the sheet
-//! bends down to the ground before the shore; both look like teeth. A point is inside if a ray upwards crosses the solid
-//! surface an odd number of times.
+//! a sheet ends. (The ends of walls of water, at the world's edge, do not count.) It is correct if
+//! it lies inside the solid surface or within a quarter of a voxel of it, and at most that much
+//! lower than the sheet beside it. Otherwise the end of the sheet is visible above the ground, or
+//! the sheet bends down to the ground before the shore; both look like teeth. A point is inside if
+//! a ray upwards crosses the solid surface an odd number of times.
 
 use glam::DVec3;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -23,8 +23,8 @@ use glam::DVec3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ColliderOptions {
-    /// Maximum number of bytes of built blocks that an update leaves in memory. With 0, every update
-    /// drops all blocks, and queries build those that they need again.
+    /// Maximum number of bytes of built blocks that an update leaves in memory. With 0, every
+    /// update drops all blocks, and queries build those that they need again.
     pub budget_bytes: usize,
 }
 

@@ -21,8 +21,8 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditLimits {
-    /// Maximum number of cells. The limit [`EditOp::MAX_CELLS`](super::EditOp::MAX_CELLS) applies in any
-    /// case.
+    /// Maximum number of cells. The limit [`EditOp::MAX_CELLS`](super::EditOp::MAX_CELLS) applies
+    /// in any case.
     pub max_cells: u64,
     /// Maximum number of chunks.
     pub max_chunks: u64,

@@ -72,8 +72,8 @@ pub enum Action {
         /// A solid or a liquid.
         material: u8,
     },
-    /// Empties solid cells down to the share `1 − b` and clears thin films that would be left. Water
-    /// in the cells stays.
+    /// Empties solid cells down to the share `1 − b` and clears thin films that would be left.
+    /// Water in the cells stays.
     Dig,
     /// Changes the material of solid cells that are covered by half or more; their occupancy stays.
     Paint {

@@ -13,19 +13,19 @@ pub struct LodOptions {
     /// Eight blocks are merged again when all viewers are farther than the split distance of their
     /// parent by this fraction. 0 or more; 0.1 (10 %) by default.
     pub hysteresis: f32,
-    /// Everything within this distance of a viewer is held and shown at mip 0, for physics and edits,
-    /// also where there is no surface. In voxels; 64 by default.
+    /// Everything within this distance of a viewer is held and shown at mip 0, for physics and
+    /// edits, also where there is no surface. In voxels; 64 by default.
     pub near_voxels: f32,
     /// The coarsest mip shown, 0 to [`MAX_MIP`] (8, the default).
     pub max_mip: u8,
     /// Triangle budget of all viewers together. Above it, the detail drops by 3 % per plan, to no
     /// less than 1. 4,000,000 by default.
     pub max_triangles: usize,
-    /// Above this many bytes of cells, cells that are not shown are evicted, but never unsaved chunks.
-    /// 256 MiB by default.
+    /// Above this many bytes of cells, cells that are not shown are evicted, but never unsaved
+    /// chunks. 256 MiB by default.
     pub max_bytes: usize,
-    /// Maximum number of blocks meshed per plan; exceeded only if a single step needs more. 1 or more;
-    /// 48 by default.
+    /// Maximum number of blocks meshed per plan; exceeded only if a single step needs more. 1 or
+    /// more; 48 by default.
     pub jobs_per_plan: usize,
     /// Whether meshes have morph targets
     /// ([`Surface::targets`](crate::mesh::Surface::targets)), so that blocks can be split and

@@ -14,9 +14,9 @@ const SOFTNESS: f32 = 0.05;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C, align(64))]
 pub struct Qef {
-    /// Products of normals AᵀA (xx, xy, xz, yy, yz, zz; its trace is the number of planes), then from
-    /// [`B`] normals times distances, at [`C`] squared distances, from [`POINTS`] points, and from
-    /// [`NORMALS`] normals.
+    /// Products of normals AᵀA (xx, xy, xz, yy, yz, zz; its trace is the number of planes), then
+    /// from [`B`] normals times distances, at [`C`] squared distances, from [`POINTS`] points, and
+    /// from [`NORMALS`] normals.
     sums: [f32; 16],
 }
 

@@ -29,8 +29,8 @@ impl Octrees {
         Octrees::default()
     }
 
-    /// Rebuilds the octrees that depend on what changed and returns their blocks, sorted. A block has
-    /// no octree while cells that it needs are not held at mip 0.
+    /// Rebuilds the octrees that depend on what changed and returns their blocks, sorted. A block
+    /// has no octree while cells that it needs are not held at mip 0.
     ///
     /// If the change log no longer reaches back to the last update, all octrees are rebuilt. Blocks
     /// whose chunks are then no longer listed are dropped without being returned.

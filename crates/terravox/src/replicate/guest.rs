@@ -52,11 +52,12 @@ pub struct Guest {
     parked: VecDeque<ToGuest>,
     /// Blocks from before the link broke that are still to be requested again, coarse ones last.
     unasked: Vec<MipBlock>,
-    /// Where the viewers were when blocks were last requested; `None` to compute anew what is wanted.
+    /// Where the viewers were when blocks were last requested; `None` to compute anew what is
+    /// wanted.
     pub(super) watched: Option<WatchedFrom>,
     pub(super) bodies: HeldBodies,
-    /// The figure of this guest (the inner `None`: it was cleared), and whether the host still has to be
-    /// told.
+    /// The figure of this guest (the inner `None`: it was cleared), and whether the host still has
+    /// to be told.
     pub(super) figure: Option<(Option<Figure>, bool)>,
     pub(super) figure_sent_us: u64,
     /// When something arrived last.
@@ -97,9 +98,10 @@ impl Guest {
         guest
     }
 
-    /// Begins again over a new link and keeps all blocks: only what changed meanwhile is sent. Returns
-    /// the operations without a reply from the host, each only once, even if the new link breaks before
-    /// the welcome. They may or may not be part of the world; they are not shown unless they are.
+    /// Begins again over a new link and keeps all blocks: only what changed meanwhile is sent.
+    /// Returns the operations without a reply from the host, each only once, even if the new link
+    /// breaks before the welcome. They may or may not be part of the world; they are not shown
+    /// unless they are.
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
@@ -147,16 +149,16 @@ impl Guest {
         self.pipe.arrive(unit, now_us)
     }
 
-    /// Writes the next unit for the host, at most [`Guest::MAX_UNIT`] bytes, to `out`. Returns false if
-    /// there is nothing to send now.
+    /// Writes the next unit for the host, at most [`Guest::MAX_UNIT`] bytes, to `out`. Returns
+    /// false if there is nothing to send now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
         self.send_figure(now_us);
         self.pipe.transmit(now_us, out)
     }
 
-    /// Returns the last unit of this guest, which tells the host that it leaves: send it, and close the
-    /// link. Operations without a reply may be lost. If the link may lose units, send it several times;
-    /// if it is lost, the host notices only the silence.
+    /// Returns the last unit of this guest, which tells the host that it leaves: send it, and close
+    /// the link. Operations without a reply may be lost. If the link may lose units, send it
+    /// several times; if it is lost, the host notices only the silence.
     pub fn leave(&self) -> Vec<u8> {
         self.pipe.closing_unit(&LinkEnd::by_game(0, "the guest left"))
     }
@@ -178,9 +180,9 @@ impl Guest {
         std::mem::take(&mut self.events).into_iter()
     }
 
-    /// Starts to receive the world, after the [welcome](GuestEvent::Welcome); does nothing before it.
-    /// `makes_ground`: whether this side has the generator of the world; otherwise the host sends all
-    /// cells.
+    /// Starts to receive the world, after the [welcome](GuestEvent::Welcome); does nothing before
+    /// it. `makes_ground`: whether this side has the generator of the world; otherwise the host
+    /// sends all cells.
     pub fn start(&mut self, makes_ground: bool) {
         let Some(info) = self.info.as_ref().filter(|_| !self.is_started) else { return };
         let placement = Placement { voxel_size_m: info.voxel_size_m, origin_m: info.origin_m };

@@ -34,9 +34,9 @@ const MAX_GREETING: u64 = 4 << 10;
 /// Maximum number of disconnected guests whose last unit is kept.
 const MAX_LEAVING: usize = 1024;
 
-/// The side that owns the world. It does no I/O: pass units that arrived to [`Host::receive`], send the
-/// units that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in between.
-/// `docs/online.md` has a whole program.
+/// The side that owns the world. It does no I/O: pass units that arrived to [`Host::receive`], send
+/// the units that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
+/// between. `docs/online.md` has a whole program.
 pub struct Host {
     pub(super) options: HostOptions,
     pub(super) truth: Truth,
@@ -92,8 +92,8 @@ impl Host {
         }
     }
 
-    /// Notes that chunks differ from what the generator makes. Call it with the chunks of a saved world
-    /// before the first guest connects. Not needed in a world without a generator.
+    /// Notes that chunks differ from what the generator makes. Call it with the chunks of a saved
+    /// world before the first guest connects. Not needed in a world without a generator.
     pub fn mark_edited(&mut self, chunks: impl IntoIterator<Item = ChunkPos>) {
         chunks.into_iter().for_each(|chunk| self.truth.mark_edited(chunk));
     }
@@ -151,8 +151,8 @@ impl Host {
         }
     }
 
-    /// Disconnects a guest. [`Host::transmit`] writes one more unit for it, which tells it the reason: a
-    /// text, or [one with a number](LinkEnd::by_game).
+    /// Disconnects a guest. [`Host::transmit`] writes one more unit for it, which tells it the
+    /// reason: a text, or [one with a number](LinkEnd::by_game).
     pub fn disconnect(&mut self, guest: u64, end: impl Into<LinkEnd>) {
         self.end_link(guest, end.into());
     }
@@ -194,7 +194,8 @@ impl Host {
         self.truth.memory() + self.encoded.memory() + self.bodies.memory()
     }
 
-    /// Writes the next unit for a guest to `out`. Returns false if there is nothing to send to it now.
+    /// Writes the next unit for a guest to `out`. Returns false if there is nothing to send to it
+    /// now.
     pub fn transmit(&mut self, guest: u64, now_us: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
         if let Some(entry) = self.guests.get_mut(&guest) {
@@ -207,8 +208,9 @@ impl Host {
         })
     }
 
-    /// Handles the requests of guests, and queues what is to be sent to them. Its time is proportional
-    /// to the number of edits and to what the links can carry, within the limits of [`HostOptions`].
+    /// Handles the requests of guests, and queues what is to be sent to them. Its time is
+    /// proportional to the number of edits and to what the links can carry, within the limits of
+    /// [`HostOptions`].
     ///
     /// # Panics
     /// If [`HostOptions::max_mip`] is above 8 and unlisted chunks of the grid are air.
@@ -264,7 +266,8 @@ impl Host {
     }
 
     /// Applies an operation of the game itself, in voxels, and tells all guests.
-    /// [`HostOptions::edit_limits`] apply to it, too. [`HostEvent::Edited`] reports it with guest 0.
+    /// [`HostOptions::edit_limits`] apply to it, too. [`HostEvent::Edited`] reports it with guest
+    /// 0.
     ///
     /// # Errors
     /// Why it was refused; nothing is then changed.

@@ -39,8 +39,8 @@ impl Default for Interest {
 /// Blocks are dropped beyond this multiple of the distances at which they are wanted.
 const KEPT: f64 = 1.15;
 
-/// The wanted blocks are computed again when a viewer has moved this far. Blocks that edits and physics
-/// need are wanted this much earlier; blocks that are only seen may come this much later.
+/// The wanted blocks are computed again when a viewer has moved this far. Blocks that edits and
+/// physics need are wanted this much earlier; blocks that are only seen may come this much later.
 const STEP_VOXELS: f64 = 2.0;
 
 /// Where viewers were when the wanted blocks were last computed.

@@ -1,16 +1,17 @@
 //! Multiplayer: a host that owns the world, and guests (clients) that hold the part that they see.
 //!
-//! Both take and return bytes, and you pass in the time: there are no threads, sockets or async here,
-//! so it fits any game's netcode, a server, and a browser. A [`Host`] decides about edits and sends
-//! each [`Guest`] the blocks that it requests. A guest predicts its own edits, and shows the world in
-//! a [`Terrain`](crate::Terrain).
+//! Both take and return bytes, and you pass in the time: there are no threads, sockets or async
+//! here, so it fits any game's netcode, a server, and a browser. A [`Host`] decides about edits and
+//! sends each [`Guest`] the blocks that it requests. A guest predicts its own edits, and shows the
+//! world in a [`Terrain`](crate::Terrain).
 //!
 //! `docs/online.md` has a host and a guest in one short program, and says what is promised. The
 //! example `multiplayer` runs two players over bad links.
 //!
 //! - Unedited ground is not sent if the guest has the generator with the same [`GeneratorId`].
-//! - Guests that hold everything that an edit reads receive the operation and a digest of the result;
-//!   all others receive the changed cells. Both sides compute the coarse cells over an edit.
+//! - Guests that hold everything that an edit reads receive the operation and a digest of the
+//!   result; all others receive the changed cells. Both sides compute the coarse cells over an
+//!   edit.
 //! - Coarse blocks are sent first. Operations have a stream of their own, and go first in every
 //!   unit: they wait for cells only while the link is full.
 //! - A guest that reads slowly gets the latest cells, not a queue of all changes.
@@ -87,8 +88,9 @@ pub enum Verdict {
     /// It is applied, unless it exceeds the guest's budget of work or needs a chunk that is not
     /// available: act on [`HostEvent::Edited`], not in `decide`.
     Accept,
-    /// Another operation is applied in its place. The guest is told that its operation was confirmed,
-    /// and is sent what was applied instead. To tell the player why, send a message of your own.
+    /// Another operation is applied in its place. The guest is told that its operation was
+    /// confirmed, and is sent what was applied instead. To tell the player why, send a message of
+    /// your own.
     Replace(Box<EditOp>),
     /// The part of an operation within a region, in voxels, is applied; the rest is another host's
     /// to apply.

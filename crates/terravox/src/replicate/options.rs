@@ -6,9 +6,9 @@ use crate::edit::EditLimits;
 /// Options of a [`Host`](super::Host).
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostOptions {
-    /// A unique number of this run of the host, such as a random one; 0 if there is none. By it, a guest
-    /// that reconnects knows whether its confirmed operations are still part of the world, and is told
-    /// when they are [saved](super::GuestEvent::Saved).
+    /// A unique number of this run of the host, such as a random one; 0 if there is none. By it, a
+    /// guest that reconnects knows whether its confirmed operations are still part of the world,
+    /// and is told when they are [saved](super::GuestEvent::Saved).
     pub instance: u64,
     /// The coarsest mip that guests see: blocks of it are the roots of what they hold. At most 12,
     /// and at most 8 in a world where unlisted chunks are air.
@@ -20,20 +20,20 @@ pub struct HostOptions {
     pub max_blocks: usize,
     /// What one operation may cost, of a guest or of [`Host::edit`](super::Host::edit).
     pub edit_limits: EditLimits,
-    /// Operations per second that a guest may send on average; up to twice as many at once. Guests of
-    /// [one person](super::Host::admit_as) share this budget.
+    /// Operations per second that a guest may send on average; up to twice as many at once. Guests
+    /// of [one person](super::Host::admit_as) share this budget.
     pub edits_per_s: u32,
     /// Work per second of a guest's operations, in the units of
-    /// [`EditCost::work`](crate::edit::EditCost::work), including the work of making the chunks that
-    /// they need; up to twice as much at once. Guests of [one person](super::Host::admit_as) share this
-    /// budget.
+    /// [`EditCost::work`](crate::edit::EditCost::work), including the work of making the chunks
+    /// that they need; up to twice as much at once. Guests of [one person](super::Host::admit_as)
+    /// share this budget.
     pub edit_work_per_s: u64,
-    /// Work of the operations of all guests in a tick, in the same units; further operations wait for
-    /// later ticks. The next one is always of the person who has received the least work while others
-    /// waited. The last operation of a tick may exceed the limit.
+    /// Work of the operations of all guests in a tick, in the same units; further operations wait
+    /// for later ticks. The next one is always of the person who has received the least work while
+    /// others waited. The last operation of a tick may exceed the limit.
     pub edit_work_per_tick: u64,
-    /// Blocks that are read in a tick for all guests together; further blocks wait for the next tick. A
-    /// block for a guest that does not make the ground itself counts as four.
+    /// Blocks that are read in a tick for all guests together; further blocks wait for the next
+    /// tick. A block for a guest that does not make the ground itself counts as four.
     pub max_reads_per_tick: u32,
     /// Bytes of undo history of each guest.
     pub history_bytes: usize,

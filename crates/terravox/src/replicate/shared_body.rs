@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Maximum number of chunks of a loose piece that is sent.
 const MAX_CHUNKS: usize = 256;
 
-/// Maximum number of cells that are not air in a loose piece that is sent: a few kilobytes can encode
-/// millions of cells, whose meshes take seconds.
+/// Maximum number of cells that are not air in a loose piece that is sent: a few kilobytes can
+/// encode millions of cells, whose meshes take seconds.
 const MAX_SOLID: usize = 1 << 18;
 
 /// Chunks of a piece lie within this many chunks of its voxel (0, 0, 0), on each axis.
@@ -55,8 +55,8 @@ pub struct SharedBody {
     /// Its position, in voxels, and its rotation. Guests get the position to 1/64 voxel, and the
     /// rotation to about 0.1°.
     pub pose: BodyPose,
-    /// What guests need to know about it, at most [`SharedBody::MAX_BYTES`] bytes: the cells of a loose
-    /// piece, the data of a figure, or the game's own.
+    /// What guests need to know about it, at most [`SharedBody::MAX_BYTES`] bytes: the cells of a
+    /// loose piece, the data of a figure, or the game's own.
     pub bytes: Arc<[u8]>,
 }
 
@@ -64,11 +64,11 @@ impl SharedBody {
     /// Maximum size of a body in bytes.
     pub const MAX_BYTES: usize = 64 << 10;
 
-    /// Returns a loose piece with its cells encoded as bytes. Returns `None` if the piece is too large
-    /// to be sent: more than 262,144 cells, more than [`SharedBody::MAX_BYTES`] encoded, more than 256
-    /// chunks, or a chunk 64 chunks or more from the piece's voxel (0, 0, 0). Write such a piece back
-    /// into the terrain. Pieces of up to 32,768 cells nearly always fit. Also returns `None` if the
-    /// pose is invalid.
+    /// Returns a loose piece with its cells encoded as bytes. Returns `None` if the piece is too
+    /// large to be sent: more than 262,144 cells, more than [`SharedBody::MAX_BYTES`] encoded, more
+    /// than 256 chunks, or a chunk 64 chunks or more from the piece's voxel (0, 0, 0). Write such a
+    /// piece back into the terrain. Pieces of up to 32,768 cells nearly always fit. Also returns
+    /// `None` if the pose is invalid.
     pub fn loose(body: &LooseBody, pose: BodyPose) -> Option<SharedBody> {
         let chunks = body.grid.chunks();
         let is_near = |v: i32| (-MAX_CHUNK_OFFSET..MAX_CHUNK_OFFSET).contains(&v);

@@ -244,8 +244,8 @@ impl FillRequest<'_> {
     }
 
     /// Fills the block with one material where `distance_m(p)`, the signed distance of a point from
-    /// the surface in metres, is positive: inside the ground. Only values near the surface need be true distances. It is
-    /// called for each of the 32,768 cells; if its slope is bounded,
+    /// the surface in metres, is positive: inside the ground. Only values near the surface need be
+    /// true distances. It is called for each of the 32,768 cells; if its slope is bounded,
     /// [`FillRequest::fill_sdf_bounded`] calls it for only a few of them.
     ///
     /// ```
@@ -271,10 +271,10 @@ impl FillRequest<'_> {
     }
 
     /// As [`FillRequest::fill_sdf`], with the same cells bit for bit, for a distance with a known
-    /// Lipschitz constant, so that one call can decide a whole cube of cells. The [`Slope`] is 1.0 for
-    /// a true distance, and `[s, 1.0, s]` for `height(x, z) - y` if the height has a slope of at most
-    /// `s`. Where the distance is steeper than that, cells are wrong; builds with debug assertions
-    /// check this by sampling.
+    /// Lipschitz constant, so that one call can decide a whole cube of cells. The [`Slope`] is 1.0
+    /// for a true distance, and `[s, 1.0, s]` for `height(x, z) - y` if the height has a slope of
+    /// at most `s`. Where the distance is steeper than that, cells are wrong; builds with debug
+    /// assertions check this by sampling.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};
@@ -287,7 +287,8 @@ impl FillRequest<'_> {
     /// ```
     ///
     /// # Panics
-    /// If the slope is negative or NaN. With debug assertions, if the distance is found to be steeper.
+    /// If the slope is negative or NaN. With debug assertions, if the distance is found to be
+    /// steeper.
     pub fn fill_sdf_bounded(
         &mut self,
         material: u8,
@@ -299,7 +300,8 @@ impl FillRequest<'_> {
     }
 
     /// As [`FillRequest::fill_sdf_bounded`], with a material for every point that is not air and
-    /// not `deep`: [`Deep`] promises that everything farther inside than its depth is of one material.
+    /// not `deep`: [`Deep`] promises that everything farther inside than its depth is of one
+    /// material.
     ///
     /// ```
     /// # use terravox::terrain::{FillRequest, Placement};

@@ -91,8 +91,8 @@ impl Job {
         }
     }
 
-    /// Does the work. `fill` is the closure that [`Terrain::update`](super::Terrain::update) takes; only
-    /// jobs of kind [`JobKind::Fill`] call it, once each.
+    /// Does the work. `fill` is the closure that [`Terrain::update`](super::Terrain::update) takes;
+    /// only jobs of kind [`JobKind::Fill`] call it, once each.
     pub fn run(self, scratch: &mut JobScratch, fill: impl Fn(&mut FillRequest<'_>)) -> FinishedJob {
         FinishedJob(match self.0 {
             Work::Fill { block, placement, ticket } => {

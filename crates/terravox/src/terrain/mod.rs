@@ -319,12 +319,12 @@ impl Terrain {
         self.effects.shift([0, 1, 2].map(|i| placement.origin_m[i] - old[i]));
     }
 
-    /// Calls `fill` for each chunk that a box in world metres touches, and replaces the cells of the
-    /// whole chunk.
+    /// Calls `fill` for each chunk that a box in world metres touches, and replaces the cells of
+    /// the whole chunk.
     ///
-    /// In a streamed world ([`UnlistedChunks::Unknown`]), these chunks count as loaded: they are not
-    /// [unsaved](Terrain::unsaved), and may be evicted when nothing shows them; chunks with unsaved
-    /// changes keep their cells. With [`UnlistedChunks::Air`], all of them are unsaved.
+    /// In a streamed world ([`UnlistedChunks::Unknown`]), these chunks count as loaded: they are
+    /// not [unsaved](Terrain::unsaved), and may be evicted when nothing shows them; chunks with
+    /// unsaved changes keep their cells. With [`UnlistedChunks::Air`], all of them are unsaved.
     ///
     /// Unlike [`Terrain::hold`], this also fills chunks that are held already, and silently skips
     /// chunks for which `fill` calls [`FillRequest::set_missing`].

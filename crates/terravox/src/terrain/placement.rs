@@ -4,8 +4,8 @@ use crate::edit::PlainNumber;
 use crate::voxel::{Region, VoxelPos};
 use std::fmt;
 
-/// The size of a voxel and the position of voxel (0, 0, 0), in world metres: the scale and the offset
-/// from voxels to metres.
+/// The size of a voxel and the position of voxel (0, 0, 0), in world metres: the scale and the
+/// offset from voxels to metres.
 ///
 /// ```
 /// use terravox::terrain::Placement;

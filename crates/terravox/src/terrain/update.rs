@@ -38,21 +38,21 @@ impl Terrain {
     /// what streams in, unless a block depends on both.
     ///
     /// In a grid whose unlisted chunks are air
-    /// ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)), such as one that was loaded whole or
-    /// imported, everything is in memory. There `fill` is never called, so pass `|_| {}`; rays and
-    /// edits work everywhere at once, and viewers only decide what is shown, and how finely.
+    /// ([`UnlistedChunks::Air`](crate::voxel::UnlistedChunks)), such as one that was loaded whole
+    /// or imported, everything is in memory. There `fill` is never called, so pass `|_| {}`; rays
+    /// and edits work everywhere at once, and viewers only decide what is shown, and how finely.
     ///
     /// Without viewers, all chunks that are held are shown at mip 0, and `fill` is not called.
     ///
     /// Eight blocks of a mip that have not changed for 60 updates are drawn as one mesh. With
     /// [`LodOptions::simplify`](crate::lod::LodOptions::simplify), such meshes are simplified with
     /// what is left of the budget, except with [`Budget::Millis`], since simplifying one takes
-    /// several frames: [`Terrain::take_jobs`] hands this work out to other threads. A game that only
-    /// calls `update` with `Budget::Millis` should leave `simplify` off: with it, such an update does
-    /// not join blocks either.
+    /// several frames: [`Terrain::take_jobs`] hands this work out to other threads. A game that
+    /// only calls `update` with `Budget::Millis` should leave `simplify` off: with it, such an
+    /// update does not join blocks either.
     ///
-    /// `fill` must give a block the same cells each time that it is called, with all edits that were
-    /// [saved](Terrain::mark_saved). Chunks with unsaved changes are never evicted.
+    /// `fill` must give a block the same cells each time that it is called, with all edits that
+    /// were [saved](Terrain::mark_saved). Chunks with unsaved changes are never evicted.
     ///
     /// ```
     /// use terravox::terrain::{Budget, Terrain, Viewer};
@@ -103,8 +103,8 @@ impl Terrain {
     /// frame.
     ///
     /// No job is handed out twice while it, or its result, exists. Results may come back in any
-    /// order, late or never: a job that was dropped is handed out again, and a result that comes too
-    /// late changes nothing.
+    /// order, late or never: a job that was dropped is handed out again, and a result that comes
+    /// too late changes nothing.
     ///
     /// ```
     /// use terravox::terrain::{Budget, JobScratch, Terrain, Viewer};
@@ -159,8 +159,9 @@ impl Terrain {
     /// [`Terrain::take_jobs`]: one for each block that the edits reach, at most
     /// [`LodOptions::jobs_per_plan`](crate::lod::LodOptions::jobs_per_plan). Call it before
     /// [`Terrain::take_jobs`], and run these jobs first. Returns no jobs if the edits have to wait
-    /// for meshes that are in progress, or if it is the turn of what streams in: their jobs then come
-    /// from [`Terrain::take_jobs`]. If this is never called, `take_jobs` hands out all jobs of edits.
+    /// for meshes that are in progress, or if it is the turn of what streams in: their jobs then
+    /// come from [`Terrain::take_jobs`]. If this is never called, `take_jobs` hands out all jobs of
+    /// edits.
     ///
     /// ```
     /// use terravox::terrain::{Budget, JobScratch, Terrain, Viewer};

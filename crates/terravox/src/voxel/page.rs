@@ -343,8 +343,8 @@ impl Page {
         updates.water.sort_unstable_by_key(|entry| entry.0);
     }
 
-    /// Writes the rows of mip `mip` that are staged in `updates`, and recomputes the coarser mips over
-    /// `cells`, which are of mip `mip`.
+    /// Writes the rows of mip `mip` that are staged in `updates`, and recomputes the coarser mips
+    /// over `cells`, which are of mip `mip`.
     fn coarsen_above(
         &mut self,
         cells: Region,

@@ -257,8 +257,8 @@ impl Shores {
         &self.carried
     }
 
-    /// Finds those of `cells` that carry water, from the cells around them. `read` is called once at
-    /// most, for the region that can matter.
+    /// Finds those of `cells` that carry water, from the cells around them. `read` is called once
+    /// at most, for the region that can matter.
     fn find_carried(
         &mut self,
         snapshot: &Snapshot,
@@ -326,9 +326,9 @@ impl Shores {
     }
 }
 
-/// Returns the range from the first to the last of `layers` (y of cells) in which there may be ground
-/// with air above it; any ground in the topmost layer of `cells` may have air above it. `None` if
-/// there is no such layer.
+/// Returns the range from the first to the last of `layers` (y of cells) in which there may be
+/// ground with air above it; any ground in the topmost layer of `cells` may have air above it.
+/// `None` if there is no such layer.
 fn ground_layers(
     cells: &DenseBox,
     materials: &MaterialTable,
