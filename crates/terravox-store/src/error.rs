@@ -90,8 +90,8 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         what: String,
     },
-    /// The last step of a write failed: the world is the one before or the one after, whole.
-    /// Nothing more is written until it is opened again, which shows which.
+    /// The last step of a write failed: the write is in the world completely or not at all. Nothing
+    /// more is written until the world is opened again, which shows which of the two.
     #[error(
         "{}: the world may or may not be changed, since the last step of writing failed: \
          {source}; open it again to see", path.display()
@@ -162,8 +162,8 @@ pub enum StoreError {
         /// What was given.
         given: String,
     },
-    /// Repairing takes more work than a file of this length may cost, as those do that were built
-    /// to cost much. Nothing was written, except by
+    /// Repairing takes more work than a file of this length may cost, as for a file that was built
+    /// to be expensive. Nothing was written, except by
     /// [`Store::repair_onto`](crate::Store::repair_onto).
     #[error(
         "{}: repairing it is more work than a file of its length may cost; if you trust the file, \

@@ -10,8 +10,9 @@ use terravox::voxel::{DenseBox, MipBlock};
 
 impl Store {
     /// Writes everything unsaved in one transaction: chunks with the coarse mips over them,
-    /// materials, channels, undo history, loose bodies, the game's own bytes. On success the data is on disk:
-    /// pass `unsaved` to [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved) or
+    /// materials, channels, undo history, loose bodies, and the game's own bytes. On success, the
+    /// data is on disk: pass `unsaved` to
+    /// [`Terrain::mark_saved`](terravox::terrain::Terrain::mark_saved) or
     /// [`VoxelGrid::mark_saved`](terravox::voxel::VoxelGrid::mark_saved). On an error the file is
     /// unchanged, except for [`StoreError::Unsure`]: it may or may not hold the changes.
     ///
@@ -24,9 +25,9 @@ impl Store {
     /// Concurrent saves wait for each other.
     ///
     /// # Errors
-    /// If a material is of another kind than in this world, a channel is another one, a name or bytes are too long, `fill`
-    /// cannot make a block yet, a newer state of the same grid is already saved, or the file cannot
-    /// be written.
+    /// If a material has another kind than in this world, a channel differs, a name or bytes are
+    /// too long, `fill` cannot make a block yet, a newer state of the same grid is already saved,
+    /// or the file cannot be written.
     pub fn save(
         &self,
         unsaved: &UnsavedChanges,

@@ -1,7 +1,7 @@
 //! Follows edits: which regions to search, what was found, and how much is cut per call.
 //!
-//! Callers say which regions were edited ([`LooseCutter::touch`]): streaming writes cells as well,
-//! and must not let anything fall. The change log only says which chunks have to be labelled again.
+//! Callers pass the regions that were edited to [`LooseCutter::touch`]: streaming writes cells as
+//! well, and must not make anything fall. The change log only says which chunks to label again.
 
 use super::body::{BodyScratch, take};
 use super::clumps::ClumpCache;
@@ -12,13 +12,15 @@ use crate::voxel::{ChangeCursor, Changes, ChunkPos, LIMIT, Region, VoxelGrid, Vo
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// Regions that were touched, at most, that take turns; later ones join the last.
+/// Maximum number of touched regions that take turns; later regions join the last one.
 const MAX_TURNS: usize = 64;
 
-/// Clumps that are searched together: more wait, so that dust needs little memory.
+/// Maximum number of clumps that are searched together; others wait, so that dust needs little
+/// memory.
 const MAX_FLOODS: usize = 4096;
 
-/// Chunks of a touched region that are listed at once, whether the grid has them or not.
+/// Up to this number of chunks, all chunks of a touched region are listed at once, whether the grid
+/// has them or not.
 const MAX_TOUCHED_CHUNKS: u64 = 4096;
 
 /// Options of [`LooseCutter::cut`] and [`Terrain::cut_loose`](crate::Terrain::cut_loose): anchors,
@@ -28,7 +30,7 @@ const MAX_TOUCHED_CHUNKS: u64 = 4096;
 pub struct LooseOptions {
     /// Cells that never fall.
     pub anchors: Anchors,
-    /// Fewest cells of a body; smaller pieces stay where they are.
+    /// Minimum number of cells of a body; smaller pieces stay where they are.
     pub min_cells: u64,
     /// Maximum number of cells of a body; larger pieces stay where they are.
     pub max_cells: u64,
@@ -244,8 +246,8 @@ impl LooseCutter {
     /// of their own.
     ///
     /// # Errors
-    /// [`EditError`] if the grid refuses a write; what was cut before stays cut, and is in the
-    /// history.
+    /// [`EditError`] if chunks of a piece are no longer held. Pieces that this call cut before stay
+    /// cut and are in the history, but their bodies are lost: undo the stroke to restore the cells.
     pub fn cut(
         &mut self,
         grid: &mut VoxelGrid,
@@ -271,7 +273,7 @@ impl LooseCutter {
     }
 
     /// Searches within the step budget until pieces are found or nothing is left to be searched.
-    /// Returns whether one of both holds; no search is under way then.
+    /// Returns whether that is so; no search is in progress then.
     fn find(&mut self, grid: &VoxelGrid, options: &LooseOptions) -> bool {
         self.list_large(grid);
         self.read_changes(grid, &options.anchors);

@@ -23,9 +23,9 @@ use crate::voxel::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EditSummary {
-    /// The smallest region that holds every cell that changed; empty if none did.
+    /// The smallest region that contains all changed cells; empty if none changed.
     pub region: Region,
-    /// What was taken away, by material.
+    /// What was removed, by material.
     pub removed: Volume,
     /// What was added, by material.
     pub added: Volume,
@@ -300,7 +300,7 @@ impl Editor {
     /// ```
     ///
     /// # Errors
-    /// If the operation is invalid, or they are more cells or chunks than the limits of the editor
+    /// If the operation is invalid, or has more cells or chunks than the limits of the editor
     /// allow.
     pub fn cells_needed(&self, grid: &VoxelGrid, op: &EditOp) -> Result<Vec<Region>, EditError> {
         Ok(self.reach(grid, op)?.regions().collect())

@@ -8,35 +8,36 @@ use crate::voxel::Region;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GuestEvent {
-    /// The host let this guest in: call [`Guest::start`](super::Guest::start).
+    /// The host admitted this guest: call [`Guest::start`](super::Guest::start).
     Welcome {
-        /// Its number, the author of its edits.
+        /// The number of this guest, which is the author of its edits.
         guest: u64,
-        /// What made the ground, if a generator did.
+        /// The generator of the ground, if the world has one.
         generator: Option<GeneratorId>,
-        /// Whether it is the host of the link before, which has not ended since. If not, and after a
-        /// break, operations that were confirmed and not told to be saved may be lost.
+        /// Whether this is the same instance of the host as before the link broke. If it is not,
+        /// operations that were confirmed but not reported as saved may be lost.
         is_same_host: bool,
     },
-    /// An operation of this guest is part of the world, or another that the game
-    /// [replaced](super::Verdict::Replace) it by. If the host ends without saving, it is lost.
+    /// An operation of this guest, or the one by which the game [replaced](super::Verdict::Replace)
+    /// it, is part of the world. If the host ends without saving, it is lost.
     Confirmed {
         /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
         /// Whether it changed anything: digging in the air does not.
         has_changed: bool,
     },
-    /// The operations of this guest from one to another are saved, but for those that were refused, and
-    /// those that a break left without a reply ([`Guest::reconnect`](super::Guest::reconnect)): they
-    /// outlive the host. Hosts that do not save give none. What an earlier host confirmed and did not say
-    /// to be saved is never told: it may have ended without it.
+    /// The operations of this guest from `first` to `last` are saved, so they outlive the host.
+    /// This excludes refused operations, and operations that a broken link left without a reply
+    /// ([`Guest::reconnect`](super::Guest::reconnect)). Hosts that do not save never send this.
+    /// Operations that an earlier instance of the host confirmed and did not report as saved are
+    /// never reported: it may have ended without saving them.
     Saved {
-        /// The number of the first that this host was sent, from [`Guest::edit`](super::Guest::edit).
+        /// The number of the first operation, from [`Guest::edit`](super::Guest::edit).
         first: u64,
-        /// The number of the last.
+        /// The number of the last operation.
         last: u64,
     },
-    /// An operation of this guest was refused; what it changed is as before.
+    /// An operation of this guest was refused; its prediction was reverted.
     Refused {
         /// Its number, from [`Guest::edit`](super::Guest::edit).
         number: u64,
@@ -45,31 +46,30 @@ pub enum GuestEvent {
         /// Why, for a person to read.
         reason: String,
     },
-    /// An operation of another was applied here, or one that the host applied instead of one of
-    /// this guest. Others come as cells: [`GuestEvent::CellsChanged`].
+    /// An operation of another author was applied here, or one that the host applied in place of an
+    /// operation of this guest. Other changes arrive as cells: [`GuestEvent::CellsChanged`].
     Edited {
-        /// Who: the number of a guest, or 0 for the game.
+        /// The author: the number of a guest, or 0 for the game.
         author: u64,
         /// What changed, in voxels.
         region: Region,
     },
-    /// Cells that were here changed, without a word who did it: by large operations, undo, redo,
-    /// rollbacks, falling pieces, and by operations that reach beyond what is held. One change can
-    /// come in several parts, and at several mips; also after [`GuestEvent::Confirmed`] of an own
-    /// operation.
+    /// Cells that this guest holds changed, by an unknown author: by large operations, undo, redo,
+    /// rollbacks, falling pieces, or operations that reach beyond what is held. A change can arrive
+    /// in several parts and at several mips, even after [`GuestEvent::Confirmed`] of this guest's
+    /// own operation.
     CellsChanged {
         /// Where, in voxels.
         region: Region,
     },
-    /// An operation differed here from the host, whose cells are on their way.
+    /// An operation gave other cells here than on the host. The host's cells are on their way.
     Corrected,
-    /// The game at the host told this guest something:
-    /// [`Host::send_message`](super::Host::send_message).
+    /// The game on the host sent a message, by [`Host::send_message`](super::Host::send_message).
     Message {
-        /// What it said, up to 1,024 bytes.
+        /// The message, at most 1,024 bytes.
         bytes: Vec<u8>,
     },
-    /// A body is seen now.
+    /// A body came into view.
     BodyAdded {
         /// Its number, for [`Guest::bodies`](super::Guest::bodies).
         body: u64,
@@ -79,7 +79,7 @@ pub enum GuestEvent {
         /// Its number.
         body: u64,
     },
-    /// A body is gone, or seen no longer.
+    /// A body was removed, or is no longer in view.
     BodyRemoved {
         /// Its number.
         body: u64,

@@ -27,22 +27,21 @@ pub enum HostEvent {
         /// The part of the operation that was applied, in voxels, if not all of it was: see
         /// [`Verdict::Part`](super::Verdict::Part).
         within: Option<Region>,
-        /// What was taken away, by material; nothing for undo and redo.
+        /// What was removed, by material; nothing for undo and redo.
         removed: Volume,
         /// What was added, by material; nothing for undo and redo.
         added: Volume,
-        /// The cells that changed, as they were before: what a [`Journal`](crate::edit::Journal)
-        /// keeps.
+        /// The changed cells as they were before, for a [`Journal`](crate::edit::Journal).
         before: ChangedCells,
     },
-    /// A guest told the game something: [`Guest::send_message`](super::Guest::send_message).
+    /// A guest sent a message, by [`Guest::send_message`](super::Guest::send_message).
     Message {
         /// Its number.
         guest: u64,
-        /// What it said, up to 1,024 bytes that it may have made up.
+        /// The message, at most 1,024 bytes. Check it: the guest may send anything.
         bytes: Vec<u8>,
     },
-    /// A guest is gone.
+    /// A guest left, or was disconnected.
     Left {
         /// Its number.
         guest: u64,

@@ -1,5 +1,5 @@
-//! Budgets of persons. Guests of one person, such as the connections of one token, share a budget:
-//! a second connection adds nothing.
+//! Budgets of persons. All guests of a person, such as the connections of one token, share a
+//! budget, so a second connection adds nothing.
 
 use super::options::HostOptions;
 use super::reasons::{Refusal, RefusalCode};
@@ -8,20 +8,22 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// Edited blocks a second that are read again for the guests of a person who ask for them; twice as many
-/// at once. Only guests that went wrong ask: some hundreds of blocks at most after one operation.
+/// Edited blocks per second that are read again for the guests of a person that request them; twice
+/// as many at once. Only guests whose cells differ request blocks again: at most some hundreds
+/// after one operation.
 const REREADS_PER_S: u64 = 64;
 
-/// Work as it counts for a tick.
+/// Converts work for the arithmetic of a tick.
 pub(super) fn units(work: u64) -> i64 {
-    // Some thousand operations of it do not overflow.
+    // Some thousand operations of this work do not overflow.
     i64::try_from(work).unwrap_or(i64::MAX).min(1 << 48)
 }
 
-/// Something that a person may do so often a second; twice as often at once.
+/// A rate limit: an amount per second, and up to twice that at once.
 struct TokenBucket {
-    /// What is left, times a second in microseconds; less than 0: a debt.
+    /// The amount that is left, in millionths; negative for a debt.
     left: i64,
+    /// Maximum of `left`.
     most: i64,
 }
 
@@ -32,7 +34,7 @@ impl TokenBucket {
         bucket
     }
 
-    /// Changes how often a second it may be done; what is left is at most what is earned in two.
+    /// Changes the amount per second. `left` is at most what is earned in two seconds.
     fn set_rate(&mut self, per_s: u64) {
         let per_s = i64::try_from(per_s).unwrap_or(i64::MAX);
         self.most = per_s.saturating_mul(2 * SECOND_US);
@@ -50,7 +52,7 @@ impl TokenBucket {
         amount.saturating_mul(SECOND_US) <= self.left
     }
 
-    /// What was spent and is not earned again.
+    /// Returns what was spent and is not earned again yet, in millionths.
     fn spent(&self) -> i64 {
         self.most.saturating_sub(self.left)
     }
@@ -76,7 +78,7 @@ pub(super) struct PersonBudget {
     operations: TokenBucket,
     work: TokenBucket,
     rereads: TokenBucket,
-    /// Start tag: work that was done for it, raised to the virtual time when it comes back.
+    /// Start tag: the work that was done for it, raised to the virtual time when it returns.
     start_tag: u64,
     /// When it was last served.
     served_us: u64,
@@ -96,7 +98,7 @@ impl PersonBudget {
         }
     }
 
-    /// Whether it is like a new one.
+    /// Whether it equals a new budget.
     fn is_unused(&self) -> bool {
         let buckets = [&self.operations, &self.work, &self.rereads];
         buckets.iter().all(|bucket| bucket.spent() <= 0) && self.blocks == 0
@@ -147,7 +149,8 @@ pub(super) struct Persons {
     virtual_time: u64,
 }
 
-/// Whose turn it is: the least comes first.
+/// The order in which persons are served, smallest first: the start tag, then the time of the last
+/// service.
 pub(super) type Turn = (u64, u64);
 
 impl Persons {
@@ -165,7 +168,7 @@ impl Persons {
         });
     }
 
-    /// How much work a person has spent and not earned again.
+    /// Returns how much work a person has spent and not earned again yet.
     #[cfg(test)]
     pub fn spent_work(&self, person: &Person) -> i64 {
         self.budgets.get(person).map_or(0, |budget| budget.work.spent())

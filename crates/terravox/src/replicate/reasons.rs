@@ -17,13 +17,14 @@ pub enum RefusalCode {
     Game(u16),
     /// The operation is invalid, such as a radius below 0.
     Invalid,
-    /// It has more cells, chunks or work than one operation may.
+    /// It has more cells, chunks or work than one operation may have.
     TooLarge,
     /// The guest sent more operations than it may.
     TooMany,
-    /// The operations of the guest took more work than they may: the same may work a second later.
+    /// The operations of the guest took more work than allowed: the same operation may succeed a
+    /// second later.
     TooMuchWork,
-    /// A chunk that it needs is not available now: the same may work later.
+    /// A chunk that it needs is not available now: the same operation may succeed later.
     NotAvailable,
     /// The guest has nothing to undo or redo.
     NothingToUndo,
@@ -50,7 +51,7 @@ pub enum LinkEndCode {
     OtherVersion,
     /// One side sent what the protocol does not allow.
     Protocol,
-    /// The guest wanted more blocks than
+    /// The guest requested more blocks than
     /// [`HostOptions::max_blocks`](super::HostOptions::max_blocks).
     TooManyBlocks,
 }

@@ -1,8 +1,8 @@
-//! The state that a host is the authority of: cells of any block, at any mip.
+//! The authoritative state of a host's world: the cells of any block, at any mip.
 //!
-//! At mip 0 the grid has it. A coarser block is what the ground is there, with the cells over each
-//! edit computed from the finer ones; that way both sides compute the same without the chunks that
-//! were never edited.
+//! At mip 0, the grid has the cells. A coarser block is the ground at that mip, with the cells over
+//! each edit computed from the finer ones. So host and guests compute the same cells without the
+//! chunks that were never edited.
 
 use super::Verdict;
 use crate::edit::EditOp;
@@ -16,19 +16,20 @@ use std::collections::{BTreeSet, VecDeque};
 use std::ops::Bound;
 use xxhash_rust::xxh3::Xxh3;
 
-/// The world of a [`Host`](super::Host), for one call: cells, ground, and what the game decides.
+/// The world of a [`Host`](super::Host) for one call: its cells, its ground, and the decisions of
+/// the game.
 pub struct HostWorld<'a> {
     /// The cells. Chunks that are unknown are filled by `ground` when an edit needs them, and are
     /// evicted in a later tick once thousands of others were filled.
     pub grid: &'a mut VoxelGrid,
-    /// Where voxels lie.
+    /// The size of voxels, and where they lie.
     pub placement: Placement,
     /// Fills a block as it was last saved: from the store, else from the generator.
     pub ground: &'a dyn Fn(&mut FillRequest<'_>),
     /// Fills a block as the generator makes it, without any edit: what guests make themselves. In a
     /// world that was never saved, the same as `ground`. Not called in a world without a generator.
     pub generated: &'a dyn Fn(&mut FillRequest<'_>),
-    /// Decides about an operation of a guest, by its number.
+    /// Decides about an operation of a guest, given by its number.
     pub decide: &'a mut dyn FnMut(u64, &EditOp) -> Verdict,
 }
 
@@ -39,10 +40,10 @@ impl HostWorld<'_> {
     }
 }
 
-/// Chunks that operations loaded and that stay in the grid.
+/// Maximum number of chunks that were loaded for operations and stay in the grid.
 const MAX_LOADED: usize = 4096;
 
-/// Coarse blocks over edited chunks that stay in memory.
+/// Maximum number of coarse blocks over edited chunks that stay in memory.
 const MAX_COARSE: usize = if cfg!(test) { 64 } else { 4096 };
 
 /// Blocks that are evicted at a time: a pass looks at all chunks that are unsaved.
@@ -68,7 +69,7 @@ pub(super) struct Truth {
     raises_at_us: u64,
 }
 
-/// Until a chunk over which a coarse block was not available is tried again.
+/// Interval after which a chunk over which a coarse block was not available is tried again.
 const RAISED_AGAIN_US: u64 = 1_000_000;
 
 impl Truth {
