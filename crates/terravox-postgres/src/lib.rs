@@ -1,9 +1,9 @@
 //! Worlds of [terravox](terravox_store) in PostgreSQL.
 //!
 //! [`Postgres`] opens or makes a world in a database and returns a
-//! [`Store`](terravox_store::Store), which is used like that of a file. Nothing here is
-//! asynchronous for the caller: a store has a thread of its own for its connections, and may be
-//! used from any thread, also of a runtime.
+//! [`Store`](terravox_store::Store), which is used like that of a file. The API is blocking. Each
+//! store has a thread of its own for its connections, and can be used from any thread, also from
+//! the threads of an async runtime.
 //!
 //! ```no_run
 //! use terravox_postgres::{Postgres, PostgresOptions};
@@ -17,8 +17,8 @@
 //! - A save is on the server's disk when it returns. Transient failures (a restart, a failover, two
 //!   conflicting transactions) are retried; a commit whose reply was lost is looked up.
 //! - One program writes a world at a time. Each zone of 8,192 voxels along each axis has a row with
-//!   an epoch, and every transaction says in which epoch it writes: a program that was cut off or
-//!   stopped, and whose world another one took, can no longer write
+//!   an epoch, and every transaction names the epoch in which it writes: once another program has
+//!   taken the world over, a program that was cut off or stopped can no longer write
 //!   ([`StoreError::Fenced`](terravox_store::StoreError::Fenced)).
 //! - Or several servers share a world ([`Postgres::share`]): each writes the columns of 8,192 ×
 //!   8,192 voxels that it has claimed, fenced in the same way.

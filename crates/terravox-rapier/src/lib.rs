@@ -1,5 +1,5 @@
-//! Terravox terrain as colliders of Rapier: built around moving bodies, updated in the step of an
-//! edit, without bumps at edges or block borders.
+//! Terravox terrain as colliders of Rapier: built around moving bodies, updated by the first sync
+//! after an edit, without bumps at the edges of triangles or the borders of blocks.
 //!
 //! ```
 //! use rapier3d::prelude::*;
@@ -26,9 +26,8 @@
 //! assert_eq!(surface.unwrap().material, 8);
 //! ```
 //!
-//! `docs/rapier.md` explains what a sync does. Engines that pin another
-//! parry (bevy_rapier3d, avian3d) use [`grounds`] and the `GroundShape` of their parry's
-//! module.
+//! `docs/rapier.md` explains what a sync does. For engines that depend on another version of parry
+//! (bevy_rapier3d, avian3d), use [`grounds`], and the `GroundShape` of the module for that version.
 //!
 //! # Features
 //!

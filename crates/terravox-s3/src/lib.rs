@@ -16,9 +16,11 @@
 //! # Ok::<(), terravox_store::StoreError>(())
 //! ```
 //!
-//! - Packs and the index have their SHA-256 as name; one small manifest names them and is replaced
-//!   by compare-and-set. Readers see the state before or after, and keep the one they opened.
-//! - Publishing again uploads what has changed. It may be killed at any moment; the next run resumes.
+//! - Packs and the parts of the index are named after their SHA-256. One small manifest lists them
+//!   and is replaced by compare-and-set, so readers see the state before or after, and keep the
+//!   state that they opened.
+//! - Publishing again only uploads what has changed. After a kill at any moment, the next run
+//!   resumes.
 //! - Every read is checked against hashes: bytes that differ from the published ones are an error.
 
 mod address;

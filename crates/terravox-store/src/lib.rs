@@ -43,17 +43,17 @@
 //! The file is a copy-on-write tree (`docs/format.md` has every byte) of the description of the
 //! world, its cells in blocks of 32³ for each mip, and the listings of chunks.
 //!
-//! - A write is on disk when it returns; killing the process loses only what was not written.
+//! - A write is on disk when it returns; killing the process only loses what was not written yet.
 //! - A new world is written to a partial file and renamed into place.
 //! - Distant views read coarse mips without reading fine cells.
 //! - Damage stays local: a flipped byte costs at most one chunk. [`Store::load`] reports damaged
-//!   chunks and goes on, [`Store::verify`] finds every changed byte that matters, and
-//!   [`Store::repair`] keeps all that is whole.
+//!   chunks and continues, [`Store::verify`] finds every changed byte that matters, and
+//!   [`Store::repair`] keeps all undamaged data.
 //! - [`Store::create_on`] takes a [`Disk`] where there are no files, such as in a browser.
 //! - [`Store::create_records`] takes [`Records`]: a world in a database, such as PostgreSQL with
 //!   `terravox-postgres`. [`Store::copy_to_file`] and [`Store::copy_to_records`] copy between the
 //!   two.
-//! - Any bytes are safe to open: reading ends, within memory bounded by the length of the file.
+//! - Any bytes are safe to open: reading terminates, in memory bounded by the length of the file.
 
 mod backup;
 mod bodies;
