@@ -1,5 +1,5 @@
 //! Worlds that grow have no end: the file stores what was edited, and the generator makes the rest.
-//! Here a command says how much of a world it reads, and gets it made.
+//! A command says how much of a world it reads ([`Extent`]), and those chunks are generated.
 
 use crate::args::ReadArgs;
 use crate::console::Console;
@@ -19,7 +19,7 @@ use terravox_store::{Store, WorldInfo};
 /// takes a core about two minutes.
 const MAX_CHUNKS: u64 = 1 << 17;
 
-/// Chunks made at a time, which bounds memory.
+/// Number of chunks that are made at a time, which bounds memory.
 const BATCH_CHUNKS: usize = 64;
 
 /// How much of a world a command reads.
@@ -31,7 +31,7 @@ pub enum Extent {
     OnDemand,
     /// All of it, which a world that grows does not have.
     Whole {
-        /// What the user is to do then.
+        /// What the user should do then.
         remedy: &'static str,
     },
     /// The box between two corners, in metres, rounded to voxels. Beyond it is air.

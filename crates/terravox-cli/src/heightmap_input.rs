@@ -71,7 +71,8 @@ impl HeightmapInput {
     }
 }
 
-/// Calls `read` without a word of panics in `laz`: they are caught, and said as one line.
+/// Calls `read` and prints nothing about panics in the crate `laz`: they are caught, and reported
+/// as one line.
 fn quietly<T>(read: impl FnOnce() -> T) -> T {
     let before: Arc<PanicHook> = panic::take_hook().into();
     let loud = Arc::clone(&before);

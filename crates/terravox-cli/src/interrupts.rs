@@ -1,6 +1,7 @@
-//! Ctrl-C and SIGTERM: what is not complete is removed, then the program ends as it would without this.
+//! Ctrl-C and SIGTERM: removes incomplete files, then ends the program as the signal does by
+//! default.
 //!
-//! Copies of worlds stay: they are resumed. Servers end in their own way and are not part of it.
+//! Copies of worlds stay, since a later run resumes them. Servers handle the signals themselves.
 
 #[cfg(unix)]
 use crate::output;
@@ -11,8 +12,8 @@ use signal_hook::{
     low_level::emulate_default_handler,
 };
 
-/// Removes files that are not complete when the program is stopped. Where threads or signals are not to
-/// be had, they stay.
+/// Removes incomplete files when the program is stopped. If no thread or signal handler can be
+/// made, they stay.
 #[cfg(unix)]
 pub fn remove_partial_files() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };

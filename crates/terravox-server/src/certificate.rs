@@ -27,9 +27,9 @@ pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
 }
 
 impl Certificate {
-    /// Reads the certificate in a folder; makes one for this machine if neither it nor its key is
-    /// there. If one of them is missing or cannot be read, that is an error: with a new certificate,
-    /// the fingerprint would change, which clients know the server by.
+    /// Reads the certificate in a folder. Makes one if neither the certificate nor its key is
+    /// there. If only one of them is there, or one cannot be read, that is an error: a new
+    /// certificate would have another fingerprint, by which clients recognise the server.
     pub fn in_folder(folder: &Path) -> Result<Certificate, ServerError> {
         let (chain_path, key_path) = (folder.join("server.crt"), folder.join("server.key"));
         let failed = |path: &Path| {
@@ -83,7 +83,8 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::rename(&partial, path)
 }
 
-/// Trusts one certificate by its fingerprint; without one, any, which is for loopback.
+/// Trusts the certificate with one fingerprint; without a fingerprint, any certificate, for
+/// loopback.
 #[derive(Debug)]
 pub(crate) struct PinnedVerifier {
     pub expected: Option<Fingerprint>,

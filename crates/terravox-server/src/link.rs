@@ -19,10 +19,11 @@ pub(crate) const MAX_QUEUED: usize = 64 << 10;
 /// pings.
 pub(crate) const MAX_WRITE_BUFFER: usize = 256 << 10;
 
-/// Maximum number of signs of life within [`KEEP_ALIVE`]: pings in a flood cost more than they say.
+/// Maximum number of pings and empty units within [`KEEP_ALIVE`]: a flood of them would cost too
+/// much work.
 const MAX_SIGNS: u32 = 64;
 
-/// What a waiting unit costs besides its bytes.
+/// Bytes that a waiting unit counts in addition to its own.
 const UNIT_OVERHEAD: usize = 64;
 
 /// How long a write may take; by default also a handshake, a request and a greeting.
@@ -31,7 +32,7 @@ pub(crate) const IO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Without anything to send for this long, an empty unit is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
-/// A peer of which nothing comes for this long, not even an empty unit, is gone.
+/// A peer from which nothing arrives for this long, not even an empty unit, is gone.
 const MAX_SILENCE: Duration = Duration::from_secs(7);
 
 /// Units that wait for one side.
@@ -171,9 +172,9 @@ impl Link {
 }
 
 /// Carries units between queues and a socket, until there are no more to be sent or the peer is
-/// gone. Empty units are signs of life, which a pulled cable does not give. `wake` is called when
-/// there is something new for the owner of the queues. Returns why this side ends the connection;
-/// empty if the owner of the queues or the peer did.
+/// gone. Empty units are keep-alives, by whose absence a pulled cable is noticed. `wake` is called
+/// when there is something new for the owner of the queues. Returns why this side ends the
+/// connection; empty if the owner of the queues or the peer ended it.
 pub(crate) async fn carry(
     outgoing: &UnitQueue,
     incoming: &UnitQueue,
@@ -203,7 +204,7 @@ pub(crate) async fn carry(
                 return "too many pings";
             }
         }
-        // What is to be sent still is.
+        // What is queued is still sent.
         std::future::pending().await
     };
     let writing = async {

@@ -1,4 +1,4 @@
-//! A connection whose peer has to take what is written to it.
+//! A connection whose peer has to read what is written to it.
 
 use std::io;
 use std::pin::Pin;
@@ -8,12 +8,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A TCP connection. Writing fails once the peer has taken nothing for some time: else one that
-/// asks for something large and does not read would hold a connection for ever.
+/// A TCP connection. Writing fails once the peer has read nothing for some time: otherwise a peer
+/// that requests something large and does not read would hold a connection forever.
 pub(crate) struct PatientStream {
     stream: TcpStream,
     patience: Duration,
-    /// Runs while something waits to be taken.
+    /// Runs while something waits to be written.
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -22,7 +22,7 @@ impl PatientStream {
         PatientStream { stream, patience, deadline: None }
     }
 
-    /// Passes on what came of a write, or that it took too long.
+    /// Returns the result of a write, or an error if it took too long.
     fn wait<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -72,7 +72,7 @@ impl AsyncWrite for PatientStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // TCP has nothing to flush: that it is done says nothing of what waits to be taken.
+        // TCP has nothing to flush: success says nothing about what waits to be written.
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

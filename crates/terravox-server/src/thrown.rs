@@ -11,7 +11,7 @@ use terravox::replicate::{Host, HostWorld, SharedBody, SharedBodyKind};
 use terravox::terrain::Placement;
 use terravox::voxel::{LIMIT, Region, VoxelPos};
 
-/// Maximum number of things at one time, and of one person: the oldest vanish.
+/// Maximum number of things at one time, in all and of one person: the oldest ones vanish.
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
@@ -21,13 +21,13 @@ const MAX_OF_ONE_A_SECOND: usize = 5;
 /// Maximum number of throws that wait for the end of a step.
 const MAX_WAITING: usize = 256;
 
-/// What a guest is told whose throw is refused.
+/// Messages to a guest whose throw is refused.
 const TOO_MANY: &[u8] = br#"{"refused":"throw","reason":"at most five throws a second"}"#;
 const TOO_MANY_WAIT: &[u8] = br#"{"refused":"throw","reason":"too many throws wait; try again"}"#;
 const TOO_BUSY: &[u8] = br#"{"refused":"throw","reason":"too much moves here; try again later"}"#;
 
-/// Where a crate has more voxels along an edge, nothing is thrown: the ground that it may touch
-/// would be too much to look at.
+/// If a crate has more voxels along an edge, nothing can be thrown: the ground that it may touch
+/// would be too much to read.
 const MAX_VOXELS: f64 = 32.0;
 
 /// Seconds until a thing vanishes.
@@ -175,7 +175,7 @@ impl ThrownThings {
         counts.enumerate().max_by_key(|&(at, count)| (count, Reverse(at))).map_or(0, |most| most.0)
     }
 
-    /// Asks for the ground that they may touch soon.
+    /// Makes sure that the ground that they may touch soon is held.
     pub fn hold_ground(&self, physics: &mut Physics, host: &mut Host, world: &mut HostWorld<'_>) {
         let voxels = |metres: f64| metres / world.placement.voxel_size_m;
         let reach = voxels(f64::from(2.0 * CRATE_M)).ceil() as i32 + 3;
@@ -196,7 +196,7 @@ impl ThrownThings {
         }
     }
 
-    /// Shows where they are; those that are old, or below a height in voxels, vanish.
+    /// Sends where they are; those that are old, or below a height in voxels, vanish.
     pub fn follow(
         &mut self,
         physics: &mut Physics,

@@ -1,8 +1,9 @@
-//! What the values of blocks tell without decoding their cells.
+//! What can be learned from the values of blocks without decoding their cells.
 //!
-//! Files hold a thousand uniform blocks, or some hundred equal ones, in the space of one other, so
-//! work on their cells would not be bounded by the file; and worlds with flat ground hold them,
-//! too. A block that is made of equal parts is compared once.
+//! In the space of one ordinary block, a file can store a thousand uniform blocks, or some hundred
+//! equal ones, so work on their cells would not be bounded by the length of the file. Worlds with
+//! flat ground contain such blocks, too. A block that is made of the same parts as another is
+//! compared only once.
 
 use crate::database::{cell_key, value_error};
 use crate::key::BlockKey;
@@ -15,16 +16,16 @@ use terravox::voxel::{AIR, ChunkPos, Kind, VoxelPos};
 /// Longest value that is remembered: longer ones are rarely equal.
 const MAX_KNOWN_BYTES: usize = 256;
 
-/// Values that are remembered.
+/// Maximum number of values that are remembered.
 const MAX_KNOWN: usize = 1 << 15;
 
-/// Numbers in all remembered comparisons.
+/// Maximum number of u32 words in the keys of all remembered comparisons.
 const MAX_COMPARED_NUMBERS: usize = 1 << 21;
 
-/// Bytes of all remembered blocks that were made, with what they are made of.
+/// Maximum number of bytes of all remembered blocks that were made, including their keys.
 const MAX_MADE_BYTES: usize = 4 << 20;
 
-/// Chunks under a block of which a comparison is remembered.
+/// A comparison is remembered only if at most this many chunks under the block were replaced.
 const MAX_COMPARED_CHUNKS: usize = 32;
 
 /// The id of the cells of a value: its material if it is uniform, else from 256 on.
@@ -36,7 +37,7 @@ const FIRST_ID: CellsId = 256;
 /// In the key of a comparison: a chunk that is listed.
 const LISTED_CHUNK: u32 = 1 << 31;
 
-/// Values that were met, and comparisons that were made.
+/// Values that were read, and comparisons that were made.
 pub(crate) struct KnownCells {
     coder: ValueCoder,
     ids: HashMap<Box<[u8]>, CellsId>,
@@ -50,33 +51,33 @@ pub(crate) struct KnownCells {
     value: Vec<u8>,
 }
 
-/// What a value tells of its block.
+/// What is known about a block from its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredCells {
     /// Its material, if its few bytes say that it is uniform, or it is not stored.
     pub uniform: Option<u8>,
     /// Equal numbers mean equal cells. `None` if it is not remembered.
     pub id: Option<CellsId>,
-    /// Whether it has a value; else it is air, or the generator's.
+    /// Whether it has a value; otherwise it is air, or made by the generator.
     pub is_stored: bool,
 }
 
-/// What the values of the finer blocks tell of a block.
+/// What is known about a block from the values of its finer blocks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Makeup {
     /// All cells are full of one material.
     Uniform(u8),
     /// Not uniform: made of uniform blocks that differ.
     Several,
-    /// Only the cells tell.
+    /// The cells have to be decoded.
     Unknown,
 }
 
-/// A comparison of a block with the finer ones, but for where the block is.
+/// Identifies a comparison of a block with its finer blocks, wherever the block is.
 pub(crate) type ComparisonKey = Box<[u32]>;
 
 impl KnownCells {
-    /// Nothing is known of a world with materials of these kinds.
+    /// Creates an empty set for a world with materials of these kinds.
     pub fn new(kinds: &[Kind; 256]) -> KnownCells {
         KnownCells {
             coder: ValueCoder::new(kinds),
@@ -90,7 +91,7 @@ impl KnownCells {
         }
     }
 
-    /// Reads what the value of a block tells.
+    /// Reads the value of a block, and returns what is known from it.
     pub fn read(&mut self, tree: &impl ReadTree, key: BlockKey) -> Result<StoredCells, ValueError> {
         let mut value = std::mem::take(&mut self.value);
         let read = tree.get(&cell_key(&key.bytes()), &mut value);
@@ -105,7 +106,7 @@ impl KnownCells {
         stored
     }
 
-    /// What a value tells.
+    /// Returns what is known about a block from its value.
     pub fn of_value(&mut self, key: BlockKey, value: &[u8]) -> Result<StoredCells, ValueError> {
         let uniform = self.coder.uniform(key, value)?;
         let id = match uniform {

@@ -3,7 +3,7 @@
 //! Source: Hadden, "Voxels, Octrees, and Collision" (2012): the generator, which ran at
 //! the physics step because bodies fell through colliders that were being made. Here an
 //! update adds all new boxes before it removes any old one, so a cell that stays solid is
-//! covered at every moment; it still belongs between two steps.
+//! always covered. Still, call it between two steps of the physics.
 
 use rustc_hash::FxHashMap;
 
@@ -25,7 +25,8 @@ pub struct BoxUpdate {
     pub added: usize,
     /// Boxes removed from it, after all were added.
     pub removed: usize,
-    /// Cubes read of which some cells are not held at mip 0; those cells have no boxes.
+    /// Number of cubes that were read and have cells that are not held at mip 0; those cells have
+    /// no boxes.
     pub not_held: usize,
 }
 
@@ -89,7 +90,7 @@ struct UpdateScratch {
 impl<H> BoxColliders<H> {
     /// Creates colliders without boxes; the first update adds those of the whole world. Boxes stay
     /// within aligned cubes of `1 << cube_log2` voxels: larger cubes give fewer boxes. Start with
-    /// 5, a cube a chunk.
+    /// 5: one cube per chunk.
     ///
     /// # Panics
     /// If `cube_log2` is not 3 to 6.
@@ -137,7 +138,7 @@ impl<H> BoxColliders<H> {
         done
     }
 
-    /// Drops what is no longer covered and makes what is; all of it anew, if `all`.
+    /// Drops cubes that are no longer covered and makes those that are new; all of them if `all`.
     fn follow_cover<S: BoxSink<Handle = H>>(
         &mut self,
         snapshot: &Snapshot,

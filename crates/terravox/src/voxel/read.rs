@@ -23,7 +23,7 @@ enum RowSource<'a> {
 #[derive(Clone, Copy)]
 struct RowPiece<'a> {
     source: RowSource<'a>,
-    /// The rows of the slice at hand; a slice never spans two groups.
+    /// The rows of the current slice; a slice never spans two groups.
     group: RowGroup<'a>,
     /// The source's lowest cell.
     origin: VoxelPos,
@@ -32,7 +32,7 @@ struct RowPiece<'a> {
     width: usize,
 }
 
-/// Up to this many pieces of a row need no allocation.
+/// Rows of up to this many pieces need no allocation.
 const FEW: usize = 4;
 
 impl RowPiece<'_> {

@@ -1,10 +1,10 @@
-//! Builds a loose k-d tree: splits at the mean of the primitives' middles along the longest
-//! axis of their box; where that leaves less than a quarter on one side, halves by the order
-//! of the middles instead, found by selection. The planes are where the boxes of the two parts
-//! end and begin. After "Voxel Terrain: Physics" (Roblox, 2017).
+//! Builds a loose k-d tree: splits primitives at the mean of their centres along the longest axis
+//! of their box. Where that leaves less than a quarter on one side, it splits at the median centre
+//! instead, found by selection. The two planes of a node are where the box of the lower part ends
+//! and the box of the upper part begins. After "Voxel Terrain: Physics" (Roblox, 2017).
 //!
-//! Sorted are boxes of 16 bytes: the low corner, and the complement of the high one, so that
-//! the union of two boxes is one lane-wise minimum.
+//! The items that are moved are boxes of 16 bytes: the low corner, and the complement of the high
+//! corner, so that the union of two boxes is one lane-wise minimum.
 
 use super::KdTree;
 use super::grid::PositionGrid;
