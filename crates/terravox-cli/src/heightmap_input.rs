@@ -6,7 +6,7 @@ use crate::import_limits;
 use crate::world::read;
 use std::fs::File;
 use std::io::BufReader;
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 use terravox_io::files::{FileFormat, ImportFiles};
@@ -82,9 +82,9 @@ fn quietly<T>(read: impl FnOnce() -> T) -> T {
             loud(info);
         }
     }));
-    let result = read();
+    let result = panic::catch_unwind(AssertUnwindSafe(read));
     panic::set_hook(Box::new(move |info| before(info)));
-    result
+    result.unwrap_or_else(|panic| panic::resume_unwind(panic))
 }
 
 /// What is called at a panic.

@@ -41,7 +41,13 @@ impl Certificate {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
             Err(error) => Err(failed(path)(error)),
         };
-        let (no_chain, no_key) = (is_missing(&chain_path)?, is_missing(&key_path)?);
+        let (mut no_chain, no_key) = (is_missing(&chain_path)?, is_missing(&key_path)?);
+        let new_chain_path = folder.join("server.crt.new");
+        if no_chain && !no_key && !is_missing(&new_chain_path)? {
+            // The first start was killed before its last step.
+            fs::rename(&new_chain_path, &chain_path).map_err(failed(&chain_path))?;
+            no_chain = false;
+        }
         if no_chain != no_key {
             let (gone, there) =
                 if no_chain { (&chain_path, &key_path) } else { (&key_path, &chain_path) };
@@ -57,9 +63,13 @@ impl Certificate {
             let made = rcgen::generate_simple_self_signed(names)
                 .map_err(|error| ServerError::new(format!("no certificate was made: {error}")))?;
             fs::create_dir_all(folder).map_err(failed(folder))?;
-            write_private(&key_path, &made.signing_key.serialize_der())
+            // The certificate gets its name last: until then, the next start makes or completes it.
+            write_private(&new_chain_path, made.cert.der()).map_err(failed(&new_chain_path))?;
+            let new_key_path = folder.join("server.key.new");
+            write_private(&new_key_path, &made.signing_key.serialize_der())
+                .and_then(|()| fs::rename(&new_key_path, &key_path))
                 .map_err(failed(&key_path))?;
-            write_private(&chain_path, made.cert.der()).map_err(failed(&chain_path))?;
+            fs::rename(&new_chain_path, &chain_path).map_err(failed(&chain_path))?;
         }
         let chain = fs::read(&chain_path).map_err(failed(&chain_path))?;
         let key = fs::read(&key_path).map_err(failed(&key_path))?;
@@ -68,19 +78,16 @@ impl Certificate {
     }
 }
 
-/// Writes a file that only its owner can read, completely or not at all.
+/// Writes a new file that only its owner can read, in the place of what a killed start left.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let partial = path.with_extension("partial");
-    let _ = fs::remove_file(&partial);
+    let _ = fs::remove_file(path);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&partial)?;
+    let mut file = options.open(path)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    drop(file);
-    fs::rename(&partial, path)
+    file.sync_all()
 }
 
 /// Trusts the certificate with one fingerprint; without a fingerprint, any certificate, for
@@ -148,6 +155,25 @@ mod tests {
             let mode = fs::metadata(folder.join("server.key")).expect("there").permissions().mode();
             assert_eq!(mode & 0o077, 0);
         }
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_first_start_that_was_killed_at_any_step_is_made_up_for() {
+        let folder = std::env::temp_dir().join(format!("terravox-killed-{}", std::process::id()));
+        let [chain, key] = ["server.crt", "server.key"].map(|name| folder.join(name));
+        let [new_chain, new_key] =
+            ["server.crt.new", "server.key.new"].map(|name| folder.join(name));
+        let made = Certificate::in_folder(&folder).expect("made");
+        fs::rename(&chain, &new_chain).expect("moved");
+        let completed = Certificate::in_folder(&folder).expect("completed");
+        assert_eq!(fingerprint(&completed.chain), fingerprint(&made.chain));
+        fs::rename(&chain, &new_chain).expect("moved");
+        fs::write(&new_key, [1]).expect("written");
+        fs::remove_file(&key).expect("removed");
+        let again = Certificate::in_folder(&folder).expect("made anew");
+        assert_ne!(fingerprint(&again.chain), fingerprint(&made.chain));
+        assert_eq!(fs::read_dir(&folder).expect("there").count(), 2);
         fs::remove_dir_all(&folder).expect("removed");
     }
 

@@ -56,8 +56,10 @@ impl<'a> GlbFile<'a> {
             let number = number.and_then(|number| usize::try_from(number).ok());
             number.ok_or_else(|| damaged(format!("{name} is not a count")))
         };
-        let entry =
-            |list: &str, number: &Value| self.entry(list, number.as_u64().unwrap_or(u64::MAX));
+        let entry = |list: &str, number: &Value| match number.as_u64() {
+            Some(number) => self.entry(list, number),
+            None => Err(damaged(format!("{number} is no number of one of its {list}"))),
+        };
         let accessor = entry("accessors", number)?;
         if accessor.get("sparse").is_some() || accessor.get("bufferView").is_none() {
             let what = "sparse and empty accessors are not supported; export it without them";

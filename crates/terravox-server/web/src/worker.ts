@@ -8,6 +8,8 @@ import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker 
 
 /** Milliseconds of work between two looks at messages. */
 const SLICE_MS = 8;
+/** Milliseconds of work on the mesh of an edit between two looks: most take less, so that it is shown at once. */
+const EDIT_SLICE_MS = 24;
 /** Milliseconds between two looks when there is nothing to do. */
 const IDLE_DELAY_MS = 10;
 /** Milliseconds that what the server sent may wait for the mesh of an edit. */
@@ -249,7 +251,7 @@ function advance(): boolean {
   const isHeld = edits.some((edit) => now - edit.since < MAX_LINK_DELAY_MS) && now - updated < MAX_LINK_DELAY_MS;
   // Without a link, what is held is still shown.
   if (isHeld || link?.isOpen === false) {
-    world.update_terrain(SLICE_MS);
+    world.update_terrain(isHeld ? EDIT_SLICE_MS : SLICE_MS);
   } else {
     update(now);
     updated = now;

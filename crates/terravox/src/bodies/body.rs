@@ -46,13 +46,16 @@ pub(super) struct BodyScratch {
 /// Moves the cells of a piece out of the world.
 ///
 /// # Errors
-/// [`EditError`] if chunks are no longer held.
+/// [`EditError`] if chunks are no longer held. Nothing is moved then.
 pub(super) fn take(
     grid: &mut VoxelGrid,
     piece: &LoosePiece,
     scratch: &mut BodyScratch,
     mut history: Option<&mut History>,
 ) -> Result<LooseBody, EditError> {
+    for clump in &piece.clumps {
+        grid.as_snapshot().chunk(clump.chunk)?;
+    }
     let from = piece.chunks().min;
     let options =
         GridOptions { unlisted: UnlistedChunks::Air, materials: grid.materials().clone() };
@@ -212,4 +215,26 @@ fn map_all(
         return Ok(vec![mesh(memory, one)?]);
     }
     chunks.par_iter().map_init(MeshMemory::default, mesh).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::search::ClumpCell;
+    use super::*;
+
+    #[test]
+    fn a_piece_with_a_chunk_that_is_not_held_stays_whole() {
+        let unlisted = UnlistedChunks::Unknown;
+        let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
+        let held = ChunkPos::new(0, 0, 0);
+        let mut cells = DenseBox::new(held.region());
+        cells.fill(8);
+        grid.load(&cells);
+        let before = grid.digest();
+        let clumps = [held, ChunkPos::new(1, 0, 0)].map(|chunk| ClumpCell { chunk, cell: 0 });
+        let piece = LoosePiece { clumps: clumps.to_vec(), cells: 1 << 16 };
+        let taken = take(&mut grid, &piece, &mut BodyScratch::default(), None);
+        assert!(matches!(taken, Err(EditError::NotHeld(_))));
+        assert_eq!(grid.digest(), before);
+    }
 }

@@ -246,8 +246,8 @@ impl LooseCutter {
     /// of their own.
     ///
     /// # Errors
-    /// [`EditError`] if chunks of a piece are no longer held. Pieces that this call cut before stay
-    /// cut and are in the history, but their bodies are lost: undo the stroke to restore the cells.
+    /// [`EditError`] if chunks of a piece are no longer held. Nothing is cut then, and the next call
+    /// searches again there.
     pub fn cut(
         &mut self,
         grid: &mut VoxelGrid,
@@ -332,10 +332,20 @@ impl LooseCutter {
                 break;
             }
             cells += piece.cells;
-            let body = take(grid, &piece, &mut self.scratch, history.as_deref_mut());
+            match take(grid, &piece, &mut self.scratch, history.as_deref_mut()) {
+                Ok(body) => cut.bodies.push(body),
+                // The bodies of this call must not be lost: the next one returns the error.
+                Err(_) if !cut.bodies.is_empty() => {
+                    self.ready.push_front(piece);
+                    break;
+                }
+                Err(error) => {
+                    self.search_again(&piece);
+                    return Err(error);
+                }
+            }
             // Its own writes affect no other piece.
             self.drop_changed(grid);
-            cut.bodies.push(body?);
         }
         cut.has_more = !self.ready.is_empty() || !self.pending.is_empty();
         Ok(())

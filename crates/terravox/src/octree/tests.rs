@@ -500,3 +500,17 @@ proptest! {
         prop_assert_eq!(walked, naive::polygons(&cubes));
     }
 }
+
+#[test]
+fn blocks_of_a_grid_that_was_replaced_are_returned_and_dropped() {
+    let mut grid = VoxelGrid::default();
+    let mut ball = DenseBox::new(Region::new([10; 3], [20; 3]));
+    ball.fill(8);
+    grid.write(&ball).unwrap();
+    let mut octrees = Octrees::new();
+    octrees.update(&grid);
+    let built: Vec<_> = octrees.iter().map(|(block, _)| block).collect();
+    assert!(!built.is_empty());
+    assert_eq!(octrees.update(&VoxelGrid::default()), built);
+    assert_eq!(octrees.iter().count(), 0);
+}

@@ -32,14 +32,13 @@ impl Octrees {
     /// Rebuilds the octrees that depend on what changed and returns their blocks, sorted. A block
     /// has no octree while cells that it needs are not held at mip 0.
     ///
-    /// If the change log no longer reaches back to the last update, all octrees are rebuilt. Blocks
-    /// whose chunks are then no longer listed are dropped without being returned.
+    /// If the change log no longer reaches back to the last update, all octrees are rebuilt.
     pub fn update(&mut self, grid: &VoxelGrid) -> Vec<OctreePos> {
         let snapshot = grid.snapshot();
         let mut blocks = BTreeSet::new();
         match grid.changes_since(&mut self.cursor) {
             Changes::Everything => {
-                self.octrees.clear();
+                blocks.extend(self.octrees.keys());
                 blocks.extend(Octrees::blocks(&snapshot));
             }
             Changes::Regions(regions) => blocks.extend(regions.into_iter().flat_map(reached)),

@@ -5,7 +5,8 @@ use super::wire::{Input, MessageError, put_bytes, put_region_in, put_signed, put
 use crate::bodies::{BodyPose, LooseBody};
 use crate::codec::BitRle;
 use crate::voxel::{
-    DenseBox, GridOptions, MaterialTable, MipBlock, Region, UnlistedChunks, VoxelGrid, VoxelPos,
+    AIR, DenseBox, GridOptions, MaterialTable, MipBlock, Region, UnlistedChunks, VoxelGrid,
+    VoxelPos,
 };
 use std::sync::Arc;
 
@@ -126,7 +127,7 @@ impl SharedBody {
                 return input.wrong("a loose piece reaches too far");
             }
             let cells = take_part(&mut input, pos, materials)?;
-            solid += cells.occupancies().iter().filter(|&&occupancy| occupancy > 0).count();
+            solid += cells.materials().iter().filter(|&&material| material != AIR).count();
             if solid > MAX_SOLID {
                 return input.wrong("a loose piece of more than 262144 cells");
             }

@@ -121,11 +121,11 @@ impl KdBuilder {
             return Err(KdError::TooMany);
         }
         self.points.clear();
+        let in_grid = |v: f32| (-0.5..=65535.5).contains(&v);
         let mut inside = true;
         self.points.extend(positions.iter().map(|&position| {
-            let steps = grid.steps(position);
-            let [x, y, z] = steps.map(|v| {
-                inside &= (-0.5..=65535.5).contains(&v);
+            let [x, y, z] = grid.steps(position).map(|v| {
+                inside &= in_grid(v);
                 (((v + 0.5) as i32).min(0xffff) - 0x8000) as i16
             });
             [x, y, z, 0, !x, !y, !z, 0]
@@ -133,8 +133,9 @@ impl KdBuilder {
         if inside {
             return Ok(());
         }
-        let outside = |p: &[f32; 3]| grid.point(*p).is_none();
-        Err(KdError::Position { vertex: positions.iter().position(outside).unwrap_or(0) })
+        let is_inside = |&p: &[f32; 3]| grid.steps(p).into_iter().all(in_grid);
+        let vertex = positions.iter().take_while(|position| is_inside(position)).count();
+        Err(KdError::Position { vertex })
     }
 
     /// Checks the primitives, and lists those with area by their boxes.

@@ -129,25 +129,29 @@ fn figures_are_shown_to_others_and_leave_with_their_guests() {
 
 #[test]
 fn a_loose_piece_of_very_many_cells_is_neither_sent_nor_read() {
-    let piece = |edge: i32| {
+    let piece = |edge: i32, occupancy: u8| {
         let mut grid = VoxelGrid::default();
         let mut cells = DenseBox::new(Region::new([0; 3], [edge, 64, 64]));
         cells.fill(8);
+        cells.arrays_mut().1.fill(occupancy);
         grid.write(&cells).expect("unlisted chunks are air");
         LooseBody::new(grid, [0; 3].into()).expect("it has cells")
     };
-    let (largest, larger) = (piece(64), piece(65));
-    let sent = SharedBody::loose(&largest, largest.first_pose()).expect("it is small enough");
-    assert_eq!(sent.to_loose(largest.grid.materials()).map(|body| body.cells), Ok(1 << 18));
-    assert_eq!(SharedBody::loose(&larger, larger.first_pose()), None);
-    // The code of a full chunk, nine times.
-    let mut bytes = sent.bytes.to_vec();
-    let chunk = (bytes.len() - 4) / 8;
-    bytes[3] = 9;
-    bytes.extend_from_within(4..4 + chunk);
-    let forged = SharedBody { bytes: bytes.into(), ..sent };
-    let error = forged.to_loose(largest.grid.materials()).err().map(|error| error.to_string());
-    assert!(error.as_ref().is_some_and(|error| error.contains("262144 cells")), "{error:?}");
+    // Cells of the least occupancy, 1/256, are cells too.
+    for occupancy in [255, 0] {
+        let (largest, larger) = (piece(64, occupancy), piece(65, occupancy));
+        let sent = SharedBody::loose(&largest, largest.first_pose()).expect("it is small enough");
+        assert_eq!(sent.to_loose(largest.grid.materials()).map(|body| body.cells), Ok(1 << 18));
+        assert_eq!(SharedBody::loose(&larger, larger.first_pose()), None);
+        // The code of a whole chunk, nine times.
+        let mut bytes = sent.bytes.to_vec();
+        let chunk = (bytes.len() - 4) / 8;
+        bytes[3] = 9;
+        bytes.extend_from_within(4..4 + chunk);
+        let forged = SharedBody { bytes: bytes.into(), ..sent };
+        let error = forged.to_loose(largest.grid.materials()).err().map(|error| error.to_string());
+        assert!(error.as_ref().is_some_and(|error| error.contains("262144 cells")), "{error:?}");
+    }
 }
 
 #[test]
