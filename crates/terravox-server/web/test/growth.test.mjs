@@ -1,6 +1,6 @@
 // Flight and digging for long: what the page holds at two returns to the same place.
 //
-// Minutes of it by TERRAVOX_PAGE_MINUTES; else two rounds.
+// Minutes of it by TERRAVOX_PAGE_MINUTES; else five short rounds.
 
 import assert from "node:assert/strict";
 import { flyRound, heapOfWorker, holdings } from "./growth.mjs";
@@ -8,7 +8,7 @@ import { visitTest } from "./visit.mjs";
 
 const minutes = Number(process.env.TERRAVOX_PAGE_MINUTES ?? 0);
 /** Steps of a round, which is a circle around the home. */
-const STEPS = minutes > 0 ? 400 : 100;
+const STEPS = minutes > 0 ? 400 : 60;
 const RADIUS = 150;
 
 /**
