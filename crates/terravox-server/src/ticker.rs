@@ -438,9 +438,9 @@ impl Ticker {
     fn receive(&mut self, now: Instant, now_us: u64) {
         self.connect_arriving(now);
         for (&guest, entry) in &self.peers {
-            for unit in entry.link.to_world.take() {
-                self.running.counters.units_in.fetch_add(1, Ordering::Relaxed);
-                if self.host.receive(guest, &unit, now_us).is_err() {
+            for packet in entry.link.to_world.take() {
+                self.running.counters.packets_in.fetch_add(1, Ordering::Relaxed);
+                if self.host.receive(guest, &packet, now_us).is_err() {
                     // The host has disconnected it; it is told below.
                     break;
                 }
@@ -448,7 +448,7 @@ impl Ticker {
         }
     }
 
-    /// Hands units to the connections, and ends those that are over.
+    /// Hands packets to the connections, and ends those that are over.
     fn transmit(&mut self, now: Instant, now_us: u64) {
         for (&guest, entry) in &mut self.peers {
             // Also what was taken during a tick that took long.
@@ -464,13 +464,13 @@ impl Ticker {
                 self.host.disconnect(guest, ServerReason::TooSlow.end(TOO_SLOW));
             }
         }
-        let mut unit = Vec::new();
+        let mut packet = Vec::new();
         for (&guest, entry) in &mut self.peers {
-            while entry.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut unit) {
+            while entry.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut packet) {
                 let counters = &self.running.counters;
-                counters.units_out.fetch_add(1, Ordering::Relaxed);
-                counters.bytes_out.fetch_add(unit.len() as u64, Ordering::Relaxed);
-                entry.link.to_peer.push(std::mem::take(&mut unit));
+                counters.packets_out.fetch_add(1, Ordering::Relaxed);
+                counters.bytes_out.fetch_add(packet.len() as u64, Ordering::Relaxed);
+                entry.link.to_peer.push(std::mem::take(&mut packet));
             }
         }
         for event in self.host.events() {
@@ -480,9 +480,9 @@ impl Ticker {
         }
         for (guest, reason) in self.leaving.drain(..) {
             if let Some(entry) = self.peers.remove(&guest) {
-                // The last unit says why, also to one for which there was no room.
-                if self.host.transmit(guest, now_us, &mut unit) {
-                    entry.link.to_peer.push(std::mem::take(&mut unit));
+                // The last packet says why, also to one for which there was no room.
+                if self.host.transmit(guest, now_us, &mut packet) {
+                    entry.link.to_peer.push(std::mem::take(&mut packet));
                 }
                 info!(world = self.running.name, guest, peer = %entry.link.peer, reason, "left");
                 entry.link.close_with_reason(&reason);

@@ -68,7 +68,7 @@ pub struct WebWorld {
     swaps: VecDeque<MeshSwap>,
     /// Whether all meshes that JavaScript has are to be dropped before it takes these.
     has_reset: bool,
-    unit: Vec<u8>,
+    packet: Vec<u8>,
 }
 
 /// Why the game of a server refused something, if a message of it says so: `terravox serve` refuses
@@ -147,7 +147,7 @@ impl WebWorld {
             player: Player::new([0.0, 0.0, 0.0]),
             swaps: VecDeque::new(),
             has_reset: false,
-            unit: Vec::new(),
+            packet: Vec::new(),
         }
     }
 
@@ -176,15 +176,15 @@ impl WebWorld {
         self.world.reconnect();
     }
 
-    /// Takes a unit of the server.
-    pub fn receive(&mut self, unit: &[u8], now_ms: f64) -> Result<(), JsError> {
-        self.world.receive(unit, micros(now_ms)).map_err(|e| JsError::new(&e))
+    /// Takes a packet of the server.
+    pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), JsError> {
+        self.world.receive(packet, micros(now_ms)).map_err(|e| JsError::new(&e))
     }
 
-    /// The next unit for the server, if there is one.
+    /// The next packet for the server, if there is one.
     pub fn transmit(&mut self, now_ms: f64) -> Option<Uint8Array> {
-        let is_due = self.world.transmit(micros(now_ms), &mut self.unit);
-        is_due.then(|| Uint8Array::from(self.unit.as_slice()))
+        let is_due = self.world.transmit(micros(now_ms), &mut self.packet);
+        is_due.then(|| Uint8Array::from(self.packet.as_slice()))
     }
 
     /// Works for some milliseconds on what the player's view needs.

@@ -158,15 +158,15 @@ impl PlayerWorld {
         bytes.map_err(|error| error.to_string())
     }
 
-    /// Takes a unit that came from the server.
+    /// Takes a packet that came from the server.
     ///
     /// # Errors
     /// If the server breaks the protocol: give the link up.
-    pub fn receive(&mut self, unit: &[u8], now_us: u64) -> Result<(), String> {
-        self.guest.receive(unit, now_us).map_err(|error| error.to_string())
+    pub fn receive(&mut self, packet: &[u8], now_us: u64) -> Result<(), String> {
+        self.guest.receive(packet, now_us).map_err(|error| error.to_string())
     }
 
-    /// Writes the next unit for the server, or returns false: nothing is to be sent now.
+    /// Writes the next packet for the server, or returns false: nothing is to be sent now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
         self.host.is_none() && self.guest.transmit(now_us, out)
     }

@@ -120,9 +120,9 @@ function connect(address: string) {
       figures.clear();
       wake();
     },
-    received(unit) {
+    received(packet) {
       try {
-        world!.receive(unit, performance.now());
+        world!.receive(packet, performance.now());
       } catch (error) {
         fail(error);
       }

@@ -31,11 +31,11 @@ pub(super) const MAX_OP_CHUNKS: u64 = 512;
 /// Maximum number of bytes that a guest may send before it is admitted: more than a token needs.
 const MAX_GREETING: u64 = 4 << 10;
 
-/// Maximum number of disconnected guests whose last unit is kept.
+/// Maximum number of disconnected guests whose last packet is kept.
 const MAX_LEAVING: usize = 1024;
 
-/// The side that owns the world. It does no I/O: pass units that arrived to [`Host::receive`], send
-/// the units that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
+/// The side that owns the world. It does no I/O: pass packets that arrived to [`Host::receive`], send
+/// the packets that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
 /// between. `docs/online.md` has a whole program.
 pub struct Host {
     pub(super) options: HostOptions,
@@ -48,7 +48,7 @@ pub struct Host {
     /// In the order in which they came.
     order: Vec<u64>,
     next_guest: u64,
-    /// The last unit for each guest that is gone.
+    /// The last packet for each guest that is gone.
     leaving: VecDeque<(u64, Vec<u8>)>,
     /// Which guest is first to be sent cells, in `order`.
     first_sent: usize,
@@ -109,15 +109,15 @@ impl Host {
         guest
     }
 
-    /// Takes a unit that arrived from a guest. Units of guests that are gone are ignored.
+    /// Takes a packet that arrived from a guest. Packets of guests that are gone are ignored.
     ///
     /// # Errors
     /// [`PipeError`] if the guest breaks the protocol: it is then disconnected, and
     /// [`HostEvent::Left`] says why. A message that is invalid ends the connection in
     /// [`Host::tick`].
-    pub fn receive(&mut self, guest: u64, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
+    pub fn receive(&mut self, guest: u64, packet: &[u8], now_us: u64) -> Result<(), PipeError> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
-        let mut taken = entry.pipe.arrive(unit, now_us);
+        let mut taken = entry.pipe.arrive(packet, now_us);
         if !entry.is_admitted && entry.pipe.unread() > MAX_GREETING {
             taken = Err(PipeError::Flooded);
         }
@@ -151,7 +151,7 @@ impl Host {
         }
     }
 
-    /// Disconnects a guest. [`Host::transmit`] writes one more unit for it, which tells it the
+    /// Disconnects a guest. [`Host::transmit`] writes one more packet for it, which tells it the
     /// reason: a text, or [one with a number](LinkEnd::by_game).
     pub fn disconnect(&mut self, guest: u64, end: impl Into<LinkEnd>) {
         self.end_link(guest, end.into());
@@ -167,7 +167,7 @@ impl Host {
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
             }
-            self.leaving.push_back((guest, entry.pipe.closing_unit(&end)));
+            self.leaving.push_back((guest, entry.pipe.closing_packet(&end)));
             let LinkEnd { code, reason } = end;
             self.events.push_back(HostEvent::Left { guest, code, reason });
         }
@@ -194,7 +194,7 @@ impl Host {
         self.truth.memory() + self.encoded.memory() + self.bodies.memory()
     }
 
-    /// Writes the next unit for a guest to `out`. Returns false if there is nothing to send to it
+    /// Writes the next packet for a guest to `out`. Returns false if there is nothing to send to it
     /// now.
     pub fn transmit(&mut self, guest: u64, now_us: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
@@ -202,8 +202,8 @@ impl Host {
             return entry.pipe.transmit(now_us, out);
         }
         let Some(at) = self.leaving.iter().position(|entry| entry.0 == guest) else { return false };
-        self.leaving.remove(at).is_some_and(|(_, unit)| {
-            *out = unit;
+        self.leaving.remove(at).is_some_and(|(_, packet)| {
+            *out = packet;
             true
         })
     }

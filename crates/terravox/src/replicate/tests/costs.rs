@@ -74,18 +74,18 @@ impl Seat {
     }
 
     fn send(&mut self, game: &mut Simulation) {
-        let mut unit = Vec::new();
-        while self.pipe.transmit(game.now_us, &mut unit) {
-            let _ = game.host.receive(self.number, &unit, game.now_us);
+        let mut packet = Vec::new();
+        while self.pipe.transmit(game.now_us, &mut packet) {
+            let _ = game.host.receive(self.number, &packet, game.now_us);
         }
     }
 
     /// Takes what it is sent; returns how many bytes that are.
     fn take(&mut self, game: &mut Simulation) -> usize {
-        let (now, mut unit, mut bytes) = (game.now_us, Vec::new(), 0);
-        while self.left.is_none() && game.host.transmit(self.number, now, &mut unit) {
-            bytes += unit.len();
-            self.pipe.arrive(&unit, now).expect("the host is honest");
+        let (now, mut packet, mut bytes) = (game.now_us, Vec::new(), 0);
+        while self.left.is_none() && game.host.transmit(self.number, now, &mut packet) {
+            bytes += packet.len();
+            self.pipe.arrive(&packet, now).expect("the host is honest");
             while let Ok(Some(bytes)) = self.pipe.receive(EDITS) {
                 let message = ToGuest::decode(&bytes, MaterialTable::default().kinds());
                 match message {
@@ -199,16 +199,16 @@ fn coarse_blocks_over_saved_chunks_are_evicted_and_a_guest_sees_what_the_host_ha
             game.players[0].guest.edit(&dig).expect("it has started");
         }
         game.now_us += TICK_US;
-        let (now, mut unit) = (game.now_us, Vec::new());
+        let (now, mut packet) = (game.now_us, Vec::new());
         let player = &mut game.players[0];
         let number = player.number;
         player.step(now, true, &game.interest);
-        while let Some(unit) = player.up.receive(now) {
-            game.host.receive(number, &unit, now).expect("the guest is honest");
+        while let Some(packet) = player.up.receive(now) {
+            game.host.receive(number, &packet, now).expect("the guest is honest");
         }
         with_saved(&mut game, &saved, |host, world| host.tick(world, now));
-        while game.host.transmit(number, now, &mut unit) {
-            game.players[0].down.send(now, &unit);
+        while game.host.transmit(number, now, &mut packet) {
+            game.players[0].down.send(now, &packet);
         }
     }
     let (mut own, mut theirs) = (DenseBox::default(), DenseBox::default());
@@ -307,10 +307,10 @@ fn what_a_guest_wants_of_a_host_that_reads_nothing_does_not_pile_up() {
     game.settle(400);
     let guest = &mut game.players[0].guest;
     let before = guest.memory();
-    let mut unit = Vec::new();
+    let mut packet = Vec::new();
     for step in 0..4000 {
         guest.watch(&[[8.0 * f64::from(step), 10.0, 0.0]], &game.interest);
-        while guest.transmit(game.now_us, &mut unit) {}
+        while guest.transmit(game.now_us, &mut packet) {}
     }
     let after = guest.memory();
     assert!(after < before + (600 << 10), "{before} and {after} bytes");
