@@ -232,9 +232,9 @@ impl WebWorld {
     }
 
     /// Shows others where the player is and looks, with a name.
-    pub fn show_figure(&mut self, rotation: &[f64], name: &[u8]) {
+    pub fn show_avatar(&mut self, rotation: &[f64], name: &[u8]) {
         if let Ok(rotation) = <[f64; 4]>::try_from(rotation) {
-            self.world.set_figure(self.player.eye_m(), rotation, name);
+            self.world.set_avatar(self.player.eye_m(), rotation, name);
         }
     }
 
@@ -281,9 +281,9 @@ impl WebWorld {
             // Ahead is −z, turned by the quaternion.
             let ahead =
                 [-2.0 * (x * z + w * y), -2.0 * (y * z - w * x), -1.0 + 2.0 * (x * x + y * y)];
-            let is_figure = matches!(body.kind, SharedBodyKind::Figure(_));
+            let is_avatar = matches!(body.kind, SharedBodyKind::Avatar(_));
             if let Some(hit) =
-                is_figure.then(|| self.world.ray(from_m, ahead.map(|v| v as f32), max_m)).flatten()
+                is_avatar.then(|| self.world.ray(from_m, ahead.map(|v| v as f32), max_m)).flatten()
             {
                 out.push(number as f64);
                 out.extend(hit.point_m);
@@ -341,13 +341,13 @@ impl WebWorld {
     }
 
     /// The bodies that are seen: number, kind, position, rotation for each. The kind is −1 for a
-    /// loose piece, −2 for a figure, else that of the game.
+    /// loose piece, −2 for an avatar, else that of the game.
     pub fn bodies(&self) -> Vec<f64> {
         let mut out = Vec::new();
         for (number, body, position_m, rotation) in self.world.bodies() {
             let kind = match body.kind {
                 SharedBodyKind::Loose => -1.0,
-                SharedBodyKind::Figure(_) => -2.0,
+                SharedBodyKind::Avatar(_) => -2.0,
                 SharedBodyKind::Game(kind) => f64::from(kind),
             };
             out.extend([number as f64, kind]);

@@ -449,12 +449,12 @@ impl PlayerWorld {
     }
 
     /// Shows others where this player is: the eye, the rotation (quaternion x, y, z, w) and some
-    /// bytes, such as a name. Of more than [`Guest::MAX_FIGURE_BYTES`], the first count.
-    pub fn set_figure(&mut self, eye_m: [f64; 3], rotation: [f64; 4], bytes: &[u8]) {
+    /// bytes, such as a name. Of more than [`Guest::MAX_AVATAR_BYTES`], the first count.
+    pub fn set_avatar(&mut self, eye_m: [f64; 3], rotation: [f64; 4], bytes: &[u8]) {
         let Some(terrain) = &self.terrain else { return };
         let position_voxels = terrain.placement().voxel_from_world(eye_m);
-        let bytes = &bytes[..bytes.len().min(Guest::MAX_FIGURE_BYTES)];
-        self.guest.set_figure(&BodyPose { position_voxels, rotation }, bytes);
+        let bytes = &bytes[..bytes.len().min(Guest::MAX_AVATAR_BYTES)];
+        self.guest.set_avatar(&BodyPose { position_voxels, rotation }, bytes);
     }
 
     /// The bodies that are seen: number, body, position in metres and rotation now.

@@ -1,6 +1,6 @@
 //! The guest: it holds part of a host's world, and shows its own edits at once.
 
-use super::body_table::Figure;
+use super::body_table::Avatar;
 use super::delta::block_digest;
 use super::guest_event::GuestEvent;
 use super::guest_saves::SavedEdits;
@@ -56,10 +56,10 @@ pub struct Guest {
     /// wanted.
     pub(super) watched: Option<WatchedFrom>,
     pub(super) bodies: HeldBodies,
-    /// The figure of this guest (the inner `None`: it was cleared), and whether the host still has
+    /// The avatar of this guest (the inner `None`: it was cleared), and whether the host still has
     /// to be told.
-    pub(super) figure: Option<(Option<Figure>, bool)>,
-    pub(super) figure_sent_us: u64,
+    pub(super) avatar: Option<(Option<Avatar>, bool)>,
+    pub(super) avatar_sent_us: u64,
     /// When something arrived last.
     pub(super) now_us: u64,
     pub(super) events: VecDeque<GuestEvent>,
@@ -88,8 +88,8 @@ impl Guest {
             unasked: Vec::new(),
             watched: None,
             bodies: HeldBodies::default(),
-            figure: None,
-            figure_sent_us: 0,
+            avatar: None,
+            avatar_sent_us: 0,
             now_us: 0,
             events: VecDeque::new(),
             editor: Editor::default(),
@@ -112,7 +112,7 @@ impl Guest {
         self.events.retain(|event| !matches!(event, GuestEvent::Welcome { .. }));
         let gone = self.bodies.clear().into_iter();
         self.events.extend(gone.map(|body| GuestEvent::BodyRemoved { body }));
-        self.figure.iter_mut().for_each(|(_, is_new)| *is_new = true);
+        self.avatar.iter_mut().for_each(|(_, is_new)| *is_new = true);
         let lost = self.predictions.end_all();
         self.limit_ended();
         if let Some(replica) = &mut self.replica {
@@ -152,7 +152,7 @@ impl Guest {
     /// Writes the next packet for the host, at most [`Guest::MAX_PACKET_BYTES`] bytes, to `out`. Returns
     /// false if there is nothing to send now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
-        self.send_figure(now_us);
+        self.send_avatar(now_us);
         self.pipe.transmit(now_us, out)
     }
 

@@ -159,7 +159,7 @@ impl Host {
 
     fn end_link(&mut self, guest: u64, end: LinkEnd) {
         if let Some(entry) = self.guests.remove(&guest) {
-            if let Some(number) = entry.figure {
+            if let Some(number) = entry.avatar {
                 self.bodies.remove(number);
             }
             self.persons.budget(&entry.person, &self.options).blocks -= entry.blocks.len();
@@ -224,7 +224,7 @@ impl Host {
         }
         self.persons.pass(now_us);
         self.serve_all(world);
-        self.follow_figures();
+        self.follow_avatars();
         self.pass_messages_on();
         let mut order = self.order.clone();
         if !order.is_empty() {

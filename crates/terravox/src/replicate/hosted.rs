@@ -2,7 +2,7 @@
 
 use super::LinkKind;
 use super::body_budget::BodyBudget;
-use super::body_table::Figure;
+use super::body_table::Avatar;
 use super::family::Family;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
@@ -49,10 +49,10 @@ pub(super) struct HostedGuest {
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
     pub body_budget: BodyBudget,
-    /// Its figure, if that changed since it was last shown: `Some(None)` if it has none any more. And the
+    /// Its avatar, if that changed since it was last shown: `Some(None)` if it has none any more. And the
     /// number of that body.
-    pub new_figure: Option<Option<Figure>>,
-    pub figure: Option<u64>,
+    pub new_avatar: Option<Option<Avatar>>,
+    pub avatar: Option<u64>,
     /// Its messages to the game.
     pub game_messages: Vec<Vec<u8>>,
     /// Its undo history.
@@ -100,8 +100,8 @@ impl HostedGuest {
             blocks: Subscriptions::default(),
             seen_bodies: SeenBodies::default(),
             body_budget: BodyBudget::default(),
-            new_figure: None,
-            figure: None,
+            new_avatar: None,
+            avatar: None,
             game_messages: Vec::new(),
             history: History::new(options.history_bytes),
             edits_sent: 0,
@@ -250,10 +250,10 @@ impl HostedGuest {
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
                 budget.blocks -= before - self.blocks.len();
             }
-            ToHost::Figure { pose, bytes } => {
-                self.new_figure = Some(Some(Figure { pose, bytes }));
+            ToHost::Avatar { pose, bytes } => {
+                self.new_avatar = Some(Some(Avatar { pose, bytes }));
             }
-            ToHost::NoFigure => self.new_figure = Some(None),
+            ToHost::NoAvatar => self.new_avatar = Some(None),
             ToHost::Game(bytes) => self.game_messages.push(bytes),
             ToHost::Edit { .. } | ToHost::Undo { .. } | ToHost::Refresh(_) => {
                 return Ok(Some(Request::Message(message)));
