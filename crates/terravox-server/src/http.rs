@@ -156,7 +156,8 @@ async fn link_to(
     };
     // Responses to pings wait in that buffer while the peer does not read.
     let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
-    let upgrade = upgrade.max_message_size(Guest::MAX_PACKET_BYTES).max_frame_size(Guest::MAX_PACKET_BYTES);
+    let upgrade =
+        upgrade.max_message_size(Guest::MAX_PACKET_BYTES).max_frame_size(Guest::MAX_PACKET_BYTES);
     Ok(upgrade.on_upgrade(move |socket| serve(socket, world, pass)))
 }
 

@@ -241,7 +241,9 @@ pub(crate) async fn carry_messages<M: From<Vec<u8>>, S: Sink<M>, E>(
     wake: impl Fn(),
 ) -> &'static str {
     let messages = |packets: VecDeque<Vec<u8>>| {
-        futures_util::stream::iter(packets.into_iter().map(|packet| Ok::<M, S::Error>(M::from(packet))))
+        futures_util::stream::iter(
+            packets.into_iter().map(|packet| Ok::<M, S::Error>(M::from(packet))),
+        )
     };
     let packets = stream
         .map(|message| message.ok().and_then(&read))

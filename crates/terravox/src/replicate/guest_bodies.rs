@@ -3,7 +3,9 @@
 use super::body_table::Avatar;
 use super::guest::Guest;
 use super::guest_event::GuestEvent;
-use super::message::{BodyMessage, GAME_MESSAGE_BACKLOG, MAX_AVATAR_BYTES, MAX_GAME_MESSAGE, ToHost};
+use super::message::{
+    BodyMessage, GAME_MESSAGE_BACKLOG, MAX_AVATAR_BYTES, MAX_GAME_MESSAGE, ToHost,
+};
 use super::pipe::EDITS;
 use super::pose_wire::WirePose;
 use super::shared_body::SharedBody;

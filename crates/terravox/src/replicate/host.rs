@@ -1,12 +1,12 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
+use super::accounts::{Account, Accounts, Turn};
 use super::body_table::BodyTable;
 use super::encoded::EncodedBlocks;
 use super::host_event::HostEvent;
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost};
 use super::options::HostOptions;
-use super::persons::{Person, Persons, Turn};
 use super::pipe::EDITS;
 use super::reasons::{LinkEnd, Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth, digest_of};
@@ -44,7 +44,7 @@ pub struct Host {
     pub(super) editor: Editor,
     pub(super) bodies: BodyTable,
     pub(super) guests: FxHashMap<u64, HostedGuest>,
-    pub(super) persons: Persons,
+    pub(super) accounts: Accounts,
     /// In the order in which they came.
     order: Vec<u64>,
     next_guest: u64,
@@ -78,7 +78,7 @@ impl Host {
             options,
             bodies: BodyTable::default(),
             guests: FxHashMap::default(),
-            persons: Persons::default(),
+            accounts: Accounts::default(),
             order: Vec::new(),
             next_guest: 1,
             leaving: VecDeque::new(),
@@ -103,7 +103,7 @@ impl Host {
     pub fn connect(&mut self, link: LinkKind) -> u64 {
         let guest = self.next_guest;
         self.next_guest += 1;
-        let entry = HostedGuest::new(link, Person::Guest(guest), &self.options);
+        let entry = HostedGuest::new(link, Account::Guest(guest), &self.options);
         self.guests.insert(guest, entry);
         self.order.push(guest);
         guest
@@ -162,7 +162,7 @@ impl Host {
             if let Some(number) = entry.avatar {
                 self.bodies.remove(number);
             }
-            self.persons.budget(&entry.person, &self.options).blocks -= entry.blocks.len();
+            self.accounts.budget(&entry.account, &self.options).blocks -= entry.blocks.len();
             self.order.retain(|&other| other != guest);
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
@@ -222,7 +222,7 @@ impl Host {
         if let Some(chunk) = self.truth.raise_again(world, now_us) {
             self.mark_changed(chunk.region());
         }
-        self.persons.pass(now_us);
+        self.accounts.pass(now_us);
         self.serve_all(world);
         self.follow_avatars();
         self.pass_messages_on();
@@ -295,7 +295,7 @@ impl Host {
         self.truth.read(world, block, out)
     }
 
-    /// Handles what guests sent, one request at a time: next is always the person for whom least was
+    /// Handles what guests sent, one request at a time: next is always the account for which least was
     /// done. Operations that the work of a tick does not suffice for wait for the next.
     fn serve_all(&mut self, world: &mut HostWorld<'_>) {
         self.work_left = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
@@ -305,7 +305,7 @@ impl Host {
             .collect();
         while let Some(Reverse((known, at, guest))) = queue.pop() {
             let Some(now) = self.turn_of(guest) else { continue };
-            // Another guest of the same person was served.
+            // Another guest of the same account was served.
             if now > known {
                 queue.push(Reverse((now, at, guest)));
                 continue;
@@ -317,19 +317,19 @@ impl Host {
             }
         }
         if self.work_left > 0 {
-            self.persons.note_all_served();
+            self.accounts.note_all_served();
         }
     }
 
     fn turn_of(&self, guest: u64) -> Option<Turn> {
-        self.guests.get(&guest).map(|entry| self.persons.turn(&entry.person))
+        self.guests.get(&guest).map(|entry| self.accounts.turn(&entry.account))
     }
 
     /// Handles a request of a guest. Returns whether there may be more; an error ends the connection.
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<bool, LinkEnd> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(false) };
-        let (person, before) = (entry.person.clone(), self.work_left);
-        let budget = self.persons.budget(&person, &self.options);
+        let (account, before) = (entry.account.clone(), self.work_left);
+        let budget = self.accounts.budget(&account, &self.options);
         let kinds = world.grid.materials().kinds();
         match entry.request(kinds, budget, &self.options, &mut self.work_left)? {
             None => return Ok(false),
@@ -350,7 +350,7 @@ impl Host {
         }
         let work = (before - self.work_left).max(0).unsigned_abs();
         if work > 0 {
-            self.persons.note_served(&person, work, &self.options);
+            self.accounts.note_served(&account, work, &self.options);
         }
         Ok(true)
     }

@@ -18,6 +18,7 @@
 //!
 //! `docs/format.md` has every byte of every message.
 
+mod accounts;
 mod body_budget;
 mod body_size;
 mod body_table;
@@ -32,12 +33,12 @@ mod guest_event;
 mod guest_saves;
 mod held_bodies;
 mod host;
+mod host_accounts;
 mod host_bodies;
 mod host_cells;
 mod host_event;
 mod host_ground;
 mod host_messages;
-mod host_persons;
 mod host_saves;
 mod hosted;
 mod interest;
@@ -45,7 +46,6 @@ mod link;
 mod message;
 mod op_wire;
 mod options;
-mod persons;
 mod pipe;
 mod pose_wire;
 mod predictions;

@@ -1,10 +1,10 @@
-//! What persons cost a host: charged to them before it is done, and bounded.
+//! What accounts cost a host: charged to them before it is done, and bounded.
 
 use super::simulation::{Simulation, TICK_US, hills};
 use crate::edit::{Action, Brush, BrushOp, Clip, EditOp, Editor, PasteOp, PastePose};
-use crate::replicate::host_persons::WORK_PER_BLOCK;
+use crate::replicate::accounts::Account;
+use crate::replicate::host_accounts::WORK_PER_BLOCK;
 use crate::replicate::message::{PROTOCOL_VERSION, ToGuest, ToHost};
-use crate::replicate::persons::Person;
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
 use crate::replicate::{
     Host, HostEvent, HostWorld, LinkEndCode, LinkKind, LinkOptions, RefusalCode, Verdict,
@@ -13,7 +13,7 @@ use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
 use std::collections::BTreeMap;
 
-/// One guest of a person, by messages.
+/// One guest of an account, by messages.
 struct Seat {
     pipe: Pipe,
     number: u64,
@@ -102,8 +102,8 @@ impl Seat {
     }
 }
 
-fn ada() -> Person {
-    Person::Named("ada".into())
+fn ada() -> Account {
+    Account::Named("ada".into())
 }
 
 /// A dig along 1,024 voxels: 32 chunks, and 45 coarse blocks over them up to mip 8.
@@ -276,7 +276,7 @@ fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothin
 }
 
 #[test]
-fn guests_of_one_person_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
+fn guests_of_one_account_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
     let mut game = Simulation::new(true, 4);
     let mut seats = [0; 2].map(|_| Seat::new(&mut game));
     let dug =
@@ -327,18 +327,18 @@ fn an_undo_is_paid_for_with_the_chunks_that_it_needs() {
     for chunk in Region::new([-64; 3], [64; 3]).blocks::<5>() {
         assert!(game.grid.forget(chunk));
     }
-    let before = game.host.persons.spent_work(&ada());
+    let before = game.host.accounts.spent_work(&ada());
     seat.say(&ToHost::Undo { number: 2, is_redo: false });
     seat.step(&mut game);
     assert!(seat.refusals.is_empty(), "{:?}", seat.refusals);
-    let spent = (game.host.persons.spent_work(&ada()) - before) / 1_000_000;
+    let spent = (game.host.accounts.spent_work(&ada()) - before) / 1_000_000;
     // Less what was earned in a tick.
     let made = 8 * i64::try_from(WORK_PER_BLOCK).expect("it is small");
     assert!(spent >= made - 2_000_000, "{spent} units for eight chunks");
 }
 
 #[test]
-fn connections_of_one_person_hold_at_most_eight_times_the_blocks_of_one() {
+fn connections_of_one_account_hold_at_most_eight_times_the_blocks_of_one() {
     let mut game = Simulation::new(true, 4);
     game.host.options.max_blocks = 100;
     let mut seats = Vec::from_iter((0..11).map(|_| Seat::new(&mut game)));
