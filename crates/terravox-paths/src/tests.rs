@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// A small world around the corner of eight tiles, air at its hull.
+/// A small world around the corner of eight tiles, air at its boundary.
 fn random_world(seed: u64) -> DenseBox {
     let mut random = Random(seed);
     let inner = Region::new([-14, -10, -13], [15, 11, 12]);

@@ -81,7 +81,7 @@ fn sea_beds_are_those_of_the_slow_twin() -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether a voxel of a sea bed lies within its hull.
+/// Whether a voxel of a sea bed lies within its boundary.
 fn cells_inner(voxel: &VoxelPos) -> bool {
     Region::new([-11, -13, -11], [11, 13, 11]).contains(*voxel)
 }

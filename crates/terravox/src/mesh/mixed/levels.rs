@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::mesh::fast::{CornerVertex, FastMesher, HullVertices, MeshInput, SurfaceKind};
+use crate::mesh::fast::{BoundaryVertices, CornerVertex, FastMesher, MeshInput, SurfaceKind};
 use crate::mesh::morph::MorphTargets;
 use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::CornerSheets;
@@ -81,11 +81,11 @@ struct PlaneEntry {
     is_thin: bool,
 }
 
-/// The surfaces of all mips at a block's hull, as far as they were looked up.
+/// The surfaces of all mips at a block's boundary, as far as they were looked up.
 #[derive(Debug, Default)]
 pub(super) struct LevelSurfaces {
     /// By mips coarser than the block's less 1: vertices that were placed beforehand.
-    placed: [HullVertices; MAX_COARSER_STEPS],
+    placed: [BoundaryVertices; MAX_COARSER_STEPS],
     /// By mips coarser than the block's and corner, packed: number in `corners`.
     numbers: FxHashMap<u64, u32>,
     corners: Vec<LevelCorner>,
@@ -118,7 +118,7 @@ impl LevelSurfaces {
             if !features.is_empty() {
                 unused.block.min = origin;
                 let input = MeshInput { cells, table, is_keyed: false };
-                fast.place_hull(features, kind, input, unused, placed);
+                fast.place_boundary(features, kind, input, unused, placed);
             }
         }
     }
@@ -196,7 +196,7 @@ impl LevelSurfaces {
         let step = mip - lattice.mip;
         let corner_at = at.map(|a| a >> lattice.cell_log2(mip));
         let vertex = match step {
-            0 => sources.fast.hull_vertex(corner_at),
+            0 => sources.fast.boundary_vertex(corner_at),
             _ => self.placed[usize::from(step) - 1].at(corner_at),
         };
         match vertex {

@@ -1,8 +1,8 @@
 //! The entry: one block among blocks of any mips.
 
-use crate::mesh::fast::{FastMesher, HullRequest, MeshInput, SurfaceKind};
+use crate::mesh::fast::{BoundaryRequest, FastMesher, MeshInput, SurfaceKind};
+use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::mesh::rules::cells::{LiquidCells, SolidCells, SurfaceCells};
-use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::{BlockMesh, Surface};
 use crate::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 
@@ -10,7 +10,7 @@ use super::border::{BorderScratch, BorderWriter};
 use super::cells::{BorderBoxes, BorderCells, CellSource, MAX_COARSER_STEPS};
 use super::lattice::LocalLattice;
 use super::levels::LevelSources;
-use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips};
+use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips};
 use super::targets;
 
 /// Meshes blocks among blocks of other mips. Reused between blocks.
@@ -38,12 +38,12 @@ pub(crate) struct MixedRequest<'a> {
 struct BlockContext<'a> {
     request: &'a MixedRequest<'a>,
     lattice: LocalLattice<'a>,
-    mips: HullMips,
+    mips: BoundaryMips,
     /// Features that touch another mip.
-    foreign: HullFeatures,
+    foreign: BoundaryFeatures,
     /// By mips coarser than the block's less 1: corners whose vertices by those cells are placed
     /// beforehand.
-    wanted: [HullFeatures; MAX_COARSER_STEPS],
+    wanted: [BoundaryFeatures; MAX_COARSER_STEPS],
 }
 
 impl MixedMesher {
@@ -69,11 +69,11 @@ impl MixedMesher {
             keys_to_voxels(&mut out.liquid, lattice.mip);
             return;
         }
-        let mips = around.hull_mips();
+        let mips = around.boundary_mips();
         let foreign = mips.foreign();
         let wanted = match morph_to {
             Some(top) => targets::wanted(&lattice, &mips, top),
-            None => [HullFeatures::NONE; MAX_COARSER_STEPS],
+            None => [BoundaryFeatures::NONE; MAX_COARSER_STEPS],
         };
         for (step, wanted) in (1..).zip(wanted) {
             if !wanted.is_empty() || (step <= MAX_MIP_STEPS && mips.touches(step)) {
@@ -104,7 +104,7 @@ impl BlockContext<'_> {
         scratch.levels.clear();
         let coarse = boxes.coarse(own, self.wanted);
         scratch.levels.place_coarse(fast, coarse, kind, table, unused);
-        let request = HullRequest { left_out: self.foreign, placed: self.mips.levels(0) };
+        let request = BoundaryRequest { left_out: self.foreign, placed: self.mips.levels(0) };
         let is_all_keyed = is_keyed || morph_to.is_some();
         let input = MeshInput { cells: &boxes.own, table, is_keyed: is_all_keyed };
         if !fast.mesh_without(request, kind, input, out) {

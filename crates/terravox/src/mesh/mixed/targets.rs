@@ -1,25 +1,25 @@
 //! The targets of vertices that touch no other mip: on the surface of the block's parent, by the
 //! rule of [`levels`](super::levels).
 
+use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::mesh::rules::cells::SurfaceCells;
-use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::Surface;
 
 use super::cells::MAX_COARSER_STEPS;
 use super::lattice::{LocalLattice, MipSpan};
 use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
-use super::neighbours::HullMips;
+use super::neighbours::BoundaryMips;
 
 /// Returns, by mips coarser than the block's less 1, the features at whose corners vertices may
 /// be looked up when vertices morph up to mip `top`.
 pub(super) fn wanted(
     lattice: &LocalLattice<'_>,
-    mips: &HullMips,
+    mips: &BoundaryMips,
     top: u8,
-) -> [HullFeatures; MAX_COARSER_STEPS] {
+) -> [BoundaryFeatures; MAX_COARSER_STEPS] {
     std::array::from_fn(|step| match step {
-        _ if usize::from(lattice.mip) + step >= top.into() => HullFeatures::NONE,
-        0 => HullFeatures::ALL,
+        _ if usize::from(lattice.mip) + step >= top.into() => BoundaryFeatures::NONE,
+        0 => BoundaryFeatures::ALL,
         _ => mips.levels(step as u8),
     })
 }

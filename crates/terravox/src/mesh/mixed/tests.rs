@@ -442,7 +442,7 @@ fn a_mesh_that_morphs_is_the_same_mesh() {
 fn level_ground_does_not_move() {
     let table = MaterialTable::default();
     let block = MipBlock::new(1, [0, 0, 0]);
-    let around = NeighbourMips::from_fn(1, |place| if place[0] > 7 { 2 } else { 1 });
+    let around = NeighbourMips::from_fn(1, |at| if at[0] > 7 { 2 } else { 1 });
     let ask = |mip: u8, region: Region, out: &mut DenseBox| {
         out.reset(region);
         for pos in region.voxels().filter(|pos| pos.y < 32 >> mip) {
@@ -491,8 +491,7 @@ fn beside_unknown_space_the_surface_ends_without_a_wall() {
         }
     };
     let mut mesh = BlockMesh::new();
-    let around =
-        NeighbourMips::from_fn(1, |place| if place[0] > 7 || place[1] < 0 { 255 } else { 1 });
+    let around = NeighbourMips::from_fn(1, |at| if at[0] > 7 || at[1] < 0 { 255 } else { 1 });
     Mesher::new().mesh_mixed(block, &around, &mut cells, &table, false, &mut mesh);
     assert_eq!(mesh.solid.quad_count(), 32 * 32);
     assert!(mesh.solid.normals.iter().all(|normal| normal[1] > 0.999_999));
@@ -503,7 +502,7 @@ fn beside_unknown_space_the_surface_ends_without_a_wall() {
 fn a_mesh_reads_what_it_depends_on() {
     let block = MipBlock::new(1, [0, 0, 0]);
     assert_eq!(Mesher::depends_on(block, &NeighbourMips::uniform(1)), block.voxels().grow(4));
-    let around = NeighbourMips::from_fn(1, |place| if place[0] < 0 { 3 } else { 0 });
+    let around = NeighbourMips::from_fn(1, |at| if at[0] < 0 { 3 } else { 0 });
     let depends = Mesher::depends_on(block, &around);
     assert_eq!(depends, block.voxels().grow(16));
     let mut asked = Vec::new();
