@@ -389,11 +389,11 @@ impl WebWorld {
         }
     }
 
-    /// By level, the distances in voxels at which vertices start to morph and at which they arrive.
+    /// By mip, the distances in voxels at which vertices start to morph and at which they arrive.
     pub fn morph_ranges(&self) -> Vec<f32> {
         let Some(terrain) = self.world.terrain() else { return Vec::new() };
-        let (morph, levels) = (terrain.lod().morph(), 0..=terrain.lod().options().max_mip);
-        levels.flat_map(|level| morph.range_voxels(level)).collect()
+        let (morph, mips) = (terrain.lod().morph(), 0..=terrain.lod().options().max_mip);
+        mips.flat_map(|mip| morph.range_voxels(mip)).collect()
     }
 
     /// The materials: name, kind (`"Air"`, `"Liquid"` or `"Solid"`) and colour of each, as JSON.

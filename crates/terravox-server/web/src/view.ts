@@ -210,10 +210,10 @@ export class View {
     (this.uniforms["palette"]!.value as THREE.Texture).dispose();
     this.uniforms["palette"]!.value = paletteOf(materials);
     const vectors = this.uniforms["ranges"]!.value as THREE.Vector4[];
-    for (let level = 0; level * 2 < ranges.length; level++) {
-      const vector = vectors[level >> 1]!;
-      const [start, end] = [ranges[2 * level]!, ranges[2 * level + 1]!];
-      if (level % 2 === 0) [vector.x, vector.y] = [start, end];
+    for (let mip = 0; mip * 2 < ranges.length; mip++) {
+      const vector = vectors[mip >> 1]!;
+      const [start, end] = [ranges[2 * mip]!, ranges[2 * mip + 1]!];
+      if (mip % 2 === 0) [vector.x, vector.y] = [start, end];
       else [vector.z, vector.w] = [start, end];
     }
     this.uniforms["morphs"]!.value = true;

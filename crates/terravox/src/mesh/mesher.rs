@@ -142,7 +142,7 @@ impl Mesher {
     }
 
     /// As [`Mesher::mesh_mixed`], with [`Surface::targets`](super::Surface::targets): where each
-    /// vertex lies one level up. Vertices whose level is `top` stay in place. In addition it asks
+    /// vertex lies one mip up. Vertices whose mip is `top` stay in place. In addition it asks
     /// for cells one mip coarser than the block and than the blocks that touch it, but for none
     /// coarser than `top`.
     ///

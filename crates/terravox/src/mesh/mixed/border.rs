@@ -22,7 +22,7 @@ use crate::voxel::VoxelPos;
 use super::cells::{CornerCells, FineLayer};
 use super::corners::{BorderCorner, BorderCorners, NO_CORNER, NO_VERTEX, NO_VERTICES};
 use super::lattice::{MipSpan, QUANTA, round};
-use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
+use super::mip_surfaces::{LatticePoint, MipSources, MipSurfaces};
 use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 use super::ring::FaceRing;
 
@@ -35,7 +35,7 @@ const REACH: i64 = QUANTA as i64 * 3 / 4;
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct BorderScratch {
-    pub levels: LevelSurfaces,
+    pub surfaces: MipSurfaces,
     corners: BorderCorners,
     /// First of the two vertices of split pieces.
     split: FxHashMap<EdgeQuadrant, u32>,
@@ -48,7 +48,7 @@ pub(super) struct BorderScratch {
 /// Writes the border of one surface.
 pub(super) struct BorderWriter<'a, C> {
     /// Its fast mesh has vertices that the border shares.
-    pub sources: LevelSources<'a, C>,
+    pub sources: MipSources<'a, C>,
     /// Features that touch another mip, as in all names with "foreign" below.
     pub foreign: BoundaryFeatures,
     /// See [`BoundaryMips::finest_steps`].
@@ -438,7 +438,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
             return vertex;
         }
         let block = self.sources.block_cells(lattice.mip);
-        let vertex = self.scratch.levels.vertex(&block, 0, own, &sheets, sheet_number);
+        let vertex = self.scratch.surfaces.vertex(&block, 0, own, &sheets, sheet_number);
         let quanta = lattice.quanta() / 2;
         let offset = vertex.placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
@@ -454,7 +454,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let corner = &self.scratch.corners.all[index];
         let (at, mips, materials) = (corner.at, corner.mips, corner.materials);
         let sheet = corner.sheets.sheet(sheet_number);
-        let point = self.scratch.levels.point(&self.sources, at, mips, sheet.direction);
+        let point = self.scratch.surfaces.point(&self.sources, at, mips, sheet.direction);
         self.push_target(at, mips, sheet.direction, point);
         let blend = blend_octants(materials, sheet.planes);
         self.push_vertex(point, blend, LocalKey { at, between: 0, part: sheet_number })
@@ -473,7 +473,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let target = match coarsest < top {
             true => {
                 let mips = MipSpan { finest, coarsest: coarsest + 1 };
-                self.scratch.levels.on_level(&self.sources, at, mips, || direction)
+                self.scratch.surfaces.on_mip(&self.sources, at, mips, || direction)
             }
             false => None,
         };

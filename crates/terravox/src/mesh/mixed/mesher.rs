@@ -9,7 +9,7 @@ use crate::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 use super::border::{BorderScratch, BorderWriter};
 use super::cells::{BorderBoxes, BorderCells, CellSource, MAX_COARSER_STEPS};
 use super::lattice::LocalLattice;
-use super::levels::LevelSources;
+use super::mip_surfaces::MipSources;
 use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips};
 use super::targets;
 
@@ -101,10 +101,11 @@ impl BlockContext<'_> {
         let MixedRequest { own, table, is_keyed, morph_to, .. } = *self.request;
         let lattice = self.lattice;
         let MixedMesher { boxes, scratch, unused } = mixed;
-        scratch.levels.clear();
+        scratch.surfaces.clear();
         let coarse = boxes.coarse(own, self.wanted);
-        scratch.levels.place_coarse(fast, coarse, kind, table, unused);
-        let request = BoundaryRequest { left_out: self.foreign, placed: self.mips.levels(0) };
+        scratch.surfaces.place_coarse(fast, coarse, kind, table, unused);
+        let request =
+            BoundaryRequest { left_out: self.foreign, placed: self.mips.where_coarsest(0) };
         let is_all_keyed = is_keyed || morph_to.is_some();
         let input = MeshInput { cells: &boxes.own, table, is_keyed: is_all_keyed };
         if !fast.mesh_without(request, kind, input, out) {
@@ -115,9 +116,9 @@ impl BlockContext<'_> {
             SurfaceKind::Liquid => &mut out.liquid,
         };
         let cells = BorderCells::new(lattice, boxes, |cells| make(cells, table));
-        let sources = LevelSources { cells: &cells, fast, table, origin: own.min };
+        let sources = MipSources { cells: &cells, fast, table, origin: own.min };
         if let Some(top) = morph_to {
-            targets::push_flat(&sources, &mut scratch.levels, top, out);
+            targets::push_flat(&sources, &mut scratch.surfaces, top, out);
         }
         if is_keyed {
             keys_to_voxels(out, lattice.mip);

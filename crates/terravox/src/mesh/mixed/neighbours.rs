@@ -209,7 +209,7 @@ impl BoundaryMips {
 
     /// Returns the features that touch another mip and at whose corners a mip `step` coarser than
     /// the block's may be the coarsest, and the features that bound them.
-    pub(super) fn levels(&self, step: u8) -> BoundaryFeatures {
+    pub(super) fn where_coarsest(&self, step: u8) -> BoundaryFeatures {
         let mut features = BoundaryFeatures::NONE;
         let foreign = self.foreign();
         for feature in (0..27).filter(|&feature| foreign.has(feature)) {

@@ -123,7 +123,7 @@ fn target(min_voxel: VoxelPos, mip: u8, surface: &Surface, i: usize) -> Option<T
     let targets = &surface.targets;
     let position = quanta(min_voxel, mip, *targets.positions.get(i)?);
     let normal_bits = targets.normals[i].map(f32::to_bits);
-    Some(TwinTarget { position, normal_bits, level: mip + targets.steps[i] })
+    Some(TwinTarget { position, normal_bits, mip: mip + targets.steps[i] })
 }
 
 /// Meshes and welds all blocks of a tiling; solid, liquid.
@@ -311,10 +311,10 @@ fn blocks_equal_the_twin_slow() {
 /// `factor(v)`.
 fn open_edges(of: &Welded, factor: impl Fn(usize) -> f32) -> usize {
     let place = |v: usize| {
-        let TwinTarget { position: target, level, .. } = of.targets[v];
-        // In cells of the vertex's level, relative to a corner near it, so that f32 is exact.
-        let cell = f64::from(4096u32 << level);
-        let base = of.positions[v].map(|p| p - p.rem_euclid(4096 << level));
+        let TwinTarget { position: target, mip, .. } = of.targets[v];
+        // In cells of the vertex's mip, relative to a corner near it, so that f32 is exact.
+        let cell = f64::from(4096u32 << mip);
+        let base = of.positions[v].map(|p| p - p.rem_euclid(4096 << mip));
         let local = |p: [i64; 3]| [0, 1, 2].map(|a| ((p[a] - base[a]) as f64 / cell) as f32);
         let p = morphed(local(of.positions[v]), local(target), 0, factor(v));
         [0, 1, 2].map(|a| base[a] * 8 + (f64::from(p[a]) * 8.0 * cell) as i64)
