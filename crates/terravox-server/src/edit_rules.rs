@@ -77,8 +77,8 @@ impl EditRules {
         self.borders().lacks_notes()
     }
 
-    /// Decides about an operation of a guest whose budget is that of an account. A column is claimed only
-    /// for what all rules allow.
+    /// Decides about an operation of a guest whose budget is that of an account. A column is
+    /// claimed only for what all rules allow.
     pub fn verdict(
         &mut self,
         author: EditAuthor<'_>,

@@ -22,8 +22,8 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 /// column is kept that was claimed only to finish operations that began beside it.
 const DEMAND_TIME: Duration = Duration::from_secs(5);
 
-/// Maximum number of columns that are held, or about to be claimed, because one account edited them.
-/// An operation reaches up to four.
+/// Maximum number of columns that are held, or about to be claimed, because one account edited
+/// them. An operation reaches up to four.
 const MAX_COLUMNS_OF_ACCOUNT: usize = 8;
 
 /// The same of all accounts of a server.
@@ -169,9 +169,9 @@ impl HeldColumns {
         }
     }
 
-    /// Notes that an operation of an account is allowed, and refuses it if it reaches columns that no
-    /// server has: they are claimed then. If it reaches into columns of other servers, returns the
-    /// part that is to be applied at once.
+    /// Notes that an operation of an account is allowed, and refuses it if it reaches columns that
+    /// no server has: they are claimed then. If it reaches into columns of other servers, returns
+    /// the part that is to be applied at once.
     pub fn reach(&mut self, asked: &AskedOp<'_>, now: Instant) -> Result<Option<Region>, Refusal> {
         self.check(asked)?;
         let region = asked.region()?;

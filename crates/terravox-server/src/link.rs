@@ -172,8 +172,8 @@ impl Link {
 }
 
 /// Carries packets between queues and a socket, until there are no more to be sent or the peer is
-/// gone. Empty packets are keep-alives, by whose absence a pulled cable is noticed. `wake` is called
-/// when there is something new for the owner of the queues. Returns why this side ends the
+/// gone. Empty packets are keep-alives, by whose absence a pulled cable is noticed. `wake` is
+/// called when there is something new for the owner of the queues. Returns why this side ends the
 /// connection; empty if the owner of the queues or the peer ended it.
 pub(crate) async fn carry(
     outgoing: &PacketQueue,

@@ -80,8 +80,8 @@ impl Octree {
     }
 
     /// Contours the nodes shown at `detail` into `out`, replacing its contents: positions in cells
-    /// from [`Octree::min`], all triangles loose (see [`Surface`]), without faces at the boundary. The
-    /// surface is manifold, and closed where it does not reach the boundary.
+    /// from [`Octree::min`], all triangles loose (see [`Surface`]), without faces at the boundary.
+    /// The surface is manifold, and closed where it does not reach the boundary.
     ///
     /// # Panics
     /// If `detail.size` is not a power of two or larger than the largest node that can be shown.

@@ -68,8 +68,8 @@ pub struct EdgeSamples {
     pub edge: u8,
     /// Density at its low and its high end.
     pub densities: [f32; 2],
-    /// Next density less previous one along x, y, z, at the low and the high end. On the boundary of
-    /// the samples, where one of the two is missing, twice the one-sided difference.
+    /// Next density less previous one along x, y, z, at the low and the high end. On the boundary
+    /// of the samples, where one of the two is missing, twice the one-sided difference.
     pub rises: [[f32; 3]; 2],
 }
 

@@ -50,8 +50,8 @@ fn ball(centre: [f32; 3], radius: f32) -> impl Fn(VoxelPos) -> (f32, u8) {
     }
 }
 
-/// Random cells, solid with probability `share` %, with none at the boundary of the cube of `edge` at
-/// 0.
+/// Random cells, solid with probability `share` %, with none at the boundary of the cube of `edge`
+/// at 0.
 fn noise(seed: u64, share: u64, edge: i32) -> impl Fn(VoxelPos) -> (f32, u8) {
     move |at: VoxelPos| {
         let inner = at.to_array().iter().all(|&v| (1..edge - 2).contains(&v));

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// Edited blocks per second that are read again for the guests of an account that request them; twice
-/// as many at once. Only guests whose cells differ request blocks again: at most some hundreds
-/// after one operation.
+/// Edited blocks per second that are read again for the guests of an account that request them;
+/// twice as many at once. Only guests whose cells differ request blocks again: at most some
+/// hundreds after one operation.
 const REREADS_PER_S: u64 = 64;
 
 /// Converts work for the arithmetic of a tick.
@@ -174,8 +174,8 @@ impl Accounts {
         self.budgets.get(account).map_or(0, |budget| budget.work.spent())
     }
 
-    /// When the guests of an account are served: it grows with the work that was done for the account,
-    /// and among equals with the time of the last.
+    /// When the guests of an account are served: it grows with the work that was done for the
+    /// account, and among equals with the time of the last.
     pub fn turn(&self, account: &Account) -> Turn {
         let of =
             |budget: &AccountBudget| (budget.start_tag.max(self.virtual_time), budget.served_us);
@@ -232,8 +232,8 @@ mod tests {
         assert!(accounts.budgets.is_empty());
     }
 
-    /// Serves accounts that always want more, one operation at a time, until one with an operation of
-    /// work 1 had its turn. Returns how many operations of others were before it.
+    /// Serves accounts that always want more, one operation at a time, until one with an operation
+    /// of work 1 had its turn. Returns how many operations of others were before it.
     fn wait(accounts: &mut Accounts, greedy: &[Account], light: &Account, work: u64) -> u32 {
         let options = HostOptions::default();
         for before in 0.. {

@@ -33,8 +33,9 @@ const MAX_ASKED_PER_UPDATE: usize = 64;
 const MAX_UNSENT: u64 = 16 << 10;
 
 /// The side that holds part of a world. It does no I/O: pass packets that arrived to
-/// [`Guest::receive`], send the packets that [`Guest::transmit`] writes, and call [`Guest::update`],
-/// which does the work in between, once a frame. `docs/online.md` has a whole program.
+/// [`Guest::receive`], send the packets that [`Guest::transmit`] writes, and call
+/// [`Guest::update`], which does the work in between, once a frame. `docs/online.md` has a whole
+/// program.
 pub struct Guest {
     pub(super) pipe: Pipe,
     token: Vec<u8>,
@@ -149,16 +150,16 @@ impl Guest {
         self.pipe.arrive(packet, now_us)
     }
 
-    /// Writes the next packet for the host, at most [`Guest::MAX_PACKET_BYTES`] bytes, to `out`. Returns
-    /// false if there is nothing to send now.
+    /// Writes the next packet for the host, at most [`Guest::MAX_PACKET_BYTES`] bytes, to `out`.
+    /// Returns false if there is nothing to send now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
         self.send_avatar(now_us);
         self.pipe.transmit(now_us, out)
     }
 
-    /// Returns the last packet of this guest, which tells the host that it leaves: send it, and close
-    /// the link. Operations without a reply may be lost. If the link may lose packets, send it
-    /// several times; if it is lost, the host notices only the silence.
+    /// Returns the last packet of this guest, which tells the host that it leaves: send it, and
+    /// close the link. Operations without a reply may be lost. If the link may lose packets, send
+    /// it several times; if it is lost, the host notices only the silence.
     pub fn leave(&self) -> Vec<u8> {
         self.pipe.closing_packet(&LinkEnd::by_game(0, "the guest left"))
     }

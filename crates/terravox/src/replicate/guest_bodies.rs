@@ -54,8 +54,9 @@ impl Guest {
     /// name and what it points at. Others see a [`SharedBody`] of
     /// [`SharedBodyKind::Avatar`](super::SharedBodyKind::Avatar). Call it once a frame: it is sent
     /// 20 times a second at most, and only if it changed. A pose that is not finite is ignored. It may
-    /// be called before [`Guest::start`]. Others see it until [`Guest::clear_avatar`], [`Guest::leave`],
-    /// or until the host drops the link: a player who leaves in silence stands there until then.
+    /// be called before [`Guest::start`]. Others see it until [`Guest::clear_avatar`],
+    /// [`Guest::leave`], or until the host drops the link: a player who leaves in silence stands
+    /// there until then.
     ///
     /// # Panics
     /// If there are more than [`Guest::MAX_AVATAR_BYTES`].

@@ -34,8 +34,8 @@ const MAX_GREETING: u64 = 4 << 10;
 /// Maximum number of disconnected guests whose last packet is kept.
 const MAX_LEAVING: usize = 1024;
 
-/// The side that owns the world. It does no I/O: pass packets that arrived to [`Host::receive`], send
-/// the packets that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
+/// The side that owns the world. It does no I/O: pass packets that arrived to [`Host::receive`],
+/// send the packets that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
 /// between. `docs/online.md` has a whole program.
 pub struct Host {
     pub(super) options: HostOptions,
@@ -295,8 +295,8 @@ impl Host {
         self.truth.read(world, block, out)
     }
 
-    /// Handles what guests sent, one request at a time: next is always the account for which least was
-    /// done. Operations that the work of a tick does not suffice for wait for the next.
+    /// Handles what guests sent, one request at a time: next is always the account for which least
+    /// was done. Operations that the work of a tick does not suffice for wait for the next.
     fn serve_all(&mut self, world: &mut HostWorld<'_>) {
         self.work_left = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
         let waiting = self.order.iter().enumerate();

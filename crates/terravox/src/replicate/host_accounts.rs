@@ -39,9 +39,9 @@ fn making_work(
 }
 
 impl Host {
-    /// As [`Host::admit`], for an account that may have several guests, such as all connections of one
-    /// token or one address: they share what [`HostOptions`](super::HostOptions) allow one guest of
-    /// operations and work.
+    /// As [`Host::admit`], for an account that may have several guests, such as all connections of
+    /// one token or one address: they share what [`HostOptions`](super::HostOptions) allow one
+    /// guest of operations and work.
     pub fn admit_as(&mut self, guest: u64, world: &HostWorld<'_>, account: &str) {
         if let Some(entry) = self.guests.get_mut(&guest)
             && entry.token.is_some()

@@ -15,8 +15,8 @@ use crate::edit::History;
 use crate::voxel::{Kind, MipBlock, Region};
 use std::collections::VecDeque;
 
-/// Guests of one account hold at most this many times what one may: enough for a class with one token
-/// or a household behind one address; it bounds connections that only look.
+/// Guests of one account hold at most this many times what one may: enough for a class with one
+/// token or a household behind one address; it bounds connections that only look.
 const GUESTS_OF_ACCOUNT: usize = 8;
 
 /// Messages of a guest that are handled in a tick: others get their turn.
@@ -49,8 +49,8 @@ pub(super) struct HostedGuest {
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
     pub body_budget: BodyBudget,
-    /// Its avatar, if that changed since it was last shown: `Some(None)` if it has none any more. And the
-    /// number of that body.
+    /// Its avatar, if that changed since it was last shown: `Some(None)` if it has none any more.
+    /// And the number of that body.
     pub new_avatar: Option<Option<Avatar>>,
     pub avatar: Option<u64>,
     /// Its messages to the game.

@@ -29,8 +29,8 @@ pub struct HostOptions {
     /// share this budget.
     pub edit_work_per_s: u64,
     /// Work of the operations of all guests in a tick, in the same units; further operations wait
-    /// for later ticks. The next one is always of the account that has received the least work while
-    /// others waited. The last operation of a tick may exceed the limit.
+    /// for later ticks. The next one is always of the account that has received the least work
+    /// while others waited. The last operation of a tick may exceed the limit.
     pub edit_work_per_tick: u64,
     /// Blocks that are read in a tick for all guests together; further blocks wait for the next
     /// tick. A block for a guest that does not make the ground itself counts as four.

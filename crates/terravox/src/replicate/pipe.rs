@@ -73,7 +73,8 @@ pub(super) struct Pipe {
     max_flight: u64,
     /// When the last packet left.
     sent_us: u64,
-    /// Bytes acknowledged and lost since the window was last set, and the packet after which it is set again.
+    /// Bytes acknowledged and lost since the window was last set, and the packet after which it is
+    /// set again.
     sample: LossSample,
     /// Why the peer ended the link.
     closed: Option<LinkEnd>,
@@ -431,7 +432,8 @@ impl Pipe {
         (once << self.timeouts.min(6)).min(MAX_TIMEOUT_US)
     }
 
-    /// Finds packets that are lost: much older than one that arrived, or without a sign for too long.
+    /// Finds packets that are lost: much older than one that arrived, or without a sign for too
+    /// long.
     fn find_lost(&mut self, now_us: u64) {
         let timeout = self.timeout_us();
         let acked = self.largest_acked.unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The vertices at corners on some features of the boundary whose faces are left out, by the cells of
-//! the padded box alone.
+//! The vertices at corners on some features of the boundary whose faces are left out, by the cells
+//! of the padded box alone.
 //!
 //! Corners that the mesh places by the rules one by one are only marked here.
 

@@ -303,8 +303,8 @@ impl<'a, C: SurfaceCells> BorderCells<'a, C> {
         }
     }
 
-    /// Returns the block's inside cells in a row of a sub-block on a side across `axis`, from `cell`
-    /// on, with their indices.
+    /// Returns the block's inside cells in a row of a sub-block on a side across `axis`, from
+    /// `cell` on, with their indices.
     pub(super) fn inside_own_cells(
         &self,
         mut cell: [i32; 3],

@@ -30,9 +30,9 @@ impl NeighbourMips {
         NeighbourMips { mips: [mip; 1000] }
     }
 
-    /// Makes the neighbours of a block of mip `mip`; `shown` returns the mip that a sub-block shows,
-    /// or [`NeighbourMips::UNKNOWN`]. Sub-blocks are numbered from the block's min corner, −1 to 8
-    /// per axis.
+    /// Makes the neighbours of a block of mip `mip`; `shown` returns the mip that a sub-block
+    /// shows, or [`NeighbourMips::UNKNOWN`]. Sub-blocks are numbered from the block's min corner,
+    /// −1 to 8 per axis.
     pub fn from_fn(mip: u8, mut shown: impl FnMut([i32; 3]) -> u8) -> NeighbourMips {
         let mut around = NeighbourMips::uniform(mip);
         for y in -1..9 {
