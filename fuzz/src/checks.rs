@@ -39,8 +39,8 @@ pub const CHECKS: [NamedCheck; 19] = [
     ("history", history),
     ("journal", journal),
     ("edit_op", edit_op),
-    ("host_units", host_units),
-    ("guest_units", guest_units),
+    ("host_packets", host_packets),
+    ("guest_packets", guest_packets),
 ];
 
 /// Small, so that a fuzzer does not spend its time on what is refused anyway.
@@ -479,18 +479,18 @@ pub fn edit_op(bytes: &[u8]) {
     }
 }
 
-/// Microseconds between units.
+/// Microseconds between packets.
 const TICK_US: u64 = 10_000;
 
-/// Units, each behind its length in two bytes.
-fn split_units(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Packets, each behind its length in two bytes.
+fn split_packets(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
-        let [low, high, units @ ..] = rest else { return None };
-        let length = usize::from(u16::from_le_bytes([*low, *high])).min(units.len());
-        let (unit, after) = units.split_at(length);
+        let [low, high, packets @ ..] = rest else { return None };
+        let length = usize::from(u16::from_le_bytes([*low, *high])).min(packets.len());
+        let (packet, after) = packets.split_at(length);
         rest = after;
-        Some(unit)
+        Some(packet)
     })
 }
 
@@ -516,12 +516,12 @@ impl Hosted {
         Hosted { host, grid: VoxelGrid::default(), guest, now_us: 0, is_gone: false }
     }
 
-    /// Takes a unit, if there is one, and does what follows. Returns what is sent.
-    pub fn take(&mut self, unit: Option<&[u8]>) -> Vec<Vec<u8>> {
+    /// Takes a packet, if there is one, and does what follows. Returns what is sent.
+    pub fn take(&mut self, packet: Option<&[u8]>) -> Vec<Vec<u8>> {
         self.now_us += TICK_US;
-        if let Some(unit) = unit {
+        if let Some(packet) = packet {
             // It may end the link.
-            let _ = self.host.receive(self.guest, unit, self.now_us);
+            let _ = self.host.receive(self.guest, packet, self.now_us);
         }
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -538,20 +538,20 @@ impl Hosted {
                 _ => {}
             }
         }
-        let mut units = Vec::new();
-        let mut unit = Vec::new();
-        while self.host.transmit(self.guest, self.now_us, &mut unit) {
-            units.push(std::mem::take(&mut unit));
+        let mut packets = Vec::new();
+        let mut packet = Vec::new();
+        while self.host.transmit(self.guest, self.now_us, &mut packet) {
+            packets.push(std::mem::take(&mut packet));
         }
-        units
+        packets
     }
 }
 
 /// What a guest says to a host, which must stay small whatever it is.
-pub fn host_units(bytes: &[u8]) {
+pub fn host_packets(bytes: &[u8]) {
     let mut hosted = Hosted::new();
-    for unit in split_units(bytes) {
-        hosted.take(Some(unit));
+    for packet in split_packets(bytes) {
+        hosted.take(Some(packet));
         assert!(hosted.host.guest_memory(hosted.guest) < 8 << 20, "a guest costs too much");
         if hosted.is_gone {
             return;
@@ -560,9 +560,9 @@ pub fn host_units(bytes: &[u8]) {
 }
 
 /// Does what a guest does in a frame. Returns what it sends.
-pub fn guest_frame(guest: &mut Guest, unit: Option<&[u8]>, now_us: u64) -> Option<Vec<Vec<u8>>> {
-    if let Some(unit) = unit {
-        guest.receive(unit, now_us).ok()?;
+pub fn guest_frame(guest: &mut Guest, packet: Option<&[u8]>, now_us: u64) -> Option<Vec<Vec<u8>>> {
+    if let Some(packet) = packet {
+        guest.receive(packet, now_us).ok()?;
     }
     if let Err(end) = guest.update(waves) {
         assert!(!end.reason.contains('\n'), "{end}");
@@ -575,19 +575,19 @@ pub fn guest_frame(guest: &mut Guest, unit: Option<&[u8]>, now_us: u64) -> Optio
     }
     let interest = Interest { view_voxels: 100.0, near_voxels: 16.0, ..Interest::default() };
     guest.watch(&[[0.0; 3]], &interest);
-    let mut units = Vec::new();
-    let mut unit = Vec::new();
-    while guest.transmit(now_us, &mut unit) {
-        units.push(std::mem::take(&mut unit));
+    let mut packets = Vec::new();
+    let mut packet = Vec::new();
+    while guest.transmit(now_us, &mut packet) {
+        packets.push(std::mem::take(&mut packet));
     }
-    Some(units)
+    Some(packets)
 }
 
 /// What a host says to a guest.
-pub fn guest_units(bytes: &[u8]) {
+pub fn guest_packets(bytes: &[u8]) {
     let mut guest = Guest::new(LinkKind::Reliable, b"token");
-    for (number, unit) in (1..).zip(split_units(bytes)) {
-        if guest_frame(&mut guest, Some(unit), number * TICK_US).is_none() {
+    for (number, packet) in (1..).zip(split_packets(bytes)) {
+        if guest_frame(&mut guest, Some(packet), number * TICK_US).is_none() {
             return;
         }
         // An operation that waits for its answer, so that the answer can be wrong.

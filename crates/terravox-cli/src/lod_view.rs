@@ -220,7 +220,7 @@ fn take_swaps(terrain: &mut Terrain, drawn: &mut BTreeMap<MipBlock, ShownMesh>) 
     has_changed
 }
 
-/// Moves the vertices of a mesh towards the next coarser level, for an eye in voxels.
+/// Moves the vertices of a mesh towards the next coarser mip, for an eye in voxels.
 fn morph_vertices(
     mesh: &mut BlockMesh,
     mip: u8,

@@ -48,9 +48,9 @@ impl TileColumn {
     }
 }
 
-/// A place on Earth (WGS 84).
+/// A location on Earth (WGS 84).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EarthPlace {
+pub struct EarthLocation {
     /// Degrees east.
     pub longitude: f64,
     /// Degrees north.
@@ -64,9 +64,9 @@ pub struct EarthPlace {
 pub struct TilesetOptions {
     /// Metres per voxel.
     pub voxel_size_m: f64,
-    /// Where the origin of the world is, with north along -z; without a place, coordinates are those
-    /// of the world.
-    pub place: Option<EarthPlace>,
+    /// Where the origin of the world is, with north along -z; without a location, coordinates are
+    /// those of the world.
+    pub location: Option<EarthLocation>,
 }
 
 /// A node of the tree.
@@ -90,7 +90,7 @@ struct TileNode {
 ///     bounds_m: [[0.0; 3], [32.0, 8.0, 32.0]],
 ///     uri: uri.into(),
 /// };
-/// let options = TilesetOptions { voxel_size_m: 0.5, place: None };
+/// let options = TilesetOptions { voxel_size_m: 0.5, location: None };
 /// let json = tileset(&[content(0, "0/0_0.glb"), content(1, "1/0_0.glb")], &options);
 /// assert_eq!(json["root"]["geometricError"], 1.0);
 /// assert_eq!(json["root"]["children"][0]["content"]["uri"], "0/0_0.glb");
@@ -128,8 +128,8 @@ pub fn tileset(contents: &[TileContent], options: &TilesetOptions) -> Value {
         }
     };
     root["refine"] = json!("REPLACE");
-    if let Some(place) = options.place {
-        root["transform"] = json!(to_earth(place));
+    if let Some(location) = options.location {
+        root["transform"] = json!(to_earth(location));
     }
     json!({
         "asset": { "version": "1.1", "generator": "terravox" },
@@ -180,18 +180,18 @@ fn box_of([low, high]: [[f64; 3]; 2]) -> [f64; 12] {
     [x, -z, y, width, 0.0, 0.0, 0.0, depth, 0.0, 0.0, 0.0, height]
 }
 
-/// The matrix, by columns, from (east, north, up) at a place to coordinates of Earth.
-fn to_earth(place: EarthPlace) -> [f64; 16] {
+/// The matrix, by columns, from (east, north, up) at a location to coordinates of Earth.
+fn to_earth(location: EarthLocation) -> [f64; 16] {
     // WGS 84: equatorial radius and flattening.
     const RADIUS_M: f64 = 6_378_137.0;
     const FLATTENING: f64 = 1.0 / 298.257_223_563;
     const ECCENTRICITY_SQUARED: f64 = FLATTENING * (2.0 - FLATTENING);
-    let (sin_lon, cos_lon) = place.longitude.to_radians().sin_cos();
-    let (sin_lat, cos_lat) = place.latitude.to_radians().sin_cos();
+    let (sin_lon, cos_lon) = location.longitude.to_radians().sin_cos();
+    let (sin_lat, cos_lat) = location.latitude.to_radians().sin_cos();
     // To the polar axis, along the vertical.
     let normal = RADIUS_M / (1.0 - ECCENTRICITY_SQUARED * sin_lat * sin_lat).sqrt();
-    let around = (normal + place.height_m) * cos_lat;
-    let along = (normal * (1.0 - ECCENTRICITY_SQUARED) + place.height_m) * sin_lat;
+    let around = (normal + location.height_m) * cos_lat;
+    let along = (normal * (1.0 - ECCENTRICITY_SQUARED) + location.height_m) * sin_lat;
     let east = [-sin_lon, cos_lon, 0.0];
     let north = [-sin_lat * cos_lon, -sin_lat * sin_lon, cos_lat];
     let up = [cos_lat * cos_lon, cos_lat * sin_lon, sin_lat];
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn all_models_are_in_the_tree_once_within_the_boxes_above_them() {
-        let options = TilesetOptions { voxel_size_m: 1.0, place: None };
+        let options = TilesetOptions { voxel_size_m: 1.0, location: None };
         // One that no coarser one covers, and others on both sides of the origin.
         let list = [
             content(0, [-1, 0]),
@@ -353,11 +353,11 @@ mod tests {
     #[test]
     fn a_place_on_earth_is_where_geodesists_say() {
         // Greenwich on the equator, and the pole, whose distance is the polar radius.
-        let place = EarthPlace { longitude: 0.0, latitude: 0.0, height_m: 10.0 };
-        let matrix = to_earth(place);
+        let location = EarthLocation { longitude: 0.0, latitude: 0.0, height_m: 10.0 };
+        let matrix = to_earth(location);
         assert_eq!(matrix[12..15], [6_378_147.0, 0.0, 0.0]);
         assert_eq!(matrix[8..11], [1.0, 0.0, 0.0]);
-        let pole = to_earth(EarthPlace { longitude: 90.0, latitude: 90.0, height_m: 0.0 });
+        let pole = to_earth(EarthLocation { longitude: 90.0, latitude: 90.0, height_m: 0.0 });
         assert!((pole[14] - 6_356_752.314_2).abs() < 1e-3, "{}", pole[14]);
         // Up is the cross product of east and north.
         for matrix in [matrix, pole] {

@@ -15,7 +15,8 @@ pub(crate) const TILE_EDGE: i32 = ChunkPos::EDGE;
 /// Heights within a tile are below this.
 pub(crate) const TILE_HEIGHT: i32 = TILE_EDGE * HEIGHT_UNITS;
 
-/// Costs of a straight and of a diagonal step where distances from walls are measured, 5 a sample.
+/// Costs of a straight and of a diagonal step where distances from walls are measured, 5 a path
+/// cell.
 pub(crate) const STEP_COSTS: [u32; 2] = [5, 7];
 
 /// Maximum number of voxels that a tile may depend on beyond its own, each side.
@@ -48,7 +49,7 @@ pub enum WaterRule {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Agent {
     /// Its centre keeps this far from walls, drops and ceilings that are too low, metres, to within
-    /// half a sample.
+    /// half a path cell.
     pub radius_m: f64,
     /// Room that it needs above the ground, metres.
     pub height_m: f64,
@@ -82,9 +83,10 @@ impl Default for Agent {
 pub struct PathOptions {
     /// The agent that walks.
     pub agent: Agent,
-    /// Samples of the ground along the edge of a voxel: 1, 2 or 4. Gaps narrower than a sample may
-    /// be missed. Each doubling takes four times the time and memory.
-    pub samples_per_voxel: u8,
+    /// Path cells along the edge of a voxel, squares on which the ground is sampled: 1, 2 or 4.
+    /// Gaps narrower than a path cell may be missed. Each doubling takes four times the time and
+    /// memory.
+    pub cells_per_voxel: u8,
     /// Start and goal may lie this far from ground that can be walked on, metres: at most 64 voxels.
     pub snap_m: f64,
     /// A search ends, with [`PartialReason::SearchLimit`](crate::PartialReason::SearchLimit), after
@@ -93,14 +95,9 @@ pub struct PathOptions {
 }
 
 impl Default for PathOptions {
-    /// A person, two samples a voxel, ends within two metres, 200,000 rectangles.
+    /// A person, two path cells a voxel, ends within two metres, 200,000 rectangles.
     fn default() -> PathOptions {
-        PathOptions {
-            agent: Agent::default(),
-            samples_per_voxel: 2,
-            snap_m: 2.0,
-            max_rects: 200_000,
-        }
+        PathOptions { agent: Agent::default(), cells_per_voxel: 2, snap_m: 2.0, max_rects: 200_000 }
     }
 }
 
@@ -121,14 +118,14 @@ impl fmt::Display for AgentError {
 
 impl std::error::Error for AgentError {}
 
-/// An agent in samples, and in height units of 1/256 voxel.
+/// An agent in path cells, and in height units of 1/256 voxel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gauge {
-    /// Samples along the edge of a voxel.
+    /// Path cells along the edge of a voxel.
     pub per_voxel: i32,
     /// Room above the ground.
     pub height: i32,
-    /// Largest difference in height of neighbouring samples.
+    /// Largest difference in height of neighbouring path cells.
     pub step: i32,
     /// Bumps up to this height do not count as slopes.
     pub climb: i32,
@@ -136,9 +133,9 @@ pub(crate) struct Gauge {
     pub cosine_squared: f64,
     /// Floors nearer to a wall, in [`STEP_COSTS`], are left out.
     pub erode_below: u32,
-    /// Samples around a steep one that tell a bump from a slope.
-    pub bump_samples: i32,
-    /// Samples around a tile on which its floors depend.
+    /// Path cells around a steep one that tell a bump from a slope.
+    pub bump_path_cells: i32,
+    /// Path cells around a tile on which its floors depend.
     pub margin: i32,
     /// Floors up to this far below and above a tile count for those in it.
     pub reach: i32,
@@ -152,22 +149,22 @@ impl Gauge {
     /// [`AgentError`] if a value is out of its range.
     pub fn new(options: &PathOptions, voxel_size_m: f64) -> Result<Gauge, AgentError> {
         check(options, voxel_size_m)?;
-        let PathOptions { agent, samples_per_voxel, .. } = *options;
-        let per_voxel = i32::from(samples_per_voxel);
-        let sample_m = voxel_size_m / f64::from(per_voxel);
+        let PathOptions { agent, cells_per_voxel, .. } = *options;
+        let per_voxel = i32::from(cells_per_voxel);
+        let path_cell_m = voxel_size_m / f64::from(per_voxel);
         let units = |metres: f64| metres / voxel_size_m * f64::from(HEIGHT_UNITS);
         let cosine = cosine(agent.slope_degrees);
         let tangent = (1.0 - cosine * cosine).max(0.0).sqrt() / cosine;
-        // Ground on the steepest slope must connect from sample to sample.
-        let step = units(agent.climb_m.max(sample_m * tangent)) as i32 + 1;
+        // Ground on the steepest slope must connect from path cell to path cell.
+        let step = units(agent.climb_m.max(path_cell_m * tangent)) as i32 + 1;
         let climb = units(agent.climb_m) as i32;
-        // A wall lies half a sample beyond the last floor before it, on average.
-        let erode = f64::from(STEP_COSTS[0]) * (agent.radius_m / sample_m - 0.5);
+        // A wall lies half a path cell beyond the last floor before it, on average.
+        let erode = f64::from(STEP_COSTS[0]) * (agent.radius_m / path_cell_m - 0.5);
         let erode_below = erode.ceil().max(0.0) as u32;
-        let erosion_samples = erode_below.div_ceil(STEP_COSTS[0]) as i32;
+        let erosion_path_cells = erode_below.div_ceil(STEP_COSTS[0]) as i32;
         // Uphill for so long, a slope that is too steep rises by more than a bump.
         let bump_m = voxel_size_m.max(agent.climb_m / tangent.max(0.05));
-        let bump_samples = (bump_m / sample_m).ceil() as i32;
+        let bump_path_cells = (bump_m / path_cell_m).ceil() as i32;
         let gauge = Gauge {
             per_voxel,
             height: units(agent.height_m).ceil() as i32,
@@ -175,9 +172,9 @@ impl Gauge {
             climb,
             cosine_squared: cosine * cosine,
             erode_below,
-            bump_samples,
-            margin: erosion_samples + 1 + bump_samples,
-            reach: (erosion_samples + 1) * step + climb,
+            bump_path_cells,
+            margin: erosion_path_cells + 1 + bump_path_cells,
+            reach: (erosion_path_cells + 1) * step + climb,
             wade: units(agent.wade_m).max(f64::from(HEIGHT_UNITS / 2)) as i32,
             water: agent.water,
         };
@@ -191,7 +188,7 @@ impl Gauge {
         }
     }
 
-    /// Samples along the edge of a tile.
+    /// Path cells along the edge of a tile.
     pub fn edge(&self) -> i32 {
         TILE_EDGE * self.per_voxel
     }
@@ -233,7 +230,7 @@ impl Gauge {
 }
 
 fn check(options: &PathOptions, voxel_size_m: f64) -> Result<(), AgentError> {
-    let PathOptions { agent, samples_per_voxel, snap_m, max_rects } = *options;
+    let PathOptions { agent, cells_per_voxel, snap_m, max_rects } = *options;
     let fail = |allowed, given: f64| Err(AgentError { allowed, given });
     if !(1e-6..=1e9).contains(&voxel_size_m) {
         return fail("the voxel size is 1e-6 to 1e9 m", voxel_size_m);
@@ -261,8 +258,8 @@ fn check(options: &PathOptions, voxel_size_m: f64) -> Result<(), AgentError> {
     if !(0.0..=80.0).contains(&agent.slope_degrees) {
         return fail("slope_degrees is 0 to 80", agent.slope_degrees);
     }
-    if !matches!(samples_per_voxel, 1 | 2 | 4) {
-        return fail("samples_per_voxel is 1, 2 or 4", samples_per_voxel.into());
+    if !matches!(cells_per_voxel, 1 | 2 | 4) {
+        return fail("cells_per_voxel is 1, 2 or 4", cells_per_voxel.into());
     }
     match agent.water {
         WaterRule::Cost(cost) if !(1.0..=1e6).contains(&cost) => {
@@ -314,7 +311,7 @@ mod tests {
         assert!(wrong(|o| o.agent.climb_m = 1.9).contains("climb_m"));
         assert!(wrong(|o| o.max_rects = 0).contains("max_rects"));
         assert!(wrong(|o| o.agent.water = WaterRule::Cost(0.5)).contains("water"));
-        assert!(wrong(|o| o.samples_per_voxel = 3).contains("samples_per_voxel"));
+        assert!(wrong(|o| o.cells_per_voxel = 3).contains("cells_per_voxel"));
         assert!(wrong(|o| o.snap_m = f64::INFINITY).contains("snap_m"));
         assert!(Gauge::new(&PathOptions::default(), f64::NAN).is_err());
     }

@@ -1,4 +1,4 @@
-//! Where the vertical lines of samples cross the mesh of cells: once per surface, exactly.
+//! Where the vertical lines of path cells cross the mesh of cells: once per surface, exactly.
 //!
 //! In integers of 1/8192 voxel, of which vertices of meshes are even and lines odd numbers, so that
 //! no line meets a vertex. A line that meets an edge counts as moved by an infinitely small step
@@ -15,11 +15,11 @@ use crate::agent::{Gauge, HEIGHT_UNITS};
 /// Parts of a voxel, horizontally.
 const QUANTA: i32 = 8192;
 
-/// A surface on the line of a sample.
+/// A surface on the line of a path cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Crossing {
-    /// Number of the sample: x fastest, then z.
-    pub sample: u32,
+    /// Number of the path cell: x fastest, then z.
+    pub path_cell: u32,
     /// Height above the tile's lowest, in units of 1/256 voxel, rounded down.
     pub height: i32,
     /// Ground, and not a ceiling.
@@ -37,20 +37,20 @@ pub(crate) struct Sampler {
     vertices: Vec<[i32; 3]>,
 }
 
-/// The samples of a square window.
+/// The path cells of a square window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// The voxel that heights and samples are relative to.
+    /// The voxel that heights and path cells are relative to.
     pub origin: VoxelPos,
-    /// The first sample along x and z.
+    /// The first path cell along x and z.
     pub first: i32,
-    /// Samples along an edge.
+    /// Path cells along an edge.
     pub edge: i32,
 }
 
 impl Sampler {
-    /// Lists all surfaces of `cells`, less [`PAD`] on each side, on the lines of the samples, by
-    /// sample and height.
+    /// Lists all surfaces of `cells`, less [`PAD`] on each side, on the lines of the path cells, by
+    /// path cell and height.
     pub fn crossings(
         &mut self,
         gauge: &Gauge,
@@ -91,7 +91,7 @@ impl Sampler {
             let range = |axis: usize| {
                 let [a, b, c] = corners.map(|corner| corner[axis]);
                 let [low, high] = [a.min(b).min(c), a.max(b).max(c)];
-                let [first, end] = [low, high].map(|v| sample_from(v, spacing));
+                let [first, end] = [low, high].map(|v| path_cell_from(v, spacing));
                 first.max(window.first)..end.min(window.first + window.edge)
             };
             let xs = range(0);
@@ -102,9 +102,9 @@ impl Sampler {
                 for x in xs.clone() {
                     let line = [x, z].map(|v| v * spacing + spacing / 2 + 1);
                     let Some((height, is_up)) = cross(corners, line) else { continue };
-                    let sample = (z - window.first) * window.edge + (x - window.first);
+                    let path_cell = (z - window.first) * window.edge + (x - window.first);
                     out.push(Crossing {
-                        sample: sample as u32,
+                        path_cell: path_cell as u32,
                         height,
                         is_up,
                         is_gentle: is_up && is_gentle(corners, gauge.cosine_squared),
@@ -115,8 +115,8 @@ impl Sampler {
     }
 }
 
-/// The first sample whose line lies at `v` or beyond.
-fn sample_from(v: i32, spacing: i32) -> i32 {
+/// The first path cell whose line lies at `v` or beyond.
+fn path_cell_from(v: i32, spacing: i32) -> i32 {
     (v - spacing / 2 - 1 + spacing - 1).div_euclid(spacing)
 }
 
@@ -178,13 +178,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_begin_at_their_lines() {
+    fn path_cells_begin_at_their_lines() {
         for spacing in [2048, 4096, 8192] {
-            for sample in -3..4 {
-                let line = sample * spacing + spacing / 2 + 1;
-                assert_eq!(sample_from(line, spacing), sample);
-                assert_eq!(sample_from(line + 1, spacing), sample + 1);
-                assert_eq!(sample_from(line - 1, spacing), sample);
+            for path_cell in -3..4 {
+                let line = path_cell * spacing + spacing / 2 + 1;
+                assert_eq!(path_cell_from(line, spacing), path_cell);
+                assert_eq!(path_cell_from(line + 1, spacing), path_cell + 1);
+                assert_eq!(path_cell_from(line - 1, spacing), path_cell);
             }
         }
     }

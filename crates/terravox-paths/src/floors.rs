@@ -1,9 +1,9 @@
-//! Floors: ground on the lines of samples where an agent can stand.
+//! Floors: ground on the lines of path cells where an agent can stand.
 //!
 //! A floor is ground with room above it. It can be walked on if it is gentle enough, or steep only
-//! as part of a bump that the agent climbs. Floors of neighbouring samples are linked if the step
-//! between them is small and the agent fits through the room that they share. From walls, drops and
-//! steep ground, where a floor lacks a link, the agent keeps its radius.
+//! as part of a bump that the agent climbs. Floors of neighbouring path cells are linked if the
+//! step between them is small and the agent fits through the room that they share. From walls,
+//! drops and steep ground, where a floor lacks a link, the agent keeps its radius.
 //!
 //! A floor depends on nothing farther away than [`Gauge::margin`] and [`Gauge::reach`], so that any
 //! window that holds it finds the same.
@@ -15,7 +15,7 @@
 use crate::agent::{Gauge, HEIGHT_UNITS, STEP_COSTS, TILE_EDGE};
 use crate::crossings::{Crossing, Window};
 
-/// Neighbours of a sample: towards −x, +x, −z, +z.
+/// Neighbours of a path cell: towards −x, +x, −z, +z.
 pub(crate) const DIRECTIONS: [[i32; 2]; 4] = [[-1, 0], [1, 0], [0, -1], [0, 1]];
 
 /// Ground with room above it.
@@ -44,36 +44,36 @@ impl Floor {
     }
 }
 
-/// The floors of a square window of samples.
+/// The floors of a square window of path cells.
 #[derive(Debug, Default)]
 pub(crate) struct Floors {
-    /// Samples along an edge.
+    /// Path cells along an edge.
     pub edge: usize,
-    /// The first floor of each sample, and the end of the last.
+    /// The first floor of each path cell, and the end of the last.
     pub starts: Vec<u32>,
-    /// By sample, from low to high.
+    /// By path cell, from low to high.
     pub floors: Vec<Floor>,
     /// Whether an agent can walk on a floor, without regard to its radius.
     pub is_walkable: Vec<bool>,
     /// From the nearest floor that lacks a link, in [`STEP_COSTS`]; only up to `erode_below`.
     pub distances: Vec<u32>,
     queues: Vec<Vec<u32>>,
-    samples: Vec<u32>,
+    path_cells: Vec<u32>,
 }
 
 impl Floors {
-    /// Finds all floors of a window of a tile; crossings are by sample and height.
+    /// Finds all floors of a window of a tile; crossings are by path cell and height.
     pub fn find(&mut self, gauge: &Gauge, window: Window, crossings: &[Crossing]) {
         self.edge = window.edge as usize;
         self.starts.clear();
         self.floors.clear();
         self.is_walkable.clear();
-        self.samples.clear();
+        self.path_cells.clear();
         let top = TILE_EDGE * HEIGHT_UNITS + gauge.reach;
         let mut rest = crossings;
-        for sample in 0..(self.edge * self.edge) as u32 {
+        for path_cell in 0..(self.edge * self.edge) as u32 {
             self.starts.push(self.floors.len() as u32);
-            let count = rest.iter().take_while(|crossing| crossing.sample == sample).count();
+            let count = rest.iter().take_while(|crossing| crossing.path_cell == path_cell).count();
             let (own, after) = rest.split_at(count);
             rest = after;
             for (i, ground) in own.iter().enumerate().filter(|(_, crossing)| crossing.is_up) {
@@ -83,7 +83,7 @@ impl Floors {
                     let room = above.min(gauge.roof());
                     self.floors.push(Floor { height: ground.height, room });
                     self.is_walkable.push(ground.is_gentle);
-                    self.samples.push(sample);
+                    self.path_cells.push(path_cell);
                 }
             }
         }
@@ -92,10 +92,10 @@ impl Floors {
         self.measure(gauge);
     }
 
-    /// The floors of a sample.
+    /// The floors of a path cell.
     pub fn of(&self, x: usize, z: usize) -> std::ops::Range<usize> {
-        let sample = z * self.edge + x;
-        self.starts[sample] as usize..self.starts[sample + 1] as usize
+        let path_cell = z * self.edge + x;
+        self.starts[path_cell] as usize..self.starts[path_cell + 1] as usize
     }
 
     /// Makes steep floors walkable that differ from all around them by no more than a climb.
@@ -103,11 +103,11 @@ impl Floors {
         if gauge.climb == 0 {
             return;
         }
-        let (around, edge) = (gauge.bump_samples, self.edge as i32);
+        let (around, edge) = (gauge.bump_path_cells, self.edge as i32);
         let inner = around..edge - around;
         for floor in 0..self.floors.len() {
-            let sample = self.samples[floor] as i32;
-            let (x, z) = (sample % edge, sample / edge);
+            let path_cell = self.path_cells[floor] as i32;
+            let (x, z) = (path_cell % edge, path_cell / edge);
             if self.is_walkable[floor] || !inner.contains(&x) || !inner.contains(&z) {
                 continue;
             }
@@ -130,10 +130,10 @@ impl Floors {
         floor: usize,
         direction: usize,
     ) -> impl Iterator<Item = usize> + 'a {
-        let sample = self.samples[floor] as i32;
+        let path_cell = self.path_cells[floor] as i32;
         let edge = self.edge as i32;
         let [dx, dz] = DIRECTIONS[direction];
-        let (x, z) = (sample % edge + dx, sample / edge + dz);
+        let (x, z) = (path_cell % edge + dx, path_cell / edge + dz);
         let is_inside = (0..edge).contains(&x) && (0..edge).contains(&z);
         let near = if is_inside { self.of(x as usize, z as usize) } else { 0..0 };
         near.filter(move |&other| {
@@ -191,7 +191,7 @@ impl Floors {
     }
 }
 
-/// The samples at a distance of `r` along x or z, whichever is more.
+/// The path cells at a distance of `r` along x or z, whichever is more.
 fn ring(r: i32) -> impl Iterator<Item = [i32; 2]> {
     (-r..=r).flat_map(move |z| {
         let step = if z.abs() == r { 1 } else { (2 * r).max(1) };

@@ -19,16 +19,16 @@ pub(crate) struct RectId {
     pub rect: u32,
 }
 
-/// A floor of a tile, and its sample there.
+/// A floor of a tile, and its path cell there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FloorId {
     pub slot: u32,
     pub floor: u32,
-    pub sample: [usize; 2],
+    pub path_cell: [usize; 2],
 }
 
-/// A part of the border of a rectangle where another one is linked; in samples from the base of the
-/// [`Ground`].
+/// A part of the border of a rectangle where another one is linked; in path cells from the base of
+/// the [`Ground`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Portal {
     /// Out of the first rectangle, of [`DIRECTIONS`].
@@ -39,7 +39,8 @@ pub(crate) struct Portal {
     pub span: [f64; 2],
 }
 
-/// Paths keep this far from the ends of portals, samples: within the samples that were linked.
+/// Paths keep this far from the ends of portals, path cells: within the path cells that were
+/// linked.
 const INSET: f64 = 0.25;
 
 impl Portal {
@@ -124,15 +125,15 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
         self.slots[slot as usize].0
     }
 
-    /// The lowest corner of a tile in samples from the base.
+    /// The lowest corner of a tile in path cells from the base.
     pub fn corner(&self, slot: u32) -> [f64; 3] {
         let (at, base) = (self.position(slot), self.base);
         let edge = f64::from(self.gauge.edge());
-        let samples = |v: i32, base: i32| (f64::from(v) - f64::from(base)) * edge;
-        [samples(at.x, base.x), samples(at.y, base.y), samples(at.z, base.z)]
+        let path_cells = |v: i32, base: i32| (f64::from(v) - f64::from(base)) * edge;
+        [path_cells(at.x, base.x), path_cells(at.y, base.y), path_cells(at.z, base.z)]
     }
 
-    /// The height of a floor in samples from the base.
+    /// The height of a floor in path cells from the base.
     pub fn height(&self, slot: u32, floor: usize) -> f64 {
         let units = f64::from(self.tile(slot).floor(floor).height);
         let per_unit = f64::from(self.gauge.per_voxel) / f64::from(HEIGHT_UNITS);
@@ -145,9 +146,9 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
         let own = *tile.floor(from.floor as usize);
         let edge = self.gauge.edge();
         let [dx, dz] = DIRECTIONS[direction];
-        let (x, z) = (from.sample[0] as i32 + dx, from.sample[1] as i32 + dz);
+        let (x, z) = (from.path_cell[0] as i32 + dx, from.path_cell[1] as i32 + dz);
         let (tile_x, tile_z) = (x.div_euclid(edge), z.div_euclid(edge));
-        let sample = [x.rem_euclid(edge) as usize, z.rem_euclid(edge) as usize];
+        let path_cell = [x.rem_euclid(edge) as usize, z.rem_euclid(edge) as usize];
         for tile_y in -1..=1 {
             // Heights of the other tile count from its own lowest.
             let height = own.height - tile_y * TILE_HEIGHT;
@@ -161,9 +162,9 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
             };
             let Some(slot) = beside else { continue };
             let (own, other) = (Floor { height, ..own }, self.tile(slot));
-            let near = other.of(sample[0], sample[1]);
+            let near = other.of(path_cell[0], path_cell[1]);
             let near = near.filter(|&near| own.is_linked(other.floor(near), self.gauge));
-            out.extend(near.map(|floor| FloorId { slot, floor: floor as u32, sample }));
+            out.extend(near.map(|floor| FloorId { slot, floor: floor as u32, path_cell }));
         }
     }
 
@@ -182,13 +183,15 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
             let other = 1 - axis;
             let first = out.len();
             for along in rect.min[other]..=rect.last[other] {
-                let sample = match axis {
+                let path_cell = match axis {
                     0 => [border, along].map(usize::from),
                     _ => [along, border].map(usize::from),
                 };
-                let Some(floor) = tile.floor_in(id.rect, sample[0], sample[1]) else { continue };
+                let Some(floor) = tile.floor_in(id.rect, path_cell[0], path_cell[1]) else {
+                    continue;
+                };
                 linked.clear();
-                let from = FloorId { slot: id.slot, floor: floor as u32, sample };
+                let from = FloorId { slot: id.slot, floor: floor as u32, path_cell };
                 self.linked(from, direction, &mut linked);
                 let start = corner[other] + f64::from(along);
                 for found in &linked {
@@ -207,7 +210,7 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
         }
     }
 
-    /// The point of a rectangle nearest to a point, in samples from the base, on the ground.
+    /// The point of a rectangle nearest to a point, in path cells from the base, on the ground.
     pub fn closest(&self, id: RectId, point: [f64; 3]) -> [f64; 3] {
         let (tile, corner) = (self.tile(id.slot), self.corner(id.slot));
         let rect = tile.rects()[id.rect as usize];
@@ -221,11 +224,11 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
     }
 
     /// The height of a rectangle at a point within it or on its border, x and z: between the floors
-    /// of the samples around the point, and at its border on as between the last two.
+    /// of the path cells around the point, and at its border on as between the last two.
     pub fn height_in(&self, id: RectId, point: [f64; 2]) -> f64 {
         let (tile, corner) = (self.tile(id.slot), self.corner(id.slot));
         let rect = tile.rects()[id.rect as usize];
-        // The samples before and behind, and how far from one to the other.
+        // The path cells before and behind, and how far from one to the other.
         let [(xs, x), (zs, z)] = [0, 1].map(|axis| {
             let [low, last] = [rect.min[axis], rect.last[axis]].map(usize::from);
             let from_middle = point[axis] - corner[2 * axis] - 0.5;
@@ -244,15 +247,16 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
         near + (far - near) * z
     }
 
-    /// The floor nearest to a point, in samples from the base, within `radius`, and the point on it.
+    /// The floor nearest to a point, in path cells from the base, within `radius`, and the point on
+    /// it.
     pub fn nearest(&mut self, point: [f64; 3], radius: f64) -> Option<(RectId, [f64; 3])> {
         let edge = i64::from(self.gauge.edge());
-        let samples = |axis: usize| {
+        let path_cells = |axis: usize| {
             let low = (point[axis] - radius).floor() as i64;
             low..=(point[axis] + radius).floor() as i64
         };
         let tiles = |axis: usize| {
-            let range = samples(axis);
+            let range = path_cells(axis);
             range.start().div_euclid(edge)..=range.end().div_euclid(edge)
         };
         let base = self.base;
@@ -266,13 +270,13 @@ impl<'a, T: Fn(ChunkPos) -> Option<&'a Tile>> Ground<'a, T> {
             let (tile, corner) = (self.tile(slot), self.corner(slot));
             let local = |axis: usize| {
                 let from = |v: i64| v - corner[axis] as i64;
-                let range = samples(axis);
+                let range = path_cells(axis);
                 from(*range.start()).max(0)..=from(*range.end()).min(edge - 1)
             };
             for (z, x) in local(2).flat_map(|z| local(0).map(move |x| (z, x))) {
                 for floor in tile.of(x as usize, z as usize) {
-                    let clamped = |axis: usize, sample: i64| {
-                        let low = corner[axis] + sample as f64;
+                    let clamped = |axis: usize, path_cell: i64| {
+                        let low = corner[axis] + path_cell as f64;
                         point[axis].clamp(low + INSET, low + 1.0 - INSET)
                     };
                     let on = [clamped(0, x), self.height(slot, floor), clamped(2, z)];

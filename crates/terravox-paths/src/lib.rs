@@ -8,7 +8,7 @@
 //! How data flows:
 //!
 //! 1. The mesh that collision uses, of the tile's cells and some around, is cut by the vertical line
-//!    of each *sample*, a square part of a voxel: exactly, in integers (`crossings`).
+//!    of each *path cell*, a square part of a voxel: exactly, in integers (`crossings`).
 //! 2. Ground with room above it is a *floor*. Floors that are too steep, or nearer to a wall or a
 //!    drop than the agent's radius, are left out (`floors`).
 //! 3. Linked floors make *rectangles*, in which any straight line can be walked (`tile`).
@@ -18,8 +18,8 @@
 //! A tile is a pure function of options and cells, the same on any thread and machine. Links across
 //! the borders of tiles are not stored: they follow from the floors on both sides.
 //!
-//! `naive` is the slow version for tests, which compare floors, connectivity and paths: all samples
-//! of a small world against all triangles of one mesh, and a flood from floor to floor.
+//! `naive` is the slow version for tests, which compare floors, connectivity and paths: all path
+//! cells of a small world against all triangles of one mesh, and a flood from floor to floor.
 //!
 //! The [guide](https://github.com/terravox/terravox/blob/main/docs/paths.md) says what holds and what
 //! does not.

@@ -9,7 +9,7 @@ use crate::ground::{Ground, Portal};
 use crate::search::Corridor;
 use crate::tile::Tile;
 
-/// A point of a line, in samples from the base of the ground.
+/// A point of a line, in path cells from the base of the ground.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LinePoint {
     pub at: [f64; 3],
@@ -20,7 +20,7 @@ pub(crate) struct LinePoint {
 }
 
 /// The line from `start` through a corridor to its end, with all points at which the ground bends by
-/// more than `tolerance` samples.
+/// more than `tolerance` path cells.
 pub(crate) fn line<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     ground: &Ground<'a, T>,
     start: [f64; 3],
@@ -58,7 +58,7 @@ pub(crate) fn line<'a, T: Fn(ChunkPos) -> Option<&'a Tile>>(
     simplified(&points, tolerance)
 }
 
-/// Points between two points, at most a sample apart.
+/// Points between two points, at most a path cell apart.
 fn between(from: [f64; 2], to: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
     let way = [to[0] - from[0], to[1] - from[1]];
     let steps = way[0].abs().max(way[1].abs()).ceil() as u32;

@@ -1,4 +1,4 @@
-//! The slow twin: all samples of a small world against all triangles of one mesh, floors by
+//! The slow twin: all path cells of a small world against all triangles of one mesh, floors by
 //! definition, distances by relaxing until nothing changes, and a flood from floor to floor.
 //!
 //! Shares with the fast path the mesh's vertices and the numbers of the agent ([`Gauge`]), but no
@@ -32,7 +32,7 @@ pub(crate) struct NaiveFloor {
     pub component: usize,
 }
 
-/// A sample of the world and a floor of it.
+/// A path cell of the world and a floor of it.
 pub(crate) type At = ([i64; 2], usize);
 
 /// All floors of a world.
@@ -80,24 +80,25 @@ impl NaiveWorld {
         world
     }
 
-    fn floor(&self, (sample, floor): At) -> &NaiveFloor {
-        &self.floors[&sample][floor]
+    fn floor(&self, (path_cell, floor): At) -> &NaiveFloor {
+        &self.floors[&path_cell][floor]
     }
 
     fn all(&self) -> Vec<At> {
         let all = self.floors.iter();
-        all.flat_map(|(&sample, floors)| (0..floors.len()).map(move |i| (sample, i))).collect()
+        all.flat_map(|(&path_cell, floors)| (0..floors.len()).map(move |i| (path_cell, i)))
+            .collect()
     }
 
-    fn change(&mut self, (sample, floor): At, change: impl FnOnce(&mut NaiveFloor)) {
-        if let Some(floors) = self.floors.get_mut(&sample) {
+    fn change(&mut self, (path_cell, floor): At, change: impl FnOnce(&mut NaiveFloor)) {
+        if let Some(floors) = self.floors.get_mut(&path_cell) {
             change(&mut floors[floor]);
         }
     }
 
-    /// A steep floor is walkable if around it every sample has ground within a climb of it.
+    /// A steep floor is walkable if around it every path cell has ground within a climb of it.
     fn allow_bumps(&mut self) {
-        let around = i64::from(self.gauge.bump_samples);
+        let around = i64::from(self.gauge.bump_path_cells);
         for at in self.all() {
             let (floor, [x, z]) = (*self.floor(at), at.0);
             let is_level = |dx: i64, dz: i64| {
@@ -116,15 +117,15 @@ impl NaiveWorld {
 
     /// The floors linked to one towards a direction.
     pub fn linked(&self, at: At, [dx, dz]: [i64; 2]) -> Vec<At> {
-        let (floor, sample) = (*self.floor(at), [at.0[0] + dx, at.0[1] + dz]);
+        let (floor, path_cell) = (*self.floor(at), [at.0[0] + dx, at.0[1] + dz]);
         let fits = |other: &NaiveFloor| {
             let top = (floor.height + floor.room).min(other.height + other.room);
             (floor.height - other.height).abs() <= i64::from(self.gauge.step)
                 && top - floor.height.max(other.height) >= i64::from(self.gauge.height)
         };
-        let near = self.floors.get(&sample).into_iter().flatten().enumerate();
+        let near = self.floors.get(&path_cell).into_iter().flatten().enumerate();
         let near = near.filter(|(_, other)| other.is_walkable && fits(other));
-        near.map(|(i, _)| (sample, i)).collect()
+        near.map(|(i, _)| (path_cell, i)).collect()
     }
 
     fn measure(&mut self) {
@@ -236,8 +237,8 @@ impl NaiveWorld {
         self.floor(at).component
     }
 
-    /// Walks a line of points (samples, x, height in height units, z) from a floor, in steps much
-    /// smaller than a sample; returns the floors where it can end.
+    /// Walks a line of points (path cells, x, height in height units, z) from a floor, in steps
+    /// much smaller than a path cell; returns the floors where it can end.
     pub fn walk(&self, start: At, points: &[[f64; 3]]) -> Vec<At> {
         let mut here = vec![start];
         for pair in points.windows(2) {
@@ -245,8 +246,8 @@ impl NaiveWorld {
             let steps = (way[0].abs().max(way[1].abs()) * 64.0).ceil().max(1.0) as usize;
             for step in 0..=steps {
                 let share = step as f64 / steps as f64;
-                let sample = [0, 1].map(|i| (pair[0][2 * i] + way[i] * share).floor() as i64);
-                here = here.into_iter().flat_map(|at| self.step(at, sample)).collect();
+                let path_cell = [0, 1].map(|i| (pair[0][2 * i] + way[i] * share).floor() as i64);
+                here = here.into_iter().flat_map(|at| self.step(at, path_cell)).collect();
                 here.sort_unstable();
                 here.dedup();
             }
@@ -254,10 +255,10 @@ impl NaiveWorld {
         here
     }
 
-    /// The floors of a sample that can be stepped on from one of the same or one beside it; across
-    /// a corner by way of either.
-    fn step(&self, at: At, sample: [i64; 2]) -> Vec<At> {
-        let by = [sample[0] - at.0[0], sample[1] - at.0[1]];
+    /// The floors of a path cell that can be stepped on from one of the same or one beside it;
+    /// across a corner by way of either.
+    fn step(&self, at: At, path_cell: [i64; 2]) -> Vec<At> {
+        let by = [path_cell[0] - at.0[0], path_cell[1] - at.0[1]];
         let kept = |from: At, way: [i64; 2]| {
             let near = self.linked(from, way).into_iter();
             near.filter(|&near| self.floor(near).is_kept).collect::<Vec<At>>()
@@ -274,7 +275,8 @@ impl NaiveWorld {
         }
     }
 
-    /// The length of the shortest way by steps to the eight samples around, in samples, from above.
+    /// The length of the shortest way by steps to the eight path cells around, in path cells, from
+    /// above.
     pub fn shortest(&self, from: At, to: At) -> f64 {
         let mut costs: BTreeMap<At, f64> = BTreeMap::from([(from, 0.0)]);
         let mut open = vec![from];
@@ -295,13 +297,13 @@ impl NaiveWorld {
     }
 }
 
-/// Where the line of a sample is, along one axis.
-fn line_of(gauge: &Gauge, sample: i64) -> i64 {
+/// Where the line of a path cell is, along one axis.
+fn line_of(gauge: &Gauge, path_cell: i64) -> i64 {
     let spacing = QUANTA / i64::from(gauge.per_voxel);
-    sample * spacing + spacing / 2 + 1
+    path_cell * spacing + spacing / 2 + 1
 }
 
-/// The floors of one sample.
+/// The floors of one path cell.
 fn column(gauge: &Gauge, triangles: &[[[i64; 3]; 3]], [x, z]: [i64; 2]) -> Vec<NaiveFloor> {
     let line = [x, z].map(|v| line_of(gauge, v));
     let mut hits: Vec<(i64, bool, bool)> =

@@ -4,8 +4,8 @@
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Path {
     /// From the start to the end, metres: straight between two points, and turning only where it
-    /// has to. The height of each point is between those of the samples around it; points that are
-    /// left out lie within ⅛ of a voxel of the line in height.
+    /// has to. The height of each point is between those of the path cells around it; points that
+    /// are left out lie within ⅛ of a voxel of the line in height.
     pub points_m: Vec<[f64; 3]>,
     /// Its length, metres.
     pub length_m: f64,

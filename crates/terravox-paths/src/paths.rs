@@ -240,7 +240,7 @@ impl Paths {
 
     /// Finds the path from one point to another, both in metres and up to
     /// [`snap_m`](PathOptions::snap_m) from the ground. Both ends are moved off the borders of
-    /// their samples, by ¼ of a sample at most along x and z.
+    /// their path cells, by ¼ of a path cell at most along x and z.
     ///
     /// The tiles are those as of the last update: while that [`left`](PathUpdate::left) some, agents
     /// near edits should stop.
@@ -260,7 +260,7 @@ impl Paths {
             return PathOutcome::GoalOffMesh;
         }
         let mut ground = self.ground(scale.base);
-        let [start, goal] = voxels.map(|point| scale.samples(point));
+        let [start, goal] = voxels.map(|point| scale.path_cells(point));
         let radius = self.options.snap_m / self.voxel_size_m * scale.per_voxel;
         let mut end = |point| {
             ground.has_met_unknown = false;
@@ -294,7 +294,7 @@ impl Paths {
 
     /// Returns the ground that can be walked on nearest to a point, up to
     /// [`snap_m`](PathOptions::snap_m) from it; all in metres. The point is moved off the borders of
-    /// its sample, as the ends of paths are.
+    /// its path cell, as the ends of paths are.
     ///
     /// # Panics
     /// With debug assertions, if the placement has voxels of another size than the view.
@@ -304,7 +304,7 @@ impl Paths {
         let scale = self.scale(voxels)?;
         let mut ground = self.ground(scale.base);
         let radius = self.options.snap_m / self.voxel_size_m * scale.per_voxel;
-        let (_, point) = ground.nearest(scale.samples(voxels), radius)?;
+        let (_, point) = ground.nearest(scale.path_cells(voxels), radius)?;
         Some(placement.world_from_voxel(scale.voxels(point)))
     }
 
@@ -320,11 +320,11 @@ impl Paths {
         let mut heights: Vec<i32> = self.tiles.keys().map(|tile| tile.y).collect();
         heights.sort_unstable();
         heights.dedup();
-        let [x, _, z] = scale.samples(voxels);
-        let sample = [x, z].map(|v| v.floor() as usize);
+        let [x, _, z] = scale.path_cells(voxels);
+        let path_cell = [x, z].map(|v| v.floor() as usize);
         heights.into_iter().rev().find_map(|y| {
             let slot = ground.slot(ChunkPos { y, ..scale.base })?;
-            let floor = ground.tile(slot).of(sample[0], sample[1]).next_back()?;
+            let floor = ground.tile(slot).of(path_cell[0], path_cell[1]).next_back()?;
             let id = RectId { slot, rect: ground.tile(slot).rect_of(floor) };
             let point = [x, ground.height_in(id, [x, z]), z];
             Some(placement.world_from_voxel(scale.voxels(point)))
@@ -336,12 +336,12 @@ impl Paths {
         debug_assert!(own == other, "the view has voxels of {own} m, the placement of {other} m");
     }
 
-    /// Samples counted from the tile of a point in voxels, if that is within the limits.
-    fn scale(&self, voxels: [f64; 3]) -> Option<SampleScale> {
+    /// Path cells counted from the tile of a point in voxels, if that is within the limits.
+    fn scale(&self, voxels: [f64; 3]) -> Option<PathCellScale> {
         let is_inside = voxels.iter().all(|v| v.abs() < f64::from(LIMIT));
         let [x, y, z] = voxels.map(|v| (v.floor() as i32) >> 5);
         let (base, per_voxel) = (ChunkPos::new(x, y, z), f64::from(self.gauge.per_voxel));
-        is_inside.then_some(SampleScale { base, per_voxel })
+        is_inside.then_some(PathCellScale { base, per_voxel })
     }
 
     /// The ground, counted from a tile.
@@ -386,7 +386,7 @@ impl Paths {
             let tile_at = |pos: ChunkPos| (pos == at).then_some(tile);
             let mut ground = Ground::new(&self.gauge, at, tile_at);
             let Some(slot) = ground.slot(at) else { continue };
-            let scale = SampleScale { base: at, per_voxel: f64::from(self.gauge.per_voxel) };
+            let scale = PathCellScale { base: at, per_voxel: f64::from(self.gauge.per_voxel) };
             for rect in 0..tile.rects().len() as u32 {
                 scale.outline(&ground, RectId { slot, rect }, lines);
             }
@@ -394,21 +394,21 @@ impl Paths {
     }
 }
 
-/// Converts samples from a base to voxels and back.
-struct SampleScale {
+/// Converts path cells from a base to voxels and back.
+struct PathCellScale {
     base: ChunkPos,
     per_voxel: f64,
 }
 
-impl SampleScale {
-    fn samples(&self, voxels: [f64; 3]) -> [f64; 3] {
+impl PathCellScale {
+    fn path_cells(&self, voxels: [f64; 3]) -> [f64; 3] {
         let base = self.base.min_voxel().to_array();
         [0, 1, 2].map(|i| (voxels[i] - f64::from(base[i])) * self.per_voxel)
     }
 
-    fn voxels(&self, samples: [f64; 3]) -> [f64; 3] {
+    fn voxels(&self, path_cells: [f64; 3]) -> [f64; 3] {
         let base = self.base.min_voxel().to_array();
-        [0, 1, 2].map(|i| samples[i] / self.per_voxel + f64::from(base[i]))
+        [0, 1, 2].map(|i| path_cells[i] / self.per_voxel + f64::from(base[i]))
     }
 
     /// A line as a path in metres.
@@ -416,9 +416,9 @@ impl SampleScale {
         let mut path = Path { looked_at: corridor.looked_at, ..Path::default() };
         let metres = |point: &LinePoint| placement.world_from_voxel(self.voxels(point.at));
         path.points_m.extend(points.iter().map(metres));
-        let metres_per_sample = placement.voxel_size_m / self.per_voxel;
+        let metres_per_path_cell = placement.voxel_size_m / self.per_voxel;
         for pair in points.windows(2) {
-            let length_m = distance(pair[0].at, pair[1].at) * metres_per_sample;
+            let length_m = distance(pair[0].at, pair[1].at) * metres_per_path_cell;
             path.length_m += length_m;
             path.wet_m += if pair[0].is_wet { length_m } else { 0.0 };
         }

@@ -1,7 +1,7 @@
 //! The way through the rectangles: A* by the distance walked and the straight distance left.
 //!
 //! A node is a rectangle, entered at the point of a portal where the line to the goal crosses it, or
-//! next to that. Costs are lengths in samples, more in water. Ties go to the node that was found
+//! next to that. Costs are lengths in path cells, more in water. Ties go to the node that was found
 //! first, so that a search is the same everywhere.
 //!
 //! Source: Hart, Nilsson and Raphael (1968).
@@ -16,7 +16,7 @@ use crate::agent::WaterRule;
 use crate::ground::{Ground, Portal, RectId, distance, squared_distance};
 use crate::tile::Tile;
 
-/// A point of a search: where it is, in samples from the base of the ground.
+/// A point of a search: where it is, in path cells from the base of the ground.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub rect: RectId,

@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// A small world around the corner of eight tiles, air at its hull.
+/// A small world around the corner of eight tiles, air at its boundary.
 fn random_world(seed: u64) -> DenseBox {
     let mut random = Random(seed);
     let inner = Region::new([-14, -10, -13], [15, 11, 12]);
@@ -98,8 +98,8 @@ fn random_options(seed: u64) -> PathOptions {
         wade_m: tenths(random.below(15)),
         water: [WaterRule::Forbidden, WaterRule::Cost(3.0)][random.below(2) as usize],
     };
-    let samples_per_voxel = [1, 2, 4][random.below(3) as usize];
-    PathOptions { agent, samples_per_voxel, ..PathOptions::default() }
+    let cells_per_voxel = [1, 2, 4][random.below(3) as usize];
+    PathOptions { agent, cells_per_voxel, ..PathOptions::default() }
 }
 
 fn grid_of(cells: &DenseBox) -> VoxelGrid {
@@ -133,10 +133,10 @@ fn floors_of(gauge: &Gauge, at: ChunkPos, tile: &Tile) -> Vec<([i64; 2], i64, i6
     let mut all = Vec::new();
     for (z, x) in (0..edge).flat_map(|z| (0..edge).map(move |x| (z, x))) {
         for floor in tile.of(x as usize, z as usize) {
-            let sample = [i64::from(at.x) * edge + x, i64::from(at.z) * edge + z];
+            let path_cell = [i64::from(at.x) * edge + x, i64::from(at.z) * edge + z];
             let height = i64::from(tile.floor(floor).height);
             let height = height + i64::from(at.y) * i64::from(TILE_HEIGHT);
-            all.push((sample, height, tile.floor(floor).room.into(), floor));
+            all.push((path_cell, height, tile.floor(floor).room.into(), floor));
         }
     }
     all
@@ -150,9 +150,9 @@ fn compare(cells: &DenseBox, options: &PathOptions) -> Result<(), TestCaseError>
     let tiles = tiles_of(&grid, &gauge, &covered(cells));
     let mut own = BTreeMap::new();
     for (&at, tile) in &tiles {
-        for (sample, height, room, floor) in floors_of(&gauge, at, tile) {
+        for (path_cell, height, room, floor) in floors_of(&gauge, at, tile) {
             let rect = tile.rect_of(floor);
-            own.insert((sample, height), (room, at, rect, tile.rects()[rect as usize].is_wet));
+            own.insert((path_cell, height), (room, at, rect, tile.rects()[rect as usize].is_wet));
         }
     }
     let mut twin = BTreeMap::new();
@@ -206,10 +206,10 @@ fn ways_that_fork_are_found_from_both_sides() -> Result<(), TestCaseError> {
 }
 
 /// Where a floor of the twin lies, metres.
-fn point_of(gauge: &Gauge, world: &NaiveWorld, (sample, floor): At) -> [f64; 3] {
+fn point_of(gauge: &Gauge, world: &NaiveWorld, (path_cell, floor): At) -> [f64; 3] {
     let per_voxel = f64::from(gauge.per_voxel);
-    let [x, z] = sample.map(|v| (v as f64 + 0.5) / per_voxel);
-    let height = world.floors[&sample][floor].height;
+    let [x, z] = path_cell.map(|v| (v as f64 + 0.5) / per_voxel);
+    let height = world.floors[&path_cell][floor].height;
     [x, height as f64 / f64::from(HEIGHT_UNITS), z]
 }
 
@@ -514,11 +514,11 @@ fn an_edit_makes_the_tiles_that_it_reaches_and_no_others() {
 }
 
 #[test]
-fn slow_paths_are_about_as_short_as_those_of_steps_from_sample_to_sample() {
+fn slow_paths_are_about_as_short_as_those_of_steps_from_path_cell_to_path_cell() {
     let (mut sums, mut worst) = ([0.0, 0.0], 0.0_f64);
     for seed in 0..16 {
         let (cells, options) = (random_world(seed), random_options(seed));
-        let options = PathOptions { snap_m: 0.01, samples_per_voxel: 1, ..options };
+        let options = PathOptions { snap_m: 0.01, cells_per_voxel: 1, ..options };
         let options = PathOptions {
             agent: Agent { water: WaterRule::Forbidden, ..options.agent },
             ..options

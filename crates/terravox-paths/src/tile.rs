@@ -1,8 +1,8 @@
 //! A tile: the floors of one chunk's 32³ voxels, and the rectangles that they make.
 //!
-//! A rectangle has one floor at each of its samples, all wet or all dry. Each is linked to those of
-//! the neighbouring samples within, and to no other floor there. Any straight line inside can be
-//! walked, so a search needs only rectangles and the borders between them.
+//! A rectangle has one floor at each of its path cells, all wet or all dry. Each is linked to those
+//! of the neighbouring path cells within, and to no other floor there. Any straight line inside can
+//! be walked, so a search needs only rectangles and the borders between them.
 
 use std::ops::Range;
 
@@ -15,18 +15,19 @@ use crate::agent::{Gauge, HEIGHT_UNITS, TILE_HEIGHT, WaterRule};
 use crate::crossings::{Crossing, Sampler, Window};
 use crate::floors::{DIRECTIONS, Floor, Floors};
 
-/// Longest edge of a rectangle, samples: the precision of a search until its path is pulled tight.
+/// Longest edge of a rectangle, path cells: the precision of a search until its path is pulled
+/// tight.
 const MAX_RECT_EDGE: usize = 16;
 
 /// In place of the number of a rectangle.
 const NO_RECT: u32 = u32::MAX;
 
-/// A rectangle of linked floors, in samples of its tile.
+/// A rectangle of linked floors, in path cells of its tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rect {
-    /// First sample along x and z.
+    /// First path cell along x and z.
     pub min: [u8; 2],
-    /// Last sample along x and z.
+    /// Last path cell along x and z.
     pub last: [u8; 2],
     /// Deeper under water than the agent wades.
     pub is_wet: bool,
@@ -35,11 +36,11 @@ pub(crate) struct Rect {
 /// The floors of a tile that an agent walks on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Tile {
-    /// Samples along an edge.
+    /// Path cells along an edge.
     pub edge: u16,
-    /// The first floor of each sample, and the end of the last; empty if there is no floor.
+    /// The first floor of each path cell, and the end of the last; empty if there is no floor.
     starts: Vec<u32>,
-    /// By sample, from low to high; heights from 0 to [`TILE_HEIGHT`].
+    /// By path cell, from low to high; heights from 0 to [`TILE_HEIGHT`].
     floors: Vec<Floor>,
     /// The rectangle of each floor.
     rect_of: Vec<u32>,
@@ -210,11 +211,11 @@ impl Tile {
         self.floors.len()
     }
 
-    /// The floors of a sample, by number.
+    /// The floors of a path cell, by number.
     #[inline]
     pub fn of(&self, x: usize, z: usize) -> Range<usize> {
-        let sample = z * usize::from(self.edge) + x;
-        match self.starts.get(sample..sample + 2) {
+        let path_cell = z * usize::from(self.edge) + x;
+        match self.starts.get(path_cell..path_cell + 2) {
             Some(&[start, end]) => start as usize..end as usize,
             _ => 0..0,
         }
@@ -232,7 +233,7 @@ impl Tile {
         self.rect_of[floor]
     }
 
-    /// The floor of a rectangle at a sample within it.
+    /// The floor of a rectangle at a path cell within it.
     pub fn floor_in(&self, rect: u32, x: usize, z: usize) -> Option<usize> {
         self.of(x, z).find(|&floor| self.rect_of[floor] == rect)
     }
@@ -248,7 +249,7 @@ impl Tile {
         self.rects.iter().for_each(|rect| add(&[rect.is_wet.into()]));
     }
 
-    /// The floors of one sample to which a floor of a neighbouring one is linked.
+    /// The floors of one path cell to which a floor of a neighbouring one is linked.
     fn linked<'a>(
         &'a self,
         gauge: &'a Gauge,
@@ -260,7 +261,7 @@ impl Tile {
         near.filter(move |&near| self.floors[floor].is_linked(&self.floors[near], gauge))
     }
 
-    /// The floor to which a floor at one sample is linked at a neighbouring one, if neither is
+    /// The floor to which a floor at one path cell is linked at a neighbouring one, if neither is
     /// linked to another there: ways fork at the borders of rectangles only.
     fn sole(
         &self,

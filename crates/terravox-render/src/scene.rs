@@ -197,7 +197,7 @@ impl Scene {
     pub(crate) fn light_mip(&self, point: DVec3) -> f64 {
         match &self.ground {
             SceneGround::OneMip { .. } => 0.0,
-            SceneGround::Shown(shown) => shown.viewpoint.level(point),
+            SceneGround::Shown(shown) => shown.viewpoint.mip_at(point),
         }
     }
 

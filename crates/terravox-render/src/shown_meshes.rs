@@ -50,7 +50,7 @@ pub struct Viewpoint {
 
 impl Viewpoint {
     /// Returns about which mip is shown at a point; continuous in the distance.
-    pub fn level(&self, point: DVec3) -> f64 {
+    pub fn mip_at(&self, point: DVec3) -> f64 {
         let blocks = self.eye.distance(point) / (32.0 * self.detail);
         blocks.max(1.0).log2()
     }

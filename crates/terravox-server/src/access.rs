@@ -119,9 +119,9 @@ impl AccessList {
         name.unwrap_or_else(|| peer.to_canonical().to_string())
     }
 
-    /// The person whose budget a guest spends: its token, or without tokens its address, as
+    /// The account whose budget a guest spends: its token, or without tokens its address, as
     /// connections are counted.
-    pub(crate) fn person(&self, token: &[u8], peer: IpAddr) -> String {
+    pub(crate) fn account(&self, token: &[u8], peer: IpAddr) -> String {
         match self.is_open() {
             true => counted_as(peer).to_string(),
             false => format!("token {}", token.escape_ascii()),

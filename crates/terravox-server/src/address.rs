@@ -9,7 +9,7 @@ pub const DEFAULT_PORT: u16 = 4077;
 /// Maximum size of the name of a world in bytes.
 pub const MAX_WORLD_NAME: usize = 64;
 
-/// How units travel.
+/// How packets travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// QUIC, which is encrypted.
@@ -31,7 +31,7 @@ pub enum Transport {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorldAddress {
-    /// How units travel.
+    /// How packets travel.
     pub transport: Transport,
     /// A name, or an IP address, without brackets.
     pub host: String,

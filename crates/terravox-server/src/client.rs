@@ -128,7 +128,7 @@ impl Deref for OpenLink {
     }
 }
 
-/// A [`Guest`] whose units travel over a socket. All clients of a process share one thread for
+/// A [`Guest`] whose packets travel over a socket. All clients of a process share one thread for
 /// their sockets; the guest itself runs on the thread of the caller, in [`Client::poll`].
 pub struct Client {
     guest: Guest,
@@ -241,7 +241,7 @@ impl Client {
         self.began.elapsed().as_micros() as u64
     }
 
-    /// Bytes of units received, over all connections.
+    /// Bytes of packets received, over all connections.
     pub fn bytes_received(&self) -> u64 {
         self.received
     }
@@ -255,14 +255,14 @@ impl Client {
     /// all blocks.
     pub fn poll(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), ClientError> {
         let now_us = self.now_us();
-        for unit in self.link.to_peer.take() {
-            self.received += unit.len() as u64;
-            self.guest.receive(&unit, now_us).map_err(ClientError::new)?;
+        for packet in self.link.to_peer.take() {
+            self.received += packet.len() as u64;
+            self.guest.receive(&packet, now_us).map_err(ClientError::new)?;
         }
         self.guest.update(generate).map_err(ClientError::ended)?;
-        let mut unit = Vec::new();
-        while self.link.to_world.has_room() && self.guest.transmit(now_us, &mut unit) {
-            self.link.to_world.push(std::mem::take(&mut unit));
+        let mut packet = Vec::new();
+        while self.link.to_world.has_room() && self.guest.transmit(now_us, &mut packet) {
+            self.link.to_world.push(std::mem::take(&mut packet));
         }
         match (self.link.is_gone() && self.link.to_peer.is_empty(), self.link.reason()) {
             (false, _) => Ok(()),
@@ -509,8 +509,8 @@ async fn open_web_socket(
     let config = WebSocketConfig::default()
         .write_buffer_size(0)
         .max_write_buffer_size(link::MAX_WRITE_BUFFER)
-        .max_message_size(Some(Guest::MAX_UNIT))
-        .max_frame_size(Some(Guest::MAX_UNIT));
+        .max_message_size(Some(Guest::MAX_PACKET_BYTES))
+        .max_frame_size(Some(Guest::MAX_PACKET_BYTES));
     let url = format!("{at}{path}");
     // To the addresses that were checked above: by now the name may resolve to another machine.
     let stream = TcpStream::connect(found).await.map_err(|error| tcp_error(error, address.port))?;
@@ -528,7 +528,7 @@ async fn open_web_socket(
     let socket = tokio::spawn(async move {
         let (send, receive) = stream.split();
         let read = |message| match message {
-            Message::Binary(unit) => Some(unit.to_vec()),
+            Message::Binary(packet) => Some(packet.to_vec()),
             Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
             Message::Close(Some(frame)) => {
                 carried.close_with_reason(&frame.reason);

@@ -22,7 +22,7 @@ pub struct EditAuthor<'a> {
 }
 
 /// Decides about an operation, in voxels. It is called on the world's thread, so it must not block:
-/// for each person at most
+/// for each account at most
 /// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) times a second,
 /// twice as many at once. An operation that it returns in place of the guest's is refused as well
 /// if it reaches into a protected region. It is not called for pieces that a dig cuts loose. In a
@@ -77,12 +77,12 @@ impl EditRules {
         self.borders().lacks_notes()
     }
 
-    /// Decides about an operation of a guest whose budget is that of a person. A column is claimed only
-    /// for what all rules allow.
+    /// Decides about an operation of a guest whose budget is that of an account. A column is
+    /// claimed only for what all rules allow.
     pub fn verdict(
         &mut self,
         author: EditAuthor<'_>,
-        person: &Arc<str>,
+        account: &Arc<str>,
         op: &EditOp,
         now: Instant,
     ) -> Verdict {
@@ -90,7 +90,7 @@ impl EditRules {
         let mut verdict = check_right(author.right, op, &self.protected);
         // A game is not asked about what another server decides about.
         if let (Verdict::Accept, Some(columns)) = (&verdict, &self.columns)
-            && let Err(refusal) = columns.check(&AskedOp { guest, person, op, within: None })
+            && let Err(refusal) = columns.check(&AskedOp { guest, account, op, within: None })
         {
             verdict = Verdict::Refuse(refusal);
         }
@@ -116,7 +116,7 @@ impl EditRules {
             Verdict::Part(other, within) => (&**other, Some(*within)),
             Verdict::Refuse(_) => return verdict,
         };
-        match columns.reach(&AskedOp { guest, person, op, within }, now) {
+        match columns.reach(&AskedOp { guest, account, op, within }, now) {
             Ok(None) => verdict,
             Ok(Some(part)) => Verdict::Part(Box::new(op.clone()), part),
             Err(refusal) => Verdict::Refuse(refusal),

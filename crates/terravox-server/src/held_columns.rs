@@ -22,17 +22,17 @@ const IDLE_TIME: Duration = Duration::from_secs(60);
 /// column is kept that was claimed only to finish operations that began beside it.
 const DEMAND_TIME: Duration = Duration::from_secs(5);
 
-/// Maximum number of columns that are held, or about to be claimed, because one person edited them.
-/// An operation reaches up to four.
-const MAX_COLUMNS_OF_PERSON: usize = 8;
+/// Maximum number of columns that are held, or about to be claimed, because one account edited
+/// them. An operation reaches up to four.
+const MAX_COLUMNS_OF_ACCOUNT: usize = 8;
 
-/// The same of all persons of a server.
+/// The same of all accounts of a server.
 const MAX_COLUMNS: usize = 256;
 
 /// An operation of a guest, or the part of it that is to be applied.
 pub(crate) struct AskedOp<'a> {
     pub guest: u64,
-    pub person: &'a Arc<str>,
+    pub account: &'a Arc<str>,
     pub op: &'a EditOp,
     /// What is to be applied, in voxels; `None` for all.
     pub within: Option<Region>,
@@ -51,7 +51,7 @@ struct ColumnUse {
     /// The last operation that was allowed.
     last: Instant,
     /// Who made the first one; empty if it is held to finish operations that began beside it.
-    person: Arc<str>,
+    account: Arc<str>,
 }
 
 /// A column that is about to be released: nothing is edited in it any more.
@@ -169,15 +169,15 @@ impl HeldColumns {
         }
     }
 
-    /// Notes that an operation of a person is allowed, and refuses it if it reaches columns that no
-    /// server has: they are claimed then. If it reaches into columns of other servers, returns the
-    /// part that is to be applied at once.
+    /// Notes that an operation of an account is allowed, and refuses it if it reaches columns that
+    /// no server has: they are claimed then. If it reaches into columns of other servers, returns
+    /// the part that is to be applied at once.
     pub fn reach(&mut self, asked: &AskedOp<'_>, now: Instant) -> Result<Option<Region>, Refusal> {
         self.check(asked)?;
         let region = asked.region()?;
         let (own, others): (Vec<Column>, Vec<Column>) =
             columns_of(region).partition(|&column| self.server_of(column).is_none());
-        self.demand(asked.person, &own, now)?;
+        self.demand(asked.account, &own, now)?;
         if !own.iter().all(|&column| self.may_change(column)) {
             // It is not to wait for the next look.
             self.looked = None;
@@ -188,18 +188,18 @@ impl HeldColumns {
         Ok(op.map(|op| self.borders.allow(asked.guest, middle_of(region), op)))
     }
 
-    /// Notes that columns are edited by a person, within the limits.
+    /// Notes that columns are edited by an account, within the limits.
     fn demand(
         &mut self,
-        person: &Arc<str>,
+        account: &Arc<str>,
         columns: &[Column],
         now: Instant,
     ) -> Result<(), Refusal> {
         let is_new = |column: &Column| !self.used.contains_key(column);
         let new = columns.iter().filter(|column| is_new(column)).count();
-        let of_person = self.used.values().filter(|used| used.person == *person).count();
+        let of_account = self.used.values().filter(|used| used.account == *account).count();
         if new > 0
-            && (of_person + new > MAX_COLUMNS_OF_PERSON || self.used.len() + new > MAX_COLUMNS)
+            && (of_account + new > MAX_COLUMNS_OF_ACCOUNT || self.used.len() + new > MAX_COLUMNS)
         {
             let what = format!(
                 "too many parts of the world are in use; one is free when it was not edited for {} s",
@@ -209,10 +209,10 @@ impl HeldColumns {
         }
         for &column in columns {
             let used = self.used.entry(column);
-            let used = used.or_insert_with(|| ColumnUse { last: now, person: person.clone() });
+            let used = used.or_insert_with(|| ColumnUse { last: now, account: account.clone() });
             used.last = now;
-            if used.person.is_empty() {
-                used.person = person.clone();
+            if used.account.is_empty() {
+                used.account = account.clone();
             }
         }
         Ok(())
@@ -230,11 +230,11 @@ impl HeldColumns {
 
     /// Keeps columns in which operations wait for others, and claims those that they wait for and
     /// that no server has.
-    fn demand_waiting(&mut self, no_person: &Arc<str>, now: Instant) {
+    fn demand_waiting(&mut self, no_account: &Arc<str>, now: Instant) {
         let [origins, targets] = self.borders.waiting();
         let unserved = targets.into_iter().filter(|column| !self.servers.contains_key(column));
         for column in origins.into_iter().chain(unserved.collect::<Vec<_>>()) {
-            let used = || ColumnUse { last: now, person: no_person.clone() };
+            let used = || ColumnUse { last: now, account: no_account.clone() };
             self.used.entry(column).or_insert_with(used).last = now;
         }
     }
@@ -251,16 +251,16 @@ impl HeldColumns {
         self.looked = Some(now);
         // One that was just claimed has its time, too; the operation that needed it may be long
         // ago.
-        let no_person: Arc<str> = Arc::from("");
+        let no_account: Arc<str> = Arc::from("");
         for column in self.held.iter().filter(|column| !self.closing.contains_key(column)) {
-            let used = || ColumnUse { last: now, person: no_person.clone() };
+            let used = || ColumnUse { last: now, account: no_account.clone() };
             self.used.entry(*column).or_insert_with(used);
         }
-        self.demand_waiting(&no_person, now);
+        self.demand_waiting(&no_account, now);
         let (held, servers) = (&self.held, &self.servers);
         self.used.retain(|column, used| {
             let is_held = held.contains(column);
-            let is_edited = is_held && !used.person.is_empty();
+            let is_edited = is_held && !used.account.is_empty();
             let time = if is_edited { IDLE_TIME } else { DEMAND_TIME };
             now - used.last < time && (is_held || !servers.contains_key(column))
         });

@@ -1,4 +1,4 @@
-//! HTTP: WebSockets that carry units, health, counters, backups; see also `journal_requests`.
+//! HTTP: WebSockets that carry packets, health, counters, backups; see also `journal_requests`.
 
 use crate::gate::{Gate, Pass};
 use crate::journal_requests;
@@ -156,7 +156,8 @@ async fn link_to(
     };
     // Responses to pings wait in that buffer while the peer does not read.
     let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
-    let upgrade = upgrade.max_message_size(Guest::MAX_UNIT).max_frame_size(Guest::MAX_UNIT);
+    let upgrade =
+        upgrade.max_message_size(Guest::MAX_PACKET_BYTES).max_frame_size(Guest::MAX_PACKET_BYTES);
     Ok(upgrade.on_upgrade(move |socket| serve(socket, world, pass)))
 }
 
@@ -165,7 +166,7 @@ async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
     world.join(link.clone());
     let (mut send, receive) = socket.split();
     let read = |message| match message {
-        Message::Binary(unit) => Some(unit.to_vec()),
+        Message::Binary(packet) => Some(packet.to_vec()),
         Message::Ping(_) | Message::Pong(_) => Some(Vec::new()),
         _ => None,
     };

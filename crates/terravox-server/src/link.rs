@@ -1,4 +1,4 @@
-//! A connection between a socket and a world: a bounded queue of units each way.
+//! A connection between a socket and a world: a bounded queue of packets each way.
 
 use crate::server_reason::{SILENT, TOO_SLOW};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
@@ -11,47 +11,47 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// Bytes of units that wait, each way. The socket is not read while more wait for the world, and
+/// Bytes of packets that wait, each way. The socket is not read while more wait for the world, and
 /// the world makes no more while more wait for the socket.
 pub(crate) const MAX_QUEUED: usize = 64 << 10;
 
-/// Maximum number of bytes that wait in a WebSocket for its socket: some units, and responses to
+/// Maximum number of bytes that wait in a WebSocket for its socket: some packets, and responses to
 /// pings.
 pub(crate) const MAX_WRITE_BUFFER: usize = 256 << 10;
 
-/// Maximum number of pings and empty units within [`KEEP_ALIVE`]: a flood of them would cost too
+/// Maximum number of pings and empty packets within [`KEEP_ALIVE`]: a flood of them would cost too
 /// much work.
 const MAX_SIGNS: u32 = 64;
 
-/// Bytes that a waiting unit counts in addition to its own.
-const UNIT_OVERHEAD: usize = 64;
+/// Bytes that a waiting packet counts in addition to its own.
+const PACKET_OVERHEAD: usize = 64;
 
 /// How long a write may take; by default also a handshake, a request and a greeting.
 pub(crate) const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Without anything to send for this long, an empty unit is sent.
+/// Without anything to send for this long, an empty packet is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
-/// A peer from which nothing arrives for this long, not even an empty unit, is gone.
+/// A peer from which nothing arrives for this long, not even an empty packet, is gone.
 const MAX_SILENCE: Duration = Duration::from_secs(7);
 
-/// Units that wait for one side.
+/// Packets that wait for one side.
 #[derive(Default)]
-pub(crate) struct UnitQueue {
-    state: Mutex<QueuedUnits>,
-    /// Wakes the one task that waits: for room, or for units.
+pub(crate) struct PacketQueue {
+    state: Mutex<QueuedPackets>,
+    /// Wakes the one task that waits: for room, or for packets.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct QueuedUnits {
-    units: VecDeque<Vec<u8>>,
+struct QueuedPackets {
+    packets: VecDeque<Vec<u8>>,
     bytes: usize,
     is_closed: bool,
 }
 
-impl UnitQueue {
-    fn lock(&self) -> MutexGuard<'_, QueuedUnits> {
+impl PacketQueue {
+    fn lock(&self) -> MutexGuard<'_, QueuedPackets> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -60,15 +60,15 @@ impl UnitQueue {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.lock().units.is_empty()
+        self.lock().packets.is_empty()
     }
 
-    /// Adds a unit, unless the queue is closed.
-    pub fn push(&self, unit: Vec<u8>) {
+    /// Adds a packet, unless the queue is closed.
+    pub fn push(&self, packet: Vec<u8>) {
         let mut state = self.lock();
         if !state.is_closed {
-            state.bytes += unit.len() + UNIT_OVERHEAD;
-            state.units.push_back(unit);
+            state.bytes += packet.len() + PACKET_OVERHEAD;
+            state.packets.push_back(packet);
             drop(state);
             self.changed.notify_one();
         }
@@ -90,24 +90,24 @@ impl UnitQueue {
         }
     }
 
-    /// Takes all units that wait.
+    /// Takes all packets that wait.
     pub fn take(&self) -> VecDeque<Vec<u8>> {
         let mut state = self.lock();
         state.bytes = 0;
-        let units = std::mem::take(&mut state.units);
+        let packets = std::mem::take(&mut state.packets);
         drop(state);
         self.changed.notify_one();
-        units
+        packets
     }
 
-    /// Waits for units and takes them; `None` if there will be no more.
+    /// Waits for packets and takes them; `None` if there will be no more.
     pub async fn wait(&self) -> Option<VecDeque<Vec<u8>>> {
         loop {
             {
                 let mut state = self.lock();
-                if !state.units.is_empty() {
+                if !state.packets.is_empty() {
                     state.bytes = 0;
-                    return Some(std::mem::take(&mut state.units));
+                    return Some(std::mem::take(&mut state.packets));
                 }
                 if state.is_closed {
                     return None;
@@ -117,7 +117,7 @@ impl UnitQueue {
         }
     }
 
-    /// Takes no more units; those that wait can still be taken.
+    /// Takes no more packets; those that wait can still be taken.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_one();
@@ -127,8 +127,8 @@ impl UnitQueue {
 /// A connection, which a world and the tasks of a socket share.
 pub(crate) struct Link {
     pub peer: IpAddr,
-    pub to_world: UnitQueue,
-    pub to_peer: UnitQueue,
+    pub to_world: PacketQueue,
+    pub to_peer: PacketQueue,
     /// Whether the socket is gone.
     is_gone: AtomicBool,
     /// Why the world ended the connection.
@@ -139,8 +139,8 @@ impl Link {
     pub fn new(peer: IpAddr) -> Link {
         Link {
             peer,
-            to_world: UnitQueue::default(),
-            to_peer: UnitQueue::default(),
+            to_world: PacketQueue::default(),
+            to_peer: PacketQueue::default(),
             is_gone: AtomicBool::new(false),
             reason: OnceLock::new(),
         }
@@ -171,13 +171,13 @@ impl Link {
     }
 }
 
-/// Carries units between queues and a socket, until there are no more to be sent or the peer is
-/// gone. Empty units are keep-alives, by whose absence a pulled cable is noticed. `wake` is called
-/// when there is something new for the owner of the queues. Returns why this side ends the
+/// Carries packets between queues and a socket, until there are no more to be sent or the peer is
+/// gone. Empty packets are keep-alives, by whose absence a pulled cable is noticed. `wake` is
+/// called when there is something new for the owner of the queues. Returns why this side ends the
 /// connection; empty if the owner of the queues or the peer ended it.
 pub(crate) async fn carry(
-    outgoing: &UnitQueue,
-    incoming: &UnitQueue,
+    outgoing: &PacketQueue,
+    incoming: &PacketQueue,
     sink: impl Sink<VecDeque<Vec<u8>>>,
     stream: impl Stream<Item = Vec<u8>>,
     wake: impl Fn(),
@@ -186,13 +186,13 @@ pub(crate) async fn carry(
     let reading = async {
         let (mut signs, mut since) = (0, Instant::now());
         while incoming.room().await {
-            let unit = match timeout(MAX_SILENCE, stream.next()).await {
-                Ok(Some(unit)) => unit,
+            let packet = match timeout(MAX_SILENCE, stream.next()).await {
+                Ok(Some(packet)) => packet,
                 Ok(None) => return "",
                 Err(_) => return SILENT,
             };
-            if !unit.is_empty() {
-                incoming.push(unit);
+            if !packet.is_empty() {
+                incoming.push(packet);
                 wake();
                 continue;
             }
@@ -209,15 +209,15 @@ pub(crate) async fn carry(
     };
     let writing = async {
         loop {
-            let units = match timeout(KEEP_ALIVE, outgoing.wait()).await {
-                Ok(Some(units)) => {
+            let packets = match timeout(KEEP_ALIVE, outgoing.wait()).await {
+                Ok(Some(packets)) => {
                     wake();
-                    units
+                    packets
                 }
                 Ok(None) => return "",
                 Err(_) => VecDeque::from([Vec::new()]),
             };
-            match timeout(IO_TIMEOUT, sink.send(units)).await {
+            match timeout(IO_TIMEOUT, sink.send(packets)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return "",
                 Err(_) => return TOO_SLOW,
@@ -230,24 +230,26 @@ pub(crate) async fn carry(
     }
 }
 
-/// Carries units over a WebSocket, one in each binary message, as [`carry`]. `read` returns the
-/// unit of a message, empty if it has none; `None` if it ends the connection.
+/// Carries packets over a WebSocket, one in each binary message, as [`carry`]. `read` returns the
+/// packet of a message, empty if it has none; `None` if it ends the connection.
 pub(crate) async fn carry_messages<M: From<Vec<u8>>, S: Sink<M>, E>(
-    outgoing: &UnitQueue,
-    incoming: &UnitQueue,
+    outgoing: &PacketQueue,
+    incoming: &PacketQueue,
     sink: S,
     stream: impl Stream<Item = Result<M, E>>,
     read: impl Fn(M) -> Option<Vec<u8>>,
     wake: impl Fn(),
 ) -> &'static str {
-    let messages = |units: VecDeque<Vec<u8>>| {
-        futures_util::stream::iter(units.into_iter().map(|unit| Ok::<M, S::Error>(M::from(unit))))
+    let messages = |packets: VecDeque<Vec<u8>>| {
+        futures_util::stream::iter(
+            packets.into_iter().map(|packet| Ok::<M, S::Error>(M::from(packet))),
+        )
     };
-    let units = stream
+    let packets = stream
         .map(|message| message.ok().and_then(&read))
         .take_while(|read| std::future::ready(read.is_some()))
         .filter_map(std::future::ready);
-    carry(outgoing, incoming, sink.with_flat_map(messages), units, wake).await
+    carry(outgoing, incoming, sink.with_flat_map(messages), packets, wake).await
 }
 
 #[cfg(test)]
@@ -256,19 +258,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_has_room_again_after_it_was_taken() {
-        let queue = UnitQueue::default();
+        let queue = PacketQueue::default();
         while queue.has_room() {
             queue.push(vec![0; 1200]);
         }
         let waiting = queue.room();
         let taking = async { queue.take().len() };
         let (has_room, taken) = tokio::join!(waiting, taking);
-        assert!(has_room && taken == MAX_QUEUED.div_ceil(1200 + UNIT_OVERHEAD));
+        assert!(has_room && taken == MAX_QUEUED.div_ceil(1200 + PACKET_OVERHEAD));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_gives_no_sign_of_life_is_gone_and_one_that_does_is_not() {
-        let [outgoing, incoming] = [(), ()].map(|()| UnitQueue::default());
+        let [outgoing, incoming] = [(), ()].map(|()| PacketQueue::default());
         let sink = || futures_util::sink::drain().sink_map_err(drop);
         let start = tokio::time::Instant::now();
         let silent = futures_util::stream::pending();
@@ -285,7 +287,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_signs_of_life_ends_the_link() {
-        let [outgoing, incoming] = [(), ()].map(|()| UnitQueue::default());
+        let [outgoing, incoming] = [(), ()].map(|()| PacketQueue::default());
         let sink = futures_util::sink::drain().sink_map_err(drop);
         let start = tokio::time::Instant::now();
         let flood = futures_util::stream::repeat(Vec::new());
@@ -295,7 +297,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_in_a_closed_queue_is_still_taken_then_it_ends() {
-        let queue = UnitQueue::default();
+        let queue = PacketQueue::default();
         queue.push(vec![1]);
         queue.close();
         queue.push(vec![2]);

@@ -37,8 +37,8 @@ fn values(world: &RunningWorld) -> Vec<(&'static str, u64)> {
         ("saves_total", &counters.saves),
         ("save_microseconds_total", &counters.save_us),
         ("failed_saves_total", &counters.failed_saves),
-        ("units_received_total", &counters.units_in),
-        ("units_sent_total", &counters.units_out),
+        ("packets_received_total", &counters.packets_in),
+        ("packets_sent_total", &counters.packets_out),
         ("bytes_sent_total", &counters.bytes_out),
     ]
     .map(|(name, counter)| (name, counter.load(Ordering::Acquire)))

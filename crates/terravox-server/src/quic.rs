@@ -1,10 +1,10 @@
-//! Units over QUIC: one stream, in which each unit follows its length.
+//! Packets over QUIC: one stream, in which each packet follows its length.
 
 use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, PinnedVerifier};
 use crate::error::ServerError;
 use crate::gate::{Gate, Pass};
-use crate::link::{self, Link, UnitQueue};
+use crate::link::{self, Link, PacketQueue};
 use futures_util::{sink, stream};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
@@ -28,7 +28,7 @@ const MAX_INCOMING: usize = 256;
 const MAX_INCOMING_BYTES: u64 = 16 << 10;
 const MAX_ALL_INCOMING_BYTES: u64 = 1 << 20;
 
-/// How long the peer may take to acknowledge the last unit.
+/// How long the peer may take to acknowledge the last packet.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The application's code of a connection that the server ended.
@@ -127,7 +127,7 @@ async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Pass) {
     world.wake();
 }
 
-/// Closes a connection, once the peer has the last unit.
+/// Closes a connection, once the peer has the last packet.
 async fn say_farewell(connection: &Connection, mut send: SendStream, reason: &str) {
     if send.finish().is_ok() {
         let _ = timeout(CLOSE_TIMEOUT, send.stopped()).await;
@@ -135,30 +135,30 @@ async fn say_farewell(connection: &Connection, mut send: SendStream, reason: &st
     connection.close(DISMISSED, reason.as_bytes());
 }
 
-/// Carries units over a stream, as [`link::carry`].
+/// Carries packets over a stream, as [`link::carry`].
 pub(crate) async fn carry(
-    outgoing: &UnitQueue,
-    incoming: &UnitQueue,
+    outgoing: &PacketQueue,
+    incoming: &PacketQueue,
     send: &mut SendStream,
     receive: &mut RecvStream,
     wake: impl Fn(),
 ) -> &'static str {
-    let sink = sink::unfold(send, |send: &mut SendStream, units| async move {
-        send.write_all(&framed(&units)).await.map(|()| send)
+    let sink = sink::unfold(send, |send: &mut SendStream, packets| async move {
+        send.write_all(&framed(&packets)).await.map(|()| send)
     });
     let stream = stream::unfold(receive, |receive: &mut RecvStream| async move {
-        let unit = read_frame(receive, Guest::MAX_UNIT).await?;
-        Some((unit, receive))
+        let packet = read_frame(receive, Guest::MAX_PACKET_BYTES).await?;
+        Some((packet, receive))
     });
     link::carry(outgoing, incoming, sink, stream, wake).await
 }
 
-/// Units with their lengths.
-pub(crate) fn framed(units: &VecDeque<Vec<u8>>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(units.iter().map(|unit| unit.len() + 2).sum());
-    for unit in units {
-        bytes.extend((unit.len() as u16).to_le_bytes());
-        bytes.extend(unit);
+/// Packets with their lengths.
+pub(crate) fn framed(packets: &VecDeque<Vec<u8>>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(packets.iter().map(|packet| packet.len() + 2).sum());
+    for packet in packets {
+        bytes.extend((packet.len() as u16).to_le_bytes());
+        bytes.extend(packet);
     }
     bytes
 }

@@ -52,7 +52,7 @@ pub enum ServerReason {
     Protected = 17,
     /// 18: another server has this part of the world, or none yet: the reason says which.
     OtherServer = 18,
-    /// 19: this person, or all guests of this server together, edited too many columns of a shared
+    /// 19: this account, or all guests of this server together, edited too many columns of a shared
     /// world within a minute.
     TooManyColumns = 19,
 }

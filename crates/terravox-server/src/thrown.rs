@@ -11,11 +11,11 @@ use terravox::replicate::{Host, HostWorld, SharedBody, SharedBodyKind};
 use terravox::terrain::Placement;
 use terravox::voxel::{LIMIT, Region, VoxelPos};
 
-/// Maximum number of things at one time, in all and of one person: the oldest ones vanish.
+/// Maximum number of things at one time, in all and of one account: the oldest ones vanish.
 const MAX_THINGS: usize = 96;
 const MAX_OF_ONE: usize = 16;
 
-/// Maximum number of throws of one person within a second, and that wait for the end of a step.
+/// Maximum number of throws of one account within a second, and that wait for the end of a step.
 const MAX_OF_ONE_A_SECOND: usize = 5;
 
 /// Maximum number of throws that wait for the end of a step.
@@ -84,7 +84,7 @@ pub(crate) struct Thrower {
     /// Pays for the ground that has to be made.
     pub guest: u64,
     /// Whose budget that is.
-    pub person: Arc<str>,
+    pub account: Arc<str>,
 }
 
 struct ThrownThing {
@@ -112,7 +112,7 @@ impl ThrownThings {
     /// Invalid requests are ignored.
     pub fn take(&mut self, host: &mut Host, placement: Placement, by: &Thrower, request: &[u8]) {
         let Some(throw) = Throw::parse(request, placement) else { return };
-        let own = self.waiting.iter().filter(|(other, _)| other.person == by.person);
+        let own = self.waiting.iter().filter(|(other, _)| other.account == by.account);
         if own.count() < MAX_OF_ONE_A_SECOND && self.waiting.len() < MAX_WAITING {
             self.waiting.push((by.clone(), throw));
         } else {
@@ -145,7 +145,7 @@ impl ThrownThings {
             return;
         }
         let places = 0..self.things.len();
-        let own: Vec<_> = places.filter(|&at| self.things[at].by.person == by.person).collect();
+        let own: Vec<_> = places.filter(|&at| self.things[at].by.account == by.account).collect();
         let recent = own.iter().filter(|&&at| self.things[at].age_s < 1.0);
         if recent.count() >= MAX_OF_ONE_A_SECOND {
             host.send_message(by.guest, TOO_MANY);
@@ -168,10 +168,10 @@ impl ThrownThings {
         self.things.push_back(ThrownThing { handle, number, by: by.clone(), age_s: 0.0 });
     }
 
-    /// The oldest thing of the person who has most.
+    /// The oldest thing of the account that has most.
     fn oldest_of_most(&self) -> usize {
-        let of = |person: &str| self.things.iter().filter(|t| *t.by.person == *person).count();
-        let counts = self.things.iter().map(|thing| of(&thing.by.person));
+        let of = |account: &str| self.things.iter().filter(|t| *t.by.account == *account).count();
+        let counts = self.things.iter().map(|thing| of(&thing.by.account));
         counts.enumerate().max_by_key(|&(at, count)| (count, Reverse(at))).map_or(0, |most| most.0)
     }
 
@@ -234,12 +234,12 @@ mod tests {
     use terravox::replicate::HostOptions;
 
     #[test]
-    fn throws_of_one_person_leave_those_of_others_room_to_wait() {
+    fn throws_of_one_account_leave_those_of_others_room_to_wait() {
         let (mut host, mut thrown) = (Host::new(HostOptions::default()), ThrownThings::default());
         let throw = br#"{"throw":"ball","from_m":[0,9,0],"velocity_m_s":[1,0,0]}"#;
-        for (person, times) in [("ada", 400), ("bob", 2)] {
+        for (account, times) in [("ada", 400), ("bob", 2)] {
             for guest in 0..times {
-                let by = Thrower { guest, person: person.into() };
+                let by = Thrower { guest, account: account.into() };
                 thrown.take(&mut host, Placement::default(), &by, b"{}");
                 thrown.take(&mut host, Placement::default(), &by, throw);
             }

@@ -101,7 +101,7 @@ struct ConnectedGuest {
     /// Its name in the journal, once it is let in.
     author: OnceCell<String>,
     /// Whose budget it spends, once it is let in.
-    person: OnceCell<Arc<str>>,
+    account: OnceCell<Arc<str>>,
     since: Instant,
     /// When the connection last took something, or had nothing to take.
     moved: Instant,
@@ -121,14 +121,14 @@ impl ConnectedGuest {
         };
         self.right.set(Some(right));
         let author = self.author.get_or_init(|| access.author(token, self.link.peer));
-        let person = self.person.get_or_init(|| access.person(token, self.link.peer).into());
+        let account = self.account.get_or_init(|| access.account(token, self.link.peer).into());
         info!(world, guest, %right, %author, "joined");
-        Ok(person.clone())
+        Ok(account.clone())
     }
 
     /// Who throws what this guest asks for.
     fn thrower(&self, guest: u64) -> Thrower {
-        Thrower { guest, person: self.person.get().cloned().unwrap_or_default() }
+        Thrower { guest, account: self.account.get().cloned().unwrap_or_default() }
     }
 }
 
@@ -147,8 +147,8 @@ fn edit_author(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> EditAuthor<
     EditAuthor { guest, right, name: author_of(peers, guest) }
 }
 
-fn person_of(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Arc<str> {
-    peers.get(&guest).and_then(|entry| entry.person.get()).cloned().unwrap_or_default()
+fn account_of(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Arc<str> {
+    peers.get(&guest).and_then(|entry| entry.account.get()).cloned().unwrap_or_default()
 }
 
 fn may_edit(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> bool {
@@ -360,7 +360,7 @@ impl Ticker {
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (peers, rules, mut throws, mut begun) = (&self.peers, &mut self.rules, vec![], vec![]);
         let mut decide = |guest: u64, op: &EditOp| {
-            rules.verdict(edit_author(peers, guest), &person_of(peers, guest), op, now)
+            rules.verdict(edit_author(peers, guest), &account_of(peers, guest), op, now)
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -377,7 +377,7 @@ impl Ticker {
                 HostEvent::Joining { guest, token } => {
                     let Some(entry) = peers.get(&guest) else { continue };
                     match entry.admit(&self.access, &token, guest, &self.running.name) {
-                        Ok(person) => self.host.admit_as(guest, &world, &person),
+                        Ok(account) => self.host.admit_as(guest, &world, &account),
                         Err(end) => self.host.disconnect(guest, end),
                     }
                 }
@@ -429,8 +429,8 @@ impl Ticker {
     fn connect_arriving(&mut self, now: Instant) {
         for link in self.running.take_arriving() {
             let guest = self.host.connect(LinkKind::Reliable);
-            let (right, author, person) = (Cell::new(None), OnceCell::new(), OnceCell::new());
-            let entry = ConnectedGuest { link, right, author, person, since: now, moved: now };
+            let (right, author, account) = (Cell::new(None), OnceCell::new(), OnceCell::new());
+            let entry = ConnectedGuest { link, right, author, account, since: now, moved: now };
             self.peers.insert(guest, entry);
         }
     }
@@ -438,9 +438,9 @@ impl Ticker {
     fn receive(&mut self, now: Instant, now_us: u64) {
         self.connect_arriving(now);
         for (&guest, entry) in &self.peers {
-            for unit in entry.link.to_world.take() {
-                self.running.counters.units_in.fetch_add(1, Ordering::Relaxed);
-                if self.host.receive(guest, &unit, now_us).is_err() {
+            for packet in entry.link.to_world.take() {
+                self.running.counters.packets_in.fetch_add(1, Ordering::Relaxed);
+                if self.host.receive(guest, &packet, now_us).is_err() {
                     // The host has disconnected it; it is told below.
                     break;
                 }
@@ -448,7 +448,7 @@ impl Ticker {
         }
     }
 
-    /// Hands units to the connections, and ends those that are over.
+    /// Hands packets to the connections, and ends those that are over.
     fn transmit(&mut self, now: Instant, now_us: u64) {
         for (&guest, entry) in &mut self.peers {
             // Also what was taken during a tick that took long.
@@ -464,13 +464,13 @@ impl Ticker {
                 self.host.disconnect(guest, ServerReason::TooSlow.end(TOO_SLOW));
             }
         }
-        let mut unit = Vec::new();
+        let mut packet = Vec::new();
         for (&guest, entry) in &mut self.peers {
-            while entry.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut unit) {
+            while entry.link.to_peer.has_room() && self.host.transmit(guest, now_us, &mut packet) {
                 let counters = &self.running.counters;
-                counters.units_out.fetch_add(1, Ordering::Relaxed);
-                counters.bytes_out.fetch_add(unit.len() as u64, Ordering::Relaxed);
-                entry.link.to_peer.push(std::mem::take(&mut unit));
+                counters.packets_out.fetch_add(1, Ordering::Relaxed);
+                counters.bytes_out.fetch_add(packet.len() as u64, Ordering::Relaxed);
+                entry.link.to_peer.push(std::mem::take(&mut packet));
             }
         }
         for event in self.host.events() {
@@ -480,9 +480,9 @@ impl Ticker {
         }
         for (guest, reason) in self.leaving.drain(..) {
             if let Some(entry) = self.peers.remove(&guest) {
-                // The last unit says why, also to one for which there was no room.
-                if self.host.transmit(guest, now_us, &mut unit) {
-                    entry.link.to_peer.push(std::mem::take(&mut unit));
+                // The last packet says why, also to one for which there was no room.
+                if self.host.transmit(guest, now_us, &mut packet) {
+                    entry.link.to_peer.push(std::mem::take(&mut packet));
                 }
                 info!(world = self.running.name, guest, peer = %entry.link.peer, reason, "left");
                 entry.link.close_with_reason(&reason);

@@ -68,7 +68,7 @@ pub struct WebWorld {
     swaps: VecDeque<MeshSwap>,
     /// Whether all meshes that JavaScript has are to be dropped before it takes these.
     has_reset: bool,
-    unit: Vec<u8>,
+    packet: Vec<u8>,
 }
 
 /// Why the game of a server refused something, if a message of it says so: `terravox serve` refuses
@@ -147,7 +147,7 @@ impl WebWorld {
             player: Player::new([0.0, 0.0, 0.0]),
             swaps: VecDeque::new(),
             has_reset: false,
-            unit: Vec::new(),
+            packet: Vec::new(),
         }
     }
 
@@ -176,15 +176,15 @@ impl WebWorld {
         self.world.reconnect();
     }
 
-    /// Takes a unit of the server.
-    pub fn receive(&mut self, unit: &[u8], now_ms: f64) -> Result<(), JsError> {
-        self.world.receive(unit, micros(now_ms)).map_err(|e| JsError::new(&e))
+    /// Takes a packet of the server.
+    pub fn receive(&mut self, packet: &[u8], now_ms: f64) -> Result<(), JsError> {
+        self.world.receive(packet, micros(now_ms)).map_err(|e| JsError::new(&e))
     }
 
-    /// The next unit for the server, if there is one.
+    /// The next packet for the server, if there is one.
     pub fn transmit(&mut self, now_ms: f64) -> Option<Uint8Array> {
-        let is_due = self.world.transmit(micros(now_ms), &mut self.unit);
-        is_due.then(|| Uint8Array::from(self.unit.as_slice()))
+        let is_due = self.world.transmit(micros(now_ms), &mut self.packet);
+        is_due.then(|| Uint8Array::from(self.packet.as_slice()))
     }
 
     /// Works for some milliseconds on what the player's view needs.
@@ -232,9 +232,9 @@ impl WebWorld {
     }
 
     /// Shows others where the player is and looks, with a name.
-    pub fn show_figure(&mut self, rotation: &[f64], name: &[u8]) {
+    pub fn show_avatar(&mut self, rotation: &[f64], name: &[u8]) {
         if let Ok(rotation) = <[f64; 4]>::try_from(rotation) {
-            self.world.set_figure(self.player.eye_m(), rotation, name);
+            self.world.set_avatar(self.player.eye_m(), rotation, name);
         }
     }
 
@@ -281,9 +281,9 @@ impl WebWorld {
             // Ahead is −z, turned by the quaternion.
             let ahead =
                 [-2.0 * (x * z + w * y), -2.0 * (y * z - w * x), -1.0 + 2.0 * (x * x + y * y)];
-            let is_figure = matches!(body.kind, SharedBodyKind::Figure(_));
+            let is_avatar = matches!(body.kind, SharedBodyKind::Avatar(_));
             if let Some(hit) =
-                is_figure.then(|| self.world.ray(from_m, ahead.map(|v| v as f32), max_m)).flatten()
+                is_avatar.then(|| self.world.ray(from_m, ahead.map(|v| v as f32), max_m)).flatten()
             {
                 out.push(number as f64);
                 out.extend(hit.point_m);
@@ -341,13 +341,13 @@ impl WebWorld {
     }
 
     /// The bodies that are seen: number, kind, position, rotation for each. The kind is −1 for a
-    /// loose piece, −2 for a figure, else that of the game.
+    /// loose piece, −2 for an avatar, else that of the game.
     pub fn bodies(&self) -> Vec<f64> {
         let mut out = Vec::new();
         for (number, body, position_m, rotation) in self.world.bodies() {
             let kind = match body.kind {
                 SharedBodyKind::Loose => -1.0,
-                SharedBodyKind::Figure(_) => -2.0,
+                SharedBodyKind::Avatar(_) => -2.0,
                 SharedBodyKind::Game(kind) => f64::from(kind),
             };
             out.extend([number as f64, kind]);
@@ -389,11 +389,11 @@ impl WebWorld {
         }
     }
 
-    /// By level, the distances in voxels at which vertices start to morph and at which they arrive.
+    /// By mip, the distances in voxels at which vertices start to morph and at which they arrive.
     pub fn morph_ranges(&self) -> Vec<f32> {
         let Some(terrain) = self.world.terrain() else { return Vec::new() };
-        let (morph, levels) = (terrain.lod().morph(), 0..=terrain.lod().options().max_mip);
-        levels.flat_map(|level| morph.range_voxels(level)).collect()
+        let (morph, mips) = (terrain.lod().morph(), 0..=terrain.lod().options().max_mip);
+        mips.flat_map(|mip| morph.range_voxels(mip)).collect()
     }
 
     /// The materials: name, kind (`"Air"`, `"Liquid"` or `"Solid"`) and colour of each, as JSON.

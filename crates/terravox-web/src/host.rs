@@ -30,7 +30,7 @@ pub struct OwnHost {
     /// `None` for a complete world.
     seeded: Option<Seeded>,
     guest: u64,
-    unit: Vec<u8>,
+    packet: Vec<u8>,
 }
 
 impl OwnHost {
@@ -72,14 +72,14 @@ impl OwnHost {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let guest = host.connect(LinkKind::Reliable);
-        Ok(OwnHost { host, store, disk, grid, seeded, guest, unit: Vec::new() })
+        Ok(OwnHost { host, store, disk, grid, seeded, guest, packet: Vec::new() })
     }
 
     /// Takes what the guest sends, and gives it what the host sends.
     pub fn exchange(&mut self, guest: &mut Guest, now_us: u64) -> Result<(), PipeError> {
-        while guest.transmit(now_us, &mut self.unit) {
+        while guest.transmit(now_us, &mut self.packet) {
             // One that breaks the protocol is disconnected.
-            let _ = self.host.receive(self.guest, &self.unit, now_us);
+            let _ = self.host.receive(self.guest, &self.packet, now_us);
         }
         let seeded = self.seeded.as_ref();
         let generated = |request: &mut FillRequest<'_>| fill_ground(seeded, request);
@@ -97,8 +97,8 @@ impl OwnHost {
                 self.host.admit(guest, &world);
             }
         }
-        while self.host.transmit(self.guest, now_us, &mut self.unit) {
-            guest.receive(&self.unit, now_us)?;
+        while self.host.transmit(self.guest, now_us, &mut self.packet) {
+            guest.receive(&self.packet, now_us)?;
         }
         Ok(())
     }

@@ -158,15 +158,15 @@ impl PlayerWorld {
         bytes.map_err(|error| error.to_string())
     }
 
-    /// Takes a unit that came from the server.
+    /// Takes a packet that came from the server.
     ///
     /// # Errors
     /// If the server breaks the protocol: give the link up.
-    pub fn receive(&mut self, unit: &[u8], now_us: u64) -> Result<(), String> {
-        self.guest.receive(unit, now_us).map_err(|error| error.to_string())
+    pub fn receive(&mut self, packet: &[u8], now_us: u64) -> Result<(), String> {
+        self.guest.receive(packet, now_us).map_err(|error| error.to_string())
     }
 
-    /// Writes the next unit for the server, or returns false: nothing is to be sent now.
+    /// Writes the next packet for the server, or returns false: nothing is to be sent now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
         self.host.is_none() && self.guest.transmit(now_us, out)
     }
@@ -449,12 +449,12 @@ impl PlayerWorld {
     }
 
     /// Shows others where this player is: the eye, the rotation (quaternion x, y, z, w) and some
-    /// bytes, such as a name. Of more than [`Guest::MAX_FIGURE_BYTES`], the first count.
-    pub fn set_figure(&mut self, eye_m: [f64; 3], rotation: [f64; 4], bytes: &[u8]) {
+    /// bytes, such as a name. Of more than [`Guest::MAX_AVATAR_BYTES`], the first count.
+    pub fn set_avatar(&mut self, eye_m: [f64; 3], rotation: [f64; 4], bytes: &[u8]) {
         let Some(terrain) = &self.terrain else { return };
         let position_voxels = terrain.placement().voxel_from_world(eye_m);
-        let bytes = &bytes[..bytes.len().min(Guest::MAX_FIGURE_BYTES)];
-        self.guest.set_figure(&BodyPose { position_voxels, rotation }, bytes);
+        let bytes = &bytes[..bytes.len().min(Guest::MAX_AVATAR_BYTES)];
+        self.guest.set_avatar(&BodyPose { position_voxels, rotation }, bytes);
     }
 
     /// The bodies that are seen: number, body, position in metres and rotation now.

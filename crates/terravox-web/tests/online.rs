@@ -48,22 +48,22 @@ impl Server {
         (server, world)
     }
 
-    /// Carries units to and fro, as far as there is a link, for some frames.
+    /// Carries packets to and fro, as far as there is a link, for some frames.
     fn exchange(&mut self, world: &mut PlayerWorld, frames: u32) {
         let hills = Hills::new(self.seed);
         let ground = |request: &mut FillRequest<'_>| {
             let mip = request.mip();
             hills.fill(request.cells(), mip);
         };
-        let mut unit = Vec::new();
+        let mut packet = Vec::new();
         for _ in 0..frames {
             self.now_us += FRAME_US;
             match self.is_linked {
                 true => world.update(self.now_us, EYE_M, Budget::Unlimited).expect("it is honest"),
                 false => world.update_terrain(EYE_M, Budget::Unlimited),
             }
-            while self.is_linked && world.transmit(self.now_us, &mut unit) {
-                self.host.receive(self.guest, &unit, self.now_us).expect("the guest is honest");
+            while self.is_linked && world.transmit(self.now_us, &mut packet) {
+                self.host.receive(self.guest, &packet, self.now_us).expect("the guest is honest");
             }
             let mut decide = |_, op: &EditOp| match op.region() {
                 Ok(region) if region.min.x > 50 => Verdict::Refuse("not here".into()),
@@ -82,13 +82,13 @@ impl Server {
                     self.host.admit(guest, &of_host);
                 }
             }
-            while self.is_linked && self.host.transmit(self.guest, self.now_us, &mut unit) {
-                world.receive(&unit, self.now_us).expect("the host is honest");
+            while self.is_linked && self.host.transmit(self.guest, self.now_us, &mut packet) {
+                world.receive(&packet, self.now_us).expect("the host is honest");
             }
         }
     }
 
-    /// Carries units until all is shown and decided.
+    /// Carries packets until all is shown and decided.
     fn settle(&mut self, world: &mut PlayerWorld) {
         for _ in 0..200 {
             self.exchange(world, 10);

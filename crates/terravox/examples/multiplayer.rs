@@ -172,8 +172,8 @@ impl Player {
 
     /// A frame of the player's game: what arrived, what is shown, what is sent.
     fn frame(&mut self, server: &mut Server, now_us: u64) -> Result<(), Box<dyn Error>> {
-        while let Some(unit) = self.down.receive(now_us) {
-            self.guest.receive(&unit, now_us)?;
+        while let Some(packet) = self.down.receive(now_us) {
+            self.guest.receive(&packet, now_us)?;
         }
         self.guest.update(hills)?;
         for event in self.guest.events() {
@@ -193,17 +193,17 @@ impl Player {
         self.terrain
             .update(&[viewer], Budget::Unlimited, |request| self.guest.fill(request, hills));
 
-        let mut unit = Vec::new();
-        while self.guest.transmit(now_us, &mut unit) {
-            self.up.send(now_us, &unit);
+        let mut packet = Vec::new();
+        while self.guest.transmit(now_us, &mut packet) {
+            self.up.send(now_us, &packet);
         }
-        while let Some(unit) = self.up.receive(now_us) {
+        while let Some(packet) = self.up.receive(now_us) {
             if self.has_link {
-                server.host.receive(self.number, &unit, now_us)?;
+                server.host.receive(self.number, &packet, now_us)?;
             }
         }
-        while self.has_link && server.host.transmit(self.number, now_us, &mut unit) {
-            self.down.send(now_us, &unit);
+        while self.has_link && server.host.transmit(self.number, now_us, &mut packet) {
+            self.down.send(now_us, &packet);
         }
         Ok(())
     }

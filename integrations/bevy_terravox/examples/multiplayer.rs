@@ -5,7 +5,7 @@ mod common;
 mod serving;
 
 use bevy::prelude::*;
-use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineFigure, OnlineTerrain};
+use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineAvatar, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox::replicate::{GuestEvent, SharedBodyKind};
 
@@ -33,8 +33,8 @@ fn set_up(mut commands: Commands) -> Result {
     };
     let terrain = commands.spawn(OnlineTerrain::join(address.parse()?, Default::default())).id();
     let eye = Transform::from_xyz(0.0, 30.0, 20.0).looking_at(Vec3::ZERO, Vec3::Y);
-    let figure = OnlineFigure { terrain, bytes: b"a player".into() };
-    commands.spawn((Camera3d::default(), TerrainViewer::new(200.0), figure, eye));
+    let avatar = OnlineAvatar { terrain, bytes: b"a player".into() };
+    commands.spawn((Camera3d::default(), TerrainViewer::new(200.0), avatar, eye));
     Ok(())
 }
 
@@ -61,7 +61,7 @@ fn show_player(
     mut meshes: ResMut<Assets<Mesh>>,
     mut commands: Commands,
 ) {
-    let Ok(OnlineBody { kind: SharedBodyKind::Figure(number), .. }) = bodies.get(added.entity)
+    let Ok(OnlineBody { kind: SharedBodyKind::Avatar(number), .. }) = bodies.get(added.entity)
     else {
         return;
     };

@@ -18,16 +18,16 @@ pub(crate) const ATTRIBUTE_MATERIALS: MeshVertexAttribute =
 /// Their weights.
 pub(crate) const ATTRIBUTE_WEIGHTS: MeshVertexAttribute =
     MeshVertexAttribute::new("Terravox_Weights", 0x7e77_a001, VertexFormat::Unorm8x4);
-/// Where a vertex lies one level up, and by how many mips its level is above the block.
+/// Where a vertex lies one mip up, and by how many steps its mip is above the block's.
 pub(crate) const ATTRIBUTE_GOAL: MeshVertexAttribute =
     MeshVertexAttribute::new("Terravox_Goal", 0x7e77_a002, VertexFormat::Float32x4);
-/// Its normal one level up.
+/// Its normal one mip up.
 pub(crate) const ATTRIBUTE_GOAL_NORMAL: MeshVertexAttribute =
     MeshVertexAttribute::new("Terravox_GoalNormal", 0x7e77_a003, VertexFormat::Float32x3);
 
 /// Bytes of a vertex: position, normal, colour, materials, weights.
 const VERTEX_BYTES: usize = 12 + 12 + 16 + 4 + 4;
-/// Bytes of where it lies one level up.
+/// Bytes of where it lies one mip up.
 const GOAL_BYTES: usize = 16 + 12;
 const INDEX_BYTES: usize = 4;
 

@@ -10,7 +10,7 @@ use bevy::prelude::*;
 use bevy_terravox::online::terravox_server::{
     AccessList, ClientOptions, Right, ServedWorld, Server, ServerOptions,
 };
-use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineFigure, OnlineTerrain};
+use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineAvatar, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox::generate::Hills;
 use bevy_terravox::terravox::replicate::{GuestEvent, HostOptions, SharedBodyKind};
@@ -280,8 +280,8 @@ fn who_may_only_look_sees_an_edit_vanish_and_others_where_they_are_slow() {
     let server = serve(&folder.0, 0);
     let ((mut ada, ada_ground), (mut bob, bob_ground)) =
         (join(&server, "look"), join(&server, "dig"));
-    let figure = OnlineFigure { terrain: bob_ground, bytes: b"bob".to_vec() };
-    bob.world_mut().spawn((figure, Transform::from_xyz(5.0, 30.0, -2.0)));
+    let avatar = OnlineAvatar { terrain: bob_ground, bytes: b"bob".to_vec() };
+    bob.world_mut().spawn((avatar, Transform::from_xyz(5.0, 30.0, -2.0)));
     settle(&mut [&mut ada, &mut bob]);
     let before = ground(&ada, ada_ground, 3.0, 4.0);
     let dig = EditOp::dig_ball([3.0, before.unwrap(), 4.0], 5.0);
@@ -292,11 +292,11 @@ fn who_may_only_look_sees_an_edit_vanish_and_others_where_they_are_slow() {
     });
     settle(&mut [&mut ada, &mut bob]);
     assert_eq!(ground(&ada, ada_ground, 3.0, 4.0), before, "it vanished");
-    run_until(&mut [&mut ada, &mut bob], "a figure", |apps| {
+    run_until(&mut [&mut ada, &mut bob], "an avatar", |apps| {
         let world = apps[0].world_mut();
         let mut bodies = world.query::<(&OnlineBody, &Transform)>();
         bodies.iter(world).any(|(body, at)| {
-            matches!(body.kind, SharedBodyKind::Figure(_))
+            matches!(body.kind, SharedBodyKind::Avatar(_))
                 && *body.bytes == *b"bob"
                 && at.translation.distance(Vec3::new(5.0, 30.0, -2.0)) < 0.1
         })
@@ -305,18 +305,18 @@ fn who_may_only_look_sees_an_edit_vanish_and_others_where_they_are_slow() {
         let world = app.world_mut();
         world.query::<&OnlineBody>().iter(world).count() == 0
     };
-    // Without its component the figure goes; so it does when the player leaves, or the app ends.
+    // Without its component the avatar goes; so it does when the player leaves, or the app ends.
     let world = bob.world_mut();
-    let player = world.query_filtered::<Entity, With<OnlineFigure>>().single(world).unwrap();
-    let figure = world.entity_mut(player).take::<OnlineFigure>().unwrap();
-    run_until(&mut [&mut ada, &mut bob], "no figure", |apps| sees_none(apps[0]));
-    bob.world_mut().entity_mut(player).insert(figure.clone());
-    run_until(&mut [&mut ada, &mut bob], "the figure again", |apps| !sees_none(apps[0]));
+    let player = world.query_filtered::<Entity, With<OnlineAvatar>>().single(world).unwrap();
+    let avatar = world.entity_mut(player).take::<OnlineAvatar>().unwrap();
+    run_until(&mut [&mut ada, &mut bob], "no avatar", |apps| sees_none(apps[0]));
+    bob.world_mut().entity_mut(player).insert(avatar.clone());
+    run_until(&mut [&mut ada, &mut bob], "the avatar again", |apps| !sees_none(apps[0]));
     bob.world_mut().despawn(bob_ground);
     run_until(&mut [&mut ada, &mut bob], "leaving", |apps| sees_none(apps[0]));
     let (mut eve, eve_ground) = join(&server, "dig");
-    eve.world_mut().spawn((OnlineFigure { terrain: eve_ground, ..figure }, Transform::IDENTITY));
-    run_until(&mut [&mut ada, &mut eve], "another figure", |apps| !sees_none(apps[0]));
+    eve.world_mut().spawn((OnlineAvatar { terrain: eve_ground, ..avatar }, Transform::IDENTITY));
+    run_until(&mut [&mut ada, &mut eve], "another avatar", |apps| !sees_none(apps[0]));
     eve.world_mut().write_message(AppExit::Success);
     eve.update();
     drop(eve);
@@ -330,13 +330,13 @@ fn an_entity_joins_again_and_shows_what_its_new_client_has_slow() {
     let ((mut ada, ada_ground), (mut bob, bob_ground)) =
         (join(&server, "dig"), join(&server, "dig"));
     bob.world_mut()
-        .spawn((OnlineFigure { terrain: bob_ground, bytes: vec![] }, Transform::IDENTITY));
+        .spawn((OnlineAvatar { terrain: bob_ground, bytes: vec![] }, Transform::IDENTITY));
     settle(&mut [&mut ada, &mut bob]);
     let bodies = |app: &mut App| {
         let world = app.world_mut();
         world.query::<&OnlineBody>().iter(world).count()
     };
-    run_until(&mut [&mut ada, &mut bob], "a figure", |apps| bodies(apps[0]) == 1);
+    run_until(&mut [&mut ada, &mut bob], "an avatar", |apps| bodies(apps[0]) == 1);
     let again = online_terrain(&server, "dig");
     ada.world_mut().entity_mut(ada_ground).remove::<OnlineTerrain>();
     ada.update();
@@ -348,7 +348,7 @@ fn an_entity_joins_again_and_shows_what_its_new_client_has_slow() {
     run_until(&mut [&mut ada, &mut bob], "the edit of before", |apps| {
         ground(apps[0], ada_ground, 3.0, 4.0).is_some_and(|y| y < before - 4.0)
     });
-    run_until(&mut [&mut ada, &mut bob], "the figure again", |apps| bodies(apps[0]) == 1);
+    run_until(&mut [&mut ada, &mut bob], "the avatar again", |apps| bodies(apps[0]) == 1);
     settle(&mut [&mut ada, &mut bob]);
     edit(&mut bob, EditTerrain::undo(bob_ground));
     run_until(&mut [&mut ada, &mut bob], "an edit", |apps| {

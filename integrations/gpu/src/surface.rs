@@ -93,7 +93,7 @@ impl CrossedEdge {
     }
 
     /// Returns the next density less the one before along x, y, z, at the low and the high end;
-    /// on the hull of the block twice the one-sided difference.
+    /// on the boundary of the block twice the one-sided difference.
     pub fn rises(self) -> [[i16; 3]; 2] {
         let [[a, b], [c, d], [e, f]] = [self.0[2], self.0[3], self.0[4]].map(halves);
         [[a, b, c], [d, e, f]]

@@ -103,10 +103,10 @@ mod tests {
         let mut random = Lcg(1);
         for _ in 0..200 {
             let ends = segment(&mut random);
-            let hull = -MARGIN_VOXELS..=EDGE + MARGIN_VOXELS;
-            let on_it = |v: &f32| *v == *hull.start() || *v == *hull.end();
+            let bounds = -MARGIN_VOXELS..=EDGE + MARGIN_VOXELS;
+            let on_it = |v: &f32| *v == *bounds.start() || *v == *bounds.end();
             assert!(ends.iter().all(|p| p.iter().any(on_it)));
-            assert!(ends.iter().flatten().all(|v| hull.contains(v)));
+            assert!(ends.iter().flatten().all(|v| bounds.contains(v)));
             assert_ne!(ends[0], ends[1]);
         }
     }

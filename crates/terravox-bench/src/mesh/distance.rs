@@ -44,7 +44,7 @@ impl NearestTriangles {
             if best <= f64::from(shell - 1).max(0.0) {
                 break;
             }
-            for cell in hull(home, shell) {
+            for cell in shell_cells(home, shell) {
                 for &at in self.cells.get(&cell).map_or(&[][..], |list| list) {
                     best =
                         best.min(closest_point(point, self.triangles[at as usize]).distance(point));
@@ -62,7 +62,7 @@ fn cube(min: IVec3, max: IVec3) -> impl Iterator<Item = IVec3> {
 }
 
 /// The cells of the cube of radius `shell` that the next smaller one does not hold.
-fn hull(centre: IVec3, shell: i32) -> impl Iterator<Item = IVec3> {
+fn shell_cells(centre: IVec3, shell: i32) -> impl Iterator<Item = IVec3> {
     cube(IVec3::splat(-shell), IVec3::splat(shell))
         .filter(move |d| d.abs().max_element() == shell)
         .map(move |d| centre + d)

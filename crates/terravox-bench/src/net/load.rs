@@ -177,7 +177,7 @@ fn start(folder: &Path) -> Result<Server, Box<dyn std::error::Error>> {
         certificate_folder: folder.to_owned(),
         max_connections_per_address: 4096,
         max_connections: 4096,
-        // All clients have one address, so they count as one person.
+        // All clients have one address, so they count as one account.
         host: HostOptions {
             edits_per_s: 1_000_000,
             edit_work_per_s: 1 << 50,

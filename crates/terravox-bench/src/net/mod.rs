@@ -168,7 +168,7 @@ fn operations(report: &mut AreaReport) {
     let took = waited + session.converge(60.0);
     report.set("converge_s", took, "5 % loss, 100 ms; after the last of 40 digs");
     let spent = (session.players[1].down.bytes() - before[1]) as f64 / f64::from(digs);
-    let note = "to a guest that holds all of it: units, headers and acknowledgements included";
+    let note = "to a guest that holds all of it: packets, headers and acknowledgements included";
     report.set("op_bytes", spent, note);
 }
 

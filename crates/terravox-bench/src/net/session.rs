@@ -117,16 +117,16 @@ impl Session {
         self.now_us += TICK_US;
         let now = self.now_us;
         for player in &mut self.players {
-            while let Some(unit) = player.up.receive(now) {
-                let taken = self.host.receive(player.number, &unit, now);
+            while let Some(packet) = player.up.receive(now) {
+                let taken = self.host.receive(player.number, &packet, now);
                 assert_eq!(taken, Ok(()), "the guest is honest");
             }
         }
         self.tick();
-        let (mut unit, ground) = (Vec::new(), self.ground);
+        let (mut packet, ground) = (Vec::new(), self.ground);
         for player in &mut self.players {
-            while self.host.transmit(player.number, now, &mut unit) {
-                player.down.send(now, &unit);
+            while self.host.transmit(player.number, now, &mut packet) {
+                player.down.send(now, &packet);
             }
             player.step(now, ground, self.has_generator);
         }
@@ -185,8 +185,8 @@ impl Session {
 
 impl Player {
     fn step(&mut self, now: u64, ground: Fill, makes_ground: bool) {
-        while let Some(unit) = self.down.receive(now) {
-            assert_eq!(self.guest.receive(&unit, now), Ok(()), "the host is honest");
+        while let Some(packet) = self.down.receive(now) {
+            assert_eq!(self.guest.receive(&packet, now), Ok(()), "the host is honest");
         }
         assert_eq!(self.guest.update(ground), Ok(()), "the host is honest");
         for event in self.guest.events() {
@@ -195,9 +195,9 @@ impl Player {
             }
         }
         self.guest.watch(&[self.eye], &self.interest);
-        let mut unit = Vec::new();
-        while self.guest.transmit(now, &mut unit) {
-            self.up.send(now, &unit);
+        let mut packet = Vec::new();
+        while self.guest.transmit(now, &mut packet) {
+            self.up.send(now, &packet);
         }
     }
 }

@@ -142,13 +142,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_gives_the_same_grid_and_its_hull_is_air() {
+    fn the_same_seed_gives_the_same_grid_and_its_boundary_is_air() {
         for seed in 0..12 {
             let cells = closed_grid(seed, 9);
             assert_eq!(cells, closed_grid(seed, 9));
             let inner = Region::new([1; 3], [8; 3]);
-            let hull = cells.region().voxels().filter(|&p| !inner.contains(p));
-            assert!(hull.into_iter().all(|p| cells.cell(p).is_air()));
+            let boundary = cells.region().voxels().filter(|&p| !inner.contains(p));
+            assert!(boundary.into_iter().all(|p| cells.cell(p).is_air()));
             let filled = cells.materials().iter().filter(|&&m| m != AIR).count();
             assert!(filled > 0 && filled < 9 * 9 * 9, "seed {seed}: {filled}");
         }

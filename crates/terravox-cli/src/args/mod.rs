@@ -23,7 +23,7 @@ pub use values::{Cutaway, MorphChoice, number, triple};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use values::{cutaway, earth_place, integer, pixels, positive};
+use values::{cutaway, earth_location, integer, pixels, positive};
 
 /// Smooth, editable voxel terrain: generate, import, edit, mesh and render worlds
 #[derive(Debug, Parser)]
@@ -382,8 +382,8 @@ pub struct ExportArgs {
     pub limit_factor: u32,
     /// 3D Tiles: where the origin of the world is on Earth, degrees east and north and metres above
     /// the ellipsoid of WGS 84
-    #[arg(long, value_parser = earth_place, value_name = "LON,LAT,HEIGHT", allow_hyphen_values = true)]
-    pub place: Option<[f64; 3]>,
+    #[arg(long, value_parser = earth_location, value_name = "LON,LAT,HEIGHT", allow_hyphen_values = true)]
+    pub location: Option<[f64; 3]>,
     #[command(flatten)]
     pub part: BoxArgs,
     #[command(flatten)]

@@ -54,9 +54,9 @@ pub struct PathArgs {
     /// Deeper water: forbidden, or how many times the cost of dry ground
     #[arg(long, default_value = "forbidden", value_parser = water, value_name = "forbidden|COST")]
     pub water: WaterRule,
-    /// Samples of the ground along the edge of a voxel: 1, 2 or 4
-    #[arg(long, default_value_t = 2, value_parser = samples, value_name = "N")]
-    pub samples_per_voxel: u8,
+    /// Path cells along the edge of a voxel, on which the ground is sampled: 1, 2 or 4
+    #[arg(long, default_value_t = 2, value_parser = path_cells, value_name = "N")]
+    pub cells_per_voxel: u8,
     /// X,Y,Z: the ground may lie this far from the point, in metres [default: 8 voxels]
     #[arg(long, value_parser = positive, value_name = "M")]
     pub snap: Option<f64>,
@@ -92,9 +92,9 @@ fn water(text: &str) -> Result<WaterRule, String> {
     cost.map(WaterRule::Cost).ok_or_else(|| "give forbidden, or a number from 1 to 1e6".to_owned())
 }
 
-fn samples(text: &str) -> Result<u8, String> {
-    let samples = integer(text, 1..=4_u8)?;
-    if samples == 3 { Err("give 1, 2 or 4".to_owned()) } else { Ok(samples) }
+fn path_cells(text: &str) -> Result<u8, String> {
+    let path_cells = integer(text, 1..=4_u8)?;
+    if path_cells == 3 { Err("give 1, 2 or 4".to_owned()) } else { Ok(path_cells) }
 }
 
 #[cfg(test)]
@@ -107,6 +107,6 @@ mod tests {
         assert_eq!(end("1,-2,3"), Ok(PathEnd::Near([1.0, -2.0, 3.0])));
         assert!(end("1").is_err() && end("1,2,3,4").is_err() && end("a,b").is_err());
         assert_eq!(water("2.5"), Ok(WaterRule::Cost(2.5)));
-        assert!(water("0.5").is_err() && water("dry").is_err() && samples("3").is_err());
+        assert!(water("0.5").is_err() && water("dry").is_err() && path_cells("3").is_err());
     }
 }

@@ -108,12 +108,12 @@ pub fn triple(text: &str) -> Result<[f64; 3], String> {
     numbers(text)
 }
 
-pub(super) fn earth_place(text: &str) -> Result<[f64; 3], String> {
-    let place @ [longitude, latitude, _] = numbers(text)?;
+pub(super) fn earth_location(text: &str) -> Result<[f64; 3], String> {
+    let location @ [longitude, latitude, _] = numbers(text)?;
     let is_on_earth = longitude.abs() <= 180.0 && latitude.abs() <= 90.0;
     let wrong =
         || "give degrees east, -180 to 180, degrees north, -90 to 90, and metres".to_owned();
-    is_on_earth.then_some(place).ok_or_else(wrong)
+    is_on_earth.then_some(location).ok_or_else(wrong)
 }
 
 pub(super) fn pair(text: &str) -> Result<[f64; 2], String> {

@@ -162,12 +162,12 @@ fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
             "--limit-factor",
         ],
         Format::Print(_) => &["--up", "--scale", "--mip", "--limit-factor"],
-        Format::Tiles => &["--scale", "--place", "--limit-factor"],
+        Format::Tiles => &["--scale", "--location", "--limit-factor"],
     };
     let given = [
         ("--into", args.into.is_some()),
         ("--limit-factor", args.limit_factor != 1),
-        ("--place", args.place.is_some()),
+        ("--location", args.location.is_some()),
         ("--up", triangles.up.is_some()),
         ("--scale", triangles.scale != 1.0),
         ("--materials", triangles.materials),

@@ -101,7 +101,7 @@ fn check(args: &JoinArgs) -> CliResult<()> {
     if args.view.mip.is_some() {
         return Err(Failure::new("--mip is for render only; give --distance and --detail"));
     }
-    if args.name.len() > Guest::MAX_FIGURE_BYTES {
+    if args.name.len() > Guest::MAX_AVATAR_BYTES {
         return Err(Failure::new("the name is too long; at most 256 bytes"));
     }
     if args.token.len() > terravox_server::AccessList::MAX_TOKEN {
@@ -207,7 +207,7 @@ impl<'a> Visit<'a> {
             let interest = interest(self.args, info);
             self.client.guest().watch(&[eye], &interest);
             let pose = BodyPose { position_voxels: eye, rotation: [0.0, 0.0, 0.0, 1.0] };
-            self.client.guest().set_figure(&pose, self.args.name.as_bytes());
+            self.client.guest().set_avatar(&pose, self.args.name.as_bytes());
         }
         thread::sleep(FRAME);
         Ok(())
@@ -332,13 +332,13 @@ impl<'a> Visit<'a> {
         report.count("unsaved", "not known to be saved", unsaved);
         report.count("refused", "refused", self.outcomes.refused.len() as u64);
         report.count("others", "edits of others", self.outcomes.others);
-        let (mut pieces, mut figures) = (0, 0);
+        let (mut pieces, mut avatars) = (0, 0);
         for (_, body) in self.client.guest().bodies() {
             pieces += u64::from(body.kind == SharedBodyKind::Loose);
-            figures += u64::from(matches!(body.kind, SharedBodyKind::Figure(_)));
+            avatars += u64::from(matches!(body.kind, SharedBodyKind::Avatar(_)));
         }
         report.count("pieces", "falling pieces", pieces);
-        report.count("figures", "others seen", figures);
+        report.count("avatars", "others seen", avatars);
         report.count("reconnects", "reconnects", self.reconnects);
         report.count("held_blocks", "blocks held", self.client.guest().blocks().count() as u64);
         report.bytes("received_bytes", "received", self.client.bytes_received());

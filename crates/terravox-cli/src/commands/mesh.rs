@@ -26,7 +26,7 @@ pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
     let args = ExportArgs {
         into: None,
         limit_factor: args.limit_factor,
-        place: None,
+        location: None,
         world: args.world.clone(),
         file: args.file.clone(),
         part: args.part,

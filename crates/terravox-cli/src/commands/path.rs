@@ -203,7 +203,7 @@ fn paths(args: &PathArgs, world: &World) -> CliResult<Paths> {
     };
     let options = PathOptions {
         agent,
-        samples_per_voxel: args.samples_per_voxel,
+        cells_per_voxel: args.cells_per_voxel,
         snap_m: args.snap.unwrap_or(8.0 * voxel_size_m),
         max_rects: usize::MAX,
     };

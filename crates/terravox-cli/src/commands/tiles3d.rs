@@ -20,7 +20,7 @@ use terravox_cli::meshing::{MeshTilesError, TileMeshOptions, mesh_tiles, tiles_o
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbStats, GlbWriter};
 use terravox_io::tiles::{ExportFrame, Tile};
 use terravox_io::tiles3d::{
-    EarthPlace, TileColumn, TileContent, TilesetOptions, add_skirt, tileset,
+    EarthLocation, TileColumn, TileContent, TilesetOptions, add_skirt, tileset,
 };
 
 /// How far skirts hang down, cells. Beside blocks of twice the cells a surface lies about one of those
@@ -158,7 +158,7 @@ fn write_models(
 /// The index of models in a folder beside it.
 fn index_of(world: &World, args: &ExportArgs, folder: &Path, written: &WrittenTiles) -> String {
     let voxel_size_m = world.info.voxel_size_m * args.triangles.scale;
-    let place = args.place.map(|[longitude, latitude, height_m]| EarthPlace {
+    let location = args.location.map(|[longitude, latitude, height_m]| EarthLocation {
         longitude,
         latitude,
         height_m,
@@ -169,7 +169,7 @@ fn index_of(world: &World, args: &ExportArgs, folder: &Path, written: &WrittenTi
         TileContent { uri, ..content.clone() }
     });
     let named: Vec<TileContent> = named.collect();
-    tileset(&named, &TilesetOptions { voxel_size_m, place }).to_string()
+    tileset(&named, &TilesetOptions { voxel_size_m, location }).to_string()
 }
 
 /// What the models of a level have in common.

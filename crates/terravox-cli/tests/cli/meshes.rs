@@ -253,7 +253,7 @@ fn checked_tiles(folder: &Folder, tile: &Value) -> usize {
 fn a_world_is_exported_as_3d_tiles() {
     let folder = Folder::new();
     folder.report(&["generate", "w.tvx", "--size", "160", "--seed", "7", "--voxel-size", "0.5"]);
-    let made = folder.report(&["export", "w.tvx", "the hills.json", "--place", "7.5,46.9,-3"]);
+    let made = folder.report(&["export", "w.tvx", "the hills.json", "--location", "7.5,46.9,-3"]);
     let index: Value = serde_json::from_slice(&read(folder.path("the hills.json"))).expect("JSON");
     assert_eq!(index["asset"]["version"], "1.1");
     let root = &index["root"];
@@ -266,8 +266,8 @@ fn a_world_is_exported_as_3d_tiles() {
     // What is there already stays.
     folder.refused(&["export", "w.tvx", "the hills.json"], &["the hills", "remove it"]);
     folder.refused(&["export", "w.tvx", "t.json", "--simplify", "1"], &["--simplify"]);
-    folder.refused(&["export", "w.tvx", "t.json", "--place", "1,91,0"], &["-90 to 90"]);
-    folder.refused(&["export", "w.tvx", "t.vox", "--place", "1,9,0"], &["--place"]);
+    folder.refused(&["export", "w.tvx", "t.json", "--location", "1,91,0"], &["-90 to 90"]);
+    folder.refused(&["export", "w.tvx", "t.vox", "--location", "1,9,0"], &["--location"]);
     let sky = ["export", "w.tvx", "t.json", "--from", "0,900,0", "--to", "9,950,9"];
     folder.refused(&sky, &["no surface there"]);
 }

@@ -384,7 +384,7 @@ fn a_server_that_says_much_and_sends_nothing_that_is_wanted_is_left_after_the_ti
             position_voxels: [step, 40.0, 0.0],
             rotation: [0.0, 0.0, 0.0, 1.0],
         };
-        other.guest().set_figure(&pose, b"other");
+        other.guest().set_avatar(&pose, b"other");
         std::thread::yield_now();
     }
     let output = join.wait_with_output().unwrap();

@@ -217,7 +217,7 @@ impl BlockJoiner {
         let mut numbers = Vec::with_capacity(positions.len());
         for (position, key) in positions.iter().zip(keys) {
             let new = all.len() as u32;
-            let number = match is_on_hull(key.corner, mesh.block) {
+            let number = match is_on_boundary(key.corner, mesh.block) {
                 true => *self.shared.entry(*key).or_insert(new),
                 false => new,
             };
@@ -259,7 +259,7 @@ impl BlockJoiner {
 }
 
 /// Whether a corner of a cell lies on the surface of a block.
-fn is_on_hull(corner: VoxelPos, block: Region) -> bool {
+fn is_on_boundary(corner: VoxelPos, block: Region) -> bool {
     let [corner, min, max] = [corner, block.min, block.max].map(VoxelPos::to_array);
     (0..3).any(|i| corner[i] <= min[i] || corner[i] >= max[i])
 }

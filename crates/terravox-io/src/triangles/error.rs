@@ -8,10 +8,10 @@ use terravox::voxel::LIMIT;
 #[non_exhaustive]
 pub enum MeshError {
     /// The bytes violate the format.
-    #[error("{place}: {what}; the file is damaged or cut short, get another copy")]
+    #[error("{location}: {what}; the file is damaged or cut short, get another copy")]
     Damaged {
         /// The line, byte or element of the error.
-        place: String,
+        location: String,
         /// What is wrong.
         what: String,
     },
@@ -68,12 +68,12 @@ pub enum MeshError {
 impl MeshError {
     /// Damage at a byte.
     pub(super) fn at_byte(offset: usize, what: impl Into<String>) -> MeshError {
-        MeshError::Damaged { place: format!("byte {offset}"), what: what.into() }
+        MeshError::Damaged { location: format!("byte {offset}"), what: what.into() }
     }
 
     /// Damage in a line, from 1.
     pub(super) fn in_line(line: usize, what: impl Into<String>) -> MeshError {
-        MeshError::Damaged { place: format!("line {line}"), what: what.into() }
+        MeshError::Damaged { location: format!("line {line}"), what: what.into() }
     }
 }
 

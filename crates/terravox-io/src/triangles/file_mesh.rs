@@ -94,7 +94,10 @@ impl<'b> MeshCollector<'b> {
                 let Some(position) = positions.get(vertex) else {
                     let count = positions.len();
                     let what = format!("it names vertex {vertex}, but there are {count}");
-                    return Err(MeshError::Damaged { place: format!("triangle {number}"), what });
+                    return Err(MeshError::Damaged {
+                        location: format!("triangle {number}"),
+                        what,
+                    });
                 };
                 if !position.iter().all(|v| v.is_finite()) {
                     return Err(MeshError::NotFinite { vertex });

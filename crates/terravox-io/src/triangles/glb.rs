@@ -128,7 +128,7 @@ fn add_mesh(
     transform: &Transform,
     mesh: &mut MeshCollector<'_>,
 ) -> Result<(), MeshError> {
-    let place = format!("mesh {number}");
+    let location = format!("mesh {number}");
     let of_file = file.entry("meshes", number)?;
     for primitive in of_file["primitives"].as_array().into_iter().flatten() {
         mesh.budget.spend_work("its primitives", PRIMITIVE_WORK)?;
@@ -138,7 +138,7 @@ fn add_mesh(
         if !(4..=6).contains(&mode) || positions.is_null() {
             continue;
         }
-        let positions = file.accessor(&place, positions, 3)?;
+        let positions = file.accessor(&location, positions, 3)?;
         let first = mesh.vertex_count() as u32;
         for i in 0..positions.count {
             let at = [0, 1, 2].map(|axis| positions.value(i, axis));
@@ -146,7 +146,7 @@ fn add_mesh(
         }
         let indices = match &primitive["indices"] {
             Value::Null => None,
-            indices => Some(file.accessor(&place, indices, 1)?),
+            indices => Some(file.accessor(&location, indices, 1)?),
         };
         let count = indices.as_ref().map_or(positions.count, |indices| indices.count);
         let vertex = |i: usize| {
@@ -158,7 +158,7 @@ fn add_mesh(
             let corners = corners.map(vertex);
             if corners.iter().any(|corner| *corner >= last) {
                 let what = format!("an index is not below its {} vertices", positions.count);
-                return Err(MeshError::Damaged { place: place.clone(), what });
+                return Err(MeshError::Damaged { location: location.clone(), what });
             }
             let [a, b, c] = corners;
             mesh.triangle(if transform.is_mirror() { [a, c, b] } else { [a, b, c] })

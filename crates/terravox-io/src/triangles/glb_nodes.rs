@@ -96,7 +96,7 @@ pub(super) fn placed_meshes(
     budget: &mut ImportBudget,
 ) -> Result<Vec<(u64, Transform)>, MeshError> {
     let wrong = |node: u64, what: &str| MeshError::Damaged {
-        place: format!("node {node}"),
+        location: format!("node {node}"),
         what: what.to_owned(),
     };
     let scene = json["scene"].as_u64().unwrap_or(0);

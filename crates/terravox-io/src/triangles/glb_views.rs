@@ -37,20 +37,21 @@ impl<'a> GlbFile<'a> {
         let place = usize::try_from(number).ok();
         let entry = place.and_then(|place| self.json[list].as_array()?.get(place));
         entry.ok_or_else(|| MeshError::Damaged {
-            place: "its JSON".to_owned(),
+            location: "its JSON".to_owned(),
             what: format!("entry {number} of {list} is missing"),
         })
     }
 
-    /// Returns the array of an accessor, with `width` numbers per element; errors name `place`.
+    /// Returns the array of an accessor, with `width` numbers per element; errors name `location`.
     pub fn accessor(
         &self,
-        place: &str,
+        location: &str,
         number: &Value,
         width: usize,
     ) -> Result<GlbArray<'a>, MeshError> {
-        let damaged = |what: String| MeshError::Damaged { place: place.to_owned(), what };
-        let unsupported = |what: &str| MeshError::Unsupported { what: format!("{place}: {what}") };
+        let damaged = |what: String| MeshError::Damaged { location: location.to_owned(), what };
+        let unsupported =
+            |what: &str| MeshError::Unsupported { what: format!("{location}: {what}") };
         let whole = |value: &Value, name: &str| -> Result<usize, MeshError> {
             let number = if value.is_null() { Some(0) } else { value.as_u64() };
             let number = number.and_then(|number| usize::try_from(number).ok());

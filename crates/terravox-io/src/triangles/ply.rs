@@ -54,7 +54,7 @@ fn read_vertices(
     }
     if axes.contains(&usize::MAX) {
         return Err(MeshError::Damaged {
-            place: "the header".to_owned(),
+            location: "the header".to_owned(),
             what: "vertices lack x, y or z".to_owned(),
         });
     }

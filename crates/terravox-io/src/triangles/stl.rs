@@ -84,7 +84,7 @@ fn read_text(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, MeshEr
     }
     if mesh.vertex_count() != before {
         let what = "the last facet does not end".to_owned();
-        return Err(MeshError::Damaged { place: "the end".to_owned(), what });
+        return Err(MeshError::Damaged { location: "the end".to_owned(), what });
     }
     mesh.finish()
 }

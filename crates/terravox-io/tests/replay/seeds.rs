@@ -161,31 +161,31 @@ fn meshes() -> io::Result<()> {
 fn session() -> io::Result<()> {
     let (mut hosted, mut guest) = (Hosted::new(), Guest::new(LinkKind::Reliable, b"token"));
     let (mut up, mut down) = (Vec::new(), Vec::new());
-    let put_unit = |unit: &[u8], to: &mut Vec<u8>| {
-        to.extend((unit.len() as u16).to_le_bytes());
-        to.extend(unit);
+    let put_packet = |packet: &[u8], to: &mut Vec<u8>| {
+        to.extend((packet.len() as u16).to_le_bytes());
+        to.extend(packet);
     };
     let mut sent: Vec<Vec<u8>> = Vec::new();
     for frame in 1..16 {
-        let mut units = Vec::new();
-        // As the check of a guest does: a frame for each unit.
-        for unit in sent.iter().map(|unit| Some(unit.as_slice())).chain([None]) {
-            unit.iter().for_each(|unit| put_unit(unit, &mut down));
-            units.extend(guest_frame(&mut guest, unit, frame * 10_000).unwrap_or_default());
+        let mut packets = Vec::new();
+        // As the check of a guest does: a frame for each packet.
+        for packet in sent.iter().map(|packet| Some(packet.as_slice())).chain([None]) {
+            packet.iter().for_each(|packet| put_packet(packet, &mut down));
+            packets.extend(guest_frame(&mut guest, packet, frame * 10_000).unwrap_or_default());
         }
         if frame == 6 {
             guest.edit(&EditOp::fill_ball(8, [0.0; 3], 3.0)).map_err(io::Error::other)?;
             guest.undo().map_err(io::Error::other)?;
         }
         sent.clear();
-        for unit in units.iter().map(|unit| Some(unit.as_slice())).chain([None]) {
-            unit.iter().for_each(|unit| put_unit(unit, &mut up));
-            sent.extend(hosted.take(unit));
+        for packet in packets.iter().map(|packet| Some(packet.as_slice())).chain([None]) {
+            packet.iter().for_each(|packet| put_packet(packet, &mut up));
+            sent.extend(hosted.take(packet));
         }
     }
     assert!(guest.is_complete() && guest.pending_edits() == 0, "the session came to its end");
-    put("seeds", "host_units", "session", &up)?;
-    put("seeds", "guest_units", "session", &down)
+    put("seeds", "host_packets", "session", &up)?;
+    put("seeds", "guest_packets", "session", &down)
 }
 
 /// What stands in MAIN: a turned model, and the same in a hidden layer.

@@ -27,8 +27,8 @@ fn count_by_depth(cells: &DenseBox, level: f64, is_held: bool, case: &str) -> [u
         Gauge::new(&PathOptions { agent, ..PathOptions::default() }, 1.0).expect("a person");
     let mut counts = [0; 2];
     for (at, tile) in tiles_of(&grid_of(cells), &gauge, &covered(cells)) {
-        for (sample, height, _, floor) in floors_of(&gauge, at, &tile) {
-            if sample.iter().any(|v| v.abs() > 16) {
+        for (path_cell, height, _, floor) in floors_of(&gauge, at, &tile) {
+            if path_cell.iter().any(|v| v.abs() > 16) {
                 continue; // the ground ends there
             }
             let depth = level - height as f64 / f64::from(HEIGHT_UNITS);
@@ -36,7 +36,7 @@ fn count_by_depth(cells: &DenseBox, level: f64, is_held: bool, case: &str) -> [u
             // Where ground holds no water, that of its own cells is missing at the waterline.
             let is_sure = is_held || depth > 2.0 || depth < agent.wade_m;
             if is_sure && (depth - agent.wade_m).abs() > 0.01 {
-                assert_eq!(is_wet, depth > agent.wade_m, "{case}: {sample:?} is {depth} deep");
+                assert_eq!(is_wet, depth > agent.wade_m, "{case}: {path_cell:?} is {depth} deep");
                 counts[usize::from(is_wet)] += 1;
             }
         }
@@ -81,7 +81,7 @@ fn sea_beds_are_those_of_the_slow_twin() -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Whether a voxel of a sea bed lies within its hull.
+/// Whether a voxel of a sea bed lies within its boundary.
 fn cells_inner(voxel: &VoxelPos) -> bool {
     Region::new([-11, -13, -11], [11, 13, 11]).contains(*voxel)
 }

@@ -168,16 +168,16 @@ impl Served {
         self.asked(Right::Edit, "ada", op)
     }
 
-    fn asked(&mut self, right: Right, person: &str, op: &EditOp) -> Verdict {
-        let author = EditAuthor { guest: 1, right, name: person };
-        self.rules.verdict(author, &Arc::from(person), op, self.now)
+    fn asked(&mut self, right: Right, account: &str, op: &EditOp) -> Verdict {
+        let author = EditAuthor { guest: 1, right, name: account };
+        self.rules.verdict(author, &Arc::from(account), op, self.now)
     }
 
     /// Digs in the middle of a column.
-    fn dig(&mut self, right: Right, person: &str, column: Column) -> Result<(), Refusal> {
+    fn dig(&mut self, right: Right, account: &str, column: Column) -> Result<(), Refusal> {
         let [x, z] = [column.x, column.z].map(|v| f64::from(v) * 8192.0 + 4096.0);
         let op = EditOp::dig_ball([x, 0.0, z], 4.0);
-        match self.asked(right, person, &op) {
+        match self.asked(right, account, &op) {
             Verdict::Refuse(refusal) => Err(refusal),
             _ => Ok(()),
         }
@@ -213,9 +213,9 @@ fn columns_are_claimed_for_operations_that_are_allowed_and_for_nothing_else() {
 }
 
 #[test]
-fn a_person_and_a_server_have_so_many_columns_and_no_more() {
+fn an_account_and_a_server_have_so_many_columns_and_no_more() {
     let mut served = Served::new(&[], None);
-    let most = MAX_COLUMNS_OF_PERSON as i32;
+    let most = MAX_COLUMNS_OF_ACCOUNT as i32;
     for x in 0..most + 3 {
         let refused = served.dig(Right::Edit, "ada", at(x)).unwrap_err();
         assert_eq!(refused.reason.contains("too many"), x >= most, "{x}");

@@ -129,7 +129,7 @@ fn tokens_say_who_may_look_and_who_may_edit() -> Outcome {
         let mut stranger = connect(b"guess", &address)?;
         let error = until(&mut [&mut stranger], |_| false).expect_err("refused");
         let end = error.downcast_ref::<ClientError>().and_then(ClientError::link_end);
-        // The socket may be closed before the last unit of the world is read.
+        // The socket may be closed before the last packet of the world is read.
         let why = end.and_then(ServerReason::of_link_end);
         assert!(matches!(why, None | Some(ServerReason::UnknownToken)), "{why:?}");
         assert!(error.to_string().contains("token"), "{error}");

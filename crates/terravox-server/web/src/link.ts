@@ -28,7 +28,7 @@ export function isRetryable(reason: string): boolean {
 export interface LinkEvents {
   opened(): void;
   /** A message that is not empty. */
-  received(unit: Uint8Array): void;
+  received(packet: Uint8Array): void;
   /** It broke, and is tried again. */
   broke(reason: string): void;
   /** The server refuses it. */
@@ -81,10 +81,10 @@ export class ServerLink {
   send(transmit: () => Uint8Array | undefined): boolean {
     const before = this.bytesSent;
     while (this.isOpen && this.socket!.bufferedAmount < MAX_BUFFERED) {
-      const unit = transmit();
-      if (!unit) break;
-      this.socket!.send(unit as Uint8Array<ArrayBuffer>);
-      this.bytesSent += unit.byteLength;
+      const packet = transmit();
+      if (!packet) break;
+      this.socket!.send(packet as Uint8Array<ArrayBuffer>);
+      this.bytesSent += packet.byteLength;
       this.lastSent = performance.now();
     }
     return this.bytesSent > before;
@@ -139,7 +139,7 @@ export class ServerLink {
       this.silence = 0;
       if (!(data instanceof ArrayBuffer)) return;
       this.bytesReceived += data.byteLength;
-      // An empty unit is a sign of life.
+      // An empty packet is a sign of life.
       if (data.byteLength > 0) this.events.received(new Uint8Array(data));
     };
     socket.onclose = (event) => void this.closed(socket, event);

@@ -131,8 +131,8 @@ function received(message: FromWorker) {
       return;
     case "piece":
       return view.addPiece(message.body, message.meshes);
-    case "figure":
-      return view.addFigure(message.body, message.name, voxel);
+    case "avatar":
+      return view.addAvatar(message.body, message.name, voxel);
     case "clip":
       clip = message.size;
       turns = 0;

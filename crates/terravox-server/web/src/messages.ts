@@ -115,7 +115,7 @@ export type FromWorker =
   /** `edits`: click times of the edits that it shows. */
   | { type: "swap"; removed: string[]; added: MeshData[]; edits: number[] }
   | { type: "piece"; body: number; meshes: MeshData[] }
-  | { type: "figure"; body: number; name: string }
+  | { type: "avatar"; body: number; name: string }
   /** What was copied, and its size in voxels. */
   | { type: "clip"; meshes: MeshData[]; size: [number, number, number] }
   /** Corners of triangles, metres from a point. */

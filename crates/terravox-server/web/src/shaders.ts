@@ -40,7 +40,7 @@ uniform mat4 viewMatrix;
 uniform mat4 projectionMatrix;
 in uvec4 packedVertex;
 in uvec3 packedGoal;
-uniform vec4 ranges[16];  // by level, two to a vector: where vertices start to morph, and arrive
+uniform vec4 ranges[16];  // by mip, two to a vector: where vertices start to morph, and arrive
 uniform vec3 morphEye;
 uniform bool morphs;
 
@@ -59,9 +59,9 @@ vec4 weightsOf(uint w) {
   return vec4(n) / float(n.x + n.y + n.z + n.w);
 }
 
-vec2 rangeOf(uint level) {
-  vec4 two = ranges[level >> 1u];
-  return (level & 1u) == 0u ? two.xy : two.zw;
+vec2 rangeOf(uint vertexMip) {
+  vec4 two = ranges[vertexMip >> 1u];
+  return (vertexMip & 1u) == 0u ? two.xy : two.zw;
 }
 
 // Position in voxels, and normal, of this vertex as it is shown from the eye.

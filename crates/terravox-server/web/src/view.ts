@@ -1,11 +1,11 @@
-// What is drawn: ground, water, sky, shadows, bodies and figures. One unit is a voxel; positions are
+// What is drawn: ground, water, sky, shadows, bodies and avatars. One unit is a voxel; positions are
 // from the drawing origin, a voxel that stays near the eye.
 
 import * as THREE from "three";
 import * as glsl from "./shaders";
 import { CASTS, TerrainMeshes, dispose, pieceOf } from "./terrain";
 import { Debris } from "./debris";
-import { colourOf, figureOf, rename, standUpright } from "./figures";
+import { colourOf, avatarOf, rename, standUpright } from "./avatars";
 import { Resolution, rendererOf } from "./resolution";
 import { groundTextures, paletteOf } from "./textures";
 import { thingOf } from "./things";
@@ -15,8 +15,8 @@ const SHADOW_SIZE = 2048;
 /** Half of the width that has shadows, voxels. */
 const SHADOW_REACH = 110;
 const SUN = new THREE.Vector3();
-/** Figures nearer to the eye than this are hidden, metres. */
-const FIGURE_NEAR = 2;
+/** Avatars nearer to the eye than this are hidden, metres. */
+const AVATAR_NEAR = 2;
 
 export interface ViewOptions {
   shadows: boolean;
@@ -51,7 +51,7 @@ export class View {
   /** Pixels of the device for one of the page, as of the last resize. */
   private deviceRatio = 0;
   private debris = new Debris();
-  /** What lights things and figures, as the shaders light the ground. */
+  /** What lights things and avatars, as the shaders light the ground. */
   private sunlight = new THREE.DirectionalLight();
   private skylight = new THREE.HemisphereLight();
   private cursors = new Map<number, THREE.Mesh>();
@@ -210,10 +210,10 @@ export class View {
     (this.uniforms["palette"]!.value as THREE.Texture).dispose();
     this.uniforms["palette"]!.value = paletteOf(materials);
     const vectors = this.uniforms["ranges"]!.value as THREE.Vector4[];
-    for (let level = 0; level * 2 < ranges.length; level++) {
-      const vector = vectors[level >> 1]!;
-      const [start, end] = [ranges[2 * level]!, ranges[2 * level + 1]!];
-      if (level % 2 === 0) [vector.x, vector.y] = [start, end];
+    for (let mip = 0; mip * 2 < ranges.length; mip++) {
+      const vector = vectors[mip >> 1]!;
+      const [start, end] = [ranges[2 * mip]!, ranges[2 * mip + 1]!];
+      if (mip % 2 === 0) [vector.x, vector.y] = [start, end];
       else [vector.z, vector.w] = [start, end];
     }
     this.uniforms["morphs"]!.value = true;
@@ -354,13 +354,13 @@ export class View {
   }
 
   /** Shows another player, or the new name of one; `voxel` is the size of a voxel in metres. */
-  addFigure(body: number, name: string, voxel: number) {
+  addAvatar(body: number, name: string, voxel: number) {
     const known = this.names.has(body) ? this.bodies.get(body) : undefined;
     this.names.set(body, name);
     if (known) return rename(known, name, this.renderer);
-    const figure = figureOf(name, this.renderer);
-    figure.scale.setScalar(1 / voxel);
-    this.replace(body, figure);
+    const avatar = avatarOf(name, this.renderer);
+    avatar.scale.setScalar(1 / voxel);
+    this.replace(body, avatar);
   }
 
   private replace(body: number, object: THREE.Object3D) {
@@ -370,7 +370,7 @@ export class View {
     this.scene.add(object);
   }
 
-  /** Number of figures of others. */
+  /** Number of avatars of others. */
   get others() {
     return this.names.size;
   }
@@ -428,7 +428,7 @@ export class View {
     const { renderer, camera, uniforms } = this;
     camera.position.copy(eye).sub(this.terrain.origin);
     camera.updateMatrixWorld();
-    this.hideNearFigures(voxel);
+    this.hideNearAvatars(voxel);
     (uniforms["eye"]!.value as THREE.Vector3).copy(camera.position);
     (uniforms["morphEye"]!.value as THREE.Vector3).copy(camera.position);
     uniforms["seconds"]!.value = seconds % 10000;
@@ -448,10 +448,10 @@ export class View {
   }
 
   /** Hides others who are so near that they would cover the view. */
-  private hideNearFigures(voxel: number) {
+  private hideNearAvatars(voxel: number) {
     for (const number of this.names.keys()) {
-      const figure = this.bodies.get(number);
-      if (figure) figure.visible = figure.position.distanceTo(this.camera.position) * voxel >= FIGURE_NEAR;
+      const avatar = this.bodies.get(number);
+      if (avatar) avatar.visible = avatar.position.distanceTo(this.camera.position) * voxel >= AVATAR_NEAR;
     }
   }
 

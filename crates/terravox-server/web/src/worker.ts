@@ -47,7 +47,7 @@ let updated = 0;
 let hasMail = false;
 const pieces = new Set<number>();
 /** The names of others that the page has, and since when. */
-const figures = new Map<number, { name: string; since: number }>();
+const avatars = new Map<number, { name: string; since: number }>();
 let cursors: { at: number; points: Float64Array } = { at: -Infinity, points: new Float64Array() };
 /** When the first edit was made that is not written yet, and when writing failed last. */
 let unsavedSince: number | null = null;
@@ -119,12 +119,12 @@ function connect(address: string) {
       if (isAgain) world!.reconnect();
       isAgain = true;
       pieces.clear();
-      figures.clear();
+      avatars.clear();
       wake();
     },
-    received(unit) {
+    received(packet) {
       try {
-        world!.receive(unit, performance.now());
+        world!.receive(packet, performance.now());
       } catch (error) {
         fail(error);
       }
@@ -201,18 +201,18 @@ function tellBodies(now: number): Float64Array {
       post({ type: "piece", body, meshes: meshesOf(swap, transfer) }, transfer);
       swap.free();
     } else if (kind === -2) {
-      const known = figures.get(body);
+      const known = avatars.get(body);
       if (known && now - known.since < NAME_INTERVAL_MS) continue;
       const name = new TextDecoder().decode(world.body_bytes(body) ?? new Uint8Array());
       if (known?.name === name) continue;
-      figures.set(body, { name, since: now });
-      post({ type: "figure", body, name });
+      avatars.set(body, { name, since: now });
+      post({ type: "avatar", body, name });
     }
   }
-  for (const body of [...pieces, ...figures.keys()]) {
+  for (const body of [...pieces, ...avatars.keys()]) {
     if (!seen.has(body)) {
       pieces.delete(body);
-      figures.delete(body);
+      avatars.delete(body);
     }
   }
   return bodies;
@@ -316,7 +316,7 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
   if (!world || !hasJoined) return post({ type: "wait" });
   const { x, z, climb, jumps, fast, flying }: Steering = message.steering;
   world.steer(message.seconds, x, z, climb, jumps, fast, flying);
-  world.show_figure(new Float64Array(message.rotation), new TextEncoder().encode(settings.name));
+  world.show_avatar(new Float64Array(message.rotation), new TextEncoder().encode(settings.name));
   const [ex, ey, ez, ground, water] = world.eye() as unknown as [number, number, number, number, number];
   const hit = world.ray(ex, ey, ez, ...message.direction, REACH_M);
   const aim: Aim | null =
@@ -399,7 +399,7 @@ function tellAll() {
   if (!world || !hasJoined) return;
   world.reset_meshes();
   pieces.clear();
-  figures.clear();
+  avatars.clear();
   tellJoined();
   tellSwaps();
 }

@@ -32,14 +32,14 @@ const coloursOf = (picture) => new Set(picture.map((colour) => colour.map((value
 visitTest("name, shadows and resolution change without a reload, and others see the name", async (visit) => {
   const [one, two] = [await visit("/", { settings: { name: "Eve" } }), await visit()];
   for (const visitor of [one, two]) await visitor.goTo(20, 40, -20, 0, -89);
-  await two.until("the figure is there", () => seen.figures.includes("Eve"));
+  await two.until("the avatar is there", () => seen.avatars.includes("Eve"));
   await one.get(() => void (globalThis.isSame = true));
   await one.page.locator("#menu").click();
   await one.page.locator("#name").fill("Frances");
   await one.page.locator("#scale").selectOption("0.75");
   await one.page.locator("#shadows").check();
   await one.page.locator("#go").click();
-  await two.until("the new name is there", () => seen.figures.includes("Frances"));
+  await two.until("the new name is there", () => seen.avatars.includes("Frances"));
   assert.equal(await two.get(() => terravox.state().others), 1);
   assert(await one.get(() => globalThis.isSame === true), "the page was loaded again");
   assert(coloursOf(await one.picture()) > 20, "the ground is not drawn any more");

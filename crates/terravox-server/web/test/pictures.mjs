@@ -111,7 +111,7 @@ const scenes = {
     await take(one, "materials");
   },
 
-  /** Two who dig at the same place: the figure of the other, its name and where it points. */
+  /** Two who dig at the same place: the avatar of the other, its name and where it points. */
   async together() {
     const one = await visit([-40, 60, 20, 0, -30]);
     const two = await visit([-40, 60, 20, 0, -30], { settings: { name: "Grace" }, viewport: { width: 320, height: 200 } });

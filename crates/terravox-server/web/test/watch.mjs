@@ -8,7 +8,7 @@ export function watch() {
     still: 0,
     news: [],
     lost: [],
-    figures: [],
+    avatars: [],
     bodies: 0,
     /** Their heights, metres. */
     heights: [],
@@ -22,7 +22,7 @@ export function watch() {
   const note = ({ data }) => {
     if (data.type === "news") seen.news.push(data.text);
     if (data.type === "lost") seen.lost.push(data.text);
-    if (data.type === "figure") seen.figures.push(data.name);
+    if (data.type === "avatar") seen.avatars.push(data.name);
     if (data.type !== "frame") return;
     seen.bodies = data.bodies.length / 9;
     seen.heights = Array.from({ length: seen.bodies }, (_, i) => data.bodies[9 * i + 3]);

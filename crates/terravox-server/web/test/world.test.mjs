@@ -46,16 +46,16 @@ visitTest("builds with the material of the palette", async (visit) => {
   assert.equal(brick, "Brick");
 });
 
-visitTest("another visitor sees the hole and the figure of the first", async (visit) => {
+visitTest("another visitor sees the hole and the avatar of the first", async (visit) => {
   const one = await visit("/", { settings: { name: "Ada" } });
   const two = await visit("/", { settings: { name: "Bob" } });
   // Side by side, both above the same ground.
   await one.goTo(-14, 40, 12, 0, -89);
   await two.goTo(-14, 42, 12, 0, -89);
   const before = await two.aim();
-  await two.until("the figure of the first is there", () => terravox.state().others === 1);
-  assert.deepEqual(await two.get(() => seen.figures), ["Ada"]);
-  assert.deepEqual(await one.get(() => [...new Set(seen.figures)]), ["Bob"]);
+  await two.until("the avatar of the first is there", () => terravox.state().others === 1);
+  assert.deepEqual(await two.get(() => seen.avatars), ["Ada"]);
+  assert.deepEqual(await one.get(() => [...new Set(seen.avatars)]), ["Bob"]);
   await one.useTool();
   await two.until("the hole of the first is there", (at) => seen.frame.aim?.distance > at + 1, before);
   assert(Math.abs((await two.aim()) - (await one.aim()) - 2) < CLOSE, "both see the same ground");

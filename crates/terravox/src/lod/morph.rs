@@ -1,4 +1,4 @@
-//! Geomorphing: how far vertices have moved towards the next coarser level, as a function of their
+//! Geomorphing: how far vertices have moved towards the next coarser mip, as a function of their
 //! distance alone, so that no block pops when it is split or merged.
 //!
 //! Where a block is replaced by its parent, its vertices must have arrived on the parent's surface,
@@ -9,7 +9,7 @@
 use super::selection::lookahead_voxels;
 use crate::voxel::MipBlock;
 
-/// The distances over which the vertices of each level morph
+/// The distances over which the vertices of each mip morph
 /// ([`LodView::morph`](super::LodView::morph)). Valid until the next plan, so read them again in
 /// every frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,18 +21,18 @@ pub struct MorphRanges {
 }
 
 impl MorphRanges {
-    /// Returns the distances in voxels from the nearest viewer at which vertices of a level start
+    /// Returns the distances in voxels from the nearest viewer at which vertices of a mip start
     /// to morph and at which they arrive: what a shader needs for each mip. The second is always
-    /// greater. The coarsest level never morphs: both are beyond any view distance.
-    pub fn range_voxels(&self, level: u8) -> [f32; 2] {
-        if level >= self.top {
+    /// greater. The coarsest mip never morphs: both are beyond any view distance.
+    pub fn range_voxels(&self, mip: u8) -> [f32; 2] {
+        if mip >= self.top {
             return [1e30, 2e30];
         }
-        let edge = f64::from(MipBlock::EDGE) * f64::from(1u32 << level);
+        let edge = f64::from(MipBlock::EDGE) * f64::from(1u32 << mip);
         let splits = |edge: f64| (self.detail * edge).max(self.near_voxels);
         let end = splits(2.0 * edge);
         // Blocks of mip 0 are never the result of a merge.
-        let start = match level {
+        let start = match mip {
             0 => splits(edge),
             // The viewer may have moved as far again when the block is merged.
             _ => {
@@ -44,10 +44,10 @@ impl MorphRanges {
         [start.min(end * 0.999) as f32, end as f32]
     }
 
-    /// Returns the morph factor of a vertex: 0 at its own position, 1 at its target. `level` is the
+    /// Returns the morph factor of a vertex: 0 at its own position, 1 at its target. `mip` is the
     /// mip of its block plus its [`steps`](crate::mesh::MorphTargets::steps).
-    pub fn factor(&self, level: u8, distance_voxels: f32) -> f32 {
-        let [start, end] = self.range_voxels(level);
+    pub fn factor(&self, mip: u8, distance_voxels: f32) -> f32 {
+        let [start, end] = self.range_voxels(mip);
         if distance_voxels >= end {
             return 1.0;
         }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_linear_and_the_coarsest_level_never_morphs() {
+    fn factors_are_linear_and_the_coarsest_mip_never_morphs() {
         let morph = MorphRanges { detail: 3.0, hysteresis: 0.1, near_voxels: 64.0, top: 2 };
         assert_eq!(morph.range_voxels(0), [96.0, 192.0]);
         let [start, end] = morph.range_voxels(1);

@@ -242,7 +242,7 @@ impl LodView {
         ray::cast(&self.tiling, &self.shown, &ray, max_distance, surfaces)
     }
 
-    /// Returns how far vertices have morphed to the next coarser level, by their distance from the
+    /// Returns how far vertices have morphed to the next coarser mip, by their distance from the
     /// nearest viewer.
     pub fn morph(&self) -> MorphRanges {
         let Selector { detail, hysteresis, near_voxels, .. } = self.selector(&[], false);

@@ -2,10 +2,10 @@
 
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
 
-use super::fast::{ActiveCorner, FastMesher, HullRequest, MeshInput, SurfaceKind};
+use super::fast::{ActiveCorner, BoundaryRequest, FastMesher, MeshInput, SurfaceKind};
 use super::mixed::{MixedMesher, MixedRequest, NeighbourMips};
 use super::rules::block::{PAD, block_in, checked_block};
-use super::rules::hull::HullFeatures;
+use super::rules::boundary::BoundaryFeatures;
 use super::surface::BlockMesh;
 
 /// Meshes blocks. Holds scratch memory, so keep one per thread and reuse it.
@@ -142,7 +142,7 @@ impl Mesher {
     }
 
     /// As [`Mesher::mesh_mixed`], with [`Surface::targets`](super::Surface::targets): where each
-    /// vertex lies one level up. Vertices whose level is `top` stay in place. In addition it asks
+    /// vertex lies one mip up. Vertices whose mip is `top` stay in place. In addition it asks
     /// for cells one mip coarser than the block and than the blocks that touch it, but for none
     /// coarser than `top`.
     ///
@@ -176,8 +176,8 @@ impl Mesher {
         table: &MaterialTable,
         out: &mut BlockMesh,
     ) {
-        let left_out = around.hull_mips().foreign();
-        let request = HullRequest { left_out, placed: HullFeatures::NONE };
+        let left_out = around.boundary_mips().foreign();
+        let request = BoundaryRequest { left_out, placed: BoundaryFeatures::NONE };
         for kind in [SurfaceKind::Solid, SurfaceKind::Liquid] {
             let input = MeshInput { cells, table, is_keyed: false };
             self.fast.mesh_without(request, kind, input, out);

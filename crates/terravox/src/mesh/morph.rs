@@ -1,7 +1,7 @@
-//! Geomorphing: where the vertices of a block lie one level up, so that a block turns into
+//! Geomorphing: where the vertices of a block lie one mip up, so that a block turns into
 //! its coarser parent without popping.
 //!
-//! At factor 0 a vertex lies on the surface of its own level, the coarsest mip that touches
+//! At factor 0 a vertex lies on the surface of its own mip, the coarsest mip that touches
 //! its corner; at factor 1 on that of the next coarser one, by the rule that puts vertices
 //! beside a coarser block onto its surface. Blocks that share a vertex agree bit for bit on its
 //! position, target and step. So the mesh stays closed for any factors that depend on the vertex
@@ -12,19 +12,19 @@ use super::rules::place::unit_normal;
 /// Adding and subtracting this rounds to 1/32768.
 const ROUNDING: f32 = 1.5 * 256.0;
 
-/// Where the vertices of a surface lie one level up; empty unless the mesher was asked for it.
+/// Where the vertices of a surface lie one mip up; empty unless the mesher was asked for it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MorphTargets {
     /// By vertex: as [`Surface::positions`](super::Surface::positions).
     pub positions: Vec<[f32; 3]>,
     /// By vertex: unit normal.
     pub normals: Vec<[f32; 3]>,
-    /// By vertex: mips by which its level is coarser than the block, 0 to
+    /// By vertex: steps by which its mip is coarser than the block, 0 to
     /// [`MAX_MIP_STEPS`](super::MAX_MIP_STEPS). Its factor depends on this and on its distance.
     pub steps: Vec<u8>,
 }
 
-/// Rounds a move of a vertex between others to 1/4096 of a cell of its level.
+/// Rounds a move of a vertex between others to 1/4096 of a cell of its mip.
 pub(super) fn rounded_move(offset: f32, step: u8) -> f32 {
     let rounding = 8.0 * ROUNDING * f32::from(1u16 << step);
     (offset + rounding) - rounding
@@ -51,7 +51,7 @@ impl MorphTargets {
 
 /// Interpolates between `position` at factor 0 and `target` at 1, both in cells of a block. The
 /// result has the same bits in every block that has the vertex: the vertex moves by whole
-/// 1/32768 of a cell of its level. `step` is that of [`MorphTargets::steps`].
+/// 1/32768 of a cell of its mip. `step` is that of [`MorphTargets::steps`].
 ///
 /// A shader may leave out the rounding: farther than 100 cells from the camera the error is below
 /// the precision of f32.

@@ -73,7 +73,7 @@ pub struct Surface {
     pub loose_materials: Vec<u8>,
     /// One per vertex if the mesher was asked for keys, else empty.
     pub keys: Vec<VertexKey>,
-    /// Where each vertex lies one level up if the mesher was asked for targets, else empty.
+    /// Where each vertex lies one mip up if the mesher was asked for targets, else empty.
     pub targets: MorphTargets,
     /// One per vertex on an edge or in a face, in their order: the four vertices whose mean it
     /// is.
@@ -217,7 +217,7 @@ impl Surface {
     }
 
     /// Appends the target of a vertex that is the mean of four others: it moves by the mean of
-    /// their moves, in whole 1/4096 of a cell of the coarsest of their levels.
+    /// their moves, in whole 1/4096 of a cell of the coarsest of their mips.
     pub(super) fn push_inner_target(&mut self, vertex: usize, of: [u32; 4]) {
         let of = of.map(|v| v as usize);
         let step = of.iter().map(|&v| self.targets.steps[v]).max().unwrap_or(0);

@@ -13,7 +13,7 @@ use super::emit::write;
 use super::node::side;
 use super::polygon::{ContourDraft, ContourPolygon, ContourStats, Detail};
 use super::qef::Qef;
-use super::tree::{Leaf, NONE, NodePlace, Octree};
+use super::tree::{Leaf, NONE, NodeCube, Octree};
 use super::uniform;
 
 /// Contours octrees. Holds scratch memory, so keep one per thread and reuse it.
@@ -27,16 +27,16 @@ impl Octree {
     /// across the faces of several. Each has one plane, that of its vertex.
     pub fn leaves_at(&self, detail: &Detail) -> Vec<Leaf> {
         let mut leaves = Vec::new();
-        self.each_shown(detail, &mut |place| {
-            let node = &self.nodes[place.node as usize];
-            let (position, normal) = (node.offset((1u32 << place.level) as f32), node.normal());
+        self.each_shown(detail, &mut |cube| {
+            let node = &self.nodes[cube.node as usize];
+            let (position, normal) = (node.offset((1u32 << cube.level) as f32), node.normal());
             leaves.push(Leaf {
-                min: place.min.map(|m| m as u32),
-                level: place.level,
+                min: cube.min.map(|m| m as u32),
+                level: cube.level,
                 position,
                 normal,
                 inside: node.inside,
-                materials: self.materials(place.node),
+                materials: self.materials(cube.node),
                 qef: Qef::plane(position, normal),
             });
         });
@@ -55,33 +55,33 @@ impl Octree {
     }
 
     #[inline]
-    pub(super) fn is_shown(&self, place: NodePlace, size: u32, error: Option<u16>) -> bool {
+    pub(super) fn is_shown(&self, cube: NodeCube, size: u32, error: Option<u16>) -> bool {
         let error_of = |node: u32| self.errors[(node - self.starts[1]) as usize];
-        self.is_leaf(place.node)
-            || place.level <= self.shown
-                && (1 << place.level <= size || error.is_some_and(|e| error_of(place.node) <= e))
+        self.is_leaf(cube.node)
+            || cube.level <= self.shown
+                && (1 << cube.level <= size || error.is_some_and(|e| error_of(cube.node) <= e))
     }
 
     /// Calls `each` for every node that is shown.
-    pub(super) fn each_shown(&self, detail: &Detail, each: &mut impl FnMut(NodePlace)) {
+    pub(super) fn each_shown(&self, detail: &Detail, each: &mut impl FnMut(NodeCube)) {
         self.check(detail);
         let error = detail.error.map(error_units);
         let mut open = vec![self.root()];
-        while let Some(place) = open.pop() {
-            if place == NONE {
+        while let Some(cube) = open.pop() {
+            if cube == NONE {
                 continue;
             }
-            if self.is_shown(place, detail.size, error) {
-                each(place);
+            if self.is_shown(cube, detail.size, error) {
+                each(cube);
             } else {
-                open.extend((0..8).rev().map(|octant| self.child(place, octant)));
+                open.extend((0..8).rev().map(|octant| self.child(cube, octant)));
             }
         }
     }
 
     /// Contours the nodes shown at `detail` into `out`, replacing its contents: positions in cells
-    /// from [`Octree::min`], all triangles loose (see [`Surface`]), without faces at the hull. The
-    /// surface is manifold, and closed where it does not reach the hull.
+    /// from [`Octree::min`], all triangles loose (see [`Surface`]), without faces at the boundary.
+    /// The surface is manifold, and closed where it does not reach the boundary.
     ///
     /// # Panics
     /// If `detail.size` is not a power of two or larger than the largest node that can be shown.
@@ -113,7 +113,7 @@ impl Contourer {
         if error.is_none() && uniform::find(octree, size.trailing_zeros() as u8, &mut self.found) {
             return write(octree, &mut self.found, true, out);
         }
-        self.contour_where(octree, out, |place| octree.is_shown(place, size, error))
+        self.contour_where(octree, out, |cube| octree.is_shown(cube, size, error))
     }
 
     /// Contours the first nodes from the root for which `shown` returns true. It must do so for all
@@ -122,7 +122,7 @@ impl Contourer {
         &mut self,
         octree: &Octree,
         out: &mut Surface,
-        shown: impl Fn(NodePlace) -> bool,
+        shown: impl Fn(NodeCube) -> bool,
     ) -> ContourStats {
         let found = &mut self.found;
         found.numbers.clear();
@@ -140,14 +140,14 @@ struct Traversal<'a, S> {
     found: &'a mut ContourDraft,
 }
 
-impl<S: Fn(NodePlace) -> bool> Traversal<'_, S> {
+impl<S: Fn(NodeCube) -> bool> Traversal<'_, S> {
     /// Visits all edges inside a cube.
-    fn cube(&mut self, place: NodePlace) {
-        if place == NONE || (self.shown)(place) {
+    fn cube(&mut self, cube: NodeCube) {
+        if cube == NONE || (self.shown)(cube) {
             return;
         }
-        let children: [NodePlace; 8] =
-            std::array::from_fn(|octant| self.octree.child(place, octant as u8));
+        let children: [NodeCube; 8] =
+            std::array::from_fn(|octant| self.octree.child(cube, octant as u8));
         children.iter().for_each(|&child| self.cube(child));
         for axis in 0..3 {
             let [bit, u, v] = axes(axis);
@@ -163,11 +163,11 @@ impl<S: Fn(NodePlace) -> bool> Traversal<'_, S> {
     }
 
     /// Visits all edges inside the face between two nodes, the lower one first.
-    fn face(&mut self, axis: usize, pair: [NodePlace; 2]) {
+    fn face(&mut self, axis: usize, pair: [NodeCube; 2]) {
         if pair[0] == NONE || pair[1] == NONE {
             return;
         }
-        let whole = pair.map(|place| (self.shown)(place));
+        let whole = pair.map(|cube| (self.shown)(cube));
         if whole[0] && whole[1] {
             return;
         }
@@ -191,11 +191,11 @@ impl<S: Fn(NodePlace) -> bool> Traversal<'_, S> {
     }
 
     /// Visits all minimal edges of an edge between four nodes, in order around it.
-    fn edge(&mut self, axis: usize, around: [NodePlace; 4]) {
+    fn edge(&mut self, axis: usize, around: [NodeCube; 4]) {
         if around.contains(&NONE) {
             return;
         }
-        let whole = around.map(|place| (self.shown)(place));
+        let whole = around.map(|cube| (self.shown)(cube));
         if whole == [true; 4] {
             self.minimal(axis, around);
             return;
@@ -216,48 +216,48 @@ impl<S: Fn(NodePlace) -> bool> Traversal<'_, S> {
 
     /// Adds a polygon for a minimal edge if its ends differ.
     #[inline]
-    fn minimal(&mut self, axis: usize, around: [NodePlace; 4]) {
+    fn minimal(&mut self, axis: usize, around: [NodeCube; 4]) {
         let mut smallest = 0;
         for k in 1..4 {
             if around[k].level < around[smallest].level {
                 smallest = k;
             }
         }
-        let place = around[smallest];
+        let cube = around[smallest];
         let [bit, u, v] = axes(axis);
         let low = [u | v, v, 0, u][smallest];
-        let inside = self.octree.nodes[place.node as usize].inside;
+        let inside = self.octree.nodes[cube.node as usize].inside;
         let [low_in, high_in] = [low, low | bit].map(|corner| inside >> corner & 1 == 1);
         if low_in == high_in {
             return;
         }
-        let level = place.level;
-        let at = [0, 1, 2].map(|i| place.min[i] + (side(low, i) << level));
-        let material = self.material(place, if low_in { low } else { low | bit });
-        let corners = around.map(|place| self.number(place, level));
+        let level = cube.level;
+        let at = [0, 1, 2].map(|i| cube.min[i] + (side(low, i) << level));
+        let material = self.material(cube, if low_in { low } else { low | bit });
+        let corners = around.map(|cube| self.number(cube, level));
         let axis = axis as u8;
         self.found.polygons.push(ContourPolygon { corners, axis, up: low_in, level, at, material });
     }
 
-    fn material(&self, place: NodePlace, corner: u8) -> u8 {
+    fn material(&self, cube: NodeCube, corner: u8) -> u8 {
         if self.octree.mixed.is_empty() {
-            return self.octree.nodes[place.node as usize].material;
+            return self.octree.nodes[cube.node as usize].material;
         }
-        self.octree.materials(place.node)[usize::from(corner)]
+        self.octree.materials(cube.node)[usize::from(corner)]
     }
 
     /// Returns the index of a node's vertex at an edge of a level.
     #[inline]
-    fn number(&mut self, place: NodePlace, level: u8) -> u32 {
-        let ContourDraft { numbers, places, rough, .. } = self.found;
-        let number = &mut numbers[place.node as usize];
+    fn number(&mut self, cube: NodeCube, level: u8) -> u32 {
+        let ContourDraft { numbers, cubes, rough, .. } = self.found;
+        let number = &mut numbers[cube.node as usize];
         if *number == u32::MAX {
-            *number = places.len() as u32;
-            places.push(place);
-            let inside = self.octree.nodes[place.node as usize].inside;
+            *number = cubes.len() as u32;
+            cubes.push(cube);
+            let inside = self.octree.nodes[cube.node as usize].inside;
             rough.push(CORNERS[usize::from(inside)].is_special());
         }
-        if level < place.level {
+        if level < cube.level {
             rough[*number as usize] = true;
         }
         *number

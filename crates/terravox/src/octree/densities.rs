@@ -68,8 +68,8 @@ pub struct EdgeSamples {
     pub edge: u8,
     /// Density at its low and its high end.
     pub densities: [f32; 2],
-    /// Next density less previous one along x, y, z, at the low and the high end. On the hull of
-    /// the samples, where one of the two is missing, twice the one-sided difference.
+    /// Next density less previous one along x, y, z, at the low and the high end. On the boundary
+    /// of the samples, where one of the two is missing, twice the one-sided difference.
     pub rises: [[f32; 3]; 2],
 }
 
@@ -304,7 +304,7 @@ impl Samples {
         EdgeCrossing::between(axis, densities, [self.rise(at), self.rise(next)])
     }
 
-    /// Returns central differences at a point, doubled; one-sided at the hull.
+    /// Returns central differences at a point, doubled; one-sided at the boundary.
     #[inline]
     fn rise(&self, at: [usize; 3]) -> [f32; 3] {
         let (i, last, steps) = (self.index(at), self.points - 1, self.steps());
@@ -378,7 +378,7 @@ mod tests {
         (((36.0 - (x * x + y * y + z * z)) * 4.0 + bumps * 9.0).round(), material)
     }
 
-    /// Returns twice the gradient at a point: one-sided on the hull.
+    /// Returns twice the gradient at a point: one-sided on the boundary.
     fn rise(at: VoxelPos) -> [f32; 3] {
         [0, 1, 2].map(|axis| {
             let mut ends = [at.to_array(); 2];

@@ -8,7 +8,7 @@ use crate::mesh::{MaterialBlend, Surface, blend, unit_normal};
 
 use super::polygon::{ContourDraft, ContourPolygon, ContourStats};
 use super::sheets::{EdgeVertex, separate};
-use super::tree::{NodePlace, Octree};
+use super::tree::{NodeCube, Octree};
 
 /// Writes a contour. `uniform`: all nodes have one size and are in order.
 pub(super) fn write(
@@ -18,20 +18,20 @@ pub(super) fn write(
     out: &mut Surface,
 ) -> ContourStats {
     out.clear();
-    let mut mixed = octree.mixed_from(found.places.first().map_or(0, |place| place.node));
-    for &place in &found.places {
+    let mut mixed = octree.mixed_from(found.cubes.first().map_or(0, |cube| cube.node));
+    for &cube in &found.cubes {
         let materials = match uniform {
-            true => mixed.next_of(place.node),
-            false => octree.mixed_of(place.node),
+            true => mixed.next_of(cube.node),
+            false => octree.mixed_of(cube.node),
         };
-        push_vertex(octree, place, materials, out);
+        push_vertex(octree, cube, materials, out);
     }
     let mut shown =
-        ContourStats { nodes: found.places.len(), split: 0, polygons: found.polygons.len() };
+        ContourStats { nodes: found.cubes.len(), split: 0, polygons: found.polygons.len() };
     // Before corners are renumbered for further sheets.
     let cuts: Vec<u8> = match uniform {
         true => Vec::new(),
-        false => found.polygons.iter().map(|p| diagonals(p, &found.places)).collect(),
+        false => found.polygons.iter().map(|p| diagonals(p, &found.cubes)).collect(),
     };
     let mut middles = Vec::new();
     if found.rough.contains(&true) {
@@ -54,12 +54,12 @@ pub(super) fn write(
 }
 
 /// Appends the vertex of a node. `materials` are given if its solid corners differ.
-fn push_vertex(octree: &Octree, place: NodePlace, materials: Option<[u8; 8]>, out: &mut Surface) {
-    let node = &octree.nodes[place.node as usize];
-    let edge = (1u32 << place.level) as f32;
+fn push_vertex(octree: &Octree, cube: NodeCube, materials: Option<[u8; 8]>, out: &mut Surface) {
+    let node = &octree.nodes[cube.node as usize];
+    let edge = (1u32 << cube.level) as f32;
     let offset = node.offset(edge);
     let centre = 0.5 * edge + octree.shift;
-    out.positions.push([0, 1, 2].map(|axis| (place.min[axis] as f32 + centre) + offset[axis]));
+    out.positions.push([0, 1, 2].map(|axis| (cube.min[axis] as f32 + centre) + offset[axis]));
     out.normals.push(node.normal());
     let (mut ids, mut count) = ([0; 8], 0);
     for (corner, material) in materials.into_iter().flatten().enumerate() {
@@ -78,8 +78,8 @@ fn push_vertex(octree: &Octree, place: NodePlace, materials: Option<[u8; 8]>, ou
 
 /// Returns the diagonals along which a quad may be cut: bit 0 from its first corner, bit 1 from its
 /// second.
-fn diagonals(polygon: &ContourPolygon, places: &[NodePlace]) -> u8 {
-    let smallest = |k: usize| places[polygon.corners[k] as usize].level == polygon.level;
+fn diagonals(polygon: &ContourPolygon, cubes: &[NodeCube]) -> u8 {
+    let smallest = |k: usize| cubes[polygon.corners[k] as usize].level == polygon.level;
     u8::from(smallest(0) || smallest(2)) | u8::from(smallest(1) || smallest(3)) << 1
 }
 

@@ -77,7 +77,7 @@ impl NaiveNode {
     }
 }
 
-/// ContourStats cubes by level and min corner, with their solid corners.
+/// Shown cubes by level and min corner, with their solid corners.
 pub(super) type Cubes = BTreeMap<(u8, [i32; 3]), u8>;
 
 /// Returns the minimal edges that the surface crosses: axis and low end.

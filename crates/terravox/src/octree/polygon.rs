@@ -1,6 +1,6 @@
 //! What a contour consists of: crossed edges as polygons between nodes, and which nodes are shown.
 
-use super::tree::NodePlace;
+use super::tree::NodeCube;
 
 /// Which nodes are shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ pub(super) struct ContourDraft {
     /// By node: the index of its vertex, or `u32::MAX`.
     pub numbers: Vec<u32>,
     /// By vertex: its node.
-    pub places: Vec<NodePlace>,
+    pub cubes: Vec<NodeCube>,
     /// By vertex: whether the sheets of its node do not follow from its corners.
     pub rough: Vec<bool>,
     pub polygons: Vec<ContourPolygon>,
@@ -55,7 +55,7 @@ pub(super) struct ContourDraft {
 
 impl ContourDraft {
     pub fn clear(&mut self) {
-        self.places.clear();
+        self.cubes.clear();
         self.rough.clear();
         self.polygons.clear();
     }

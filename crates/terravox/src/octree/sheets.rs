@@ -11,7 +11,7 @@
 use crate::mesh::{Surface, unit_normal};
 
 use super::polygon::{ContourDraft, ContourPolygon};
-use super::tree::{NodePlace, Octree};
+use super::tree::{NodeCube, Octree};
 
 /// A vertex in the middle of an edge of a polygon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ pub(super) fn separate(
     found: &mut ContourDraft,
     out: &mut Surface,
 ) -> (Vec<EdgeVertex>, usize) {
-    let ContourDraft { places, rough, polygons, .. } = found;
+    let ContourDraft { cubes, rough, polygons, .. } = found;
     let mut uses: Vec<[u32; 2]> = Vec::new();
     for (number, polygon) in polygons.iter().enumerate() {
         let (ring, count) = polygon.ring();
@@ -58,7 +58,7 @@ pub(super) fn separate(
     let mut moves = Vec::new();
     let mut split = 0;
     for node in uses.chunk_by(|a, b| a[0] == b[0]) {
-        let sheets = sheets_of(node, places, polygons, &mut ambiguous);
+        let sheets = sheets_of(node, cubes, polygons, &mut ambiguous);
         let count = sheets.iter().max().map_or(0, |most| most + 1);
         if count < 2 {
             continue;
@@ -67,7 +67,7 @@ pub(super) fn separate(
         for sheet in 0..count {
             let of = node.iter().zip(&sheets).filter(|(_, of)| **of == sheet);
             let of: Vec<u32> = of.map(|(use_, _)| use_[1]).collect();
-            let vertex = place_sheet(octree, places, node[0][0], sheet, &of, polygons, out);
+            let vertex = place_sheet(octree, cubes, node[0][0], sheet, &of, polygons, out);
             moves.extend(of.into_iter().map(|polygon| (polygon, node[0][0], vertex)));
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn separate(
 /// Returns the sheet of each polygon of a node, numbered from 0.
 fn sheets_of(
     node: &[[u32; 2]],
-    places: &[NodePlace],
+    cubes: &[NodeCube],
     polygons: &[ContourPolygon],
     ambiguous: &mut Vec<AmbiguousFace>,
 ) -> Vec<usize> {
@@ -101,9 +101,8 @@ fn sheets_of(
         }
         let other = face[0].other;
         let of = |crossing: &FaceCrossing| node[crossing.at][1];
-        let pairs = paired([vertex, other].map(|v| places[v as usize]), face, |c| {
-            &polygons[of(c) as usize]
-        });
+        let pairs =
+            paired([vertex, other].map(|v| cubes[v as usize]), face, |c| &polygons[of(c) as usize]);
         for [a, b] in &pairs {
             join(&mut sheets, a.at, b.at);
         }
@@ -135,7 +134,7 @@ fn number(sheets: &mut [usize]) {
 /// Pairs the crossings of the face between two nodes: those at both ends of each solid stretch of
 /// its rim.
 fn paired<'a>(
-    nodes: [NodePlace; 2],
+    nodes: [NodeCube; 2],
     face: &[FaceCrossing],
     polygon: impl Fn(&FaceCrossing) -> &'a ContourPolygon,
 ) -> Vec<[FaceCrossing; 2]> {
@@ -163,7 +162,7 @@ struct FaceRim {
 }
 
 impl FaceRim {
-    fn between([a, b]: [NodePlace; 2]) -> FaceRim {
+    fn between([a, b]: [NodeCube; 2]) -> FaceRim {
         let (small, large) = if a.level <= b.level { (a, b) } else { (b, a) };
         let (edge, reach) = (1 << small.level, 1 << large.level);
         let touches = |axis: usize| {
@@ -198,7 +197,7 @@ impl FaceRim {
 /// node's vertex, others get new ones.
 fn place_sheet(
     octree: &Octree,
-    places: &[NodePlace],
+    cubes: &[NodeCube],
     node: u32,
     sheet: usize,
     of: &[u32],
@@ -215,7 +214,7 @@ fn place_sheet(
         normal[usize::from(polygon.axis)] += if polygon.up { 1.0 } else { -1.0 };
     }
     // In 1/4096 of the node's edge.
-    let edge = 1i64 << places[node as usize].level;
+    let edge = 1i64 << cubes[node as usize].level;
     let parts = sum.map(|s| (s * 2048).div_euclid(edge * of.len() as i64));
     let position = parts.map(|p| p as f32 * (edge as f32 / 4096.0) + octree.shift);
     let normal = unit_normal(normal, [0.0; 3]);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::contour::Contourer;
 use super::naive;
 use super::node::OctreeNode;
-use super::tree::{NONE, NodePlace};
+use super::tree::{NONE, NodeCube};
 use super::*;
 use crate::mesh::{Mesher, Surface};
 use crate::voxel::{
@@ -50,8 +50,8 @@ fn ball(centre: [f32; 3], radius: f32) -> impl Fn(VoxelPos) -> (f32, u8) {
     }
 }
 
-/// Random cells, solid with probability `share` %, with none at the hull of the cube of `edge` at
-/// 0.
+/// Random cells, solid with probability `share` %, with none at the boundary of the cube of `edge`
+/// at 0.
 fn noise(seed: u64, share: u64, edge: i32) -> impl Fn(VoxelPos) -> (f32, u8) {
     move |at: VoxelPos| {
         let inner = at.to_array().iter().all(|&v| (1..edge - 2).contains(&v));
@@ -148,14 +148,14 @@ fn volume(surface: &Surface) -> f64 {
 fn nodes_of(octree: &Octree) -> BTreeMap<(u8, [u32; 3]), OctreeNode> {
     let mut all = BTreeMap::new();
     let mut open = vec![octree.root()];
-    while let Some(place) = open.pop() {
-        if place == NONE {
+    while let Some(cube) = open.pop() {
+        if cube == NONE {
             continue;
         }
-        let node = octree.nodes[place.node as usize];
-        assert!(all.insert((place.level, place.min.map(|m| m as u32)), node).is_none());
-        if !octree.is_leaf(place.node) {
-            open.extend((0..8).map(|octant| octree.child(place, octant)));
+        let node = octree.nodes[cube.node as usize];
+        assert!(all.insert((cube.level, cube.min.map(|m| m as u32)), node).is_none());
+        if !octree.is_leaf(cube.node) {
+            open.extend((0..8).map(|octant| octree.child(cube, octant)));
         }
     }
     assert_eq!(all.len(), octree.node_count());
@@ -185,12 +185,12 @@ fn assert_like_twin(octree: &Octree, leaves: &[Leaf]) {
 }
 
 /// Shows random nodes of an octree whole.
-fn random_cut(octree: &Octree, seed: u64) -> impl Fn(NodePlace) -> bool {
-    move |place: NodePlace| {
-        let [x, y, z] = place.min;
+fn random_cut(octree: &Octree, seed: u64) -> impl Fn(NodeCube) -> bool {
+    move |cube: NodeCube| {
+        let [x, y, z] = cube.min;
         let at = VoxelPos::new(x, y, z);
-        let leaf = octree.is_leaf(place.node);
-        leaf || place.level <= 4 && hash(seed ^ u64::from(place.level) << 32, at).is_multiple_of(3)
+        let leaf = octree.is_leaf(cube.node);
+        leaf || cube.level <= 4 && hash(seed ^ u64::from(cube.level) << 32, at).is_multiple_of(3)
     }
 }
 
@@ -324,7 +324,7 @@ fn degenerate_input_gives_no_surface_or_a_closed_one() {
     let surface = contour(&octree, Detail::size(1));
     assert_closed(&surface);
     assert_eq!((surface.triangle_count(), surface.loose_materials[0]), (12, 7));
-    // A single cell, at the hull: nothing inside can be closed.
+    // A single cell, at the boundary: nothing inside can be closed.
     assert!(
         contour(&octree_of(&cells_of(VoxelPos::ZERO, 1, |_| (0.2, 2))), Detail::size(1)).is_empty()
     );
@@ -422,15 +422,15 @@ proptest! {
         let all = [1, 2, 4].map(|size| octree.leaves_at(&Detail::size(size)));
         let mut leaves = Vec::new();
         let mut open = vec![octree.root()];
-        while let Some(place) = open.pop() {
-            if place == NONE {
+        while let Some(cube) = open.pop() {
+            if cube == NONE {
                 continue;
             }
-            let at = (place.level, place.min.map(|m| m as u32));
+            let at = (cube.level, cube.min.map(|m| m as u32));
             let found = all.iter().flatten().find(|leaf| (leaf.level, leaf.min) == at);
-            match found.filter(|_| cut(place)) {
+            match found.filter(|_| cut(cube)) {
                 Some(leaf) => leaves.push(*leaf),
-                None => open.extend((0..8).map(|octant| octree.child(place, octant))),
+                None => open.extend((0..8).map(|octant| octree.child(cube, octant))),
             }
         }
         let mixed = OctreeBuilder::new().leaves([0; 3], 4, &leaves);
@@ -463,8 +463,8 @@ proptest! {
             let shown = contourer.contour(&octree, &Detail::size(size), &mut out);
             assert_closed(&out);
             let mut walked = Surface::default();
-            let again = contourer.contour_where(&octree, &mut walked, |place| {
-                octree.is_shown(place, size, None)
+            let again = contourer.contour_where(&octree, &mut walked, |cube| {
+                octree.is_shown(cube, size, None)
             });
             prop_assert_eq!(shown, again);
             prop_assert_eq!(out.vertex_count(), walked.vertex_count());
@@ -479,15 +479,15 @@ proptest! {
         let cut = random_cut(&octree, seed);
         let mut cubes = naive::Cubes::new();
         let mut open = vec![octree.root()];
-        while let Some(place) = open.pop() {
-            if place == NONE {
+        while let Some(cube) = open.pop() {
+            if cube == NONE {
                 continue;
             }
-            if cut(place) {
-                let inside = octree.nodes[place.node as usize].inside;
-                cubes.insert((place.level, place.min), inside);
+            if cut(cube) {
+                let inside = octree.nodes[cube.node as usize].inside;
+                cubes.insert((cube.level, cube.min), inside);
             } else {
-                open.extend((0..8).map(|octant| octree.child(place, octant)));
+                open.extend((0..8).map(|octant| octree.child(cube, octant)));
             }
         }
         let mut contourer = Contourer::new();

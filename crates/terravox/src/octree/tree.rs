@@ -128,9 +128,9 @@ impl MixedCornersFrom<'_> {
     }
 }
 
-/// A node and its position.
+/// A node and its cube.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct NodePlace {
+pub(super) struct NodeCube {
     pub node: u32,
     pub level: u8,
     /// Min corner, in cells from that of the root.
@@ -138,14 +138,14 @@ pub(super) struct NodePlace {
 }
 
 /// Stands for a cube without a node: all solid or all empty.
-pub(super) const NONE: NodePlace = NodePlace { node: u32::MAX, level: 0, min: [0; 3] };
+pub(super) const NONE: NodeCube = NodeCube { node: u32::MAX, level: 0, min: [0; 3] };
 
 impl Octree {
     /// Returns the root, or [`NONE`] without a surface.
-    pub(super) fn root(&self) -> NodePlace {
+    pub(super) fn root(&self) -> NodeCube {
         match self.nodes.len() {
             0 => NONE,
-            count => NodePlace { node: count as u32 - 1, level: self.levels, min: [0; 3] },
+            count => NodeCube { node: count as u32 - 1, level: self.levels, min: [0; 3] },
         }
     }
 
@@ -162,12 +162,12 @@ impl Octree {
 
     /// Returns a child of a node above the finest level.
     #[inline]
-    pub(super) fn child(&self, place: NodePlace, octant: u8) -> NodePlace {
-        let Some(node) = self.links.child(place.node - self.starts[1], octant) else {
+    pub(super) fn child(&self, cube: NodeCube, octant: u8) -> NodeCube {
+        let Some(node) = self.links.child(cube.node - self.starts[1], octant) else {
             return NONE;
         };
-        let level = place.level - 1;
-        let min = [0, 1, 2].map(|axis| place.min[axis] + (side(octant, axis) << level));
-        NodePlace { node, level, min }
+        let level = cube.level - 1;
+        let min = [0, 1, 2].map(|axis| cube.min[axis] + (side(octant, axis) << level));
+        NodeCube { node, level, min }
     }
 }

@@ -8,7 +8,7 @@ use crate::mesh::{CORNERS, SIDE};
 
 use super::node::side;
 use super::polygon::{ContourDraft, ContourPolygon};
-use super::tree::{NodePlace, Octree};
+use super::tree::{NodeCube, Octree};
 
 /// Maximum number of nodes along an edge for which the table is used.
 const MOST: u32 = 64;
@@ -19,7 +19,7 @@ pub(super) fn find(octree: &Octree, level: u8, found: &mut ContourDraft) -> bool
     let Some(along) = octree.levels.checked_sub(level).filter(|&above| 1 << above <= MOST) else {
         return false;
     };
-    if !places(octree, level, &mut found.corners, &mut found.spare) {
+    if !min_corners(octree, level, &mut found.corners, &mut found.spare) {
         return false;
     }
     let ContourDraft { table, corners, .. } = found;
@@ -35,7 +35,7 @@ pub(super) fn find(octree: &Octree, level: u8, found: &mut ContourDraft) -> bool
 
 /// Numbers the nodes that have a vertex.
 fn number(octree: &Octree, level: u8, found: &mut ContourDraft) {
-    let ContourDraft { spare: numbers, corners, places, rough, polygons, .. } = found;
+    let ContourDraft { spare: numbers, corners, cubes, rough, polygons, .. } = found;
     numbers.clear();
     numbers.resize(corners.len(), 0);
     for corner in polygons.iter().flat_map(|polygon| polygon.corners) {
@@ -44,8 +44,8 @@ fn number(octree: &Octree, level: u8, found: &mut ContourDraft) {
     let first = octree.starts[usize::from(level)];
     for ((number, &corner), node) in numbers.iter_mut().zip(corners.iter()).zip(first..) {
         if *number == 1 {
-            *number = places.len() as u32;
-            places.push(NodePlace {
+            *number = cubes.len() as u32;
+            cubes.push(NodeCube {
                 node,
                 level,
                 min: unpacked(corner).map(|a| (a << level) as i32),
@@ -70,7 +70,7 @@ fn index([x, y, z]: [u32; 3], along: u8) -> usize {
 
 /// Lists the min corners of the nodes of a level, in nodes, a byte per axis. Returns false if a
 /// leaf is larger.
-fn places(octree: &Octree, level: u8, corners: &mut Vec<u32>, spare: &mut Vec<u32>) -> bool {
+fn min_corners(octree: &Octree, level: u8, corners: &mut Vec<u32>, spare: &mut Vec<u32>) -> bool {
     corners.clear();
     corners.extend((!octree.is_empty()).then_some(0));
     for above in (level + 1..=octree.levels).rev() {

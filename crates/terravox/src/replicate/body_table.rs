@@ -88,16 +88,16 @@ impl BodyTable {
         Some(removed.body)
     }
 
-    /// Shows the figure of a guest, and returns its number.
-    pub fn set_figure(&mut self, known: Option<u64>, guest: u64, figure: &Figure) -> u64 {
+    /// Shows the avatar of a guest, and returns its number.
+    pub fn set_avatar(&mut self, known: Option<u64>, guest: u64, avatar: &Avatar) -> u64 {
         if let Some(number) = known
-            && self.set_pose(number, figure.pose)
+            && self.set_pose(number, avatar.pose)
         {
-            self.set_bytes(number, &figure.bytes);
+            self.set_bytes(number, &avatar.bytes);
             return number;
         }
-        let (kind, bytes) = (SharedBodyKind::Figure(guest), Arc::from(&*figure.bytes));
-        self.add(SharedBody { kind, pose: figure.pose.pose(), bytes }, figure.pose)
+        let (kind, bytes) = (SharedBodyKind::Avatar(guest), Arc::from(&*avatar.bytes));
+        self.add(SharedBody { kind, pose: avatar.pose.pose(), bytes }, avatar.pose)
     }
 
     /// Bytes of memory.
@@ -107,9 +107,9 @@ impl BodyTable {
     }
 }
 
-/// What a guest says of its figure.
+/// What a guest says of its avatar.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Figure {
+pub(super) struct Avatar {
     pub pose: WirePose,
     pub bytes: Vec<u8>,
 }

@@ -1,6 +1,6 @@
 //! The guest: it holds part of a host's world, and shows its own edits at once.
 
-use super::body_table::Figure;
+use super::body_table::Avatar;
 use super::delta::block_digest;
 use super::guest_event::GuestEvent;
 use super::guest_saves::SavedEdits;
@@ -8,7 +8,7 @@ use super::held_bodies::HeldBodies;
 use super::interest::{Interest, WatchedFrom};
 use super::message::{BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost};
 use super::op_wire::{can_be_sent, rounded_op};
-use super::pipe::{BULK, EDITS, MAX_UNIT, Pipe};
+use super::pipe::{BULK, EDITS, MAX_PACKET_BYTES, Pipe};
 use super::predictions::{MAX_PREDICTIONS, Prediction, Predictions};
 use super::reasons::{LinkEnd, Refusal};
 use super::replica::{ApplyOutcome, BlockState, Generate, GroundMaker, Replica};
@@ -32,9 +32,10 @@ const MAX_ASKED_PER_UPDATE: usize = 64;
 /// No blocks are requested while more bytes than this wait to be sent.
 const MAX_UNSENT: u64 = 16 << 10;
 
-/// The side that holds part of a world. It does no I/O: pass units that arrived to
-/// [`Guest::receive`], send the units that [`Guest::transmit`] writes, and call [`Guest::update`],
-/// which does the work in between, once a frame. `docs/online.md` has a whole program.
+/// The side that holds part of a world. It does no I/O: pass packets that arrived to
+/// [`Guest::receive`], send the packets that [`Guest::transmit`] writes, and call
+/// [`Guest::update`], which does the work in between, once a frame. `docs/online.md` has a whole
+/// program.
 pub struct Guest {
     pub(super) pipe: Pipe,
     token: Vec<u8>,
@@ -56,10 +57,10 @@ pub struct Guest {
     /// wanted.
     pub(super) watched: Option<WatchedFrom>,
     pub(super) bodies: HeldBodies,
-    /// The figure of this guest (the inner `None`: it was cleared), and whether the host still has
+    /// The avatar of this guest (the inner `None`: it was cleared), and whether the host still has
     /// to be told.
-    pub(super) figure: Option<(Option<Figure>, bool)>,
-    pub(super) figure_sent_us: u64,
+    pub(super) avatar: Option<(Option<Avatar>, bool)>,
+    pub(super) avatar_sent_us: u64,
     /// When something arrived last.
     pub(super) now_us: u64,
     pub(super) events: VecDeque<GuestEvent>,
@@ -88,8 +89,8 @@ impl Guest {
             unasked: Vec::new(),
             watched: None,
             bodies: HeldBodies::default(),
-            figure: None,
-            figure_sent_us: 0,
+            avatar: None,
+            avatar_sent_us: 0,
             now_us: 0,
             events: VecDeque::new(),
             editor: Editor::default(),
@@ -112,7 +113,7 @@ impl Guest {
         self.events.retain(|event| !matches!(event, GuestEvent::Welcome { .. }));
         let gone = self.bodies.clear().into_iter();
         self.events.extend(gone.map(|body| GuestEvent::BodyRemoved { body }));
-        self.figure.iter_mut().for_each(|(_, is_new)| *is_new = true);
+        self.avatar.iter_mut().for_each(|(_, is_new)| *is_new = true);
         let lost = self.predictions.end_all();
         self.limit_ended();
         if let Some(replica) = &mut self.replica {
@@ -140,34 +141,34 @@ impl Guest {
         bytes
     }
 
-    /// Takes a unit that arrived from the host.
+    /// Takes a packet that arrived from the host.
     ///
     /// # Errors
     /// [`PipeError`] if the host breaks the protocol: give the link up.
-    pub fn receive(&mut self, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
+    pub fn receive(&mut self, packet: &[u8], now_us: u64) -> Result<(), PipeError> {
         self.now_us = now_us;
-        self.pipe.arrive(unit, now_us)
+        self.pipe.arrive(packet, now_us)
     }
 
-    /// Writes the next unit for the host, at most [`Guest::MAX_UNIT`] bytes, to `out`. Returns
-    /// false if there is nothing to send now.
+    /// Writes the next packet for the host, at most [`Guest::MAX_PACKET_BYTES`] bytes, to `out`.
+    /// Returns false if there is nothing to send now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
-        self.send_figure(now_us);
+        self.send_avatar(now_us);
         self.pipe.transmit(now_us, out)
     }
 
-    /// Returns the last unit of this guest, which tells the host that it leaves: send it, and close
-    /// the link. Operations without a reply may be lost. If the link may lose units, send it
-    /// several times; if it is lost, the host notices only the silence.
+    /// Returns the last packet of this guest, which tells the host that it leaves: send it, and
+    /// close the link. Operations without a reply may be lost. If the link may lose packets, send
+    /// it several times; if it is lost, the host notices only the silence.
     pub fn leave(&self) -> Vec<u8> {
-        self.pipe.closing_unit(&LinkEnd::by_game(0, "the guest left"))
+        self.pipe.closing_packet(&LinkEnd::by_game(0, "the guest left"))
     }
 
     /// Maximum size of an access token in bytes.
     pub const MAX_TOKEN: usize = MAX_TOKEN;
 
-    /// Maximum size of a unit in bytes.
-    pub const MAX_UNIT: usize = MAX_UNIT;
+    /// Maximum size of a packet in bytes.
+    pub const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
 
     /// When [`Guest::transmit`] may have something to send although nothing arrives, microseconds.
     pub fn wake_us(&self) -> Option<u64> {

@@ -1,19 +1,21 @@
-//! The bodies that a guest sees, and its own figure.
+//! The bodies that a guest sees, and its own avatar.
 
-use super::body_table::Figure;
+use super::body_table::Avatar;
 use super::guest::Guest;
 use super::guest_event::GuestEvent;
-use super::message::{BodyMessage, GAME_MESSAGE_BACKLOG, MAX_FIGURE, MAX_GAME_MESSAGE, ToHost};
+use super::message::{
+    BodyMessage, GAME_MESSAGE_BACKLOG, MAX_AVATAR_BYTES, MAX_GAME_MESSAGE, ToHost,
+};
 use super::pipe::EDITS;
 use super::pose_wire::WirePose;
 use super::shared_body::SharedBody;
 use crate::bodies::BodyPose;
 
-/// Between two messages about the figure of this guest, in microseconds.
-const FIGURE_INTERVAL_US: u64 = 50_000;
+/// Between two messages about the avatar of this guest, in microseconds.
+const AVATAR_INTERVAL_US: u64 = 50_000;
 
-/// The figure is not sent while more bytes of messages than this wait.
-const FIGURE_BACKLOG: usize = 1 << 10;
+/// The avatar is not sent while more bytes of messages than this wait.
+const AVATAR_BACKLOG: usize = 1 << 10;
 
 impl Guest {
     /// Takes a body. An error ends the connection.
@@ -32,44 +34,45 @@ impl Guest {
         }
     }
 
-    pub(super) fn send_figure(&mut self, now_us: u64) {
+    pub(super) fn send_avatar(&mut self, now_us: u64) {
         let is_due = self.is_started
-            && now_us.saturating_sub(self.figure_sent_us) >= FIGURE_INTERVAL_US
-            && self.pipe.backlog(EDITS) < FIGURE_BACKLOG;
-        if let Some((figure, is_new)) = self.figure.as_mut().filter(|(_, is_new)| is_due && *is_new)
+            && now_us.saturating_sub(self.avatar_sent_us) >= AVATAR_INTERVAL_US
+            && self.pipe.backlog(EDITS) < AVATAR_BACKLOG;
+        if let Some((avatar, is_new)) = self.avatar.as_mut().filter(|(_, is_new)| is_due && *is_new)
         {
             *is_new = false;
-            let message = match figure.clone() {
-                Some(Figure { pose, bytes }) => ToHost::Figure { pose, bytes },
-                None => ToHost::NoFigure,
+            let message = match avatar.clone() {
+                Some(Avatar { pose, bytes }) => ToHost::Avatar { pose, bytes },
+                None => ToHost::NoAvatar,
             };
-            self.figure_sent_us = now_us;
+            self.avatar_sent_us = now_us;
             self.send(EDITS, &message);
         }
     }
 
     /// Shows others where this guest is: its pose, and bytes that the game understands, such as a
     /// name and what it points at. Others see a [`SharedBody`] of
-    /// [`SharedBodyKind::Figure`](super::SharedBodyKind::Figure). Call it once a frame: it is sent
+    /// [`SharedBodyKind::Avatar`](super::SharedBodyKind::Avatar). Call it once a frame: it is sent
     /// 20 times a second at most, and only if it changed. A pose that is not finite is ignored. It may
-    /// be called before [`Guest::start`]. Others see it until [`Guest::clear_figure`], [`Guest::leave`],
-    /// or until the host drops the link: a player who leaves in silence stands there until then.
+    /// be called before [`Guest::start`]. Others see it until [`Guest::clear_avatar`],
+    /// [`Guest::leave`], or until the host drops the link: a player who leaves in silence stands
+    /// there until then.
     ///
     /// # Panics
-    /// If there are more than [`Guest::MAX_FIGURE_BYTES`].
-    pub fn set_figure(&mut self, pose: &BodyPose, bytes: &[u8]) {
-        assert!(bytes.len() <= MAX_FIGURE, "a figure has at most 256 bytes");
+    /// If there are more than [`Guest::MAX_AVATAR_BYTES`].
+    pub fn set_avatar(&mut self, pose: &BodyPose, bytes: &[u8]) {
+        assert!(bytes.len() <= MAX_AVATAR_BYTES, "an avatar has at most 256 bytes");
         let Some(pose) = WirePose::of(pose) else { return };
-        let known = self.figure.as_ref().and_then(|(figure, _)| figure.as_ref());
+        let known = self.avatar.as_ref().and_then(|(avatar, _)| avatar.as_ref());
         if known.is_none_or(|known| known.pose != pose || known.bytes != bytes) {
-            self.figure = Some((Some(Figure { pose, bytes: bytes.to_vec() }), true));
+            self.avatar = Some((Some(Avatar { pose, bytes: bytes.to_vec() }), true));
         }
     }
 
-    /// Takes the figure of this guest away: others see it no more.
-    pub fn clear_figure(&mut self) {
-        if self.figure.as_ref().is_some_and(|(figure, _)| figure.is_some()) {
-            self.figure = Some((None, true));
+    /// Takes the avatar of this guest away: others see it no more.
+    pub fn clear_avatar(&mut self) {
+        if self.avatar.as_ref().is_some_and(|(avatar, _)| avatar.is_some()) {
+            self.avatar = Some((None, true));
         }
     }
 
@@ -92,8 +95,8 @@ impl Guest {
     /// Maximum size of a message to the game in bytes.
     pub const MAX_MESSAGE_BYTES: usize = MAX_GAME_MESSAGE;
 
-    /// Maximum size of a figure in bytes, besides its pose.
-    pub const MAX_FIGURE_BYTES: usize = MAX_FIGURE;
+    /// Maximum size of an avatar in bytes, besides its pose.
+    pub const MAX_AVATAR_BYTES: usize = MAX_AVATAR_BYTES;
 
     /// The bodies that are seen, by number, each at the newest pose that came, in voxels.
     pub fn bodies(&self) -> impl Iterator<Item = (u64, &SharedBody)> {

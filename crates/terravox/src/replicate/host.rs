@@ -1,12 +1,12 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
+use super::accounts::{Account, Accounts, Turn};
 use super::body_table::BodyTable;
 use super::encoded::EncodedBlocks;
 use super::host_event::HostEvent;
 use super::hosted::{HostedGuest, Request};
 use super::message::{ToGuest, ToHost};
 use super::options::HostOptions;
-use super::persons::{Person, Persons, Turn};
 use super::pipe::EDITS;
 use super::reasons::{LinkEnd, Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth, digest_of};
@@ -31,11 +31,11 @@ pub(super) const MAX_OP_CHUNKS: u64 = 512;
 /// Maximum number of bytes that a guest may send before it is admitted: more than a token needs.
 const MAX_GREETING: u64 = 4 << 10;
 
-/// Maximum number of disconnected guests whose last unit is kept.
+/// Maximum number of disconnected guests whose last packet is kept.
 const MAX_LEAVING: usize = 1024;
 
-/// The side that owns the world. It does no I/O: pass units that arrived to [`Host::receive`], send
-/// the units that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
+/// The side that owns the world. It does no I/O: pass packets that arrived to [`Host::receive`],
+/// send the packets that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
 /// between. `docs/online.md` has a whole program.
 pub struct Host {
     pub(super) options: HostOptions,
@@ -44,11 +44,11 @@ pub struct Host {
     pub(super) editor: Editor,
     pub(super) bodies: BodyTable,
     pub(super) guests: FxHashMap<u64, HostedGuest>,
-    pub(super) persons: Persons,
+    pub(super) accounts: Accounts,
     /// In the order in which they came.
     order: Vec<u64>,
     next_guest: u64,
-    /// The last unit for each guest that is gone.
+    /// The last packet for each guest that is gone.
     leaving: VecDeque<(u64, Vec<u8>)>,
     /// Which guest is first to be sent cells, in `order`.
     first_sent: usize,
@@ -78,7 +78,7 @@ impl Host {
             options,
             bodies: BodyTable::default(),
             guests: FxHashMap::default(),
-            persons: Persons::default(),
+            accounts: Accounts::default(),
             order: Vec::new(),
             next_guest: 1,
             leaving: VecDeque::new(),
@@ -103,21 +103,21 @@ impl Host {
     pub fn connect(&mut self, link: LinkKind) -> u64 {
         let guest = self.next_guest;
         self.next_guest += 1;
-        let entry = HostedGuest::new(link, Person::Guest(guest), &self.options);
+        let entry = HostedGuest::new(link, Account::Guest(guest), &self.options);
         self.guests.insert(guest, entry);
         self.order.push(guest);
         guest
     }
 
-    /// Takes a unit that arrived from a guest. Units of guests that are gone are ignored.
+    /// Takes a packet that arrived from a guest. Packets of guests that are gone are ignored.
     ///
     /// # Errors
     /// [`PipeError`] if the guest breaks the protocol: it is then disconnected, and
     /// [`HostEvent::Left`] says why. A message that is invalid ends the connection in
     /// [`Host::tick`].
-    pub fn receive(&mut self, guest: u64, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
+    pub fn receive(&mut self, guest: u64, packet: &[u8], now_us: u64) -> Result<(), PipeError> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(()) };
-        let mut taken = entry.pipe.arrive(unit, now_us);
+        let mut taken = entry.pipe.arrive(packet, now_us);
         if !entry.is_admitted && entry.pipe.unread() > MAX_GREETING {
             taken = Err(PipeError::Flooded);
         }
@@ -151,7 +151,7 @@ impl Host {
         }
     }
 
-    /// Disconnects a guest. [`Host::transmit`] writes one more unit for it, which tells it the
+    /// Disconnects a guest. [`Host::transmit`] writes one more packet for it, which tells it the
     /// reason: a text, or [one with a number](LinkEnd::by_game).
     pub fn disconnect(&mut self, guest: u64, end: impl Into<LinkEnd>) {
         self.end_link(guest, end.into());
@@ -159,15 +159,15 @@ impl Host {
 
     fn end_link(&mut self, guest: u64, end: LinkEnd) {
         if let Some(entry) = self.guests.remove(&guest) {
-            if let Some(number) = entry.figure {
+            if let Some(number) = entry.avatar {
                 self.bodies.remove(number);
             }
-            self.persons.budget(&entry.person, &self.options).blocks -= entry.blocks.len();
+            self.accounts.budget(&entry.account, &self.options).blocks -= entry.blocks.len();
             self.order.retain(|&other| other != guest);
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
             }
-            self.leaving.push_back((guest, entry.pipe.closing_unit(&end)));
+            self.leaving.push_back((guest, entry.pipe.closing_packet(&end)));
             let LinkEnd { code, reason } = end;
             self.events.push_back(HostEvent::Left { guest, code, reason });
         }
@@ -194,7 +194,7 @@ impl Host {
         self.truth.memory() + self.encoded.memory() + self.bodies.memory()
     }
 
-    /// Writes the next unit for a guest to `out`. Returns false if there is nothing to send to it
+    /// Writes the next packet for a guest to `out`. Returns false if there is nothing to send to it
     /// now.
     pub fn transmit(&mut self, guest: u64, now_us: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
@@ -202,8 +202,8 @@ impl Host {
             return entry.pipe.transmit(now_us, out);
         }
         let Some(at) = self.leaving.iter().position(|entry| entry.0 == guest) else { return false };
-        self.leaving.remove(at).is_some_and(|(_, unit)| {
-            *out = unit;
+        self.leaving.remove(at).is_some_and(|(_, packet)| {
+            *out = packet;
             true
         })
     }
@@ -222,9 +222,9 @@ impl Host {
         if let Some(chunk) = self.truth.raise_again(world, now_us) {
             self.mark_changed(chunk.region());
         }
-        self.persons.pass(now_us);
+        self.accounts.pass(now_us);
         self.serve_all(world);
-        self.follow_figures();
+        self.follow_avatars();
         self.pass_messages_on();
         let mut order = self.order.clone();
         if !order.is_empty() {
@@ -295,8 +295,8 @@ impl Host {
         self.truth.read(world, block, out)
     }
 
-    /// Handles what guests sent, one request at a time: next is always the person for whom least was
-    /// done. Operations that the work of a tick does not suffice for wait for the next.
+    /// Handles what guests sent, one request at a time: next is always the account for which least
+    /// was done. Operations that the work of a tick does not suffice for wait for the next.
     fn serve_all(&mut self, world: &mut HostWorld<'_>) {
         self.work_left = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
         let waiting = self.order.iter().enumerate();
@@ -305,7 +305,7 @@ impl Host {
             .collect();
         while let Some(Reverse((known, at, guest))) = queue.pop() {
             let Some(now) = self.turn_of(guest) else { continue };
-            // Another guest of the same person was served.
+            // Another guest of the same account was served.
             if now > known {
                 queue.push(Reverse((now, at, guest)));
                 continue;
@@ -317,19 +317,19 @@ impl Host {
             }
         }
         if self.work_left > 0 {
-            self.persons.note_all_served();
+            self.accounts.note_all_served();
         }
     }
 
     fn turn_of(&self, guest: u64) -> Option<Turn> {
-        self.guests.get(&guest).map(|entry| self.persons.turn(&entry.person))
+        self.guests.get(&guest).map(|entry| self.accounts.turn(&entry.account))
     }
 
     /// Handles a request of a guest. Returns whether there may be more; an error ends the connection.
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<bool, LinkEnd> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(false) };
-        let (person, before) = (entry.person.clone(), self.work_left);
-        let budget = self.persons.budget(&person, &self.options);
+        let (account, before) = (entry.account.clone(), self.work_left);
+        let budget = self.accounts.budget(&account, &self.options);
         let kinds = world.grid.materials().kinds();
         match entry.request(kinds, budget, &self.options, &mut self.work_left)? {
             None => return Ok(false),
@@ -350,7 +350,7 @@ impl Host {
         }
         let work = (before - self.work_left).max(0).unsigned_abs();
         if work > 0 {
-            self.persons.note_served(&person, work, &self.options);
+            self.accounts.note_served(&account, work, &self.options);
         }
         Ok(true)
     }

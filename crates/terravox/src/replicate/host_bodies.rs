@@ -60,23 +60,23 @@ impl Host {
         self.bodies.remove(number)
     }
 
-    /// The bodies by number, in its order, with the figures of guests among them. Positions are
+    /// The bodies by number, in its order, with the avatars of guests among them. Positions are
     /// rounded as guests get them.
     pub fn bodies(&self) -> impl Iterator<Item = (u64, &SharedBody)> {
         self.bodies.iter()
     }
 
-    /// Shows the figures of guests as they say that they are.
-    pub(super) fn follow_figures(&mut self) {
+    /// Shows the avatars of guests as they say that they are.
+    pub(super) fn follow_avatars(&mut self) {
         for (&guest, entry) in &mut self.guests {
-            match entry.new_figure.take() {
+            match entry.new_avatar.take() {
                 None => {}
-                Some(Some(figure)) => {
-                    entry.figure = Some(self.bodies.set_figure(entry.figure, guest, &figure));
+                Some(Some(avatar)) => {
+                    entry.avatar = Some(self.bodies.set_avatar(entry.avatar, guest, &avatar));
                 }
                 Some(None) => {
                     entry
-                        .figure
+                        .avatar
                         .take()
                         .into_iter()
                         .for_each(|number| drop(self.bodies.remove(number)));

@@ -22,7 +22,7 @@ impl Host {
     ///
     /// let mut host = Host::new(HostOptions::default());
     /// let (number, mut guest) = (host.connect(LinkKind::Reliable), Guest::new(LinkKind::Reliable, b""));
-    /// # let (mut grid, mut unit) = (VoxelGrid::default(), Vec::new());
+    /// # let (mut grid, mut packet) = (VoxelGrid::default(), Vec::new());
     /// # let air = |request: &mut FillRequest<'_>| request.fill(0);
     /// # let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
     /// # let (placement, grid) = (Placement::default(), &mut grid);
@@ -30,8 +30,8 @@ impl Host {
     /// #     HostWorld { grid, placement, ground: &air, generated: &air, decide: &mut decide };
     /// let (mut is_sent, mut heard) = (false, Vec::new());
     /// for now_us in (0..100_000).step_by(10_000) {
-    ///     while guest.transmit(now_us, &mut unit) {
-    ///         host.receive(number, &unit, now_us)?;
+    ///     while guest.transmit(now_us, &mut packet) {
+    ///         host.receive(number, &packet, now_us)?;
     ///     }
     ///     host.tick(&mut world, now_us);
     ///     for event in host.events() {
@@ -40,8 +40,8 @@ impl Host {
     ///         }
     ///     }
     ///     is_sent = is_sent || host.send_message(number, b"the gate is open");
-    ///     while host.transmit(number, now_us, &mut unit) {
-    ///         guest.receive(&unit, now_us)?;
+    ///     while host.transmit(number, now_us, &mut packet) {
+    ///         guest.receive(&packet, now_us)?;
     ///     }
     ///     guest.update(air)?;
     ///     for event in guest.events() {

@@ -1,12 +1,12 @@
 //! A guest, as its host sees it: its requests, and what is still to be sent to it.
 
 use super::LinkKind;
+use super::accounts::{Account, AccountBudget, units};
 use super::body_budget::BodyBudget;
-use super::body_table::Figure;
+use super::body_table::Avatar;
 use super::family::Family;
 use super::message::{PROTOCOL_VERSION, ToGuest, ToHost};
 use super::options::HostOptions;
-use super::persons::{Person, PersonBudget, units};
 use super::pipe::{BULK, EDITS, Pipe};
 use super::reasons::{LinkEnd, LinkEndCode, Refusal, RefusalCode};
 use super::seen_bodies::SeenBodies;
@@ -15,9 +15,9 @@ use crate::edit::History;
 use crate::voxel::{Kind, MipBlock, Region};
 use std::collections::VecDeque;
 
-/// Guests of one person hold at most this many times what one may: enough for a class with one token
-/// or a household behind one address; it bounds connections that only look.
-const GUESTS_OF_PERSON: usize = 8;
+/// Guests of one account hold at most this many times what one may: enough for a class with one
+/// token or a household behind one address; it bounds connections that only look.
+const GUESTS_OF_ACCOUNT: usize = 8;
 
 /// Messages of a guest that are handled in a tick: others get their turn.
 const MESSAGES_PER_TICK: u32 = 256;
@@ -49,10 +49,10 @@ pub(super) struct HostedGuest {
     pub blocks: Subscriptions,
     pub seen_bodies: SeenBodies,
     pub body_budget: BodyBudget,
-    /// Its figure, if that changed since it was last shown: `Some(None)` if it has none any more. And the
-    /// number of that body.
-    pub new_figure: Option<Option<Figure>>,
-    pub figure: Option<u64>,
+    /// Its avatar, if that changed since it was last shown: `Some(None)` if it has none any more.
+    /// And the number of that body.
+    pub new_avatar: Option<Option<Avatar>>,
+    pub avatar: Option<u64>,
     /// Its messages to the game.
     pub game_messages: Vec<Vec<u8>>,
     /// Its undo history.
@@ -66,8 +66,8 @@ pub(super) struct HostedGuest {
     /// The newest operation that was handled, and up to which the guest knows that they are saved.
     pub last_number: u64,
     pub saved_number: u64,
-    /// The person whose budget it spends.
-    pub person: Person,
+    /// The account whose budget it spends.
+    pub account: Account,
     messages: u32,
     /// Blocks that were found to be as the guest has them.
     unchanged: Vec<MipBlock>,
@@ -89,7 +89,7 @@ pub(super) enum Request {
 }
 
 impl HostedGuest {
-    pub fn new(link: LinkKind, person: Person, options: &HostOptions) -> HostedGuest {
+    pub fn new(link: LinkKind, account: Account, options: &HostOptions) -> HostedGuest {
         HostedGuest {
             pipe: Pipe::new(link),
             token: None,
@@ -100,8 +100,8 @@ impl HostedGuest {
             blocks: Subscriptions::default(),
             seen_bodies: SeenBodies::default(),
             body_budget: BodyBudget::default(),
-            new_figure: None,
-            figure: None,
+            new_avatar: None,
+            avatar: None,
             game_messages: Vec::new(),
             history: History::new(options.history_bytes),
             edits_sent: 0,
@@ -109,7 +109,7 @@ impl HostedGuest {
             done: VecDeque::new(),
             last_number: 0,
             saved_number: 0,
-            person,
+            account,
             messages: 0,
             unchanged: Vec::new(),
         }
@@ -148,12 +148,12 @@ impl HostedGuest {
 
     /// Handles messages until one needs the world; `None` if there are no more for now. Decoding
     /// operations spends `work_left`; once that is gone, messages in the stream of operations wait.
-    /// Those about blocks wait while the person owes blocks that were read again.
+    /// Those about blocks wait while the account owes blocks that were read again.
     /// An error ends the connection.
     pub fn request(
         &mut self,
         kinds: &[Kind; 256],
-        budget: &mut PersonBudget,
+        budget: &mut AccountBudget,
         options: &HostOptions,
         work_left: &mut i64,
     ) -> Result<Option<Request>, LinkEnd> {
@@ -162,7 +162,7 @@ impl HostedGuest {
             let Some(bytes) = self.next_message(may_edit, may_ask)? else { break };
             self.messages += 1;
             if !self.has_started && !ToHost::is_greeting(&bytes) {
-                // Not decoded: that may take work, and no person is known yet who pays for it.
+                // Not decoded: that may take work, and no account is known yet that pays for it.
                 return Err(self.too_early());
             }
             if let Some((number, work)) = ToHost::operation(&bytes)? {
@@ -224,7 +224,7 @@ impl HostedGuest {
     fn take(
         &mut self,
         message: ToHost,
-        budget: &mut PersonBudget,
+        budget: &mut AccountBudget,
         options: &HostOptions,
     ) -> Result<Option<Request>, LinkEnd> {
         match message {
@@ -250,10 +250,10 @@ impl HostedGuest {
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
                 budget.blocks -= before - self.blocks.len();
             }
-            ToHost::Figure { pose, bytes } => {
-                self.new_figure = Some(Some(Figure { pose, bytes }));
+            ToHost::Avatar { pose, bytes } => {
+                self.new_avatar = Some(Some(Avatar { pose, bytes }));
             }
-            ToHost::NoFigure => self.new_figure = Some(None),
+            ToHost::NoAvatar => self.new_avatar = Some(None),
             ToHost::Game(bytes) => self.game_messages.push(bytes),
             ToHost::Edit { .. } | ToHost::Undo { .. } | ToHost::Refresh(_) => {
                 return Ok(Some(Request::Message(message)));
@@ -262,11 +262,11 @@ impl HostedGuest {
         Ok(None)
     }
 
-    /// Adds blocks to those that are wanted, within what the guest and its person may have.
+    /// Adds blocks to those that are wanted, within what the guest and its account may have.
     fn subscribe(
         &mut self,
         blocks: Vec<(MipBlock, Option<u64>)>,
-        budget: &mut PersonBudget,
+        budget: &mut AccountBudget,
         options: &HostOptions,
     ) -> Result<(), LinkEnd> {
         let too_many = |most: usize, whose: &str| {
@@ -275,13 +275,13 @@ impl HostedGuest {
             );
             Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason))
         };
-        let most_of_person = options.max_blocks.saturating_mul(GUESTS_OF_PERSON);
+        let most_of_account = options.max_blocks.saturating_mul(GUESTS_OF_ACCOUNT);
         for (block, known) in blocks {
             if self.blocks.len() >= options.max_blocks {
                 return too_many(options.max_blocks, "");
             }
-            if budget.blocks >= most_of_person {
-                return too_many(most_of_person, " over all connections of one person");
+            if budget.blocks >= most_of_account {
+                return too_many(most_of_account, " over all connections of one account");
             }
             let before = self.blocks.len();
             // A block whose parent was just dropped is wanted no more.

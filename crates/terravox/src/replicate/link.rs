@@ -1,20 +1,20 @@
-//! A link for tests: it loses, doubles, delays and reorders units, by a seed, on a clock of its
+//! A link for tests: it loses, doubles, delays and reorders packets, by a seed, on a clock of its
 //! own.
 
 use std::collections::BTreeMap;
 
-/// What a [`VirtualLink`] does to units.
+/// What a [`VirtualLink`] does to packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkOptions {
-    /// Share of units that are lost, 0 to 1.
+    /// Share of packets that are lost, 0 to 1.
     pub loss: f64,
-    /// Share of units that arrive twice, 0 to 1.
+    /// Share of packets that arrive twice, 0 to 1.
     pub duplicates: f64,
-    /// Time that each unit takes, microseconds.
+    /// Time that each packet takes, microseconds.
     pub delay_us: u64,
-    /// Maximum additional delay, microseconds: units overtake each other.
+    /// Maximum additional delay, microseconds: packets overtake each other.
     pub jitter_us: u64,
-    /// Bytes a second; units that do not fit wait, at most half a second, then are lost.
+    /// Bytes a second; packets that do not fit wait, at most half a second, then are lost.
     pub bytes_per_s: u64,
 }
 
@@ -31,7 +31,7 @@ impl Default for LinkOptions {
     }
 }
 
-/// Units that wait longer than this for their turn are lost.
+/// Packets that wait longer than this for their turn are lost.
 const MAX_WAIT_US: u64 = 500_000;
 
 /// One direction of a link, to test netcode without a network, reproducible by its seed.
@@ -46,13 +46,13 @@ const MAX_WAIT_US: u64 = 500_000;
 /// ```
 pub struct VirtualLink {
     options: LinkOptions,
-    /// Units by arrival, and the order in which they were sent.
-    units: BTreeMap<(u64, u64), Vec<u8>>,
+    /// Packets by arrival, and the order in which they were sent.
+    packets: BTreeMap<(u64, u64), Vec<u8>>,
     sent: u64,
     /// When the link is free again.
     free_us: u64,
     random: u64,
-    /// Bytes of all units that were sent, lost ones too.
+    /// Bytes of all packets that were sent, lost ones too.
     bytes: u64,
 }
 
@@ -60,10 +60,10 @@ impl VirtualLink {
     /// A link whose losses, delays and duplicates follow from the seed.
     pub fn new(options: LinkOptions, seed: u64) -> VirtualLink {
         let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        VirtualLink { options, units: BTreeMap::new(), sent: 0, free_us: 0, random, bytes: 0 }
+        VirtualLink { options, packets: BTreeMap::new(), sent: 0, free_us: 0, random, bytes: 0 }
     }
 
-    /// Changes the options for the units from now on.
+    /// Changes the options for the packets from now on.
     pub fn set_options(&mut self, options: LinkOptions) {
         self.options = options;
     }
@@ -77,32 +77,32 @@ impl VirtualLink {
         bits as f64 / (1u64 << 53) as f64
     }
 
-    /// Sends a unit.
-    pub fn send(&mut self, now_us: u64, unit: &[u8]) {
-        self.bytes += unit.len() as u64;
+    /// Sends a packet.
+    pub fn send(&mut self, now_us: u64, packet: &[u8]) {
+        self.bytes += packet.len() as u64;
         let start = self.free_us.max(now_us);
         if start - now_us > MAX_WAIT_US {
             return;
         }
-        self.free_us = start + unit.len() as u64 * 1_000_000 / self.options.bytes_per_s.max(1);
+        self.free_us = start + packet.len() as u64 * 1_000_000 / self.options.bytes_per_s.max(1);
         let copies = 1 + u32::from(self.random() < self.options.duplicates);
         for _ in 0..copies {
             let jitter = (self.random() * self.options.jitter_us as f64) as u64;
             if self.random() >= self.options.loss {
                 self.sent += 1;
                 let arrival = self.free_us + self.options.delay_us + jitter;
-                self.units.insert((arrival, self.sent), unit.to_vec());
+                self.packets.insert((arrival, self.sent), packet.to_vec());
             }
         }
     }
 
-    /// Takes the next unit that has arrived by now.
+    /// Takes the next packet that has arrived by now.
     pub fn receive(&mut self, now_us: u64) -> Option<Vec<u8>> {
-        let entry = self.units.first_entry()?;
+        let entry = self.packets.first_entry()?;
         (entry.key().0 <= now_us).then(|| entry.remove())
     }
 
-    /// Bytes of all units that were sent.
+    /// Bytes of all packets that were sent.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

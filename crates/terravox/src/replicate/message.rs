@@ -29,8 +29,8 @@ pub(super) const MAX_MESSAGE: usize = 1 << 17;
 /// Maximum size of an access token in bytes.
 pub(super) const MAX_TOKEN: usize = 256;
 
-/// Maximum size of the figure of a guest in bytes.
-pub(super) const MAX_FIGURE: usize = 256;
+/// Maximum size of the avatar of a guest in bytes.
+pub(super) const MAX_AVATAR_BYTES: usize = 256;
 
 /// Maximum size of a message to or from the game in bytes.
 pub(super) const MAX_GAME_MESSAGE: usize = 1024;
@@ -65,15 +65,15 @@ pub(super) enum ToHost {
     },
     /// These blocks may be wrong: send them again.
     Refresh(Vec<MipBlock>),
-    /// The figure of this guest.
-    Figure {
+    /// The avatar of this guest.
+    Avatar {
         pose: WirePose,
         bytes: Vec<u8>,
     },
     /// What the game understands.
     Game(Vec<u8>),
-    /// This guest has no figure any more.
-    NoFigure,
+    /// This guest has no avatar any more.
+    NoAvatar,
 }
 
 /// From a host to a guest.
@@ -248,7 +248,7 @@ impl ToHost {
                 out.push(6);
                 put_blocks(blocks, out);
             }
-            ToHost::Figure { pose, bytes } => {
+            ToHost::Avatar { pose, bytes } => {
                 out.push(7);
                 pose.put(out);
                 put_bytes(bytes, out);
@@ -257,7 +257,7 @@ impl ToHost {
                 out.push(8);
                 put_bytes(bytes, out);
             }
-            ToHost::NoFigure => out.push(9),
+            ToHost::NoAvatar => out.push(9),
         }
     }
 
@@ -310,10 +310,10 @@ impl ToHost {
             6 => ToHost::Refresh(take_blocks(&mut input)?),
             7 => {
                 let pose = WirePose::take(&mut input)?;
-                ToHost::Figure { pose, bytes: input.bytes(MAX_FIGURE)?.to_vec() }
+                ToHost::Avatar { pose, bytes: input.bytes(MAX_AVATAR_BYTES)?.to_vec() }
             }
             8 => ToHost::Game(input.bytes(MAX_GAME_MESSAGE)?.to_vec()),
-            9 => ToHost::NoFigure,
+            9 => ToHost::NoAvatar,
             _ => return input.wrong("an unknown kind of message"),
         };
         input.finish()?;

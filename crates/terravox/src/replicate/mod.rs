@@ -13,11 +13,12 @@
 //!   result; all others receive the changed cells. Both sides compute the coarse cells over an
 //!   edit.
 //! - Coarse blocks are sent first. Operations have a stream of their own, and go first in every
-//!   unit: they wait for cells only while the link is full.
+//!   packet: they wait for cells only while the link is full.
 //! - A guest that reads slowly gets the latest cells, not a queue of all changes.
 //!
 //! `docs/format.md` has every byte of every message.
 
+mod accounts;
 mod body_budget;
 mod body_size;
 mod body_table;
@@ -32,12 +33,12 @@ mod guest_event;
 mod guest_saves;
 mod held_bodies;
 mod host;
+mod host_accounts;
 mod host_bodies;
 mod host_cells;
 mod host_event;
 mod host_ground;
 mod host_messages;
-mod host_persons;
 mod host_saves;
 mod hosted;
 mod interest;
@@ -45,7 +46,6 @@ mod link;
 mod message;
 mod op_wire;
 mod options;
-mod persons;
 mod pipe;
 mod pose_wire;
 mod predictions;
@@ -100,11 +100,11 @@ pub enum Verdict {
     Refuse(Refusal),
 }
 
-/// How a peer broke the protocol of units.
+/// How a peer broke the protocol of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PipeError {
-    /// A unit is not valid.
+    /// A packet is not valid.
     Invalid,
     /// A message is longer than allowed.
     TooLong,
@@ -115,7 +115,7 @@ pub enum PipeError {
 impl fmt::Display for PipeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            PipeError::Invalid => "the peer sent an invalid unit",
+            PipeError::Invalid => "the peer sent an invalid packet",
             PipeError::TooLong => "the peer sent a message of more than 128 KiB",
             PipeError::Flooded => "the peer sent more than it was allowed to",
         })

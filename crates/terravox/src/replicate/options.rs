@@ -16,21 +16,21 @@ pub struct HostOptions {
     /// The generator of the ground. Guests that know it make the ground themselves.
     pub generator: Option<GeneratorId>,
     /// Maximum number of blocks that one guest may hold. Guests of [one
-    /// person](super::Host::admit_as) may hold eight times as many together.
+    /// account](super::Host::admit_as) may hold eight times as many together.
     pub max_blocks: usize,
     /// What one operation may cost, of a guest or of [`Host::edit`](super::Host::edit).
     pub edit_limits: EditLimits,
     /// Operations per second that a guest may send on average; up to twice as many at once. Guests
-    /// of [one person](super::Host::admit_as) share this budget.
+    /// of [one account](super::Host::admit_as) share this budget.
     pub edits_per_s: u32,
     /// Work per second of a guest's operations, in the units of
     /// [`EditCost::work`](crate::edit::EditCost::work), including the work of making the chunks
-    /// that they need; up to twice as much at once. Guests of [one person](super::Host::admit_as)
+    /// that they need; up to twice as much at once. Guests of [one account](super::Host::admit_as)
     /// share this budget.
     pub edit_work_per_s: u64,
     /// Work of the operations of all guests in a tick, in the same units; further operations wait
-    /// for later ticks. The next one is always of the person who has received the least work while
-    /// others waited. The last operation of a tick may exceed the limit.
+    /// for later ticks. The next one is always of the account that has received the least work
+    /// while others waited. The last operation of a tick may exceed the limit.
     pub edit_work_per_tick: u64,
     /// Blocks that are read in a tick for all guests together; further blocks wait for the next
     /// tick. A block for a guest that does not make the ground itself counts as four.

@@ -1,8 +1,8 @@
-//! Two ordered streams of messages over units that may be lost, doubled, delayed or reordered.
+//! Two ordered streams of messages over packets that may be lost, doubled, delayed or reordered.
 //!
-//! A unit has a number of its own, never used twice; streams are sent in frames, each with its
-//! offset. What a lost unit carried is sent again in a later one. Edits go before bulk in every
-//! unit. Bytes in flight are bounded by a window that grows while little is lost.
+//! A packet has a number of its own, never used twice; streams are sent in frames, each with its
+//! offset. What a lost packet carried is sent again in a later one. Edits go before bulk in every
+//! packet. Bytes in flight are bounded by a window that grows while little is lost.
 //!
 //! Source: loss detection by number and time, and round-trip times, as in QUIC (RFC 9002, 2021);
 //! the window here shrinks only where more than a tenth is lost, since links without wires lose
@@ -16,8 +16,8 @@ use super::wire::{Input, put_text, put_varint, take_line};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Maximum size of a unit in bytes, so that it fits a datagram anywhere.
-pub const MAX_UNIT: usize = 1200;
+/// Maximum size of a packet in bytes, so that it fits a datagram anywhere.
+pub const MAX_PACKET_BYTES: usize = 1200;
 
 /// Streams: messages about edits, which go first, and cells in bulk.
 pub(super) const EDITS: usize = 0;
@@ -27,10 +27,10 @@ pub(super) const STREAMS: usize = 2;
 /// Instead of a stream: a text and a code follow, why the peer ended the link.
 const CLOSED: u8 = 2;
 
-/// A unit counts as lost once one that was sent this many units after it is acknowledged.
-const REORDER_UNITS: u64 = 16;
+/// A packet counts as lost once one that was sent this many packets after it is acknowledged.
+const REORDER_PACKETS: u64 = 16;
 
-/// Units that are remembered after they seemed lost: they may be late.
+/// Packets that are remembered after they seemed lost: they may be late.
 const MAX_LATE: usize = 512;
 
 const FIRST_ROUND_TRIP_US: u64 = 200_000;
@@ -39,10 +39,10 @@ const MAX_TIMEOUT_US: u64 = 10_000_000;
 const FIRST_FLIGHT: u64 = 48 << 10;
 const MIN_FLIGHT: u64 = 8 << 10;
 
-/// Ranges of unit numbers that one acknowledgement names, and that are remembered.
+/// Ranges of packet numbers that one acknowledgement names, and that are remembered.
 const MAX_RANGES: usize = 32;
 
-/// How a link delivers units.
+/// How a link delivers packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkKind {
     /// Each once, in order, as WebSocket and QUIC streams do.
@@ -57,13 +57,13 @@ pub(super) struct Pipe {
     kind: LinkKind,
     sending: [SendStream; STREAMS],
     receiving: [ReceiveStream; STREAMS],
-    /// Units that carried something and are neither acknowledged nor lost, by number.
-    in_flight: VecDeque<SentUnit>,
-    /// Units that seem lost, and may be acknowledged yet, in the order in which they seemed so.
-    late: VecDeque<SentUnit>,
+    /// Packets that carried something and are neither acknowledged nor lost, by number.
+    in_flight: VecDeque<SentPacket>,
+    /// Packets that seem lost, and may be acknowledged yet, in the order in which they seemed so.
+    late: VecDeque<SentPacket>,
     next_number: u64,
     largest_acked: Option<u64>,
-    /// Numbers of units that arrived, newest last, at most [`MAX_RANGES`].
+    /// Numbers of packets that arrived, newest last, at most [`MAX_RANGES`].
     arrived: Vec<Range<u64>>,
     must_ack: bool,
     round_trip_us: Option<u64>,
@@ -71,9 +71,10 @@ pub(super) struct Pipe {
     timeouts: u32,
     flight_bytes: u64,
     max_flight: u64,
-    /// When the last unit left.
+    /// When the last packet left.
     sent_us: u64,
-    /// Bytes acknowledged and lost since the window was last set, and the unit after which it is set again.
+    /// Bytes acknowledged and lost since the window was last set, and the packet after which it is
+    /// set again.
     sample: LossSample,
     /// Why the peer ended the link.
     closed: Option<LinkEnd>,
@@ -87,7 +88,7 @@ struct LossSample {
 }
 
 #[derive(Default)]
-struct SentUnit {
+struct SentPacket {
     number: u64,
     sent_us: u64,
     bytes: u64,
@@ -172,7 +173,7 @@ impl SendStream {
         }
     }
 
-    /// Marks what a lost unit carried to be sent again, except what another one brought.
+    /// Marks what a lost packet carried to be sent again, except what another one brought.
     fn lose(&mut self, range: Range<u64>) {
         let mut at = range.start.max(self.acked);
         for known in &self.acked_later {
@@ -216,8 +217,8 @@ impl Pipe {
         }
     }
 
-    /// A unit that ends the link, the last of this side.
-    pub fn closing_unit(&self, end: &LinkEnd) -> Vec<u8> {
+    /// A packet that ends the link, the last of this side.
+    pub fn closing_packet(&self, end: &LinkEnd) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(self.next_number, &mut out);
         out.extend([0, CLOSED]);
@@ -274,8 +275,8 @@ impl Pipe {
         let later =
             |stream: &ReceiveStream| stream.later.values().map(Vec::capacity).sum::<usize>();
         let receiving = self.receiving.iter().map(|stream| stream.bytes.capacity() + later(stream));
-        let units = self.in_flight.capacity() + self.late.capacity();
-        let in_flight = units * (size_of::<SentUnit>() + 32);
+        let packets = self.in_flight.capacity() + self.late.capacity();
+        let in_flight = packets * (size_of::<SentPacket>() + 32);
         sending + receiving.sum::<usize>() + in_flight + size_of::<Pipe>()
     }
 
@@ -294,10 +295,10 @@ impl Pipe {
         Ok(message)
     }
 
-    /// Takes a unit that arrived.
-    pub fn arrive(&mut self, unit: &[u8], now_us: u64) -> Result<(), PipeError> {
+    /// Takes a packet that arrived.
+    pub fn arrive(&mut self, packet: &[u8], now_us: u64) -> Result<(), PipeError> {
         let invalid = |_| PipeError::Invalid;
-        let mut input = Input::new(unit);
+        let mut input = Input::new(packet);
         let number = input.varint().map_err(invalid)?;
         let has_ack = input.flag().map_err(invalid)?;
         if has_ack {
@@ -320,7 +321,7 @@ impl Pipe {
                 continue;
             }
             let offset = input.varint().map_err(invalid)?;
-            let bytes = input.bytes(MAX_UNIT).map_err(invalid)?;
+            let bytes = input.bytes(MAX_PACKET_BYTES).map_err(invalid)?;
             let receiving = self.receiving.get_mut(usize::from(stream));
             let receiving = receiving.ok_or(PipeError::Invalid)?;
             if !receiving.put(offset, bytes) {
@@ -341,7 +342,7 @@ impl Pipe {
             sending.limit = sending.limit.max(limit);
         }
         let count = input.count(2).map_err(invalid)?;
-        // Each is looked for among the units in flight.
+        // Each is looked for among the packets in flight.
         if count > MAX_RANGES {
             return Err(PipeError::Invalid);
         }
@@ -369,29 +370,29 @@ impl Pipe {
     }
 
     fn acknowledge(&mut self, numbers: Range<u64>, now_us: u64) {
-        let from = self.in_flight.partition_point(|unit| unit.number < numbers.start);
-        let to = self.in_flight.partition_point(|unit| unit.number < numbers.end);
+        let from = self.in_flight.partition_point(|packet| packet.number < numbers.start);
+        let to = self.in_flight.partition_point(|packet| packet.number < numbers.end);
         let newest = numbers.end.checked_sub(1);
         let is_newest = newest > self.largest_acked;
         self.largest_acked = self.largest_acked.max(newest);
         let mut acked: Vec<_> = self.in_flight.drain(from..to).collect();
-        for unit in &acked {
-            self.flight_bytes -= unit.bytes;
-            self.sample.acked += unit.bytes;
+        for packet in &acked {
+            self.flight_bytes -= packet.bytes;
+            self.sample.acked += packet.bytes;
         }
-        self.late.retain_mut(|unit| {
-            let is_acked = numbers.contains(&unit.number);
+        self.late.retain_mut(|packet| {
+            let is_acked = numbers.contains(&packet.number);
             if is_acked {
-                acked.push(std::mem::take(unit));
+                acked.push(std::mem::take(packet));
             }
             !is_acked
         });
-        for unit in acked {
+        for packet in acked {
             self.timeouts = 0;
-            if is_newest && Some(unit.number) == newest {
-                self.note_round_trip(now_us.saturating_sub(unit.sent_us));
+            if is_newest && Some(packet.number) == newest {
+                self.note_round_trip(now_us.saturating_sub(packet.sent_us));
             }
-            for (stream, range) in unit.frames {
+            for (stream, range) in packet.frames {
                 self.sending[stream].acknowledge(range);
             }
         }
@@ -431,35 +432,36 @@ impl Pipe {
         (once << self.timeouts.min(6)).min(MAX_TIMEOUT_US)
     }
 
-    /// Finds units that are lost: much older than one that arrived, or without a sign for too long.
+    /// Finds packets that are lost: much older than one that arrived, or without a sign for too
+    /// long.
     fn find_lost(&mut self, now_us: u64) {
         let timeout = self.timeout_us();
         let acked = self.largest_acked.unwrap_or(0);
         let mut is_late = false;
         let mut kept = VecDeque::with_capacity(self.in_flight.len());
-        for unit in std::mem::take(&mut self.in_flight) {
-            let is_overtaken = unit.number + REORDER_UNITS < acked;
-            let is_old = now_us.saturating_sub(unit.sent_us) >= timeout;
+        for packet in std::mem::take(&mut self.in_flight) {
+            let is_overtaken = packet.number + REORDER_PACKETS < acked;
+            let is_old = now_us.saturating_sub(packet.sent_us) >= timeout;
             if !is_overtaken && !is_old {
-                kept.push_back(unit);
+                kept.push_back(packet);
                 continue;
             }
             is_late |= !is_overtaken;
-            self.flight_bytes -= unit.bytes;
-            self.sample.lost += unit.bytes;
-            for (stream, range) in &unit.frames {
+            self.flight_bytes -= packet.bytes;
+            self.sample.lost += packet.bytes;
+            for (stream, range) in &packet.frames {
                 self.sending[*stream].lose(range.clone());
             }
             if self.late.len() == MAX_LATE {
                 self.late.pop_front();
             }
-            self.late.push_back(unit);
+            self.late.push_back(packet);
         }
         self.in_flight = kept;
         self.timeouts += u32::from(is_late);
     }
 
-    /// Writes the next unit to send, or returns false: nothing is to be sent now.
+    /// Writes the next packet to send, or returns false: nothing is to be sent now.
     pub fn transmit(&mut self, now_us: u64, out: &mut Vec<u8>) -> bool {
         out.clear();
         if self.kind == LinkKind::Datagrams {
@@ -480,8 +482,8 @@ impl Pipe {
         let mut frames = Vec::new();
         for stream in 0..STREAMS {
             // A frame's stream, offset and length take at most 13 bytes.
-            while may_send && out.len() + 16 < MAX_UNIT {
-                let room = (MAX_UNIT - 16 - out.len()) as u64;
+            while may_send && out.len() + 16 < MAX_PACKET_BYTES {
+                let room = (MAX_PACKET_BYTES - 16 - out.len()) as u64;
                 let Some(range) = self.sending[stream].take(room) else { break };
                 out.push(stream as u8);
                 put_varint(range.start, out);
@@ -497,7 +499,7 @@ impl Pipe {
         if !frames.is_empty() {
             let (number, bytes) = (self.next_number, out.len() as u64);
             self.flight_bytes += bytes;
-            self.in_flight.push_back(SentUnit { number, sent_us: now_us, bytes, frames });
+            self.in_flight.push_back(SentPacket { number, sent_us: now_us, bytes, frames });
         }
         self.next_number += 1;
         true
@@ -533,7 +535,7 @@ impl Pipe {
             return None;
         }
         let is_blocked = self.sending.iter().any(SendStream::is_blocked);
-        let oldest = self.in_flight.front().map(|unit| unit.sent_us);
+        let oldest = self.in_flight.front().map(|packet| packet.sent_us);
         let since = oldest.or(is_blocked.then_some(self.sent_us))?;
         Some(since + self.timeout_us())
     }

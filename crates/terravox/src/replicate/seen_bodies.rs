@@ -217,7 +217,7 @@ impl SeenBodies {
             if self.looked_at >= table.len() {
                 break;
             }
-            let is_wanted = entry.body.kind != SharedBodyKind::Figure(guest)
+            let is_wanted = entry.body.kind != SharedBodyKind::Avatar(guest)
                 && interval_us(entry, blocks).is_some();
             match (is_wanted, self.seen.contains_key(&number)) {
                 // It is looked at again, first.

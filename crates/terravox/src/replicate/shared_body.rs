@@ -1,4 +1,4 @@
-//! Bodies that a host shows to its guests: loose pieces, figures of players, and what a game adds.
+//! Bodies that a host shows to its guests: loose pieces, avatars of players, and what a game adds.
 
 use super::pose_wire::WirePose;
 use super::wire::{Input, MessageError, put_bytes, put_region_in, put_signed, put_varint};
@@ -25,9 +25,9 @@ const MAX_CHUNK_OFFSET: i32 = 64;
 pub enum SharedBodyKind {
     /// A piece of the world that was cut loose; [`SharedBody::to_loose`] makes it.
     Loose,
-    /// The figure of a guest, with its number. The bytes are those of
-    /// [`Guest::set_figure`](super::Guest::set_figure).
-    Figure(u64),
+    /// The avatar of a guest, with its number. The bytes are those of
+    /// [`Guest::set_avatar`](super::Guest::set_avatar).
+    Avatar(u64),
     /// A kind of the game's own, by number.
     Game(u16),
 }
@@ -57,7 +57,7 @@ pub struct SharedBody {
     /// rotation to about 0.1°.
     pub pose: BodyPose,
     /// What guests need to know about it, at most [`SharedBody::MAX_BYTES`] bytes: the cells of a
-    /// loose piece, the data of a figure, or the game's own.
+    /// loose piece, the data of an avatar, or the game's own.
     pub bytes: Arc<[u8]>,
 }
 
@@ -161,7 +161,7 @@ fn take_part(
 pub(super) fn put_kind(kind: SharedBodyKind, out: &mut Vec<u8>) {
     let (code, number) = match kind {
         SharedBodyKind::Loose => return out.push(0),
-        SharedBodyKind::Figure(guest) => (1, guest),
+        SharedBodyKind::Avatar(guest) => (1, guest),
         SharedBodyKind::Game(number) => (2, u64::from(number)),
     };
     out.push(code);
@@ -172,7 +172,7 @@ pub(super) fn put_kind(kind: SharedBodyKind, out: &mut Vec<u8>) {
 pub(super) fn take_kind(input: &mut Input<'_>) -> Result<SharedBodyKind, MessageError> {
     match input.byte()? {
         0 => Ok(SharedBodyKind::Loose),
-        1 => Ok(SharedBodyKind::Figure(input.varint()?)),
+        1 => Ok(SharedBodyKind::Avatar(input.varint()?)),
         2 => match u16::try_from(input.varint()?) {
             Ok(number) => Ok(SharedBodyKind::Game(number)),
             Err(_) => input.wrong("a kind of body has more than 16 bits"),

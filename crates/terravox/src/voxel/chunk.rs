@@ -4,7 +4,7 @@ use super::cell::{Cell, Row, UNIFORM_ROWS};
 use super::dense::DenseBox;
 use super::gather::gather_updates;
 use super::material::Kind;
-use super::mips::{MipLevel, coarsen};
+use super::mips::{MipLayout, coarsen};
 use super::packed_rows::{PackedRows, RowGroup, RowUpdates};
 use super::position::{Region, VoxelPos};
 
@@ -12,11 +12,11 @@ use super::position::{Region, VoxelPos};
 pub(crate) const CHUNK_EDGE: usize = 32;
 
 /// Mips 0 to 3.
-pub(crate) const CHUNK_LEVELS: [MipLevel; 4] = [
-    MipLevel { edge: 32, first: 0 },
-    MipLevel { edge: 16, first: 32_768 },
-    MipLevel { edge: 8, first: 36_864 },
-    MipLevel { edge: 4, first: 37_376 },
+pub(crate) const CHUNK_MIPS: [MipLayout; 4] = [
+    MipLayout { edge: 32, first: 0 },
+    MipLayout { edge: 16, first: 32_768 },
+    MipLayout { edge: 8, first: 36_864 },
+    MipLayout { edge: 4, first: 37_376 },
 ];
 
 const ROWS: usize = 1024 + 128 + 16 + 2;
@@ -30,7 +30,7 @@ pub(crate) type ChunkRows = PackedRows<ROWS, GROUPS>;
 #[derive(Clone)]
 pub(crate) struct Chunk {
     pub rows: ChunkRows,
-    /// The finest mip that is held; finer levels are unspecified.
+    /// The finest mip that is held; finer mips are unspecified.
     pub finest: u8,
 }
 
@@ -62,8 +62,8 @@ impl Chunk {
         let all = self.finest != 0;
         gather_updates(&self.rows, origin, local, source, kinds, all, updates);
         self.finest = 0;
-        for mip in 1..CHUNK_LEVELS.len() {
-            let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
+        for mip in 1..CHUNK_MIPS.len() {
+            let [fine, coarse] = [CHUNK_MIPS[mip - 1], CHUNK_MIPS[mip]];
             let dirty = local.coarser(mip as u32);
             coarsen(&self.rows, fine, coarse, dirty, kinds, updates);
         }
@@ -80,14 +80,14 @@ impl Chunk {
         kinds: &[Kind; 256],
         updates: &mut RowUpdates,
     ) {
-        let level = CHUNK_LEVELS[usize::from(mip)];
+        let layout = CHUNK_MIPS[usize::from(mip)];
         updates.clear();
-        for index in level.first / Row::CELLS..(level.first + level.edge.pow(3)) / Row::CELLS {
+        for index in layout.first / Row::CELLS..(layout.first + layout.edge.pow(3)) / Row::CELLS {
             let mut row = Row::uniform(0);
             for x in 0..Row::CELLS {
-                let at = index * Row::CELLS + x - level.first;
+                let at = index * Row::CELLS + x - layout.first;
                 let (cx, cz, cy) =
-                    (at % level.edge, at / level.edge % level.edge, at / level.edge.pow(2));
+                    (at % layout.edge, at / layout.edge % layout.edge, at / layout.edge.pow(2));
                 let pos = origin + VoxelPos::new(cx as i32, cy as i32, cz as i32);
                 row.set(x, source.cell(pos));
                 if let Some(water) = source.water_at(pos)
@@ -99,8 +99,8 @@ impl Chunk {
             updates.push(index as u16, row);
         }
         updates.water.sort_unstable_by_key(|entry| entry.0);
-        for mip in usize::from(mip) + 1..CHUNK_LEVELS.len() {
-            let [fine, coarse] = [CHUNK_LEVELS[mip - 1], CHUNK_LEVELS[mip]];
+        for mip in usize::from(mip) + 1..CHUNK_MIPS.len() {
+            let [fine, coarse] = [CHUNK_MIPS[mip - 1], CHUNK_MIPS[mip]];
             let all = Region::new([0; 3], [coarse.edge as i32; 3]);
             coarsen(&self.rows, fine, coarse, all, kinds, updates);
         }

@@ -10,7 +10,7 @@ use super::dense::{DenseBox, copy_cells};
 use super::gather::gather_updates;
 use super::material::Kind;
 use super::mip_block::MipBlock;
-use super::mips::{MipLevel, coarsen_row};
+use super::mips::{MipLayout, coarsen_row};
 use super::packed_rows::{PackedRows, RowUpdates};
 use super::page::uniform_source;
 use super::position::{Region, VoxelPos};
@@ -24,7 +24,7 @@ pub const MAX_FAR_MIP: u8 = 12;
 pub(crate) type FarRows = PackedRows<1024, 32>;
 
 /// The cells of a far block as [`coarsen_row`] sees them.
-const LEVEL: MipLevel = MipLevel { edge: Row::CELLS, first: 0 };
+const LAYOUT: MipLayout = MipLayout { edge: Row::CELLS, first: 0 };
 
 /// Blocks along the edge of a group, as a power of two.
 const GROUP_LOG2: u32 = 2;
@@ -125,7 +125,7 @@ impl FarCells {
                 row_water.clear();
                 let at = [y as usize, z as usize];
                 let xs = x0..x0 + width;
-                coarsen_row(rows, LEVEL, at, kinds, &mut row, xs.clone(), &mut row_water);
+                coarsen_row(rows, LAYOUT, at, kinds, &mut row, xs.clone(), &mut row_water);
                 material[to..to + width].copy_from_slice(&row.material[xs.clone()]);
                 occupancy[to..to + width].copy_from_slice(&row.occupancy[xs]);
                 water.extend(row_water.iter().map(|w| ((to + usize::from(w.0) - x0) as u32, w.1)));

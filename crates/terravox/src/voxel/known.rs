@@ -6,7 +6,7 @@ use super::far::MAX_FAR_MIP;
 use super::mip_block::MipBlock;
 use super::mips::coarser_cell;
 use super::options::UnlistedChunks;
-use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_EDGE, PAGE_LEVELS};
+use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_EDGE, PAGE_MIPS};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use super::snapshot::Snapshot;
 
@@ -193,7 +193,7 @@ impl Snapshot {
 
     /// The cells of mip 8 in `region`, in such cells, of pages with a listed chunk.
     fn page_cells(&self, region: Region) -> impl Iterator<Item = (VoxelPos, Cell, Option<u8>)> {
-        let first = PAGE_LEVELS[usize::from(MAX_MIP - FIRST_PAGE_MIP)].first;
+        let first = PAGE_MIPS[usize::from(MAX_MIP - FIRST_PAGE_MIP)].first;
         self.page_positions().filter_map(move |position| {
             let pos = VoxelPos::new(position.x, position.y, position.z);
             let page = self.page(position).filter(|_| region.contains(pos))?;

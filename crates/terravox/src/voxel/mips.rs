@@ -13,21 +13,21 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 /// One mip inside a [`PackedRows`]: `edge`³ cells from cell index `first` on, x fastest,
-/// then z, then y. The x-runs of a level never cross a row of 32 cells.
+/// then z, then y. The x-runs of a mip never cross a row of 32 cells.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MipLevel {
+pub(crate) struct MipLayout {
     pub edge: usize,
     pub first: usize,
 }
 
-impl MipLevel {
-    /// Index of a cell, in cells of the level.
+impl MipLayout {
+    /// Index of a cell, in cells of the mip.
     #[inline]
     pub fn index(self, x: usize, y: usize, z: usize) -> usize {
         self.first + x + self.edge * (z + self.edge * y)
     }
 
-    /// The rows that hold any cell of `cells` (in cells of the level), ascending.
+    /// The rows that hold any cell of `cells` (in cells of the mip), ascending.
     fn row_indices(self, cells: Region) -> impl Iterator<Item = usize> {
         let (min, max) = (cells.min, cells.max);
         let mut next = 0;
@@ -95,12 +95,12 @@ fn most(children: &Octet, counts: impl Fn(Cell) -> bool) -> u8 {
     best.map_or(AIR, |best| best.0)
 }
 
-/// Adds the cells `dirty` of the level `coarse` to `updates`, computed from the level `fine` below
+/// Adds the cells `dirty` of the mip `coarse` to `updates`, computed from the mip `fine` below
 /// with `updates` applied. Rows above unchanged ones are skipped.
 pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
     rows: &PackedRows<ROWS, GROUPS>,
-    fine: MipLevel,
-    coarse: MipLevel,
+    fine: MipLayout,
+    coarse: MipLayout,
     dirty: Region,
     kinds: &[Kind; 256],
     updates: &mut RowUpdates,
@@ -111,7 +111,7 @@ pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
         water.clear();
         water.extend_from_slice(rows.water_after(updates, index * Row::CELLS, Row::CELLS));
         let mut changed = false;
-        // A row may hold more than one level (2³ and 1³ share one).
+        // A row may hold more than one mip (2³ and 1³ share one).
         let from = (index * Row::CELLS).max(coarse.first);
         let to = ((index + 1) * Row::CELLS).min(coarse.first + coarse.edge.pow(3));
         for start in (from..to).step_by(coarse.edge) {
@@ -135,11 +135,11 @@ pub(crate) fn coarsen<const ROWS: usize, const GROUPS: usize>(
     }
 }
 
-/// Writes the cells `xs` of row (y, z) of coarse cells over the level `fine` of `rows`
+/// Writes the cells `xs` of row (y, z) of coarse cells over the mip `fine` of `rows`
 /// to `row`, and their water to `water`, which is by cells of that row and had none there.
 pub(crate) fn coarsen_row<const ROWS: usize, const GROUPS: usize>(
     rows: &PackedRows<ROWS, GROUPS>,
-    fine: MipLevel,
+    fine: MipLayout,
     at: [usize; 2],
     kinds: &[Kind; 256],
     row: &mut Row,
@@ -213,7 +213,7 @@ impl<'a> FineRows<'a> {
     fn new<const ROWS: usize, const GROUPS: usize>(
         packed: &'a PackedRows<ROWS, GROUPS>,
         updates: &'a RowUpdates,
-        fine: MipLevel,
+        fine: MipLayout,
         [y, z]: [usize; 2],
     ) -> FineRows<'a> {
         let first =

@@ -130,17 +130,17 @@ fn apply(write: &Write, model: &mut Model, cells: &mut DenseBox, materials: &Mat
 
 /// All mips over `region` and its surroundings against the model's.
 fn assert_matches(grid: &Snapshot, model: &Model, region: Region) -> Result<(), TestCaseError> {
-    let mut level = model.clone();
+    let mut of_mip = model.clone();
     let mut cells = DenseBox::default();
     for mip in 0..=MAX_MIP {
         let region = region.coarser(mip.into()).grow(if mip == 0 { 0 } else { 1 });
         grid.read(region, mip, &mut cells).unwrap();
         for pos in region.voxels() {
-            let expected = level.get(&pos).copied().unwrap_or((Cell::AIR, None));
+            let expected = of_mip.get(&pos).copied().unwrap_or((Cell::AIR, None));
             prop_assert_eq!(cells.cell(pos), expected.0, "mip {} at {}", mip, pos);
             prop_assert_eq!(cells.water_at(pos), expected.1, "water, mip {} at {}", mip, pos);
         }
-        level = coarser_model(&level, grid.materials());
+        of_mip = coarser_model(&of_mip, grid.materials());
     }
     Ok(())
 }

@@ -2,10 +2,10 @@
 //! (16³ cells of mip 4 down to one cell of mip 8).
 
 use super::cell::{AIR, Cell, Row};
-use super::chunk::{CHUNK_LEVELS, Chunk, ChunkCells, ChunkView};
+use super::chunk::{CHUNK_MIPS, Chunk, ChunkCells, ChunkView};
 use super::dense::DenseBox;
 use super::material::Kind;
-use super::mips::{MipLevel, coarsen, coarser_cell};
+use super::mips::{MipLayout, coarsen, coarser_cell};
 use super::packed_rows::{PackedRows, RowUpdates};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub const MAX_MIP: u8 = 8;
 pub(crate) const FIRST_PAGE_MIP: u8 = 4;
 
 /// Mips 4 to 8.
-pub(crate) const PAGE_LEVELS: [MipLevel; 5] = [
-    MipLevel { edge: 16, first: 0 },
-    MipLevel { edge: 8, first: 4096 },
-    MipLevel { edge: 4, first: 4608 },
-    MipLevel { edge: 2, first: 4672 },
-    MipLevel { edge: 1, first: 4680 },
+pub(crate) const PAGE_MIPS: [MipLayout; 5] = [
+    MipLayout { edge: 16, first: 0 },
+    MipLayout { edge: 8, first: 4096 },
+    MipLayout { edge: 4, first: 4608 },
+    MipLayout { edge: 2, first: 4672 },
+    MipLayout { edge: 1, first: 4680 },
 ];
 
 const ROWS: usize = 128 + 16 + 2 + 1;
@@ -302,7 +302,7 @@ impl Page {
         let mut octet = [(Cell::AIR, 0); 8];
         for (i, child) in octet.iter_mut().enumerate() {
             let [x, y, z] = [first[0] + (i & 1), first[1] + (i >> 2), first[2] + (i >> 1 & 1)];
-            let cell = CHUNK_LEVELS[3].index(x, y, z);
+            let cell = CHUNK_MIPS[3].index(x, y, z);
             let water = stored.rows.water_between(cell, 1).first();
             *child = (
                 stored.rows.row(cell / Row::CELLS).cell(cell % Row::CELLS),
@@ -322,10 +322,10 @@ impl Page {
         kinds: &[Kind; 256],
         updates: &mut RowUpdates,
     ) {
-        let level = PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)];
+        let layout = PAGE_MIPS[usize::from(mip - FIRST_PAGE_MIP)];
         updates.clear();
         for pos in cells.voxels() {
-            let at = level.index(pos.x as usize, pos.y as usize, pos.z as usize);
+            let at = layout.index(pos.x as usize, pos.y as usize, pos.z as usize);
             let index = (at / Row::CELLS) as u16;
             if updates.indices.last() != Some(&index) {
                 updates.push(index, *self.mips.row(index.into()));
@@ -354,7 +354,7 @@ impl Page {
     ) {
         for coarse in mip + 1..=MAX_MIP {
             let dirty = cells.coarser(u32::from(coarse - mip));
-            let [fine, coarse] = [coarse - 1, coarse].map(|m| PAGE_LEVELS[usize::from(m - 4)]);
+            let [fine, coarse] = [coarse - 1, coarse].map(|m| PAGE_MIPS[usize::from(m - 4)]);
             coarsen(&self.mips, fine, coarse, dirty, kinds, updates);
         }
         self.mips.replace(updates);

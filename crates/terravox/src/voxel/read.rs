@@ -2,12 +2,12 @@
 //! it crosses: chunks up to mip 3, pages above.
 
 use super::cell::{AIR, Row};
-use super::chunk::{CHUNK_LEVELS, ChunkRows};
+use super::chunk::{CHUNK_MIPS, ChunkRows};
 use super::dense::DenseBox;
-use super::mips::MipLevel;
+use super::mips::MipLayout;
 use super::options::{ChunkState, UnlistedChunks};
 use super::packed_rows::RowGroup;
-use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_LEVELS, PageRows, Slot, page_of};
+use super::page::{FIRST_PAGE_MIP, MAX_MIP, PAGE_MIPS, PageRows, Slot, page_of};
 use super::position::{ChunkPos, PagePos, Region, VoxelPos};
 use super::snapshot::{NotHeld, Snapshot};
 
@@ -77,11 +77,11 @@ impl Snapshot {
             return Ok(());
         }
         let of_chunks = mip < FIRST_PAGE_MIP;
-        let level = match of_chunks {
-            true => CHUNK_LEVELS[usize::from(mip)],
-            false => PAGE_LEVELS[usize::from(mip - FIRST_PAGE_MIP)],
+        let layout = match of_chunks {
+            true => CHUNK_MIPS[usize::from(mip)],
+            false => PAGE_MIPS[usize::from(mip - FIRST_PAGE_MIP)],
         };
-        let sources = region.coarser(level.edge.trailing_zeros());
+        let sources = region.coarser(layout.edge.trailing_zeros());
         let (count, nothing) = (sources.size()[0], RowPiece::nothing(region.min));
         // Frequent reads are small and must not allocate.
         let (mut few, mut many) = ([nothing; FEW], Vec::new());
@@ -98,15 +98,15 @@ impl Snapshot {
                         true => self.chunk_source(ChunkPos::new(x, y, z), mip)?,
                         false => self.page_source(PagePos::new(x, y, z), region, mip)?,
                     };
-                    let edge = level.edge as i32;
+                    let edge = layout.edge as i32;
                     let origin = VoxelPos::new(x * edge, y * edge, z * edge);
                     let from = region.min.x.max(origin.x);
                     let width = (region.max.x.min(origin.x.saturating_add(edge)) - from) as usize;
                     let (group, x) = (source.group(0), (from - origin.x) as usize);
                     *piece = RowPiece { source, group, origin, x, width };
                 }
-                read_rows(level, pieces, out);
-                pieces.iter().for_each(|piece| read_water(level, piece, out));
+                read_rows(layout, pieces, out);
+                pieces.iter().for_each(|piece| read_water(layout, piece, out));
             }
         }
         // Entries are unique; the stable sort would allocate.
@@ -163,30 +163,30 @@ impl Snapshot {
 }
 
 /// Writes the rows of `out` that cross `pieces`, which lie side by side along X.
-fn read_rows(level: MipLevel, pieces: &mut [RowPiece<'_>], out: &mut DenseBox) {
+fn read_rows(layout: MipLayout, pieces: &mut [RowPiece<'_>], out: &mut DenseBox) {
     let (region, origin) = (out.region(), pieces[0].origin);
-    let edge = level.edge as i32;
+    let edge = layout.edge as i32;
     let [width, ..] = region.size();
     // Beyond the limits of the grid, up to the last integer.
     let [end_y, end_z] = [origin.y, origin.z].map(|v| v.saturating_add(edge));
     let (z0, z1) = (region.min.z.max(origin.z), region.max.z.min(end_z));
     for y in region.min.y.max(origin.y)..region.max.y.min(end_y) {
-        let slice = level.index(0, (y - origin.y) as usize, 0);
+        let slice = layout.index(0, (y - origin.y) as usize, 0);
         for piece in pieces.iter_mut() {
             piece.group = piece.source.group(slice / Row::CELLS / 32);
         }
         let cells = out.row_start(y, z0)..out.row_start(y, z1 - 1) + width;
         let (material, occupancy) = out.arrays_mut();
         let (material, occupancy) = (&mut material[cells.clone()], &mut occupancy[cells]);
-        let mut from = slice + level.edge * (z0 - origin.z) as usize;
+        let mut from = slice + layout.edge * (z0 - origin.z) as usize;
         if let ([piece], 1) = (&*pieces, width) {
-            read_column(piece, (from, level.edge), material, occupancy);
+            read_column(piece, (from, layout.edge), material, occupancy);
             continue;
         }
         let rows = material.chunks_exact_mut(width).zip(occupancy.chunks_exact_mut(width));
         for (material, occupancy) in rows {
             read_row(pieces, from, material, occupancy);
-            from += level.edge;
+            from += layout.edge;
         }
     }
 }
@@ -244,16 +244,16 @@ fn copy_any(to: &mut [u8], from: &[u8]) {
 }
 
 /// Appends the water of a piece to `out`, unsorted.
-fn read_water(level: MipLevel, piece: &RowPiece<'_>, out: &mut DenseBox) {
+fn read_water(layout: MipLayout, piece: &RowPiece<'_>, out: &mut DenseBox) {
     let (region, origin) = (out.region(), piece.origin);
-    let edge = level.edge as i32;
-    let log2 = level.edge.trailing_zeros();
+    let edge = layout.edge as i32;
+    let log2 = layout.edge.trailing_zeros();
     let end = origin.y.saturating_add(edge);
     let [min, max] = [region.min.y.max(origin.y), region.max.y.min(end)]
         .map(|y| ((y - origin.y) as usize) << (2 * log2));
-    for &(cell, held) in piece.source.water_between(level.first + min, max - min) {
-        let at = usize::from(cell) - level.first;
-        let mask = level.edge - 1;
+    for &(cell, held) in piece.source.water_between(layout.first + min, max - min) {
+        let at = usize::from(cell) - layout.first;
+        let mask = layout.edge - 1;
         let (x, z, y) = (at & mask, at >> log2 & mask, at >> (2 * log2));
         let pos = origin + VoxelPos::new(x as i32, y as i32, z as i32);
         if region.contains(pos) {

@@ -152,7 +152,7 @@ fn a_block_that_is_too_long_panics() {
 }
 
 #[test]
-fn faces_at_the_hull_belong_to_their_solid_cell() {
+fn faces_at_the_boundary_belong_to_their_solid_cell() {
     let mut cells = DenseBox::new(block([0; 3], [4; 3]).grow(PAD));
     for p in block([-2, -2, -2], [2, 8, 8]).voxels() {
         cells.set(p, Cell::full(2));

@@ -136,8 +136,8 @@ fn blocks_of_eight_to_one_agree() {
     blocks.extend((0..64).map(|i| MipBlock::new(0, [8, i % 8, i / 8])));
     for block in blocks {
         let min = block.voxels().min;
-        let around = NeighbourMips::from_fn(block.mip, |place| {
-            let at = min + VoxelPos::from(place.map(|v| v * (4 << block.mip)));
+        let around = NeighbourMips::from_fn(block.mip, |sub_block| {
+            let at = min + VoxelPos::from(sub_block.map(|v| v * (4 << block.mip)));
             if at.x < side.x { 3 } else { 0 }
         });
         let mut mesh = BlockMesh::new();

@@ -19,8 +19,8 @@ use crate::surface_mesh::Colours;
 use crate::terrain::Terrain;
 
 /// A body that a server shows, a child of its terrain: a falling piece of the world, which has
-/// meshes, the figure of another player, or what the game of the server added. Its `Transform`
-/// follows the server smoothly. Give figures a mesh by an observer of `On<Add, OnlineBody>`.
+/// meshes, the avatar of another player, or what the game of the server added. Its `Transform`
+/// follows the server smoothly. Give avatars a mesh by an observer of `On<Add, OnlineBody>`.
 #[derive(Component, Clone, Debug, PartialEq)]
 #[require(Transform, Visibility)]
 pub struct OnlineBody {
@@ -34,11 +34,11 @@ pub struct OnlineBody {
     pub bytes: Arc<[u8]>,
 }
 
-/// On the entity of this player: others see an [`OnlineBody`] of [`SharedBodyKind::Figure`] where
+/// On the entity of this player: others see an [`OnlineBody`] of [`SharedBodyKind::Avatar`] where
 /// its `GlobalTransform` is, until the component is removed. Of several for one terrain, the first is shown.
 #[derive(Component, Clone, Debug, PartialEq, Eq)]
 #[require(Transform)]
-pub struct OnlineFigure {
+pub struct OnlineAvatar {
     /// The terrain, with [`OnlineTerrain`].
     pub terrain: Entity,
     /// What others need to know of it, such as a name; more than 256 bytes panic.
@@ -157,13 +157,13 @@ pub(super) fn draw_pieces(
     }
 }
 
-/// The pose of a figure, in voxels of a terrain.
-pub(super) fn figure_pose(
-    figure: &GlobalTransform,
+/// The pose of an avatar, in voxels of a terrain.
+pub(super) fn avatar_pose(
+    avatar: &GlobalTransform,
     terrain: &GlobalTransform,
     placement: Placement,
 ) -> BodyPose {
-    let local = figure.reparented_to(terrain);
+    let local = avatar.reparented_to(terrain);
     let at = local.translation.to_array().map(f64::from);
     let position_voxels = placement.voxel_from_world(at);
     BodyPose { position_voxels, rotation: local.rotation.to_array().map(f64::from) }

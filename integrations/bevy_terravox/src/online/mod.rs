@@ -16,7 +16,7 @@ use terravox::terrain::{FillRequest, LodOptions, Placement, TerrainError, Terrai
 use terravox::voxel::UnlistedChunks;
 use terravox_server::{Client, ClientError, ClientOptions, WorldAddress};
 
-pub use bodies::{OnlineBody, OnlineFigure};
+pub use bodies::{OnlineBody, OnlineAvatar};
 /// The server and its client, which this feature is built on.
 pub use terravox_server;
 
@@ -25,7 +25,7 @@ use crate::plugin::{TerravoxStats, TerravoxSystems, timed};
 use crate::queries::in_terrain;
 use crate::terrain::{Fill, Terrain};
 use crate::{EditTerrain, TerrainAction, TerrainEditFailed, TerrainViewer};
-use bodies::{BodyEntities, figure_pose};
+use bodies::{BodyEntities, avatar_pose};
 use link::{GuestLink, SharedClient, lock};
 use outbox::{MAX_IN_FLIGHT, NO_CONNECTION, Outbox};
 
@@ -65,8 +65,8 @@ pub struct OnlineTerrain {
     bodies: BodyEntities,
     /// Whether the server has let this guest in, over this connection.
     is_joined: bool,
-    /// Whether the server was given a figure.
-    has_figure: bool,
+    /// Whether the server was given an avatar.
+    has_avatar: bool,
     outbox: Outbox,
 }
 
@@ -88,7 +88,7 @@ impl OnlineTerrain {
             fill: None,
             bodies: BodyEntities::default(),
             is_joined: false,
-            has_figure: false,
+            has_avatar: false,
             outbox: Outbox::default(),
         }
     }
@@ -353,7 +353,7 @@ fn fill_from(client: SharedClient, generate: Option<Fill>) -> impl Fn(&mut FillR
 fn watch(
     mut terrains: Query<(Entity, &mut OnlineTerrain, &Terrain, &GlobalTransform)>,
     viewers: Query<(&TerrainViewer, &GlobalTransform)>,
-    figures: Query<(&OnlineFigure, &GlobalTransform)>,
+    avatars: Query<(&OnlineAvatar, &GlobalTransform)>,
 ) {
     for (entity, mut online, terrain, at) in &mut terrains {
         let placement = terrain.placement();
@@ -364,26 +364,26 @@ fn watch(
         let farthest_m = viewers.iter().map(|(viewer, _)| viewer.distance_m).fold(0.0, f32::max);
         let view_voxels = f64::from(farthest_m) / placement.voxel_size_m;
         let interest = Interest::for_lod(&online.options.lod, view_voxels);
-        let mut own = figures.iter().filter(|(figure, _)| figure.terrain == entity);
-        let figure = own.next();
+        let mut own = avatars.iter().filter(|(avatar, _)| avatar.terrain == entity);
+        let avatar = own.next();
         if own.next().is_some() {
-            warn_once!("{entity} has several OnlineFigure: only the first is shown to others");
+            warn_once!("{entity} has several OnlineAvatar: only the first is shown to others");
         }
-        // A game may have given the client a figure of its own.
-        let is_cleared = figure.is_none() && online.has_figure;
+        // A game may have given the client an avatar of its own.
+        let is_cleared = avatar.is_none() && online.has_avatar;
         let is_told = online.with_client(|client| {
             let guest = client.guest();
             if !eyes.is_empty() {
                 guest.watch(&eyes, &interest);
             }
-            if let Some((figure, place)) = figure {
-                guest.set_figure(&figure_pose(place, at, placement), &figure.bytes);
+            if let Some((avatar, place)) = avatar {
+                guest.set_avatar(&avatar_pose(place, at, placement), &avatar.bytes);
             } else if is_cleared {
-                guest.clear_figure();
+                guest.clear_avatar();
             }
         });
         if is_told.is_some() {
-            online.has_figure = figure.is_some();
+            online.has_avatar = avatar.is_some();
         }
     }
 }

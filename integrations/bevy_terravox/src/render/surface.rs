@@ -199,14 +199,14 @@ pub(super) fn morph(
     }
 }
 
-/// What the shader reads: four viewers, then the ranges of levels, two to a vector.
+/// What the shader reads: four viewers, then the ranges of mips, two to a vector.
 fn morph_table(terrain: &Terrain, viewers: &[Vec4; MAX_VIEWERS]) -> [Vec4; 9] {
     let ranges = terrain.lod().morph();
     std::array::from_fn(|i| match viewers.get(i) {
         Some(viewer) => *viewer,
         None => {
-            let level = 2 * (i - MAX_VIEWERS) as u8;
-            let ([a, b], [c, d]) = (ranges.range_voxels(level), ranges.range_voxels(level + 1));
+            let mip = 2 * (i - MAX_VIEWERS) as u8;
+            let ([a, b], [c, d]) = (ranges.range_voxels(mip), ranges.range_voxels(mip + 1));
             Vec4::new(a, b, c, d)
         }
     })

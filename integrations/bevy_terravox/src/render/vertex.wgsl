@@ -5,7 +5,7 @@
 // Where vertices move to the next level of detail: metres of the viewers, voxels of the ranges.
 struct Morph {
     viewers: array<vec4<f32>, 4>,   // w: 1 if there is one
-    ranges: array<vec4<f32>, 5>,    // by level, two to a vector: from, to
+    ranges: array<vec4<f32>, 5>,    // by mip, two to a vector: from, to
 }
 
 struct Moved {
@@ -29,13 +29,13 @@ fn morphed(
     world_from_local: mat4x4<f32>,
     voxel_size: f32,
     vertex: Moved,
-    goal: vec4<f32>,        // w: levels above the block
+    goal: vec4<f32>,        // w: mips above the block
     goal_normal: vec3<f32>,
 ) -> Moved {
     let cell = length(world_from_local[0].xyz);
-    let level = u32(log2(cell / voxel_size) + 0.5) + u32(goal.w + 0.5);
-    let two = morph.ranges[min(level, 9u) >> 1u];
-    let range = select(two.zw, two.xy, (level & 1u) == 0u);
+    let mip = u32(log2(cell / voxel_size) + 0.5) + u32(goal.w + 0.5);
+    let two = morph.ranges[min(mip, 9u) >> 1u];
+    let range = select(two.zw, two.xy, (mip & 1u) == 0u);
     let at = (world_from_local * vec4<f32>(vertex.position, 1.0)).xyz;
     let voxels = nearest_viewer(morph, at) / voxel_size;
     let factor = saturate((voxels - range.x) / (range.y - range.x));

@@ -7,7 +7,7 @@ use bevy_terravox::terravox::replicate::Guest;
 
 /// Most bytes of a token, and of a name.
 const MAX_TEXT_BYTES: usize = AccessList::MAX_TOKEN;
-const _: () = assert!(MAX_TEXT_BYTES <= Guest::MAX_FIGURE_BYTES);
+const _: () = assert!(MAX_TEXT_BYTES <= Guest::MAX_AVATAR_BYTES);
 
 /// What is printed for `--help`.
 pub const HELP: &str = "\

@@ -159,7 +159,7 @@ fn density_at(block: u32, at: vec3<u32>) -> i32 {
     return bitcast<i32>(samples[index(block, at)] << 16u) >> 16u;
 }
 
-// Next density less the one before, along each axis; on the hull twice the one-sided difference.
+// Next density less the one before, along each axis; on the boundary twice the one-sided difference.
 fn rise(block: u32, at: vec3<u32>) -> vec3<i32> {
     var rises = vec3<i32>(0);
     for (var axis = 0u; axis < 3u; axis++) {

@@ -76,7 +76,7 @@ fn make_masks(report: &mut AreaReport, world: &World) -> f64 {
         let view = world.grid.chunk(chunk);
         view.is_ok_and(|view| view.uniform_material().is_none())
     });
-    // A change of all but the hull is one of no other chunk.
+    // A change of all but the boundary is one of no other chunk.
     let regions: Vec<Region> = mixed.map(|chunk| chunk.region().grow(-1)).collect();
     let items: Vec<Changes> =
         regions.chunks_exact(CHUNKS_PER_ITEM).map(|some| Changes::Regions(some.to_vec())).collect();

@@ -1,8 +1,8 @@
 //! The two surfaces of a block.
 
 use crate::math::lanes::SimdJob;
+use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::mesh::rules::cells::{SoakedCells, SolidCells};
-use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::rules::vertex::BlockCells;
 use crate::mesh::surface::BlockMesh;
 use crate::voxel::{AIR, DenseBox, Kind, MaterialTable, WATER};
@@ -35,8 +35,8 @@ pub(super) enum MeshScope {
 pub(super) struct BlockJob<'a> {
     pub input: MeshInput<'a>,
     pub scope: MeshScope,
-    /// Features of the hull whose faces are left out.
-    pub left_out: HullFeatures,
+    /// Features of the boundary whose faces are left out.
+    pub left_out: BoundaryFeatures,
     pub scratch: &'a mut FastScratch,
     pub out: &'a mut BlockMesh,
 }

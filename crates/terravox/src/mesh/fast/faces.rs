@@ -1,12 +1,12 @@
 //! The faces that a block owns, the corners that they touch and the cells around these.
 
 use crate::math::lanes::SimdJob;
-use crate::mesh::rules::hull::HullFeatures;
+use crate::mesh::rules::boundary::BoundaryFeatures;
 
 use super::bits::{
     Bits, RankedRows, RowGrid, add, and, any, down, for_bits, not, or, row, span, up,
 };
-use super::hull::{FeatureCorners, HullVertices, find_hull_corners};
+use super::boundary::{BoundaryVertices, FeatureCorners, find_boundary_corners};
 use super::mesh_simd::MeshSimd;
 
 /// A face that is not written with the others.
@@ -46,19 +46,19 @@ pub(super) struct FindFaces<'a, const W: usize> {
     pub inside: &'a [u64],
     /// `None` where it is all that is not inside.
     pub outside: Option<&'a [u64]>,
-    /// Features of the hull: faces that touch a corner on one are left out.
-    pub left_out: HullFeatures,
+    /// Features of the boundary: faces that touch a corner on one are left out.
+    pub left_out: BoundaryFeatures,
     pub faces: &'a mut FaceRows,
     pub corners: &'a mut RankedRows,
-    /// Corners on features of the hull whose faces are left out.
-    pub hull: &'a mut HullVertices,
+    /// Corners on features of the boundary whose faces are left out.
+    pub boundary: &'a mut BoundaryVertices,
     pub around: &'a mut RankedRows,
 }
 
 impl<M: MeshSimd, const W: usize> SimdJob<M> for FindFaces<'_, W> {
     #[inline(always)]
     fn run(self, _: M) {
-        let FindFaces { grid, inside, outside, left_out, faces, corners, hull, around } = self;
+        let FindFaces { grid, inside, outside, left_out, faces, corners, boundary, around } = self;
         find_faces::<W>(grid, inside, outside, left_out, faces, &mut corners.rows);
         around.rows.clear();
         around.rows.resize(grid.rows() * W, 0);
@@ -67,10 +67,16 @@ impl<M: MeshSimd, const W: usize> SimdJob<M> for FindFaces<'_, W> {
             corners.update_ranks();
             add_cells_around::<W>(grid, &corners.rows, &mut around.rows);
         }
-        if !hull.features.is_empty() {
-            find_hull_corners::<W>(grid, inside, outside, hull.features, &mut hull.corners.rows);
-            hull.corners.update_ranks();
-            add_cells_around::<W>(grid, &hull.corners.rows, &mut around.rows);
+        if !boundary.features.is_empty() {
+            find_boundary_corners::<W>(
+                grid,
+                inside,
+                outside,
+                boundary.features,
+                &mut boundary.corners.rows,
+            );
+            boundary.corners.update_ranks();
+            add_cells_around::<W>(grid, &boundary.corners.rows, &mut around.rows);
         }
         for (cells, inside) in around.rows.iter_mut().zip(inside) {
             *cells &= inside;
@@ -84,12 +90,12 @@ fn find_faces<const W: usize>(
     grid: &RowGrid,
     inside: &[u64],
     outside: Option<&[u64]>,
-    left_out: HullFeatures,
+    left_out: BoundaryFeatures,
     faces: &mut FaceRows,
     corners: &mut Vec<u64>,
 ) {
     let [nx, ny, nz] = grid.own;
-    let hull = FeatureCorners::<W>::new(grid, left_out);
+    let boundary = FeatureCorners::<W>::new(grid, left_out);
     let own: Bits<W> = span(2, nx + 2);
     faces.rows.clear();
     faces.masks.clear();
@@ -120,7 +126,7 @@ fn find_faces<const W: usize>(
                 and(mine, out(r + 1)),
             ];
             if !left_out.is_empty() {
-                leave_out(&mut masks, &hull.cells(y, z), r * grid.size[0], &mut faces.left_out);
+                leave_out(&mut masks, &boundary.cells(y, z), r * grid.size[0], &mut faces.left_out);
             }
             let [xl, xh, yl, yh, zl, zh] = masks;
             if !any(or(or(or(xl, xh), or(yl, yh)), or(zl, zh))) {

@@ -1,6 +1,6 @@
 //! The cells of a block and of one surface, as the steps of the mesher read them.
 
-use crate::mesh::rules::hull::HullFeatures;
+use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::voxel::{DenseBox, MaterialTable, SurfaceShape};
 
 use super::class_rows::ClassSet;
@@ -31,8 +31,8 @@ pub(super) struct SurfaceInput<'a, C> {
     pub outside: Option<ClassSet<'a>>,
     /// The shape of all inside cells, if they have the same.
     pub shape: Option<SurfaceShape>,
-    /// Features of the hull whose faces are left out.
-    pub left_out: HullFeatures,
+    /// Features of the boundary whose faces are left out.
+    pub left_out: BoundaryFeatures,
     /// Whether faces are written, not vertices alone.
     pub has_faces: bool,
 }

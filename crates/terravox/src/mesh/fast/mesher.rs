@@ -1,14 +1,14 @@
 //! The entry of the fast mesher, and queries about the block that it meshed last.
 
 use crate::math::lanes::InstructionSet;
-use crate::mesh::rules::hull::HullFeatures;
+use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::mesh::surface::BlockMesh;
 
 use super::active::{self, ActiveCorner};
 use super::bits::RowGrid;
 use super::block::{BlockJob, MeshScope, SurfaceKind};
+use super::boundary::{BoundaryVertices, CornerVertex};
 use super::faces::LeftOutFace;
-use super::hull::{CornerVertex, HullVertices};
 use super::input::MeshInput;
 use super::numbers::vertex_number;
 use super::scratch::FastScratch;
@@ -20,14 +20,14 @@ pub(crate) struct FastMesher {
     scratch: FastScratch,
 }
 
-/// Which corners of the hull are treated apart.
+/// Which corners of the boundary are treated apart.
 #[derive(Clone, Copy)]
-pub(crate) struct HullRequest {
+pub(crate) struct BoundaryRequest {
     /// Features whose faces are left out.
-    pub left_out: HullFeatures,
+    pub left_out: BoundaryFeatures,
     /// Features at whose corners vertices are placed nevertheless
-    /// ([`FastMesher::hull_vertex`]).
-    pub placed: HullFeatures,
+    /// ([`FastMesher::boundary_vertex`]).
+    pub placed: BoundaryFeatures,
 }
 
 impl FastMesher {
@@ -53,20 +53,20 @@ impl FastMesher {
     /// Meshes a padded box. `out` may hold an older mesh: buffers are overwritten rather than
     /// cleared, which would fill them twice.
     pub(crate) fn mesh(&mut self, input: MeshInput<'_>, out: &mut BlockMesh) {
-        self.scratch.hull.features = HullFeatures::NONE;
-        self.run(input, MeshScope::Both, HullFeatures::NONE, out);
+        self.scratch.boundary.features = BoundaryFeatures::NONE;
+        self.run(input, MeshScope::Both, BoundaryFeatures::NONE, out);
     }
 
     /// Meshes one of the two surfaces without the faces that touch a corner on some features of
-    /// the hull. Returns whether the box has cells inside that surface.
+    /// the boundary. Returns whether the box has cells inside that surface.
     pub(crate) fn mesh_without(
         &mut self,
-        request: HullRequest,
+        request: BoundaryRequest,
         kind: SurfaceKind,
         input: MeshInput<'_>,
         out: &mut BlockMesh,
     ) -> bool {
-        self.scratch.hull.reset(input.cells.region().size(), request.placed);
+        self.scratch.boundary.reset(input.cells.region().size(), request.placed);
         self.scratch.corners.rows.clear();
         self.scratch.special_corners.clear();
         self.scratch.special.clear();
@@ -81,24 +81,24 @@ impl FastMesher {
 
     /// Places the vertices that one of the two surfaces has at the corners on `features` of a
     /// padded box, without any face. `unused` is meshed into.
-    pub(crate) fn place_hull(
+    pub(crate) fn place_boundary(
         &mut self,
-        features: HullFeatures,
+        features: BoundaryFeatures,
         kind: SurfaceKind,
         input: MeshInput<'_>,
         unused: &mut BlockMesh,
-        out: &mut HullVertices,
+        out: &mut BoundaryVertices,
     ) {
-        let request = HullRequest { left_out: HullFeatures::ALL, placed: features };
+        let request = BoundaryRequest { left_out: BoundaryFeatures::ALL, placed: features };
         self.mesh_without(request, kind, input, unused);
-        std::mem::swap(&mut self.scratch.hull, out);
+        std::mem::swap(&mut self.scratch.boundary, out);
     }
 
     /// Returns the vertex, by the cells of the padded box alone, at a corner on the features that
     /// [`FastMesher::mesh_without`] was asked to place.
     #[inline]
-    pub(crate) fn hull_vertex(&self, at: [i32; 3]) -> CornerVertex {
-        self.scratch.hull.at(at)
+    pub(crate) fn boundary_vertex(&self, at: [i32; 3]) -> CornerVertex {
+        self.scratch.boundary.at(at)
     }
 
     /// Places the vertices of the solid surface, makes no face, and calls `each` for every
@@ -110,7 +110,7 @@ impl FastMesher {
         each: impl FnMut(ActiveCorner),
     ) {
         self.scratch.corners.rows.clear();
-        self.run(input, MeshScope::SolidVertices, HullFeatures::NONE, out);
+        self.run(input, MeshScope::SolidVertices, BoundaryFeatures::NONE, out);
         active::each(&self.scratch, input.cells, each);
     }
 
@@ -164,7 +164,7 @@ impl FastMesher {
         &mut self,
         input: MeshInput<'_>,
         scope: MeshScope,
-        left_out: HullFeatures,
+        left_out: BoundaryFeatures,
         out: &mut BlockMesh,
     ) {
         let scratch = &mut self.scratch;

@@ -15,7 +15,7 @@
 //! | [`walk`], [`vertices`] | the vertices of all corners |
 //! | [`special`], [`writer`] | corners and faces that go through the [rules](super::rules) one by one |
 //! | [`quads`] | the quads |
-//! | [`hull`], [`active`] | vertices at some corners, without faces |
+//! | [`boundary`], [`active`] | vertices at some corners, without faces |
 //!
 //! Special cases go through the rules: corners with several sheets, cells one cell thick, water
 //! beside ground.
@@ -26,9 +26,9 @@ mod active;
 mod avx2;
 mod bits;
 mod block;
+mod boundary;
 mod class_rows;
 mod faces;
-mod hull;
 mod input;
 mod mesh_simd;
 mod mesher;
@@ -52,7 +52,7 @@ mod writer;
 
 pub(crate) use active::ActiveCorner;
 pub(super) use block::SurfaceKind;
+pub(super) use boundary::{BoundaryVertices, CornerVertex};
 pub(super) use faces::LeftOutFace;
-pub(super) use hull::{CornerVertex, HullVertices};
 pub(super) use input::MeshInput;
-pub(super) use mesher::{FastMesher, HullRequest};
+pub(super) use mesher::{BoundaryRequest, FastMesher};

@@ -5,8 +5,8 @@ use crate::math::lanes::SimdJob;
 use crate::mesh::rules::block::PAD;
 
 use super::bits::{Bits, RankedRows, RowGrid, and, for_bits, not, row};
+use super::boundary::cells_at;
 use super::faces::{FaceRow, FaceRows, LeftOutFace};
-use super::hull::cells_at;
 use super::mesh_simd::MeshSimd;
 
 /// Quads that are split at a time.

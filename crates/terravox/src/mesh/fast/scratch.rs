@@ -1,8 +1,8 @@
 //! Memory of a mesher, reused between blocks.
 
 use super::bits::{ListedCorner, RankedRows};
+use super::boundary::BoundaryVertices;
 use super::faces::{FaceRows, LeftOutFace};
-use super::hull::HullVertices;
 use super::numbers::SpecialCorners;
 use super::planes::PlaneTable;
 use super::survey::{CellKinds, TableSummary};
@@ -19,8 +19,8 @@ pub(super) struct FastScratch {
     pub corners: RankedRows,
     /// Rows of special corners; empty if no bit is set.
     pub special: Vec<u64>,
-    /// Vertices on features of the hull whose faces are left out.
-    pub hull: HullVertices,
+    /// Vertices on features of the boundary whose faces are left out.
+    pub boundary: BoundaryVertices,
     /// How the sheets of special corners are numbered.
     pub special_corners: SpecialCorners,
     /// Inside cells around corners.

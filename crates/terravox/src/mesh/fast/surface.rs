@@ -23,7 +23,7 @@ pub(super) fn mesh_surface<M: MeshSimd, C: SurfaceCells, const W: usize>(
 ) {
     let grid = &RowGrid::new(input.cells.size());
     find_faces::<M, C, W>(m, s, grid, input);
-    if s.faces.rows.is_empty() && s.hull.is_empty() {
+    if s.faces.rows.is_empty() && s.boundary.is_empty() {
         writer.out.clear();
         return;
     }
@@ -38,8 +38,8 @@ pub(super) fn mesh_surface<M: MeshSimd, C: SurfaceCells, const W: usize>(
         return;
     }
     write_quads::<M, C, W>(m, s, grid, input, &mut writer);
-    if !s.hull.is_empty() {
-        place_hull::<M, C, W>(m, s, grid, input, writer);
+    if !s.boundary.is_empty() {
+        place_boundary::<M, C, W>(m, s, grid, input, writer);
     }
 }
 
@@ -63,7 +63,7 @@ fn find_faces<M: MeshSimd, C: SurfaceCells, const W: usize>(
         left_out: input.left_out,
         faces: &mut s.faces,
         corners: &mut s.corners,
-        hull: &mut s.hull,
+        boundary: &mut s.boundary,
         around: &mut s.around,
     });
 }
@@ -120,20 +120,20 @@ fn write_quads<M: MeshSimd, C: SurfaceCells, const W: usize>(
     }
 }
 
-/// Places the vertices on features of the hull whose faces are left out.
-fn place_hull<M: MeshSimd, C: SurfaceCells, const W: usize>(
+/// Places the vertices on features of the boundary whose faces are left out.
+fn place_boundary<M: MeshSimd, C: SurfaceCells, const W: usize>(
     m: M,
     s: &mut FastScratch,
     grid: &RowGrid,
     input: &SurfaceInput<'_, C>,
     writer: SurfaceWriter<'_, C>,
 ) {
-    let mut hull = std::mem::take(&mut s.hull);
+    let mut boundary = std::mem::take(&mut s.boundary);
     let special = std::mem::take(&mut s.special);
-    std::mem::swap(&mut s.corners, &mut hull.corners);
-    let mut writer = SurfaceWriter { out: &mut hull.surface, is_keyed: false, ..writer };
+    std::mem::swap(&mut s.corners, &mut boundary.corners);
+    let mut writer = SurfaceWriter { out: &mut boundary.surface, is_keyed: false, ..writer };
     m.run(PlaceVertices::<C, W> { s, grid, input, writer: &mut writer });
-    std::mem::swap(&mut s.corners, &mut hull.corners);
-    hull.mark(&s.by_rules);
-    (s.hull, s.special) = (hull, special);
+    std::mem::swap(&mut s.corners, &mut boundary.corners);
+    boundary.mark(&s.by_rules);
+    (s.boundary, s.special) = (boundary, special);
 }

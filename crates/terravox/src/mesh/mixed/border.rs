@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 use crate::mesh::fast::LeftOutFace;
 use crate::mesh::rules::blend::{MaterialBlend, blend, blend_octants};
 use crate::mesh::rules::block::PAD;
+use crate::mesh::rules::boundary::{BoundaryFeatures, feature_of, side_direction, side_feature};
 use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::{CORNERS, CornerSheets, SIDE};
 use crate::mesh::rules::face::{Direction, face_corners};
-use crate::mesh::rules::hull::{HullFeatures, feature_of, side_direction, side_feature};
 use crate::mesh::rules::place::unit_normal;
 use crate::mesh::rules::split::EdgeQuadrant;
 use crate::mesh::surface::{Surface, VertexKey};
@@ -22,8 +22,8 @@ use crate::voxel::VoxelPos;
 use super::cells::{CornerCells, FineLayer};
 use super::corners::{BorderCorner, BorderCorners, NO_CORNER, NO_VERTEX, NO_VERTICES};
 use super::lattice::{MipSpan, QUANTA, round};
-use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
-use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
+use super::mip_surfaces::{LatticePoint, MipSources, MipSurfaces};
+use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 use super::ring::FaceRing;
 
 /// [`SPLIT_PUSH`](crate::mesh::rules::split::SPLIT_PUSH), as quanta per unit of the piece's length.
@@ -35,7 +35,7 @@ const REACH: i64 = QUANTA as i64 * 3 / 4;
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct BorderScratch {
-    pub levels: LevelSurfaces,
+    pub surfaces: MipSurfaces,
     corners: BorderCorners,
     /// First of the two vertices of split pieces.
     split: FxHashMap<EdgeQuadrant, u32>,
@@ -48,12 +48,12 @@ pub(super) struct BorderScratch {
 /// Writes the border of one surface.
 pub(super) struct BorderWriter<'a, C> {
     /// Its fast mesh has vertices that the border shares.
-    pub sources: LevelSources<'a, C>,
+    pub sources: MipSources<'a, C>,
     /// Features that touch another mip, as in all names with "foreign" below.
-    pub foreign: HullFeatures,
-    /// See [`HullMips::finest_steps`].
+    pub foreign: BoundaryFeatures,
+    /// See [`BoundaryMips::finest_steps`].
     pub finest_steps: [u8; 27],
-    /// See [`HullMips::only`].
+    /// See [`BoundaryMips::only`].
     pub only: [u8; 27],
     /// The block's min corner, in voxels.
     pub min_voxel: VoxelPos,
@@ -176,12 +176,12 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let shift = lattice.cells.trailing_zeros() - 3;
         let mut cell = [0; 3];
         cell[axis] = if is_high { lattice.cells - 1 } else { 0 };
-        let mut place = [if is_high { 8 } else { -1 }; 3];
+        let mut sub_block = [if is_high { 8 } else { -1 }; 3];
         for b in 0..lattice.cells {
-            (cell[v], place[v]) = (b, b >> shift);
+            (cell[v], sub_block[v]) = (b, b >> shift);
             for a in 0..8 {
-                (cell[u], place[u]) = (a << shift, a);
-                let mip = lattice.around.beside(place);
+                (cell[u], sub_block[u]) = (a << shift, a);
+                let mip = lattice.around.beside(sub_block);
                 if mip < lattice.mip {
                     self.write_fine_faces(cell, direction, mip);
                 } else if mip != NeighbourMips::UNKNOWN {
@@ -191,7 +191,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         }
     }
 
-    /// Writes the faces between the inside cells of a place on a side and coarser cells.
+    /// Writes the faces between the inside cells of a sub-block on a side and coarser cells.
     fn write_full_faces(&mut self, first: [i32; 3], direction: Direction) {
         let cells = self.sources.cells;
         for (cell, i) in cells.inside_own_cells(first, direction.axis) {
@@ -210,7 +210,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         cells.is_outside(cells.shown_cell(beyond))
     }
 
-    /// Writes the faces between the inside cells of a place on a side and cells of the finer
+    /// Writes the faces between the inside cells of a sub-block on a side and cells of the finer
     /// `mip`.
     fn write_fine_faces(&mut self, first: [i32; 3], direction: Direction, mip: u8) {
         let Direction { axis, is_high } = direction;
@@ -345,7 +345,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let mut inside_edge = at; // any corner between its ends has the edge's feature
         inside_edge[along] = 1;
         let finest = self.finest_steps[feature_of(inside_edge, lattice.edge())];
-        if finest != HullMips::VARIES {
+        if finest != BoundaryMips::VARIES {
             return size.min(lattice.cell_units(lattice.mip - finest));
         }
         let mut middle = at;
@@ -438,7 +438,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
             return vertex;
         }
         let block = self.sources.block_cells(lattice.mip);
-        let vertex = self.scratch.levels.vertex(&block, 0, own, &sheets, sheet_number);
+        let vertex = self.scratch.surfaces.vertex(&block, 0, own, &sheets, sheet_number);
         let quanta = lattice.quanta() / 2;
         let offset = vertex.placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
@@ -454,7 +454,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let corner = &self.scratch.corners.all[index];
         let (at, mips, materials) = (corner.at, corner.mips, corner.materials);
         let sheet = corner.sheets.sheet(sheet_number);
-        let point = self.scratch.levels.point(&self.sources, at, mips, sheet.direction);
+        let point = self.scratch.surfaces.point(&self.sources, at, mips, sheet.direction);
         self.push_target(at, mips, sheet.direction, point);
         let blend = blend_octants(materials, sheet.planes);
         self.push_vertex(point, blend, LocalKey { at, between: 0, part: sheet_number })
@@ -473,7 +473,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let target = match coarsest < top {
             true => {
                 let mips = MipSpan { finest, coarsest: coarsest + 1 };
-                self.scratch.levels.on_level(&self.sources, at, mips, || direction)
+                self.scratch.surfaces.on_mip(&self.sources, at, mips, || direction)
             }
             false => None,
         };

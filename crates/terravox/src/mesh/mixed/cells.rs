@@ -2,14 +2,14 @@
 //! same space where such blocks touch it, and the layer of finer ones that touches it.
 
 use crate::mesh::rules::block::PAD;
+use crate::mesh::rules::boundary::{BoundaryFeatures, INSIDE, sides};
 use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::SIDE;
 use crate::mesh::rules::face::Direction;
-use crate::mesh::rules::hull::{HullFeatures, INSIDE, sides};
 use crate::voxel::{Cell, DenseBox, Region, VoxelPos};
 
 use super::lattice::{LocalLattice, MipSpan};
-use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
+use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 
 /// Maximum number of mips by which cells that are read are coarser than the block: one more than
 /// touch it, to morph to.
@@ -41,7 +41,7 @@ pub(super) struct BorderBoxes {
 /// Cells coarser than the block's.
 pub(super) struct CoarseBox<'a> {
     /// Features at whose corners vertices are placed by them.
-    pub features: HullFeatures,
+    pub features: BoundaryFeatures,
     /// Min corner of the block, in these cells.
     pub origin: VoxelPos,
     /// Padded.
@@ -92,7 +92,7 @@ impl BorderBoxes {
     pub(super) fn coarse(
         &self,
         own: Region,
-        features: [HullFeatures; MAX_COARSER_STEPS],
+        features: [BoundaryFeatures; MAX_COARSER_STEPS],
     ) -> impl Iterator<Item = CoarseBox<'_>> {
         (1..).zip(features).zip(&self.coarse).map(move |((step, features), cells)| CoarseBox {
             features,
@@ -105,7 +105,7 @@ impl BorderBoxes {
     pub(super) fn read_finer(
         &mut self,
         lattice: &LocalLattice<'_>,
-        mips: &HullMips,
+        mips: &BoundaryMips,
         own: Region,
         cells: &mut CellSource<'_>,
     ) {
@@ -303,8 +303,8 @@ impl<'a, C: SurfaceCells> BorderCells<'a, C> {
         }
     }
 
-    /// Returns the block's inside cells in a row of a place on a side across `axis`, from `cell`
-    /// on, with their indices.
+    /// Returns the block's inside cells in a row of a sub-block on a side across `axis`, from
+    /// `cell` on, with their indices.
     pub(super) fn inside_own_cells(
         &self,
         mut cell: [i32; 3],
@@ -390,20 +390,20 @@ impl<'a, C: SurfaceCells> BorderCells<'a, C> {
         cell.mip != NeighbourMips::UNKNOWN && self.cells(cell).outside(cell.index as usize)
     }
 
-    /// Returns the cells that are shown around a corner of the hull.
+    /// Returns the cells that are shown around a corner of the boundary.
     pub(super) fn corner_cells(&self, corner: [i32; 3]) -> CornerCells {
         let low = corner.map(|a| a - 1);
-        let shift = self.lattice.place_log2();
-        let [low_place, high_place] = [low, corner].map(|at| at.map(|a| a >> shift));
+        let shift = self.lattice.sub_block_log2();
+        let [low_sub_block, high_sub_block] = [low, corner].map(|at| at.map(|a| a >> shift));
         let mut cells_here = CornerCells::NONE;
         for number in 0..8u8 {
-            let (mut at, mut place) = (low, low_place);
+            let (mut at, mut sub_block) = (low, low_sub_block);
             for axis in 0..3 {
                 if number & SIDE[axis] != 0 {
-                    (at[axis], place[axis]) = (corner[axis], high_place[axis]);
+                    (at[axis], sub_block[axis]) = (corner[axis], high_sub_block[axis]);
                 }
             }
-            let octant = self.cell_of(self.lattice.around.beside(place), at);
+            let octant = self.cell_of(self.lattice.around.beside(sub_block), at);
             if octant.mip != NeighbourMips::UNKNOWN {
                 cells_here.add(number, octant.mip, self.cells(octant), octant.index as usize);
             }

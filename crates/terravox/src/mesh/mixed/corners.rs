@@ -5,11 +5,11 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::mesh::rules::boundary::{BoundaryFeatures, side_direction};
 use crate::mesh::rules::corner::CornerSheets;
-use crate::mesh::rules::hull::{HullFeatures, side_direction};
 
 use super::lattice::{LocalLattice, MipSpan, packed};
-use super::neighbours::{HullMips, SIDE_AXES};
+use super::neighbours::{BoundaryMips, SIDE_AXES};
 
 /// Vertex number of a sheet that has no vertex yet.
 pub(super) const NO_VERTEX: u32 = u32::MAX;
@@ -61,11 +61,11 @@ pub(super) struct BorderCorners {
 
 impl BorderCorners {
     /// Removes all corners, and makes tables for the sides that touch one mip only.
-    /// `finest_steps` is that of [`HullMips`].
+    /// `finest_steps` is that of [`BoundaryMips`].
     pub(super) fn clear(
         &mut self,
         lattice: &LocalLattice<'_>,
-        foreign: HullFeatures,
+        foreign: BoundaryFeatures,
         finest_steps: &[u8; 27],
     ) {
         let BorderCorners { all, table, sides, others } = self;
@@ -75,7 +75,7 @@ impl BorderCorners {
         for (feature, side) in sides.iter_mut().enumerate() {
             *side = SideTable::default();
             let finest = finest_steps[feature];
-            let is_uniform = finest != HullMips::VARIES;
+            let is_uniform = finest != BoundaryMips::VARIES;
             if side_direction(feature).is_some() && foreign.has(feature) && is_uniform {
                 let shift = lattice.cell_log2(lattice.mip - finest);
                 let width = lattice.edge() as u32 >> shift;

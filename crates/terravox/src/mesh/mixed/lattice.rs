@@ -57,16 +57,16 @@ impl<'a> LocalLattice<'a> {
         1 << self.cell_log2(mip)
     }
 
-    /// Returns log2 of the units along the edge of a place of [`NeighbourMips`].
+    /// Returns log2 of the units along the edge of a sub-block of [`NeighbourMips`].
     #[inline]
-    pub(super) fn place_log2(&self) -> u32 {
+    pub(super) fn sub_block_log2(&self) -> u32 {
         self.edge().trailing_zeros() - 3
     }
 
     /// Returns the mip shown in the unit cube at `at`.
     #[inline]
     pub(super) fn mip_at(&self, at: [i32; 3]) -> u8 {
-        let shift = self.place_log2();
+        let shift = self.sub_block_log2();
         self.around.at(at.map(|a| a >> shift))
     }
 
@@ -77,7 +77,7 @@ impl<'a> LocalLattice<'a> {
     }
 }
 
-/// Packs a corner of the hull into one number: coordinates are less than 1024.
+/// Packs a corner of the boundary into one number: coordinates are less than 1024.
 #[inline]
 pub(super) fn packed(at: [i32; 3]) -> u32 {
     (at[0] | at[1] << 10 | at[2] << 20) as u32
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn places_are_eighths() {
-        let around = NeighbourMips::from_fn(1, |place| if place == [-1, 8, 3] { 4 } else { 0 });
+    fn sub_blocks_are_eighths() {
+        let around = NeighbourMips::from_fn(1, |at| if at == [-1, 8, 3] { 4 } else { 0 });
         let lattice = LocalLattice::new(&around, 32);
         assert_eq!(lattice.mip_at([-1, 64, 24]), 4);
         assert_eq!(lattice.mip_at([-8, 71, 31]), 4);

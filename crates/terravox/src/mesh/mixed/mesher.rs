@@ -1,16 +1,16 @@
 //! The entry: one block among blocks of any mips.
 
-use crate::mesh::fast::{FastMesher, HullRequest, MeshInput, SurfaceKind};
+use crate::mesh::fast::{BoundaryRequest, FastMesher, MeshInput, SurfaceKind};
+use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::mesh::rules::cells::{LiquidCells, SolidCells, SurfaceCells};
-use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::{BlockMesh, Surface};
 use crate::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 
 use super::border::{BorderScratch, BorderWriter};
 use super::cells::{BorderBoxes, BorderCells, CellSource, MAX_COARSER_STEPS};
 use super::lattice::LocalLattice;
-use super::levels::LevelSources;
-use super::neighbours::{HullMips, MAX_MIP_STEPS, NeighbourMips};
+use super::mip_surfaces::MipSources;
+use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips};
 use super::targets;
 
 /// Meshes blocks among blocks of other mips. Reused between blocks.
@@ -38,12 +38,12 @@ pub(crate) struct MixedRequest<'a> {
 struct BlockContext<'a> {
     request: &'a MixedRequest<'a>,
     lattice: LocalLattice<'a>,
-    mips: HullMips,
+    mips: BoundaryMips,
     /// Features that touch another mip.
-    foreign: HullFeatures,
+    foreign: BoundaryFeatures,
     /// By mips coarser than the block's less 1: corners whose vertices by those cells are placed
     /// beforehand.
-    wanted: [HullFeatures; MAX_COARSER_STEPS],
+    wanted: [BoundaryFeatures; MAX_COARSER_STEPS],
 }
 
 impl MixedMesher {
@@ -69,11 +69,11 @@ impl MixedMesher {
             keys_to_voxels(&mut out.liquid, lattice.mip);
             return;
         }
-        let mips = around.hull_mips();
+        let mips = around.boundary_mips();
         let foreign = mips.foreign();
         let wanted = match morph_to {
             Some(top) => targets::wanted(&lattice, &mips, top),
-            None => [HullFeatures::NONE; MAX_COARSER_STEPS],
+            None => [BoundaryFeatures::NONE; MAX_COARSER_STEPS],
         };
         for (step, wanted) in (1..).zip(wanted) {
             if !wanted.is_empty() || (step <= MAX_MIP_STEPS && mips.touches(step)) {
@@ -101,10 +101,11 @@ impl BlockContext<'_> {
         let MixedRequest { own, table, is_keyed, morph_to, .. } = *self.request;
         let lattice = self.lattice;
         let MixedMesher { boxes, scratch, unused } = mixed;
-        scratch.levels.clear();
+        scratch.surfaces.clear();
         let coarse = boxes.coarse(own, self.wanted);
-        scratch.levels.place_coarse(fast, coarse, kind, table, unused);
-        let request = HullRequest { left_out: self.foreign, placed: self.mips.levels(0) };
+        scratch.surfaces.place_coarse(fast, coarse, kind, table, unused);
+        let request =
+            BoundaryRequest { left_out: self.foreign, placed: self.mips.where_coarsest(0) };
         let is_all_keyed = is_keyed || morph_to.is_some();
         let input = MeshInput { cells: &boxes.own, table, is_keyed: is_all_keyed };
         if !fast.mesh_without(request, kind, input, out) {
@@ -115,9 +116,9 @@ impl BlockContext<'_> {
             SurfaceKind::Liquid => &mut out.liquid,
         };
         let cells = BorderCells::new(lattice, boxes, |cells| make(cells, table));
-        let sources = LevelSources { cells: &cells, fast, table, origin: own.min };
+        let sources = MipSources { cells: &cells, fast, table, origin: own.min };
         if let Some(top) = morph_to {
-            targets::push_flat(&sources, &mut scratch.levels, top, out);
+            targets::push_flat(&sources, &mut scratch.surfaces, top, out);
         }
         if is_keyed {
             keys_to_voxels(out, lattice.mip);

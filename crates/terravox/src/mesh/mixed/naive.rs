@@ -29,13 +29,13 @@ pub(super) struct TwinVertex {
     pub target: TwinTarget,
 }
 
-/// Where a vertex lies one level up.
+/// Where a vertex lies one mip up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TwinTarget {
     pub position: [i64; 3],
     pub normal_bits: [u32; 3],
-    /// The vertex's level, a mip.
-    pub level: u8,
+    /// The vertex's mip.
+    pub mip: u8,
 }
 
 /// One surface of a block: vertices by key, and triangles that begin with their least key,
@@ -260,14 +260,14 @@ impl MixedTwin<'_> {
         let (finest, coarsest) = (*mips.iter().min().unwrap(), *mips.iter().max().unwrap());
         let is_flat = octants.iter().all(|cell| cell.is_some()) && finest == coarsest;
         let (position, normal) = if is_flat {
-            self.level(at, finest, |_| Some(sheet)).unwrap()
+            self.of_mip(at, finest, |_| Some(sheet)).unwrap()
         } else {
-            self.on_level(at, [finest, coarsest], of.direction).unwrap_or_else(|| {
+            self.on_mip(at, [finest, coarsest], of.direction).unwrap_or_else(|| {
                 (at.map(|a| 4096 * i64::from(a)), unit_normal([0.0; 3], of.direction))
             })
         };
         let is_morphed = coarsest < self.top;
-        let up = is_morphed.then(|| self.on_level(at, [finest, coarsest + 1], of.direction));
+        let up = is_morphed.then(|| self.on_mip(at, [finest, coarsest + 1], of.direction));
         let (target_position, target_normal) = up.flatten().unwrap_or((position, normal));
         TwinVertex {
             position,
@@ -276,13 +276,13 @@ impl MixedTwin<'_> {
             target: TwinTarget {
                 position: target_position,
                 normal_bits: target_normal.map(f32::to_bits),
-                level: coarsest,
+                mip: coarsest,
             },
         }
     }
 
     /// Returns the vertex at a corner on the surface of the cells of mip `coarsest`.
-    fn on_level(
+    fn on_mip(
         &self,
         at: [i32; 3],
         [finest, coarsest]: [u8; 2],
@@ -309,7 +309,7 @@ impl MixedTwin<'_> {
             if weight == 0 {
                 continue;
             }
-            if let Some((p, n)) = self.level(corner, coarsest, facing) {
+            if let Some((p, n)) = self.of_mip(corner, coarsest, facing) {
                 count += i64::from(weight);
                 for a in 0..3 {
                     sum[a] += i64::from(weight) * p[a];
@@ -325,7 +325,7 @@ impl MixedTwin<'_> {
     }
 
     /// Returns the vertex that the cells of one mip alone give a corner of their lattice.
-    fn level(
+    fn of_mip(
         &self,
         at: [i32; 3],
         mip: u8,
@@ -432,9 +432,9 @@ impl MixedTwin<'_> {
     fn inner(&self, p: [i64; 3], n: [f32; 3], face: &TwinFace, of: [TwinVertex; 4]) -> TwinVertex {
         let material = self.material(face.cell);
         let normal = unit_normal(n, [0.0; 3]);
-        let level = of.map(|v| v.target.level).into_iter().max().unwrap();
+        let mip = of.map(|v| v.target.mip).into_iter().max().unwrap();
         let moved = |a: usize| of.iter().map(|v| v.target.position[a] - v.position[a]).sum::<i64>();
-        let target = [0, 1, 2].map(|a| p[a] + (rounded(moved(a), 4 << level) << level));
+        let target = [0, 1, 2].map(|a| p[a] + (rounded(moved(a), 4 << mip) << mip));
         let n = of.map(|v| v.target.normal_bits.map(f32::from_bits));
         let sum = [0, 1, 2].map(|a| (n[0][a] + n[1][a]) + (n[2][a] + n[3][a]));
         TwinVertex {
@@ -444,7 +444,7 @@ impl MixedTwin<'_> {
             target: TwinTarget {
                 position: target,
                 normal_bits: unit_normal(sum, normal).map(f32::to_bits),
-                level,
+                mip,
             },
         }
     }

@@ -1,25 +1,27 @@
-//! Which mips the blocks around a block show, and which features of its hull touch other mips.
+//! Which mips the blocks around a block show, and which features of its boundary touch other
+//! mips.
 //!
 //! The space across a feature is as large as the block, so it is shown by one block of the same
 //! mip or coarser, or by finer blocks only: either all cell corners of a feature touch another
 //! mip, or none does.
 
-use crate::mesh::rules::hull::{BOUNDING, HullFeatures, INSIDE, sides};
+use crate::mesh::rules::boundary::{BOUNDING, BoundaryFeatures, INSIDE, sides};
 use crate::voxel::{MipBlock, VoxelPos};
 
 /// Maximum number of mips by which blocks that touch may differ: 8:1.
 pub const MAX_MIP_STEPS: u8 = 3;
 
-/// The mips that the blocks around a block show. They are given per *place*, a cube of an eighth
-/// of the block's edge, in a layer of places around the block. A place lies within one block.
+/// The mips that the blocks around a block show. They are given per *sub-block*, a cube of an
+/// eighth of the block's edge, in a layer of sub-blocks around the block. A sub-block lies within
+/// one block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourMips {
-    /// 10³ places, x fastest, then z, then y; the inner 8³ are the block's.
+    /// 10³ sub-blocks, x fastest, then z, then y; the inner 8³ are the block's.
     mips: [u8; 1000],
 }
 
 impl NeighbourMips {
-    /// The mip of a place where no cells are known: nothing is shown there.
+    /// The mip of a sub-block where no cells are known: nothing is shown there.
     pub const UNKNOWN: u8 = 255;
 
     /// Makes the neighbours of a block of mip `mip` among blocks of its mip.
@@ -28,9 +30,9 @@ impl NeighbourMips {
         NeighbourMips { mips: [mip; 1000] }
     }
 
-    /// Makes the neighbours of a block of mip `mip`; `shown` returns the mip that a place shows, or
-    /// [`NeighbourMips::UNKNOWN`]. Places are numbered from the block's min corner, −1 to 8 per
-    /// axis.
+    /// Makes the neighbours of a block of mip `mip`; `shown` returns the mip that a sub-block
+    /// shows, or [`NeighbourMips::UNKNOWN`]. Sub-blocks are numbered from the block's min corner,
+    /// −1 to 8 per axis.
     pub fn from_fn(mip: u8, mut shown: impl FnMut([i32; 3]) -> u8) -> NeighbourMips {
         let mut around = NeighbourMips::uniform(mip);
         for y in -1..9 {
@@ -48,33 +50,39 @@ impl NeighbourMips {
     /// As [`NeighbourMips::from_fn`]; `shown` returns the mip that is shown at a voxel.
     pub fn from_voxels(block: MipBlock, mut shown: impl FnMut(VoxelPos) -> u8) -> NeighbourMips {
         let VoxelPos { x, y, z } = block.voxels().min;
-        let place = block.edge_voxels() / 8;
+        let edge = block.edge_voxels() / 8;
         NeighbourMips::from_fn(block.mip, |at| {
-            let offset = VoxelPos::from(at.map(|a| a * place));
+            let offset = VoxelPos::from(at.map(|a| a * edge));
             shown(VoxelPos::new(x, y, z) + offset)
         })
     }
 
-    /// Sets the mip that a place around the block shows.
+    /// Sets the mip that a sub-block around the block shows.
     ///
     /// # Panics
-    /// If `place` is not around the block.
-    pub fn set(&mut self, place: [i32; 3], mip: u8) {
-        assert!(place.iter().all(|at| (-1..9).contains(at)), "{place:?} is not around a block");
-        assert!(place.iter().any(|at| !(0..8).contains(at)), "{place:?} is the block's own");
-        self.mips[index(place)] = mip;
+    /// If `sub_block` is not around the block.
+    pub fn set(&mut self, sub_block: [i32; 3], mip: u8) {
+        assert!(
+            sub_block.iter().all(|at| (-1..9).contains(at)),
+            "{sub_block:?} is not around a block"
+        );
+        assert!(
+            sub_block.iter().any(|at| !(0..8).contains(at)),
+            "{sub_block:?} is the block's own"
+        );
+        self.mips[index(sub_block)] = mip;
     }
 
-    /// Returns the mip that a place shows. Coordinates beyond −1 to 8 are clamped.
+    /// Returns the mip that a sub-block shows. Coordinates beyond −1 to 8 are clamped.
     #[inline]
-    pub fn at(&self, place: [i32; 3]) -> u8 {
-        self.mips[index(place.map(|at| at.clamp(-1, 8)))]
+    pub fn at(&self, sub_block: [i32; 3]) -> u8 {
+        self.mips[index(sub_block.map(|at| at.clamp(-1, 8)))]
     }
 
-    /// Returns the mip that a place in or beside the block shows.
+    /// Returns the mip that a sub-block in or beside the block shows.
     #[inline]
-    pub(super) fn beside(&self, place: [i32; 3]) -> u8 {
-        self.mips[index(place)]
+    pub(super) fn beside(&self, sub_block: [i32; 3]) -> u8 {
+        self.mips[index(sub_block)]
     }
 
     /// Returns the block's own mip.
@@ -88,7 +96,7 @@ impl NeighbourMips {
         self.mips.iter().all(|&mip| mip == self.mip())
     }
 
-    /// Whether a place around is unknown.
+    /// Whether a sub-block around is unknown.
     pub(super) fn has_unknown(&self) -> bool {
         self.mips.contains(&NeighbourMips::UNKNOWN)
     }
@@ -121,7 +129,7 @@ impl NeighbourMips {
     }
 
     /// Returns which mips lie across each feature.
-    pub(crate) fn hull_mips(&self) -> HullMips {
+    pub(crate) fn boundary_mips(&self) -> BoundaryMips {
         let mut across = [0; 27];
         for (number, steps) in across.iter_mut().enumerate().filter(|at| at.0 != INSIDE) {
             for row in self.across(sides(number)) {
@@ -133,34 +141,34 @@ impl NeighbourMips {
                 }
             }
         }
-        HullMips { across }
+        BoundaryMips { across }
     }
 }
 
-/// In [`HullMips`]: a place is unknown.
+/// In [`BoundaryMips`]: a sub-block is unknown.
 const UNKNOWN_BIT: u8 = 1 << 7;
 
-/// The mips across each feature of a block's hull.
+/// The mips across each feature of a block's boundary.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct HullMips {
+pub(crate) struct BoundaryMips {
     /// Bit [`MAX_MIP_STEPS`] for the block's mip, lower ones for finer, higher for coarser.
     across: [u8; 27],
 }
 
-impl HullMips {
+impl BoundaryMips {
     /// Whether a mip `steps` coarser than the block's lies across a feature; finer if negative.
     #[inline]
     pub(super) fn has(&self, feature: usize, steps: i32) -> bool {
         self.across[feature] >> (i32::from(MAX_MIP_STEPS) + steps) & 1 == 1
     }
 
-    /// Returns the features that touch another mip or an unknown place.
-    pub(crate) fn foreign(&self) -> HullFeatures {
+    /// Returns the features that touch another mip or an unknown sub-block.
+    pub(crate) fn foreign(&self) -> BoundaryFeatures {
         self.touching(!(1 << MAX_MIP_STEPS))
     }
 
     /// Returns, by feature, the only mip across it; [`NeighbourMips::UNKNOWN`] if there are
-    /// several or a place is unknown. `mip` is the block's.
+    /// several or a sub-block is unknown. `mip` is the block's.
     pub(super) fn only(&self, mip: u8) -> [u8; 27] {
         self.across.map(|across| match across.is_power_of_two() && across != UNKNOWN_BIT {
             true => mip + across.trailing_zeros() as u8 - MAX_MIP_STEPS,
@@ -168,11 +176,11 @@ impl HullMips {
         })
     }
 
-    /// In [`HullMips::finest_steps`]: the finest mip varies along the feature.
+    /// In [`BoundaryMips::finest_steps`]: the finest mip varies along the feature.
     pub(super) const VARIES: u8 = 255;
 
     /// Returns, by feature, how many steps finer than the block the finest mip is that touches
-    /// it, 0 if none is finer; [`HullMips::VARIES`] if that differs along the feature.
+    /// it, 0 if none is finer; [`BoundaryMips::VARIES`] if that differs along the feature.
     pub(super) fn finest_steps(&self) -> [u8; 27] {
         let mut finest = [0; 27];
         for (&across, bounding) in self.across.iter().zip(BOUNDING) {
@@ -182,7 +190,7 @@ impl HullMips {
             }
             let steps = match across.count_ones() {
                 1 => MAX_MIP_STEPS - finer.trailing_zeros() as u8,
-                _ => HullMips::VARIES,
+                _ => BoundaryMips::VARIES,
             };
             let mut left = bounding;
             while left != 0 {
@@ -201,8 +209,8 @@ impl HullMips {
 
     /// Returns the features that touch another mip and at whose corners a mip `step` coarser than
     /// the block's may be the coarsest, and the features that bound them.
-    pub(super) fn levels(&self, step: u8) -> HullFeatures {
-        let mut features = HullFeatures::NONE;
+    pub(super) fn where_coarsest(&self, step: u8) -> BoundaryFeatures {
+        let mut features = BoundaryFeatures::NONE;
         let foreign = self.foreign();
         for feature in (0..27).filter(|&feature| foreign.has(feature)) {
             let (mut all, mut least) = (1 << MAX_MIP_STEPS, MAX_MIP_STEPS);
@@ -223,8 +231,8 @@ impl HullMips {
     }
 
     /// Returns the features that have any of `mips` across them or across one that they bound.
-    fn touching(&self, mips: u8) -> HullFeatures {
-        let mut touched = HullFeatures::NONE;
+    fn touching(&self, mips: u8) -> BoundaryFeatures {
+        let mut touched = BoundaryFeatures::NONE;
         for (across, bounding) in self.across.iter().zip(BOUNDING) {
             if across & mips != 0 {
                 touched.0 |= bounding;
@@ -250,22 +258,25 @@ mod tests {
     #[test]
     fn another_mip_across_a_side_touches_its_edges_and_corners() {
         let mut around = NeighbourMips::uniform(4);
-        assert!(around.is_uniform() && around.hull_mips().foreign().is_empty());
+        assert!(around.is_uniform() && around.boundary_mips().foreign().is_empty());
         for at in 0..64 {
             around.set([8, at / 8, at % 8], 3);
         }
-        let hull = around.hull_mips();
-        let foreign = hull.foreign();
-        for (feature, finest) in hull.finest_steps().into_iter().enumerate() {
+        let boundary = around.boundary_mips();
+        let foreign = boundary.foreign();
+        for (feature, finest) in boundary.finest_steps().into_iter().enumerate() {
             assert_eq!(finest, u8::from(foreign.has(feature)));
         }
-        assert_eq!(hull.only(4)[14], 3);
-        assert_eq!(hull.only(4)[12], 4);
+        assert_eq!(boundary.only(4)[14], 3);
+        assert_eq!(boundary.only(4)[12], 4);
         around.set([8, 3, 3], 2);
-        assert_eq!(around.hull_mips().only(4)[14], NeighbourMips::UNKNOWN);
-        let finest = around.hull_mips().finest_steps();
-        assert_eq!((finest[14], finest[13], finest[17]), (HullMips::VARIES, 0, HullMips::VARIES));
-        assert!(!hull.touches(1) && hull.has(14, -1) && !hull.has(14, 0));
+        assert_eq!(around.boundary_mips().only(4)[14], NeighbourMips::UNKNOWN);
+        let finest = around.boundary_mips().finest_steps();
+        assert_eq!(
+            (finest[14], finest[13], finest[17]),
+            (BoundaryMips::VARIES, 0, BoundaryMips::VARIES)
+        );
+        assert!(!boundary.touches(1) && boundary.has(14, -1) && !boundary.has(14, 0));
         for feature in 0..27 {
             assert_eq!(foreign.has(feature), sides(feature)[0] == 1, "{feature}");
         }
@@ -273,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_looked_up_by_voxels() {
+    fn sub_blocks_are_looked_up_by_voxels() {
         let block = MipBlock::new(1, [-1, 0, 2]);
         let around = NeighbourMips::from_voxels(block, |voxel| if voxel.x < -64 { 2 } else { 0 });
         assert_eq!((around.at([-1, 3, 3]), around.at([8, 0, 0]), around.at([7, 7, 7])), (2, 0, 1));

@@ -1,34 +1,34 @@
 //! The targets of vertices that touch no other mip: on the surface of the block's parent, by the
-//! rule of [`levels`](super::levels).
+//! rule of [`mip_surfaces`](super::mip_surfaces).
 
+use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::mesh::rules::cells::SurfaceCells;
-use crate::mesh::rules::hull::HullFeatures;
 use crate::mesh::surface::Surface;
 
 use super::cells::MAX_COARSER_STEPS;
 use super::lattice::{LocalLattice, MipSpan};
-use super::levels::{LatticePoint, LevelSources, LevelSurfaces};
-use super::neighbours::HullMips;
+use super::mip_surfaces::{LatticePoint, MipSources, MipSurfaces};
+use super::neighbours::BoundaryMips;
 
 /// Returns, by mips coarser than the block's less 1, the features at whose corners vertices may
 /// be looked up when vertices morph up to mip `top`.
 pub(super) fn wanted(
     lattice: &LocalLattice<'_>,
-    mips: &HullMips,
+    mips: &BoundaryMips,
     top: u8,
-) -> [HullFeatures; MAX_COARSER_STEPS] {
+) -> [BoundaryFeatures; MAX_COARSER_STEPS] {
     std::array::from_fn(|step| match step {
-        _ if usize::from(lattice.mip) + step >= top.into() => HullFeatures::NONE,
-        0 => HullFeatures::ALL,
-        _ => mips.levels(step as u8),
+        _ if usize::from(lattice.mip) + step >= top.into() => BoundaryFeatures::NONE,
+        0 => BoundaryFeatures::ALL,
+        _ => mips.where_coarsest(step as u8),
     })
 }
 
 /// Appends the targets of all vertices of `out`, none of which touches another mip. Their keys
 /// are in cells.
 pub(super) fn push_flat<C: SurfaceCells>(
-    sources: &LevelSources<'_, C>,
-    levels: &mut LevelSurfaces,
+    sources: &MipSources<'_, C>,
+    surfaces: &mut MipSurfaces,
     top: u8,
     out: &mut Surface,
 ) {
@@ -42,7 +42,7 @@ pub(super) fn push_flat<C: SurfaceCells>(
         let units = at.map(|a| a << lattice.cell_log2(lattice.mip));
         let mips = MipSpan { finest: lattice.mip, coarsest: lattice.mip + 1 };
         let target: Option<LatticePoint> = match lattice.mip < top {
-            true => levels.on_level(sources, units, mips, direction),
+            true => surfaces.on_mip(sources, units, mips, direction),
             false => None,
         };
         match target {

@@ -123,7 +123,7 @@ fn target(min_voxel: VoxelPos, mip: u8, surface: &Surface, i: usize) -> Option<T
     let targets = &surface.targets;
     let position = quanta(min_voxel, mip, *targets.positions.get(i)?);
     let normal_bits = targets.normals[i].map(f32::to_bits);
-    Some(TwinTarget { position, normal_bits, level: mip + targets.steps[i] })
+    Some(TwinTarget { position, normal_bits, mip: mip + targets.steps[i] })
 }
 
 /// Meshes and welds all blocks of a tiling; solid, liquid.
@@ -311,10 +311,10 @@ fn blocks_equal_the_twin_slow() {
 /// `factor(v)`.
 fn open_edges(of: &Welded, factor: impl Fn(usize) -> f32) -> usize {
     let place = |v: usize| {
-        let TwinTarget { position: target, level, .. } = of.targets[v];
-        // In cells of the vertex's level, relative to a corner near it, so that f32 is exact.
-        let cell = f64::from(4096u32 << level);
-        let base = of.positions[v].map(|p| p - p.rem_euclid(4096 << level));
+        let TwinTarget { position: target, mip, .. } = of.targets[v];
+        // In cells of the vertex's mip, relative to a corner near it, so that f32 is exact.
+        let cell = f64::from(4096u32 << mip);
+        let base = of.positions[v].map(|p| p - p.rem_euclid(4096 << mip));
         let local = |p: [i64; 3]| [0, 1, 2].map(|a| ((p[a] - base[a]) as f64 / cell) as f32);
         let p = morphed(local(of.positions[v]), local(target), 0, factor(v));
         [0, 1, 2].map(|a| base[a] * 8 + (f64::from(p[a]) * 8.0 * cell) as i64)
@@ -442,7 +442,7 @@ fn a_mesh_that_morphs_is_the_same_mesh() {
 fn level_ground_does_not_move() {
     let table = MaterialTable::default();
     let block = MipBlock::new(1, [0, 0, 0]);
-    let around = NeighbourMips::from_fn(1, |place| if place[0] > 7 { 2 } else { 1 });
+    let around = NeighbourMips::from_fn(1, |at| if at[0] > 7 { 2 } else { 1 });
     let ask = |mip: u8, region: Region, out: &mut DenseBox| {
         out.reset(region);
         for pos in region.voxels().filter(|pos| pos.y < 32 >> mip) {
@@ -491,8 +491,7 @@ fn beside_unknown_space_the_surface_ends_without_a_wall() {
         }
     };
     let mut mesh = BlockMesh::new();
-    let around =
-        NeighbourMips::from_fn(1, |place| if place[0] > 7 || place[1] < 0 { 255 } else { 1 });
+    let around = NeighbourMips::from_fn(1, |at| if at[0] > 7 || at[1] < 0 { 255 } else { 1 });
     Mesher::new().mesh_mixed(block, &around, &mut cells, &table, false, &mut mesh);
     assert_eq!(mesh.solid.quad_count(), 32 * 32);
     assert!(mesh.solid.normals.iter().all(|normal| normal[1] > 0.999_999));
@@ -503,7 +502,7 @@ fn beside_unknown_space_the_surface_ends_without_a_wall() {
 fn a_mesh_reads_what_it_depends_on() {
     let block = MipBlock::new(1, [0, 0, 0]);
     assert_eq!(Mesher::depends_on(block, &NeighbourMips::uniform(1)), block.voxels().grow(4));
-    let around = NeighbourMips::from_fn(1, |place| if place[0] < 0 { 3 } else { 0 });
+    let around = NeighbourMips::from_fn(1, |at| if at[0] < 0 { 3 } else { 0 });
     let depends = Mesher::depends_on(block, &around);
     assert_eq!(depends, block.voxels().grow(16));
     let mut asked = Vec::new();

@@ -127,8 +127,8 @@ impl TestTiling {
     /// Returns the mips around a block.
     pub(super) fn around(&self, (mip, pos): TestLeaf) -> NeighbourMips {
         let min = Region::one(pos).finer(self.edge.trailing_zeros() + u32::from(mip)).min;
-        let place = (self.edge << mip) / 8;
-        NeighbourMips::from_fn(mip, |at| self.shown(min + VoxelPos::from(at.map(|a| a * place))))
+        let edge = (self.edge << mip) / 8;
+        NeighbourMips::from_fn(mip, |at| self.shown(min + VoxelPos::from(at.map(|a| a * edge))))
     }
 
     /// Returns a cell of a mip, and the water that it holds if it is solid. Near the rim of the

@@ -171,7 +171,7 @@ impl PackedTarget {
         normal(self.words)
     }
 
-    /// Returns how many mips the vertex's level is coarser than its mesh.
+    /// Returns by how many steps the vertex's mip is coarser than its mesh.
     pub fn step(&self) -> u8 {
         (self.words[2] >> POSITION_BITS) as u8
     }

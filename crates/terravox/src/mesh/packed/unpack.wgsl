@@ -33,11 +33,11 @@ fn unpack_vertex(vertex: vec4<u32>) -> UnpackedVertex {
     return UnpackedVertex(packed_position(vertex.xyz), packed_normal(vertex.xy), materials, weights);
 }
 
-// Where a vertex lies one level up, as `PackedTarget` stores it.
+// Where a vertex lies one mip up, as `PackedTarget` stores it.
 struct UnpackedTarget {
     position: vec3<f32>,
     normal: vec3<f32>,
-    step: u32,             // mips by which its level is coarser than its mesh
+    step: u32,             // steps by which its mip is coarser than its mesh
 }
 
 fn unpack_target(packed: vec3<u32>) -> UnpackedTarget {

@@ -12,17 +12,17 @@
 //! | [`blend`] | the materials of a vertex |
 //! | [`vertex`] | all of it together: the vertex of a sheet at a corner of a block |
 //! | [`split`] | edges that two solids share, split |
-//! | [`hull`] | the sides, edges and corners of a block |
+//! | [`boundary`] | the sides, edges and corners of a block |
 //!
 //! Nothing here knows how a mesh is stored, so the mesher and its naive twin share these
 //! definitions and nothing else.
 
 pub(crate) mod blend;
 pub(crate) mod block;
+pub(crate) mod boundary;
 pub(crate) mod cells;
 pub(crate) mod corner;
 pub(crate) mod face;
-pub(crate) mod hull;
 pub(crate) mod place;
 pub(crate) mod plane;
 pub(crate) mod split;

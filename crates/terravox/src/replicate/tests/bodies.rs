@@ -1,4 +1,4 @@
-//! Bodies and figures: each guest has those near it, where the host has them.
+//! Bodies and avatars: each guest has those near it, where the host has them.
 
 use super::simulation::{Random, Simulation};
 use crate::bodies::{BodyPose, LooseBody, LooseCutter, LooseOptions};
@@ -29,7 +29,7 @@ fn random_near(random: &mut Random, from: [f64; 3], reach: f64) -> [f64; 3] {
     from.map(|v| v + random.between(-reach, reach))
 }
 
-/// What a guest should see: all bodies in blocks that it wants, up to mip 4, except its own figure.
+/// What a guest should see: all bodies in blocks that it wants, up to mip 4, except its own avatar.
 fn expected(game: &Simulation, player: usize) -> BTreeMap<u64, SharedBody> {
     let entry = &game.players[player];
     let wanted: std::collections::BTreeSet<_> = entry.guest.blocks().collect();
@@ -37,7 +37,7 @@ fn expected(game: &Simulation, player: usize) -> BTreeMap<u64, SharedBody> {
         let [x, y, z] = body.pose.position_voxels.map(|v| v.floor() as i32);
         let chunk = crate::voxel::VoxelPos::new(x, y, z).chunk();
         let over = |mip| crate::voxel::MipBlock::from(chunk).over(mip);
-        body.kind != SharedBodyKind::Figure(entry.number)
+        body.kind != SharedBodyKind::Avatar(entry.number)
             && (0..=4).any(|mip| wanted.contains(&over(mip)))
     };
     let seen = game.host.bodies().filter(|(_, body)| is_seen(body));
@@ -79,7 +79,7 @@ fn play(seed: u64) {
             (5, _) => {
                 let player = &mut game.players[random.below(2) as usize];
                 player.eye = random_near(&mut random, player.eye, 60.0);
-                player.guest.set_figure(&pose_at(player.eye), b"me");
+                player.guest.set_avatar(&pose_at(player.eye), b"me");
             }
             (6, _) if random.below(10) == 0 => {
                 let link = LinkOptions { delay_us: 20_000, ..LinkOptions::default() };
@@ -106,17 +106,17 @@ fn guests_have_the_bodies_near_them_as_the_host_has_them() {
 }
 
 #[test]
-fn figures_are_shown_to_others_and_leave_with_their_guests() {
+fn avatars_are_shown_to_others_and_leave_with_their_guests() {
     let mut game = Simulation::new(true, 5);
     for seed in 0..2 {
         game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], seed);
     }
     game.settle(500);
-    game.players[0].guest.set_figure(&pose_at([3.0, 9.0, 0.0]), b"anna");
+    game.players[0].guest.set_avatar(&pose_at([3.0, 9.0, 0.0]), b"anna");
     (0..20).for_each(|_| game.step());
-    let (number, figure) = game.players[1].guest.bodies().next().expect("it is near");
-    let seen = (figure.kind, &*figure.bytes, figure.pose);
-    let kind = SharedBodyKind::Figure(game.players[0].number);
+    let (number, avatar) = game.players[1].guest.bodies().next().expect("it is near");
+    let seen = (avatar.kind, &*avatar.bytes, avatar.pose);
+    let kind = SharedBodyKind::Avatar(game.players[0].number);
     assert_eq!(seen, (kind, b"anna".as_slice(), pose_at([3.0, 9.0, 0.0])));
     assert_eq!(game.players[0].guest.bodies().count(), 0);
     let first = game.players[0].number;
@@ -155,7 +155,7 @@ fn a_loose_piece_of_very_many_cells_is_neither_sent_nor_read() {
 }
 
 #[test]
-fn a_figure_that_is_cleared_vanishes_and_comes_again_also_over_a_bad_link() {
+fn an_avatar_that_is_cleared_vanishes_and_comes_again_also_over_a_bad_link() {
     let mut game = Simulation::new(true, 5);
     let link = LinkOptions { loss: 0.3, delay_us: 20_000, ..LinkOptions::default() };
     for seed in 0..2 {
@@ -163,10 +163,10 @@ fn a_figure_that_is_cleared_vanishes_and_comes_again_also_over_a_bad_link() {
     }
     game.settle(2000);
     for _ in 0..3 {
-        game.players[0].guest.set_figure(&pose_at([3.0, 9.0, 0.0]), b"anna");
+        game.players[0].guest.set_avatar(&pose_at([3.0, 9.0, 0.0]), b"anna");
         (0..200).for_each(|_| game.step());
         assert_eq!(game.players[1].guest.bodies().count(), 1);
-        game.players[0].guest.clear_figure();
+        game.players[0].guest.clear_avatar();
         (0..200).for_each(|_| game.step());
         assert_eq!(game.players[1].guest.bodies().count(), 0);
     }

@@ -2,7 +2,7 @@
 
 use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::{EditOp, Editor};
-use crate::replicate::persons::Person;
+use crate::replicate::accounts::Account;
 use crate::replicate::pipe::BULK;
 use crate::replicate::{
     Guest, GuestEvent, HostEvent, HostOptions, Interest, LinkKind, LinkOptions, Verdict,
@@ -417,8 +417,8 @@ fn a_guest_that_asks_for_blocks_again_gets_the_hosts_slow() {
         replica.outdated.extend(replica.blocks.keys().filter(|block| block.mip == mip));
         (0..30).for_each(|_| game.step());
         // The host reads so many only in some time.
-        let (person, options) = (Person::Guest(game.players[0].number), HostOptions::default());
-        while !game.host.persons.budget(&person, &options).may_reread() {
+        let (account, options) = (Account::Guest(game.players[0].number), HostOptions::default());
+        while !game.host.accounts.budget(&account, &options).may_reread() {
             game.step();
         }
         game.settle(2000);

@@ -1,10 +1,10 @@
-//! What persons cost a host: charged to them before it is done, and bounded.
+//! What accounts cost a host: charged to them before it is done, and bounded.
 
 use super::simulation::{Simulation, TICK_US, hills};
 use crate::edit::{Action, Brush, BrushOp, Clip, EditOp, Editor, PasteOp, PastePose};
-use crate::replicate::host_persons::WORK_PER_BLOCK;
+use crate::replicate::accounts::Account;
+use crate::replicate::host_accounts::WORK_PER_BLOCK;
 use crate::replicate::message::{PROTOCOL_VERSION, ToGuest, ToHost};
-use crate::replicate::persons::Person;
 use crate::replicate::pipe::{BULK, EDITS, Pipe};
 use crate::replicate::{
     Host, HostEvent, HostWorld, LinkEndCode, LinkKind, LinkOptions, RefusalCode, Verdict,
@@ -13,7 +13,7 @@ use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
 use std::collections::BTreeMap;
 
-/// One guest of a person, by messages.
+/// One guest of an account, by messages.
 struct Seat {
     pipe: Pipe,
     number: u64,
@@ -74,18 +74,18 @@ impl Seat {
     }
 
     fn send(&mut self, game: &mut Simulation) {
-        let mut unit = Vec::new();
-        while self.pipe.transmit(game.now_us, &mut unit) {
-            let _ = game.host.receive(self.number, &unit, game.now_us);
+        let mut packet = Vec::new();
+        while self.pipe.transmit(game.now_us, &mut packet) {
+            let _ = game.host.receive(self.number, &packet, game.now_us);
         }
     }
 
     /// Takes what it is sent; returns how many bytes that are.
     fn take(&mut self, game: &mut Simulation) -> usize {
-        let (now, mut unit, mut bytes) = (game.now_us, Vec::new(), 0);
-        while self.left.is_none() && game.host.transmit(self.number, now, &mut unit) {
-            bytes += unit.len();
-            self.pipe.arrive(&unit, now).expect("the host is honest");
+        let (now, mut packet, mut bytes) = (game.now_us, Vec::new(), 0);
+        while self.left.is_none() && game.host.transmit(self.number, now, &mut packet) {
+            bytes += packet.len();
+            self.pipe.arrive(&packet, now).expect("the host is honest");
             while let Ok(Some(bytes)) = self.pipe.receive(EDITS) {
                 let message = ToGuest::decode(&bytes, MaterialTable::default().kinds());
                 match message {
@@ -102,8 +102,8 @@ impl Seat {
     }
 }
 
-fn ada() -> Person {
-    Person::Named("ada".into())
+fn ada() -> Account {
+    Account::Named("ada".into())
 }
 
 /// A dig along 1,024 voxels: 32 chunks, and 45 coarse blocks over them up to mip 8.
@@ -199,16 +199,16 @@ fn coarse_blocks_over_saved_chunks_are_evicted_and_a_guest_sees_what_the_host_ha
             game.players[0].guest.edit(&dig).expect("it has started");
         }
         game.now_us += TICK_US;
-        let (now, mut unit) = (game.now_us, Vec::new());
+        let (now, mut packet) = (game.now_us, Vec::new());
         let player = &mut game.players[0];
         let number = player.number;
         player.step(now, true, &game.interest);
-        while let Some(unit) = player.up.receive(now) {
-            game.host.receive(number, &unit, now).expect("the guest is honest");
+        while let Some(packet) = player.up.receive(now) {
+            game.host.receive(number, &packet, now).expect("the guest is honest");
         }
         with_saved(&mut game, &saved, |host, world| host.tick(world, now));
-        while game.host.transmit(number, now, &mut unit) {
-            game.players[0].down.send(now, &unit);
+        while game.host.transmit(number, now, &mut packet) {
+            game.players[0].down.send(now, &packet);
         }
     }
     let (mut own, mut theirs) = (DenseBox::default(), DenseBox::default());
@@ -276,7 +276,7 @@ fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothin
 }
 
 #[test]
-fn guests_of_one_person_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
+fn guests_of_one_account_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
     let mut game = Simulation::new(true, 4);
     let mut seats = [0; 2].map(|_| Seat::new(&mut game));
     let dug =
@@ -307,10 +307,10 @@ fn what_a_guest_wants_of_a_host_that_reads_nothing_does_not_pile_up() {
     game.settle(400);
     let guest = &mut game.players[0].guest;
     let before = guest.memory();
-    let mut unit = Vec::new();
+    let mut packet = Vec::new();
     for step in 0..4000 {
         guest.watch(&[[8.0 * f64::from(step), 10.0, 0.0]], &game.interest);
-        while guest.transmit(game.now_us, &mut unit) {}
+        while guest.transmit(game.now_us, &mut packet) {}
     }
     let after = guest.memory();
     assert!(after < before + (600 << 10), "{before} and {after} bytes");
@@ -327,18 +327,18 @@ fn an_undo_is_paid_for_with_the_chunks_that_it_needs() {
     for chunk in Region::new([-64; 3], [64; 3]).blocks::<5>() {
         assert!(game.grid.forget(chunk));
     }
-    let before = game.host.persons.spent_work(&ada());
+    let before = game.host.accounts.spent_work(&ada());
     seat.say(&ToHost::Undo { number: 2, is_redo: false });
     seat.step(&mut game);
     assert!(seat.refusals.is_empty(), "{:?}", seat.refusals);
-    let spent = (game.host.persons.spent_work(&ada()) - before) / 1_000_000;
+    let spent = (game.host.accounts.spent_work(&ada()) - before) / 1_000_000;
     // Less what was earned in a tick.
     let made = 8 * i64::try_from(WORK_PER_BLOCK).expect("it is small");
     assert!(spent >= made - 2_000_000, "{spent} units for eight chunks");
 }
 
 #[test]
-fn connections_of_one_person_hold_at_most_eight_times_the_blocks_of_one() {
+fn connections_of_one_account_hold_at_most_eight_times_the_blocks_of_one() {
     let mut game = Simulation::new(true, 4);
     game.host.options.max_blocks = 100;
     let mut seats = Vec::from_iter((0..11).map(|_| Seat::new(&mut game)));

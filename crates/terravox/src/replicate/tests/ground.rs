@@ -55,12 +55,12 @@ impl World {
                 false => hills(request),
             }
         };
-        let mut unit = Vec::new();
+        let mut packet = Vec::new();
         for tick in 0..60 {
             self.now_us += 10_000;
             for (number, guest) in &mut self.guests {
-                while guest.transmit(self.now_us, &mut unit) {
-                    self.host.receive(*number, &unit, self.now_us).unwrap();
+                while guest.transmit(self.now_us, &mut packet) {
+                    self.host.receive(*number, &packet, self.now_us).unwrap();
                 }
             }
             let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
@@ -81,8 +81,8 @@ impl World {
                 }
             }
             for (number, guest) in &mut self.guests {
-                while self.host.transmit(*number, self.now_us, &mut unit) {
-                    guest.receive(&unit, self.now_us).unwrap();
+                while self.host.transmit(*number, self.now_us, &mut packet) {
+                    guest.receive(&packet, self.now_us).unwrap();
                 }
                 guest.update(hills).unwrap();
                 for event in guest.events() {

@@ -43,9 +43,9 @@ impl Liar {
     /// Lets a tick pass. `reads`: whether it takes what it is sent.
     fn step(&mut self, game: &mut Simulation, reads: bool) {
         game.now_us += TICK_US;
-        let (now, mut unit) = (game.now_us, Vec::new());
-        while self.pipe.transmit(now, &mut unit) {
-            let _ = game.host.receive(self.number, &unit, now);
+        let (now, mut packet) = (game.now_us, Vec::new());
+        while self.pipe.transmit(now, &mut packet) {
+            let _ = game.host.receive(self.number, &packet, now);
         }
         let own = self.number;
         game.with_world(|host, world| {
@@ -61,8 +61,8 @@ impl Liar {
                 }
             }
         });
-        while reads && game.host.transmit(own, now, &mut unit) {
-            self.pipe.arrive(&unit, now).expect("the host is honest");
+        while reads && game.host.transmit(own, now, &mut packet) {
+            self.pipe.arrive(&packet, now).expect("the host is honest");
             for stream in [EDITS, BULK] {
                 while self.pipe.receive(stream).expect("the host is honest").is_some() {}
             }
@@ -129,16 +129,16 @@ fn an_operation_before_the_welcome_or_the_start_is_not_decoded() {
 #[test]
 fn an_acknowledgement_of_more_ranges_than_are_ever_written_or_of_nothing_is_invalid() {
     let with_ranges = |ranges: &[[u64; 2]]| {
-        let mut unit = vec![0, 1, 0, 0];
-        put_varint(ranges.len() as u64, &mut unit);
-        ranges.iter().flatten().for_each(|&v| put_varint(v, &mut unit));
+        let mut packet = vec![0, 1, 0, 0];
+        put_varint(ranges.len() as u64, &mut packet);
+        ranges.iter().flatten().for_each(|&v| put_varint(v, &mut packet));
         let mut pipe = Pipe::new(LinkKind::Datagrams);
         let mut out = Vec::new();
         for _ in 0..200 {
             pipe.send(EDITS, &[7; 1000]);
             pipe.transmit(0, &mut out);
         }
-        pipe.arrive(&unit, 1)
+        pipe.arrive(&packet, 1)
     };
     assert_eq!(with_ranges(&[[9, 1], [1, 1]]), Ok(()));
     assert_eq!(with_ranges(&[[9, 0]]), Err(PipeError::Invalid));
@@ -222,12 +222,12 @@ fn a_guest_is_told_why_it_was_disconnected() {
     game.settle(500);
     let number = game.players[0].number;
     game.host.disconnect(number, "the match is over");
-    let mut unit = Vec::new();
-    assert!(game.host.transmit(number, game.now_us, &mut unit));
+    let mut packet = Vec::new();
+    assert!(game.host.transmit(number, game.now_us, &mut packet));
     let guest = &mut game.players[0].guest;
-    guest.receive(&unit, game.now_us).expect("the host is honest");
+    guest.receive(&packet, game.now_us).expect("the host is honest");
     assert_eq!(guest.update(hills), Err("the match is over".into()));
-    assert!(!game.host.transmit(number, game.now_us, &mut unit));
+    assert!(!game.host.transmit(number, game.now_us, &mut packet));
 }
 
 #[test]
@@ -263,31 +263,31 @@ fn an_operation_that_fits_no_message_is_refused_before_it_is_sent() {
 }
 
 #[test]
-fn corrupted_units_end_links_and_nothing_else() {
+fn corrupted_packets_end_links_and_nothing_else() {
     for seed in 0..30 {
         let mut random = Random(seed);
         let mut game = Simulation::new(seed % 2 == 0, 3);
         game.join(LinkKind::Datagrams, LinkOptions::default(), [0.0, 10.0, 0.0], seed);
         let mut victim = Guest::new(LinkKind::Datagrams, b"token");
         let number = game.host.connect(LinkKind::Datagrams);
-        let mut unit = Vec::new();
-        let mut spoil = |unit: &mut Vec<u8>| {
+        let mut packet = Vec::new();
+        let mut spoil = |packet: &mut Vec<u8>| {
             if random.below(12) == 0 {
-                let at = random.below(unit.len() as u64) as usize;
-                unit[at] = random.next() as u8;
+                let at = random.below(packet.len() as u64) as usize;
+                packet[at] = random.next() as u8;
             }
         };
         for _ in 0..60 {
             let now = game.now_us;
-            while victim.transmit(now, &mut unit) {
-                spoil(&mut unit);
-                let _ = game.host.receive(number, &unit, now);
+            while victim.transmit(now, &mut packet) {
+                spoil(&mut packet);
+                let _ = game.host.receive(number, &packet, now);
             }
             game.host.events().for_each(drop);
             game.step_lenient();
-            while game.host.transmit(number, now, &mut unit) {
-                spoil(&mut unit);
-                let _ = victim.receive(&unit, now);
+            while game.host.transmit(number, now, &mut packet) {
+                spoil(&mut packet);
+                let _ = victim.receive(&packet, now);
             }
             if victim.update(hills).is_err() {
                 break;
@@ -305,15 +305,15 @@ fn corrupted_units_end_links_and_nothing_else() {
 
 proptest! {
     #[test]
-    fn any_units_are_taken_or_refused(
-        units in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 1..20),
+    fn any_packets_are_taken_or_refused(
+        packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 1..20),
     ) {
         let mut game = Simulation::new(true, 3);
         let number = game.host.connect(LinkKind::Datagrams);
         let mut guest = Guest::new(LinkKind::Datagrams, b"");
-        for unit in &units {
-            let _ = game.host.receive(number, unit, 0);
-            let _ = guest.receive(unit, 0);
+        for packet in &packets {
+            let _ = game.host.receive(number, packet, 0);
+            let _ = guest.receive(packet, 0);
         }
         let _ = guest.update(hills);
         game.with_world(|host, world| host.tick(world, 1));
@@ -420,7 +420,7 @@ fn play_forged(seed: u64) -> (bool, usize) {
     let mut random = Random(seed);
     let (mut pipe, mut guest) =
         (Pipe::new(LinkKind::Reliable), Guest::new(LinkKind::Reliable, b""));
-    let (materials, mut unit, mut most) = (MaterialTable::default(), Vec::new(), 0);
+    let (materials, mut packet, mut most) = (MaterialTable::default(), Vec::new(), 0);
     let info = WorldInfo { author: 3, max_mip: 4, voxel_size_m: 1.0, ..WorldInfo::default() };
     let info = WorldInfo { materials: materials.clone(), ..info };
     let mut next = Some((EDITS, ToGuest::Welcome { instance: 0, info: Box::new(info) }));
@@ -437,8 +437,8 @@ fn play_forged(seed: u64) -> (bool, usize) {
                 break;
             }
         }
-        while pipe.transmit(now, &mut unit) {
-            if guest.receive(&unit, now).is_err() {
+        while pipe.transmit(now, &mut packet) {
+            if guest.receive(&packet, now).is_err() {
                 return (true, most);
             }
         }
@@ -453,9 +453,9 @@ fn play_forged(seed: u64) -> (bool, usize) {
         }
         let interest = Interest { view_voxels: 150.0, ..Interest::default() };
         guest.watch(&[[0.0; 3]], &interest);
-        while guest.transmit(now, &mut unit) {
+        while guest.transmit(now, &mut packet) {
             // It may say more than this side allows, which does not read it all.
-            let _ = pipe.arrive(&unit, now);
+            let _ = pipe.arrive(&packet, now);
             for stream in [EDITS, BULK] {
                 while let Ok(Some(_)) = pipe.receive(stream) {}
             }

@@ -109,7 +109,7 @@ fn pose() -> WirePose {
 
 fn bodies() -> impl Iterator<Item = ToGuest> {
     let kinds =
-        [SharedBodyKind::Loose, SharedBodyKind::Figure(1 << 40), SharedBodyKind::Game(u16::MAX)];
+        [SharedBodyKind::Loose, SharedBodyKind::Avatar(1 << 40), SharedBodyKind::Game(u16::MAX)];
     kinds.into_iter().map(|kind| {
         let bytes = vec![1, 2, 3].into();
         ToGuest::Body(BodyMessage { after: 4, number: 300, kind, pose: pose(), bytes })
@@ -228,9 +228,9 @@ fn to_host() -> Vec<ToHost> {
         ToHost::Unsubscribe(blocks.clone()),
         ToHost::Undo { number: 4, is_redo: true },
         ToHost::Refresh(blocks),
-        ToHost::Figure { pose: pose(), bytes: b"anna".to_vec() },
+        ToHost::Avatar { pose: pose(), bytes: b"anna".to_vec() },
         ToHost::Game(b"a crate, please".to_vec()),
-        ToHost::NoFigure,
+        ToHost::NoAvatar,
     ];
     messages.extend(ops().into_iter().map(|op| ToHost::Edit { number: 12, op: Box::new(op) }));
     messages

@@ -13,16 +13,16 @@ fn refusals(game: &mut Simulation, ask: impl Fn(&mut Guest)) -> Vec<RefusalCode>
     ask(&mut game.players[0].guest);
     while game.players[0].guest.pending_edits() > 0 {
         game.now_us += TICK_US;
-        let (now, mut unit) = (game.now_us, Vec::new());
+        let (now, mut packet) = (game.now_us, Vec::new());
         let number = game.players[0].number;
-        while game.players[0].guest.transmit(now, &mut unit) {
-            game.host.receive(number, &unit, now).expect("the guest is honest");
+        while game.players[0].guest.transmit(now, &mut packet) {
+            game.host.receive(number, &packet, now).expect("the guest is honest");
         }
         game.with_world(|host, world| host.tick(world, now));
         game.host.events().for_each(drop);
         let guest = &mut game.players[0].guest;
-        while game.host.transmit(number, now, &mut unit) {
-            guest.receive(&unit, now).expect("the host is honest");
+        while game.host.transmit(number, now, &mut packet) {
+            guest.receive(&packet, now).expect("the host is honest");
         }
         guest.update(hills).expect("the host is honest");
         codes.extend(guest.events().filter_map(|event| match event {
@@ -74,27 +74,27 @@ fn a_guest_learns_why_its_operations_were_refused() {
     assert!(refusals(&mut game, many).contains(&RefusalCode::TooMany));
 }
 
-/// What a guest learns from the last unit of a host.
-fn told(unit: &[u8]) -> LinkEnd {
+/// What a guest learns from the last packet of a host.
+fn told(packet: &[u8]) -> LinkEnd {
     let mut guest = Guest::new(LinkKind::Reliable, b"");
-    guest.receive(unit, 0).expect("the host is honest");
+    guest.receive(packet, 0).expect("the host is honest");
     guest.update(hills).expect_err("the link has ended")
 }
 
 #[test]
 fn a_guest_learns_why_its_link_ended() {
     let mut host = Host::new(Default::default());
-    let mut unit = Vec::new();
+    let mut packet = Vec::new();
     for end in [LinkEnd::by_game(300, "kicked"), "the match is over".into()] {
         let number = host.connect(LinkKind::Reliable);
         host.disconnect(number, end.clone());
-        assert!(host.transmit(number, 0, &mut unit));
-        assert_eq!(told(&unit), end);
+        assert!(host.transmit(number, 0, &mut packet));
+        assert_eq!(told(&packet), end);
     }
     let number = host.connect(LinkKind::Reliable);
     assert!(host.receive(number, &[0, 9], 0).is_err());
-    assert!(host.transmit(number, 0, &mut unit));
-    assert_eq!(told(&unit).code, LinkEndCode::Protocol);
+    assert!(host.transmit(number, 0, &mut packet));
+    assert_eq!(told(&packet).code, LinkEndCode::Protocol);
     let last = host.events().last();
     assert!(matches!(last, Some(HostEvent::Left { code: LinkEndCode::Protocol, .. })), "{last:?}");
 }
@@ -116,18 +116,18 @@ fn a_host_refuses_a_generator_that_no_message_can_hold() {
 }
 
 #[test]
-fn the_last_unit_of_a_host_of_another_version_is_understood_both_ways() {
+fn the_last_packet_of_a_host_of_another_version_is_understood_both_ways() {
     let mut game = Simulation::new(true, 3);
     let number = game.host.connect(LinkKind::Reliable);
-    // Unit 0, no acknowledgement, a frame of a hello of version 4 without a token.
+    // Packet 0, no acknowledgement, a frame of a hello of version 4 without a token.
     let hello = [0, 0, 0, 0, 4, 3, 0, 4, 0];
-    game.host.receive(number, &hello, 0).expect("the unit is valid");
+    game.host.receive(number, &hello, 0).expect("the packet is valid");
     game.with_world(|host, world| host.tick(world, 1));
-    let mut unit = Vec::new();
-    assert!(game.host.transmit(number, 1, &mut unit));
-    let end = told(&unit);
+    let mut packet = Vec::new();
+    assert!(game.host.transmit(number, 1, &mut packet));
+    let end = told(&packet);
     assert_eq!(end.code, LinkEndCode::OtherVersion);
-    // Version 4 knows a text, up to the end of the unit.
-    assert_eq!(unit[..3], [0, 0, 2]);
-    assert_eq!(&unit[4..], end.reason.as_bytes());
+    // Version 4 knows a text, up to the end of the packet.
+    assert_eq!(packet[..3], [0, 0, 2]);
+    assert_eq!(&packet[4..], end.reason.as_bytes());
 }

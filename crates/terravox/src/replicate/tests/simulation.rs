@@ -157,8 +157,8 @@ impl Simulation {
         self.now_us += TICK_US;
         let now = self.now_us;
         for player in &mut self.players {
-            while let Some(unit) = player.up.receive(now) {
-                self.host.receive(player.number, &unit, now).expect("the guest is honest");
+            while let Some(packet) = player.up.receive(now) {
+                self.host.receive(player.number, &packet, now).expect("the guest is honest");
             }
         }
         let mut edited = std::mem::take(&mut self.edited);
@@ -183,11 +183,11 @@ impl Simulation {
             }
         });
         (self.edited, self.messages) = (edited, messages);
-        let mut unit = Vec::new();
+        let mut packet = Vec::new();
         for player in &mut self.players {
-            while self.host.transmit(player.number, now, &mut unit) {
-                assert!(unit.len() <= Guest::MAX_UNIT);
-                player.down.send(now, &unit);
+            while self.host.transmit(player.number, now, &mut packet) {
+                assert!(packet.len() <= Guest::MAX_PACKET_BYTES);
+                player.down.send(now, &packet);
             }
             player.step(now, self.makes_ground, &self.interest);
         }
@@ -238,8 +238,8 @@ impl Simulation {
 
 impl Player {
     pub fn step(&mut self, now: u64, makes_ground: bool, interest: &Interest) {
-        while let Some(unit) = self.down.receive(now) {
-            self.guest.receive(&unit, now).expect("the host is honest");
+        while let Some(packet) = self.down.receive(now) {
+            self.guest.receive(&packet, now).expect("the host is honest");
         }
         self.guest.update(hills).expect("the host is honest");
         for event in self.guest.events() {
@@ -254,10 +254,10 @@ impl Player {
             }
         }
         self.guest.watch(&[self.eye], interest);
-        let mut unit = Vec::new();
-        while self.guest.transmit(now, &mut unit) {
-            assert!(unit.len() <= Guest::MAX_UNIT);
-            self.up.send(now, &unit);
+        let mut packet = Vec::new();
+        while self.guest.transmit(now, &mut packet) {
+            assert!(packet.len() <= Guest::MAX_PACKET_BYTES);
+            self.up.send(now, &packet);
         }
     }
 }

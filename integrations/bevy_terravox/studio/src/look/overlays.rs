@@ -42,7 +42,7 @@ fn configure(mut store: ResMut<GizmoConfigStore>) {
 }
 
 /// The colour of a level of detail.
-pub fn level_colour(mip: u8) -> Color {
+pub fn mip_colour(mip: u8) -> Color {
     Color::hsl(f32::from(mip) * 47.0 % 360.0, 0.85, 0.6)
 }
 
@@ -76,7 +76,7 @@ fn draw(
             let is_near =
                 camera.position.distance((min + max) / 2.0) < REACH_EDGES * (max.x - min.x);
             if visibility.get() && is_near {
-                outline(region, 0.01, level_colour(chunk.mip));
+                outline(region, 0.01, mip_colour(chunk.mip));
             }
         }
     }

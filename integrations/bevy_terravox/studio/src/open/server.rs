@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bevy::prelude::*;
 use bevy_terravox::online::terravox_server::{ClientOptions, WorldAddress};
-use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineFigure, OnlineTerrain};
+use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineAvatar, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox;
 use terravox::collide::Filter;
@@ -69,7 +69,7 @@ pub(super) fn begin(
     let terrain = commands.spawn(online).id();
     for camera in cameras {
         let bytes = access.name.clone().into_bytes();
-        commands.entity(camera).insert(OnlineFigure { terrain, bytes });
+        commands.entity(camera).insert(OnlineAvatar { terrain, bytes });
     }
     Opening { text, from: OpeningFrom::Server(terrain) }
 }
@@ -182,7 +182,7 @@ pub(super) fn find_ground(
 
 /// The name of another person, as far as it is shown; `None` for other bodies.
 pub fn name_of(body: &OnlineBody) -> Option<String> {
-    let SharedBodyKind::Figure(number) = body.kind else { return None };
+    let SharedBodyKind::Avatar(number) = body.kind else { return None };
     let name = printable(&String::from_utf8_lossy(&body.bytes));
     let name: String = name.trim().chars().take(NAME_CHARS).collect();
     Some(if name.is_empty() { format!("guest {number}") } else { name })
@@ -197,7 +197,7 @@ pub(super) fn show_person(
     materials: Option<ResMut<Assets<StandardMaterial>>>,
     mut commands: Commands,
 ) {
-    let Ok(OnlineBody { kind: SharedBodyKind::Figure(number), .. }) = bodies.get(added.entity)
+    let Ok(OnlineBody { kind: SharedBodyKind::Avatar(number), .. }) = bodies.get(added.entity)
     else {
         return;
     };
@@ -235,7 +235,7 @@ mod tests {
             kind,
             bytes: bytes.into(),
         };
-        let name = |bytes: &[u8]| name_of(&body(SharedBodyKind::Figure(3), bytes)).unwrap();
+        let name = |bytes: &[u8]| name_of(&body(SharedBodyKind::Avatar(3), bytes)).unwrap();
         assert_eq!(name("Zoë\n".as_bytes()), "Zoë");
         assert_eq!(name(b"\xff"), "\u{fffd}");
         assert_eq!(name(b" \n"), "guest 3");

@@ -1,4 +1,4 @@
-//! The hull of a block: its 6 sides, 12 edges and 8 corners, called features.
+//! The boundary of a block: its 6 sides, 12 edges and 8 corners, called features.
 //!
 //! A feature's number is its place in 3³: x + 3 z + 9 y, each 0 on the low side, 2 on the high
 //! side, 1 between. So [`INSIDE`] is the inside of the block.
@@ -42,15 +42,15 @@ pub(crate) fn feature_of(corner: [i32; 3], edge: i32) -> usize {
     side(corner[0]) + 3 * side(corner[2]) + 9 * side(corner[1])
 }
 
-/// A set of features of a block's hull, a bit for each.
+/// A set of features of a block's boundary, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HullFeatures(pub u32);
+pub(crate) struct BoundaryFeatures(pub u32);
 
-impl HullFeatures {
+impl BoundaryFeatures {
     /// No feature.
-    pub(crate) const NONE: HullFeatures = HullFeatures(0);
+    pub(crate) const NONE: BoundaryFeatures = BoundaryFeatures(0);
     /// All features, and the inside of the block.
-    pub(crate) const ALL: HullFeatures = HullFeatures((1 << 27) - 1);
+    pub(crate) const ALL: BoundaryFeatures = BoundaryFeatures((1 << 27) - 1);
 
     /// Whether the set is empty.
     #[inline]

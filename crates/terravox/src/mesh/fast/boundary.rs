@@ -1,10 +1,10 @@
-//! The vertices at corners on some features of the hull whose faces are left out, by the cells of
-//! the padded box alone.
+//! The vertices at corners on some features of the boundary whose faces are left out, by the cells
+//! of the padded box alone.
 //!
 //! Corners that the mesh places by the rules one by one are only marked here.
 
 use crate::mesh::rules::block::PAD;
-use crate::mesh::rules::hull::{HullFeatures, feature_of};
+use crate::mesh::rules::boundary::{BoundaryFeatures, feature_of};
 use crate::mesh::rules::place::PlacedVertex;
 use crate::mesh::surface::Surface;
 
@@ -14,13 +14,13 @@ use super::bits::{
 
 /// Vertices by corner. Reusable.
 #[derive(Debug, Default)]
-pub(crate) struct HullVertices {
+pub(crate) struct BoundaryVertices {
     /// Cells along the block's edge.
     edge: i32,
     /// Words of a row.
     words: usize,
     /// On which features corners were searched.
-    pub(super) features: HullFeatures,
+    pub(super) features: BoundaryFeatures,
     /// Corners that have faces.
     pub(super) corners: RankedRows,
     /// Those that the rules place, in rows as `corners`; empty if no bit is set.
@@ -40,15 +40,15 @@ pub(crate) enum CornerVertex {
     ByRules,
 }
 
-impl HullVertices {
+impl BoundaryVertices {
     /// Forgets all corners.
     pub(crate) fn forget(&mut self) {
-        self.features = HullFeatures::NONE;
+        self.features = BoundaryFeatures::NONE;
     }
 
     /// Prepares for the corners on `features` of a padded box of edges `size`, none of which has
     /// a vertex yet.
-    pub(super) fn reset(&mut self, size: [usize; 3], features: HullFeatures) {
+    pub(super) fn reset(&mut self, size: [usize; 3], features: BoundaryFeatures) {
         self.edge = size[0] as i32 - 2 * PAD;
         self.words = RowGrid::new(size).words();
         self.features = features;
@@ -98,7 +98,7 @@ impl HullVertices {
     }
 }
 
-/// Corners on some features of the hull, in rows by the feature that a row's inner corners
+/// Corners on some features of the boundary, in rows by the feature that a row's inner corners
 /// lie on: three of z for each of y.
 pub(super) struct FeatureCorners<const W: usize> {
     rows: [Bits<W>; 9],
@@ -106,7 +106,7 @@ pub(super) struct FeatureCorners<const W: usize> {
 }
 
 impl<const W: usize> FeatureCorners<W> {
-    pub(super) fn new(grid: &RowGrid, features: HullFeatures) -> FeatureCorners<W> {
+    pub(super) fn new(grid: &RowGrid, features: BoundaryFeatures) -> FeatureCorners<W> {
         let own = grid.own.map(|edge| edge as i32);
         let mut rows = [[0; W]; 9];
         for (number, row) in rows.iter_mut().enumerate() {
@@ -150,13 +150,13 @@ pub(super) fn cells_at<const W: usize>(
     [up(all), all, or(yl, up(yl)), or(yh, up(yh)), or(zl, up(zl)), or(zh, up(zh))]
 }
 
-/// Finds the corners on some features of the hull that have faces.
+/// Finds the corners on some features of the boundary that have faces.
 #[inline(always)]
-pub(super) fn find_hull_corners<const W: usize>(
+pub(super) fn find_boundary_corners<const W: usize>(
     grid: &RowGrid,
     inside: &[u64],
     outside: Option<&[u64]>,
-    features: HullFeatures,
+    features: BoundaryFeatures,
     corners: &mut Vec<u64>,
 ) {
     let [_, ny, nz] = grid.own;

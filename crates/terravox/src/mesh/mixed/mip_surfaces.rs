@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::mesh::fast::{CornerVertex, FastMesher, HullVertices, MeshInput, SurfaceKind};
+use crate::mesh::fast::{BoundaryVertices, CornerVertex, FastMesher, MeshInput, SurfaceKind};
 use crate::mesh::morph::MorphTargets;
 use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::rules::corner::CornerSheets;
@@ -29,7 +29,7 @@ pub(super) struct LatticePoint {
 }
 
 impl LatticePoint {
-    /// Appends it as the target of a vertex whose level is `step` mips coarser than the block.
+    /// Appends it as the target of a vertex whose mip is `step` coarser than the block's.
     #[inline]
     pub(super) fn push_to(&self, lattice: &LocalLattice<'_>, step: u8, targets: &mut MorphTargets) {
         let scale = 1.0 / lattice.quanta() as f32;
@@ -38,7 +38,7 @@ impl LatticePoint {
 }
 
 /// What vertices are placed by.
-pub(super) struct LevelSources<'a, C> {
+pub(super) struct MipSources<'a, C> {
     pub cells: &'a BorderCells<'a, C>,
     /// Has meshed the block's own cells.
     pub fast: &'a FastMesher,
@@ -47,15 +47,15 @@ pub(super) struct LevelSources<'a, C> {
     pub origin: VoxelPos,
 }
 
-impl<C> Clone for LevelSources<'_, C> {
+impl<C> Clone for MipSources<'_, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<C> Copy for LevelSources<'_, C> {}
+impl<C> Copy for MipSources<'_, C> {}
 
-impl<'a, C: SurfaceCells> LevelSources<'a, C> {
+impl<'a, C: SurfaceCells> MipSources<'a, C> {
     /// Returns the padded cells of a mip no finer than the block's.
     pub(super) fn block_cells(&self, mip: u8) -> BlockCells<'a, C> {
         let step = mip - self.cells.lattice.mip;
@@ -66,13 +66,13 @@ impl<'a, C: SurfaceCells> LevelSources<'a, C> {
 
 /// A corner of a mip's lattice and the vertices that its own cells give it.
 #[derive(Clone, Copy, Debug)]
-struct LevelCorner {
+struct MipCorner {
     corner: CornerSheets,
     /// By sheet.
     placed: [Option<PlacedVertex>; 4],
 }
 
-/// The planes of a cell in [`LevelSurfaces::planes`].
+/// The planes of a cell in [`MipSurfaces::planes`].
 #[derive(Clone, Copy, Debug)]
 struct PlaneEntry {
     /// Number of the first.
@@ -81,20 +81,20 @@ struct PlaneEntry {
     is_thin: bool,
 }
 
-/// The surfaces of all mips at a block's hull, as far as they were looked up.
+/// The surfaces of all mips at a block's boundary, as far as they were looked up.
 #[derive(Debug, Default)]
-pub(super) struct LevelSurfaces {
+pub(super) struct MipSurfaces {
     /// By mips coarser than the block's less 1: vertices that were placed beforehand.
-    placed: [HullVertices; MAX_COARSER_STEPS],
+    placed: [BoundaryVertices; MAX_COARSER_STEPS],
     /// By mips coarser than the block's and corner, packed: number in `corners`.
     numbers: FxHashMap<u64, u32>,
-    corners: Vec<LevelCorner>,
+    corners: Vec<MipCorner>,
     /// By mips coarser and cell, packed.
     entries: FxHashMap<u64, PlaneEntry>,
     planes: Vec<CellPlane>,
 }
 
-impl LevelSurfaces {
+impl MipSurfaces {
     /// Forgets all but the vertices that were placed beforehand.
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
@@ -118,7 +118,7 @@ impl LevelSurfaces {
             if !features.is_empty() {
                 unused.block.min = origin;
                 let input = MeshInput { cells, table, is_keyed: false };
-                fast.place_hull(features, kind, input, unused, placed);
+                fast.place_boundary(features, kind, input, unused, placed);
             }
         }
     }
@@ -127,12 +127,12 @@ impl LevelSurfaces {
     /// `mips` are shown.
     pub(super) fn point<C: SurfaceCells>(
         &mut self,
-        sources: &LevelSources<'_, C>,
+        sources: &MipSources<'_, C>,
         at: [i32; 3],
         mips: MipSpan,
         direction: [f32; 3],
     ) -> LatticePoint {
-        self.on_level(sources, at, mips, || direction).unwrap_or_else(|| {
+        self.on_mip(sources, at, mips, || direction).unwrap_or_else(|| {
             let normal = unit_normal([0.0; 3], direction);
             LatticePoint { position: at.map(|a| a * QUANTA), normal }
         })
@@ -141,9 +141,9 @@ impl LevelSurfaces {
     /// Returns the vertex at the corner `at` on the surface of the mip `mips.coarsest`, in whole
     /// quanta of the mip `mips.finest`, if there is a surface around. `direction` returns where
     /// the vertex faces.
-    pub(super) fn on_level<C: SurfaceCells>(
+    pub(super) fn on_mip<C: SurfaceCells>(
         &mut self,
-        sources: &LevelSources<'_, C>,
+        sources: &MipSources<'_, C>,
         at: [i32; 3],
         mips: MipSpan,
         direction: impl Fn() -> [f32; 3],
@@ -187,7 +187,7 @@ impl LevelSurfaces {
     /// of the sheet that faces `direction` most, the first on a tie.
     fn lattice_vertex<C: SurfaceCells>(
         &mut self,
-        sources: &LevelSources<'_, C>,
+        sources: &MipSources<'_, C>,
         at: [i32; 3],
         mip: u8,
         direction: impl Fn() -> [f32; 3],
@@ -196,7 +196,7 @@ impl LevelSurfaces {
         let step = mip - lattice.mip;
         let corner_at = at.map(|a| a >> lattice.cell_log2(mip));
         let vertex = match step {
-            0 => sources.fast.hull_vertex(corner_at),
+            0 => sources.fast.boundary_vertex(corner_at),
             _ => self.placed[usize::from(step) - 1].at(corner_at),
         };
         match vertex {
@@ -210,10 +210,10 @@ impl LevelSurfaces {
             .entry(u64::from(step) << 32 | u64::from(packed(at)))
             .or_insert_with(|| {
                 let corner = block.corner(corner_at);
-                self.corners.push(LevelCorner { corner, placed: [None; 4] });
+                self.corners.push(MipCorner { corner, placed: [None; 4] });
                 self.corners.len() as u32 - 1
             }) as usize;
-        let LevelCorner { corner, placed } = &self.corners[number];
+        let MipCorner { corner, placed } = &self.corners[number];
         if corner.count == 0 {
             return None;
         }

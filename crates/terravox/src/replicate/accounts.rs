@@ -1,4 +1,4 @@
-//! Budgets of persons. All guests of a person, such as the connections of one token, share a
+//! Budgets of accounts. All guests of an account, such as the connections of one token, share a
 //! budget, so a second connection adds nothing.
 
 use super::options::HostOptions;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// Edited blocks per second that are read again for the guests of a person that request them; twice
-/// as many at once. Only guests whose cells differ request blocks again: at most some hundreds
-/// after one operation.
+/// Edited blocks per second that are read again for the guests of an account that request them;
+/// twice as many at once. Only guests whose cells differ request blocks again: at most some
+/// hundreds after one operation.
 const REREADS_PER_S: u64 = 64;
 
 /// Converts work for the arithmetic of a tick.
@@ -66,15 +66,15 @@ impl TokenBucket {
 
 /// Whose budget a guest spends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Person {
+pub(super) enum Account {
     /// The guest's own.
     Guest(u64),
     /// That of all guests whom the game admits under this name.
     Named(Arc<str>),
 }
 
-/// What a person may still do.
-pub(super) struct PersonBudget {
+/// What an account may still do.
+pub(super) struct AccountBudget {
     operations: TokenBucket,
     work: TokenBucket,
     rereads: TokenBucket,
@@ -86,9 +86,9 @@ pub(super) struct PersonBudget {
     pub blocks: usize,
 }
 
-impl PersonBudget {
-    fn new(options: &HostOptions) -> PersonBudget {
-        PersonBudget {
+impl AccountBudget {
+    fn new(options: &HostOptions) -> AccountBudget {
+        AccountBudget {
             operations: TokenBucket::new(options.edits_per_s.into()),
             work: TokenBucket::new(options.edit_work_per_s),
             rereads: TokenBucket::new(REREADS_PER_S),
@@ -139,21 +139,21 @@ impl PersonBudget {
     }
 }
 
-/// The budgets of all persons that spent something lately, or hold blocks.
+/// The budgets of all accounts that spent something lately, or hold blocks.
 #[derive(Default)]
-pub(super) struct Persons {
-    budgets: FxHashMap<Person, PersonBudget>,
+pub(super) struct Accounts {
+    budgets: FxHashMap<Account, AccountBudget>,
     now_us: u64,
     /// The virtual time: the start tag of what was served last (start-time fair queueing: Goyal, Vin
     /// and Cheng, 1996).
     virtual_time: u64,
 }
 
-/// The order in which persons are served, smallest first: the start tag, then the time of the last
+/// The order in which accounts are served, smallest first: the start tag, then the time of the last
 /// service.
 pub(super) type Turn = (u64, u64);
 
-impl Persons {
+impl Accounts {
     /// Lets time pass.
     pub fn pass(&mut self, now_us: u64) {
         let elapsed = now_us.saturating_sub(self.now_us);
@@ -168,40 +168,40 @@ impl Persons {
         });
     }
 
-    /// Returns how much work a person has spent and not earned again yet.
+    /// Returns how much work an account has spent and not earned again yet.
     #[cfg(test)]
-    pub fn spent_work(&self, person: &Person) -> i64 {
-        self.budgets.get(person).map_or(0, |budget| budget.work.spent())
+    pub fn spent_work(&self, account: &Account) -> i64 {
+        self.budgets.get(account).map_or(0, |budget| budget.work.spent())
     }
 
-    /// When the guests of a person are served: it grows with the work that was done for the person,
-    /// and among equals with the time of the last.
-    pub fn turn(&self, person: &Person) -> Turn {
+    /// When the guests of an account are served: it grows with the work that was done for the
+    /// account, and among equals with the time of the last.
+    pub fn turn(&self, account: &Account) -> Turn {
         let of =
-            |budget: &PersonBudget| (budget.start_tag.max(self.virtual_time), budget.served_us);
-        self.budgets.get(person).map_or((self.virtual_time, 0), of)
+            |budget: &AccountBudget| (budget.start_tag.max(self.virtual_time), budget.served_us);
+        self.budgets.get(account).map_or((self.virtual_time, 0), of)
     }
 
-    /// Notes that work was done for a person.
-    pub fn note_served(&mut self, person: &Person, work: u64, options: &HostOptions) {
-        let (turn, _) = self.turn(person);
+    /// Notes that work was done for an account.
+    pub fn note_served(&mut self, account: &Account, work: u64, options: &HostOptions) {
+        let (turn, _) = self.turn(account);
         self.virtual_time = self.virtual_time.max(turn);
         let now_us = self.now_us;
-        let budget = self.budget(person, options);
+        let budget = self.budget(account, options);
         budget.start_tag = turn.saturating_add(work);
         budget.served_us = now_us;
     }
 
-    /// Notes that no guest waits: what was done for a person counts no more.
+    /// Notes that no guest waits: what was done for an account counts no more.
     pub fn note_all_served(&mut self) {
         let most = self.budgets.values().map(|budget| budget.start_tag).max();
         self.virtual_time = self.virtual_time.max(most.unwrap_or_default());
     }
 
-    /// The budget of a person.
-    pub fn budget(&mut self, person: &Person, options: &HostOptions) -> &mut PersonBudget {
-        let new = || PersonBudget::new(options);
-        let budget = self.budgets.entry(person.clone()).or_insert_with(new);
+    /// The budget of an account.
+    pub fn budget(&mut self, account: &Account, options: &HostOptions) -> &mut AccountBudget {
+        let new = || AccountBudget::new(options);
+        let budget = self.budgets.entry(account.clone()).or_insert_with(new);
         budget.operations.set_rate(options.edits_per_s.into());
         budget.work.set_rate(options.edit_work_per_s);
         budget
@@ -213,57 +213,57 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guests_of_one_person_share_what_it_may_do_and_leaving_gives_nothing_back() {
+    fn guests_of_one_account_share_what_it_may_do_and_leaving_gives_nothing_back() {
         let options = HostOptions { edits_per_s: 3, edit_work_per_s: 50, ..HostOptions::default() };
-        let mut persons = Persons::default();
-        let [ada, bob] = ["ada", "bob"].map(|name| Person::Named(name.into()));
-        persons.pass(1000);
-        assert!((0..6).all(|_| persons.budget(&ada, &options).spend_operation()));
-        assert!(!persons.budget(&ada, &options).spend_operation());
-        assert!(persons.budget(&bob, &options).spend_operation());
-        assert!(persons.budget(&Person::Guest(7), &options).spend_work(100).is_ok());
-        assert!(persons.budget(&Person::Guest(7), &options).spend_work(1).is_err());
+        let mut accounts = Accounts::default();
+        let [ada, bob] = ["ada", "bob"].map(|name| Account::Named(name.into()));
+        accounts.pass(1000);
+        assert!((0..6).all(|_| accounts.budget(&ada, &options).spend_operation()));
+        assert!(!accounts.budget(&ada, &options).spend_operation());
+        assert!(accounts.budget(&bob, &options).spend_operation());
+        assert!(accounts.budget(&Account::Guest(7), &options).spend_work(100).is_ok());
+        assert!(accounts.budget(&Account::Guest(7), &options).spend_work(1).is_err());
         // A third of a second later.
-        persons.pass(1000 + 334_000);
-        assert!(persons.budget(&ada, &options).spend_operation());
-        assert!(!persons.budget(&ada, &options).spend_operation());
-        // Nothing is kept of persons that have spent nothing lately.
-        persons.pass(10_000_000);
-        assert!(persons.budgets.is_empty());
+        accounts.pass(1000 + 334_000);
+        assert!(accounts.budget(&ada, &options).spend_operation());
+        assert!(!accounts.budget(&ada, &options).spend_operation());
+        // Nothing is kept of accounts that have spent nothing lately.
+        accounts.pass(10_000_000);
+        assert!(accounts.budgets.is_empty());
     }
 
-    /// Serves persons that always want more, one operation at a time, until one with an operation of
-    /// work 1 had its turn. Returns how many operations of others were before it.
-    fn wait(persons: &mut Persons, greedy: &[Person], light: &Person, work: u64) -> u32 {
+    /// Serves accounts that always want more, one operation at a time, until one with an operation
+    /// of work 1 had its turn. Returns how many operations of others were before it.
+    fn wait(accounts: &mut Accounts, greedy: &[Account], light: &Account, work: u64) -> u32 {
         let options = HostOptions::default();
         for before in 0.. {
-            let next = greedy.iter().chain([light]).min_by_key(|person| persons.turn(person));
+            let next = greedy.iter().chain([light]).min_by_key(|account| accounts.turn(account));
             if next == Some(light) {
-                persons.note_served(light, 1, &options);
+                accounts.note_served(light, 1, &options);
                 return before;
             }
-            persons.note_served(next.unwrap_or(light), work, &options);
+            accounts.note_served(next.unwrap_or(light), work, &options);
             // All is earned again before the next tick.
-            persons.pass(persons.now_us + 10_000_000);
+            accounts.pass(accounts.now_us + 10_000_000);
         }
         0
     }
 
     #[test]
     fn one_who_wants_little_waits_for_no_more_than_one_operation_of_each_other() {
-        let greedy: Vec<Person> = (0..40).map(Person::Guest).collect();
-        let mut persons = Persons::default();
-        persons.pass(1);
-        let [ada, late] = ["ada", "late"].map(|name| Person::Named(name.into()));
-        assert!(wait(&mut persons, &greedy, &ada, 20_000_000) <= 40);
+        let greedy: Vec<Account> = (0..40).map(Account::Guest).collect();
+        let mut accounts = Accounts::default();
+        accounts.pass(1);
+        let [ada, late] = ["ada", "late"].map(|name| Account::Named(name.into()));
+        assert!(wait(&mut accounts, &greedy, &ada, 20_000_000) <= 40);
         for _ in 0..100 {
-            assert!(wait(&mut persons, &greedy, &ada, 20_000_000) <= 1, "it had little so far");
+            assert!(wait(&mut accounts, &greedy, &ada, 20_000_000) <= 1, "it had little so far");
         }
         // One who was never there is like one to whom as much was done as to the others.
-        assert!(wait(&mut persons, &greedy, &late, 20_000_000) <= 1);
+        assert!(wait(&mut accounts, &greedy, &late, 20_000_000) <= 1);
         // No guest waits any more: nothing of it is kept.
-        persons.note_all_served();
-        persons.pass(100_000_000_000);
-        assert!(persons.budgets.is_empty());
+        accounts.note_all_served();
+        accounts.pass(100_000_000_000);
+        assert!(accounts.budgets.is_empty());
     }
 }

@@ -10,15 +10,15 @@ export function colourOf(name: string): THREE.Color {
   return new THREE.Color().setHSL(hash / 360, 0.6, 0.55);
 }
 
-/** Lets only the head of a figure look up and down: the pose is that of the eyes. */
-export function standUpright(figure: THREE.Object3D) {
-  const { x: pitch, y: yaw } = new THREE.Euler().setFromQuaternion(figure.quaternion, "YXZ");
-  figure.rotation.set(0, yaw, 0, "YXZ");
-  figure.getObjectByName("head")!.rotation.x = pitch;
+/** Lets only the head of an avatar look up and down: the pose is that of the eyes. */
+export function standUpright(avatar: THREE.Object3D) {
+  const { x: pitch, y: yaw } = new THREE.Euler().setFromQuaternion(avatar.quaternion, "YXZ");
+  avatar.rotation.set(0, yaw, 0, "YXZ");
+  avatar.getObjectByName("head")!.rotation.x = pitch;
 }
 
 /** Another player: a body with a head, and a name above. */
-export function figureOf(name: string, renderer: THREE.WebGLRenderer): THREE.Group {
+export function avatarOf(name: string, renderer: THREE.WebGLRenderer): THREE.Group {
   const group = new THREE.Group();
   const material = new THREE.MeshLambertMaterial();
   const dark = new THREE.MeshLambertMaterial();
@@ -35,16 +35,16 @@ export function figureOf(name: string, renderer: THREE.WebGLRenderer): THREE.Gro
   return group;
 }
 
-/** Gives a figure a name, and the colour of that. */
-export function rename(figure: THREE.Object3D, name: string, renderer: THREE.WebGLRenderer) {
-  const label = figure.getObjectByName("label");
+/** Gives an avatar a name, and the colour of that. */
+export function rename(avatar: THREE.Object3D, name: string, renderer: THREE.WebGLRenderer) {
+  const label = avatar.getObjectByName("label");
   if (label) dispose(label);
   const colour = colourOf(name);
   for (const [part, share] of [["head", 1], ["body", 0.6]] as const) {
-    const { material } = figure.getObjectByName(part) as THREE.Mesh<THREE.BufferGeometry, THREE.MeshLambertMaterial>;
+    const { material } = avatar.getObjectByName(part) as THREE.Mesh<THREE.BufferGeometry, THREE.MeshLambertMaterial>;
     material.color.copy(colour).multiplyScalar(share);
   }
-  if (name) figure.add(labelOf(name, renderer));
+  if (name) avatar.add(labelOf(name, renderer));
 }
 
 function labelOf(name: string, renderer: THREE.WebGLRenderer): THREE.Sprite {

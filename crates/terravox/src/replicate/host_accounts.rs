@@ -1,7 +1,7 @@
-//! Guests of one person, which share a budget.
+//! Guests of one account, which share a budget.
 
+use super::accounts::{Account, units};
 use super::host::{Host, unavailable};
-use super::persons::{Person, units};
 use super::reasons::Refusal;
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
@@ -39,14 +39,14 @@ fn making_work(
 }
 
 impl Host {
-    /// As [`Host::admit`], of a person who may have several guests, such as all connections of one
-    /// token or one address: they share what [`HostOptions`](super::HostOptions) allow one guest of
-    /// operations and work.
-    pub fn admit_as(&mut self, guest: u64, world: &HostWorld<'_>, person: &str) {
+    /// As [`Host::admit`], for an account that may have several guests, such as all connections of
+    /// one token or one address: they share what [`HostOptions`](super::HostOptions) allow one
+    /// guest of operations and work.
+    pub fn admit_as(&mut self, guest: u64, world: &HostWorld<'_>, account: &str) {
         if let Some(entry) = self.guests.get_mut(&guest)
             && entry.token.is_some()
         {
-            entry.person = Person::Named(person.into());
+            entry.account = Account::Named(account.into());
         }
         self.admit(guest, world);
     }
@@ -60,7 +60,7 @@ impl Host {
         op: &EditOp,
     ) -> Result<(), Refusal> {
         let Some(entry) = self.guests.get(&guest) else { return Ok(()) };
-        let budget = self.persons.budget(&entry.person, &self.options);
+        let budget = self.accounts.budget(&entry.account, &self.options);
         let reach = self.editor.reach(world.grid, op)?;
         let loading = making_work(&self.truth, world, reach.regions(), reach.write);
         budget.spend_work(loading)?;
@@ -89,7 +89,7 @@ impl Host {
         region: Region,
     ) -> Result<(), Refusal> {
         let Some(entry) = self.guests.get(&guest) else { return Ok(()) };
-        let budget = self.persons.budget(&entry.person, &self.options);
+        let budget = self.accounts.budget(&entry.account, &self.options);
         budget.spend_work(0)?;
         let making = making_work(&self.truth, world, [region], region);
         let work = making.saturating_add(region.volume().saturating_mul(WORK_PER_UNDONE_CELL));
@@ -98,14 +98,14 @@ impl Host {
         Ok(())
     }
 
-    /// Sends blocks again that a guest asks for. Its person pays for those that have to be read.
+    /// Sends blocks again that a guest asks for. Its account pays for those that have to be read.
     pub(super) fn refresh(&mut self, guest: u64, blocks: &[MipBlock]) {
         let Some(entry) = self.guests.get_mut(&guest) else { return };
         let is_read = |block: &&MipBlock| {
             entry.blocks.is_sent(**block) && (!entry.makes_ground || self.truth.is_edited(**block))
         };
         let read = blocks.iter().filter(is_read).count() as u64;
-        self.persons.budget(&entry.person, &self.options).owe_rereads(read);
+        self.accounts.budget(&entry.account, &self.options).owe_rereads(read);
         for &block in blocks {
             entry.blocks.refresh(block, self.options.max_mip);
         }
@@ -126,7 +126,7 @@ impl Host {
         if loading > 0
             && let Some(entry) = self.guests.get(&guest)
         {
-            self.persons.budget(&entry.person, &self.options).spend_work(loading)?;
+            self.accounts.budget(&entry.account, &self.options).spend_work(loading)?;
         }
         self.truth.load(world, region).map_err(unavailable)
     }
