@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
-use terravox::replicate::{GuestEvent, Interest};
+use terravox::replicate::{GuestEvent, HostOptions, Interest};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, VoxelPos};
 use terravox_server::{
@@ -65,6 +65,8 @@ pub fn serve_store(store: Store, share: Option<Box<dyn ColumnLeases>>, folder: &
         port: 0,
         certificate_folder: folder.to_owned(),
         pieces_fall: false,
+        // Guests here make as many operations as they can.
+        host: HostOptions { edits_per_s: 10_000, ..HostOptions::default() },
         ..ServerOptions::default()
     };
     let server = Server::start(vec![world], options).unwrap_or_else(|error| panic!("{error}"));
