@@ -4,13 +4,14 @@
 
 use super::border::ServerProcess;
 use super::places::{
-    Known, OPERATIONS_A_PLACE, PATIENCE, Player, growth, pad, wrong_places, WrongPlace,
+    Known, OPERATIONS_A_PLACE, PATIENCE, Player, WrongPlace, corner, growth, pad, wrong_places,
 };
 use super::proxy::{Accident, Network, Proxy};
 use super::server::Server;
 use crate::net::killed::{air, world_info};
 use crate::report::AreaReport;
 use crate::trust::folder::BenchFolder;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use terravox::edit::{EditOp, Editor};
 use terravox::terrain::UnsavedChanges;
@@ -21,8 +22,9 @@ use terravox_store::StoreError;
 /// Operations of a quick run, and of a full run.
 const OPERATIONS: [usize; 2] = [4000, 100_000];
 
-/// Operations before each fault. More are made during it.
-const OPERATIONS_A_FAULT: usize = 400;
+/// Operations before each fault, and during it.
+const OPERATIONS_A_FAULT: usize = 250;
+const OPERATIONS_DURING_FAULT: usize = 40;
 
 /// Operations that a player sends at a time, and those that may wait for a decision.
 const AT_ONCE: usize = 2;
@@ -37,6 +39,9 @@ const LEASE: Duration = Duration::from_millis(1000);
 /// How long a fault lasts: past the lease, and within it.
 const LONG: Duration = Duration::from_millis(1500);
 const SHORT: Duration = Duration::from_millis(300);
+
+/// Servers that may end by themselves, one after the other, before they can be joined.
+const TRIES: usize = 5;
 
 /// What befalls a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,20 +70,17 @@ struct Side {
 }
 
 impl Side {
-    fn start(server: &Server, side: usize) -> Side {
-        let name = ["border-west", "border-east"][side];
-        let folder = BenchFolder::on_disk(name);
-        let folder = folder.unwrap_or_else(|error| panic!("no folder for files: {error}"));
-        let proxy = Proxy::start(server.port());
-        let address = server.address_at(proxy.port, WORLD);
-        let (server, player) = join(&address, &folder, side, 0);
-        Side { proxy, address, folder, server, player, is_linked: true }
-    }
-
-    /// Another server in the place of the one that was there.
-    fn start_again(&mut self, side: usize, place: usize) {
-        (self.server, self.player) = join(&self.address, &self.folder, side, place);
-        self.is_linked = true;
+    /// Another server in the place of `started`, until one has a player and its column. Returns how
+    /// many ended by themselves before.
+    fn join(&mut self, side: usize, place: usize, mut started: ServerProcess) -> usize {
+        for ended in 0..TRIES {
+            if let Some(player) = join(&mut started, side, place) {
+                (self.server, self.player, self.is_linked) = (started, player, true);
+                return ended;
+            }
+            started = start(&self.address, side, &self.folder);
+        }
+        panic!("{TRIES} servers of side {side} end before they can be joined")
     }
 
     fn frame(&mut self) {
@@ -105,16 +107,40 @@ impl Side {
 
 const WORLD: &str = "border-faults";
 
-fn join(
-    address: &str,
-    folder: &BenchFolder,
-    side: usize,
-    place: usize,
-) -> (ServerProcess, Player) {
-    let name = ["west:1", "east:1"][side];
-    let mut server = ServerProcess::start(address, name, folder, LEASE);
-    let player = Player::new(&server.address(), side, place, air);
-    (server, player)
+fn start(address: &str, side: usize, folder: &BenchFolder) -> ServerProcess {
+    ServerProcess::start(address, ["west:1", "east:1"][side], folder, LEASE)
+}
+
+/// A player for whom a server has claimed its column; `None` if the server ended before.
+fn join(server: &mut ServerProcess, side: usize, place: usize) -> Option<Player> {
+    let mut player = Player::join(&server.address(), side, place, air)?;
+    let [y, z] = corner(place).map(f64::from);
+    let x = [-60.0, 60.0][side];
+    player.insist(&EditOp::fill_ball(3, [x, y, z], 2.0)).then_some(player)
+}
+
+/// Both servers, of a world that is there.
+fn start_both(server: &Server) -> [Side; 2] {
+    let started = [0, 1].map(|side| {
+        let folder = BenchFolder::on_disk(["border-west", "border-east"][side]);
+        let folder = folder.unwrap_or_else(|error| panic!("no folder for files: {error}"));
+        let proxy = Proxy::start(server.port());
+        let address = server.address_at(proxy.port, WORLD);
+        let process = start(&address, side, &folder);
+        (side, proxy, address, folder, process)
+    });
+    started.map(|(side, proxy, address, folder, mut server)| {
+        let Some(player) = join(&mut server, side, 0) else {
+            panic!("the server ends before it can be joined")
+        };
+        Side { proxy, address, folder, server, player, is_linked: true }
+    })
+}
+
+impl Done {
+    fn refused(&self) -> usize {
+        self.known.iter().map(|known| known.refused).sum()
+    }
 }
 
 /// What was done.
@@ -122,6 +148,8 @@ fn join(
 struct Done {
     made: usize,
     known: Vec<Known>,
+    /// Why operations were refused, and how many.
+    reasons: BTreeMap<String, usize>,
     faults: [usize; FAULTS.len()],
     accidents: usize,
     /// Servers that ended although nothing befell them but accidents of commits.
@@ -163,7 +191,7 @@ fn arrange(sides: &[Side; 2], done: &mut Done) {
 }
 
 /// Lets sides fail, for a while, and ends both servers; then both are there again.
-fn fail(sides: &mut [Side; 2], done: &mut Done, number: usize, end: usize) {
+fn fail(sides: &mut [Side; 2], done: &mut Done, number: usize) {
     let kind = number % FAULTS.len();
     let (fault, at) = (FAULTS[kind], SIDES[number / FAULTS.len() % SIDES.len()]);
     let time = if number / 12 % 2 == 0 { LONG } else { SHORT };
@@ -175,7 +203,7 @@ fn fail(sides: &mut [Side; 2], done: &mut Done, number: usize, end: usize) {
     at.iter().for_each(|&side| sides[side].begin(fault));
     done.faults[kind] += at.len();
     let begin = Instant::now();
-    make(sides, done, end.min(done.made + OPERATIONS_A_FAULT), time);
+    make(sides, done, done.made + OPERATIONS_DURING_FAULT, time);
     while begin.elapsed() < time {
         sides.iter_mut().for_each(Side::frame);
     }
@@ -189,20 +217,15 @@ fn fail(sides: &mut [Side; 2], done: &mut Done, number: usize, end: usize) {
         side.server.kill();
         side.frame();
         side.player.end(&mut done.known);
+        for (reason, count) in &side.player.reasons {
+            *done.reasons.entry(reason.clone()).or_default() += count;
+        }
     }
     done.faults[0] += sides.len();
-    for (number, side) in sides.iter_mut().enumerate() {
-        side.start_again(number, done.made / OPERATIONS_A_PLACE);
-    }
-    claim(sides, done.made / OPERATIONS_A_PLACE);
-}
-
-/// Lets each server claim its column.
-fn claim(sides: &mut [Side; 2], place: usize) {
-    let [y, z] = super::places::corner(place).map(f64::from);
-    for (number, side) in sides.iter_mut().enumerate() {
-        let x = [-60.0, 60.0][number];
-        side.player.insist(&EditOp::fill_ball(3, [x, y, z], 2.0));
+    // Both, before one takes the columns of the other.
+    let started = [0, 1].map(|side| start(&sides[side].address, side, &sides[side].folder));
+    for (side, started) in started.into_iter().enumerate() {
+        done.ended += sides[side].join(side, done.made / OPERATIONS_A_PLACE, started);
     }
 }
 
@@ -226,18 +249,20 @@ fn found(address: &str, known: &[Known]) -> Result<Vec<WrongPlace>, StoreError> 
 /// Measures `doubled_or_missing_border_edits`.
 pub fn run(report: &mut AreaReport, server: &mut Server) -> Result<(), StoreError> {
     let operations = OPERATIONS[usize::from(report.is_full)];
-    let places = operations.div_ceil(OPERATIONS_A_PLACE) + 1;
+    // Some are refused, and do not count.
+    let places = (operations + operations / 16).div_ceil(OPERATIONS_A_PLACE) + 1;
     let address = server.address(WORLD);
     build_pads(&address, places)?;
-    let mut sides = [0, 1].map(|side| Side::start(server, side));
-    claim(&mut sides, 0);
+    let mut sides = start_both(server);
     let mut done = Done { known: vec![Known::default(); places], ..Done::default() };
     let mut number = 0;
-    while done.made < operations {
-        let next = (done.made + OPERATIONS_A_FAULT).min(operations);
+    while done.made - done.refused() < operations {
+        let most = (places - 1) * OPERATIONS_A_PLACE;
+        let next = done.made + OPERATIONS_A_FAULT;
+        assert!(next < most, "too many operations are refused: {:?}", done.reasons);
         make(&mut sides, &mut done, next, PATIENCE * 2);
         done.ended += sides.iter().filter(|side| !side.is_linked).count();
-        fail(&mut sides, &mut done, number, operations);
+        fail(&mut sides, &mut done, number);
         number += 1;
     }
     let begin = Instant::now();
@@ -247,14 +272,17 @@ pub fn run(report: &mut AreaReport, server: &mut Server) -> Result<(), StoreErro
         wrong = found(&address, &done.known)?;
     }
     wrong.iter().for_each(|place| eprintln!("{place:?}"));
+    for (reason, count) in &done.reasons {
+        eprintln!("refused {count}: {reason}");
+    }
     let sum = |count: fn(&Known) -> usize| done.known.iter().map(count).sum::<usize>();
     let [killed, stopped, stalled, cut] = done.faults;
     let note = format!(
-        "{} operations, {} of them known to be saved, {} refused; servers killed {killed} times, stopped {stopped}, \
+        "{} operations over the border, {} of them known to be saved, {} more were refused; servers killed {killed} times, stopped {stopped}, \
          stalled {stalled}, cut off {cut}, and {} commits cut or late; {} servers ended by themselves; 100,000 operations with --full",
-        done.made,
+        done.made - done.refused(),
         sum(|known| known.saved),
-        sum(|known| known.refused),
+        done.refused(),
         done.accidents,
         done.ended
     );

@@ -122,25 +122,31 @@ pub struct Player {
     /// The places of the operations of this connection, by number, and whether they were taken.
     sent: BTreeMap<u64, (usize, Option<bool>)>,
     saved: u64,
+    /// Why operations were refused, and how many.
+    pub reasons: BTreeMap<String, usize>,
 }
 
 impl Player {
-    /// Joins a server, and waits until all in view of a place is there.
-    pub fn new(
+    /// Joins a server, and waits until all in view of a place is there; `None` if the link does not
+    /// hold for so long.
+    pub fn join(
         address: &WorldAddress,
         side: usize,
         place: usize,
         fill: fn(&mut FillRequest<'_>),
-    ) -> Player {
-        let client = Client::connect(address, ClientOptions::default()).expect("a connection");
-        let (sent, saved) = (BTreeMap::new(), 0);
-        let mut player = Player { client, side, fill, eye: [0.0; 3], sent, saved };
+    ) -> Option<Player> {
+        let client = Client::connect(address, ClientOptions::default()).ok()?;
+        let (sent, saved, reasons) = (BTreeMap::new(), 0, BTreeMap::new());
+        let mut player = Player { client, side, fill, eye: [0.0; 3], sent, saved, reasons };
         player.look_at(place);
         let begin = Instant::now();
         while !player.client.guest().is_complete() {
-            assert!(begin.elapsed() < PATIENCE && player.frame());
+            assert!(begin.elapsed() < PATIENCE, "what it sees is never complete");
+            if !player.frame() {
+                return None;
+            }
         }
-        player
+        Some(player)
     }
 
     pub fn look_at(&mut self, place: usize) {
@@ -161,7 +167,8 @@ impl Player {
                 GuestEvent::Confirmed { number, .. } => {
                     self.sent.entry(number).and_modify(|sent| sent.1 = Some(true));
                 }
-                GuestEvent::Refused { number, .. } => {
+                GuestEvent::Refused { number, reason, .. } => {
+                    *self.reasons.entry(reason).or_default() += 1;
                     self.sent.entry(number).and_modify(|sent| sent.1 = Some(false));
                 }
                 GuestEvent::Saved { last, .. } => self.saved = last,
@@ -185,21 +192,29 @@ impl Player {
         self.sent.values().rev().take_while(|(_, outcome)| outcome.is_none()).count()
     }
 
-    /// Makes an operation until it is taken: the column may have to be claimed first.
-    pub fn insist(&mut self, op: &EditOp) {
+    /// Makes an operation until it is taken: the column may have to be claimed first. `false` if
+    /// the link does not hold for so long.
+    #[must_use]
+    pub fn insist(&mut self, op: &EditOp) -> bool {
         let begin = Instant::now();
         loop {
             let number = self.send(0, op).expect("an operation");
             while self.sent[&number].1.is_none() {
-                assert!(begin.elapsed() < PATIENCE && self.frame());
+                assert!(begin.elapsed() < PATIENCE, "it is never decided");
+                if !self.frame() {
+                    return false;
+                }
             }
             if self.sent[&number].1 == Some(true) {
                 break;
             }
             assert!(begin.elapsed() < PATIENCE, "it is never taken");
-            (0..30).for_each(|_| assert!(self.frame()));
+            if !(0..30).all(|_| self.frame()) {
+                return false;
+            }
         }
         self.sent.clear();
+        true
     }
 
     /// Adds what is known of the operations of this connection, which is over.

@@ -28,11 +28,11 @@ fn start(folder: &Folder, address: &str, ports: [u16; 2]) -> ([Option<Served>; 2
     let served = ports.map(|port| Some(share(folder, address, port)));
     let mut players = [0, 1].map(|side| {
         let address: WorldAddress = format!("127.0.0.1:{}", ports[side]).parse().expect("one");
-        Player::new(&address, side, 0, hills)
+        Player::join(&address, side, 0, hills).expect("the link holds")
     });
     for (side, player) in players.iter_mut().enumerate() {
         let x = [-100.0, 100.0][side];
-        player.insist(&EditOp::dig_ball([x, 400.0, 80.0], 2.0));
+        assert!(player.insist(&EditOp::dig_ball([x, 400.0, 80.0], 2.0)));
     }
     (served, players)
 }
@@ -52,7 +52,7 @@ fn operations_over_a_border_are_applied_once_whatever_is_killed_slow() {
     let (mut served, mut players) = start(&folder, &address, ports);
     let places = operations().div_ceil(OPERATIONS_A_PLACE) + 8;
     for (place, side) in (0..places).flat_map(|place| [(place, 0), (place, 1)]) {
-        players[side].insist(&pad(place, side));
+        assert!(players[side].insist(&pad(place, side)));
     }
     let mut known = vec![Known::default(); places];
     let (mut made, mut kills) = (0, 0);
