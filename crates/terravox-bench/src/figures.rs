@@ -132,8 +132,8 @@ const fn figure(
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = {
     use Area::{
-        Bevy, Bodies, Cluster, Collide, Contacts, Edit, Front, Gpu, Lod, Mesh, Net, Octree, Page, Python,
-        Particles, Storage, Trust, Worlds,
+        Bevy, Bodies, Cluster, Collide, Contacts, Edit, Front, Gpu, Lod, Mesh, Net, Octree, Page,
+        Particles, Python, Storage, Trust, Worlds,
     };
     use Bound::{AtLeast, AtMost};
     &[

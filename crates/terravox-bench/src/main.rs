@@ -189,7 +189,8 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if areas.is_empty() {
         return Err("no area given".to_string());
     }
-    let needs_values = |area: &Area| matches!(area, Area::Python | Area::Page | Area::Bevy | Area::Gpu);
+    let needs_values =
+        |area: &Area| matches!(area, Area::Python | Area::Page | Area::Bevy | Area::Gpu);
     if values.is_some() != areas.iter().any(needs_values) || (values.is_some() && areas.len() > 1) {
         return Err("python, page, bevy and gpu need --values, and nothing else does".to_string());
     }

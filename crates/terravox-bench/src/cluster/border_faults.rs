@@ -1,5 +1,5 @@
 //! Operations over the border of two servers, each of which reaches its database over a network of its own, while
-//! servers are killed or stopped, networks stall or break, and answers to commits are lost: each part of each
+//! servers are killed or stopped, networks stall or break, and replies to commits are lost: each part of each
 //! operation is there once, or none is.
 
 use super::border::ServerProcess;
@@ -70,7 +70,7 @@ struct Side {
 }
 
 impl Side {
-    /// Another server in the place of `started`, until one has a player and its column. Returns how
+    /// Waits for `started`, or another server of its side, until one has a player and its column. Returns how
     /// many ended by themselves before.
     fn join(&mut self, side: usize, place: usize, mut started: ServerProcess) -> usize {
         for ended in 0..TRIES {

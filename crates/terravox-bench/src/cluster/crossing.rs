@@ -67,7 +67,9 @@ impl Traveller<'_> {
         let Some(joining) = self.joining[side].take_if(|joining| joining.is_finished()) else {
             return;
         };
-        let Ok(Ok(client)) = joining.join() else { panic!("the server of side {side} is not there") };
+        let Ok(Ok(client)) = joining.join() else {
+            panic!("the server of side {side} is not there")
+        };
         self.clients[side] = Some(client);
     }
 
@@ -84,7 +86,8 @@ impl Traveller<'_> {
                 match event {
                     GuestEvent::Welcome { .. } => guest.start(true),
                     GuestEvent::Confirmed { number, .. } => {
-                        let is_this = |stroke: &Stroke| (stroke.side, stroke.number) == (side, Some(number));
+                        let is_this =
+                            |stroke: &Stroke| (stroke.side, stroke.number) == (side, Some(number));
                         if let Some(at) = strokes.iter().position(is_this) {
                             let stroke = strokes.remove(at);
                             self.times.push(stroke.begin.elapsed().as_secs_f64() * 1e3);
@@ -92,7 +95,9 @@ impl Traveller<'_> {
                     }
                     GuestEvent::Refused { number, .. } => {
                         self.refused += 1;
-                        let is_this = |stroke: &&mut Stroke| (stroke.side, stroke.number) == (side, Some(number));
+                        let is_this = |stroke: &&mut Stroke| {
+                            (stroke.side, stroke.number) == (side, Some(number))
+                        };
                         // Its middle lies in the other column.
                         if let Some(stroke) = strokes.iter_mut().find(is_this) {
                             (stroke.side, stroke.number) = (1 - side, None);

@@ -138,7 +138,8 @@ pub fn run(report: &mut AreaReport, server: &mut Server) -> Result<(), StoreErro
     let store = Postgres::open_read_only(&address, &PostgresOptions::default())?;
     let lost_with_servers = lost(&store, &saved);
     drop(store);
-    let lost_with_database = kill_database(server, &address, &folder, kills, &mut saved, &mut begun)?;
+    let lost_with_database =
+        kill_database(server, &address, &folder, kills, &mut saved, &mut begun)?;
     let all: u64 = begun.iter().sum();
     times.sort_by(f64::total_cmp);
     let lease = PostgresOptions::default().lease.as_secs_f64();

@@ -2,7 +2,9 @@
 //! part of each operation is there once, or none is.
 
 use crate::Folder;
-use crate::border_places::{Known, OPERATIONS_A_PLACE, PATIENCE, Player, growth, pad, wrong_places};
+use crate::border_places::{
+    Known, OPERATIONS_A_PLACE, PATIENCE, Player, growth, pad, wrong_places,
+};
 use crate::online::{Served, hills};
 use crate::ports::free_port;
 use crate::postgres::Server;

@@ -1,5 +1,5 @@
 //! Many operations over the borders of four columns, by seed, while servers are killed at any point, stand still until
-//! others have their columns, and lose the answers to saves: without cells, sockets and a database.
+//! others have their columns, and lose the replies to saves: without cells, sockets and a database.
 
 use super::*;
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ impl FaultyServer {
         self.borders.take(&self.columns(), records, BTreeSet::new());
     }
 
-    /// Claims a column if no server has it that answers.
+    /// Claims a column if no server has it that is alive.
     fn claim(&mut self, number: usize, database: &mut SavedBorders, column: Column) {
         let epoch = database.epochs.entry(column).or_default();
         *epoch += 1;
@@ -170,7 +170,7 @@ struct ServerFaults {
     fenced: usize,
 }
 
-/// Lets a server do some things. `faults`: also what goes wrong. Returns how many operations began.
+/// Lets a server do some things. `faults`: also lets it fail. Returns how many operations began.
 fn turn(
     servers: &mut [FaultyServer],
     at: usize,
