@@ -23,8 +23,8 @@ use terravox_store::StoreError;
 const OPERATIONS: [usize; 2] = [4000, 100_000];
 
 /// Operations before each fault, and during it.
-const OPERATIONS_A_FAULT: usize = 250;
-const OPERATIONS_DURING_FAULT: usize = 40;
+const OPERATIONS_A_FAULT: usize = 500;
+const OPERATIONS_DURING_FAULT: usize = 80;
 
 /// Operations that a player sends at a time, and those that may wait for a decision.
 const AT_ONCE: usize = 2;
