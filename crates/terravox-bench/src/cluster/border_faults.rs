@@ -201,7 +201,8 @@ fn fail(sides: &mut [Side; 2], done: &mut Done, number: usize) {
         sides.iter_mut().for_each(Side::frame);
     }
     at.iter().for_each(|&side| sides[side].begin(fault));
-    done.faults[kind] += at.len();
+    // Those that are killed now are among those that are at the end.
+    done.faults[kind] += if fault == Fault::Killed { 0 } else { at.len() };
     let begin = Instant::now();
     make(sides, done, done.made + OPERATIONS_DURING_FAULT, time);
     while begin.elapsed() < time {
