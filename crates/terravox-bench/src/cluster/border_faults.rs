@@ -194,7 +194,7 @@ fn arrange(sides: &[Side; 2], done: &mut Done) {
 fn fail(sides: &mut [Side; 2], done: &mut Done, number: usize) {
     let kind = number % FAULTS.len();
     let (fault, at) = (FAULTS[kind], SIDES[number / FAULTS.len() % SIDES.len()]);
-    let time = if number / 12 % 2 == 0 { LONG } else { SHORT };
+    let time = if (number / 12).is_multiple_of(2) { LONG } else { SHORT };
     // What was sent last is unsaved, saved on one side, or saved on both.
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_millis(7 * (number as u64 % 9)) {
