@@ -50,6 +50,8 @@ pub enum Area {
     Worlds,
     /// Worlds in a database: with the feature `cluster`, and not among all.
     Cluster,
+    /// The Python package: measured by `scripts/test-python figures`, reported here.
+    Python,
     /// The page in a browser: measured by `scripts/web-figures`, reported here.
     Page,
     /// The plugin for Bevy: measured by `scripts/bevy-figures`, reported here.
@@ -94,6 +96,7 @@ impl Area {
             Area::Net => "net",
             Area::Worlds => "worlds",
             Area::Cluster => "cluster",
+            Area::Python => "python",
             Area::Page => "page",
             Area::Bevy => "bevy",
             Area::Gpu => "gpu",
@@ -130,7 +133,7 @@ const fn figure(
 pub const FIGURES: &[Figure] = {
     use Area::{
         Bevy, Bodies, Cluster, Collide, Contacts, Edit, Front, Gpu, Lod, Mesh, Net, Octree, Page,
-        Particles, Storage, Trust, Worlds,
+        Particles, Python, Storage, Trust, Worlds,
     };
     use Bound::{AtLeast, AtMost};
     &[
@@ -283,10 +286,15 @@ pub const FIGURES: &[Figure] = {
         figure(Cluster, "pg_load_region_ms", "ms", AtMost(60.0), Some(15.0)),
         figure(Cluster, "takeover_s", "s", AtMost(5.0), Some(2.0)),
         figure(Cluster, "lost_edits", "edits", AtMost(0.0), None),
+        figure(Cluster, "stale_writes", "takeovers", AtMost(0.0), None),
+        figure(Cluster, "doubled_or_missing_border_edits", "edits", AtMost(0.0), None),
         figure(Cluster, "border_edit_ms", "ms", AtMost(100.0), Some(30.0)),
+        figure(Cluster, "crossing_stall_ms", "ms", AtMost(100.0), Some(50.0)),
         figure(Cluster, "border_takeover_s", "s", AtMost(5.0), Some(2.0)),
         figure(Cluster, "s3_first_block_ms", "ms", AtMost(120.0), Some(60.0)),
         figure(Cluster, "s3_overhead", "×", AtMost(1.1), Some(1.03)),
+        figure(Python, "py_region_gb_s", "GB/s", AtLeast(1.0), Some(4.0)),
+        figure(Python, "dask_digest_differences", "imports", AtMost(0.0), None),
         figure(Page, "page_kib", "KiB", AtMost(1024.0), Some(640.0)),
         figure(Page, "page_first_picture_s", "s", AtMost(4.0), Some(1.5)),
         figure(Page, "page_frame_js_ms", "ms", AtMost(6.0), Some(2.0)),

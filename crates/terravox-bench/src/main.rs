@@ -38,7 +38,7 @@ const USAGE: &str = "\
 usage: terravox-bench AREA [--json FILE] [--update DOCUMENT] [--details FILE]
        terravox-bench lod|octree|front|trust|net|worlds|cluster --only PART [--json FILE] [--update DOCUMENT]
        terravox-bench trust|net|cluster --full
-       terravox-bench page|bevy|gpu --values FILE [--json FILE] [--update DOCUMENT]
+       terravox-bench python|page|bevy|gpu --values FILE [--json FILE] [--update DOCUMENT]
        terravox-bench soak [--seconds N] [--seed N]
 
 AREA  storage, mesh, collide, contacts, edit, lod, octree, particles, bodies, front, trust,
@@ -47,7 +47,7 @@ PART  lod: view, fly, far, speed; octree: speed, cluster, simplify;
       front: frames, digs, generators, bodies, saving, upload, place, shores, edit;
       trust: hostile, damaged, flips, sizes, reopen, faults, kills;
       net: session, far, links, killed, load; worlds: generated, voxelise, scatter, paths;
-      cluster: postgres, takeover, border, s3
+      cluster: postgres, takeover, stale, border, faults, s3
 
 Prints all tables.
   --json FILE        write the same rows as JSON
@@ -55,9 +55,9 @@ Prints all tables.
                      docs/benchmarks.md; with --only, just the lines that were measured
   --full             as many damaged worlds, kills and links as were asked for once, in an hour or so
   --details FILE     write the tables behind the figures as Markdown
-  --values FILE      the figures of the page as scripts/web-figures measured them, those of the plugin
-                     as scripts/bevy-figures did, or that of the graphics card as scripts/test-gpu
-                     did; not in all
+  --values FILE      the figures of the Python package as scripts/test-python measured them, those of the
+                     page as scripts/web-figures did, those of the plugin as scripts/bevy-figures did, or that
+                     of the graphics card as scripts/test-gpu did; not in all
 cluster measures a PostgreSQL that it starts, with --features cluster; it is not in all either.
 Real places are read from ../shared/data, or from TERRAVOX_REAL_DATA.
 soak runs bodies on terrain that is edited at random for N seconds of simulated time (default
@@ -160,6 +160,7 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     while let Some(argument) = rest.next() {
         match argument.as_str() {
             "all" => areas.extend(Area::MEASURED),
+            "python" => areas.push(Area::Python),
             "page" => areas.push(Area::Page),
             "bevy" => areas.push(Area::Bevy),
             "gpu" => areas.push(Area::Gpu),
@@ -188,9 +189,10 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
     if areas.is_empty() {
         return Err("no area given".to_string());
     }
-    let needs_values = |area: &Area| matches!(area, Area::Page | Area::Bevy | Area::Gpu);
+    let needs_values =
+        |area: &Area| matches!(area, Area::Python | Area::Page | Area::Bevy | Area::Gpu);
     if values.is_some() != areas.iter().any(needs_values) || (values.is_some() && areas.len() > 1) {
-        return Err("page, bevy and gpu need --values, and nothing else does".to_string());
+        return Err("python, page, bevy and gpu need --values, and nothing else does".to_string());
     }
     if let Some(only) = &only {
         let names: Vec<&str> = parts(areas[0]).iter().map(|part| part.name).collect();
@@ -234,7 +236,9 @@ fn run(request: &Request) -> Result<(), String> {
             }
             Area::Particles => particles::run(&mut report),
             Area::Bodies => bodies::run(&mut report),
-            Area::Page | Area::Bevy | Area::Gpu => report_values(area, request, &mut report)?,
+            Area::Python | Area::Page | Area::Bevy | Area::Gpu => {
+                report_values(area, request, &mut report)?;
+            }
         }
         print!("\n{}", report.text());
         reports.push(report);

@@ -1,6 +1,6 @@
-//! Figures that another program measures: those of the page in a browser (`scripts/web-figures`), those of the
-//! plugin in Bevy (`scripts/bevy-figures`), that of the graphics card (`scripts/test-gpu figures`). This reports
-//! them as those that are measured here.
+//! Figures that another program measures: those of the Python package (`scripts/test-python figures`), of the page in
+//! a browser (`scripts/web-figures`), of the plugin in Bevy (`scripts/bevy-figures`), and that of the graphics card
+//! (`scripts/test-gpu figures`). This reports them as those that are measured here.
 
 use crate::figures::{Area, FIGURES};
 use crate::report::AreaReport;

@@ -373,13 +373,10 @@ impl Writer {
 
     /// Begins a transaction, which the server ends after some time without a statement: a writer
     /// that vanishes would lock its zones for as long as TCP waits, and one that stalls would lock
-    /// its columns beyond its lease. Receiving a statement, of which the largest has `bytes`, counts
-    /// as that, too.
+    /// them beyond its lease. Receiving a statement, of which the largest has `bytes`, counts as
+    /// that, too.
     pub fn begin(&self, bytes: usize) -> String {
-        let mut idle = self.connector.answer_time();
-        if self.share.is_some() {
-            idle = idle.min(self.lease);
-        }
+        let idle = self.connector.answer_time().min(self.lease);
         let idle_ms = (idle + upload_time(bytes)).as_millis();
         format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}")
     }

@@ -430,4 +430,6 @@ pub(crate) fn middle_of(region: Region) -> Column {
 }
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod tests;

@@ -1,14 +1,15 @@
 //! Two servers that share a world: how long until guests of one see an edit that was made at the
-//! other, just beyond the border; and how long until the one takes edits in a column of the other
-//! that was killed.
+//! other, just beyond the border; how long a guest that crosses the border while it digs cannot dig; and
+//! how long until the one takes edits in a column of the other that was killed.
 
+use super::crossing;
 use super::server::Server;
 use crate::net::killed::{address_of, air, serve_store, world_info};
 use crate::report::AreaReport;
 use crate::trust::child;
 use crate::trust::folder::BenchFolder;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
@@ -33,28 +34,50 @@ const Z: i32 = 100;
 /// Between two strokes: operations by the second are limited.
 const PAUSE: Duration = Duration::from_millis(60);
 
-/// Serves a share of the world of an address, and prints where.
-pub fn serve(address: &str, name: &str, folder: &Path) {
-    let shared = Postgres::share(address, &PostgresOptions::default(), name);
+/// Serves a share of the world of an address, and prints where. Its lease is so long.
+pub fn serve(address: &str, name: &str, folder: &Path, lease: Duration) {
+    let options = PostgresOptions { lease, ..PostgresOptions::default() };
+    let shared = Postgres::share(address, &options, name);
     let (store, share) = shared.unwrap_or_else(|error| panic!("{error}"));
     serve_store(store, Some(Box::new(share)), folder);
 }
 
 /// A server, killed at the end.
-struct ServerProcess(Child);
+pub struct ServerProcess(Child);
 
 impl ServerProcess {
-    fn start(address: &str, name: &str, folder: &BenchFolder) -> ServerProcess {
-        let folder = folder.file("");
-        let started = child::start(&["serve-shared", address, name, &folder.to_string_lossy()]);
+    pub fn start(
+        address: &str,
+        name: &str,
+        folder: &BenchFolder,
+        lease: Duration,
+    ) -> ServerProcess {
+        let (folder, lease) = (folder.file(""), lease.as_millis().to_string());
+        let folder = folder.to_string_lossy();
+        let started = child::start(&["serve-shared", address, name, &folder, &lease]);
         ServerProcess(started.unwrap_or_else(|error| panic!("the server does not start: {error}")))
+    }
+
+    /// Waits until it listens.
+    pub fn address(&mut self) -> WorldAddress {
+        address_of(&mut self.0)
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let id = self.0.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill {signal}");
+    }
+
+    pub fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.kill();
     }
 }
 
@@ -154,18 +177,20 @@ fn stroke(from: &mut Player, to: &mut Player, number: u32) -> f64 {
 }
 
 /// Measures `border_edit_ms` and `border_takeover_s`.
-pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
+pub fn run(report: &mut AreaReport, server: &mut Server) -> Result<(), StoreError> {
     let folders = ["border-west", "border-east"].map(|name| {
         BenchFolder::on_disk(name).unwrap_or_else(|error| panic!("no folder for files: {error}"))
     });
     let address = server.address("border");
     drop(Postgres::create(&address, &world_info(), &PostgresOptions::default())?);
     let [west, east] = &folders;
-    let mut west_server = ServerProcess::start(&address, "west:1", west);
-    let mut east_server = ServerProcess::start(&address, "east:1", east);
-    let west = &mut Player::new(&address_of(&mut west_server.0), -1);
+    let lease = PostgresOptions::default().lease;
+    let mut west_server = ServerProcess::start(&address, "west:1", west, lease);
+    let mut east_server = ServerProcess::start(&address, "east:1", east, lease);
+    let addresses = [west_server.address(), east_server.address()];
+    let west = &mut Player::new(&addresses[0], -1);
     west.settle();
-    let east = &mut Player::new(&address_of(&mut east_server.0), 1);
+    let east = &mut Player::new(&addresses[1], 1);
     east.settle();
     let strokes = STROKES[usize::from(report.is_full)];
     let mut times = Vec::new();
@@ -189,11 +214,14 @@ pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
         at(1.0)
     );
     report.set("border_edit_ms", at(0.95), note);
+    crossing::run(report, &addresses, || {
+        west.frame();
+        east.frame();
+    });
     let killed = Instant::now();
     drop(east_server);
     west.claim(20);
-    let lease = PostgresOptions::default().lease.as_secs_f64();
-    let note = format!("one kill; the lease of the killed is {lease} s");
+    let note = format!("one kill; the lease of the killed is {} s", lease.as_secs_f64());
     report.set("border_takeover_s", killed.elapsed().as_secs_f64(), note);
     Ok(())
 }

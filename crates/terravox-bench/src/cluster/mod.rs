@@ -5,9 +5,15 @@ use crate::report::{AreaPart, AreaReport};
 #[cfg(feature = "cluster")]
 pub mod border;
 #[cfg(feature = "cluster")]
+mod border_faults;
+#[cfg(feature = "cluster")]
+mod crossing;
+#[cfg(feature = "cluster")]
 mod postgres;
 #[cfg(feature = "cluster")]
 mod s3;
+#[cfg(feature = "cluster")]
+mod stale;
 #[cfg(feature = "cluster")]
 pub mod takeover;
 
@@ -16,11 +22,28 @@ pub mod takeover;
 #[path = "../../../terravox-postgres/tests/it/server/mod.rs"]
 mod server;
 
+/// The networks of the tests.
+#[cfg(feature = "cluster")]
+#[path = "../../../terravox-postgres/tests/it/proxy.rs"]
+mod proxy;
+
+/// The writers of the tests.
+#[cfg(feature = "cluster")]
+#[path = "../../../terravox-postgres/tests/it/takeovers.rs"]
+pub mod takeovers;
+
+/// The places and players of the tests.
+#[cfg(feature = "cluster")]
+#[path = "../../../terravox-cli/tests/cli/border_places.rs"]
+mod places;
+
 /// The parts of the area, in the order in which they run.
 pub const PARTS: &[AreaPart] = &[
     AreaPart::new("postgres", postgres),
     AreaPart::new("takeover", takeover),
+    AreaPart::new("stale", stale),
     AreaPart::new("border", border),
+    AreaPart::new("faults", border_faults),
     AreaPart::new("s3", published),
 ];
 
@@ -40,8 +63,24 @@ fn takeover(report: &mut AreaReport) {
     without_client(report, &ids);
 }
 
+fn stale(report: &mut AreaReport) {
+    let ids = ["stale_writes"];
+    #[cfg(feature = "cluster")]
+    with_server(report, &ids, stale::run);
+    #[cfg(not(feature = "cluster"))]
+    without_client(report, &ids);
+}
+
+fn border_faults(report: &mut AreaReport) {
+    let ids = ["doubled_or_missing_border_edits"];
+    #[cfg(feature = "cluster")]
+    with_server(report, &ids, border_faults::run);
+    #[cfg(not(feature = "cluster"))]
+    without_client(report, &ids);
+}
+
 fn border(report: &mut AreaReport) {
-    let ids = ["border_edit_ms", "border_takeover_s"];
+    let ids = ["border_edit_ms", "crossing_stall_ms", "border_takeover_s"];
     #[cfg(feature = "cluster")]
     with_server(report, &ids, border::run);
     #[cfg(not(feature = "cluster"))]
@@ -64,13 +103,13 @@ fn without_client(report: &mut AreaReport, ids: &[&'static str]) {
 fn with_server(
     report: &mut AreaReport,
     ids: &[&'static str],
-    measure: impl Fn(&mut AreaReport, &server::Server) -> Result<(), terravox_store::StoreError>,
+    measure: impl Fn(&mut AreaReport, &mut server::Server) -> Result<(), terravox_store::StoreError>,
 ) {
     let Some(server) = server::Server::start_in(&std::env::temp_dir(), "bench", &[]) else {
         ids.iter().for_each(|id| report.not_measured(id, "this machine has no PostgreSQL"));
         return;
     };
-    if let Err(error) = measure(report, &server.run()) {
+    if let Err(error) = measure(report, &mut server.run()) {
         ids.iter().for_each(|id| report.not_measured(id, error.to_string()));
     }
 }

@@ -49,7 +49,7 @@ fn world() -> (VoxelGrid, Hills) {
 }
 
 /// Measures `pg_chunks_per_s`, `pg_commit_ms` and `pg_load_region_ms`.
-pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
+pub fn run(report: &mut AreaReport, server: &mut Server) -> Result<(), StoreError> {
     let (grid, hills) = world();
     let info = WorldInfo::complete(Placement::default());
     let source = Store::create_records(Arc::new(MemoryRecords::default()), "source", &info)?;

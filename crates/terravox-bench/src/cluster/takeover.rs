@@ -1,5 +1,6 @@
-//! Kills the server of a world in a database while guests build, and lets a waiting one take over:
-//! how long until the second server takes edits, and whether everything that was saved is there.
+//! A server of a world in a database that is killed while guests build, and another one that waits
+//! for that: how long until it takes edits, and whether all that was saved is there. And whether it
+//! is when PostgreSQL itself is killed.
 
 use super::server::Server;
 use crate::net::killed::{Builder, address_of, lost, serve_store, world_info};
@@ -66,8 +67,41 @@ fn builders(address: &WorldAddress, begun: &[u64]) -> Vec<Builder> {
     (0..GUESTS).zip(begun).map(build).collect()
 }
 
+/// Kills PostgreSQL while guests build, so many times. Returns the most edits that were missing, of
+/// those that were said to be saved.
+fn kill_database(
+    server: &mut Server,
+    address: &str,
+    folder: &BenchFolder,
+    kills: u64,
+    saved: &mut Vec<(u64, u64)>,
+    begun: &mut [u64],
+) -> Result<u64, StoreError> {
+    let mut most = 0;
+    for kill in 0..kills {
+        let mut serving = Process::start(address, folder);
+        let mut guests = builders(&address_of(&mut serving.0), begun);
+        let (start, time) = (Instant::now(), Duration::from_millis(1200 + kill * 137 % 1900));
+        while start.elapsed() < time {
+            assert!(guests.iter_mut().all(Builder::go_on), "the server is there");
+            thread::sleep(Duration::from_millis(5));
+        }
+        server.kill();
+        // The server would save again what is missing.
+        serving.kill();
+        for (guest, begun) in guests.iter_mut().zip(&mut *begun) {
+            guest.go_on();
+            *begun = guest.end(saved);
+        }
+        server.restart();
+        let store = Postgres::open_read_only(address, &PostgresOptions::default())?;
+        most = most.max(lost(&store, saved));
+    }
+    Ok(most)
+}
+
 /// Measures `takeover_s` and `lost_edits`.
-pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
+pub fn run(report: &mut AreaReport, server: &mut Server) -> Result<(), StoreError> {
     let folder = BenchFolder::on_disk("takeover");
     let folder = folder.unwrap_or_else(|error| panic!("no folder for files: {error}"));
     let address = server.address("takeover");
@@ -100,8 +134,12 @@ pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
         times.push(killed.elapsed().as_secs_f64());
         serving = waiting;
     }
-    drop(serving);
+    drop((serving, guests));
     let store = Postgres::open_read_only(&address, &PostgresOptions::default())?;
+    let lost_with_servers = lost(&store, &saved);
+    drop(store);
+    let lost_with_database =
+        kill_database(server, &address, &folder, kills, &mut saved, &mut begun)?;
     let all: u64 = begun.iter().sum();
     times.sort_by(f64::total_cmp);
     let lease = PostgresOptions::default().lease.as_secs_f64();
@@ -111,7 +149,10 @@ pub fn run(report: &mut AreaReport, server: &Server) -> Result<(), StoreError> {
         times[times.len() / 2]
     );
     report.set("takeover_s", times[times.len() - 1], note);
-    let note = format!("{kills} kills, {} of {all} edits were said to be saved", saved.len());
-    report.set("lost_edits", lost(&store, &saved) as f64, note);
+    let note = format!(
+        "{kills} kills of the server, and {kills} of PostgreSQL; {} of {all} edits were said to be saved",
+        saved.len()
+    );
+    report.set("lost_edits", (lost_with_servers + lost_with_database) as f64, note);
     Ok(())
 }

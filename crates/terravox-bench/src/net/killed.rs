@@ -3,6 +3,7 @@
 use crate::report::AreaReport;
 use crate::trust::child;
 use crate::trust::folder::BenchFolder;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Child;
@@ -10,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use terravox::edit::EditOp;
 use terravox::generate::Hills;
-use terravox::replicate::{GuestEvent, Interest};
+use terravox::replicate::{GuestEvent, HostOptions, Interest, RefusalCode};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{DenseBox, VoxelPos};
 use terravox_server::{
@@ -65,6 +66,12 @@ pub fn serve_store(store: Store, share: Option<Box<dyn ColumnLeases>>, folder: &
         port: 0,
         certificate_folder: folder.to_owned(),
         pieces_fall: false,
+        // Guests here make as many operations as they can.
+        host: HostOptions {
+            edits_per_s: 10_000,
+            edit_work_per_s: 1 << 50,
+            ..HostOptions::default()
+        },
         ..ServerOptions::default()
     };
     let server = Server::start(vec![world], options).unwrap_or_else(|error| panic!("{error}"));
@@ -91,6 +98,8 @@ pub struct Builder {
     /// How many of those the server confirmed, and how many it reported as saved.
     pub confirmed: u64,
     saved: u64,
+    /// Numbers of those that it refused, as it does while its database is silent.
+    refused: BTreeSet<u64>,
     next: Instant,
 }
 
@@ -102,14 +111,16 @@ impl Builder {
     pub fn new(address: &WorldAddress, guest: u64, first: u64) -> Result<Builder, ClientError> {
         let client = Client::connect(address, ClientOptions::default())?;
         let (begun, confirmed, saved, next) = (0, 0, 0, Instant::now());
-        Ok(Builder { client, guest, first, begun, confirmed, saved, next })
+        let refused = BTreeSet::new();
+        Ok(Builder { client, guest, first, begun, confirmed, saved, refused, next })
     }
 
     /// The balls that are saved, by guest and number, added to `saved`. Returns the number of the
     /// first that was not begun.
     pub fn end(&self, saved: &mut Vec<(u64, u64)>) -> u64 {
         // Numbers of edits begin at 1.
-        saved.extend((self.first..self.first + self.saved).map(|number| (self.guest, number)));
+        let numbers = (1..=self.saved).filter(|number| !self.refused.contains(number));
+        saved.extend(numbers.map(|number| (self.guest, self.first + number - 1)));
         self.first + self.begun
     }
 
@@ -124,6 +135,9 @@ impl Builder {
                 GuestEvent::Welcome { .. } => guest.start(true),
                 GuestEvent::Confirmed { .. } => self.confirmed += 1,
                 GuestEvent::Saved { last, .. } => self.saved = self.saved.max(last),
+                GuestEvent::Refused { number, code: RefusalCode::NotAvailable, .. } => {
+                    self.refused.insert(number);
+                }
                 GuestEvent::Refused { reason, .. } => panic!("refused: {reason}"),
                 _ => {}
             }

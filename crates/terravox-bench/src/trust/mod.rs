@@ -60,8 +60,13 @@ pub fn run_child(arguments: &[String]) -> ExitCode {
             crate::cluster::takeover::serve(address, Path::new(folder));
         }
         #[cfg(feature = "cluster")]
-        ["serve-shared", address, name, folder] => {
-            crate::cluster::border::serve(address, name, Path::new(folder));
+        ["serve-shared", address, name, folder, lease_ms] => {
+            let lease = std::time::Duration::from_millis(number(lease_ms));
+            crate::cluster::border::serve(address, name, Path::new(folder), lease);
+        }
+        #[cfg(feature = "cluster")]
+        ["write", address, written, first] => {
+            crate::cluster::takeovers::write_until_that_fails(address, written, number(first));
         }
         ["saves", path] => reopen::save_for_ever(Path::new(path)),
         _ => return ExitCode::from(2),

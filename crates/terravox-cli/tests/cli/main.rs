@@ -1,6 +1,8 @@
 //! Runs the `terravox` program as a user does, on files that the tests make.
 
 mod bad_input;
+#[cfg(all(feature = "server", feature = "postgres", unix))]
+mod border_places;
 mod channels;
 mod copies;
 mod edits;

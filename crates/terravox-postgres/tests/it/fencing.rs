@@ -1,7 +1,7 @@
 //! One writer at a time: leases, and what a writer does whose world another one took.
 
 use crate::all_stores::{Numbers, empty_grid, random_edit, records_of};
-use crate::proxy::Proxy;
+use crate::proxy::{Accident, Network, Proxy};
 use crate::server::Server;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -240,4 +240,40 @@ fn the_log_of_a_zone_has_every_commit_in_order() {
         logged.extend(entries.into_iter().flat_map(|entry| entry.keys));
     }
     assert!(blocks.into_iter().all(|record| logged.contains(&record.key)));
+}
+
+#[test]
+fn a_writer_that_stalls_within_a_save_holds_the_world_no_longer_than_its_lease() {
+    let Some(server) = Server::start("stalls") else { return };
+    let server = server.run();
+    let proxy = Proxy::start(server.port());
+    let lease = Duration::from_millis(800);
+    let options = PostgresOptions { lease, ..PostgresOptions::default() };
+    let through = server.address_at(proxy.port, "stalls");
+    let old = Postgres::create(&through, &WorldInfo::default(), &options).unwrap();
+    old.set_extra("state", Some(b"1")).unwrap();
+    std::thread::scope(|scope| {
+        // The commit is held, so that the transaction and its locks stay.
+        proxy.arrange(Accident::Delay(Duration::from_millis(300)));
+        let saving = scope.spawn(|| old.set_extra("state", Some(b"2")));
+        while proxy.is_armed() {
+            assert!(!saving.is_finished(), "there was no commit");
+        }
+        proxy.set(Network::Stalled);
+        let begin = Instant::now();
+        let new = loop {
+            match Postgres::open(&server.address("stalls"), &options) {
+                Ok(store) => break store,
+                Err(StoreError::InUse { .. }) => std::thread::sleep(lease / 40),
+                Err(error) => panic!("after {:?}: {error}", begin.elapsed()),
+            }
+        };
+        let waited = begin.elapsed();
+        assert!(waited < options.answer_time / 2, "{waited:?}");
+        assert_eq!(new.extra("state").unwrap(), Some(b"1".to_vec()));
+        proxy.set(Network::Up);
+        let end = saving.join().unwrap();
+        assert!(matches!(end, Err(StoreError::Fenced { .. })), "{end:?}");
+        assert_eq!(new.extra("state").unwrap(), Some(b"1".to_vec()));
+    });
 }

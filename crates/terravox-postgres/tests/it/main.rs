@@ -13,4 +13,6 @@ mod proxy;
 mod server;
 mod share;
 mod share_rows;
+mod stale;
 mod suite;
+mod takeovers;

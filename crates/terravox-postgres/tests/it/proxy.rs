@@ -1,4 +1,7 @@
-//! A network that fails when it hurts most: while a writer's commit is under way.
+//! A network that fails: when it hurts most, while a writer's commit is under way, or all of it for
+//! a while.
+
+#![allow(dead_code)]
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -17,13 +20,56 @@ pub enum Accident {
     Delay(Duration),
 }
 
+/// What the network does for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    Up,
+    /// It holds what is sent, in both directions, and passes it on later.
+    Stalled,
+    /// Connections break, and new ones are not made.
+    Down,
+}
+
+/// Between two looks at the network while it holds bytes.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
 /// Time for the server to commit.
 const COMMIT_TIME: Duration = Duration::from_millis(40);
+
+/// What the connections share.
+struct Shared {
+    next: Mutex<Option<Accident>>,
+    network: Mutex<Network>,
+    /// Those that are open.
+    streams: Mutex<Vec<TcpStream>>,
+}
+
+impl Shared {
+    /// Waits while the network is stalled; whether it is up then.
+    fn passes(&self) -> bool {
+        loop {
+            match *self.network.lock().unwrap() {
+                Network::Up => return true,
+                Network::Down => return false,
+                Network::Stalled => {}
+            }
+            thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
+    /// Keeps a stream, to break it; `false` if the network is down.
+    fn keep(&self, streams: [&TcpStream; 2]) -> bool {
+        let mut open = self.streams.lock().unwrap();
+        open.retain(|stream| stream.peer_addr().is_ok());
+        open.extend(streams.map(|stream| stream.try_clone().unwrap()));
+        *self.network.lock().unwrap() != Network::Down
+    }
+}
 
 /// Passes connections on to a server. It ends with the process.
 pub struct Proxy {
     pub port: u16,
-    next: Arc<Mutex<Option<Accident>>>,
+    shared: Arc<Shared>,
 }
 
 impl Proxy {
@@ -35,38 +81,57 @@ impl Proxy {
     pub fn far(server_port: u16, round_trip: Duration) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let next = Arc::new(Mutex::new(None));
-        let shared = next.clone();
+        let (next, network, streams) =
+            (Mutex::new(None), Mutex::new(Network::Up), Mutex::new(Vec::new()));
+        let shared = Arc::new(Shared { next, network, streams });
+        let kept = shared.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 // Without a server the client sees a connection that closes.
                 let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)) else { continue };
+                if !kept.keep([&client, &server]) {
+                    close(&client, &server);
+                    continue;
+                }
                 let (back_from, back_to) =
                     (server.try_clone().unwrap(), client.try_clone().unwrap());
-                thread::spawn(move || pass(back_from, back_to));
-                let next = shared.clone();
-                thread::spawn(move || pass_requests(client, server, round_trip, &next));
+                let shared = kept.clone();
+                thread::spawn(move || pass(back_from, back_to, &shared));
+                let shared = kept.clone();
+                thread::spawn(move || pass_requests(client, server, round_trip, &shared));
             }
         });
-        Proxy { port, next }
+        Proxy { port, shared }
     }
 
     /// Arranges an accident for the next commit of a writer.
     pub fn arrange(&self, accident: Accident) {
-        *self.next.lock().unwrap() = Some(accident);
+        *self.shared.next.lock().unwrap() = Some(accident);
     }
 
     /// Whether the accident has not happened yet.
     pub fn is_armed(&self) -> bool {
-        self.next.lock().unwrap().is_some()
+        self.shared.next.lock().unwrap().is_some()
+    }
+
+    /// Lets the network fail, or be up again.
+    pub fn set(&self, network: Network) {
+        // Held, so that no connection is made meanwhile that nothing breaks.
+        let mut open = self.shared.streams.lock().unwrap();
+        *self.shared.network.lock().unwrap() = network;
+        if network == Network::Down {
+            for stream in open.drain(..) {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
     }
 }
 
 /// Passes bytes on until one side is closed.
-fn pass(mut from: TcpStream, mut to: TcpStream) {
+fn pass(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
     let mut bytes = [0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut bytes) {
-        if to.write_all(&bytes[..length]).is_err() {
+        if !shared.passes() || to.write_all(&bytes[..length]).is_err() {
             break;
         }
     }
@@ -83,7 +148,7 @@ fn pass_requests(
     mut client: TcpStream,
     mut server: TcpStream,
     round_trip: Duration,
-    next: &Mutex<Option<Accident>>,
+    shared: &Shared,
 ) {
     let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     let (mut bytes, mut is_writer) = ([0; 1 << 16], false);
@@ -94,7 +159,7 @@ fn pass_requests(
         is_writer |= has(sent, b"insert into terravox_log")
             || has(sent, b"set epoch = terravox_zones.epoch + 1, owner = $3::text");
         let is_commit = is_writer && has(sent, b"commit\0");
-        let accident = if is_commit { next.lock().unwrap().take() } else { None };
+        let accident = if is_commit { shared.next.lock().unwrap().take() } else { None };
         match accident {
             Some(Accident::CutBefore) => break,
             Some(Accident::CutAfter) => {
@@ -107,7 +172,7 @@ fn pass_requests(
             Some(Accident::Delay(time)) => thread::sleep(time),
             None => {}
         }
-        if server.write_all(sent).is_err() {
+        if !shared.passes() || server.write_all(sent).is_err() {
             break;
         }
     }
