@@ -78,7 +78,7 @@ impl Certificate {
     }
 }
 
-/// Writes a new file that only its owner can read, in the place of what a killed start left.
+/// Writes a new file that only its owner can read, instead of what a killed start left.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let _ = fs::remove_file(path);
     let mut options = OpenOptions::new();

@@ -42,6 +42,17 @@ impl<'a> GlbFile<'a> {
         })
     }
 
+    /// Returns an entry of a list by its number in the JSON.
+    fn referenced(&self, list: &str, number: &Value) -> Result<&'a Value, MeshError> {
+        match number.as_u64() {
+            Some(number) => self.entry(list, number),
+            None => Err(MeshError::Damaged {
+                location: "its JSON".to_owned(),
+                what: format!("{number} is not a valid index into {list}"),
+            }),
+        }
+    }
+
     /// Returns the array of an accessor, with `width` numbers per element; errors name `location`.
     pub fn accessor(
         &self,
@@ -57,16 +68,12 @@ impl<'a> GlbFile<'a> {
             let number = number.and_then(|number| usize::try_from(number).ok());
             number.ok_or_else(|| damaged(format!("{name} is not a count")))
         };
-        let entry = |list: &str, number: &Value| match number.as_u64() {
-            Some(number) => self.entry(list, number),
-            None => Err(damaged(format!("{number} is no number of one of its {list}"))),
-        };
-        let accessor = entry("accessors", number)?;
+        let accessor = self.referenced("accessors", number)?;
         if accessor.get("sparse").is_some() || accessor.get("bufferView").is_none() {
             let what = "sparse and empty accessors are not supported; export it without them";
             return Err(unsupported(what));
         }
-        let view = entry("bufferViews", &accessor["bufferView"])?;
+        let view = self.referenced("bufferViews", &accessor["bufferView"])?;
         if whole(&view["buffer"], "a buffer")? != 0 || self.json["buffers"][0].get("uri").is_some()
         {
             return Err(unsupported("its data is in another file; export it as one .glb"));
