@@ -247,10 +247,51 @@ fn keys_that_are_no_chunk_of_a_channel_are_reported_and_dropped() {
     assert!(bad.iter().all(|bad| bad.part == StoredPart::Table("channels")), "{bad:?}");
     assert!(!bad.is_empty());
     drop(store);
-    Store::repair(&path, |_| {}).unwrap();
+    let report = Store::repair(&path, |_| {}).unwrap();
+    assert_eq!(report.lost, bad);
     let store = Store::open(&path).unwrap();
     assert_eq!(store.verify().unwrap().bad, []);
     assert_eq!(store.channels().unwrap().snapshot(), held);
+}
+
+#[test]
+fn a_reader_of_a_database_that_was_opened_before_the_first_channels_copies_them() {
+    let records = Arc::new(MemoryRecords::default());
+    let writer = Store::create_records(records.clone(), "world", &WorldInfo::default()).unwrap();
+    let reader = Store::open_records_read_only(records, "world").unwrap();
+    let mut terrain = terrain();
+    terrain.edit_values(&ball(OWNER, 3.0, 9.0, 70_000)).unwrap();
+    save(&writer, &mut terrain);
+    let held = terrain.channels().snapshot();
+    let copies = Arc::new(MemoryRecords::default());
+    let (copy, _) = reader.copy_to_records(copies, "copy", |_, _| {}).unwrap();
+    for store in [&reader, &copy] {
+        assert_eq!(store.verify().unwrap().bad, []);
+        assert_eq!(store.channels().unwrap().snapshot(), held);
+        assert_eq!(store.info().channels, declared());
+    }
+}
+
+#[test]
+fn a_read_during_the_first_save_of_channels_knows_all_that_it_reads() {
+    let folder = Folder::new("first-channels");
+    for round in 0..8 {
+        let store = create(&folder, &format!("world-{round}.tvx"));
+        let mut terrain = terrain();
+        terrain.edit_values(&ball(HEAT, 0.0, 9.0, 7)).unwrap();
+        let is_saved = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            let reading = threads.spawn(|| {
+                while !is_saved.load(std::sync::atomic::Ordering::Relaxed) {
+                    assert_eq!(store.load().unwrap().bad, []);
+                }
+            });
+            save(&store, &mut terrain);
+            is_saved.store(true, std::sync::atomic::Ordering::Relaxed);
+            reading.join().unwrap();
+        });
+        assert_eq!(store.channels().unwrap().snapshot(), terrain.channels().snapshot());
+    }
 }
 
 #[test]

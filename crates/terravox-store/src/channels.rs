@@ -4,12 +4,13 @@
 //! its bytes, packed where that is shorter. `docs/format.md` has every byte.
 
 use crate::database::{channel_key, channel_of, lost_part, value_error};
+use crate::description::ReadView;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
 use crate::info::WorldInfo;
 use crate::key::CHANNELS;
 use crate::reader::{StoreReader, StoreTransaction};
-use crate::store::{ReadView, Store};
+use crate::store::Store;
 use crate::tree::TreeError;
 use crate::value::{
     HEADER_BYTES, MAX_CHANNEL_VALUE_BYTES, RUNS, RUNS_LZ4, SEAL_BYTES, ValueError, check_sealed,

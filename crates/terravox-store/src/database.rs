@@ -128,6 +128,11 @@ impl Db {
         matches!(self.backing, Backing::Records { .. })
     }
 
+    /// Whether it is records that another program may write to.
+    pub fn is_read_only_records(&self) -> bool {
+        self.is_of_records() && !self.is_writable
+    }
+
     /// What it holds now.
     pub fn snapshot(&self) -> Box<StoreReader> {
         Box::new(match &self.backing {

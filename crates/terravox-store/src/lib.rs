@@ -61,6 +61,7 @@ mod channels;
 mod copy;
 mod create;
 mod database;
+mod description;
 mod disk;
 mod error;
 mod file_names;

@@ -2,8 +2,9 @@
 //! bodies.
 
 use crate::bodies;
+use crate::description::ReadView;
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::store::{BODIES_NAME, HISTORY_NAME, ReadView, Store};
+use crate::store::{BODIES_NAME, HISTORY_NAME, Store};
 use terravox::bodies::SavedBody;
 use terravox::edit::History;
 use terravox::terrain::{FillRequest, Terrain, TerrainOptions};

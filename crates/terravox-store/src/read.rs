@@ -1,12 +1,13 @@
 //! Reading: one chunk, a region at any mip, blocks one by one, everything.
 
 use crate::database::{CELLS, block_of, cell_key, lost_part, value_error};
+use crate::description::ReadView;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
 use crate::key::{BlockKey, KeyBytes, ranges};
 use crate::listing::{Listing, MAX_MISSING_CHUNKS, page_of};
 use crate::reader::StoreReader;
-use crate::store::{ReadView, Store, StoredListing};
+use crate::store::{Store, StoredListing};
 use crate::tree::ReadTree;
 use crate::value::{ValueCoder, ValueError};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,10 @@
 //! One coarse block of a repaired world: made again of the finer ones, if it differs.
 
+use crate::description::ReadView;
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::key::BlockKey;
 use crate::makeup::{KnownCells, Makeup, StoredCells};
 use crate::reader::StoreReader;
-use crate::store::ReadView;
 use crate::value::{ValueError, uniform_material};
 use crate::verify::{BlockMaker, StoredBlocks, covers, replace_listed};
 use crate::write::{GenerateBlock, TableWriter};

@@ -145,7 +145,7 @@ impl Store {
     /// Copies extra data, blocks and channels, but for those that are `bad`.
     fn copy_to(&self, repaired: &Store, bad: &[BadPart]) -> Result<(), StoreError> {
         let grows = self.info().grows();
-        let declared = self.info().channels.len();
+        let declared = repaired.info().channels.len();
         let part_key = |bad: &BadPart| match (&bad.part, &bad.what) {
             // Whole, and listed by the repair.
             (_, ValueError::NotListed) => None,
@@ -264,7 +264,7 @@ impl Suspects {
 fn losses(bad: &[BadPart]) -> Vec<BadPart> {
     let is_lost = |bad: &&BadPart| match bad.part {
         StoredPart::Chunk(_) => bad.what != ValueError::NotListed,
-        StoredPart::Extra(_) | StoredPart::Channel { .. } => true,
+        StoredPart::Extra(_) | StoredPart::Channel { .. } | StoredPart::Table("channels") => true,
         StoredPart::Index => bad.what != ValueError::OneCopy,
         _ => false,
     };

@@ -4,16 +4,17 @@ use crate::database::{
     self, CELLS, CHANNELS, Db, EXTRA, INFO_KEYS, LISTED, extra_key, listing_key, lost_part,
     page_of_key, store_error, value_error,
 };
+use crate::description::{Description, ReadView, read_info};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::file_names::followed;
 use crate::findings::Findings;
-use crate::info::{InfoError, MAX_INFO_BYTES, MAX_NAME_BYTES, WorldInfo};
+use crate::info::{MAX_NAME_BYTES, WorldInfo};
 use crate::listing::{Listing, check_listed_count, page_of};
 use crate::reader::{StoreReader, StoreTransaction};
 use crate::tree::{ReadTree, TreeError};
 use crate::value::ValueError;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terravox::voxel::{ChunkPos, PagePos, SaveStamp};
 
 /// Maximum size of the extra data under one name, in bytes.
@@ -67,8 +68,7 @@ pub struct Store {
     /// The open file: a temporary one until the world is finished; `None` on a
     /// [`Disk`](crate::Disk).
     file: Option<PathBuf>,
-    /// The stored description.
-    info: RwLock<Arc<WorldInfo>>,
+    description: Description,
     /// The state of the grid that was saved last; see [`WriteLock`].
     last_saved: Mutex<Option<SaveStamp>>,
 }
@@ -81,12 +81,6 @@ pub struct Store {
 pub(crate) struct WriteLock<'a> {
     pub store: &'a Store,
     pub last_saved: MutexGuard<'a, Option<SaveStamp>>,
-}
-
-/// The file at one moment, and a description whose kinds are those of its cells.
-pub(crate) struct ReadView {
-    pub tree: Box<StoreReader>,
-    pub info: Arc<WorldInfo>,
 }
 
 /// What a world file holds.
@@ -137,10 +131,9 @@ impl Store {
 
     /// The store of a database that has a description.
     pub(crate) fn from_db(db: Db, path: &Path, file: Option<PathBuf>) -> Result<Store, StoreError> {
-        let info = read_info(&db.snapshot(), path)?;
+        let description = Description::new(read_info(&db.snapshot(), path)?);
         let path = path.to_owned();
-        let info = RwLock::new(Arc::new(info));
-        Ok(Store { db, path, file, info, last_saved: Mutex::default() })
+        Ok(Store { db, path, file, description, last_saved: Mutex::default() })
     }
 
     /// A store of a new world that is, or will be, at `path`.
@@ -151,8 +144,8 @@ impl Store {
         info: &WorldInfo,
     ) -> Result<Store, StoreError> {
         let (path, file) = (path.to_owned(), file.map(Path::to_owned));
-        let info_lock = RwLock::new(Arc::new(info.clone()));
-        let store = Store { db, path, file, info: info_lock, last_saved: Mutex::default() };
+        let description = Description::new(info.clone());
+        let store = Store { db, path, file, description, last_saved: Mutex::default() };
         store.set_info(info)?;
         Ok(store)
     }
@@ -203,9 +196,10 @@ impl Store {
         self.db.sync(&self.path)
     }
 
-    /// The description of the world.
+    /// The description of the world. A store of [`Records`](crate::Records) that was opened for
+    /// reading has it as it was at the last read.
     pub fn info(&self) -> Arc<WorldInfo> {
-        self.info.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.description.get()
     }
 
     /// Waits until no other thread writes.
@@ -214,17 +208,9 @@ impl Store {
         WriteLock { store: self, last_saved }
     }
 
-    /// Begins to read cells.
+    /// Begins to read cells and channels.
     pub(crate) fn begin_read(&self) -> ReadView {
-        loop {
-            let info = self.info();
-            let tree = self.db.snapshot();
-            // A kind changes only while no cells are stored, and cells are written only after the
-            // new description can be read: if it is the same before and after, its kinds fit.
-            if Arc::ptr_eq(&info, &self.info()) {
-                return ReadView { tree, info };
-            }
-        }
+        self.description.begin_read(&self.db, &self.path)
     }
 
     /// Replaces the description of the world, durably.
@@ -512,7 +498,7 @@ impl WriteLock<'_> {
         new_info: Option<WorldInfo>,
         write: impl FnOnce(&mut StoreTransaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let Store { db, path, info, .. } = self.store;
+        let Store { db, path, description, .. } = self.store;
         let mut transaction = db.begin(path)?;
         if let Some(info) = &new_info {
             let bytes = info.encode();
@@ -522,45 +508,10 @@ impl WriteLock<'_> {
             }
         }
         let result = write(&mut transaction)?;
-        db.commit(transaction, path)?;
-        if let Some(new_info) = new_info {
-            *info.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new_info);
+        match new_info {
+            None => db.commit(transaction, path)?,
+            Some(info) => description.change(info, || db.commit(transaction, path))?,
         }
         Ok(result)
     }
-}
-
-/// Reads the description of a world, from the first of its places where it is whole.
-fn read_info(tree: &StoreReader, path: &Path) -> Result<WorldInfo, StoreError> {
-    let mut first_error = None;
-    for key in INFO_KEYS {
-        match read_info_at(tree, key, path) {
-            Ok(Some(info)) => return Ok(info),
-            Ok(None) => {}
-            Err(error) => drop(first_error.get_or_insert(error)),
-        }
-    }
-    let (why, path) = ("it has no description".to_owned(), path.to_owned());
-    Err(first_error.unwrap_or(StoreError::NotAWorld { path, why }))
-}
-
-/// Reads the description in one of its places; `None` if it is not there.
-pub(crate) fn read_info_at(
-    tree: &StoreReader,
-    key: &[u8],
-    path: &Path,
-) -> Result<Option<WorldInfo>, StoreError> {
-    let path = path.to_owned();
-    let damaged = |path, what| StoreError::Damaged { path, part: StoredPart::Info, what };
-    let mut bytes = Vec::with_capacity(MAX_INFO_BYTES);
-    match tree.get(key, &mut bytes) {
-        Ok(false) => return Ok(None),
-        Ok(true) => {}
-        Err(TreeError::Io(error)) => return Err(store_error(error.into(), &path, "read")),
-        Err(error) => return Err(damaged(path, value_error(&error))),
-    }
-    WorldInfo::decode(&bytes).map(Some).map_err(|error| match error {
-        InfoError::Version(version) => StoreError::TooNew { path, version },
-        InfoError::Value(what) => damaged(path, what),
-    })
 }

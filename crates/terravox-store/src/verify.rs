@@ -2,6 +2,7 @@
 
 use crate::channels::{self, ChannelCoder, walk_channels};
 use crate::database::{CELLS, CHANNELS, INFO_KEYS, block_of, cell_key, damaged_part, value_error};
+use crate::description::{ReadView, read_info_at};
 use crate::error::{BadPart, StoreError, StoredPart};
 use crate::findings::Findings;
 use crate::finer::FinerBlocks;
@@ -11,7 +12,7 @@ use crate::makeup::{KnownCells, Makeup, StoredCells};
 use crate::pyramid::{BlockPatch, CHUNK_MIP, source_mip};
 use crate::read::{add_missing, read_block_if, walk_blocks, walk_chunks};
 use crate::reader::StoreReader;
-use crate::store::{ReadView, Store, read_info_at};
+use crate::store::Store;
 use crate::tree::{KeySpan, ReadTree, TreeDamage};
 use crate::value::{ValueCoder, ValueError, uniform_material};
 use crate::work::PassBudget;
