@@ -80,7 +80,7 @@ pub struct JournaledEdit {
     pub cells: u64,
     /// Bytes that it takes in the journal.
     pub bytes: u64,
-    /// Its kind: `edit`, `undo`, `piece` (a piece that a dig cut loose), `rollback`, or `forgotten`
+    /// Its kind: `edit`, `undo` (an undo or a redo), `piece` (a piece that a dig cut loose), `rollback`, or `forgotten`
     /// (the journal was full and dropped the previous cells).
     pub kind: String,
 }
@@ -144,8 +144,10 @@ impl Client {
     /// Connects to a server. Blocks for up to 10 s: a game calls it on a thread of its own.
     ///
     /// # Errors
-    /// If the server cannot be reached, has another fingerprint than the options say, or has no
-    /// such world; if a token would go to another machine over WebSocket, which is not encrypted.
+    /// If the server cannot be reached or has no such world; if it is on another machine and is
+    /// reached over QUIC, and the options have no fingerprint or another one; if a token would go to
+    /// another machine over WebSocket, which is not encrypted. [`ClientError::is_transient`] says
+    /// whether trying again may help.
     ///
     /// # Panics
     /// If the token has more than 256 bytes, or in an async runtime.

@@ -21,11 +21,12 @@ pub struct EditAuthor<'a> {
     pub name: &'a str,
 }
 
-/// Decides about an operation, in voxels. It is called on the world's thread, so it must not block:
-/// for each account at most
-/// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) times a second,
-/// twice as many at once. An operation that it returns in place of the guest's is refused as well
-/// if it reaches into a protected region. It is not called for pieces that a dig cuts loose. In a
+/// Decides about an operation, in voxels. It runs on the thread of the world, so it must not block.
+/// It is called at most
+/// [`HostOptions::edits_per_s`](terravox::replicate::HostOptions::edits_per_s) times a second for
+/// each account, and twice as many at once. It is not called for undo and redo, nor for pieces that a
+/// dig cuts loose. An operation that it returns in place of the guest's is refused, too, if it
+/// reaches into a protected region. In a
 /// world that servers share, the server of the column that contains the middle of the operation
 /// decides; the result applies on both sides of a border.
 pub type Decide = Box<dyn FnMut(EditAuthor<'_>, &EditOp) -> Verdict + Send>;

@@ -11,21 +11,21 @@ use terravox::replicate::HostOptions;
 /// Options of a [`Server`](crate::Server).
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// The address to listen on.
+    /// The address to listen on, 127.0.0.1 by default.
     pub address: IpAddr,
-    /// The port: UDP for QUIC, TCP for HTTP and WebSocket. With 0, both are any free ports, which
+    /// The port, 4077 by default: UDP for QUIC, TCP for HTTP and WebSocket. With 0, both are any free ports, which
     /// may differ.
     pub port: u16,
     /// Who may do what. Without tokens, `address` must be loopback.
     pub access: AccessList,
     /// What guests may cost. `generator` is ignored: each world has its own.
     pub host: HostOptions,
-    /// Maximum number of connections, counted from when they are accepted.
+    /// Maximum number of connections, counted from when they are accepted. 1,024 by default.
     pub max_connections: usize,
-    /// Maximum number of connections from one address. Behind a proxy, all have its address.
+    /// Maximum number of connections from one address, 256 by default. Behind a proxy, all have its address.
     pub max_connections_per_address: usize,
     /// How long a handshake, a request or a greeting may take, and how long a guest may leave
-    /// unread what is sent to it. For the latter, values above 10 s count as 10 s.
+    /// unread what is sent to it; 10 s by default. For the latter, values above 10 s count as 10 s.
     pub patience: Duration,
     /// Whether pieces that edits cut loose fall, and become ground where they come to rest. Pieces
     /// of fewer than 3 or more than 32,768 cells, or that span more than five chunks along an axis,
@@ -35,7 +35,8 @@ pub struct ServerOptions {
     pub certificate_folder: PathBuf,
     /// The folder of backups, which must exist.
     pub backup_folder: PathBuf,
-    /// Maximum size of the journal of each world in bytes, in memory and in the file. When it is
+    /// Maximum size of the journal of each world in bytes, in memory and in the file; 64 MiB by
+    /// default. When it is
     /// full, the oldest edits of the author with the most data lose their previous cells first.
     /// With 0, no edits are kept.
     pub journal_bytes: usize,

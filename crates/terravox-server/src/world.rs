@@ -24,7 +24,8 @@ const RECENT_TICKS: usize = 1024;
 
 /// A world to serve.
 pub struct ServedWorld {
-    /// Its name in addresses.
+    /// Its name in addresses: 1 to 64 bytes of letters, digits, spaces and `-_.`. No two worlds of a
+    /// server have the same.
     pub name: String,
     /// Its file. What guests change is saved there.
     pub store: Store,

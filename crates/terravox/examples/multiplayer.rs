@@ -71,7 +71,7 @@ impl Server {
             EditOp::Brush(BrushOp { brush: Brush::Ball { radius, .. }, .. }) if *radius <= 10.0 => {
                 Verdict::Accept
             }
-            _ => Verdict::Refuse("only balls of at most 10 m".into()),
+            _ => Verdict::Refuse("only balls with a radius of at most 10 voxels".into()),
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -129,8 +129,9 @@ impl Server {
                 self.falling.push(piece);
                 continue;
             }
-            let [_, y, _] = piece.pose.position_voxels;
-            println!("they have fallen {:.1} m and are ground again", -y);
+            let height = |pose: &BodyPose| pose.position_voxels[1];
+            let fallen = height(&piece.body.first_pose()) - height(&piece.pose);
+            println!("they have fallen {fallen:.1} m and are ground again"); // a voxel is a metre
             piece.body.write_back(&mut self.grid, &piece.pose, None)?;
             self.host.remove_body(piece.number);
             let [x, y, z] = piece.pose.position_voxels.map(|v| v.floor() as i32);
@@ -199,7 +200,8 @@ impl Player {
         }
         while let Some(packet) = self.up.receive(now_us) {
             if self.has_link {
-                server.host.receive(self.number, &packet, now_us)?;
+                // A player who breaks the protocol is disconnected; `HostEvent::Left` says why.
+                let _ = server.host.receive(self.number, &packet, now_us);
             }
         }
         while self.has_link && server.host.transmit(self.number, now_us, &mut packet) {
@@ -270,6 +272,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     players[0].guest.edit(&EditOp::dig_ball([2.0, -3.0, 5.0], 4.0))?;
     play(&mut server, &mut players, &mut now_us, 1.0)?;
     let ben = &mut players[1];
+    // Packets of the old link must not reach the new one; over a network, give each link a number.
+    for link in [&mut ben.up, &mut ben.down] {
+        while link.receive(u64::MAX).is_some() {}
+    }
     let undone = ben.guest.reconnect(LinkKind::Datagrams);
     ben.number = server.host.connect(LinkKind::Datagrams);
     ben.has_link = true;

@@ -170,9 +170,10 @@ impl Guest {
     /// Maximum size of a packet in bytes.
     pub const MAX_PACKET_BYTES: usize = MAX_PACKET_BYTES;
 
-    /// When [`Guest::transmit`] may have something to send although nothing arrives, microseconds.
+    /// When [`Guest::transmit`] may have something to send although nothing arrives, in microseconds
+    /// on your clock; `None` if it waits for nothing.
     pub fn wake_us(&self) -> Option<u64> {
-        self.pipe.wake_us()
+        [self.pipe.wake_us(), self.avatar_due_us()].into_iter().flatten().min()
     }
 
     /// Returns what happened since the last call, oldest first. Call it after each [`Guest::update`]:
@@ -283,7 +284,8 @@ impl Guest {
     ///
     /// # Errors
     /// [`EditError`]; nothing is then sent. [`EditError::Invalid`] also for an operation of more
-    /// than 128 KiB, before [`Guest::start`], and while 256 operations wait for the host.
+    /// than 128 KiB or one that copies more than 2,097,152 cells, before [`Guest::start`], and while
+    /// 256 operations have no reply.
     pub fn edit(&mut self, op: &EditOp) -> Result<u64, EditError> {
         let op = rounded_op(op);
         let replica = self.check_ready()?;
@@ -302,9 +304,11 @@ impl Guest {
         Ok(number)
     }
 
-    /// Asks the host to undo the last stroke of this guest, also one that it has not answered yet.
-    /// Returns its number. It is not predicted: it shows when the host has answered. The host refuses
-    /// if there is none: it remembers strokes for as long as the link lasts.
+    /// Asks the host to undo the last operation of this guest, also one without a reply so far. The
+    /// host keeps each operation as a stroke of its own: to undo a whole brush stroke, call this once
+    /// for each of its operations. Returns the number of the request. It is not predicted: it shows
+    /// when the host has replied. The host refuses if there is nothing to undo: it keeps the history
+    /// of a guest for as long as the link lasts.
     ///
     /// # Errors
     /// [`EditError::Invalid`] before [`Guest::start`], and while 256 operations wait for the host;

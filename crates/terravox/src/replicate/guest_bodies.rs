@@ -50,6 +50,12 @@ impl Guest {
         }
     }
 
+    /// When a changed avatar may be sent.
+    pub(super) fn avatar_due_us(&self) -> Option<u64> {
+        let is_new = self.is_started && self.avatar.as_ref().is_some_and(|(_, is_new)| *is_new);
+        is_new.then(|| self.avatar_sent_us.saturating_add(AVATAR_INTERVAL_US))
+    }
+
     /// Shows others where this guest is: its pose, and bytes that the game understands, such as a
     /// name and what it points at. Others see a [`SharedBody`] of
     /// [`SharedBodyKind::Avatar`](super::SharedBodyKind::Avatar). Call it once a frame: it is sent

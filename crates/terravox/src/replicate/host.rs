@@ -225,7 +225,6 @@ impl Host {
         self.accounts.pass(now_us);
         self.serve_all(world);
         self.follow_avatars();
-        self.pass_messages_on();
         let mut order = self.order.clone();
         if !order.is_empty() {
             // So that not always the same guest is last.
@@ -346,6 +345,9 @@ impl Host {
                 self.guest_undo(guest, world, number, is_redo);
             }
             Some(Request::Message(ToHost::Refresh(blocks))) => self.refresh(guest, &blocks),
+            Some(Request::Message(ToHost::Game(bytes))) => {
+                self.events.push_back(HostEvent::Message { guest, bytes });
+            }
             Some(Request::Message(_)) => {}
         }
         let work = (before - self.work_left).max(0).unsigned_abs();

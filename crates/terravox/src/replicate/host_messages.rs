@@ -71,12 +71,4 @@ impl Host {
 
     /// Maximum size of a message to a guest in bytes.
     pub const MAX_MESSAGE_BYTES: usize = MAX_GAME_MESSAGE;
-
-    /// Hands the game what guests tell it.
-    pub(super) fn pass_messages_on(&mut self) {
-        for (&guest, entry) in &mut self.guests {
-            let messages = std::mem::take(&mut entry.game_messages).into_iter();
-            self.events.extend(messages.map(|bytes| HostEvent::Message { guest, bytes }));
-        }
-    }
 }

@@ -53,8 +53,6 @@ pub(super) struct HostedGuest {
     /// And the number of that body.
     pub new_avatar: Option<Option<Avatar>>,
     pub avatar: Option<u64>,
-    /// Its messages to the game.
-    pub game_messages: Vec<Vec<u8>>,
     /// Its undo history.
     pub history: History,
     /// Messages sent in the stream of edits.
@@ -102,7 +100,6 @@ impl HostedGuest {
             body_budget: BodyBudget::default(),
             new_avatar: None,
             avatar: None,
-            game_messages: Vec::new(),
             history: History::new(options.history_bytes),
             edits_sent: 0,
             confirmed: None,
@@ -254,8 +251,8 @@ impl HostedGuest {
                 self.new_avatar = Some(Some(Avatar { pose, bytes }));
             }
             ToHost::NoAvatar => self.new_avatar = Some(None),
-            ToHost::Game(bytes) => self.game_messages.push(bytes),
-            ToHost::Edit { .. } | ToHost::Undo { .. } | ToHost::Refresh(_) => {
+            // In the order in which they came: a message may say what the next edit means.
+            ToHost::Edit { .. } | ToHost::Undo { .. } | ToHost::Refresh(_) | ToHost::Game(_) => {
                 return Ok(Some(Request::Message(message)));
             }
         }

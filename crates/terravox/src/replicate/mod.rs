@@ -92,8 +92,9 @@ pub enum Verdict {
     /// confirmed, and is sent what was applied instead. To tell the player why, send a message of
     /// your own.
     Replace(Box<EditOp>),
-    /// The part of an operation within a region, in voxels, is applied; the rest is another host's
-    /// to apply.
+    /// Only the part of an operation within a region, in voxels, is applied. The guest is told that
+    /// its operation was confirmed, and is sent the changed cells. In a world that servers share, the
+    /// part also holds for the servers beyond a border; with one host, the rest is dropped.
     Part(Box<EditOp>, Region),
     /// Nothing is applied; the guest is told why. A text is enough:
     /// `Verdict::Refuse("too deep".into())`.

@@ -11,16 +11,17 @@ pub struct HostOptions {
     /// and is told when they are [saved](super::GuestEvent::Saved).
     pub instance: u64,
     /// The coarsest mip that guests see: blocks of it are the roots of what they hold. At most 12,
-    /// and at most 8 in a world where unlisted chunks are air.
+    /// and at most 8 in a world where unlisted chunks are air. 8 by default.
     pub max_mip: u8,
     /// The generator of the ground. Guests that know it make the ground themselves.
     pub generator: Option<GeneratorId>,
-    /// Maximum number of blocks that one guest may hold. Guests of [one
+    /// Maximum number of blocks that one guest may hold, 65,536 by default. Guests of [one
     /// account](super::Host::admit_as) may hold eight times as many together.
     pub max_blocks: usize,
     /// What one operation may cost, of a guest or of [`Host::edit`](super::Host::edit).
     pub edit_limits: EditLimits,
-    /// Operations per second that a guest may send on average; up to twice as many at once. Guests
+    /// Operations per second that a guest may send on average, 30 by default; up to twice as many at
+    /// once. Guests
     /// of [one account](super::Host::admit_as) share this budget.
     pub edits_per_s: u32,
     /// Work per second of a guest's operations, in the units of
@@ -35,7 +36,7 @@ pub struct HostOptions {
     /// Blocks that are read in a tick for all guests together; further blocks wait for the next
     /// tick. A block for a guest that does not make the ground itself counts as four.
     pub max_reads_per_tick: u32,
-    /// Bytes of undo history of each guest.
+    /// Bytes of undo history of each guest, 1 MiB by default. With 0, guests cannot undo.
     pub history_bytes: usize,
 }
 

@@ -44,8 +44,8 @@ pub struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LinkEndCode {
-    /// The game ended it, [`Host::disconnect`](super::Host::disconnect), with a number from 1 on
-    /// that it chose, or 0 if it chose none.
+    /// The game ended it by [`Host::disconnect`](super::Host::disconnect), with a number from 1 on
+    /// that it chose. With 0 it chose none, or the guest left by itself.
     Game(u16),
     /// Both sides speak different versions of the protocol: the older one needs an update.
     OtherVersion,
