@@ -9,7 +9,7 @@ use crate::info::{InfoError, MAX_INFO_BYTES, WorldInfo};
 use crate::reader::StoreReader;
 use crate::tree::{ReadTree, TreeError};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The description of a world as it was last read or written.
@@ -17,6 +17,8 @@ pub(crate) struct Description {
     info: RwLock<Arc<WorldInfo>>,
     /// Changes that began and changes that ended: odd during a change.
     steps: AtomicU64,
+    /// Whether the last change may be stored although its commit failed.
+    is_unsure: AtomicBool,
 }
 
 /// What is stored at one moment, and the description at that moment.
@@ -27,7 +29,8 @@ pub(crate) struct ReadView {
 
 impl Description {
     pub fn new(info: WorldInfo) -> Description {
-        Description { info: RwLock::new(Arc::new(info)), steps: AtomicU64::new(0) }
+        let info = RwLock::new(Arc::new(info));
+        Description { info, steps: AtomicU64::new(0), is_unsure: AtomicBool::new(false) }
     }
 
     pub fn get(&self) -> Arc<WorldInfo> {
@@ -46,11 +49,28 @@ impl Description {
     ) -> Result<(), StoreError> {
         self.steps.fetch_add(1, Ordering::SeqCst);
         let committed = commit();
-        if committed.is_ok() {
-            self.set(Arc::new(info));
+        match &committed {
+            Ok(()) => self.set(Arc::new(info)),
+            Err(StoreError::Unsure { .. }) => self.is_unsure.store(true, Ordering::SeqCst),
+            Err(_) => {}
         }
         self.steps.fetch_add(1, Ordering::SeqCst);
         committed
+    }
+
+    /// Reads the description anew if the outcome of the last change was unknown and can be known now.
+    pub fn resolve(&self, db: &Db, path: &Path) {
+        if !self.is_unsure.load(Ordering::SeqCst) {
+            return;
+        }
+        self.steps.fetch_add(1, Ordering::SeqCst);
+        if db.begin(path).is_ok()
+            && let Ok(info) = read_info(&db.snapshot(), path)
+        {
+            self.set(Arc::new(info));
+            self.is_unsure.store(false, Ordering::SeqCst);
+        }
+        self.steps.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Begins to read. If the description in memory may be of another moment, it is read anew: while

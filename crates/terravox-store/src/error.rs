@@ -90,11 +90,12 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         what: String,
     },
-    /// The last step of a write failed: the write is in the world completely or not at all. Nothing
-    /// more is written until the world is opened again, which shows which of the two.
+    /// The last step of a write failed: the write is in the world completely or not at all. In a
+    /// file, the next write first completes this one, so a program may go on and save again. In a
+    /// database, nothing more is written until the world is opened again.
     #[error(
         "{}: the world may or may not be changed, since the last step of writing failed: \
-         {source}; open it again to see", path.display()
+         {source}; write again, or open it again to see", path.display()
     )]
     Unsure {
         /// The world.

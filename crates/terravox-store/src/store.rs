@@ -160,7 +160,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::ReadOnly`] if the world was opened for reading, [`StoreError::Fenced`] if
     /// another writer of a database took it over, and [`StoreError::Index`] if the outcome of a
-    /// write to a database is unknown: open it again.
+    /// write to a database is unknown: open it again. In a file, the next write finds out.
     pub fn check_writer(&self) -> Result<(), StoreError> {
         self.db.check_writer(&self.path)
     }
@@ -205,6 +205,7 @@ impl Store {
     /// Waits until no other thread writes.
     pub(crate) fn lock_writes(&self) -> WriteLock<'_> {
         let last_saved = self.last_saved.lock().unwrap_or_else(PoisonError::into_inner);
+        self.description.resolve(&self.db, &self.path);
         WriteLock { store: self, last_saved }
     }
 

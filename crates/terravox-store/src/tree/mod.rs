@@ -154,14 +154,15 @@ impl Tree {
         writer.space.as_ref().map_or(0, FreeSpace::spare_bytes)
     }
 
-    /// Begins a change, and waits for those of other threads. The first one finds the free space.
+    /// Begins a change, and waits for those of other threads. The first one finds the free space. If
+    /// the outcome of the last commit is unknown, this one first makes it durable.
     ///
     /// # Errors
-    /// If the index is damaged, or an earlier commit ended without a known outcome.
+    /// If the index is damaged, or the last commit still cannot be made durable.
     pub fn begin(&self) -> Result<Transaction<'_>, TreeError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.is_poisoned {
-            return Err(TreeError::Poisoned);
+        if let Some(state) = writer.resolve(&*self.disk)? {
+            self.pins.lock().current = state;
         }
         let (state, oldest_held) = {
             let pins = self.pins.lock();
@@ -203,8 +204,8 @@ impl Tree {
     /// Makes a change durable. Nothing is written if it is empty.
     ///
     /// # Errors
-    /// [`CommitError::Before`] if nothing changed, [`CommitError::Unsure`] if that is unknown;
-    /// then all later changes fail.
+    /// [`CommitError::Before`] if nothing changed, [`CommitError::Unsure`] if that is unknown: the
+    /// next [`Tree::begin`] finds out.
     pub fn commit(&self, mut transaction: Transaction<'_>) -> Result<(), CommitError> {
         if transaction.is_empty() {
             return Ok(());
@@ -219,10 +220,10 @@ impl Tree {
         self.disk.sync().map_err(before)?;
         transaction.writer.is_header_durable = true;
         if let Err(error) = state.write(&*self.disk).and_then(|()| self.disk.sync()) {
-            transaction.writer.is_poisoned = true;
+            transaction.keep_unsure(state);
             return Err(CommitError::Unsure(error));
         }
-        transaction.settle();
+        transaction.settle(&state);
         self.pins.lock().current = state;
         Ok(())
     }

@@ -12,8 +12,10 @@ use super::node::{
 };
 use super::space::{Extent, FreeSpace};
 use super::walk::{ReadTree, TreeReader};
+use crate::disk::Disk;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::ops::Bound;
 use std::sync::MutexGuard;
 
@@ -27,8 +29,37 @@ pub(crate) struct WriterState {
     pub space: Option<FreeSpace>,
     /// Whether the header of the current state is durable for certain.
     pub is_header_durable: bool,
-    /// Whether a commit ended without a known outcome.
-    pub is_poisoned: bool,
+    /// A state of which it is unknown whether it is durable.
+    pub unsure: Option<UnsureState>,
+}
+
+/// A state whose nodes are durable, and whose header may be.
+#[derive(Debug)]
+pub(crate) struct UnsureState {
+    pub state: TreeState,
+    /// Space that the state before uses and this one does not.
+    replaced: Vec<Extent>,
+}
+
+impl WriterState {
+    /// Called when a state is durable: what it replaced is used by older ones only.
+    fn settle(&mut self, state: &TreeState, replaced: Vec<Extent>) {
+        if let Some(space) = &mut self.space {
+            let last_use = state.sequence - 1;
+            replaced.into_iter().for_each(|extent| space.retire(extent, last_use));
+        }
+    }
+
+    /// Writes the header of the unsure state again, if there is one, and returns that state. Its
+    /// nodes were synced before, so that after another sync it is durable, whatever failed.
+    pub fn resolve(&mut self, disk: &dyn Disk) -> io::Result<Option<TreeState>> {
+        let Some(unsure) = &self.unsure else { return Ok(None) };
+        unsure.state.write(disk)?;
+        disk.sync()?;
+        let Some(UnsureState { state, replaced }) = self.unsure.take() else { return Ok(None) };
+        self.settle(&state, replaced);
+        Ok(Some(state))
+    }
 }
 
 /// New contents by key; `None` removes.
@@ -160,13 +191,17 @@ impl<'a> Transaction<'a> {
     }
 
     /// Called when the state of [`Transaction::build`] is durable: its space is in use.
-    pub fn settle(&mut self) {
+    pub fn settle(&mut self, state: &TreeState) {
+        self.allocated.clear();
+        self.writer.settle(state, std::mem::take(&mut self.replaced));
+    }
+
+    /// Called when it is unknown whether the state of [`Transaction::build`] is durable: neither its
+    /// space nor that of the state before is used for anything else.
+    pub fn keep_unsure(&mut self, state: TreeState) {
         self.allocated.clear();
         let replaced = std::mem::take(&mut self.replaced);
-        let last_use = self.base.state.sequence;
-        if let Some(space) = &mut self.writer.space {
-            replaced.into_iter().for_each(|extent| space.retire(extent, last_use));
-        }
+        self.writer.unsure = Some(UnsureState { state, replaced });
     }
 
     /// The items of a node after the changes, with their level. The node itself is given up.

@@ -16,5 +16,6 @@ mod session;
 mod stores;
 mod suite;
 mod tunnel;
+mod unsure;
 mod world;
 mod writers;

@@ -255,7 +255,7 @@ impl Editor {
         if region.is_empty() {
             return Ok(());
         }
-        tally(&self.old, &self.new, &self.runs, &mut progress.tally);
+        tally((&self.old).into(), (&self.new).into(), &self.runs, &mut progress.tally);
         if remember {
             progress.patches.push(Patch::of(&self.old, &self.runs, region, &mut self.patch));
         }

@@ -47,6 +47,11 @@ impl ChangedCells {
         self.patches.iter().any(|patch| patch.cells.is_empty())
     }
 
+    /// Bytes that [`ChangedCells::forget`] frees.
+    pub(super) fn forgettable_bytes(&self) -> usize {
+        self.patches.iter().map(|patch| patch.cells.len()).sum()
+    }
+
     /// Forgets what the cells were, but not which.
     pub(super) fn forget(&mut self) {
         for patch in Arc::make_mut(&mut self.patches) {

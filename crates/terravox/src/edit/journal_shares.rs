@@ -7,13 +7,14 @@
 
 use super::journal::{Journal, JournalEntry, JournalKind};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
 
 /// A sixteenth of the budget is freed at once, since all entries are visited each time.
 const FREED_PART: usize = 16;
 
-/// How often a trim tries again: each pass may free only a part of what it needs.
-const MAX_PASSES: u32 = 4;
+/// Entries are forgotten only while their size is at most this many times what has to be freed: of
+/// small digs, and in ground of one material, the cells that changed take nearly all of an entry, and
+/// forgetting would cost much of the journal for little memory.
+const MAX_FORGOTTEN: usize = 4;
 
 /// Maximum number of bytes that each author may keep, so that all lose `needed` bytes together; 0
 /// if they have no more. The sizes are sorted, the largest first.
@@ -41,41 +42,53 @@ impl Journal {
     /// Forgets or drops entries until the journal fits its budget.
     pub(super) fn trim(&mut self) {
         let most = self.budget_bytes - self.budget_bytes / FREED_PART;
-        for _ in 0..MAX_PASSES {
-            if self.bytes > most && !self.forget(self.bytes - most) {
-                break;
-            }
+        if let Some(entries) = self.worth_forgetting(self.bytes.saturating_sub(most)) {
+            self.forget(&entries);
         }
-        while self.bytes > self.budget_bytes && self.drop_oldest() {}
+        if self.bytes > self.budget_bytes {
+            while self.bytes > most && self.drop_oldest() {}
+        }
         let oldest = self.entries.front().map_or(u64::MAX, |entry| entry.number);
         self.forgotten.retain(|&number| number >= oldest);
     }
 
-    /// Forgets the oldest entries of the authors who have most, `needed` bytes of entries together.
-    /// Frees less than that, since which cells they changed is kept. Returns false if there are
-    /// none.
-    fn forget(&mut self, needed: usize) -> bool {
-        let mut sizes = FxHashMap::<Arc<str>, usize>::default();
-        for entry in self.entries.iter().filter(|entry| can_be_forgotten(entry)) {
-            *sizes.entry(entry.author.clone()).or_default() += entry.bytes();
+    /// The indices of the oldest entries of the authors who have most, of which forgetting frees at
+    /// least half of `needed` bytes; `None` if that would cost too many entries.
+    fn worth_forgetting(&self, needed: usize) -> Option<Vec<usize>> {
+        let mut excess = FxHashMap::<&str, usize>::default();
+        for entry in &self.entries {
+            *excess.entry(&entry.author).or_default() += entry.bytes();
         }
-        let mut sorted = Vec::from_iter(sizes.values().copied());
-        sorted.sort_unstable_by(|a, b| b.cmp(a));
-        let (share, before) = (largest_share(&sorted, needed), self.forgotten.len());
-        for entry in self.entries.iter_mut().filter(|entry| can_be_forgotten(entry)) {
-            if let Some(size) = sizes.get_mut(&entry.author).filter(|size| **size > share) {
-                let bytes = entry.bytes();
-                *size = size.saturating_sub(bytes);
-                entry.before.forget();
-                self.bytes -= bytes - entry.bytes();
-                self.forgotten.push(entry.number);
+        let mut sizes = Vec::from_iter(excess.values().copied());
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let share = largest_share(&sizes, needed);
+        excess.values_mut().for_each(|size| *size = size.saturating_sub(share));
+
+        let (mut entries, mut freed, mut size) = (Vec::new(), 0_usize, 0_usize);
+        for (index, entry) in self.entries.iter().enumerate().filter(|e| can_be_forgotten(e.1)) {
+            if let Some(excess) = excess.get_mut(&*entry.author).filter(|excess| **excess > 0) {
+                let cells = entry.before.forgettable_bytes();
+                *excess = excess.saturating_sub(cells);
+                freed += cells;
+                size = size.saturating_add(entry.bytes());
+                entries.push(index);
             }
+        }
+        let is_worth_it = freed >= needed / 2 && size <= needed.saturating_mul(MAX_FORGOTTEN);
+        is_worth_it.then_some(entries)
+    }
+
+    fn forget(&mut self, entries: &[usize]) {
+        for &index in entries {
+            let entry = &mut self.entries[index];
+            self.bytes -= entry.before.forgettable_bytes();
+            entry.before.forget();
+            self.forgotten.push(entry.number);
         }
         // Without older entries, it does not matter which cells they changed.
         while self.entries.front().is_some_and(JournalEntry::is_forgotten) {
             self.drop_oldest();
         }
-        self.forgotten.len() > before
     }
 
     fn drop_oldest(&mut self) -> bool {

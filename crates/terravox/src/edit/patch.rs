@@ -151,9 +151,29 @@ pub(super) fn bounds_of(runs: &[ChangedRun], whole: Region) -> Region {
     Region { min: corner(x0, row(first) / depth, z0), max: corner(x1, row(last) / depth + 1, z1) }
 }
 
+/// Cells side by side, and their water by index, ascending.
+#[derive(Clone, Copy)]
+pub(super) struct CellArrays<'a> {
+    pub material: &'a [u8],
+    pub occupancy: &'a [u8],
+    pub water: &'a [(u32, u8)],
+}
+
+impl<'a> From<&'a DenseBox> for CellArrays<'a> {
+    fn from(cells: &'a DenseBox) -> CellArrays<'a> {
+        let (material, occupancy) = (cells.materials(), cells.occupancies());
+        CellArrays { material, occupancy, water: cells.water() }
+    }
+}
+
 /// Adds the volumes that the runs change to `tally`.
-pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[ChangedRun], tally: &mut Tally) {
-    let mut water = [old.water(), new.water()];
+pub(super) fn tally(
+    old: CellArrays<'_>,
+    new: CellArrays<'_>,
+    runs: &[ChangedRun],
+    tally: &mut Tally,
+) {
+    let mut water = [old.water, new.water];
     for run in runs {
         let end = run.at + run.cells;
         let mut from = run.at;
@@ -162,7 +182,7 @@ pub(super) fn tally(old: &DenseBox, new: &DenseBox, runs: &[ChangedRun], tally: 
             tally_cells(old, new, from..cell, tally);
             let [old, new] = [(old, water[0]), (new, water[1])].map(|(cells, water)| {
                 let held = water.first().filter(|w| w.0 as usize == cell).map(|w| w.1);
-                let (m, o) = (cells.materials()[cell], cells.occupancies()[cell]);
+                let (m, o) = (cells.material[cell], cells.occupancy[cell]);
                 (Cell { material: m, occupancy: o }, held)
             });
             wet_cell(old, new, tally);
@@ -186,12 +206,15 @@ fn first_held(water: [&[(u32, u8)]; 2]) -> Option<usize> {
 }
 
 /// Counts cells without water.
-fn tally_cells(old: &DenseBox, new: &DenseBox, cells: std::ops::Range<usize>, tally: &mut Tally) {
-    let arrays = |b| -> [&[u8]; 2] {
-        let b: &DenseBox = b;
-        [&b.materials()[cells.clone()], &b.occupancies()[cells.clone()]]
-    };
-    tally.row(arrays(old), arrays(new));
+fn tally_cells(
+    old: CellArrays<'_>,
+    new: CellArrays<'_>,
+    cells: std::ops::Range<usize>,
+    tally: &mut Tally,
+) {
+    let [old, new] =
+        [old, new].map(|of| [&of.material[cells.clone()], &of.occupancy[cells.clone()]]);
+    tally.row(old, new);
 }
 
 /// Counts a cell that holds water before or after. Water that only moves between a solid cell

@@ -4,7 +4,10 @@
 //! cells at the ends of a long row, from a thin brush or a hostile file: it goes by chunks, so that its
 //! cost is that of its cells and rows, not of its box.
 
-use super::patch::{ChangedRun, Patch, PatchScratch, bounds_of, encode_cells, water_between};
+use super::patch::{
+    CellArrays, ChangedRun, Patch, PatchScratch, bounds_of, encode_cells, tally, water_between,
+};
+use super::volume::Tally;
 use crate::voxel::{DenseBox, NotHeld, Region, VoxelGrid};
 use std::collections::BTreeMap;
 
@@ -36,6 +39,13 @@ struct PatchCells {
     water: Vec<(u32, u8)>,
 }
 
+impl PatchCells {
+    fn arrays(&self) -> CellArrays<'_> {
+        let PatchCells { material, occupancy, water } = self;
+        CellArrays { material, occupancy, water }
+    }
+}
+
 /// Cuts the runs of a box over `region` where chunks begin, in order: calls `each` with the chunk
 /// (y, z, x) and the part of a run in it.
 pub(super) fn cut_by_chunks(
@@ -59,11 +69,17 @@ pub(super) fn cut_by_chunks(
 }
 
 impl Patch {
-    /// Swaps the cells of the patch with those of the grid.
+    /// Swaps the cells of the patch with those of the grid, and adds the volumes that this changes
+    /// to `tally`.
     ///
     /// # Errors
     /// If a chunk with cells of the patch is not held at mip 0; nothing is then changed.
-    pub fn swap(&mut self, grid: &mut VoxelGrid, s: &mut PatchScratch) -> Result<(), NotHeld> {
+    pub fn swap_counted(
+        &mut self,
+        grid: &mut VoxelGrid,
+        s: &mut PatchScratch,
+        volumes: Option<&mut Tally>,
+    ) -> Result<(), NotHeld> {
         let boxes = self.boxes(s);
         check_boxes(&boxes, grid)?;
         let count = boxes.iter().flat_map(|part| &part.runs).map(|run| run.cells).sum();
@@ -84,11 +100,24 @@ impl Patch {
         s.cells = cells;
         swapped?;
         there.water.sort_unstable_by_key(|entry| entry.0);
+        if let Some(volumes) = volumes {
+            let PatchScratch { material, occupancy, water, .. } = &*s;
+            let new = CellArrays { material, occupancy, water };
+            tally(there.arrays(), new, &[ChangedRun { at: 0, cells: count }], volumes);
+        }
         s.bytes.clear();
         let PatchCells { material, mut occupancy, water } = there;
         encode_cells(&material, &mut occupancy, &water, &mut s.partial, &mut s.bytes);
         self.cells = s.bytes.as_slice().into();
         Ok(())
+    }
+
+    /// Swaps the cells of the patch with those of the grid.
+    ///
+    /// # Errors
+    /// As [`Patch::swap_counted`].
+    pub fn swap(&mut self, grid: &mut VoxelGrid, s: &mut PatchScratch) -> Result<(), NotHeld> {
+        self.swap_counted(grid, s, None)
     }
 
     /// Checks that its cells can be swapped.

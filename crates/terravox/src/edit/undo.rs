@@ -14,6 +14,7 @@ use super::changed::ChangedCells;
 use super::patch::{Patch, PatchScratch};
 use super::strokes::{Stroke, Strokes};
 use super::value_patch::ValuePatch;
+use super::volume::{Tally, Volume};
 use crate::voxel::{ChannelGrid, Region, VoxelGrid};
 use std::fmt;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct History {
     dropped: u64,
     /// What the last operation, undo or redo changed.
     last: ChangedCells,
+    /// The volumes of the last undo or redo.
+    volumes: Option<Tally>,
     scratch: PatchScratch,
     /// The values of a chunk of a channel.
     values: Vec<u32>,
@@ -116,6 +119,7 @@ impl History {
             budget_bytes,
             dropped: 0,
             last: ChangedCells::default(),
+            volumes: None,
             scratch: PatchScratch::default(),
             values: Vec::new(),
         }
@@ -228,6 +232,12 @@ impl History {
     /// ```
     pub fn take_last_change(&mut self) -> ChangedCells {
         std::mem::take(&mut self.last)
+    }
+
+    /// Takes the volumes that the last undo or redo removed and added.
+    pub(crate) fn take_last_volumes(&mut self) -> [Volume; 2] {
+        let Tally { removed, added } = self.volumes.take().unwrap_or_default();
+        [removed, added]
     }
 
     /// Records what an operation changed. Clears what could be redone.
@@ -365,7 +375,9 @@ impl History {
         };
         let bytes = stroke.bytes();
         let swapped = stroke.check_values(channels.as_deref()).and_then(|()| {
-            let cells = stroke.swap(grid, order, &mut self.scratch)?;
+            let mut volumes = Tally::default();
+            let cells = stroke.swap(grid, order, &mut self.scratch, &mut volumes)?;
+            self.volumes = Some(volumes);
             // Nothing can fail any more.
             let values =
                 channels.map(|channels| stroke.swap_values(channels, order, &mut self.values));
@@ -438,12 +450,14 @@ impl Stroke {
         patches.iter().map(ValuePatch::region).fold(Region::default(), Region::union)
     }
 
-    /// Swaps all patches with the cells of the grid. On an error nothing is changed.
+    /// Swaps all patches with the cells of the grid, and adds the volumes that this changes to
+    /// `volumes`. On an error nothing is changed.
     fn swap(
         &mut self,
         grid: &mut VoxelGrid,
         order: SwapOrder,
         scratch: &mut PatchScratch,
+        volumes: &mut Tally,
     ) -> Result<Region, EditError> {
         for patch in self.patches.iter() {
             patch.check_held(grid, scratch)?;
@@ -457,7 +471,7 @@ impl Stroke {
                 SwapOrder::Backward => count - 1 - i,
             };
             let patch = &mut patches[at];
-            patch.swap(grid, scratch)?;
+            patch.swap_counted(grid, scratch, Some(volumes))?;
             region = region.union(patch.region);
         }
         Ok(region)

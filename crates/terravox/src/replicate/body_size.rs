@@ -3,7 +3,6 @@
 
 use super::shared_body::{SharedBody, SharedBodyKind};
 use super::wire::{Input, MessageError};
-use crate::voxel::MipBlock;
 use std::fmt;
 
 /// Maximum number of bytes of the bodies that one guest sees.
@@ -73,7 +72,7 @@ fn count_cells(bytes: &[u8], cells: &mut u64) -> Result<(), MessageError> {
     let mut input = Input::new(bytes);
     input.voxel()?;
     for _ in 0..input.count(10)? {
-        let chunk = MipBlock { mip: 0, pos: input.voxel()? };
+        let chunk = input.chunk()?;
         *cells += input.region_in(chunk)?.volume();
         input.bytes(SharedBody::MAX_BYTES)?;
     }

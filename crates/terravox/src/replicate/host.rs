@@ -12,7 +12,7 @@ use super::reasons::{LinkEnd, Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth, digest_of};
 use super::world_info::{WorldInfo, check_generator};
 use super::{LinkKind, PipeError, Verdict};
-use crate::edit::{ChangedCells, EditError, EditOp, EditSummary, Editor, History, Volume};
+use crate::edit::{ChangedCells, EditError, EditOp, EditSummary, Editor, History};
 use crate::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MAX_MIP, MipBlock, Region, UnlistedChunks};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -402,6 +402,7 @@ impl Host {
         let paid = self.pay_swap(guest, world, history.next_region(is_redo));
         let swapped = paid.and_then(|()| self.swap(world, &mut history, is_redo));
         let before = history.take_last_change();
+        let [removed, added] = history.take_last_volumes();
         if let Some(entry) = self.guests.get_mut(&guest) {
             entry.history = history;
         }
@@ -415,7 +416,6 @@ impl Host {
             }
             Ok(Some(region)) => {
                 self.changed(world, region);
-                let (removed, added) = (Volume::default(), Volume::default());
                 let (op, within) = (None, None);
                 let edited =
                     HostEvent::Edited { guest, op, region, within, removed, added, before };

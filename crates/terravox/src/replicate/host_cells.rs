@@ -45,7 +45,13 @@ impl Host {
         *reads -= own_reads;
         while entry.pipe.unsent(BULK) < BULK_BACKLOG && own_reads > 0 {
             entry.send_done(kinds);
-            let Some(next) = entry.blocks.next() else { break };
+            let Some(next) = entry.blocks.next() else {
+                // Those below them follow.
+                if entry.flush_unchanged(kinds) {
+                    continue;
+                }
+                break;
+            };
             let is_sent = match next {
                 NextBlock::Part(block, region) => {
                     own_reads = own_reads.saturating_sub(reads_of(&entry));
@@ -59,8 +65,8 @@ impl Host {
                 }
             };
             if !is_sent {
-                // Later blocks may lie below it.
-                entry.blocks.put_back(next);
+                // Reading it may have taken long. The others have their turn in the next tick.
+                entry.blocks.put_aside(next);
                 break;
             }
         }
@@ -102,11 +108,16 @@ impl Host {
         (block, known): (MipBlock, u64),
         reads: &mut u32,
     ) -> bool {
+        let kinds = world.grid.materials().kinds();
+        if entry.makes_ground && !self.truth.is_edited(block) {
+            // Its digest does not matter: it makes the block again.
+            entry.queue_family(Family::of_one(block, FamilyChild::Ground), kinds);
+            return true;
+        }
         let mut gathering = FamilyDraft::over(block);
         let Some(encoded) = self.encoded(entry, world, block, &mut gathering, reads) else {
             return false;
         };
-        let kinds = world.grid.materials().kinds();
         match encoded.digest == known {
             true => entry.note_unchanged(block, kinds),
             false => {

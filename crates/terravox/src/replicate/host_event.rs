@@ -27,9 +27,9 @@ pub enum HostEvent {
         /// The part of the operation that was applied, in voxels, if not all of it was: see
         /// [`Verdict::Part`](super::Verdict::Part).
         within: Option<Region>,
-        /// What was removed, by material; nothing for undo and redo.
+        /// What was removed, by material.
         removed: Volume,
-        /// What was added, by material; nothing for undo and redo.
+        /// What was added, by material.
         added: Volume,
         /// The changed cells as they were before, for a [`Journal`](crate::edit::Journal).
         before: ChangedCells,

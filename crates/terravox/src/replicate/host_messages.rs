@@ -1,7 +1,6 @@
 //! What the games at both ends of a link tell each other.
 
 use super::host::Host;
-use super::host_event::HostEvent;
 use super::message::{GAME_MESSAGE_BACKLOG, MAX_GAME_MESSAGE, ToGuest};
 use super::pipe::EDITS;
 use crate::voxel::Kind;

@@ -156,8 +156,11 @@ impl HostedGuest {
     ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
             let (may_edit, may_ask) = (*work_left > 0, budget.may_reread());
-            let Some(bytes) = self.next_message(may_edit, may_ask)? else { break };
+            let Some((stream, bytes)) = self.next_message(may_edit, may_ask)? else { break };
             self.messages += 1;
+            if stream != ToHost::stream_of(&bytes) {
+                return Err(LinkEnd::protocol("a message came in the wrong stream"));
+            }
             if !self.has_started && !ToHost::is_greeting(&bytes) {
                 // Not decoded: that may take work, and no account is known yet that pays for it.
                 return Err(self.too_early());
@@ -200,7 +203,11 @@ impl HostedGuest {
     }
 
     /// Takes the next message, if the guest reads what it is sent.
-    fn next_message(&mut self, may_edit: bool, may_ask: bool) -> Result<Option<Vec<u8>>, LinkEnd> {
+    fn next_message(
+        &mut self,
+        may_edit: bool,
+        may_ask: bool,
+    ) -> Result<Option<(usize, Vec<u8>)>, LinkEnd> {
         if self.pipe.backlog(EDITS) > MAX_OWED
             || self.pipe.unsent(BULK) > MAX_UNSENT
             || self.done.len() > MAX_DONE
@@ -210,9 +217,8 @@ impl HostedGuest {
         // What is wanted is known only after the start, before which there are no operations.
         let is_read = [!self.has_started || may_edit, self.has_started && may_ask];
         for stream in [EDITS, BULK].into_iter().filter(|&stream| is_read[stream]) {
-            let message = self.pipe.receive(stream)?;
-            if message.is_some() {
-                return Ok(message);
+            if let Some(bytes) = self.pipe.receive(stream)? {
+                return Ok(Some((stream, bytes)));
             }
         }
         Ok(None)
@@ -341,14 +347,16 @@ impl HostedGuest {
         blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
     }
 
-    /// Sends the list of blocks that need no cells.
-    pub fn flush_unchanged(&mut self, kinds: &[Kind; 256]) {
+    /// Sends the list of blocks that need no cells; returns whether there were any.
+    pub fn flush_unchanged(&mut self, kinds: &[Kind; 256]) -> bool {
         let (after, blocks) = (self.edits_sent, std::mem::take(&mut self.unchanged));
-        if !blocks.is_empty() {
+        let has_some = !blocks.is_empty();
+        if has_some {
             self.send(BULK, &ToGuest::Unchanged { after, blocks: blocks.clone() }, kinds);
             let end = self.pipe.end(BULK);
             blocks.into_iter().for_each(|block| self.blocks.note_sent(block, end));
         }
+        has_some
     }
 }
 

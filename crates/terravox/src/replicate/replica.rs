@@ -246,6 +246,15 @@ impl Replica {
     /// Counts all that is held as from before the link broke.
     pub fn break_off(&mut self) {
         self.blocks.retain(|_, state| *state != BlockState::Wanted);
+        // A host takes only blocks whose parents were asked for: what lies below one that was still
+        // on its way is asked for anew.
+        let mut blocks = Vec::from_iter(self.blocks.keys().copied());
+        blocks.sort_unstable_by_key(|block| std::cmp::Reverse(block.mip));
+        for block in blocks {
+            if block.mip < self.max_mip && !self.blocks.contains_key(&block.parent()) {
+                self.forget(&[block]);
+            }
+        }
         self.blocks.values_mut().for_each(|state| *state = state.stale());
         self.recent.clear();
         self.overdue.clear();

@@ -3,8 +3,9 @@
 use super::family::{Children, FamilyChild};
 use crate::voxel::{MipBlock, Region, VoxelPos};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
 
 /// The lowest of some cells in a block, and one past the highest.
 type DirtyCells = [[u8; 3]; 2];
@@ -37,6 +38,12 @@ pub(super) struct Subscriptions {
     blocks: FxHashMap<MipBlock, Subscription>,
     /// Not sent yet, by mip; may list blocks that are no longer wanted.
     queues: [VecDeque<MipBlock>; 13],
+    /// Not sent yet, since the block above them is not: by that block.
+    below: FxHashMap<MipBlock, Vec<MipBlock>>,
+    /// Could not be read when it was their turn: tried again when there is nothing else to send.
+    unavailable: BTreeSet<MipBlock>,
+    /// The one of them that was tried last.
+    retried: Option<MipBlock>,
     round: u64,
     /// With changes to be sent in this round, coarsest first; may list blocks without.
     due: Vec<MipBlock>,
@@ -94,6 +101,8 @@ impl Subscriptions {
             block.children().into_iter().for_each(|child| self.remove(child, max_mip));
         }
         let removed = self.blocks.remove(&block);
+        self.below.remove(&block);
+        self.unavailable.remove(&block);
         self.state += 1;
         if removed.is_some()
             && block.mip == 0
@@ -255,49 +264,72 @@ impl Subscriptions {
         }
     }
 
-    /// Takes what is to be sent next: changes first, then coarse blocks.
+    /// Takes what is to be sent next: changes first, then coarse blocks. A block comes after the one
+    /// above it.
     pub fn next(&mut self) -> Option<NextBlock> {
         if let Some(change) = self.next_change() {
             return Some(change);
         }
         for queue in self.queues.iter_mut().rev() {
             while let Some(block) = queue.pop_front() {
-                let entry = self.blocks.get(&block);
-                if let Some(entry) = entry.filter(|entry| entry.sent == 0) {
+                let entry = self.blocks.get(&block).filter(|entry| entry.sent == 0);
+                let Some(entry) = entry.filter(|_| !self.unavailable.contains(&block)) else {
+                    continue;
+                };
+                let is_root = self.roots.contains_key(&block);
+                let has_parent = || self.blocks.get(&block.parent()).is_some_and(|e| e.sent > 0);
+                if is_root || has_parent() {
                     return Some(NextBlock::Whole(block, entry.known));
+                }
+                let siblings = self.below.entry(block.parent()).or_default();
+                if !siblings.contains(&block) {
+                    siblings.push(block);
                 }
             }
         }
-        None
+        self.next_unavailable()
     }
 
-    /// Puts back what was next, since its cells are not available now.
-    pub fn put_back(&mut self, next: NextBlock) {
-        match next {
-            NextBlock::Whole(block, _) => {
-                self.queues[usize::from(block.mip)].push_back(block);
-            }
-            NextBlock::Part(block, region) => {
-                if let Some(entry) = self.blocks.get_mut(&block) {
-                    entry.due = Some(corners_of(block, region));
-                    self.due.push(block);
-                }
-            }
+    /// Takes the next of the blocks that could not be read.
+    fn next_unavailable(&mut self) -> Option<NextBlock> {
+        let after = self.retried.map_or(Unbounded, Excluded);
+        let mut later = self.unavailable.range((after, Unbounded));
+        let block = later.next().or_else(|| self.unavailable.first()).copied()?;
+        self.unavailable.remove(&block);
+        self.retried = Some(block);
+        self.blocks.get(&block).map(|entry| NextBlock::Whole(block, entry.known))
+    }
+
+    /// Puts what was next aside, since its cells are not available now. It counts as never sent, so
+    /// that all of it is sent once they are; until then the guest has the cells that it has.
+    pub fn put_aside(&mut self, next: NextBlock) {
+        let (NextBlock::Whole(block, _) | NextBlock::Part(block, _)) = next;
+        if let Some(entry) = self.blocks.get_mut(&block) {
+            let known = entry.known;
+            *entry = Subscription { known, ..Subscription::default() };
+            self.unavailable.insert(block);
         }
     }
 
     /// Notes that cells of a block were sent, up to this offset of the stream.
     pub fn note_sent(&mut self, block: MipBlock, end: u64) {
-        if let Some(entry) = self.blocks.get_mut(&block) {
-            entry.sent = end;
+        let Some(entry) = self.blocks.get_mut(&block) else { return };
+        if entry.sent == 0 {
+            for child in self.below.remove(&block).unwrap_or_default() {
+                self.queues[usize::from(child.mip)].push_back(child);
+            }
         }
+        entry.sent = end;
     }
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
         let entry = size_of::<(MipBlock, Subscription)>() + 1;
         let queued: usize = self.queues.iter().map(VecDeque::capacity).sum();
+        let below: usize = self.below.values().map(Vec::capacity).sum();
         self.blocks.capacity() * 8 / 7 * entry
+            + self.below.capacity() * size_of::<(MipBlock, Vec<MipBlock>)>()
+            + (below + 2 * self.unavailable.len()) * size_of::<MipBlock>()
             + (queued + self.due.capacity() + self.marked.capacity()) * size_of::<MipBlock>()
     }
 }

@@ -306,7 +306,16 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A box of cells within a block.
+    /// A chunk by its position.
+    pub fn chunk(&mut self) -> Result<MipBlock, MessageError> {
+        let chunk = MipBlock { mip: 0, pos: self.voxel()? };
+        match chunk.within_limits() {
+            true => Ok(chunk),
+            false => self.wrong("a chunk is beyond the limits of the grid"),
+        }
+    }
+
+    /// A box of cells within a block, which is within the limits of the grid.
     pub fn region_in(&mut self, block: MipBlock) -> Result<Region, MessageError> {
         let (min, size): ([u8; 3], [u8; 3]) = (self.array()?, self.array()?);
         let is_inside =

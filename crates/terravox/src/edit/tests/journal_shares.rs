@@ -113,6 +113,28 @@ fn who_edits_much_loses_what_it_did_first_and_not_what_others_did() {
 }
 
 #[test]
+fn very_many_small_digs_cost_the_oldest_edits_and_never_the_newest() {
+    let (mut grid, mut journal) = (VoxelGrid::new(GridOptions::default()), Journal::new(1 << 18));
+    record(&mut grid, &mut journal, "ada", EditOp::fill_ball(8, [0.5; 3], 40.0));
+    record(&mut grid, &mut journal, "ada", noise(1));
+    let mut fewest = usize::MAX;
+    for i in 0..6000_u32 {
+        let at = [i % 40, i / 40 % 40, i / 1600].map(|v| f64::from(v) - 18.5);
+        let author = if i % 100 == 0 { "bob" } else { "eve" };
+        let change = Action::Paint { material: 9 + (i % 2) as u8 };
+        let paint = BrushOp::new(Brush::Ball { centre: at, radius: 0.9 }, change);
+        record(&mut grid, &mut journal, author, paint);
+        assert!(journal.bytes() <= 1 << 18);
+        // At least half of the budget is of entries that can be rolled back, the newest among them.
+        let newest = journal.entries(..).rev().take_while(|entry| !entry.is_forgotten());
+        if journal.newest_dropped() > 0 {
+            fewest = fewest.min(newest.map(JournalEntry::bytes).sum());
+        }
+    }
+    assert!((1 << 17..1 << 18).contains(&fewest), "{fewest} bytes");
+}
+
+#[test]
 fn edits_that_were_dropped_between_two_steps_of_a_rollback_are_not_overwritten() {
     let (mut grid, mut journal) = (VoxelGrid::new(GridOptions::default()), Journal::new(1 << 17));
     record(&mut grid, &mut journal, "ada", EditOp::fill_ball(8, [0.5; 3], 9.0));

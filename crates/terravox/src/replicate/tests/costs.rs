@@ -49,7 +49,7 @@ impl Seat {
         let mut bytes = Vec::new();
         message.encode(MaterialTable::default().kinds(), &mut bytes);
         let stream = match message {
-            ToHost::Subscribe(_) | ToHost::Refresh(_) => BULK,
+            ToHost::Subscribe(_) | ToHost::Unsubscribe(_) | ToHost::Refresh(_) => BULK,
             _ => EDITS,
         };
         self.pipe.send(stream, &bytes);
