@@ -98,15 +98,15 @@ impl fmt::Display for HistoryErrorKind {
 impl std::error::Error for HistoryError {}
 
 impl HistoryCopy {
-    /// All strokes as bytes, at most about `max_bytes`: the oldest strokes are dropped first, then
-    /// those that would be redone last.
+    /// All strokes as bytes, at most `max_bytes`: the oldest strokes are dropped first, then those
+    /// that would be redone last.
     pub fn to_bytes(&self, max_bytes: usize) -> Vec<u8> {
         let room = max_bytes.saturating_sub(HEADER + 20);
         let count = self.done.len() + self.undone.len();
         let (mut bytes, mut left_out) = (0, count);
         let newest = self.undone_then_done();
         for stroke in newest {
-            bytes += stroke.bytes();
+            bytes += most_bytes(stroke);
             if bytes > room {
                 break;
             }
@@ -185,6 +185,22 @@ pub(super) fn put_patch(patch: &Patch, out: &mut Vec<u8>) {
         put_varint(bytes.len() as u64, out);
         out.extend_from_slice(bytes);
     }
+}
+
+/// At least as many bytes as a stroke takes, and few more.
+fn most_bytes(stroke: &Stroke) -> usize {
+    let length = |value: u64| (64 - (value | 1).leading_zeros() as usize).div_ceil(7);
+    let cells = |patch: &Patch| 6 * 5 + 2 * 5 + patch.rows.len() + patch.cells.len();
+    let run = |run: &PatchRun| {
+        length(run.first.into()) + length(u64::from(run.last) + 1) + length(run.value.into())
+    };
+    let values = |patch: &ValuePatch| match &patch.before {
+        PatchValues::Bytes(bytes) => bytes.len(),
+        PatchValues::Numbers { runs, .. } => runs.iter().map(run).sum(),
+    };
+    2 * 10
+        + stroke.patches.iter().map(cells).sum::<usize>()
+        + stroke.values.iter().map(|patch| 2 + 3 * 5 + 5 + values(patch)).sum::<usize>()
 }
 
 /// Writes what a stroke changed of a channel in one chunk.

@@ -41,11 +41,7 @@ impl Editor {
         op: &ValueOp,
         history: impl Into<Option<&'h mut History>>,
     ) -> Result<Region, EditError> {
-        op.check(channels)?;
-        let (cost, limits) = (self.estimate_values(op)?, self.limits);
-        if !limits.allow(&cost) {
-            return Err(EditError::TooCostly { cost, limits });
-        }
+        self.check_values(channels, op)?;
         let patches = match op {
             ValueOp::Bytes { channel, chunk, bytes } => {
                 replace_bytes(channels, *channel, *chunk, bytes)
@@ -67,6 +63,20 @@ impl Editor {
             history.record(Stroke::of_values(patches));
         }
         Ok(region)
+    }
+
+    /// Checks that an operation on a channel fits the channel and is within the limits, before its
+    /// cells are there.
+    ///
+    /// # Errors
+    /// As [`Editor::apply_values`], except for cells that are not held.
+    pub fn check_values(&self, channels: &ChannelGrid, op: &ValueOp) -> Result<(), EditError> {
+        op.check(channels)?;
+        let (cost, limits) = (self.estimate_values(op)?, self.limits);
+        match limits.allow(&cost) {
+            true => Ok(()),
+            false => Err(EditError::TooCostly { cost, limits }),
+        }
     }
 
     /// Returns what an operation on a channel costs, in voxels: the same number on every machine.

@@ -78,3 +78,24 @@ fn count_cells(bytes: &[u8], cells: &mut u64) -> Result<(), MessageError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bodies::BodyPose;
+    use crate::replicate::wire::put_varint;
+
+    #[test]
+    fn a_piece_beyond_the_limits_of_the_grid_has_no_cells() {
+        for x in [(1 << 25) - 1, 1 << 25, (1 << 26) - 1, 1 << 26, 1 << 29, -(1 << 30)] {
+            let mut bytes = vec![0, 0, 0, 1];
+            put_varint(u64::from(((x << 1) ^ (x >> 31)) as u32), &mut bytes);
+            bytes.extend([0, 0, 0, 0, 0, 32, 1, 1, 1, 0]);
+            let pose = BodyPose { position_voxels: [0.0; 3], rotation: [0.0, 0.0, 0.0, 1.0] };
+            let kind = SharedBodyKind::Loose;
+            let size = BodySize::of(&SharedBody { kind, pose, bytes: bytes.into() });
+            let cells = if x < 1 << 25 && x >= -(1 << 25) { 32 } else { 0 };
+            assert_eq!(size.cells, cells, "chunk {x}");
+        }
+    }
+}

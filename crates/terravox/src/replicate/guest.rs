@@ -26,8 +26,9 @@ const BLOCKS_PER_MESSAGE: usize = 200;
 /// update goes on.
 const MAX_WORK_PER_UPDATE: u64 = 1 << 22;
 
-/// Maximum number of blocks from before the link broke that are requested again in one update.
-const MAX_ASKED_PER_UPDATE: usize = 64;
+/// Maximum number of blocks of which a digest is made in one update, to request them again after the
+/// link broke.
+const MAX_DIGESTS_PER_UPDATE: usize = 64;
 
 /// No blocks are requested while more bytes than this wait to be sent.
 const MAX_UNSENT: u64 = 16 << 10;
@@ -202,28 +203,33 @@ impl Guest {
         self.unasked.sort_unstable_by(|a, b| a.mip.cmp(&b.mip).then(b.cmp(a)));
     }
 
-    /// Asks for some blocks from before the link broke, coarse ones first.
+    /// Asks for some blocks from before the link broke, coarse ones first: as many as the link takes,
+    /// few of which it has to make a digest.
     fn ask_again(&mut self) {
-        let has_room = self.pipe.unsent(BULK) < MAX_UNSENT;
-        let Some(replica) = self.replica.as_ref().filter(|_| has_room) else { return };
-        let rest = self.unasked.len().saturating_sub(MAX_ASKED_PER_UPDATE);
-        let blocks = self.unasked.split_off(rest);
-        let kinds = replica.grid.materials().kinds();
-        let mut cells = DenseBox::default();
         let no_ground: Generate<'_> = &|request| request.set_missing();
-        let digest = |block: MipBlock| {
-            let is_read = replica.read(block, no_ground, &mut cells);
-            (block, is_read.then(|| block_digest(&cells, kinds)))
-        };
-        let known: Vec<_> = blocks.into_iter().rev().map(digest).collect();
-        if known.is_empty() {
-            return;
+        let (mut cells, mut digests) = (DenseBox::default(), 0);
+        while let Some(replica) = self.replica.as_ref()
+            && self.pipe.unsent(BULK) < MAX_UNSENT
+            && digests < MAX_DIGESTS_PER_UPDATE
+            && !self.unasked.is_empty()
+        {
+            let kinds = replica.grid.materials().kinds();
+            let mut known = Vec::new();
+            while known.len() < BLOCKS_PER_MESSAGE
+                && digests < MAX_DIGESTS_PER_UPDATE
+                && let Some(block) = self.unasked.pop()
+            {
+                // Unedited ground is not read: the host says so without its cells.
+                let is_read = replica.read(block, no_ground, &mut cells);
+                digests += usize::from(is_read);
+                known.push((block, is_read.then(|| block_digest(&cells, kinds))));
+            }
+            if self.unasked.is_empty() {
+                // What else is wanted was not asked for yet.
+                self.watched = None;
+            }
+            self.send(BULK, &ToHost::Subscribe(known));
         }
-        if self.unasked.is_empty() {
-            // What else is wanted was not asked for yet.
-            self.watched = None;
-        }
-        self.send(BULK, &ToHost::Subscribe(known));
     }
 
     /// Asks for blocks that may be wrong to be sent again.

@@ -362,6 +362,10 @@ fn apply(
             let what = in_metres(error, info, args.limit_factor);
             Failure::new(format!("{}: {what}", source.name(args)))
         };
+        if let ScriptOp::Values(op) = op {
+            // Making cells may take minutes.
+            editor.check_values(channels, op).map_err(refused)?;
+        }
         if let Some(growth) = growth {
             let needed = op.cells_needed(&editor, grid).map_err(refused)?;
             growth.make(grid, &needed, console)?;

@@ -229,6 +229,66 @@ fn what_a_guest_and_the_game_tell_each_other_arrives_once_and_in_order() {
 }
 
 #[test]
+fn a_message_comes_before_the_edit_that_was_made_after_it() {
+    let mut game = Simulation::new(true, 5);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let (now, player) = (game.now_us, &mut game.players[0]);
+    assert!(player.guest.send_message(b"a pickaxe"));
+    player.guest.edit(&EditOp::dig_ball([0.0; 3], 3.0)).unwrap();
+    assert!(player.guest.send_message(b"a shovel"));
+    player.guest.edit(&EditOp::dig_ball([5.0, 0.0, 0.0], 3.0)).unwrap();
+    let mut packet = Vec::new();
+    while player.guest.transmit(now, &mut packet) {
+        game.host.receive(player.number, &packet, now).unwrap();
+    }
+    let said = game.with_world(|host, world| {
+        host.tick(world, now);
+        let said = |event| match event {
+            HostEvent::Message { bytes, .. } => bytes,
+            HostEvent::Edited { .. } => b"an edit".to_vec(),
+            event => panic!("{event:?}"),
+        };
+        host.events().map(said).collect::<Vec<_>>()
+    });
+    assert_eq!(said, [&b"a pickaxe"[..], b"an edit", b"a shovel", b"an edit"]);
+}
+
+#[test]
+fn undo_and_redo_count_what_they_take_away_and_bring_back() {
+    let mut game = Simulation::new(true, 5);
+    game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let mut counts = |game: &mut Simulation| {
+        let now = game.now_us;
+        let mut packet = Vec::new();
+        while game.players[0].guest.transmit(now, &mut packet) {
+            game.host.receive(game.players[0].number, &packet, now).unwrap();
+        }
+        game.with_world(|host, world| {
+            host.tick(world, now);
+            let count = |event| match event {
+                HostEvent::Edited { removed, added, .. } => (removed, added),
+                event => panic!("{event:?}"),
+            };
+            host.events().map(count).next().expect("an edit")
+        })
+    };
+    game.players[0].guest.edit(&EditOp::fill_ball(9, [0.0, 4.0, 0.0], 6.0)).unwrap();
+    let (removed, added) = counts(&mut game);
+    assert!(removed.total() == 0 && added.units(9) > 0, "{removed:?} {added:?}");
+    game.players[0].guest.edit(&EditOp::dig_ball([0.0; 3], 5.0)).unwrap();
+    let (dug, _) = counts(&mut game);
+    assert!(dug.units(8) > 0 && dug.units(9) > 0, "{dug:?}");
+    game.players[0].guest.undo().unwrap();
+    let (removed, added) = counts(&mut game);
+    assert_eq!((removed.total(), added), (0, dug.clone()));
+    game.players[0].guest.redo().unwrap();
+    let (removed, added) = counts(&mut game);
+    assert_eq!((removed, added.total()), (dug, 0));
+}
+
+#[test]
 fn a_resting_world_of_bodies_costs_nothing_to_send() {
     let mut game = Simulation::new(true, 5);
     game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);

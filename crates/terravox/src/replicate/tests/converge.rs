@@ -57,7 +57,7 @@ fn play(seed: u64) {
         }
         let player = random.below(players) as usize;
         let eye = game.players[player].eye;
-        match random.below(20) {
+        match random.below(21) {
             0 => {
                 let link = match game.players[player].kind {
                     LinkKind::Reliable => good_link(),
@@ -66,6 +66,8 @@ fn play(seed: u64) {
                 game.reconnect(player, link, seed + random.below(1000));
             }
             1..4 => game.players[player].eye = eye.map(|v| v + random.between(-12.0, 12.0)),
+            // Far away, or back: coarse blocks are dropped and wanted again.
+            20 => game.players[player].eye[0] -= 900.0 * f64::copysign(1.0, eye[0]),
             4 => drop(game.players[player].guest.undo()),
             5 => drop(game.players[player].guest.redo()),
             6 => {
@@ -388,6 +390,24 @@ fn an_edit_that_waits_for_the_host_is_written_once() {
     assert_eq!(game.players[0].guest.pending_edits(), 0);
     let none = Changes::Regions(Vec::new());
     assert_eq!(terrain.grid().changes_since(&mut cursor), none, "the host's cells are the same");
+}
+
+#[test]
+fn blocks_under_one_that_was_on_its_way_are_asked_for_again_after_a_break() {
+    let mut game = Simulation::new(true, 4);
+    game.join(LinkKind::Reliable, good_link(), [0.0, 10.0, 0.0], 1);
+    game.settle(500);
+    let chunk = MipBlock::new(0, [0, 0, 0]);
+    // As if the one over it had been dropped and wanted again.
+    let replica = game.players[0].guest.replica.as_mut().expect("it has started");
+    assert!(replica.blocks.contains_key(&chunk));
+    replica.blocks.insert(chunk.over(2), crate::replicate::replica::BlockState::Wanted);
+    game.reconnect(0, good_link(), 3);
+    assert!(!game.players[0].guest.blocks().any(|block| block == chunk));
+    game.with_world(|host, world| host.edit(world, &EditOp::dig_ball([9.0; 3], 8.0)))
+        .expect("the game may edit anywhere");
+    game.settle(500);
+    assert!(game.players[0].guest.blocks().any(|block| block == chunk));
 }
 
 #[test]

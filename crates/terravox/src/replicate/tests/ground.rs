@@ -10,6 +10,7 @@ use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{
     ChunkPos, DenseBox, GridOptions, MipBlock, UnlistedChunks, VoxelGrid, VoxelPos,
 };
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// What another program makes of chunks.
@@ -104,6 +105,62 @@ impl World {
         let cell = |guest: &Guest| guest.cell(voxel, hills).unwrap().material;
         self.guests.iter().map(|(_, guest)| cell(guest)).collect()
     }
+}
+
+#[test]
+fn a_block_that_cannot_be_read_keeps_back_only_what_lies_below_it() {
+    let bad = Cell::new(MipBlock::new(3, [0, 0, 0]));
+    let ground = |request: &mut FillRequest<'_>| match request.block() == bad.get() {
+        true => request.set_missing(),
+        false => hills(request),
+    };
+    let options = HostOptions { max_mip: 4, ..HostOptions::default() };
+    let (mut host, mut guest) = (Host::new(options), Guest::new(LinkKind::Reliable, b""));
+    let unlisted = UnlistedChunks::Unknown;
+    let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
+    let number = host.connect(LinkKind::Reliable);
+    let (mut packet, mut now_us) = (Vec::new(), 0);
+    let mut run = |guest: &mut Guest| {
+        for _ in 0..200 {
+            now_us += 10_000;
+            while guest.transmit(now_us, &mut packet) {
+                host.receive(number, &packet, now_us).unwrap();
+            }
+            let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
+            let mut world = HostWorld {
+                grid: &mut grid,
+                placement: Placement::default(),
+                ground: &ground,
+                generated: &ground,
+                decide: &mut decide,
+            };
+            host.tick(&mut world, now_us);
+            for event in host.events() {
+                if let HostEvent::Joining { guest, .. } = event {
+                    host.admit(guest, &world);
+                }
+            }
+            while host.transmit(number, now_us, &mut packet) {
+                guest.receive(&packet, now_us).unwrap();
+            }
+            guest.update(|request| request.set_missing()).unwrap();
+            if guest.events().any(|event| matches!(event, GuestEvent::Welcome { .. })) {
+                guest.start(false);
+            }
+            let interest = Interest { view_voxels: 300.0, ..Interest::default() };
+            guest.watch(&[[0.0, 4.0, 0.0]], &interest);
+        }
+    };
+    run(&mut guest);
+    let is_below = |block: MipBlock| block.mip <= 3 && block.over(3) == bad.get();
+    let (below, beside): (Vec<_>, Vec<_>) = guest.blocks().partition(|&block| is_below(block));
+    assert!(below.len() > 20 && beside.len() > 60, "{} and {}", below.len(), beside.len());
+    assert!(beside.iter().all(|&block| guest.has(block)));
+    assert!(!below.iter().any(|&block| guest.has(block)) && !guest.is_complete());
+    // The disk is mended.
+    bad.set(MipBlock::new(9, [0; 3]));
+    run(&mut guest);
+    assert!(guest.is_complete());
 }
 
 /// Strokes that the first guest may undo.

@@ -99,6 +99,32 @@ fn who_sends_much_before_the_welcome_costs_little_and_loses_the_link() {
 }
 
 #[test]
+fn a_message_in_the_stream_of_others_ends_the_link() {
+    let block = MipBlock::new(4, [0; 3]);
+    let messages = [
+        (BULK, dig(1)),
+        (BULK, ToHost::Undo { number: 1, is_redo: false }),
+        (BULK, ToHost::Game(b"hello".to_vec())),
+        (EDITS, ToHost::Subscribe(vec![(block, None)])),
+        (EDITS, ToHost::Unsubscribe(vec![block])),
+        (EDITS, ToHost::Refresh(vec![block])),
+    ];
+    for (stream, message) in messages {
+        let (mut game, mut liar) = game_with_liar();
+        let mut bytes = Vec::new();
+        message.encode(MaterialTable::default().kinds(), &mut bytes);
+        liar.pipe.send(stream, &bytes);
+        liar.step(&mut game, true);
+        assert_eq!(
+            liar.reason.as_deref(),
+            Some("a message came in the wrong stream"),
+            "{message:?}"
+        );
+        assert_eq!(liar.code, Some(LinkEndCode::Protocol));
+    }
+}
+
+#[test]
 fn a_message_before_the_welcome_ends_the_link() {
     let mut game = Simulation::new(true, 4);
     let mut liar = Liar::new(&mut game);

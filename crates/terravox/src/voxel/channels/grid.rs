@@ -8,6 +8,7 @@ use super::declaration::{Channel, ChannelError, MAX_CHANNELS};
 use super::snapshot::{ChannelSnapshot, ChannelTable, index_in_chunk};
 use super::unsaved::ChannelWrites;
 use crate::voxel::{ChangeCursor, ChangeLog, Changes, ChunkPos, Region, VoxelPos, page_of};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -66,6 +67,49 @@ impl ChannelGrid {
     /// Returns a snapshot of the current state. Costs a reference count.
     pub fn snapshot(&self) -> ChannelSnapshot {
         self.state.clone()
+    }
+
+    /// Makes the channels what they were in a snapshot of this world. What differs becomes unsaved;
+    /// channels that were declared later stay, without values.
+    ///
+    /// ```
+    /// use terravox::voxel::{Channel, ChannelGrid, ChannelWidth, MipRule, VoxelPos};
+    ///
+    /// let mut channels = ChannelGrid::default();
+    /// let heat = channels.declare(Channel::values("heat", ChannelWidth::U8, MipRule::Max))?;
+    /// channels.set(heat, VoxelPos::ZERO, 5);
+    /// let before = channels.snapshot();
+    /// channels.set(heat, VoxelPos::ZERO, 90);
+    /// channels.restore(&before)?;
+    /// assert_eq!(channels.snapshot(), before);
+    /// # Ok::<(), terravox::voxel::ChannelError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ChannelError::Declared`] if one of its channels is another one here; nothing is then
+    /// changed.
+    pub fn restore(&mut self, snapshot: &ChannelSnapshot) -> Result<(), ChannelError> {
+        for (own, other) in self.channels().zip(snapshot.channels()) {
+            if own != other {
+                return Err(ChannelError::Declared(own.clone()));
+            }
+        }
+        for channel in snapshot.channels().skip(self.tables.len()) {
+            self.declare(channel.clone())?;
+        }
+        for number in 0..self.tables.len() {
+            let (own, other) = (&self.tables[number], snapshot.tables.get(number));
+            if other.is_some_and(|other| Arc::ptr_eq(&own.pages, &other.pages)) {
+                continue;
+            }
+            let all = own.chunks().chain(other.into_iter().flat_map(ChannelTable::chunks));
+            let chunks: BTreeSet<ChunkPos> = all.map(|(chunk, _)| chunk).collect();
+            for chunk in chunks {
+                let held = other.and_then(|other| other.chunk(chunk)).cloned();
+                self.replace(number as u8, chunk, held);
+            }
+        }
+        Ok(())
     }
 
     /// Channels without values and with nothing unsaved, for what a store has.

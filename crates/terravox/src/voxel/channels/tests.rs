@@ -215,6 +215,42 @@ fn what_was_written_is_unsaved_until_that_state_is_saved() {
 }
 
 #[test]
+fn going_back_to_a_snapshot_leaves_unsaved_what_differs() {
+    let mut grid = grid_of(MipRule::Max, ChannelWidth::U8);
+    let spawns = grid.declare(Channel::bytes("spawns")).unwrap();
+    let [near, far] = [ChunkPos::new(0, 0, 0), ChunkPos::new(-3, 400, 9)];
+    grid.set(0, VoxelPos::ZERO, 7);
+    grid.set(0, far.min_voxel(), 8);
+    grid.set_bytes(spawns, far, b"goats").unwrap();
+    let before = grid.snapshot();
+    let saved = grid.unsaved();
+    grid.mark_saved(&saved);
+    let ore = grid.declare(Channel::values("ore", ChannelWidth::U16, MipRule::Mean)).unwrap();
+    grid.set(ore, VoxelPos::ZERO, 500);
+    grid.set(0, VoxelPos::ZERO, 0);
+    grid.set(0, VoxelPos::new(40, 0, 0), 1);
+    grid.set_bytes(spawns, near, b"one").unwrap();
+    let saved = grid.unsaved();
+    grid.mark_saved(&saved);
+    grid.restore(&before).unwrap();
+    let mut chunks = Vec::from_iter(grid.unsaved().chunks());
+    chunks.sort_unstable();
+    let changed = [(0, near), (0, ChunkPos::new(1, 0, 0)), (spawns, near), (ore, near)];
+    assert_eq!(chunks, changed);
+    assert_eq!(grid.channels().len(), 3);
+    assert!(grid.chunks(ore).is_empty());
+    // A world that had less, and another world.
+    let mut new = ChannelGrid::default();
+    new.restore(&grid.snapshot()).unwrap();
+    assert_eq!(new.snapshot(), grid.snapshot());
+    assert!(!new.is_saved());
+    let mut other = ChannelGrid::default();
+    other.declare(Channel::bytes("notes")).unwrap();
+    assert!(matches!(other.restore(&before), Err(ChannelError::Declared(_))));
+    assert_eq!(other.channels().len(), 1);
+}
+
+#[test]
 fn changes_are_told_as_those_of_cells_are() {
     let mut grid = grid_of(MipRule::Max, ChannelWidth::U8);
     let mut cursor = ChangeCursor::default();
