@@ -75,6 +75,8 @@ async fn serve_connection(stream: TcpStream, router: Router, pass: Pass, patienc
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(patience);
     http.max_buf_size(MAX_HEAD);
+    // A packet does not wait for the acknowledgement of the one before. Best effort.
+    let _ = stream.set_nodelay(true);
     let stream = TokioIo::new(PatientStream::new(stream, patience));
     let connection = http.serve_connection(stream, service).with_upgrades();
     // Connection errors are the peer's.
