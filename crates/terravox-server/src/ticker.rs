@@ -53,6 +53,8 @@ pub(crate) fn start(
     options: &ServerOptions,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
     let ServedWorld { name, store, generate, protected, decide, share } = served;
+    // Rather than collect edits that no save can write.
+    store.check_index()?;
     // Complete worlds never ask.
     let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
     let columns = share.as_ref().map(|_| Arc::default());
