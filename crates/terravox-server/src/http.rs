@@ -3,6 +3,7 @@
 use crate::gate::{Gate, Pass};
 use crate::journal_requests;
 use crate::link::{self, IO_TIMEOUT, Link};
+use crate::log::{info, warn};
 use crate::metrics;
 use crate::page;
 use crate::patient_stream::PatientStream;
@@ -31,7 +32,6 @@ use terravox::replicate::Guest;
 use terravox_store::{Column, ColumnOwner, Overwrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
-use tracing::{info, warn};
 
 /// Maximum size of the head of a request in bytes.
 const MAX_HEAD: usize = 16 << 10;

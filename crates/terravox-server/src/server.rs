@@ -4,6 +4,7 @@ use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, fingerprint};
 use crate::error::ServerError;
 use crate::gate::{ConnectionCounts, Gate};
+use crate::log::error;
 use crate::server_options::ServerOptions;
 use crate::ticker;
 use crate::world::{RunningWorld, ServedWorld};
@@ -178,7 +179,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            tracing::error!("{error}");
+            error!("{error}");
         }
     }
 }
