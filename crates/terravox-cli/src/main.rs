@@ -16,6 +16,8 @@ mod heights;
 mod import_limits;
 mod interrupts;
 mod lod_view;
+#[cfg(feature = "server")]
+mod log;
 mod mesh_input;
 mod octree;
 mod output;

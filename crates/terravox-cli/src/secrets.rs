@@ -44,23 +44,6 @@ pub fn redact_value(value: &mut Value) {
     }
 }
 
-/// Standard error without passwords, a line of the log at a time.
-#[cfg(feature = "server")]
-pub struct RedactedStderr;
-
-#[cfg(feature = "server")]
-impl std::io::Write for RedactedStderr {
-    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        let text = redacted(&String::from_utf8_lossy(line));
-        std::io::stderr().write_all(text.as_bytes())?;
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        std::io::stderr().flush()
-    }
-}
-
 fn secrets_of(arguments: impl Iterator<Item = String>) -> Vec<SecretArgument> {
     let (mut secrets, mut is_token) = (Vec::new(), false);
     for word in arguments {

@@ -13,6 +13,7 @@
 //! missing, nothing may be saved.
 
 use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING, MAX_WAITING_FOR_ONE};
+use crate::log::error;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +21,6 @@ use terravox::edit::EditOp;
 use terravox::replicate::{Host, HostWorld, Refusal, RefusalCode};
 use terravox::voxel::{Region, VoxelPos};
 use terravox_store::{Column, Store, StoreError};
-use tracing::error;
 
 /// Maximum number of parts that are applied in a tick.
 const PARTS_PER_TICK: usize = 64;

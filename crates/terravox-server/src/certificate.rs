@@ -3,10 +3,12 @@
 use crate::error::ServerError;
 use ring::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::sign;
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -28,54 +30,99 @@ pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
 
 impl Certificate {
     /// Reads the certificate in a folder. Makes one if neither the certificate nor its key is
-    /// there. If only one of them is there, or one cannot be read, that is an error: a new
-    /// certificate would have another fingerprint, by which clients recognise the server.
+    /// there. If only one of them is there, or one cannot be read, or they do not fit, that is an
+    /// error: a new certificate would have another fingerprint, by which clients recognise the
+    /// server.
     pub fn in_folder(folder: &Path) -> Result<Certificate, ServerError> {
         let (chain_path, key_path) = (folder.join("server.crt"), folder.join("server.key"));
-        let failed = |path: &Path| {
-            let path = path.display().to_string();
-            move |error: std::io::Error| ServerError::new(format!("{path}: {error}"))
-        };
-        let is_missing = |path: &Path| match fs::metadata(path) {
-            Ok(_) => Ok(false),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-            Err(error) => Err(failed(path)(error)),
-        };
-        let (mut no_chain, no_key) = (is_missing(&chain_path)?, is_missing(&key_path)?);
-        let new_chain_path = folder.join("server.crt.new");
-        if no_chain && !no_key && !is_missing(&new_chain_path)? {
-            // The first start was killed before its last step.
-            fs::rename(&new_chain_path, &chain_path).map_err(failed(&chain_path))?;
-            no_chain = false;
+        // The certificate gets its name last. A folder that has it is only read.
+        if is_missing(&chain_path)? {
+            make(folder, &chain_path, &key_path)?;
         }
-        if no_chain != no_key {
-            let (gone, there) =
-                if no_chain { (&chain_path, &key_path) } else { (&key_path, &chain_path) };
-            return Err(ServerError::new(format!(
-                "{} is missing beside {}; put it back, or delete that for a new certificate with \
-                 another fingerprint",
-                gone.display(),
-                there.display()
-            )));
-        }
-        if no_chain {
-            let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-            let made = rcgen::generate_simple_self_signed(names)
-                .map_err(|error| ServerError::new(format!("no certificate was made: {error}")))?;
-            fs::create_dir_all(folder).map_err(failed(folder))?;
-            // The certificate gets its name last: until then, the next start makes or completes it.
-            write_private(&new_chain_path, made.cert.der()).map_err(failed(&new_chain_path))?;
-            let new_key_path = folder.join("server.key.new");
-            write_private(&new_key_path, &made.signing_key.serialize_der())
-                .and_then(|()| fs::rename(&new_key_path, &key_path))
-                .map_err(failed(&key_path))?;
-            fs::rename(&new_chain_path, &chain_path).map_err(failed(&chain_path))?;
+        if is_missing(&key_path)? {
+            return Err(half_missing(&key_path, &chain_path));
         }
         let chain = fs::read(&chain_path).map_err(failed(&chain_path))?;
         let key = fs::read(&key_path).map_err(failed(&key_path))?;
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key));
-        Ok(Certificate { chain: CertificateDer::from(chain), key })
+        let certificate = Certificate {
+            chain: CertificateDer::from(chain),
+            key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key)),
+        };
+        certificate.check_key().map_err(|error| {
+            ServerError::new(format!(
+                "{} and {} cannot be used together: {error}; put back the files that belong together, or \
+                 delete both for a new certificate with another fingerprint",
+                chain_path.display(),
+                key_path.display()
+            ))
+        })?;
+        Ok(certificate)
     }
+
+    /// Checks that the key is that of the certificate.
+    fn check_key(&self) -> Result<(), Error> {
+        let key = sign::any_supported_type(&self.key)?;
+        CertifiedKey::new(vec![self.chain.clone()], key).keys_match()
+    }
+}
+
+/// Makes a certificate and its key, or completes what a killed start left.
+fn make(folder: &Path, chain_path: &Path, key_path: &Path) -> Result<(), ServerError> {
+    fs::create_dir_all(folder).map_err(failed(folder))?;
+    let lock_path = folder.join("server.lock");
+    let lock = File::create(&lock_path).map_err(failed(&lock_path))?;
+    // Of servers that start at once, one makes the files; that takes milliseconds. Best effort: a
+    // file system may have no locks.
+    let _ = lock.lock();
+    let (new_chain_path, new_key_path) =
+        (folder.join("server.crt.new"), folder.join("server.key.new"));
+    match (is_missing(chain_path)?, is_missing(key_path)?) {
+        (true, true) => {
+            let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+            let made = rcgen::generate_simple_self_signed(names)
+                .map_err(|error| ServerError::new(format!("no certificate was made: {error}")))?;
+            // Until the last step, the next start makes or completes it.
+            write_private(&new_chain_path, made.cert.der()).map_err(failed(&new_chain_path))?;
+            write_private(&new_key_path, &made.signing_key.serialize_der())
+                .and_then(|()| fs::rename(&new_key_path, key_path))
+                .map_err(failed(key_path))?;
+            fs::rename(&new_chain_path, chain_path).map_err(failed(chain_path))?;
+        }
+        (true, false) if is_missing(&new_chain_path)? => {
+            return Err(half_missing(chain_path, key_path));
+        }
+        // The first start was killed before its last step.
+        (true, false) => {
+            fs::rename(&new_chain_path, chain_path).map_err(failed(chain_path))?;
+        }
+        // Another server made it meanwhile.
+        (false, _) => {}
+    }
+    // Who waits for the lock of the removed file finds all made. Best effort.
+    let _ = fs::remove_file(&lock_path);
+    Ok(())
+}
+
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> ServerError + use<> {
+    let path = path.display().to_string();
+    move |error| ServerError::new(format!("{path}: {error}"))
+}
+
+fn is_missing(path: &Path) -> Result<bool, ServerError> {
+    match fs::metadata(path) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(failed(path)(error)),
+    }
+}
+
+fn half_missing(gone: &Path, there: &Path) -> ServerError {
+    ServerError::new(format!(
+        "{} is missing beside {}; put it back, or delete that for a new certificate with another \
+         fingerprint",
+        gone.display(),
+        there.display()
+    ))
 }
 
 /// Writes a new file that only its owner can read, instead of what a killed start left.
@@ -175,6 +222,38 @@ mod tests {
         assert_ne!(fingerprint(&again.chain), fingerprint(&made.chain));
         assert_eq!(fs::read_dir(&folder).expect("there").count(), 2);
         fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn servers_that_start_at_once_in_a_new_folder_have_one_certificate() {
+        let folder = std::env::temp_dir().join(format!("terravox-at-once-{}", std::process::id()));
+        for _ in 0..10 {
+            let all = std::sync::Barrier::new(8);
+            let fingerprints: Vec<Fingerprint> = std::thread::scope(|scope| {
+                let start = || {
+                    all.wait();
+                    fingerprint(&Certificate::in_folder(&folder).expect("made or read").chain)
+                };
+                let threads = [(); 8].map(|()| scope.spawn(start));
+                threads.map(|thread| thread.join().expect("no panic")).into()
+            });
+            assert!(fingerprints.windows(2).all(|pair| pair[0] == pair[1]));
+            assert_eq!(fs::read_dir(&folder).expect("there").count(), 2);
+            fs::remove_dir_all(&folder).expect("removed");
+        }
+    }
+
+    #[test]
+    fn a_key_of_another_certificate_is_an_error_that_says_what_to_do() {
+        let [folder, other] = ["mixed", "other"].map(|name| {
+            std::env::temp_dir().join(format!("terravox-{name}-{}", std::process::id()))
+        });
+        drop(Certificate::in_folder(&folder).expect("made"));
+        drop(Certificate::in_folder(&other).expect("made"));
+        fs::copy(other.join("server.key"), folder.join("server.key")).expect("copied");
+        let error = Certificate::in_folder(&folder).err().expect("they do not fit").to_string();
+        assert!(error.contains("delete both") && error.contains("server.key"), "{error}");
+        [folder, other].iter().for_each(|folder| fs::remove_dir_all(folder).expect("removed"));
     }
 
     #[test]

@@ -516,6 +516,8 @@ async fn open_web_socket(
     let url = format!("{at}{path}");
     // To the addresses that were checked above: by now the name may resolve to another machine.
     let stream = TcpStream::connect(found).await.map_err(|error| tcp_error(error, address.port))?;
+    // A packet does not wait for the acknowledgement of the one before. Best effort.
+    let _ = stream.set_nodelay(true);
     let connected = client_async_with_config(url, stream, Some(config)).await;
     let (stream, _) = connected.map_err(|error| match error {
         tungstenite::Error::Http(response) => {

@@ -4,6 +4,7 @@
 
 use crate::border_record::{BORDER, BorderRecord};
 use crate::borders::neighbours;
+use crate::log::{error, info, warn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +13,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::voxel::ChunkPos;
 use terravox_store::{Column, ColumnLeases, ColumnOwner, Store, StoreError};
-use tracing::{error, info, warn};
 
 /// Between two looks at the database.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -2,6 +2,7 @@
 
 use crate::causes::{Causes, can_cut};
 use crate::journal::{StoredJournal, unix_seconds};
+use crate::log::{error, info, warn};
 use crate::step_thread::SteppedPhysics;
 use crate::thrown::{Thrower, ThrownThings};
 use rapier3d::prelude::{Pose, RigidBodyHandle, Rotation, Vector};
@@ -15,7 +16,6 @@ use terravox::terrain::Placement;
 use terravox::voxel::{ChunkPos, DenseBox, Region, UnlistedChunks, VoxelGrid, VoxelPos};
 use terravox_rapier::{LooseShapeOptions, loose_builders, loose_pose};
 use terravox_store::Store;
-use tracing::{error, info, warn};
 
 /// Maximum number of pieces at one time; others wait, in the ground.
 const MAX_PIECES: usize = 128;

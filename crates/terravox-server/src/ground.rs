@@ -2,6 +2,7 @@
 //! generator makes. A database that is slow or silent must not stop the ticks, so a thread reads
 //! what it stores, and a tick waits for it only so long, however many blocks it asks for.
 
+use crate::log::warn;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,7 +14,6 @@ use std::time::{Duration, Instant};
 use terravox::terrain::FillRequest;
 use terravox::voxel::{ChunkPos, DenseBox, MAX_FAR_MIP, MipBlock};
 use terravox_store::{Store, StoreError};
-use tracing::warn;
 
 /// How long a tick waits for stored blocks in all. Blocks that have not arrived then are missing,
 /// and requested again by a later tick; ticks do not wait again until all have arrived.

@@ -3,6 +3,7 @@
 use crate::gate::{Gate, Pass};
 use crate::journal_requests;
 use crate::link::{self, IO_TIMEOUT, Link};
+use crate::log::{info, warn};
 use crate::metrics;
 use crate::page;
 use crate::patient_stream::PatientStream;
@@ -31,7 +32,6 @@ use terravox::replicate::Guest;
 use terravox_store::{Column, ColumnOwner, Overwrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
-use tracing::{info, warn};
 
 /// Maximum size of the head of a request in bytes.
 const MAX_HEAD: usize = 16 << 10;
@@ -75,6 +75,8 @@ async fn serve_connection(stream: TcpStream, router: Router, pass: Pass, patienc
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(patience);
     http.max_buf_size(MAX_HEAD);
+    // A packet does not wait for the acknowledgement of the one before. Best effort.
+    let _ = stream.set_nodelay(true);
     let stream = TokioIo::new(PatientStream::new(stream, patience));
     let connection = http.serve_connection(stream, service).with_upgrades();
     // Connection errors are the peer's.

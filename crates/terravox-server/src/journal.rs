@@ -1,12 +1,12 @@
 //! The journal of a world in its file: segments of entries, saved with the chunks.
 
+use crate::log::warn;
 use std::collections::VecDeque;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use terravox::edit::{ChangedCells, Journal, JournalEntry, JournalKind};
 use terravox_store::{Store, StoreError};
-use tracing::warn;
 
 /// Segments are extra data under names with this prefix.
 const PREFIX: &str = "journal/";

@@ -3,6 +3,7 @@
 use crate::gate::{Gate, Pass};
 use crate::journal::newest_first;
 use crate::journal_query::{JournalQuery, corners_m};
+use crate::log::info;
 use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
 use crate::rollback::{CancelOrder, RollbackOrder};
 use crate::world::RunningWorld;
@@ -16,7 +17,6 @@ use terravox::edit::{JournalEntry, JournalKind};
 use terravox::replicate::printable;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
-use tracing::info;
 
 /// The addresses of these requests.
 pub(crate) fn routes() -> Router<Arc<Gate>> {

@@ -20,6 +20,7 @@ mod journal;
 mod journal_query;
 mod journal_requests;
 mod link;
+mod log;
 mod metrics;
 mod page;
 mod patient_stream;

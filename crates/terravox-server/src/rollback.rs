@@ -2,13 +2,13 @@
 
 use crate::falling::FallingPieces;
 use crate::journal::{SharedJournal, StoredJournal, oldest_first};
+use crate::log::{info, warn};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use terravox::edit::{ChangedCells, JournalFilter, Rollback};
 use terravox::replicate::{Host, HostWorld, printable};
 use terravox::voxel::Region;
 use tokio::sync::{OwnedMutexGuard, oneshot};
-use tracing::{info, warn};
 
 /// Time that a rollback may take in a tick; the last step of a tick may take longer.
 const TIME_PER_TICK: Duration = Duration::from_millis(5);

@@ -1,5 +1,6 @@
 //! The thread that saves a world in the background.
 
+use crate::log::warn;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -9,7 +10,6 @@ use terravox::replicate::SavePoint;
 use terravox::terrain::{FillRequest, UnsavedChanges};
 use terravox_store::{Store, StoreError};
 use tokio::sync::oneshot;
-use tracing::warn;
 
 /// Between the end of a save and the next.
 pub(crate) const SAVE_PAUSE: Duration = Duration::from_secs(2);

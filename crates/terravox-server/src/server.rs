@@ -4,6 +4,7 @@ use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, fingerprint};
 use crate::error::ServerError;
 use crate::gate::{ConnectionCounts, Gate};
+use crate::log::error;
 use crate::server_options::ServerOptions;
 use crate::ticker;
 use crate::world::{RunningWorld, ServedWorld};
@@ -15,6 +16,7 @@ use std::time::Duration;
 use terravox::voxel::{MAX_FAR_MIP, MAX_MIP};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// How long connections may take to end.
@@ -27,6 +29,8 @@ pub struct Server {
     net: Option<(Runtime, Arc<Gate>)>,
     /// The tasks that accept connections.
     listeners: Vec<AbortHandle>,
+    /// Ends [`Server::run`].
+    ended: Arc<Notify>,
     quic: SocketAddr,
     http: SocketAddr,
     fingerprint: Fingerprint,
@@ -38,7 +42,8 @@ impl Server {
     /// # Errors
     /// If there is no world, a name is invalid or there twice, a world grows and has no generator,
     /// the address is not loopback and there are no tokens, there is no folder of backups, a world or
-    /// the certificate cannot be read, or the port is taken.
+    /// the certificate cannot be read, a world cannot be written before it is repaired, or the port is
+    /// taken.
     pub fn start(served: Vec<ServedWorld>, options: ServerOptions) -> Result<Server, ServerError> {
         check(&served, &options)?;
         let certificate = Certificate::in_folder(&options.certificate_folder)?;
@@ -65,14 +70,13 @@ impl Server {
         let entered = runtime.enter();
         let endpoint = quinn::Endpoint::server(config, at).map_err(failed("UDP"))?;
         drop(entered);
-        let http = listener.local_addr().map_err(failed("TCP"))?;
-        let quic = endpoint.local_addr().map_err(failed("UDP"))?;
         let mut server = Server {
             worlds: Vec::new(),
             net: None,
             listeners: Vec::new(),
-            quic,
-            http,
+            ended: Arc::default(),
+            quic: endpoint.local_addr().map_err(failed("UDP"))?,
+            http: listener.local_addr().map_err(failed("TCP"))?,
             fingerprint,
         };
         for world in served {
@@ -115,8 +119,15 @@ impl Server {
         self.fingerprint
     }
 
-    /// Serves until the process is told to end, by SIGINT (Ctrl-C) or SIGTERM, or until no world is
-    /// left: all were taken over by other servers, or stopped by a fault. Then as [`Server::stop`].
+    /// Returns a function that ends [`Server::run`] as a signal does, for programs that handle signals
+    /// themselves. Any thread may call it, also before the server runs.
+    pub fn ender(&self) -> impl Fn() + Send + use<> {
+        let ended = self.ended.clone();
+        move || ended.notify_one()
+    }
+
+    /// Serves until the process is told to end, by SIGINT (Ctrl-C), SIGTERM or [`Server::ender`], or
+    /// until no world is left: all were taken over by other servers, or stopped by a fault. Then as [`Server::stop`].
     ///
     /// # Errors
     /// As [`Server::stop`], if no world is left, or if signals cannot be received.
@@ -130,6 +141,7 @@ impl Server {
         let is_told = runtime.block_on(async {
             tokio::select! {
                 told = end_signal() => told.map(|()| true),
+                () = self.ended.notified() => Ok(true),
                 () = none_left => Ok(false),
             }
         });
@@ -178,7 +190,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
-            tracing::error!("{error}");
+            error!("{error}");
         }
     }
 }

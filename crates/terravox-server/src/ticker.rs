@@ -11,6 +11,7 @@ use crate::ground::StoredGround;
 use crate::held_columns::HeldColumns;
 use crate::journal::StoredJournal;
 use crate::link::Link;
+use crate::log::{debug, error, info, warn};
 use crate::rollback::{self, RunningRollback};
 use crate::saver::{Generate, SAVE_PAUSE, SHARED_SAVE_PAUSE, SavedSender, Saver};
 use crate::server_options::ServerOptions;
@@ -32,7 +33,6 @@ use terravox::replicate::{
 use terravox::terrain::FillRequest;
 use terravox::voxel::{ChunkPos, GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::{ColumnLeases, StoreError};
-use tracing::{error, info, warn};
 
 /// A tick begins at the latest after this time, and earlier when something arrived.
 const TICK: Duration = Duration::from_millis(33);
@@ -53,6 +53,8 @@ pub(crate) fn start(
     options: &ServerOptions,
 ) -> Result<(Arc<RunningWorld>, JoinHandle<bool>), StoreError> {
     let ServedWorld { name, store, generate, protected, decide, share } = served;
+    // Rather than collect edits that no save can write.
+    store.check_index()?;
     // Complete worlds never ask.
     let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
     let columns = share.as_ref().map(|_| Arc::default());
@@ -247,7 +249,7 @@ impl Ticker {
     /// whole; its guests are told, and other worlds go on.
     fn run_to_the_end(mut self) -> bool {
         let ran = catch_unwind(AssertUnwindSafe(|| self.run()));
-        let is_saved = ran.unwrap_or_else(|_| {
+        ran.unwrap_or_else(|_| {
             if self.rules.lacks_notes() {
                 // Of an operation over a border, one server would have its part and the others none, for ever.
                 let what = "a panic stopped the world while operations over borders were applied; edits since its \
@@ -255,18 +257,14 @@ impl Ticker {
                 error!(world = self.running.name, "{what}");
                 return false;
             }
-            error!(world = self.running.name, "a panic stopped the world; saving it");
             let saved = catch_unwind(AssertUnwindSafe(|| self.save_all()));
-            if !matches!(saved, Ok(true)) {
-                error!(world = self.running.name, "the last save failed: edits are lost");
-            }
+            let what = match saved {
+                Ok(true) => "all is saved",
+                _ => "the last save failed: edits are lost",
+            };
+            error!(world = self.running.name, "a panic stopped the world; {what}");
             false
-        });
-        for entry in self.peers.values() {
-            entry.link.close_with_reason(STOPPED);
-        }
-        self.running.note_stopped();
-        is_saved
+        })
     }
 
     /// Ticks until the world ends or can no longer be saved; returns whether all is saved.
@@ -484,9 +482,24 @@ impl Ticker {
                 if self.host.transmit(guest, now_us, &mut packet) {
                     entry.link.to_peer.push(std::mem::take(&mut packet));
                 }
-                info!(world = self.running.name, guest, peer = %entry.link.peer, reason, "left");
                 entry.link.close_with_reason(&reason);
+                let (world, peer) = (&self.running.name, entry.link.peer);
+                match entry.right.get() {
+                    Some(_) => info!(world, guest, %peer, reason, "left"),
+                    // Strangers must not fill the log.
+                    None => debug!(world, guest, %peer, reason, "left before it was let in"),
+                }
             }
         }
+    }
+}
+
+/// However the world ended, its guests and all who wait for it are told.
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        for entry in self.peers.values() {
+            entry.link.close_with_reason(STOPPED);
+        }
+        self.running.note_stopped();
     }
 }

@@ -165,6 +165,16 @@ impl Store {
         self.db.check_writer(&self.path)
     }
 
+    /// Returns an error if nothing can be saved before the world is repaired, for programs that
+    /// would otherwise learn it at their first save. In a file, the first call, or the first save,
+    /// reads the whole index. Waits for saves of other threads.
+    ///
+    /// # Errors
+    /// As [`Store::check_writer`], and [`StoreError::Index`] if the index of a file is damaged.
+    pub fn check_index(&self) -> Result<(), StoreError> {
+        self.db.begin(&self.path).map(drop)
+    }
+
     pub(crate) fn db(&self) -> &Db {
         &self.db
     }

@@ -38,8 +38,8 @@ use crate::interrupts;
 /// The line to show.
 pub fn run(cli: &Cli) -> CliResult<()> {
     let console = Console::new(cli.json);
-    // Those that are online end in their own way when they are stopped.
-    if !matches!(cli.command.name(), "serve" | "join") {
+    // A guest ends in its own way when it is stopped.
+    if cli.command.name() != "join" {
         interrupts::remove_partial_files();
     }
     let report = match &cli.command {

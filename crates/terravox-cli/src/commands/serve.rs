@@ -6,15 +6,15 @@ use crate::args::{
 };
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
+use crate::interrupts;
 use crate::lod_view::{generator_of, make_ground, seeded};
+use crate::log::Log;
 use crate::report::Report;
-use crate::secrets::RedactedStderr;
 use crate::world::{WORLD_EXTENSION, check_placement, is_world_file, store_failure};
 use crate::world_store;
 use serde_json::json;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -44,8 +44,14 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     let files: CliResult<Vec<PathBuf>> =
         args.worlds.iter().map(|world| world_file(world, console)).collect();
     let files = files?;
-    start_log(args.log);
-    let stores = open_all(&files, args.wait, |file| try_open(file, args), thread::sleep)?;
+    let log = start_log(args.log)?;
+    let served = serve(args, &files, access, &log);
+    log.flush();
+    served
+}
+
+fn serve(args: &ServeArgs, files: &[PathBuf], access: AccessList, log: &Log) -> CliResult<Report> {
+    let stores = open_all(files, args.wait, |file| try_open(file, args), thread::sleep)?;
     let served = files.iter().zip(stores).map(|(file, store)| served(file, store, args));
     let served: CliResult<Vec<ServedWorld>> = served.collect();
     let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
@@ -68,8 +74,12 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
         ..ServerOptions::default()
     };
     let server = Server::start(served?, options).map_err(Failure::new)?;
-    announce(&server);
-    server.run().map_err(|error| Failure::new(error).after_change())?;
+    interrupts::hand_over(server.ender());
+    announce(&server, log);
+    let ended = server.run();
+    // Of a backup that was still written. Held to the end, so that no other is begun.
+    std::mem::forget(terravox_store::remove_partial_files());
+    ended.map_err(|error| Failure::new(error).after_change())?;
     let mut report = Report::new("serve");
     let shown = |file: &PathBuf| world_store::shown(file).display().to_string();
     let names: Vec<String> = files.iter().map(shown).collect();
@@ -90,28 +100,25 @@ pub fn back_up(args: &BackupArgs) -> CliResult<Report> {
 }
 
 /// Tells where the server is, for people and for scripts.
-fn announce(server: &Server) {
+fn announce(server: &Server, log: &Log) {
     let fingerprint: String =
         server.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect();
-    // If standard error is closed, guests still find it.
-    let _ = writeln!(
-        std::io::stderr(),
+    log.push(&format!(
         "page http://{web}\nQUIC {}\nWebSocket ws://{web}\nfingerprint {fingerprint}\n\
-         Ctrl-C saves and ends",
+         Ctrl-C saves and ends\n",
         server.quic_address(),
         web = server.http_address(),
-    );
+    ));
 }
 
-fn start_log(choice: LogChoice) {
+fn start_log(choice: LogChoice) -> CliResult<Log> {
     let level = match choice {
         LogChoice::Error => LevelFilter::ERROR,
         LogChoice::Warn => LevelFilter::WARN,
         LogChoice::Info => LevelFilter::INFO,
         LogChoice::Debug => LevelFilter::DEBUG,
     };
-    let log = tracing_subscriber::fmt().with_writer(|| RedactedStderr).with_ansi(false);
-    log.with_max_level(level).with_target(false).init();
+    Log::start(level).map_err(|error| Failure::new(format!("no thread for the log: {error}")))
 }
 
 /// Reads the tokens of the arguments and of the file that they name.

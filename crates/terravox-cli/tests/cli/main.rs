@@ -26,6 +26,8 @@ mod ports;
 mod postgres;
 mod real_files;
 mod regions;
+#[cfg(all(feature = "server", unix))]
+mod server_ends;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 mod shared;
 #[cfg(all(feature = "server", feature = "postgres", unix))]

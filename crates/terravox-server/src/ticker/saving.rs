@@ -3,12 +3,12 @@
 use super::Ticker;
 use crate::error::ServerError;
 use crate::falling::FallingPieces;
+use crate::log::{error, warn};
 use crate::saver::{FinishedSave, SaveJob, Saver, tell};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 use terravox::terrain::UnsavedChanges;
-use tracing::{error, warn};
 
 /// How long the last save is tried again, and the pause between two tries. Each try lasts as long
 /// as the store tries: of a database that is silent, another 40 s.
