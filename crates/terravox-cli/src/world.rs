@@ -17,10 +17,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use terravox::generate::Seeded;
-use terravox::voxel::{
-    ChannelGrid, ChannelKind, ChannelSnapshot, GridOptions, LIMIT, Region, UnlistedChunks,
-    VoxelGrid,
-};
+use terravox::voxel::{ChannelSnapshot, GridOptions, LIMIT, UnlistedChunks, VoxelGrid};
 use terravox_io::files::{FileFormat, FilesError, ImportFiles};
 use terravox_io::roblox::{self, ImportOptions, RobloxError, RobloxMetadata};
 use terravox_store::{
@@ -300,7 +297,6 @@ fn load(
             let region = box_region(&world.info, corners)?;
             let (grid, note) = growth.read(&store, region, path, reading, console)?;
             world.grid = grid;
-            world.channels = store.channels().map_err(store_failure)?.snapshot();
             world.info.unlisted = UnlistedChunks::Air;
             world.notes.extend(note);
             world.cut(corners)?;
@@ -389,7 +385,6 @@ impl World {
     fn cut(&mut self, corners: [[f64; 3]; 2]) -> CliResult<()> {
         let region = box_region(&self.info, corners)?;
         self.notes.extend(rounding_note(&self.info, corners, region));
-        self.channels = cut_channels(&self.channels, region);
         cut(&mut self.grid, region)
     }
 
@@ -413,36 +408,6 @@ impl World {
         let metadata = fs::metadata(path);
         Ok(metadata.map_err(|error| Failure::of(path, error).after_change())?.len())
     }
-}
-
-/// Returns the channels with the values of a region, in voxels, and the bytes of the chunks that it
-/// intersects.
-fn cut_channels(channels: &ChannelSnapshot, region: Region) -> ChannelSnapshot {
-    let mut cut = ChannelGrid::from_snapshot(channels);
-    let mut values = Vec::new();
-    for (number, channel) in (0..).zip(channels.channels()) {
-        for chunk in channels.chunks(number) {
-            let inside = chunk.region().intersect(region);
-            match channel.kind {
-                _ if inside == chunk.region() => {}
-                ChannelKind::Bytes if !inside.is_empty() => {}
-                ChannelKind::Bytes => {
-                    // None are never too many.
-                    let _ = cut.set_bytes(number, chunk, &[]);
-                }
-                ChannelKind::Values { .. } => {
-                    values.clear();
-                    if !inside.is_empty() {
-                        channels.read(number, inside, 0, &mut values);
-                    }
-                    let all = chunk.region();
-                    cut.write(number, all, &vec![0; all.volume() as usize]);
-                    cut.write(number, inside, &values);
-                }
-            }
-        }
-    }
-    cut.snapshot()
 }
 
 /// Refuses paths without the extension of worlds, so that swapped arguments overwrite nothing.

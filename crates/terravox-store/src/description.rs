@@ -79,7 +79,7 @@ impl Description {
         let before = self.steps.load(Ordering::SeqCst);
         let info = self.get();
         let tree = db.snapshot();
-        let is_unchanged = before % 2 == 0 && self.steps.load(Ordering::SeqCst) == before;
+        let is_unchanged = before.is_multiple_of(2) && self.steps.load(Ordering::SeqCst) == before;
         let has_other_writers = db.is_read_only_records();
         if is_unchanged && !has_other_writers {
             return ReadView { tree, info };

@@ -1,8 +1,10 @@
 //! `join`: a guest of a world that is served, for scripts.
 
 use super::edit::parse_operation;
+use super::import::add_notes;
 use super::lod::add_shown;
 use super::render::{camera, options, take, write_png};
+use super::render_extras::buried;
 use crate::args::JoinArgs;
 use crate::console::Console;
 use crate::failure::{CliResult, Failure};
@@ -305,11 +307,20 @@ impl<'a> Visit<'a> {
         if self.outcomes.confirmed > 0 { failure.after_change() } else { failure }
     }
 
+    /// Confirmed operations that the server has not reported as saved.
+    fn unsaved(&self) -> u64 {
+        self.outcomes.unsaved.len() as u64 + self.outcomes.unsaved_at_breaks
+    }
+
     fn fail_if_refused(&self) -> CliResult<()> {
         let Outcomes { confirmed, refused, .. } = &self.outcomes;
         let Some(first) = refused.first() else { return Ok(()) };
         let (count, all) = (refused.len(), confirmed + refused.len() as u64);
-        let what = format!("the server refused {count} of {all} operations; the first: {first}");
+        let unsaved = self.unsaved();
+        let what = format!(
+            "the server refused {count} of {all} operations ({confirmed} confirmed, {unsaved} of them \
+             not known to be saved); the first: {first}"
+        );
         Err(self.after_edits(Failure::new(what)))
     }
 
@@ -328,8 +339,7 @@ impl<'a> Visit<'a> {
         report.text_line("address", "address", self.args.address.to_string());
         report.count("confirmed", "own edits", self.outcomes.confirmed);
         report.count("without_effect", "without effect", self.outcomes.without_effect);
-        let unsaved = self.outcomes.unsaved.len() as u64 + self.outcomes.unsaved_at_breaks;
-        report.count("unsaved", "not known to be saved", unsaved);
+        report.count("unsaved", "not known to be saved", self.unsaved());
         report.count("refused", "refused", self.outcomes.refused.len() as u64);
         report.count("others", "edits of others", self.outcomes.others);
         let (mut pieces, mut avatars) = (0, 0);
@@ -372,6 +382,7 @@ impl<'a> Visit<'a> {
         }
         let options = options(&args);
         let camera = camera(&view.info, &scene, &args, options.aspect());
+        add_notes(buried(&view.info, &scene, camera.eye).as_slice(), report);
         let picture = take(&scene, &camera, &options, console);
         report.bytes("file_bytes", "written", write_png(output, path, &picture.image)?);
         report.time("render_ms", "render", start.elapsed());

@@ -49,18 +49,6 @@ fn channels_are_listed_and_survive_every_command() {
 }
 
 #[test]
-fn a_part_of_a_world_keeps_the_values_in_it() {
-    let (folder, before) = world();
-    let part = ["--from", "0,0,0", "--to", "64,8,8"];
-    folder.report(&[&["import", "w.tvx", "part.tvx"], &part[..]].concat());
-    let part = held(&folder, "part.tvx");
-    let value = |x| part.value(HEAT, VoxelPos::new(x, 0, 0));
-    assert_eq!([0, 31, 32, 39].map(value), [9, 9, 0, 0]);
-    assert_eq!(part.bytes(1, ChunkPos::new(3, 0, 0)), b"", "it is outside");
-    assert!(part.channels().eq(before.channels()));
-}
-
-#[test]
 fn a_script_changes_values_and_undo_restores_them() {
     let (folder, before) = world();
     let script = r#"

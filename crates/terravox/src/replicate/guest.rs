@@ -1,11 +1,10 @@
 //! The guest: it holds part of a host's world, and shows its own edits at once.
 
 use super::body_table::Avatar;
-use super::delta::block_digest;
 use super::guest_event::GuestEvent;
 use super::guest_saves::SavedEdits;
 use super::held_bodies::HeldBodies;
-use super::interest::{Interest, WatchedFrom};
+use super::interest::WatchedFrom;
 use super::message::{BodyMessage, MAX_MESSAGE, MAX_TOKEN, PROTOCOL_VERSION, ToGuest, ToHost};
 use super::op_wire::{can_be_sent, rounded_op};
 use super::pipe::{BULK, EDITS, MAX_PACKET_BYTES, Pipe};
@@ -19,19 +18,9 @@ use crate::terrain::{FillRequest, Placement};
 use crate::voxel::{Cell, DenseBox, MaterialTable, MipBlock, Region, VoxelGrid, VoxelPos};
 use std::collections::VecDeque;
 
-/// Maximum number of blocks named in one message.
-const BLOCKS_PER_MESSAGE: usize = 200;
-
 /// Work on cells that arrive, and as much on operations, in one update: some milliseconds. The next
 /// update goes on.
 const MAX_WORK_PER_UPDATE: u64 = 1 << 22;
-
-/// Maximum number of blocks of which a digest is made in one update, to request them again after the
-/// link broke.
-const MAX_DIGESTS_PER_UPDATE: usize = 64;
-
-/// No blocks are requested while more bytes than this wait to be sent.
-const MAX_UNSENT: u64 = 16 << 10;
 
 /// The side that holds part of a world. It does no I/O: pass packets that arrived to
 /// [`Guest::receive`], send the packets that [`Guest::transmit`] writes, and call
@@ -53,7 +42,7 @@ pub struct Guest {
     /// Messages about cells that wait for a message about edits, or for the next update.
     parked: VecDeque<ToGuest>,
     /// Blocks from before the link broke that are still to be requested again, coarse ones last.
-    unasked: Vec<MipBlock>,
+    pub(super) unasked: Vec<MipBlock>,
     /// Where the viewers were when blocks were last requested; `None` to compute anew what is
     /// wanted.
     pub(super) watched: Option<WatchedFrom>,
@@ -201,87 +190,6 @@ impl Guest {
         let old = self.replica.iter().flat_map(|replica| replica.blocks.keys().copied());
         self.unasked = old.collect();
         self.unasked.sort_unstable_by(|a, b| a.mip.cmp(&b.mip).then(b.cmp(a)));
-    }
-
-    /// Asks for some blocks from before the link broke, coarse ones first: as many as the link takes,
-    /// few of which it has to make a digest.
-    fn ask_again(&mut self) {
-        let no_ground: Generate<'_> = &|request| request.set_missing();
-        let (mut cells, mut digests) = (DenseBox::default(), 0);
-        while let Some(replica) = self.replica.as_ref()
-            && self.pipe.unsent(BULK) < MAX_UNSENT
-            && digests < MAX_DIGESTS_PER_UPDATE
-            && !self.unasked.is_empty()
-        {
-            let kinds = replica.grid.materials().kinds();
-            let mut known = Vec::new();
-            while known.len() < BLOCKS_PER_MESSAGE
-                && digests < MAX_DIGESTS_PER_UPDATE
-                && let Some(block) = self.unasked.pop()
-            {
-                // Unedited ground is not read: the host says so without its cells.
-                let is_read = replica.read(block, no_ground, &mut cells);
-                digests += usize::from(is_read);
-                known.push((block, is_read.then(|| block_digest(&cells, kinds))));
-            }
-            if self.unasked.is_empty() {
-                // What else is wanted was not asked for yet.
-                self.watched = None;
-            }
-            self.send(BULK, &ToHost::Subscribe(known));
-        }
-    }
-
-    /// Asks for blocks that may be wrong to be sent again.
-    fn refresh(&mut self) {
-        while let Some(replica) = &mut self.replica
-            && !replica.outdated.is_empty()
-            && self.pipe.unsent(BULK) < MAX_UNSENT
-        {
-            let some: Vec<_> = replica.outdated.iter().copied().take(BLOCKS_PER_MESSAGE).collect();
-            for block in &some {
-                replica.outdated.remove(block);
-            }
-            self.send(BULK, &ToHost::Refresh(some));
-        }
-    }
-
-    /// Requests the blocks that viewers at these positions, in voxels, are interested in, and drops
-    /// others. Call it once a frame; it takes time only when a viewer has moved by two voxels.
-    pub fn watch(&mut self, viewers: &[[f64; 3]], interest: &Interest) {
-        // Earlier requests go first.
-        let has_room = self.pipe.unsent(BULK) < MAX_UNSENT;
-        let Some(replica) = self.replica.as_mut().filter(|_| self.is_started && has_room) else {
-            return;
-        };
-        if self.watched.as_ref().is_some_and(|from| from.holds_for(viewers, interest)) {
-            return;
-        }
-        self.watched = Some(WatchedFrom::new(viewers, interest));
-        let kept = interest.kept().wanted(viewers, replica.max_mip);
-        // After a break, first what was there and is still of interest is asked for again.
-        let gone: Vec<_> = self.unasked.extract_if(.., |block| !kept.contains(block)).collect();
-        replica.forget(&gone);
-        if !self.unasked.is_empty() {
-            return;
-        }
-        let mut dropped: Vec<_> =
-            replica.blocks.keys().copied().filter(|block| !kept.contains(block)).collect();
-        dropped.sort_unstable();
-        let wanted = interest.wanted(viewers, replica.max_mip).into_iter();
-        let new = wanted.filter(|block| !replica.blocks.contains_key(block));
-        let new = Interest::coarse_first(new, viewers);
-        replica.forget(&dropped);
-        for &block in &new {
-            replica.blocks.insert(block, BlockState::Wanted);
-        }
-        for part in dropped.chunks(BLOCKS_PER_MESSAGE) {
-            self.send(BULK, &ToHost::Unsubscribe(part.to_vec()));
-        }
-        for part in new.chunks(BLOCKS_PER_MESSAGE) {
-            let blocks = part.iter().map(|&block| (block, None)).collect();
-            self.send(BULK, &ToHost::Subscribe(blocks));
-        }
     }
 
     /// Edits the world: the operation, in voxels, is sent to the host and shown at once. Its

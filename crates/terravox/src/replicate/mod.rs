@@ -30,6 +30,7 @@ mod guest;
 mod guest_bodies;
 mod guest_cache;
 mod guest_event;
+mod guest_requests;
 mod guest_saves;
 mod held_bodies;
 mod host;
