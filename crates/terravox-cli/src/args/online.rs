@@ -11,7 +11,7 @@ use terravox_server::{AccessList, DEFAULT_PORT, Right, WorldAddress};
 pub const SERVE_HELP: &str = "\
 Example:
   terravox serve caves.tvx
-  terravox serve place.rbxl hills:7 --address 0.0.0.0 --token edit:WORD --token look:OTHER
+  terravox serve place.rbxl hills:7 --address 0.0.0.0 --tokens tokens.txt
 
 Edits are saved in the world file, 2 s after the last save, and at the end: Ctrl-C or SIGTERM.
 A place or a heightmap is imported first, to a world beside it; hills:SEED becomes

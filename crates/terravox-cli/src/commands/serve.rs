@@ -37,7 +37,7 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
     if access.is_open() && !args.address.is_loopback() {
         // Before any import.
         return Err(Failure::new(format!(
-            "{} can be reached from other machines: add --token edit:WORD, or leave out --address",
+            "{} can be reached from other machines: add --tokens FILE, or leave out --address",
             args.address
         )));
     }
@@ -103,11 +103,15 @@ pub fn back_up(args: &BackupArgs) -> CliResult<Report> {
 fn announce(server: &Server, log: &Log) {
     let fingerprint: String =
         server.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect();
+    let web = server.http_address();
+    let note = match web.ip().is_unspecified() {
+        true => format!("{} is every address of this machine; others use its name\n", web.ip()),
+        false => String::new(),
+    };
     log.push(&format!(
-        "page http://{web}\nQUIC {}\nWebSocket ws://{web}\nfingerprint {fingerprint}\n\
+        "page http://{web}\nQUIC {}\nWebSocket ws://{web}\nfingerprint {fingerprint}\n{note}\
          Ctrl-C saves and ends\n",
         server.quic_address(),
-        web = server.http_address(),
     ));
 }
 

@@ -490,7 +490,7 @@ impl Guest {
         state.is_some_and(|state| *state != BlockState::Wanted)
     }
 
-    /// Whether all blocks that are wanted are here.
+    /// Whether all blocks that are wanted are here. Before the first [`Guest::watch`], none is wanted.
     pub fn is_complete(&self) -> bool {
         self.replica.as_ref().is_some_and(Replica::is_complete)
     }

@@ -6,7 +6,6 @@
 
 use super::family::Family;
 use super::op_wire::{decoding_work, put_op, take_hosts_op, take_op};
-use super::pipe::{BULK, EDITS};
 use super::pose_wire::WirePose;
 use super::reasons::{Refusal, RefusalCode};
 use super::shared_body::{SharedBody, SharedBodyKind, put_kind, take_kind};
@@ -267,13 +266,10 @@ impl ToHost {
         matches!(bytes.first(), Some(0 | 1))
     }
 
-    /// The stream that messages of the kind of this one belong in: those about blocks with cells, all
-    /// others with edits. Each stream has limits of its own.
-    pub fn stream_of(bytes: &[u8]) -> usize {
-        match bytes.first() {
-            Some(2 | 3 | 6) => BULK,
-            _ => EDITS,
-        }
+    /// Whether a message is about blocks, and belongs in the stream of cells; all others belong in
+    /// that of edits.
+    pub fn is_about_blocks(bytes: &[u8]) -> bool {
+        matches!(bytes.first(), Some(2 | 3 | 6))
     }
 
     /// Returns the number of an operation and the [work](decoding_work) of decoding it, or `None`
