@@ -100,7 +100,7 @@ pub(crate) struct Db {
 }
 
 enum Backing {
-    File(Tree),
+    File(Box<Tree>),
     Records {
         records: Arc<dyn Records>,
         /// Why nothing is written any more.
@@ -291,9 +291,9 @@ pub(crate) fn damaged_part(damage: &TreeDamage) -> BadPart {
 /// A new world on a disk, which nothing else uses.
 pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError> {
     let made = Tree::create(disk);
-    made.map(|tree| Db { backing: Backing::File(tree), is_writable: true }).map_err(|source| {
-        StoreError::Io { path: path.to_owned(), doing: "create the world", source }
-    })
+    made.map(|tree| Db { backing: Backing::File(Box::new(tree)), is_writable: true }).map_err(
+        |source| StoreError::Io { path: path.to_owned(), doing: "create the world", source },
+    )
 }
 
 /// Opens an existing world for reading and writing.
@@ -305,13 +305,13 @@ pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
 
 /// Opens the world on a disk, which nothing else uses, for reading and writing.
 pub(crate) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError> {
-    Ok(Db { backing: Backing::File(open_tree(disk, path)?), is_writable: true })
+    Ok(Db { backing: Backing::File(Box::new(open_tree(disk, path)?)), is_writable: true })
 }
 
 /// Opens an existing world for reading. Does not change the file.
 pub(crate) fn open_read_only(path: &Path) -> Result<Db, StoreError> {
     let file = open_locked(path, false, File::try_lock_shared)?;
-    let backing = Backing::File(open_tree(Arc::new(file), path)?);
+    let backing = Backing::File(Box::new(open_tree(Arc::new(file), path)?));
     Ok(Db { backing, is_writable: false })
 }
 

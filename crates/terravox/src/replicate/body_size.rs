@@ -94,7 +94,7 @@ mod tests {
             let pose = BodyPose { position_voxels: [0.0; 3], rotation: [0.0, 0.0, 0.0, 1.0] };
             let kind = SharedBodyKind::Loose;
             let size = BodySize::of(&SharedBody { kind, pose, bytes: bytes.into() });
-            let cells = if x < 1 << 25 && x >= -(1 << 25) { 32 } else { 0 };
+            let cells = if (-(1 << 25)..1 << 25).contains(&x) { 32 } else { 0 };
             assert_eq!(size.cells, cells, "chunk {x}");
         }
     }
