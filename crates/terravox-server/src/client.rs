@@ -80,8 +80,8 @@ pub struct JournaledEdit {
     pub cells: u64,
     /// Bytes that it takes in the journal.
     pub bytes: u64,
-    /// Its kind: `edit`, `undo` (an undo or a redo), `piece` (a piece that a dig cut loose), `rollback`, or `forgotten`
-    /// (the journal was full and dropped the previous cells).
+    /// Its kind: `edit`, `undo` (an undo or a redo), `piece` (a piece that a dig cut loose),
+    /// `rollback`, or `forgotten` (the journal was full and dropped the previous cells).
     pub kind: String,
 }
 

@@ -127,7 +127,8 @@ impl Server {
     }
 
     /// Serves until the process is told to end, by SIGINT (Ctrl-C), SIGTERM or [`Server::ender`], or
-    /// until no world is left: all were taken over by other servers, or stopped by a fault. Then as [`Server::stop`].
+    /// until no world is left: all were taken over by other servers, or stopped by a fault. Then as
+    /// [`Server::stop`].
     ///
     /// # Errors
     /// As [`Server::stop`], if no world is left, or if signals cannot be received.
