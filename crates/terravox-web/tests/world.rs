@@ -14,7 +14,7 @@ const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
 
 fn options() -> PlayerWorldOptions {
     let lod = LodOptions { detail: 1.2, max_mip: 3, ..PlayerWorldOptions::default().lod };
-    PlayerWorldOptions { view_m: 150.0, lod, clock: None }
+    PlayerWorldOptions { view_m: 80.0, lod, clock: None }
 }
 
 fn settle(world: &mut PlayerWorld, now_us: &mut u64) {
