@@ -5,13 +5,11 @@
 //! against the cells.
 
 use super::cells::{DEEP_BELOW, cover_reach};
-use super::climate::{CONTINENT, Setting, UPLIFT};
+use super::climate::Setting;
 use super::highest::HighestFields;
-use super::islands;
 use super::options::WorldOptions;
-use super::relief::{CLAY, GULLIES, HILLS, PLATEAU, RIDGES, ridge_crest};
+use super::relief::GULLIES;
 use super::samples;
-use super::volcanoes;
 use crate::generate::materials::BASALT;
 use crate::voxel::Region;
 
@@ -77,21 +75,5 @@ fn lowest(options: &WorldOptions) -> f64 {
 
 /// The highest ground and island of the world.
 fn highest(setting: &Setting<'_>) -> f64 {
-    let options = setting.options;
-    let of = |terms: &[(f64, f32)]| terms.iter().map(|term| term.1).sum::<f32>() * 1.501;
-    let highest_island = islands::highest(of(&islands::LEVEL), setting.edge as f32);
-    let everywhere = HighestFields {
-        continent: of(&CONTINENT) + options.land,
-        uplift: of(&UPLIFT) + 1.2 * options.mountains - 0.5,
-        temperature: 10.0,
-        dryness: 10.0,
-        hills: of(&HILLS),
-        // All crests at once.
-        ridges: ridge_crest(0.0) * RIDGES.iter().map(|term| term.1).sum::<f32>() * 1.001,
-        clay: of(&CLAY),
-        plateau: of(&PLATEAU),
-        volcanoes: volcanoes::highest(options),
-        islands: if options.islands > 0.0 { highest_island } else { 0.0 },
-    };
-    everywhere.ground(setting)
+    HighestFields::everywhere(setting).ground(setting)
 }

@@ -1,12 +1,15 @@
 //! The highest ground of the highest fields: the steps of [`relief`](super::relief) and
 //! [`landscape`](super::landscape), each at the upper end of what it may be.
 
-use super::climate::{Setting, base_elevation, positive, share, smooth_step};
+use super::climate::{CONTINENT, Setting, UPLIFT, base_elevation, positive, share, smooth_step};
+use super::islands;
 use super::landscape::{HIGHEST_TERRACE, MAX_FILL};
-use super::relief::{GULLIES, PEAKS, plateau};
+use super::relief::{CLAY, GULLIES, HILLS, PEAKS, PLATEAU, RIDGES, plateau, ridge_crest};
+use super::volcanoes;
 use crate::generate::noise::Noise2;
 
 /// The highest that fields may be.
+#[derive(Clone, Copy)]
 pub(super) struct HighestFields {
     pub continent: f32,
     pub uplift: f32,
@@ -25,6 +28,42 @@ pub(super) struct HighestFields {
 }
 
 impl HighestFields {
+    /// The highest that fields are anywhere in a world.
+    pub fn everywhere(setting: &Setting<'_>) -> HighestFields {
+        let options = setting.options;
+        let of = |terms: &[(f64, f32)]| terms.iter().map(|term| term.1).sum::<f32>() * 1.501;
+        let highest_island = islands::highest(of(&islands::LEVEL), setting.edge as f32);
+        HighestFields {
+            continent: of(&CONTINENT) + options.land,
+            uplift: of(&UPLIFT) + 1.2 * options.mountains - 0.5,
+            temperature: 10.0,
+            dryness: 10.0,
+            hills: of(&HILLS),
+            // All crests at once.
+            ridges: ridge_crest(0.0) * RIDGES.iter().map(|term| term.1).sum::<f32>() * 1.001,
+            clay: of(&CLAY),
+            plateau: of(&PLATEAU),
+            volcanoes: volcanoes::highest(options),
+            islands: if options.islands > 0.0 { highest_island } else { 0.0 },
+        }
+    }
+
+    /// Each field as high as the higher of two.
+    pub fn max(&self, other: &HighestFields) -> HighestFields {
+        HighestFields {
+            continent: self.continent.max(other.continent),
+            uplift: self.uplift.max(other.uplift),
+            temperature: self.temperature.max(other.temperature),
+            dryness: self.dryness.max(other.dryness),
+            hills: self.hills.max(other.hills),
+            ridges: self.ridges.max(other.ridges),
+            clay: self.clay.max(other.clay),
+            plateau: self.plateau.max(other.plateau),
+            volcanoes: self.volcanoes.max(other.volcanoes),
+            islands: self.islands.max(other.islands),
+        }
+    }
+
     /// Height below which all ground, water and islands are, voxels. Each term is at least that of
     /// [`relief`](super::relief).
     pub fn ground(&self, setting: &Setting<'_>) -> f64 {

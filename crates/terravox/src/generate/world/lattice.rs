@@ -152,17 +152,16 @@ pub(super) struct Slopes {
 
 /// Returns the noise at all points.
 pub(super) fn values(points: &Points, octave: NoiseLayer) -> Vec<f32> {
-    let mut value = vec![0.0; points.len()];
+    let mut out = vec![0.0; points.len()];
     let window = gradients(points, octave);
-    InstructionSet::widest().run(ValueJob { points, window: &window, out: &mut value });
-    value
+    InstructionSet::widest().run(ValueJob { points, window: &window, added: None, out: &mut out });
+    out
 }
 
 /// Adds `amplitude` times the noise at all points.
-pub(super) fn add(points: &Points, octave: NoiseLayer, amplitude: f32, to: &mut [f32]) {
-    for (to, value) in to.iter_mut().zip(values(points, octave)) {
-        *to += amplitude * value;
-    }
+pub(super) fn add(points: &Points, octave: NoiseLayer, amplitude: f32, out: &mut [f32]) {
+    let (window, added) = (gradients(points, octave), Some(amplitude));
+    InstructionSet::widest().run(ValueJob { points, window: &window, added, out });
 }
 
 /// Returns the noise and its slope at all points.
@@ -256,6 +255,8 @@ fn fade_slope<S: Simd>(simd: S, t: S::F) -> S::F {
 struct ValueJob<'a> {
     points: &'a Points,
     window: &'a Window<[f32; 2]>,
+    /// The factor of what is added to `out`; `None` to replace it.
+    added: Option<f32>,
     out: &'a mut [f32],
 }
 
@@ -267,7 +268,12 @@ impl<S: Simd> SimdJob<S> for ValueJob<'_> {
             let lanes = NoiseLanes::at(simd, self.points, self.window, i);
             let [a, along_u, along_w, both] = lanes.planes(simd);
             let (u, w) = (fade(simd, lanes.u), fade(simd, lanes.w));
-            store(a + u * along_u + w * (along_w + u * both), self.out, i);
+            let value = a + u * along_u + w * (along_w + u * both);
+            let value = match self.added {
+                Some(factor) => load(simd, self.out, i) + simd.splat(factor) * value,
+                None => value,
+            };
+            store(value, self.out, i);
             i += 8;
         }
     }

@@ -23,9 +23,18 @@ const FIELD_ROUNDING: f32 = 1e-3;
 /// Whether all ground, water and islands over a region and beside it are below a level, voxels.
 /// `false` if that is not known.
 pub(super) fn are_below(setting: &Setting<'_>, region: Region, level: f64) -> bool {
+    let everywhere = HighestFields::everywhere(setting);
     for parts in PARTS {
-        let samples = FieldSamples::new(setting, region, parts);
-        if samples.highest(setting, samples.reach) < level {
+        let land = LandSamples::new(setting, region, parts);
+        // Far above lowlands, that is all that has to be known.
+        if land.highest(setting, &everywhere) < level {
+            return true;
+        }
+        let samples = FieldSamples::new(setting, land);
+        // Often all highest fields at once leave room.
+        if samples.highest_at_once(setting) < level
+            || samples.highest(setting, samples.land.reach) < level
+        {
             return true;
         }
         // More samples would not change that.
@@ -58,6 +67,11 @@ impl Field {
         self.values[i] + self.slope * reach + FIELD_ROUNDING
     }
 
+    /// The highest around any of the first samples.
+    fn highest_of(&self, count: usize, reach: f32) -> f32 {
+        (0..count).map(|i| self.highest(i, reach)).fold(f32::NEG_INFINITY, f32::max)
+    }
+
     fn lowest(&self, i: usize, reach: f32) -> f32 {
         self.values[i] - self.slope * reach - FIELD_ROUNDING
     }
@@ -72,15 +86,23 @@ fn steepest(setting: &Setting<'_>, terms: &[(f64, f32)], wide: bool) -> f32 {
     terms.iter().map(slope).sum::<f64>() as f32 * 1.000_01
 }
 
-/// The fields at the samples of a box.
-struct FieldSamples {
+/// Where land is high, at the samples of a box.
+struct LandSamples {
+    /// How many samples there are; after them, points repeat the last.
+    count: usize,
     /// Distance from a sample to the farthest point of its part, voxels.
     reach: f32,
     /// By how much warping stretches that.
     stretch: f32,
+    points: Points,
     warped: Points,
     continent: Field,
     uplift: Field,
+}
+
+/// The fields at the samples of a box.
+struct FieldSamples {
+    land: LandSamples,
     hills: Field,
     /// One per octave; none if cells are too wide for it.
     ridges: Vec<Option<(f32, Field)>>,
@@ -97,11 +119,10 @@ struct Dry {
     plateau: Field,
 }
 
-impl FieldSamples {
-    /// FieldSamples the columns of a region, with those beside it, `parts` along either axis.
-    fn new(setting: &Setting<'_>, region: Region, parts: usize) -> FieldSamples {
-        let options = setting.options;
-        let (edge, scale) = (setting.edge, f64::from(options.scale));
+impl LandSamples {
+    /// Samples the columns of a region, with those beside it, `parts` along either axis.
+    fn new(setting: &Setting<'_>, region: Region, parts: usize) -> LandSamples {
+        let (edge, scale) = (setting.edge, f64::from(setting.options.scale));
         let low = [region.min.x, region.min.z].map(f64::from);
         let size = [region.max.x, region.max.z].map(f64::from);
         // From the centre of the column before the first to that of the one after the last.
@@ -116,42 +137,69 @@ impl FieldSamples {
         let stretch = 1.0 + bent * std::f64::consts::SQRT_2;
         let warped = setting.warped(&points);
         let Land { continent, uplift } = Land::at(setting, &warped);
+        LandSamples {
+            count,
+            reach: reach as f32,
+            stretch: stretch as f32,
+            points,
+            continent: Field { values: continent, slope: steepest(setting, &CONTINENT, true) },
+            uplift: Field { values: uplift, slope: steepest(setting, &UPLIFT, true) },
+            warped,
+        }
+    }
+
+    /// The highest ground, water and island of the box if all other fields are as high as anywhere.
+    fn highest(&self, setting: &Setting<'_>, everywhere: &HighestFields) -> f64 {
+        let far = self.stretch * self.reach;
+        let continent = self.continent.highest_of(self.count, far);
+        let uplift = self.uplift.highest_of(self.count, far);
+        HighestFields { continent, uplift, ..*everywhere }.ground(setting)
+    }
+}
+
+impl FieldSamples {
+    fn new(setting: &Setting<'_>, land: LandSamples) -> FieldSamples {
+        let options = setting.options;
+        let LandSamples { points, warped, .. } = &land;
         let ridges = RIDGES.iter().enumerate().map(|(i, &(period, amplitude))| {
             let octave = setting.wide(70 + i as u64, period)?;
             let slope = (Noise2::SLOPE / octave.period) as f32 * 1.000_01;
-            Some((amplitude, Field { values: lattice::values(&warped, octave), slope }))
+            Some((amplitude, Field { values: lattice::values(warped, octave), slope }))
         });
-        let beyond = (reach * stretch) as f32;
+        let beyond = land.reach * land.stretch;
         let bounds = warped.bounds().map(|[low, high]| [low - beyond, high + beyond]);
         FieldSamples {
-            reach: reach as f32,
-            stretch: stretch as f32,
-            continent: Field { values: continent, slope: steepest(setting, &CONTINENT, true) },
-            uplift: Field { values: uplift, slope: steepest(setting, &UPLIFT, true) },
-            hills: Field::new(setting, &warped, 60, &HILLS, false),
+            hills: Field::new(setting, warped, 60, &HILLS, false),
             ridges: ridges.collect(),
             dry: (options.canyons.max(options.dunes).max(options.badlands) > 0.0)
-                .then(|| Dry::new(setting, &warped)),
+                .then(|| Dry::new(setting, warped)),
             volcanoes: volcanoes::near(setting, warped.anchor, bounds),
             islands: (options.islands > 0.0).then(|| {
-                let size = Field::new(setting, &points, islands::SALT, &islands::SIZE, false);
+                let size = Field::new(setting, points, islands::SALT, &islands::SIZE, false);
                 let level =
-                    Field::new(setting, &points, islands::LEVEL_SALT, &islands::LEVEL, false);
+                    Field::new(setting, points, islands::LEVEL_SALT, &islands::LEVEL, false);
                 [size, level]
             }),
-            warped,
+            land,
         }
+    }
+
+    /// The highest ground, water and island of the box if each field is as high as at any sample.
+    fn highest_at_once(&self, setting: &Setting<'_>) -> f64 {
+        let first = self.fields(setting, 0, self.land.reach);
+        let fields = |i: usize| self.fields(setting, i, self.land.reach);
+        (1..self.land.count).fold(first, |highest, i| highest.max(&fields(i))).ground(setting)
     }
 
     /// The highest ground, water and island within `reach` voxels of any sample.
     fn highest(&self, setting: &Setting<'_>, reach: f32) -> f64 {
         let at = |i: usize| self.fields(setting, i, reach).ground(setting);
-        (0..self.warped.len()).map(at).fold(f64::NEG_INFINITY, f64::max)
+        (0..self.land.count).map(at).fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn fields(&self, setting: &Setting<'_>, i: usize, reach: f32) -> HighestFields {
-        let far = self.stretch * reach;
-        let at = [self.warped.xs[i], self.warped.zs[i]];
+        let LandSamples { stretch, warped, continent, uplift, .. } = &self.land;
+        let (far, at) = (stretch * reach, [warped.xs[i], warped.zs[i]]);
         let dry = |of: &dyn Fn(&Dry) -> f32| self.dry.as_ref().map_or(-10.0, of);
         let highest_island = |[size, level]: &[Field; 2]| {
             let is_there = size.highest(i, reach) >= islands::rim(setting.options.islands);
@@ -162,8 +210,8 @@ impl FieldSamples {
             }
         };
         HighestFields {
-            continent: self.continent.highest(i, far),
-            uplift: self.uplift.highest(i, far),
+            continent: continent.highest(i, far),
+            uplift: uplift.highest(i, far),
             temperature: dry(&|dry| dry.temperature.highest(i, far)),
             dryness: dry(&|dry| -dry.humidity.lowest(i, far)),
             hills: self.hills.highest(i, far),
