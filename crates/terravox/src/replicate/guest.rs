@@ -24,8 +24,8 @@ const MAX_WORK_PER_UPDATE: u64 = 1 << 22;
 
 /// The side that holds part of a world. It does no I/O: pass packets that arrived to
 /// [`Guest::receive`], send the packets that [`Guest::transmit`] writes, and call
-/// [`Guest::update`], which does the work in between, once a frame. `docs/online.md` has a whole
-/// program.
+/// [`Guest::update`], which does the work in between, once a frame. The [module](super) has an
+/// example.
 pub struct Guest {
     pub(super) pipe: Pipe,
     token: Vec<u8>,

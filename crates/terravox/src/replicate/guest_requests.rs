@@ -7,7 +7,7 @@ use super::interest::{Interest, WatchedFrom};
 use super::message::ToHost;
 use super::pipe::BULK;
 use super::replica::{BlockState, Generate};
-use crate::voxel::DenseBox;
+use crate::voxel::{DenseBox, MipBlock};
 
 /// Maximum number of blocks named in one message.
 const BLOCKS_PER_MESSAGE: usize = 200;
@@ -23,23 +23,11 @@ impl Guest {
     /// Asks for some blocks from before the link broke, coarse ones first: as many as the link takes,
     /// few of which it has to make a digest.
     pub(super) fn ask_again(&mut self) {
-        let no_ground: Generate<'_> = &|request| request.set_missing();
-        let (mut cells, mut digests) = (DenseBox::default(), 0);
-        while let Some(replica) = self.replica.as_ref()
-            && self.pipe.unsent(BULK) < MAX_UNSENT
-            && digests < MAX_DIGESTS_PER_UPDATE
-            && !self.unasked.is_empty()
-        {
-            let kinds = replica.grid.materials().kinds();
-            let mut known = Vec::new();
-            while known.len() < BLOCKS_PER_MESSAGE
-                && digests < MAX_DIGESTS_PER_UPDATE
-                && let Some(block) = self.unasked.pop()
-            {
-                // Unedited ground is not read: the host says so without its cells.
-                let is_read = replica.read(block, no_ground, &mut cells);
-                digests += usize::from(is_read);
-                known.push((block, is_read.then(|| block_digest(&cells, kinds))));
+        let mut digests = MAX_DIGESTS_PER_UPDATE;
+        while digests > 0 && self.pipe.unsent(BULK) < MAX_UNSENT {
+            let known = self.take_unasked(&mut digests);
+            if known.is_empty() {
+                break;
             }
             if self.unasked.is_empty() {
                 // What else is wanted was not asked for yet.
@@ -47,6 +35,25 @@ impl Guest {
             }
             self.send(BULK, &ToHost::Subscribe(known));
         }
+    }
+
+    /// Takes blocks for one message, each with the digest of its cells if they are there. Ends early
+    /// when as many digests were made as are left.
+    fn take_unasked(&mut self, digests: &mut usize) -> Vec<(MipBlock, Option<u64>)> {
+        let Some(replica) = &self.replica else { return Vec::new() };
+        let kinds = replica.grid.materials().kinds();
+        let no_ground: Generate<'_> = &|request| request.set_missing();
+        let (mut cells, mut known) = (DenseBox::default(), Vec::new());
+        while known.len() < BLOCKS_PER_MESSAGE
+            && *digests > 0
+            && let Some(block) = self.unasked.pop()
+        {
+            // Unedited ground is not read: the host says so without its cells.
+            let is_read = replica.read(block, no_ground, &mut cells);
+            *digests -= usize::from(is_read);
+            known.push((block, is_read.then(|| block_digest(&cells, kinds))));
+        }
+        known
     }
 
     /// Asks for blocks that may be wrong to be sent again.

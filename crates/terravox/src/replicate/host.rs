@@ -36,7 +36,7 @@ const MAX_LEAVING: usize = 1024;
 
 /// The side that owns the world. It does no I/O: pass packets that arrived to [`Host::receive`],
 /// send the packets that [`Host::transmit`] writes, and call [`Host::tick`], which does the work in
-/// between. `docs/online.md` has a whole program.
+/// between. The [module](super) has an example.
 pub struct Host {
     pub(super) options: HostOptions,
     pub(super) truth: Truth,

@@ -84,19 +84,33 @@ impl Host {
         block: MipBlock,
         region: Region,
     ) -> bool {
-        let kinds = world.grid.materials().kinds();
-        if entry.makes_ground && !self.truth.is_edited(block) {
-            // It makes this as the host would, who would have to make it first.
-            entry.queue_family(Family::of_one(block, FamilyChild::Ground), kinds);
+        if self.send_ground(entry, world, block) {
             return true;
         }
         let is_read = self.truth.read(world, block, &mut self.cells);
         if is_read {
+            let kinds = world.grid.materials().kinds();
             let mut code = Vec::new();
             BitRle { kinds }.encode_box(&part_of(&self.cells, region), &mut code);
             entry.queue_cells(block, region, code, kinds);
         }
         is_read
+    }
+
+    /// Tells a guest to make a block, whatever it has of it, if it makes what the host would; false if
+    /// it needs cells.
+    fn send_ground(&self, entry: &mut HostedGuest, world: &HostWorld<'_>, block: MipBlock) -> bool {
+        let makes_it = self.makes_block(entry, block);
+        if makes_it {
+            let kinds = world.grid.materials().kinds();
+            entry.queue_family(Family::of_one(block, FamilyChild::Ground), kinds);
+        }
+        makes_it
+    }
+
+    /// Returns whether a guest makes a block and all below it as the host would.
+    fn makes_block(&self, entry: &HostedGuest, block: MipBlock) -> bool {
+        entry.makes_ground && !self.truth.is_edited(block)
     }
 
     /// Queues what a guest needs of a block of which it has cells, given their digest; false if its
@@ -108,12 +122,10 @@ impl Host {
         (block, known): (MipBlock, u64),
         reads: &mut u32,
     ) -> bool {
-        let kinds = world.grid.materials().kinds();
-        if entry.makes_ground && !self.truth.is_edited(block) {
-            // Its digest does not matter: it makes the block again.
-            entry.queue_family(Family::of_one(block, FamilyChild::Ground), kinds);
+        if self.send_ground(entry, world, block) {
             return true;
         }
+        let kinds = world.grid.materials().kinds();
         let mut gathering = FamilyDraft::over(block);
         let Some(encoded) = self.encoded(entry, world, block, &mut gathering, reads) else {
             return false;
@@ -200,7 +212,7 @@ impl Host {
         reads: &mut u32,
     ) -> bool {
         if entry.makes_ground {
-            return !self.truth.is_edited(block);
+            return self.makes_block(entry, block);
         }
         let is_air = world.is_known()
             && self.encoded.get((block, false)).is_none()

@@ -5,8 +5,62 @@
 //! sends each [`Guest`] the blocks that it requests. A guest predicts its own edits, and shows the
 //! world in a [`Terrain`](crate::Terrain).
 //!
-//! `docs/online.md` has a host and a guest in one short program, and says what is promised. The
-//! example `multiplayer` runs two players over bad links.
+//! A world that is all in the grid, and a guest without a network between:
+//!
+//! ```
+//! use terravox::edit::EditOp;
+//! use terravox::replicate::{
+//!     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
+//! };
+//! use terravox::terrain::{FillRequest, Placement};
+//! use terravox::voxel::{GridOptions, VoxelGrid, VoxelPos};
+//!
+//! let no_ground = |request: &mut FillRequest<'_>| request.set_missing();
+//! let mut grid = VoxelGrid::new(GridOptions::default());
+//! let mut host = Host::new(HostOptions::default());
+//! let mut guest = Guest::new(LinkKind::Reliable, b"a token");
+//! let number = host.connect(LinkKind::Reliable);
+//! let mut packet = Vec::new();
+//! for tick in 0..60 {
+//!     let now_us = tick * 16_000;
+//!     while guest.transmit(now_us, &mut packet) {
+//!         host.receive(number, &packet, now_us)?;
+//!     }
+//!     let mut world = HostWorld {
+//!         grid: &mut grid,
+//!         placement: Placement::default(),
+//!         ground: &no_ground,
+//!         generated: &no_ground,
+//!         decide: &mut |_guest, _op| Verdict::Accept,
+//!     };
+//!     host.tick(&mut world, now_us);
+//!     for event in host.events() {
+//!         if let HostEvent::Joining { guest, .. } = event {
+//!             host.admit(guest, &world);
+//!         }
+//!     }
+//!     while host.transmit(number, now_us, &mut packet) {
+//!         guest.receive(&packet, now_us)?;
+//!     }
+//!     guest.update(no_ground)?;
+//!     for event in guest.events() {
+//!         if let GuestEvent::Welcome { .. } = event {
+//!             guest.start(false); // it has no generator: all cells are sent
+//!         }
+//!     }
+//!     guest.watch(&[[0.0; 3]], &Interest::default()); // where its player looks from
+//!     if tick == 30 {
+//!         guest.edit(&EditOp::fill_ball(8, [0.0; 3], 6.0))?;
+//!         assert_eq!(guest.pending_edits(), 1); // shown at once, not decided yet
+//!     }
+//! }
+//! assert!(guest.is_complete() && guest.pending_edits() == 0);
+//! assert_eq!(grid.cell(VoxelPos::ZERO)?.material, 8);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `docs/online.md` has a longer program, with generated ground and rules, and says what is promised.
+//! The example `multiplayer` runs two players over bad links.
 //!
 //! - Unedited ground is not sent if the guest has the generator with the same [`GeneratorId`].
 //! - Guests that hold everything that an edit reads receive the operation and a digest of the
