@@ -9,8 +9,8 @@ use crate::voxel::{Cell, VoxelPos};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditMask {
-    /// The cell's material is one of these; empty accepts any. Without air (0) a fill adds no new
-    /// ground.
+    /// The cell's material is one of these, at most 256; empty accepts any. Without air (0) a fill
+    /// adds no new ground.
     pub materials: Vec<u8>,
     /// The height of the cell's centre is between these two, in the unit of the brush.
     pub heights: Option<[f64; 2]>,
@@ -33,6 +33,7 @@ impl EditMask {
     }
 
     pub(super) fn check(&self) -> Result<(), EditError> {
+        check_materials(&self.materials)?;
         let ordered = |range: Option<[f64; 2]>| range.is_none_or(|[low, high]| low <= high);
         if !ordered(self.heights) {
             return Err(EditError::Invalid("heights must be two numbers, the lower first"));
@@ -59,6 +60,14 @@ impl EditMask {
     }
 }
 
+/// Refuses longer lists than there are materials: they are searched for every cell.
+pub(super) fn check_materials(materials: &[u8]) -> Result<(), EditError> {
+    match materials.len() {
+        0..=256 => Ok(()),
+        _ => Err(EditError::Invalid("at most 256 materials can be listed; list each once")),
+    }
+}
+
 /// Whether the fill decreases upward, with a slope in the range.
 fn slope_between([low, high]: [f64; 2], solid_at: impl Fn([i32; 3]) -> u16) -> bool {
     let difference = |a: [i32; 3], b: [i32; 3]| f64::from(solid_at(a)) - f64::from(solid_at(b));
@@ -67,4 +76,22 @@ fn slope_between([low, high]: [f64; 2], solid_at: impl Fn([i32; 3]) -> u16) -> b
     let z = difference([0, 0, -1], [0, 0, 1]);
     let slope = (x * x + z * z).sqrt() / up;
     up > 0.0 && low <= slope && slope <= high
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::edit::{EditOp, Editor};
+    use crate::voxel::{GridOptions, VoxelGrid};
+
+    #[test]
+    fn longer_lists_of_materials_than_there_are_materials_are_refused() {
+        let mut grid = VoxelGrid::new(GridOptions::default());
+        for (count, is_allowed) in [(256, true), (257, false), (130_000, false)] {
+            let mut op = EditOp::fill_ball(8, [0.0; 3], 4.0);
+            let EditOp::Brush(brush) = &mut op else { unreachable!("it is a brush") };
+            brush.mask.materials = vec![255; count];
+            let applied = Editor::default().apply(&mut grid, &op, None);
+            assert_eq!(applied.is_ok(), is_allowed, "{count}");
+        }
+    }
 }

@@ -27,6 +27,8 @@ struct Record {
     is_affected: bool,
     /// Whether it was in force in all of its region before the planned one.
     was_in_force: bool,
+    /// Whether it was taken back everywhere before the planned one.
+    was_dead: bool,
 }
 
 impl Record {
@@ -110,14 +112,11 @@ impl RollbackRecords {
         for at in (0..planned).rev() {
             let mut others = self.records[at].taken_back_by.iter().map(|&other| other as usize);
             // One that was taken back itself, in a part, may be in force in the rest.
-            let is_taken_back = others.any(|other| other < planned && !self.is_surely_dead(other));
+            let is_taken_back =
+                others.any(|other| other < planned && !self.records[other].was_dead);
             self.records[at].was_in_force = !is_taken_back;
+            self.records[at].was_dead = self.were_dead(&self.records[at].taken_back_by, None);
         }
-    }
-
-    /// Whether a rollback was taken back everywhere before the planned one.
-    fn is_surely_dead(&self, record: usize) -> bool {
-        self.were_dead(&self.records[record].taken_back_by, None)
     }
 
     /// Whether one of these rollbacks had taken back all cells in a region before the planned one;
@@ -243,6 +242,7 @@ impl Record {
             is_whole: true,
             is_affected: false,
             was_in_force: false,
+            was_dead: false,
         }
     }
 }

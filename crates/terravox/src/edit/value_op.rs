@@ -1,6 +1,7 @@
 //! Operations on channels, as plain data.
 
 use super::error::NamedNumber;
+use super::mask::check_materials;
 use super::shape::{bounds, region_of};
 use super::{Brush, EditError};
 use crate::voxel::{ChannelChunk, ChannelGrid, ChannelKind, ChannelSnapshot, ChunkPos, Region};
@@ -33,7 +34,8 @@ pub enum ValueOp {
         brush: Brush,
         /// What happens to the values in it.
         action: ValueAction,
-        /// Only voxels whose cells are of these materials; empty accepts any, and reads no cells.
+        /// Only voxels whose cells are of these materials, at most 256; empty accepts any, and reads
+        /// no cells.
         #[cfg_attr(feature = "serde", serde(default))]
         materials: Vec<u8>,
     },
@@ -179,8 +181,12 @@ impl ValueOp {
     pub(super) fn check(&self, channels: &ChannelGrid) -> Result<(), EditError> {
         let kind = kind_of(channels, self.channel())?;
         match (self, kind) {
-            (ValueOp::Brush { brush, action, .. }, ChannelKind::Values { width, .. }) => {
+            (
+                ValueOp::Brush { brush, action, materials, .. },
+                ChannelKind::Values { width, .. },
+            ) => {
                 brush.check()?;
+                check_materials(materials)?;
                 let number = action.number();
                 let allowed = match width.max_value() {
                     0xff => "0 to 255, as the channel holds",
