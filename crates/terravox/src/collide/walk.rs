@@ -17,13 +17,16 @@ use std::cell::Cell;
 /// How much cubes grow, voxels: the reach, and a margin for rounding.
 const GROWTH: f64 = REACH as f64 + 1e-4;
 
-/// Stands for one over a direction of 0: times a distance above 0 it is beyond every ray, and
-/// times 0 it is 0.
+/// Replaces 1/0 for a component of 0 of the direction. Multiplied by any other distance it is beyond
+/// every ray; multiplied by 0 it is 0, not NaN.
 const STEEPEST: f64 = 1e280;
 
 /// Maximum number of layers of pages that a ray looks up one by one; a ray through more sorts the
 /// pages that exist.
 const MAX_PAGE_LAYERS: i32 = 4096;
+
+/// Shorter gaps between pages are rounding, voxels.
+const MIN_GAP: f64 = 1e-3;
 
 const CHUNK_LOG2: u32 = 5;
 const CHUNK_GROUP_LOG2: u32 = 7;
@@ -64,6 +67,7 @@ impl RayPath {
         Some(RayPath { origin, direction, inverse, down, main, length })
     }
 
+    /// The point at distance `t`, voxels.
     pub fn at(&self, t: f64) -> DVec3 {
         self.origin + self.direction * t
     }
@@ -71,8 +75,15 @@ impl RayPath {
     /// The part of `span` inside the box from `low` to `high` (voxels), grown.
     #[inline]
     pub fn clip(&self, low: DVec3, high: DVec3, span: RaySpan) -> Option<RaySpan> {
-        let a = (low - GROWTH - self.origin) * self.inverse;
-        let b = (high + GROWTH - self.origin) * self.inverse;
+        self.clip_exact(low - GROWTH, high + GROWTH, span)
+    }
+
+    /// The part of `span` inside the box from `low` to `high`, voxels (slab test: Kay and Kajiya, "Ray
+    /// Tracing Complex Scenes", 1986).
+    #[inline]
+    fn clip_exact(&self, low: DVec3, high: DVec3, span: RaySpan) -> Option<RaySpan> {
+        let a = (low - self.origin) * self.inverse;
+        let b = (high - self.origin) * self.inverse;
         let mut span = span;
         for axis in 0..3 {
             span.enter = larger(span.enter, smaller(a[axis], b[axis]));
@@ -113,9 +124,6 @@ impl RayPath {
         let forward = self.direction[main] > 0.0;
         for step in 0..=to.saturating_sub(from) {
             let layer = if forward { from + step } else { to - step };
-            if from > to {
-                return;
-            }
             let low = f64::from(layer) * f64::from(1 << log2) - GROWTH;
             let high = low + f64::from(1 << log2) + 2.0 * GROWTH;
             let (near, far) = if forward { (low, high) } else { (high, low) };
@@ -184,8 +192,8 @@ impl<'p, const N: u32> CubeGroup<'p, N> {
     }
 
     /// Calls `visit` for the cubes that `word` has a bit for (x + N z + N² y) and whose grown
-    /// cubes the ray is in during `span`, until one starts beyond `limit`. Their order is that
-    /// of their coordinates along the ray, so none comes before one that hides it.
+    /// cubes the ray is in during `span`, until one starts beyond `limit`. They are visited in the
+    /// order of their coordinates along the ray, so a cube comes after all cubes that can hide it.
     #[inline(always)]
     fn walk(
         &self,
@@ -362,24 +370,44 @@ impl<'a, V: RayVisitor<'a>> RayWalk<'_, 'a, V> {
     /// Visits the pages that exist, in the order in which the ray enters them: for rays that
     /// pass more empty space than there are pages.
     fn existing_pages(&mut self, span: RaySpan) {
-        let mut last = (f64::NEG_INFINITY, IVec3::MIN);
-        let key = |(t, cube): (f64, IVec3)| (t, cube.to_array());
-        loop {
-            let entered = self.broadphase.page_positions().filter_map(|page| {
-                let cube = IVec3::new(page.x, page.y, page.z);
-                let inside = self.path.clip_cube(cube, PAGE_LOG2, span)?;
-                Some((inside.enter, cube)).filter(|&next| key(next) > key(last))
-            });
-            let next = entered.min_by(|&a, &b| {
-                a.0.total_cmp(&b.0).then_with(|| a.1.to_array().cmp(&b.1.to_array()))
-            });
-            match next {
-                Some((enter, cube)) if enter <= self.limit.get() => {
-                    self.page(cube, span);
-                    last = (enter, cube);
-                }
-                _ => return,
+        if self.unlisted_unknown {
+            self.first_gap(span);
+        }
+        let (path, broadphase) = (self.path, self.broadphase);
+        let entered = broadphase.page_positions().filter_map(|page| {
+            let cube = [page.x, page.y, page.z];
+            Some((path.clip_cube(cube.into(), PAGE_LOG2, span)?.enter, cube))
+        });
+        let mut pages: Vec<(f64, [i32; 3])> = entered.collect();
+        pages.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+        for (enter, cube) in pages {
+            if enter > self.limit.get() {
+                return;
             }
+            self.page(cube.into(), span);
+        }
+    }
+
+    /// Visits the first chunk on the ray that lies in no page. Pages beside the ray, within reach of
+    /// their surfaces, are not looked for.
+    fn first_gap(&mut self, span: RaySpan) {
+        let path = self.path;
+        let passed = self.broadphase.page_positions().filter_map(|page| {
+            let low = IVec3::new(page.x, page.y, page.z).as_dvec3() * f64::from(1 << PAGE_LOG2);
+            path.clip_exact(low, low + f64::from(1 << PAGE_LOG2), span)
+        });
+        let mut passed: Vec<RaySpan> = passed.collect();
+        passed.sort_unstable_by(|a, b| a.enter.total_cmp(&b.enter));
+        let mut reached = span.enter;
+        for page in passed {
+            if page.enter > reached + MIN_GAP {
+                break;
+            }
+            reached = larger(reached, page.leave);
+        }
+        if reached + MIN_GAP < span.leave {
+            let inside = larger(reached, 0.0) + 0.5 * MIN_GAP;
+            self.visit.unknown(chunk_of(path.at(inside)), reached);
         }
     }
 }

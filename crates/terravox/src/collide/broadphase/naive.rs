@@ -1,4 +1,4 @@
-//! The slow twin: masks cell by cell, and boxes against every cell of them.
+//! The slow twin: makes masks cell by cell, and tests a box against every cell of them.
 
 use crate::bits::{BlockMask, CollisionBlock};
 use crate::collide::{REACH, Surfaces};
@@ -8,7 +8,7 @@ use crate::voxel::{Kind, Region, Snapshot, VoxelPos};
 
 use super::BlockOverlap;
 
-/// What a block is, as [`BlockMasks`](super::BlockMasks) says it.
+/// What is known of a block, from either implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct NaiveBlock {
     pub solid: Option<BlockMask>,
@@ -19,7 +19,7 @@ pub(super) struct NaiveBlock {
     pub unknown: bool,
 }
 
-/// Kind of a cell, and whether it is or holds water; what is unknown is air.
+/// Returns the kind of a cell, and whether it is liquid or holds water. Unknown cells are air.
 fn cell(snapshot: &Snapshot, at: VoxelPos) -> (Kind, bool) {
     let Ok(cell) = snapshot.cell(at) else { return (Kind::Air, false) };
     let kind = snapshot.materials().kind(cell.material);
@@ -63,8 +63,8 @@ pub(super) fn block(snapshot: &Snapshot, block: CollisionBlock) -> NaiveBlock {
     out
 }
 
-/// Panics unless the wet cells of a block are those that are wet, and near water some solid
-/// ones with air above.
+/// Panics unless the fast mask has all wet cells and, near water, no others but solid cells with air
+/// above.
 pub(super) fn assert_wet(
     snapshot: &Snapshot,
     block: CollisionBlock,

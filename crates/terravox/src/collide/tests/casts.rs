@@ -83,3 +83,38 @@ fn before_and_behind_all_ground_casts_tell_what_is_unknown() {
     assert!(missing([-1e6, 16.0, 16.0], [10.0, 0.0, 0.0]).is_some());
     assert!(missing([-1e6, 16.0, 16.0], [1e9, 0.0, 0.0]).is_some());
 }
+
+#[test]
+fn long_rays_tell_a_gap_before_what_they_hit() {
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
+    let mut grid = VoxelGrid::new(options);
+    let wall = 1 << 29;
+    for x in (0..8).map(|x| 32 * x).chain([wall]) {
+        let mut cells = DenseBox::new(Region::new([x, 0, 0], [x + 32, 32, 32]));
+        cells.fill(0);
+        // The surface of what is beside unknown cells is unknown, too.
+        for voxel in cells.region().voxels().filter(|voxel| voxel.x >= wall + 16) {
+            cells.set(voxel, Cell::full(ROCK));
+        }
+        grid.load(&cells);
+    }
+    let collider = collider_of(&grid);
+    let ray = |length: f64| {
+        let along = Ray::new([4.0, 16.0, 16.0], [1.0, 0.0, 0.0], length);
+        let outcome = collider.ray(&along, &Filter::SOLID);
+        (outcome.found.map(|hit| hit.voxel.x), outcome.missing)
+    };
+    let gap = Some(MissingData::NotHeld(ChunkPos::new(8, 0, 0)));
+    assert_eq!(ray(200.0), (None, None));
+    assert_eq!(ray(1e5), (None, gap));
+    assert_eq!(ray(1e8), (None, gap));
+    assert_eq!(ray(1e9), (Some(wall + 16), gap));
+    // Over what is empty, nothing is missing.
+    let mut grid = VoxelGrid::default();
+    floor(&mut grid, [-8, -8, -8], [8, 8, 8]);
+    floor(&mut grid, [wall, 0, 0], [wall + 32, 32, 32]);
+    let collider = collider_of(&grid);
+    let along = Ray::new([4.0, 16.0, 16.0], [1.0, 0.0, 0.0], 1e9);
+    let outcome = collider.ray(&along, &Filter::SOLID);
+    assert!(outcome.found.is_some() && outcome.missing.is_none());
+}

@@ -29,7 +29,7 @@ use columns::{WaterCells, WaterColumns};
 use glam::{DVec3, Quat, Vec3};
 use lines::BodyLines;
 
-/// Largest region of cells that a query reads.
+/// Maximum number of cells in the bounds of a part.
 const MAX_CELLS: u64 = 1 << 24;
 
 /// Finds how much of a body is under water. Scratch memory: keep one per thread and reuse it.
@@ -50,9 +50,10 @@ struct PartScratch {
 }
 
 impl WaterScratch {
-    /// Returns how much of a body is under water. An invalid body is dry, and so is the part of
-    /// it over missing data. The volume of spheres, capsules and boxes in a level lake is right
-    /// to about a hundredth.
+    /// Returns how much of a body is under water. Invalid bodies are dry, as is a part whose bounds
+    /// cover more than 2²⁴ cells. A part that touches chunks which are not held counts as dry as a
+    /// whole, and one of the chunks is returned as missing. Volumes are in cubic voxels; for spheres,
+    /// capsules and boxes in a level lake they are right to about 1 %.
     ///
     /// ```
     /// # use terravox::{collide::Collider, geometry::Shape};
@@ -112,7 +113,7 @@ impl PartScratch {
         let aabb = Aabb { min: wide(min), max: wide(max) };
         // One more above: water there makes the cells below full.
         let mut region = aabb.voxels();
-        region.max.y += 1;
+        region.max.y = region.max.y.saturating_add(1);
         if region.volume() > MAX_CELLS {
             world.count_refused();
             return None;
@@ -162,18 +163,20 @@ enum Wetness {
 /// Tells how wet a box is.
 fn wetness(masks: &Broadphase, aabb: &Aabb) -> Wetness {
     let region = aabb.voxels();
-    if masks.has_unknown() {
-        let chunks = region.blocks::<5>();
-        if let Some(chunk) = chunks.into_iter().find(|&chunk| masks.is_unknown(chunk)) {
-            return Wetness::Unknown(chunk);
-        }
+    if masks.has_unknown()
+        && let Some(chunk) = masks.unknown_chunk_in(region.coarser(5))
+    {
+        return Wetness::Unknown(chunk);
     }
     let mut meets = false;
     masks.blocks_in(aabb, Surfaces::Liquid, |_, _| meets = true);
     if !meets {
         return Wetness::Dry;
     }
-    let mut blocks = region.blocks::<BLOCK_LOG2>();
+    // One more above: the highest cells of a block of liquid may be filled in part.
+    let mut with_above = region;
+    with_above.max.y = with_above.max.y.saturating_add(1);
+    let mut blocks = with_above.blocks::<BLOCK_LOG2>();
     match blocks.all(|block| masks.block(block).all_liquid) {
         true => Wetness::Under,
         false => Wetness::Partly,

@@ -190,7 +190,21 @@ fn what_is_no_body_is_dry() {
         let outcome = WaterScratch::default().submersion(&lake, &bad);
         assert_eq!(outcome.found, Submersion::default());
     }
-    let huge = [BodyPart::new(Shape::Sphere { radius: 500_000.0 })];
-    let huge = Body { parts: &huge, ..good };
-    assert_eq!(WaterScratch::default().submersion(&lake, &huge).found.volume, 0.0);
+    let huge = BodyPart::new(Shape::Sphere { radius: 500_000.0 });
+    let far = BodyPart { offset: [0.0, 3e9, 0.0], ..parts[0] };
+    for part in [huge, far] {
+        let body = Body { parts: &[part], ..good };
+        assert_eq!(WaterScratch::default().submersion(&lake, &body).found.volume, 0.0);
+    }
+}
+
+#[test]
+fn a_ball_in_the_highest_cells_of_blocks_of_water_is_under_by_half() {
+    // The level lies within the highest cells of blocks all of whose cells are water.
+    let lake = lake(7.5);
+    let ball = Shape::Sphere { radius: 0.4 };
+    let found = ask(&lake, ball, [0.4, 7.5, 0.6], Quat::IDENTITY);
+    assert!((found.volume / found.body_volume - 0.5).abs() < 0.02, "{}", found.volume);
+    let found = ask(&lake, ball, [0.4, 6.6, 0.6], Quat::IDENTITY);
+    assert!((found.volume / found.body_volume - 1.0).abs() < 1e-4, "{}", found.volume);
 }
