@@ -52,6 +52,7 @@ impl Store {
         target: &Path,
         path: &Path,
     ) -> Result<(PartialFile, Db), StoreError> {
+        self.settle()?;
         let (partial, db) = PartialFile::create(target, self.file().unwrap_or(target), path)?;
         let mut damage = None;
         let copied = copy_whole(

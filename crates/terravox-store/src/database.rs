@@ -195,6 +195,14 @@ impl Db {
         }
     }
 
+    /// Completes a change whose outcome is unknown, before what is stored is copied.
+    pub fn settle(&self, path: &Path) -> Result<(), StoreError> {
+        match &self.backing {
+            Backing::File(tree) if tree.is_unsure() => self.begin(path).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Begins a change.
     pub fn begin(&self, path: &Path) -> Result<StoreTransaction<'_>, StoreError> {
         self.check_writer(path)?;

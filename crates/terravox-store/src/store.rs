@@ -219,6 +219,12 @@ impl Store {
         WriteLock { store: self, last_saved }
     }
 
+    /// Completes a save whose outcome is unknown, before what is stored is copied.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        drop(self.lock_writes());
+        self.db.settle(&self.path)
+    }
+
     /// Begins to read cells and channels.
     pub(crate) fn begin_read(&self) -> ReadView {
         self.description.begin_read(&self.db, &self.path)

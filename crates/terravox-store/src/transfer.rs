@@ -151,6 +151,7 @@ impl Store {
         progress: impl FnMut(u64, u64),
     ) -> Result<CopyStats, StoreError> {
         refuse_world(&to.snapshot(), path)?;
+        self.settle()?;
         let view = self.begin_read();
         let mut merge = CopyMerge { from: self, to, path, progress, stats: CopyStats::default() };
         merge.run(&view.tree)?;

@@ -154,6 +154,11 @@ impl Tree {
         writer.space.as_ref().map_or(0, FreeSpace::spare_bytes)
     }
 
+    /// Whether the outcome of the last commit is unknown until [`Tree::begin`] completes it.
+    pub fn is_unsure(&self) -> bool {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).unsure.is_some()
+    }
+
     /// Begins a change, and waits for those of other threads. The first one finds the free space. If
     /// the outcome of the last commit is unknown, this one first makes it durable.
     ///

@@ -1,12 +1,13 @@
 //! A save that fails in any step, also in its last one: the same program goes on and loses nothing.
 
+use crate::scratch::Folder;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use terravox::edit::EditOp;
 use terravox::terrain::{Placement, Terrain, TerrainOptions};
 use terravox::voxel::{Channel, ChannelWidth, MipRule, UnlistedChunks, VoxelPos};
-use terravox_store::{Disk, MemoryDisk, Store, StoreError, WorldInfo};
+use terravox_store::{Disk, MemoryDisk, Overwrite, Store, StoreError, WorldInfo};
 
 /// A disk on which writes and syncs fail while it is full.
 #[derive(Default)]
@@ -65,7 +66,9 @@ fn save(store: &Store, terrain: &mut Terrain) -> Result<(), StoreError> {
 
 #[test]
 fn a_save_that_fails_anywhere_is_made_up_for_by_the_next_one() {
-    let (mut failed, mut unsure) = (0, 0);
+    let (mut failed, mut unsure, mut copies) = (0, 0, 0);
+    let folder = Folder::new("unsure");
+    let copy = folder.file("copy.tvx");
     for (after, count) in (0..40).flat_map(|after| [(after, 1), (after, 3)]) {
         let disk = Arc::new(FullDisk::default());
         let info = WorldInfo::complete(Placement::default());
@@ -87,6 +90,14 @@ fn a_save_that_fails_anywhere_is_made_up_for_by_the_next_one() {
             assert!(store.check_writer().is_ok() && tries <= 3, "{error}");
             // What can be read meanwhile is one state or the other.
             assert_eq!(store.load().unwrap().bad, []);
+            // A copy has all of a save that may have been made, or is refused as the disk is full.
+            if matches!(error, StoreError::Unsure { .. })
+                && store.back_up(&copy, Overwrite::Yes).is_ok()
+            {
+                let copied = Store::open(&copy).unwrap().load().unwrap();
+                assert_eq!(copied.grid.digest(), terrain.grid().digest());
+                copies += 1;
+            }
             terrain.edit(&EditOp::fill_ball(9, [0.0, 20.0, 0.0], f64::from(tries))).unwrap();
         }
         assert_eq!(store.info().channels.len(), 1);
@@ -99,4 +110,5 @@ fn a_save_that_fails_anywhere_is_made_up_for_by_the_next_one() {
         assert_eq!(loaded.channels.snapshot(), terrain.channels().snapshot());
     }
     assert!(failed > 40 && unsure > 4, "{failed} failed, {unsure} of them in the last step");
+    assert!(copies > 2, "{copies}");
 }
