@@ -1,6 +1,6 @@
 //! The arrays of a binary glTF file: accessors of views of its single buffer.
 
-use super::error::MeshError;
+use super::error::{MeshError, shown};
 use serde_json::Value;
 
 /// The JSON of a file, and its data.
@@ -48,7 +48,10 @@ impl<'a> GlbFile<'a> {
             Some(number) => self.entry(list, number),
             None => Err(MeshError::Damaged {
                 location: "its JSON".to_owned(),
-                what: format!("{number} is not a valid index into {list}"),
+                what: format!(
+                    "{} is not a valid index into {list}",
+                    shown(number.to_string().as_bytes())
+                ),
             }),
         }
     }

@@ -41,13 +41,14 @@ pub(super) fn read(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, 
     mesh.finish()
 }
 
-/// Splits off a line, which continues after a backslash at its end. Returns it, the rest, and the
-/// number of lines that it takes.
+/// Splits off a line, which continues after a backslash at its end unless it is a comment. Returns it,
+/// the rest, and the number of lines that it takes.
 fn split_line(bytes: &[u8]) -> (&[u8], &[u8], usize) {
     let mut lines = 1;
+    let is_comment = bytes.trim_ascii_start().starts_with(b"#");
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
         let line = &bytes[..at];
-        if line.strip_suffix(b"\r").unwrap_or(line).ends_with(b"\\") {
+        if !is_comment && line.strip_suffix(b"\r").unwrap_or(line).ends_with(b"\\") {
             lines += 1;
             continue;
         }

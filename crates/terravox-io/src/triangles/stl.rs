@@ -10,7 +10,7 @@ use crate::budget::ImportBudget;
 
 /// Bytes before the triangles of a binary file: a title, and how many there are.
 const HEADER_BYTES: usize = 84;
-/// Bytes of a triangle: a normal, three corners, two bytes of anything.
+/// Bytes of a triangle: a normal, three corners, two bytes of attributes, which are ignored.
 const TRIANGLE_BYTES: usize = 50;
 /// Units of work of a byte of text.
 const BYTE_WORK: u64 = 4;
@@ -60,7 +60,7 @@ fn read_binary(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, Mesh
 fn read_text(bytes: &[u8], budget: &mut ImportBudget) -> Result<FileMesh, MeshError> {
     budget.spend_work("its lines", BYTE_WORK.saturating_mul(bytes.len() as u64))?;
     let mut mesh = MeshCollector::new(budget);
-    // Vertices before the facet at hand.
+    // Vertices before the current facet.
     let mut before = 0;
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         let damaged = |what: String| MeshError::in_line(number, what);

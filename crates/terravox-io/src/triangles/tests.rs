@@ -46,7 +46,7 @@ fn formats_are_known_by_extension_and_first_bytes() {
 
 #[test]
 fn faces_of_an_obj_name_vertices_in_every_way() {
-    let text = b"# a pyramid\nmtllib x.mtl\no v\nv -2 0 -2\nv 2 0 -2 1.0\nv 2 0 2 0.5 0.5 0.5\n\
+    let text = b"# a pyramid of C:\\shapes\\\nmtllib x.mtl\no v\nv -2 0 -2\nv 2 0 -2 1.0\nv 2 0 2 0.5 0.5 0.5\n\
         v -2 0 \\\n 2\nvt 0 0\nvn 0 1 0\nf 1/1/1 2//1 3/1 -1\nv 0 3e0 0\nf 2 1 5\nf -3 2 -1\r\n\
         f 4 3 -1\nf 1 4 5\nl 1 2\nf 1 2\n";
     let mesh = read_ok(text, MeshFormat::Obj);

@@ -20,6 +20,11 @@ const RECORD_BYTES: usize = 54;
 const EXTENDED_RECORD_BYTES: usize = 60;
 /// Maximum depth of brackets in the text of a reference system.
 const MAX_TEXT_DEPTH: usize = 32;
+/// Maximum length of the text of a reference system.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
+/// Units of work of a record, which is looked up in the file, and of a byte of text.
+const WORK_PER_RECORD: u64 = 2_000;
+const WORK_PER_TEXT_BYTE: u64 = 200;
 /// Bit of the point format that says that points are compressed.
 const COMPRESSED: u8 = 0x80;
 /// Bytes of the formats of points, 0 to 10.
@@ -167,7 +172,7 @@ impl Header {
     fn resolve(&mut self, text: &str, is_compressed: bool) -> Result<(), HeightmapError> {
         if self.reference.keys.is_empty() && !text.is_empty() {
             let units = TextUnits::of(text);
-            self.reference.is_geographic = !units.is_projected;
+            self.reference.is_geographic = units.is_geographic;
             self.reference.unit_m = units.map_m.unwrap_or(1.0);
             self.height_unit_m = units.height_m.or(units.map_m).unwrap_or(1.0);
         } else {
@@ -264,10 +269,18 @@ impl RecordList {
                 b"LASF_Projection" => [2112, 34735, 34736, 34737].contains(&id),
                 _ => false,
             };
+            budget.spend_work("its records", WORK_PER_RECORD)?;
             if !is_wanted || at > self.end {
                 continue;
             }
-            budget.spend_memory("its records", length.saturating_mul(2))?;
+            if [2112, 34737].contains(&id) && length > MAX_TEXT_BYTES {
+                return refuse(format!(
+                    "its reference system is a text of {length} bytes; at most {MAX_TEXT_BYTES} are read"
+                ));
+            }
+            // Text is made valid, trimmed and kept; its keywords are compared.
+            budget.spend_memory("its records", length.saturating_mul(8))?;
+            budget.spend_work("its records", length.saturating_mul(WORK_PER_TEXT_BYTE))?;
             let mut bytes = vec![0; length as usize];
             from.read_exact(&mut bytes).map_err(unreadable)?;
             apply_record(id, &bytes, header, text)?;
@@ -309,8 +322,8 @@ struct TextUnits {
     /// Metres of a unit of the map, and of a unit of height.
     map_m: Option<f64>,
     height_m: Option<f64>,
-    /// Whether it is a map, and not degrees.
-    is_projected: bool,
+    /// Whether its coordinates are degrees: not those of a map, nor of a system of its own.
+    is_geographic: bool,
 }
 
 impl TextUnits {
@@ -350,7 +363,9 @@ impl TextUnits {
     /// Takes the unit whose arguments these are, of a map or of heights.
     fn take(&mut self, open: &[&str], arguments: &str) {
         let is_in = |names: &[&str]| open.iter().any(|keyword| names.contains(keyword));
-        self.is_projected |= is_in(&["PROJCS", "PROJCRS", "PROJECTEDCRS"]);
+        let map = ["PROJCS", "PROJCRS", "PROJECTEDCRS"];
+        self.is_geographic |= !is_in(&map)
+            && is_in(&["GEOGCS", "GEOGCRS", "GEOGRAPHICCRS", "GEODCRS", "GEODETICCRS"]);
         let inner = [
             "SPHEROID",
             "ELLIPSOID",
@@ -372,7 +387,7 @@ impl TextUnits {
         };
         if is_in(&["VERT_CS", "VERTCRS", "VERTICALCRS"]) {
             self.height_m = self.height_m.or(Some(value));
-        } else if is_in(&["PROJCS", "PROJCRS", "PROJECTEDCRS"]) {
+        } else if is_in(&map) || is_in(&["LOCAL_CS", "ENGCRS", "ENGINEERINGCRS"]) {
             self.map_m = self.map_m.or(Some(value));
         }
     }
@@ -389,7 +404,7 @@ mod tests {
                    UNIT[\"degree\",0.0174532925199433]],PARAMETER[\"false_easting\",500000],\
                    UNIT[\"US survey foot\",0.3048006096012192]],\
                    VERT_CS[\"h\",VERT_DATUM[\"v\",2005],UNIT[\"metre\",1.0,AUTHORITY[\"EPSG\",\"9001\"]]]]";
-        let expected = TextUnits { map_m: Some(foot), height_m: Some(1.0), is_projected: true };
+        let expected = TextUnits { map_m: Some(foot), height_m: Some(1.0), is_geographic: false };
         assert_eq!(TextUnits::of(old), expected);
         let new = "PROJCRS[\"y\",BASEGEOGCRS[\"b\",DATUM[\"d\",ELLIPSOID[\"e\",6378137,298.2,\
                    LENGTHUNIT[\"metre\",1]]]],CONVERSION[\"c\",PARAMETER[\"Scale\",0.9,\
@@ -398,8 +413,14 @@ mod tests {
         let units = TextUnits::of(new);
         assert!((units.map_m.unwrap() - foot).abs() < 1e-12 && units.height_m.is_none());
         let degrees = "COMPD_CS[\"x\",GEOGCS[\"z\",UNIT[\"degree\",0.0174]],VERT_CS[\"h\",UNIT[\"metre\",1]]]";
-        let expected = TextUnits { map_m: None, height_m: Some(1.0), is_projected: false };
+        let expected = TextUnits { map_m: None, height_m: Some(1.0), is_geographic: true };
         assert_eq!(TextUnits::of(degrees), expected);
+        let own = "LOCAL_CS[\"site\",LOCAL_DATUM[\"d\",0],UNIT[\"foot\",0.3048]]";
+        let expected = TextUnits { map_m: Some(0.3048), height_m: None, is_geographic: false };
+        assert_eq!(TextUnits::of(own), expected);
+        for unknown in ["unknown", "ENGCRS[\"site\",EDATUM[\"d\"]]"] {
+            assert_eq!(TextUnits::of(unknown), TextUnits::default(), "{unknown}");
+        }
         for broken in ["", "UNIT[\"a", "]]]", "PROJCS[\"[\",UNIT[\"m\",NaN]]", "[[[["] {
             assert_eq!(TextUnits::of(broken).map_m, None, "{broken}");
         }
