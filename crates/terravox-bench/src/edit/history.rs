@@ -87,7 +87,7 @@ pub fn run(report: &mut AreaReport) {
     }
     let line = |(stroke, cost): (&StrokeKind, &Cost)| {
         let note = format!(
-            "undo {:.2} of it; history {:.3} of raw",
+            "undo takes {:.2} of the edit's time; history {:.3} of raw",
             cost.undo_seconds / cost.edit_seconds,
             cost.bytes as f64 / cost.raw_bytes as f64
         );
@@ -97,11 +97,11 @@ pub fn run(report: &mut AreaReport) {
     report.details("strokes on real terrain, sums over all places", lines);
 }
 
-/// Up to [`SPOTS`] positions on the ground, evenly chosen.
+/// Up to [`SPOTS`] positions on the ground, at even intervals.
 fn spots_of(world: &World) -> Vec<VoxelPos> {
     let all = ground(world, 40);
-    let step = (all.len() / SPOTS).max(1);
-    all.into_iter().step_by(step).take(SPOTS).collect()
+    let count = all.len().min(SPOTS);
+    (0..count).map(|i| all[i * all.len() / count]).collect()
 }
 
 /// Edits and undoes at every position, and adds the cost.

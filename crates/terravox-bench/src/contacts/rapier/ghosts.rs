@@ -153,6 +153,7 @@ fn cross_level(ground: GroundKind, run: LevelRun) -> BumpsByKind {
         }
         for Crossing { kind, line, off_m, body } in &mut crossings {
             let velocity = scene.body(*body).linvel();
+            assert!(velocity.is_finite(), "{} has no velocity", kind.name());
             *off_m += f64::from(velocity.cross(*line).y) / 60.0;
             let bumps = &mut bumps[*kind as usize];
             bumps.vy = bumps.vy.max(velocity.y.abs());
@@ -189,6 +190,7 @@ fn cross_hills(ground: GroundKind, hill: InsideTest) -> f32 {
     for step in 0..480 {
         scene.step();
         let now: Vec<Vector> = balls.iter().map(|&ball| scene.body(ball).linvel()).collect();
+        assert!(now.iter().all(|velocity| velocity.is_finite()), "a ball has no velocity");
         if step > SETTLE {
             for (now, before) in now.iter().zip(&before) {
                 largest = largest.max((*now - *before).length());

@@ -186,7 +186,10 @@ fn edit(
             units => Cell::new(if old.is_air() { ROCK } else { old.material }, (units - 1) as u8),
         }
     });
-    written.is_ok().then_some(edited)
+    if let Err(error) = written {
+        panic!("an edit of held ground failed: {error:?}");
+    }
+    Some(edited)
 }
 
 /// Returns whether a point is in the ground, a quarter of a metre or more from its surface: rays
