@@ -17,7 +17,7 @@ use parry::shape::{CompositeShape, FeatureId};
 /// The trait object that `Shape::as_composite_shape` returns.
 type CompositeObject = dyn CompositeShape;
 
-/// A hit as this version tells of it: the part is the feature.
+/// A hit in the form of this version, which has no subshapes: the part is the feature.
 fn ray_hit(t: Real, normal: Vector, part: u32) -> RayIntersection {
     RayIntersection::new(t, normal, FeatureId::Face(part))
 }

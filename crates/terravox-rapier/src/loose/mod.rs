@@ -1,7 +1,8 @@
 //! Pieces that edits cut loose, as bodies of Rapier: collision shape, mass and pose.
 //!
-//! A piece of blocky cells becomes its merged boxes, exactly; any other becomes convex hulls of the
-//! vertices of its mesh, so that collision matches what is drawn.
+//! A piece with mostly blocky cells becomes merged boxes of its solid cells. Any other becomes convex
+//! hulls of the vertices of its mesh, so that collision matches what is drawn, or boxes if there are
+//! no hulls.
 
 mod hulls;
 
@@ -20,7 +21,11 @@ use crate::options::LooseShapeOptions;
 
 /// Body and collider of a piece, at the position where it was cut loose: the body's local origin is
 /// the min corner of its voxel (0, 0, 0), in metres. Mass and inertia are those of its cells;
-/// friction and restitution those of its most frequent material.
+/// friction and restitution those of its most frequent material. Positions of Rapier are f32: at
+/// 10⁶ m they are rounded to 1/16 m.
+///
+/// # Panics
+/// If the piece has no solid cell.
 pub fn loose_builders(
     body: &LooseBody,
     placement: Placement,
@@ -41,6 +46,9 @@ pub fn loose_builders(
 }
 
 /// The collision shape of a piece, metres from the min corner of its voxel (0, 0, 0).
+///
+/// # Panics
+/// If the piece has no solid cell.
 pub fn loose_shape(
     body: &LooseBody,
     voxel_size_m: f32,
@@ -72,7 +80,7 @@ fn mass_of(body: &LooseBody, voxel_size_m: f32) -> MassProperties {
 /// Materials of a piece.
 struct MaterialCounts {
     most_frequent: u8,
-    /// Whether most cells are blocky.
+    /// Whether more than half of all cells are blocky.
     is_blocky: bool,
 }
 

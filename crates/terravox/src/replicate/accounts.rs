@@ -8,18 +8,17 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// Edited blocks per second that are read again for the guests of an account that request them;
-/// twice as many at once. Only guests whose cells differ request blocks again: at most some
+/// Edited blocks per second that are sent again on request, per account; up to twice as many at once.
+/// Only guests whose cells differ request blocks again: at most some
 /// hundreds after one operation.
 const REREADS_PER_S: u64 = 64;
 
-/// Converts work for the arithmetic of a tick.
-pub(super) fn units(work: u64) -> i64 {
-    // Some thousand operations of this work do not overflow.
+/// Clamps work to 2⁴⁸, so that a tick can add 2¹⁵ amounts of it without overflow.
+pub(super) fn tick_work(work: u64) -> i64 {
     i64::try_from(work).unwrap_or(i64::MAX).min(1 << 48)
 }
 
-/// A rate limit: an amount per second, and up to twice that at once.
+/// A rate limit: an amount per second, and up to twice that at once (a token bucket that allows debts).
 struct TokenBucket {
     /// The amount that is left, in millionths; negative for a debt.
     left: i64,
@@ -78,7 +77,7 @@ pub(super) struct AccountBudget {
     operations: TokenBucket,
     work: TokenBucket,
     rereads: TokenBucket,
-    /// Start tag: the work that was done for it, raised to the virtual time when it returns.
+    /// Start tag: the virtual time at which it was served last, plus the work done then.
     start_tag: u64,
     /// When it was last served.
     served_us: u64,
@@ -154,7 +153,7 @@ pub(super) struct Accounts {
 pub(super) type Turn = (u64, u64);
 
 impl Accounts {
-    /// Lets time pass.
+    /// Advances the clock and refills all budgets.
     pub fn pass(&mut self, now_us: u64) {
         let elapsed = now_us.saturating_sub(self.now_us);
         self.now_us = self.now_us.max(now_us);
@@ -163,7 +162,7 @@ impl Accounts {
             budget.operations.pass(elapsed);
             budget.work.pass(elapsed);
             budget.rereads.pass(elapsed);
-            // While others wait, what was done for it counts, also if all of it is earned again.
+            // The start tag is kept until the others catch up, even if everything is earned again.
             !budget.is_unused() || budget.start_tag > virtual_time
         });
     }
@@ -174,8 +173,7 @@ impl Accounts {
         self.budgets.get(account).map_or(0, |budget| budget.work.spent())
     }
 
-    /// When the guests of an account are served: it grows with the work that was done for the
-    /// account, and among equals with the time of the last.
+    /// Returns when an account is served: by its start tag, then by the time of its last service.
     pub fn turn(&self, account: &Account) -> Turn {
         let of =
             |budget: &AccountBudget| (budget.start_tag.max(self.virtual_time), budget.served_us);
@@ -192,13 +190,13 @@ impl Accounts {
         budget.served_us = now_us;
     }
 
-    /// Notes that no guest waits: what was done for an account counts no more.
+    /// Notes that no guest waits: resets the order of accounts.
     pub fn note_all_served(&mut self) {
         let most = self.budgets.values().map(|budget| budget.start_tag).max();
         self.virtual_time = self.virtual_time.max(most.unwrap_or_default());
     }
 
-    /// The budget of an account.
+    /// Returns the budget of an account, a new one if it has none, with the current rates.
     pub fn budget(&mut self, account: &Account, options: &HostOptions) -> &mut AccountBudget {
         let new = || AccountBudget::new(options);
         let budget = self.budgets.entry(account.clone()).or_insert_with(new);
@@ -259,7 +257,7 @@ mod tests {
         for _ in 0..100 {
             assert!(wait(&mut accounts, &greedy, &ada, 20_000_000) <= 1, "it had little so far");
         }
-        // One who was never there is like one to whom as much was done as to the others.
+        // A new account begins level with the others.
         assert!(wait(&mut accounts, &greedy, &late, 20_000_000) <= 1);
         // No guest waits any more: nothing of it is kept.
         accounts.note_all_served();

@@ -40,8 +40,8 @@ pub(super) fn difference(a: &DenseBox, b: &DenseBox) -> Option<Region> {
 }
 
 /// Replaces the cells of `region` that equal those of `under` by full cells of a material that the
-/// region has not, and returns that: long runs, whatever was there. Returns air, and changes
-/// nothing, where most cells differ or all materials are used.
+/// region does not use, for longer runs. Returns that marker; [`AIR`], with nothing changed, if at
+/// most half of the cells are equal or all materials are used.
 pub(super) fn mark_equal(under: &DenseBox, cells: &mut DenseBox, region: Region) -> u8 {
     debug_assert_eq!(under.region(), cells.region());
     let mut is_used = [false; 256];
@@ -81,13 +81,18 @@ pub(super) fn merge_marked(cells: &mut DenseBox, part: &DenseBox, marker: u8) {
     if marker == AIR {
         return cells.copy_from(part);
     }
-    for pos in part.region().voxels() {
-        let cell = part.cell(pos);
-        if cell.material != marker {
-            cells.set(pos, cell);
-            cells.set_water(pos, part.water_at(pos));
-        }
+    let region = part.region();
+    let is_marked = |pos: VoxelPos| part.materials()[part.index(pos)] == marker;
+    // Cell by cell, water would be moved in its sorted list once for each.
+    cells.retain_water(|pos| !region.contains(pos) || is_marked(pos));
+    for pos in region.voxels().filter(|&pos| !is_marked(pos)) {
+        cells.set(pos, part.cell(pos));
     }
+    let held = part.water().iter().map(|&(at, water)| (part.position(at), water));
+    let held = held.filter(|&(pos, _)| !is_marked(pos));
+    let held: Vec<_> = held.map(|(pos, water)| (cells.index(pos) as u32, water)).collect();
+    cells.water_mut().extend(held);
+    cells.water_mut().sort_unstable_by_key(|entry| entry.0);
 }
 
 /// The cells of a region of a box.

@@ -1,7 +1,7 @@
 //! A guest, as its host sees it: its requests, and what is still to be sent to it.
 
 use super::LinkKind;
-use super::accounts::{Account, AccountBudget, units};
+use super::accounts::{Account, AccountBudget, tick_work};
 use super::body_budget::BodyBudget;
 use super::body_table::Avatar;
 use super::family::Family;
@@ -176,7 +176,7 @@ impl HostedGuest {
                 if let Err(refusal) = is_paid {
                     return Ok(Some(Request::Refused { number, refusal }));
                 }
-                *work_left -= units(work);
+                *work_left -= tick_work(work);
             }
             let message = ToHost::decode(&bytes, kinds)?;
             if let Some(request) = self.take(message, budget, options)? {

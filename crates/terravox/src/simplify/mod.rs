@@ -135,7 +135,7 @@ impl Simplifier {
         let merged = coplanar.merge(surface, block_size);
         let surface = merged.as_ref().unwrap_or(surface);
         collapse.read(surface, error, options.has_free_border);
-        verifier.read(surface, error);
+        verifier.set_input(surface, error);
         for round in 0..MAX_ROUNDS {
             collapse.run(CollapseLimits { error, block_size }, &verifier.input_grids, triangles);
             if verifier.check(surface, &collapse.input, triangles, failures) {

@@ -146,7 +146,7 @@ proptest! {
         let kept: Vec<[u32; 3]> = surface.triangles().take(2).collect();
         let simple = Surface { indices: kept.concat(), ..surface.clone() };
         let (mut verifier, mut failures) = (Verifier::default(), Failures::default());
-        verifier.read(&surface, error);
+        verifier.set_input(&surface, error);
         let is_near = verifier.check(&surface, &mesh_of(&surface), &kept, &mut failures);
         let off = deviation(&surface, &simple, 24);
         prop_assert!(!is_near || off <= f64::from(error), "{off} of {error}");
@@ -243,7 +243,7 @@ fn collapses_are_replayed_except_around_failures() {
     let (mut collapse, mut verifier) = (Collapse::default(), Verifier::default());
     let [mut first, mut again, mut apart] = [const { Vec::new() }; 3];
     collapse.read(all, 0.3, false);
-    verifier.read(all, 0.3);
+    verifier.set_input(all, 0.3);
     let limits = CollapseLimits { error: 0.3, block_size: None };
     collapse.run(limits, &verifier.input_grids, &mut first);
     assert!(first.len() < all.triangle_count() / 2);

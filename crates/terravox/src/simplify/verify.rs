@@ -12,7 +12,8 @@ use crate::mesh::Surface;
 use glam::Vec3;
 use rustc_hash::FxHashSet;
 
-/// Triangles that are too far from the other surface.
+/// Triangles that are too far from the other surface. One may be listed twice: by its positions and by
+/// its morph targets.
 #[derive(Default)]
 pub(super) struct Failures {
     pub input: Vec<[u32; 3]>,
@@ -48,6 +49,7 @@ impl Witnesses {
         self.ranges.resize(input_count, [0; 2]);
     }
 
+    /// Replaces the witnesses of an input triangle. The old ones stay in `triangles` until `reset`.
     fn set(&mut self, input: usize, triangles: impl Iterator<Item = [u32; 3]>) {
         let start = self.triangles.len() as u32;
         self.triangles.extend(triangles);
@@ -63,7 +65,7 @@ impl Witnesses {
 
 impl Verifier {
     /// Sets the input and the error in cells.
-    pub fn read(&mut self, surface: &Surface, error: f32) {
+    pub fn set_input(&mut self, surface: &Surface, error: f32) {
         // The margin is much larger than any rounding.
         self.error = error * 0.9995;
         self.near.iter_mut().for_each(FxHashSet::clear);
@@ -99,17 +101,18 @@ impl Verifier {
             coverage,
             near_indices,
         } = self;
-        for (at, input_grid) in input_grids.iter().enumerate() {
-            let Some(positions) = positions(surface, at) else { continue };
-            let (near, witnesses) = (&mut near[at], &mut witnesses[at]);
+        for (pair, input_grid) in input_grids.iter().enumerate() {
+            let Some(positions) = positions(surface, pair) else { continue };
+            let (near, witnesses) = (&mut near[pair], &mut witnesses[pair]);
             simplified_grid.fill(simplified.iter().map(|t| corners(positions, *t)), *error);
+            // The triangle that was found last: a hint, for either grid.
             let mut last = 0;
             for (&t, own) in simplified.iter().zip(&simplified_grid.triangles) {
                 if near.contains(&t) {
                     continue;
                 }
                 near_indices.clear();
-                let within = |below: u32| witnesses.set(below as usize, std::iter::once(t));
+                let within = |covered: u32| witnesses.set(covered as usize, std::iter::once(t));
                 if coverage.covers(&input_grid.triangles, input, t[0], own, *error, within)
                     || input_grid.has_near(own.corners, *error, &mut last, near_indices)
                 {
@@ -119,14 +122,14 @@ impl Verifier {
                 }
             }
             let remaining: FxHashSet<[u32; 3]> = simplified.iter().copied().collect();
-            for (at, t) in surface.triangles().enumerate() {
-                if witnesses.hold(at, &remaining) {
+            for (number, t) in surface.triangles().enumerate() {
+                if witnesses.hold(number, &remaining) {
                     continue;
                 }
                 near_indices.clear();
                 let piece = corners(positions, t);
                 if simplified_grid.has_near(piece, *error, &mut last, near_indices) {
-                    witnesses.set(at, near_indices.iter().map(|&t| simplified[t as usize]));
+                    witnesses.set(number, near_indices.iter().map(|&t| simplified[t as usize]));
                 } else {
                     failures.input.push(t);
                 }
@@ -135,7 +138,7 @@ impl Verifier {
         failures.input.is_empty() && failures.simplified.is_empty()
     }
 
-    /// Returns the input triangle nearest to the centroid of a simplified one.
+    /// Returns the input triangle nearest to the centroid of a simplified one; 0 if none is near.
     pub fn nearest_input_triangle(&self, surface: &Surface, t: [u32; 3]) -> usize {
         let [a, b, c] = corners(&surface.positions, t);
         self.input_grids[0].nearest((a + b + c) / 3.0).unwrap_or(0)

@@ -35,6 +35,11 @@ pub(super) fn mesh_surface<M: MeshSimd, C: SurfaceCells, const W: usize>(
     m.run(PlaceVertices::<C, W> { s, grid, input, writer: &mut writer });
     place_by_rules::<C, W>(s, grid, &mut writer);
     if !input.has_faces {
+        // The steps below overwrite what an older mesh has left.
+        writer.out.indices.clear();
+        writer.out.quad_materials.clear();
+        writer.out.quad_faces.clear();
+        writer.out.plain_quads = 0;
         return;
     }
     write_quads::<M, C, W>(m, s, grid, input, &mut writer);

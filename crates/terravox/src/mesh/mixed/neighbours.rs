@@ -129,7 +129,11 @@ impl NeighbourMips {
     }
 
     /// Returns which mips lie across each feature.
+    ///
+    /// # Panics
+    /// If mips that touch differ by more than [`MAX_MIP_STEPS`].
     pub(crate) fn boundary_mips(&self) -> BoundaryMips {
+        assert!(self.is_within_steps(), "mips that touch differ by more than {MAX_MIP_STEPS}");
         let mut across = [0; 27];
         for (number, steps) in across.iter_mut().enumerate().filter(|at| at.0 != INSIDE) {
             for row in self.across(sides(number)) {
@@ -213,17 +217,19 @@ impl BoundaryMips {
         let mut features = BoundaryFeatures::NONE;
         let foreign = self.foreign();
         for feature in (0..27).filter(|&feature| foreign.has(feature)) {
-            let (mut all, mut least) = (1 << MAX_MIP_STEPS, MAX_MIP_STEPS);
+            // At a corner on this feature the coarsest mip is one of `present`, and no finer than
+            // `at_least`: each feature beside it without unknown blocks shows at least its finest.
+            let (mut present, mut at_least) = (1 << MAX_MIP_STEPS, MAX_MIP_STEPS);
             for (across, bounding) in self.across.iter().zip(BOUNDING) {
                 if bounding >> feature & 1 == 1 && across & !UNKNOWN_BIT != 0 {
-                    all |= across;
+                    present |= across;
                     if across & UNKNOWN_BIT == 0 {
-                        least = least.max(across.trailing_zeros() as u8);
+                        at_least = at_least.max(across.trailing_zeros() as u8);
                     }
                 }
             }
-            let step = MAX_MIP_STEPS + step;
-            if step >= least && all >> step & 1 == 1 {
+            let bit = MAX_MIP_STEPS + step;
+            if bit >= at_least && present >> bit & 1 == 1 {
                 features.0 |= BOUNDING[feature];
             }
         }
