@@ -125,7 +125,8 @@ impl FilesError {
 
 impl ImportFiles {
     /// Returns what is at a path: a file, or a folder of GeoTIFF files or point clouds that are parts
-    /// of one map, or of the regions of a Minecraft world, also in its folder `region`.
+    /// of one map, or of the regions of a Minecraft world, also in its folder `region`: files named
+    /// `r.X.Z.mca`.
     ///
     /// # Errors
     /// If nothing is there that can be read, it is empty or of another kind, or a folder has files of
@@ -151,11 +152,21 @@ impl ImportFiles {
         let within = path.join("region");
         let regions = if within.is_dir() { &within } else { path };
         // The game leaves empty files where it saved nothing.
-        let is_region = |file: &PathBuf| file.metadata().is_ok_and(|it| it.len() > 0);
+        let is_filled = |file: &PathBuf| file.metadata().is_ok_and(|it| it.len() > 0);
         let mut files = files_of(regions, &[REGION_EXTENSION])?;
-        files.retain(is_region);
-        if !files.is_empty() {
-            return ImportFiles::all(regions, FileFormat::Anvil, files, MAX_REGIONS);
+        files.retain(is_filled);
+        let has_others = !files.is_empty();
+        files.retain(|file| has_region_name(file));
+        match (files.is_empty(), has_others) {
+            (false, _) => {
+                return ImportFiles::all(regions, FileFormat::Anvil, files, MAX_REGIONS);
+            }
+            (true, true) => {
+                let what = "has .mca files, but none with the name of a region, such as r.0.-1.mca; \
+                            give one file";
+                return Err(FilesError::new(regions, what));
+            }
+            (true, false) => {}
         }
         let maps = files_of(path, &["tif", "tiff"])?;
         let clouds = files_of(path, &["las", "laz"])?;
@@ -192,6 +203,15 @@ impl ImportFiles {
         }
         Ok(ImportFiles { format, files, bytes })
     }
+}
+
+/// Whether a file has a name as the game gives a region, `r.X.Z.mca`. A copy beside it would be the
+/// same region once more.
+fn has_region_name(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let words: Vec<&str> = name.split('.').collect();
+    let ["r", x, z, REGION_EXTENSION] = words[..] else { return false };
+    [x, z].iter().all(|word| word.parse::<i32>().is_ok_and(|v| v.to_string() == *word))
 }
 
 /// The files of a folder with one of these extensions.
@@ -260,11 +280,17 @@ mod tests {
         );
         put("world/region/r.0.0.mca", b"x");
         put("world/region/r.1.0.mca", b"");
+        put("world/region/r.-1.12.mca", b"x");
+        for copy in ["r.0.0_backup.mca", "copy of r.0.0.mca", "r.00.0.mca", "r.-0.0.mca"] {
+            put(&format!("world/region/{copy}"), b"x");
+            put(&format!("copies/{copy}"), b"x");
+        }
         let world = ImportFiles::find(&folder.join("world")).unwrap();
-        assert_eq!((world.format, world.files.len()), (FileFormat::Anvil, 1));
+        assert_eq!((world.format, world.files.len()), (FileFormat::Anvil, 2));
         put("none/notes.txt", b"x");
         for (name, what) in [
             ("none", "is a folder without"),
+            ("copies", "has .mca files, but none with the name of a region"),
             ("none/notes.txt", "unknown file type"),
             ("map/notes.txt", "the file is empty"),
             ("missing.tif", "cannot be read"),

@@ -5,7 +5,7 @@ use terravox::edit::{Action, Brush, BrushOp, EditOp, Editor, History};
 use terravox::voxel::VoxelPos;
 
 use crate::report::{AreaReport, detail};
-use crate::worlds::{World, ground, places as real, rough};
+use crate::worlds::{World, ground, places, rough};
 
 /// Positions in each world that get one stroke of every kind.
 const SPOTS: usize = 24;
@@ -61,11 +61,11 @@ struct Cost {
 
 /// Measures `undo_vs_edit` and `history_vs_raw`.
 pub fn run(report: &mut AreaReport) {
-    let mut worlds = match real::all() {
-        Ok(worlds) => worlds,
+    let (mut worlds, is_real) = match places::all() {
+        Ok(worlds) => (worlds, true),
         Err(why) => {
             report.not_measured("history_vs_raw", why);
-            vec![rough::world()]
+            (vec![rough::world()], false)
         }
     };
     let mut costs = [Cost::default(); STROKES.len()];
@@ -80,7 +80,7 @@ pub fn run(report: &mut AreaReport) {
     let note = "edits with a history; all strokes below, minimum of the rounds each";
     report.set_ratio("undo_vs_edit", undo / edit, edit, note);
     let [bytes, raw] = [sum(|c| c.bytes as f64), sum(|c| c.raw_bytes as f64)];
-    if worlds.len() > 1 {
+    if is_real {
         let note =
             format!("{bytes:.0} bytes of history for {raw:.0} of the boxes touched, two a cell");
         report.set_ratio("history_vs_raw", bytes / raw, raw, note);
@@ -94,7 +94,8 @@ pub fn run(report: &mut AreaReport) {
         detail(stroke.name, cost.edit_seconds * 1e6, "µs").note(note)
     };
     let lines = STROKES.iter().zip(&costs).map(line).collect();
-    report.details("strokes on real terrain, sums over all places", lines);
+    let terrain = if is_real { "real" } else { "generated" };
+    report.details(format!("strokes on {terrain} terrain, sums over all places"), lines);
 }
 
 /// Up to [`SPOTS`] positions on the ground, at even intervals.
