@@ -153,20 +153,16 @@ impl ImportFiles {
         let regions = if within.is_dir() { &within } else { path };
         // The game leaves empty files where it saved nothing.
         let is_filled = |file: &PathBuf| file.metadata().is_ok_and(|it| it.len() > 0);
-        let mut files = files_of(regions, &[REGION_EXTENSION])?;
-        files.retain(is_filled);
-        let has_others = !files.is_empty();
-        files.retain(|file| has_region_name(file));
-        match (files.is_empty(), has_others) {
-            (false, _) => {
-                return ImportFiles::all(regions, FileFormat::Anvil, files, MAX_REGIONS);
-            }
-            (true, true) => {
-                let what = "has .mca files, but none with the name of a region, such as r.0.-1.mca; \
-                            give one file";
-                return Err(FilesError::new(regions, what));
-            }
-            (true, false) => {}
+        let found = files_of(regions, &[REGION_EXTENSION])?.into_iter().filter(is_filled);
+        let (files, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            found.partition(|file| has_region_name(file));
+        if !files.is_empty() {
+            return ImportFiles::all(regions, FileFormat::Anvil, files, MAX_REGIONS);
+        }
+        if !others.is_empty() {
+            let what = "has .mca files, but none with the name of a region, such as r.0.-1.mca; \
+                        give one file";
+            return Err(FilesError::new(regions, what));
         }
         let maps = files_of(path, &["tif", "tiff"])?;
         let clouds = files_of(path, &["las", "laz"])?;

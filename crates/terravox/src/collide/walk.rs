@@ -406,8 +406,7 @@ impl<'a, V: RayVisitor<'a>> RayWalk<'_, 'a, V> {
             reached = larger(reached, page.leave);
         }
         if reached + MIN_GAP < span.leave {
-            let inside = larger(reached, 0.0) + 0.5 * MIN_GAP;
-            self.visit.unknown(chunk_of(path.at(inside)), reached);
+            self.visit.unknown(chunk_of(path.at(reached + 0.5 * MIN_GAP)), reached);
         }
     }
 }

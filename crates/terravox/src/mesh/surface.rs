@@ -87,14 +87,19 @@ impl Surface {
         self.normals.clear();
         self.materials.clear();
         self.weights.clear();
-        self.indices.clear();
-        self.quad_materials.clear();
-        self.quad_faces.clear();
-        self.plain_quads = 0;
+        self.clear_faces();
         self.loose_materials.clear();
         self.keys.clear();
         self.targets.clear();
         self.inner.clear();
+    }
+
+    /// Removes all triangles.
+    pub(super) fn clear_faces(&mut self) {
+        self.indices.clear();
+        self.quad_materials.clear();
+        self.quad_faces.clear();
+        self.plain_quads = 0;
     }
 
     fn heap_bytes(&self) -> usize {

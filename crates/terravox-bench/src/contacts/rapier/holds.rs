@@ -82,6 +82,7 @@ fn support(report: &mut AreaReport) {
             let body = scene.add(body, collider);
             placed.push(PlacedBody { body, height_m: height, is_at_border });
         }
+        assert_eq!(placed.len(), SUPPORTED / 2, "too few edges hold a body");
         scene.steps(90);
         for PlacedBody { body, height_m, is_at_border } in placed {
             // NaN is not held either.

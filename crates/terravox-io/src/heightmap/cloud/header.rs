@@ -363,6 +363,10 @@ impl TextUnits {
     /// Takes the unit whose arguments these are, of a map or of heights.
     fn take(&mut self, open: &[&str], arguments: &str) {
         let is_in = |names: &[&str]| open.iter().any(|keyword| names.contains(keyword));
+        // What a system can be transformed to is another one.
+        if is_in(&["TARGETCRS"]) {
+            return;
+        }
         let map = ["PROJCS", "PROJCRS", "PROJECTEDCRS"];
         self.is_geographic |= !is_in(&map)
             && is_in(&["GEOGCS", "GEOGCRS", "GEOGRAPHICCRS", "GEODCRS", "GEODETICCRS"]);
@@ -418,6 +422,9 @@ mod tests {
         let own = "LOCAL_CS[\"site\",LOCAL_DATUM[\"d\",0],UNIT[\"foot\",0.3048]]";
         let expected = TextUnits { map_m: Some(0.3048), height_m: None, is_geographic: false };
         assert_eq!(TextUnits::of(own), expected);
+        let bound = "BOUNDCRS[SOURCECRS[PROJCRS[\"y\",BASEGEOGCRS[\"b\"],LENGTHUNIT[\"foot\",0.3048]]],\
+                     TARGETCRS[GEOGCRS[\"z\",CS[ellipsoidal,2],ANGLEUNIT[\"degree\",0.0174]]]]";
+        assert_eq!(TextUnits::of(bound), expected);
         for unknown in ["unknown", "ENGCRS[\"site\",EDATUM[\"d\"]]"] {
             assert_eq!(TextUnits::of(unknown), TextUnits::default(), "{unknown}");
         }

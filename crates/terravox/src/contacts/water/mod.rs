@@ -163,10 +163,12 @@ enum Wetness {
 /// Tells how wet a box is.
 fn wetness(masks: &Broadphase, aabb: &Aabb) -> Wetness {
     let region = aabb.voxels();
-    if masks.has_unknown()
-        && let Some(chunk) = masks.unknown_chunk_in(region.coarser(5))
-    {
-        return Wetness::Unknown(chunk);
+    if masks.has_unknown() {
+        // A body is in few chunks: looking through pages takes longer.
+        let mut chunks = region.blocks::<5>();
+        if let Some(chunk) = chunks.find(|&chunk| masks.is_unknown(chunk)) {
+            return Wetness::Unknown(chunk);
+        }
     }
     let mut meets = false;
     masks.blocks_in(aabb, Surfaces::Liquid, |_, _| meets = true);

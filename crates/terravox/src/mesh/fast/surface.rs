@@ -36,10 +36,7 @@ pub(super) fn mesh_surface<M: MeshSimd, C: SurfaceCells, const W: usize>(
     place_by_rules::<C, W>(s, grid, &mut writer);
     if !input.has_faces {
         // The steps below overwrite what an older mesh has left.
-        writer.out.indices.clear();
-        writer.out.quad_materials.clear();
-        writer.out.quad_faces.clear();
-        writer.out.plain_quads = 0;
+        writer.out.clear_faces();
         return;
     }
     write_quads::<M, C, W>(m, s, grid, input, &mut writer);
