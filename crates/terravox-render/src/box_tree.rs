@@ -69,8 +69,8 @@ impl BoxTree {
     ) -> bool {
         let inverse = ray.direction.recip();
         let enter = |index: u32, reach: f64| -> Option<PendingNode> {
-            let [low, high] = self.nodes[index as usize].bounds.map(|v| v.as_dvec3());
-            let distance = entry_distance(ray.origin, inverse, [low, high], reach)?;
+            let bounds = &self.nodes[index as usize].bounds;
+            let distance = entry_distance(ray.origin, inverse, bounds, reach)?;
             Some(PendingNode { distance, index })
         };
         // No tree of 2³² boxes that is split in halves is deeper.
@@ -89,15 +89,14 @@ impl BoxTree {
                     }
                 }
             } else {
-                let both = [index + 1, node.link].map(|child| enter(child, *reach));
-                down = match both {
-                    [Some(a), Some(b)] => {
+                down = match (enter(index + 1, *reach), enter(node.link, *reach)) {
+                    (Some(a), Some(b)) => {
                         let [near, far] = if a.distance <= b.distance { [a, b] } else { [b, a] };
                         pending[count] = far;
                         count += 1;
                         Some(near)
                     }
-                    [one, other] => one.or(other),
+                    (one, other) => one.or(other),
                 };
             }
             next = down.or_else(|| {
@@ -136,15 +135,13 @@ fn build(boxes: &[Corners], order: &mut [u32], first: u32, nodes: &mut Vec<BoxTr
 }
 
 /// Returns the distance at which a ray enters a box within `reach`; 0 if it starts inside.
-fn entry_distance(
-    origin: DVec3,
-    inverse: DVec3,
-    [low, high]: [DVec3; 2],
-    reach: f64,
-) -> Option<f64> {
+#[inline]
+fn entry_distance(origin: DVec3, inverse: DVec3, [low, high]: &Corners, reach: f64) -> Option<f64> {
     let (mut enter, mut leave) = (0.0_f64, reach);
     for axis in 0..3 {
-        let [a, b] = [low[axis], high[axis]].map(|side| (side - origin[axis]) * inverse[axis]);
+        // Not by `map` over both sides: that is a call for each box, a tenth of a picture's time.
+        let a = (f64::from(low[axis]) - origin[axis]) * inverse[axis];
+        let b = (f64::from(high[axis]) - origin[axis]) * inverse[axis];
         // A ray within a face gives 0 × ∞ = NaN, which f64's min and max ignore.
         enter = enter.max(a.min(b));
         leave = leave.min(a.max(b));
@@ -190,7 +187,6 @@ mod tests {
             });
             let inverse = direction.recip();
             for (number, bounds) in boxes.iter().enumerate() {
-                let bounds = bounds.map(|v| v.as_dvec3());
                 let is_hit = entry_distance(ray.origin, inverse, bounds, reach).is_some();
                 prop_assert!(!is_hit || found.contains(&(number as u32)), "box {number}");
             }

@@ -18,6 +18,9 @@ const FRAMES_BETWEEN_DIGS: usize = 20;
 /// Height of the eye above a dig. A ray from there straight down hits farther away once the dig is
 /// shown.
 const RAY_ABOVE_M: f64 = 30.0;
+const DIG_RADIUS_M: f64 = 4.0;
+/// By so much at least: more than a finer mip changes the ground.
+const SHOWN_DEPTH_M: f64 = 2.0;
 
 thread_local! {
     static START: RefCell<Option<ThreadTime>> = const { RefCell::new(None) };
@@ -133,19 +136,19 @@ struct Dig {
 impl Dig {
     /// Digs what is shown below `eye`; `None` if nothing is, or if it cannot be edited yet.
     fn at(terrain: &mut Terrain, eye: [f64; 3], frame: usize) -> Option<Dig> {
-        let hit = seen(terrain, eye)?;
+        let hit = shown_distance(terrain, eye)?;
         let point = [eye[0], eye[1] - hit, eye[2]];
-        terrain.edit(&EditOp::dig_ball(point, 4.0)).ok()?;
+        terrain.edit(&EditOp::dig_ball(point, DIG_RADIUS_M)).ok()?;
         Some(Dig { frame, eye, distance: hit })
     }
 
     fn is_shown(&self, terrain: &Terrain) -> bool {
-        seen(terrain, self.eye).is_none_or(|hit| (hit - self.distance).abs() > 0.5)
+        shown_distance(terrain, self.eye).is_some_and(|hit| hit - self.distance > SHOWN_DEPTH_M)
     }
 }
 
 /// Returns the distance from a point to the ground that is shown below it.
-fn seen(terrain: &Terrain, eye: [f64; 3]) -> Option<f64> {
+fn shown_distance(terrain: &Terrain, eye: [f64; 3]) -> Option<f64> {
     let surfaces = ShownSurfaces { solid: true, liquid: false };
     let hit = terrain.lod().ray(eye, [0.0, -1.0, 0.0], 4.0 * RAY_ABOVE_M, surfaces)?;
     Some(hit.distance)
