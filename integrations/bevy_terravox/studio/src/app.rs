@@ -41,12 +41,11 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     if !args.headless {
         crate::panels::window::add(&mut app, args);
     }
-    begin(&mut app, args)?;
-    let exit = catch(args, || app.run())?;
+    let exit = begin(&mut app, args).and_then(|()| catch(args, || app.run()));
     if is_passing(args) {
         drop(std::fs::remove_dir_all(folder));
     }
-    Ok(match exit {
+    Ok(match exit? {
         AppExit::Success => ExitCode::SUCCESS,
         AppExit::Error(code) => ExitCode::from(code.get()),
     })

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use bevy::platform::cell::SyncCell;
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox;
@@ -16,6 +14,7 @@ use terravox_store::{Store, StoreError};
 use super::read::{Opened, Reading, SharedStore, open};
 use super::{LinkState, ServerAccess, Source, server};
 use crate::action::{Action, Field};
+use crate::background::Background;
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
 use crate::settings::Settings;
@@ -64,11 +63,7 @@ pub struct Opening {
 /// Where what is being opened comes from.
 pub(super) enum OpeningFrom {
     /// A thread reads it.
-    Thread {
-        reading: Arc<Reading>,
-        is_recovered: bool,
-        receive: SyncCell<Receiver<Result<Opened, String>>>,
-    },
+    Thread { reading: Arc<Reading>, is_recovered: bool, opened: Background<Opened> },
     /// A server lets its terrain in.
     Server(Entity),
 }
@@ -206,10 +201,9 @@ fn begin(
     options: TerrainOptions,
     state: StateDir,
 ) -> Opening {
-    let (send, receive) = channel();
     let reading = Arc::new(Reading::default());
     let progress = reading.clone();
-    std::thread::spawn(move || {
+    let opened = Background::begin(move || {
         let mut opened = open(&source, &state, options.clone(), &progress);
         // A world that was just closed may still be read by a job.
         for _ in 0..10 {
@@ -221,11 +215,9 @@ fn begin(
                 _ => break,
             }
         }
-        // A window that was closed has no receiver any more.
-        drop(send.send(opened));
+        opened
     });
-    let receive = SyncCell::new(receive);
-    Opening { text, from: OpeningFrom::Thread { reading, is_recovered, receive } }
+    Opening { text, from: OpeningFrom::Thread { reading, is_recovered, opened } }
 }
 
 /// Options of a terrain that is seen so far.
@@ -254,8 +246,8 @@ fn finish(
 ) {
     let Some(mut opening) = opening else { return };
     let Opening { text, from } = &mut *opening;
-    let OpeningFrom::Thread { is_recovered, receive, .. } = from else { return };
-    let Ok(opened) = receive.get().try_recv() else { return };
+    let OpeningFrom::Thread { is_recovered, opened, .. } = from else { return };
+    let Some(opened) = opened.poll() else { return };
     commands.remove_resource::<Opening>();
     let opened = match opened {
         Ok(opened) => opened,

@@ -14,7 +14,7 @@ use bevy_terravox::render::{LAYER_NAMES, TextureFolder};
 
 use super::PanelsPlugin;
 use crate::args::{Args, Quality};
-use crate::look::{Drawn, LookPlugin};
+use crate::look::{Drawn, FirstPicturePlugin, LookPlugin};
 use crate::open::Detail;
 use crate::pictures::PicturesPlugin;
 use crate::sculpt::GhostPlugin;
@@ -28,7 +28,9 @@ const MIN_SIZE: [f32; 2] = [640.0, 400.0];
 /// If there is no graphics card, no screen, or no texture in the folder that was named.
 pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
     let is_software = graphics_card()?;
-    let quality = args.quality.unwrap_or(if is_software { Quality::Low } else { Quality::Medium });
+    // Who names textures wants to see them.
+    let is_plain = is_software && args.textures.is_none();
+    let quality = args.quality.unwrap_or(if is_plain { Quality::Low } else { Quality::Medium });
     if let Some(folder) = &args.textures {
         check_textures(folder)?;
     }
@@ -92,6 +94,9 @@ pub fn add(app: &mut App, args: &Args) {
     app.add_plugins((LookPlugin, GhostPlugin, PicturesPlugin::of(args)));
     if !args.makes_pictures() {
         app.add_plugins(PanelsPlugin);
+    }
+    if args.first_picture {
+        app.add_plugins(FirstPicturePlugin);
     }
 }
 

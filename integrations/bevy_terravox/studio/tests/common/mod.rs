@@ -190,6 +190,10 @@ impl Studio {
         self.0.world().resource::<Saver>().asks_overwrite.clone()
     }
 
+    pub fn asks_to_drop_changes(&self) -> bool {
+        self.0.world().resource::<Saver>().asks_to_drop_changes()
+    }
+
     pub fn is_saved(&self) -> bool {
         self.0.world().resource::<Saver>().is_saved
     }
