@@ -14,9 +14,9 @@ use bevy_terravox::{TerravoxPlugin, TerravoxSettings};
 
 use crate::StudioPlugin;
 use crate::action::{Action, Field, PanelActions};
-use crate::args::Args;
+use crate::args::{Args, Quality};
 use crate::camera::{FOV_DEGREES, NEAR_M};
-use crate::open::{Detail, IsPassing, ServerAccess};
+use crate::open::{Detail, IsPassing, Opening, ServerAccess, begin_opening};
 use crate::replay::{Recorder, Replay, parse};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
@@ -29,19 +29,33 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     let mut app = App::new();
     let state = state_of(args);
     let folder = state.folder().to_owned();
-    match args.headless {
-        true => headless(&mut app, Duration::from_millis(2)),
+    #[cfg(feature = "window")]
+    let quality = match args.headless {
+        true => None,
+        false => Some(crate::panels::window::quality(args)?),
+    };
+    #[cfg(not(feature = "window"))]
+    let quality = None;
+    // While the renderer starts.
+    let (settings, detail) = (settings(args, quality), detail(args, quality));
+    let opening = match &args.world {
+        // A recording begins with the action that opens a world.
+        Some(world) if args.record.is_none() => begin_opening(world, &settings, detail, &state),
+        _ => None,
+    };
+    match quality {
+        None if args.headless => headless(&mut app, Duration::from_millis(2)),
         #[cfg(feature = "window")]
-        false => crate::panels::window::build(&mut app, args)?,
-        #[cfg(not(feature = "window"))]
-        false => return Err("built without a window; give --replay FILE --headless".to_owned()),
+        Some(quality) => crate::panels::window::build(&mut app, args, quality)?,
+        _ => return Err("built without a window; give --replay FILE --headless".to_owned()),
     }
+    app.insert_resource(settings).insert_resource(detail);
     app.add_plugins((TerravoxPlugin { settings: budgets(&app, args) }, StudioPlugin { state }));
     #[cfg(feature = "window")]
     if !args.headless {
         crate::panels::window::add(&mut app, args);
     }
-    let exit = begin(&mut app, args).and_then(|()| catch(args, || app.run()));
+    let exit = begin(&mut app, args, opening).and_then(|()| catch(args, || app.run()));
     if is_passing(args) {
         drop(std::fs::remove_dir_all(folder));
     }
@@ -106,9 +120,12 @@ fn state_of(args: &Args) -> StateDir {
     }
 }
 
-/// Settings and the first actions.
-fn begin(app: &mut App, args: &Args) -> Result<(), String> {
+/// The settings of the command line.
+fn settings(args: &Args, quality: Option<Quality>) -> Settings {
     let mut settings = Settings::default();
+    if quality == Some(Quality::Low) {
+        settings.set(Field::Distance, 500.0);
+    }
     let numbers = [(Field::Time, args.time), (Field::Distance, args.distance)];
     for (field, value) in numbers {
         if let Some(value) = value {
@@ -118,19 +135,27 @@ fn begin(app: &mut App, args: &Args) -> Result<(), String> {
     for switch in &args.show {
         settings.apply(&Action::Switch(*switch, true));
     }
-    #[cfg(feature = "window")]
-    if args.distance.is_none()
-        && app.world().get_resource::<crate::look::Drawn>().is_some_and(crate::look::Drawn::is_slow)
-    {
-        settings.set(Field::Distance, 500.0);
-    }
-    app.insert_resource(settings).insert_resource(IsPassing(is_passing(args)));
+    settings
+}
+
+/// How finely worlds are shown.
+fn detail(args: &Args, quality: Option<Quality>) -> Detail {
+    let usual = Detail::default();
+    let detail = match quality {
+        Some(Quality::Low) => 1.4,
+        Some(Quality::High) => 3.2,
+        _ => usual.detail,
+    };
+    // The materials of low quality do not morph.
+    Detail { detail: args.detail.unwrap_or(detail), morph: quality != Some(Quality::Low), ..usual }
+}
+
+/// What the app begins with.
+fn begin(app: &mut App, args: &Args, opening: Option<Opening>) -> Result<(), String> {
+    app.insert_resource(IsPassing(is_passing(args)));
     let (token, fingerprint) = (args.token.clone().into_bytes(), args.fingerprint);
     let options = ClientOptions { token, fingerprint };
     app.insert_resource(ServerAccess { options, name: args.name.clone() });
-    if let Some(detail) = args.detail {
-        app.insert_resource(Detail { detail, ..Detail::default() });
-    }
     if let Some(path) = &args.record {
         let recorder =
             Recorder::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -139,7 +164,9 @@ fn begin(app: &mut App, args: &Args) -> Result<(), String> {
     if let Some(path) = &args.replay {
         app.insert_resource(Replay::new(replay_of(path)?));
     }
-    if let Some(world) = &args.world {
+    if let Some(opening) = opening {
+        app.insert_resource(opening);
+    } else if let Some(world) = &args.world {
         let world = Action::Open(world.clone());
         app.world_mut().get_resource_or_init::<PanelActions>().0.push(world);
     }

@@ -90,11 +90,13 @@ pub struct Detail {
     pub detail: f32,
     /// Voxels around the camera at full detail.
     pub near_voxels: f32,
+    /// As `LodOptions::morph`.
+    pub morph: bool,
 }
 
 impl Default for Detail {
     fn default() -> Detail {
-        Detail { detail: 2.4, near_voxels: 64.0 }
+        Detail { detail: 2.4, near_voxels: 64.0, morph: true }
     }
 }
 
@@ -193,6 +195,22 @@ fn discard(path: &Path) -> Result<(), String> {
     std::fs::remove_file(path).map_err(|error| at(error.to_string()))
 }
 
+/// Begins to open a world before there is an app; `None` if that cannot be done, or not without one.
+pub(crate) fn begin_opening(
+    text: &str,
+    settings: &Settings,
+    detail: Detail,
+    state: &StateDir,
+) -> Option<Opening> {
+    if server::address(text).is_some() {
+        return None;
+    }
+    let options = terrain_options(settings.get(Field::Distance), detail);
+    // What is wrong with a name is said in the window.
+    let source = Source::parse(text).ok()?;
+    Some(begin(source, text.to_owned(), false, options, state.clone()))
+}
+
 /// Opens a world on a thread of its own.
 fn begin(
     source: Source,
@@ -228,7 +246,7 @@ fn terrain_options(distance_m: f32, detail: Detail) -> TerrainOptions {
         max_mip,
         detail: detail.detail,
         near_voxels: detail.near_voxels,
-        morph: true,
+        morph: detail.morph,
         max_bytes: 768 << 20,
         ..LodOptions::default()
     };
