@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     match quality {
         None if args.headless => headless(&mut app, Duration::from_millis(2)),
         #[cfg(feature = "window")]
-        Some(quality) => crate::panels::window::build(&mut app, args, quality)?,
+        Some(quality) => crate::panels::window::build(&mut app, args, quality),
         _ => return Err("built without a window; give --replay FILE --headless".to_owned()),
     }
     app.insert_resource(settings).insert_resource(detail);

@@ -24,24 +24,24 @@ const MIN_SIZE: [f32; 2] = [640.0, 400.0];
 /// Returns how well things are drawn: what the command line says, or what the graphics card can do.
 ///
 /// # Errors
-/// If there is no graphics card.
+/// If there is no graphics card, no screen, or no texture in the folder that was named.
 pub fn quality(args: &Args) -> Result<Quality, String> {
     let is_software = graphics_card()?;
+    if let Some(folder) = &args.textures {
+        check_textures(folder)?;
+    }
+    if !args.makes_pictures() {
+        screen()?;
+    }
     // Who names textures wants to see them.
     let is_plain = is_software && args.textures.is_none();
     Ok(args.quality.unwrap_or(if is_plain { Quality::Low } else { Quality::Medium }))
 }
 
 /// Adds Bevy with its renderer, and a window unless pictures are made.
-///
-/// # Errors
-/// If there is no screen, or no texture in the folder that was named.
-pub fn build(app: &mut App, args: &Args, quality: Quality) -> Result<(), String> {
+pub fn build(app: &mut App, args: &Args, quality: Quality) {
     app.insert_resource(match &args.textures {
-        Some(folder) => {
-            check_textures(folder)?;
-            TerrainTextures::Folder(folder.clone())
-        }
+        Some(folder) => TerrainTextures::Folder(folder.clone()),
         // They would take the time of the first ground, and are not drawn.
         None if quality == Quality::Low => TerrainTextures::None,
         None => TerrainTextures::Ours,
@@ -69,7 +69,6 @@ pub fn build(app: &mut App, args: &Args, quality: Quality) -> Result<(), String>
             std::panic::set_hook(Box::new(|_| {}));
         }
     } else {
-        screen()?;
         let [width, height] = args.window.unwrap_or([1280, 720]);
         let window = Window {
             title: "Terravox Studio".into(),
@@ -91,7 +90,6 @@ pub fn build(app: &mut App, args: &Args, quality: Quality) -> Result<(), String>
         app.add_plugins((plugins.set(window).set(log), EguiPlugin::default()));
     }
     app.insert_resource(Drawn { quality });
-    Ok(())
 }
 
 /// Adds what is drawn.
