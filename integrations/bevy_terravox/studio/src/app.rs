@@ -36,6 +36,7 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     };
     #[cfg(not(feature = "window"))]
     let quality = None;
+    let input = Input::of(args)?;
     // While the renderer starts.
     let (settings, detail) = (settings(args, quality), detail(args, quality));
     let opening = match &args.world {
@@ -55,7 +56,8 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     if !args.headless {
         crate::panels::window::add(&mut app, args);
     }
-    let exit = begin(&mut app, args, opening).and_then(|()| catch(args, || app.run()));
+    begin(&mut app, args, input, opening);
+    let exit = catch(args, || app.run());
     if is_passing(args) {
         drop(std::fs::remove_dir_all(folder));
     }
@@ -150,19 +152,37 @@ fn detail(args: &Args, quality: Option<Quality>) -> Detail {
     Detail { detail: args.detail.unwrap_or(detail), morph: quality != Some(Quality::Low), ..usual }
 }
 
+/// Input that is recorded or repeated.
+struct Input {
+    recorder: Option<Recorder>,
+    replay: Option<Replay>,
+}
+
+impl Input {
+    /// That of the command line.
+    ///
+    /// # Errors
+    /// A sentence, if a file cannot be written or read.
+    fn of(args: &Args) -> Result<Input, String> {
+        let recorder = args.record.as_ref().map(|path| {
+            Recorder::create(path).map_err(|error| format!("{}: {error}", path.display()))
+        });
+        let replay = args.replay.as_ref().map(|path| replay_of(path).map(Replay::new));
+        Ok(Input { recorder: recorder.transpose()?, replay: replay.transpose()? })
+    }
+}
+
 /// What the app begins with.
-fn begin(app: &mut App, args: &Args, opening: Option<Opening>) -> Result<(), String> {
+fn begin(app: &mut App, args: &Args, input: Input, opening: Option<Opening>) {
     app.insert_resource(IsPassing(is_passing(args)));
     let (token, fingerprint) = (args.token.clone().into_bytes(), args.fingerprint);
     let options = ClientOptions { token, fingerprint };
     app.insert_resource(ServerAccess { options, name: args.name.clone() });
-    if let Some(path) = &args.record {
-        let recorder =
-            Recorder::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if let Some(recorder) = input.recorder {
         app.insert_resource(recorder);
     }
-    if let Some(path) = &args.replay {
-        app.insert_resource(Replay::new(replay_of(path)?));
+    if let Some(replay) = input.replay {
+        app.insert_resource(replay);
     }
     if let Some(opening) = opening {
         app.insert_resource(opening);
@@ -170,7 +190,6 @@ fn begin(app: &mut App, args: &Args, opening: Option<Opening>) -> Result<(), Str
         let world = Action::Open(world.clone());
         app.world_mut().get_resource_or_init::<PanelActions>().0.push(world);
     }
-    Ok(())
 }
 
 fn replay_of(path: &Path) -> Result<Vec<crate::replay::Step>, String> {
