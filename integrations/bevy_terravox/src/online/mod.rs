@@ -16,7 +16,7 @@ use terravox::terrain::{FillRequest, LodOptions, Placement, TerrainError, Terrai
 use terravox::voxel::UnlistedChunks;
 use terravox_server::{Client, ClientError, ClientOptions, WorldAddress};
 
-pub use bodies::{OnlineBody, OnlineAvatar};
+pub use bodies::{OnlineAvatar, OnlineBody};
 /// The server and its client, which this feature is built on.
 pub use terravox_server;
 

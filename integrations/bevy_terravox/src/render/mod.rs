@@ -21,7 +21,7 @@ use crate::plugin::TerravoxSystems;
 
 pub use looks::{LAYER_NAMES, LAYERS};
 pub use materials::{GroundExtension, GroundMaterial, WaterExtension, WaterLook, WaterMaterial};
-pub use surface::{TerrainSurface, TextureFolder, TextureSet};
+pub use surface::{TerrainSurface, TerrainTextures, TextureSet};
 
 /// Materials of a game in place of ours, for ground and water of a terrain. Vertex colours are
 /// those of the palette.
@@ -44,7 +44,7 @@ impl Plugin for TerrainRenderPlugin {
         }
         app.add_plugins(MaterialPlugin::<GroundMaterial>::default());
         app.add_plugins(MaterialPlugin::<WaterMaterial>::default());
-        app.register_type::<WaterLook>().init_resource::<TextureFolder>();
+        app.register_type::<WaterLook>().init_resource::<TerrainTextures>();
         app.add_observer(surface::on_terrain).add_observer(on_chunk).add_observer(on_piece);
         app.add_systems(Startup, surface::start_textures);
         app.add_systems(
