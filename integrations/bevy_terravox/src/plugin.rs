@@ -70,7 +70,7 @@ pub struct TerravoxStats {
     pub draw_ms: f64,
     /// Milliseconds of looking whether ground is ready.
     pub ground_ms: f64,
-    /// Milliseconds of what a server sent.
+    /// Milliseconds of what servers sent and are sent.
     pub online_ms: f64,
     /// Bytes that were handed to the renderer.
     pub uploaded_bytes: usize,
@@ -142,6 +142,7 @@ impl Plugin for TerravoxPlugin {
             ),
         );
         app.add_systems(Last, streaming::spawn);
+        app.add_observer(chunks::on_discard).add_observer(palette::on_terrain);
         #[cfg(feature = "store")]
         crate::store::build(app);
         #[cfg(feature = "online")]
