@@ -89,8 +89,12 @@ impl TerravoxStats {
 pub(crate) fn timed<T>(total_ms: &mut f64, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let done = work();
-    *total_ms += start.elapsed().as_secs_f64() * 1e3;
+    *total_ms += ms_since(start);
     done
+}
+
+pub(crate) fn ms_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
 }
 
 /// What the plugin does in `PostUpdate`, in this order, before transforms are propagated. Systems

@@ -10,7 +10,7 @@ use bevy::prelude::*;
 use bevy_terravox::online::terravox_server::{
     AccessList, ClientOptions, Right, ServedWorld, Server, ServerOptions,
 };
-use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineAvatar, OnlineTerrain};
+use bevy_terravox::online::{OnlineAvatar, OnlineBody, OnlineEvent, OnlineFailed, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox::generate::Hills;
 use bevy_terravox::terravox::replicate::{GuestEvent, HostOptions, SharedBodyKind};
