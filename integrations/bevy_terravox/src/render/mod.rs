@@ -15,16 +15,18 @@ use bevy::light::NotShadowCaster;
 use bevy::pbr::PbrPlugin;
 use bevy::prelude::*;
 
-use crate::chunks::TerrainChunk;
+use crate::chunks::{TerrainChunk, TerrainChunks};
 use crate::loose::PieceMesh;
 use crate::plugin::TerravoxSystems;
+use crate::terrain::Terrain;
 
 pub use looks::{LAYER_NAMES, LAYERS};
 pub use materials::{GroundExtension, GroundMaterial, WaterExtension, WaterLook, WaterMaterial};
 pub use surface::{TerrainSurface, TextureFolder, TextureSet};
 
 /// Materials of a game in place of ours, for ground and water of a terrain. Vertex colours are
-/// those of the palette.
+/// those of the palette. They may be inserted, changed and removed at any time: chunks are made again with
+/// the new ones, within the upload budget. Pieces that were cut loose keep what they have.
 #[derive(Component, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerrainMaterials {
     /// Of ground and of pieces cut loose.
@@ -45,11 +47,12 @@ impl Plugin for TerrainRenderPlugin {
         app.add_plugins(MaterialPlugin::<GroundMaterial>::default());
         app.add_plugins(MaterialPlugin::<WaterMaterial>::default());
         app.register_type::<WaterLook>().init_resource::<TextureFolder>();
-        app.add_observer(surface::on_terrain).add_observer(on_chunk).add_observer(on_piece);
+        app.add_observer(surface::on_terrain).add_observer(surface::on_removal);
+        app.add_observer(on_chunk).add_observer(on_piece);
         app.add_systems(Startup, surface::start_textures);
         app.add_systems(
             PostUpdate,
-            (surface::take_textures, surface::look, surface::morph)
+            (surface::take_textures, surface::look, surface::morph, follow_materials)
                 .chain()
                 .after(TerravoxSystems::Stream)
                 .before(TerravoxSystems::Draw),
@@ -95,6 +98,23 @@ fn on_chunk(
             entity.try_insert(MeshMaterial3d(surface.ground.clone()));
         }
         (None, None, _) => {}
+    }
+}
+
+/// Has the chunks of terrains made again whose materials a game inserted, changed or removed.
+fn follow_materials(
+    changed: Query<Entity, Changed<TerrainMaterials>>,
+    mut removed: RemovedComponents<TerrainMaterials>,
+    mut terrains: Query<(&mut Terrain, &mut TerrainChunks)>,
+    mut commands: Commands,
+) {
+    for entity in changed.iter().chain(removed.read()) {
+        let Ok((mut terrain, mut chunks)) = terrains.get_mut(entity) else { continue };
+        if chunks.is_empty() {
+            continue;
+        }
+        let everything = terrain.reset_mesh_swaps();
+        chunks.respawn(everything, &mut commands);
     }
 }
 
