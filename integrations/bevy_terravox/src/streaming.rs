@@ -74,7 +74,7 @@ impl Default for Work {
 }
 
 impl Drop for Work {
-    /// Drops the jobs that no task has begun: nobody takes their results back.
+    /// Drops the jobs that no task has begun: nothing takes their results back.
     fn drop(&mut self) {
         lock(&self.queue).clear();
     }

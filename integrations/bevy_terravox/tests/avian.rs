@@ -243,8 +243,11 @@ fn a_piece_that_is_cut_loose_falls_and_rests() {
 fn a_body_that_waits_stays_in_place_and_resumes_with_what_was_set_meanwhile() {
     let mut app = app();
     let ball = spawn_ball(&mut app, Vec3::new(0.0, 4.0, 0.0));
+    app.world_mut().entity_mut(ball).insert(LinearVelocity(Vec3::NEG_Y * 3.0));
     app.world_mut().spawn(hills());
     run(&mut app, 10);
+    let kept = app.world().get::<WaitingForGround>(ball).unwrap().linear;
+    assert!((kept.y + 3.0).abs() < 0.5, "what it had: {kept}");
     let before = at(&app, ball);
     for _ in 0..60 {
         assert!(app.world().entity(ball).contains::<WaitingForGround>());
