@@ -22,7 +22,7 @@ use crate::terrain::Terrain;
 
 pub use looks::{LAYER_NAMES, LAYERS};
 pub use materials::{GroundExtension, GroundMaterial, WaterExtension, WaterLook, WaterMaterial};
-pub use surface::{TerrainSurface, TextureFolder, TextureSet};
+pub use surface::{TerrainSurface, TerrainTextures, TextureSet};
 
 /// Materials of a game in place of ours, for ground and water of a terrain. Vertex colours are
 /// those of the palette. They may be inserted, changed and removed at any time: chunks are made again with
@@ -46,7 +46,7 @@ impl Plugin for TerrainRenderPlugin {
         }
         app.add_plugins(MaterialPlugin::<GroundMaterial>::default());
         app.add_plugins(MaterialPlugin::<WaterMaterial>::default());
-        app.register_type::<WaterLook>().init_resource::<TextureFolder>();
+        app.register_type::<WaterLook>().init_resource::<TerrainTextures>();
         app.add_observer(surface::on_terrain).add_observer(surface::on_removal);
         app.add_observer(on_chunk).add_observer(on_piece);
         app.add_systems(Startup, surface::start_textures);

@@ -35,13 +35,20 @@ pub struct TerrainSurface {
     table: MorphTable,
 }
 
-/// A folder with the textures of a game in place of ours: square PNG files `grass.png` (colour, and
-/// height as alpha) and `grass_surface.png` (normal along u and up, roughness about ½, and
-/// occlusion), named as [`LAYER_NAMES`](super::LAYER_NAMES), all of one size, a power of two.
-/// Insert it before the app runs. Layers that the folder lacks are ours; if it has none that can be
-/// read, ground is drawn in the colours of the palette.
-#[derive(Resource, Clone, Debug, Default)]
-pub struct TextureFolder(pub Option<PathBuf>);
+/// The textures of ground. Insert it before the app runs.
+#[derive(Resource, Clone, Debug, Default, PartialEq, Eq)]
+pub enum TerrainTextures {
+    /// Ours, which are made when the app starts.
+    #[default]
+    Ours,
+    /// Those of a folder: square PNG files `grass.png` (colour, and height as alpha) and
+    /// `grass_surface.png` (normal along u and up, roughness about ½, and occlusion), named as
+    /// [`LAYER_NAMES`](super::LAYER_NAMES), all of one size, a power of two. Layers that the folder lacks
+    /// are ours; if it has none that can be read, ground is drawn in the colours of the palette.
+    Folder(PathBuf),
+    /// No textures: ground is drawn in the colours of the palette.
+    None,
+}
 
 /// The textures that terrains are drawn with.
 #[derive(Resource)]
@@ -66,19 +73,20 @@ impl TextureSet {
 
 /// Starts to make or load textures.
 pub(super) fn start_textures(
-    folder: Res<TextureFolder>,
+    textures: Res<TerrainTextures>,
     mut images: ResMut<Assets<Image>>,
     mut commands: Commands,
 ) {
-    let folder = folder.0.clone();
-    let task = AsyncComputeTaskPool::get().spawn(async move {
-        match folder {
-            Some(folder) => super::folder::read(&folder),
-            None => Ok(textures::ours()),
+    let pool = AsyncComputeTaskPool::get();
+    let task = match textures.clone() {
+        TerrainTextures::Ours => Some(pool.spawn(async { Ok(textures::ours()) })),
+        TerrainTextures::Folder(folder) => {
+            Some(pool.spawn(async move { super::folder::read(&folder) }))
         }
-    });
+        TerrainTextures::None => None,
+    };
     let [colour, surface] = textures::empty_images().map(|image| images.add(image));
-    commands.insert_resource(TextureSet { colour, surface, means: None, task: Some(task) });
+    commands.insert_resource(TextureSet { colour, surface, means: None, task });
 }
 
 /// Takes the textures when they are there.

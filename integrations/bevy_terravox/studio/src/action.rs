@@ -127,6 +127,8 @@ pub enum Action {
     Overwrite(PathBuf),
     /// Asks for a name.
     AskSaveAs,
+    /// Does what waits for a save that failed: what could not be saved is lost.
+    DropChanges,
     /// Ends the studio; what was changed is kept.
     Quit,
     /// Undoes a stroke.
@@ -194,6 +196,7 @@ const PLAIN: &[(&str, Action)] = &[
     ("close", Action::Close),
     ("save", Action::Save),
     ("ask-save-as", Action::AskSaveAs),
+    ("drop-changes", Action::DropChanges),
     ("quit", Action::Quit),
     ("undo", Action::Undo),
     ("redo", Action::Redo),

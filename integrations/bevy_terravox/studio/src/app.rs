@@ -14,9 +14,9 @@ use bevy_terravox::{TerravoxPlugin, TerravoxSettings};
 
 use crate::StudioPlugin;
 use crate::action::{Action, Field, PanelActions};
-use crate::args::Args;
+use crate::args::{Args, Quality};
 use crate::camera::{FOV_DEGREES, NEAR_M};
-use crate::open::{Detail, IsPassing, ServerAccess};
+use crate::open::{Detail, IsPassing, Opening, ServerAccess, begin_opening};
 use crate::replay::{Recorder, Replay, parse};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
@@ -29,24 +29,39 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     let mut app = App::new();
     let state = state_of(args);
     let folder = state.folder().to_owned();
-    match args.headless {
-        true => headless(&mut app, Duration::from_millis(2)),
+    #[cfg(feature = "window")]
+    let quality = match args.headless {
+        true => None,
+        false => Some(crate::panels::window::quality(args)?),
+    };
+    #[cfg(not(feature = "window"))]
+    let quality = None;
+    let input = Input::of(args)?;
+    // While the renderer starts.
+    let (settings, detail) = (settings(args, quality), detail(args, quality));
+    let opening = match &args.world {
+        // A recording begins with the action that opens a world.
+        Some(world) if args.record.is_none() => begin_opening(world, &settings, detail, &state),
+        _ => None,
+    };
+    match quality {
+        None if args.headless => headless(&mut app, Duration::from_millis(2)),
         #[cfg(feature = "window")]
-        false => crate::panels::window::build(&mut app, args)?,
-        #[cfg(not(feature = "window"))]
-        false => return Err("built without a window; give --replay FILE --headless".to_owned()),
+        Some(quality) => crate::panels::window::build(&mut app, args, quality),
+        _ => return Err("built without a window; give --replay FILE --headless".to_owned()),
     }
+    app.insert_resource(settings).insert_resource(detail);
     app.add_plugins((TerravoxPlugin { settings: budgets(&app, args) }, StudioPlugin { state }));
     #[cfg(feature = "window")]
     if !args.headless {
         crate::panels::window::add(&mut app, args);
     }
-    begin(&mut app, args)?;
-    let exit = catch(args, || app.run())?;
+    begin(&mut app, args, input, opening);
+    let exit = catch(args, || app.run());
     if is_passing(args) {
         drop(std::fs::remove_dir_all(folder));
     }
-    Ok(match exit {
+    Ok(match exit? {
         AppExit::Success => ExitCode::SUCCESS,
         AppExit::Error(code) => ExitCode::from(code.get()),
     })
@@ -107,9 +122,12 @@ fn state_of(args: &Args) -> StateDir {
     }
 }
 
-/// Settings and the first actions.
-fn begin(app: &mut App, args: &Args) -> Result<(), String> {
+/// The settings of the command line.
+fn settings(args: &Args, quality: Option<Quality>) -> Settings {
     let mut settings = Settings::default();
+    if quality == Some(Quality::Low) {
+        settings.set(Field::Distance, 500.0);
+    }
     let numbers = [(Field::Time, args.time), (Field::Distance, args.distance)];
     for (field, value) in numbers {
         if let Some(value) = value {
@@ -119,32 +137,59 @@ fn begin(app: &mut App, args: &Args) -> Result<(), String> {
     for switch in &args.show {
         settings.apply(&Action::Switch(*switch, true));
     }
-    #[cfg(feature = "window")]
-    if args.distance.is_none()
-        && app.world().get_resource::<crate::look::Drawn>().is_some_and(crate::look::Drawn::is_slow)
-    {
-        settings.set(Field::Distance, 500.0);
+    settings
+}
+
+/// How finely worlds are shown.
+fn detail(args: &Args, quality: Option<Quality>) -> Detail {
+    let usual = Detail::default();
+    let detail = match quality {
+        Some(Quality::Low) => 1.4,
+        Some(Quality::High) => 3.2,
+        _ => usual.detail,
+    };
+    // The materials of low quality do not morph.
+    Detail { detail: args.detail.unwrap_or(detail), morph: quality != Some(Quality::Low), ..usual }
+}
+
+/// Input that is recorded or repeated.
+struct Input {
+    recorder: Option<Recorder>,
+    replay: Option<Replay>,
+}
+
+impl Input {
+    /// That of the command line.
+    ///
+    /// # Errors
+    /// A sentence, if a file cannot be written or read.
+    fn of(args: &Args) -> Result<Input, String> {
+        let recorder = args.record.as_ref().map(|path| {
+            Recorder::create(path).map_err(|error| format!("{}: {error}", path.display()))
+        });
+        let replay = args.replay.as_ref().map(|path| replay_of(path).map(Replay::new));
+        Ok(Input { recorder: recorder.transpose()?, replay: replay.transpose()? })
     }
-    app.insert_resource(settings).insert_resource(IsPassing(is_passing(args)));
+}
+
+/// What the app begins with.
+fn begin(app: &mut App, args: &Args, input: Input, opening: Option<Opening>) {
+    app.insert_resource(IsPassing(is_passing(args)));
     let (token, fingerprint) = (args.token.clone().into_bytes(), args.fingerprint);
     let options = ClientOptions { token, fingerprint };
     app.insert_resource(ServerAccess { options, name: args.name.clone() });
-    if let Some(detail) = args.detail {
-        app.insert_resource(Detail { detail, ..Detail::default() });
-    }
-    if let Some(path) = &args.record {
-        let recorder =
-            Recorder::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if let Some(recorder) = input.recorder {
         app.insert_resource(recorder);
     }
-    if let Some(path) = &args.replay {
-        app.insert_resource(Replay::new(replay_of(path)?));
+    if let Some(replay) = input.replay {
+        app.insert_resource(replay);
     }
-    if let Some(world) = &args.world {
+    if let Some(opening) = opening {
+        app.insert_resource(opening);
+    } else if let Some(world) = &args.world {
         let world = Action::Open(world.clone());
         app.world_mut().get_resource_or_init::<PanelActions>().0.push(world);
     }
-    Ok(())
 }
 
 fn replay_of(path: &Path) -> Result<Vec<crate::replay::Step>, String> {

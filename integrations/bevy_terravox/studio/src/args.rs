@@ -39,7 +39,7 @@ View:
   --distance M        view distance in metres
   --detail D          1 is coarse, 3 fine
   --quality Q         low (colours without textures), medium or high; low by default where a driver
-                      draws in software
+                      draws in software, but for --textures
   --textures FOLDER   textures in place of ours
   --show NAME         turns a switch on, such as levels, grid or frames; may be repeated
 
@@ -50,6 +50,7 @@ Recordings:
   --state FOLDER      keeps worlds without a name, recent files and keys there
 
   --window WxH        size of the window
+  --first-picture     prints how long it takes until ground is drawn, and ends
   --help, --version
 ";
 
@@ -107,6 +108,8 @@ pub struct Args {
     pub state: Option<PathBuf>,
     /// Size of the window.
     pub window: Option<[u32; 2]>,
+    /// Whether the time until ground is drawn is printed.
+    pub first_picture: bool,
     /// The token for servers.
     pub token: String,
     /// The fingerprint of the server.
@@ -162,6 +165,7 @@ impl Args {
                 "--name" => args.name = short("--name", value()?)?,
                 "--fingerprint" => args.fingerprint = Some(fingerprint(&value()?)?),
                 "--headless" => args.headless = true,
+                "--first-picture" => args.first_picture = true,
                 "--help" | "-h" => args.help = true,
                 "--version" | "-V" => args.version = true,
                 _ if word.starts_with('-') && word.len() > 1 => {
@@ -179,8 +183,15 @@ impl Args {
         if makes_pictures && self.world.is_none() {
             return Err("--screenshot and --turntable need a world; see --help".to_owned());
         }
+        if self.first_picture && (self.world.is_none() || makes_pictures || self.headless) {
+            return Err("--first-picture needs a world and a window; see --help".to_owned());
+        }
         if self.headless && self.replay.is_none() {
             return Err("--headless needs --replay; pictures need no window anyway".to_owned());
+        }
+        if self.textures.is_some() && self.quality == Some(Quality::Low) {
+            let error = "--textures needs --quality medium or high; low has no textures";
+            return Err(error.to_owned());
         }
         if self.path.is_some() && self.turntable.is_none() {
             return Err("--path needs --turntable, the folder for the pictures".to_owned());
@@ -299,6 +310,7 @@ mod tests {
             ("--fly", "unknown option --fly"),
             ("--size", "--size needs a value"),
             ("--headless", "--headless needs"),
+            ("--textures a --quality low", "--textures needs --quality medium"),
             ("--fingerprint 0a", "--fingerprint is \"0a\"; give 64"),
         ];
         for (line, start) in wrong {

@@ -7,6 +7,7 @@
 pub mod action;
 pub mod app;
 pub mod args;
+mod background;
 pub mod camera;
 pub mod history;
 pub mod keys;

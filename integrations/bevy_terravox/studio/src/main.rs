@@ -17,6 +17,8 @@ fn main() -> ExitCode {
         println!("terravox-studio {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
+    #[cfg(feature = "window")]
+    terravox_studio::look::seconds();
     terravox_studio::app::run(&args).unwrap_or_else(|error| fail(&error))
 }
 

@@ -6,15 +6,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 
-use bevy::platform::cell::SyncCell;
 use bevy::prelude::*;
 use bevy_terravox::online::OnlineTerrain;
 use bevy_terravox::prelude::*;
 use terravox_store::{Overwrite, Store};
 
 use crate::action::Action;
+use crate::background::Background;
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
 use crate::open::{IsPassing, LinkState, Session, view_data};
@@ -49,9 +48,6 @@ impl Then {
     }
 }
 
-/// The result of writing a world under another name.
-type Renamed = Result<Store, String>;
-
 /// The progress of saving.
 #[derive(Resource, Default)]
 pub struct Saver {
@@ -60,10 +56,14 @@ pub struct Saver {
     then: Option<Then>,
     /// Whether a request takes effect only at the end of the frame: a save, the end of a stroke.
     waits_a_frame: bool,
-    renaming: Option<(PathBuf, SyncCell<Receiver<Renamed>>)>,
+    renaming: Option<(PathBuf, Background<Store>)>,
     is_asked: bool,
     since_s: f32,
     failed: Option<String>,
+    /// What was not done, since the world could not be saved; the user is asked whether to do it anyway.
+    refused: Option<Then>,
+    /// Whether a world is closed with changes that are not saved.
+    drops_changes: bool,
     /// Whether the user is asked for a name.
     pub asks_name: bool,
     /// A file that would be replaced by the name that was given.
@@ -76,6 +76,11 @@ impl Saver {
     /// Why the last save failed, if it did.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
+    }
+
+    /// Whether the user is asked to close the world without what could not be saved.
+    pub fn asks_to_drop_changes(&self) -> bool {
+        self.refused.is_some()
     }
 
     /// Saves, but not while the world is copied to another name: changes would be in the old file
@@ -96,8 +101,13 @@ impl Saver {
     ) {
         match action {
             Action::Save if session.path.is_none() => self.asks_name = true,
-            Action::AskSaveAs => self.asks_name = true,
-            Action::Cancel => (self.asks_name, self.asks_overwrite) = (false, None),
+            Action::AskSaveAs => (self.asks_name, self.refused) = (true, None),
+            Action::DropChanges if self.refused.is_some() => {
+                (self.then, self.drops_changes) = (self.refused.take(), true);
+            }
+            Action::Cancel => {
+                (self.asks_name, self.asks_overwrite, self.refused) = (false, None, None);
+            }
             Action::Save => self.save_as_asked(session, saves),
             Action::SaveAs(path) | Action::Overwrite(path) if is_open(session, path) => {
                 (self.asks_name, self.asks_overwrite) = (false, None);
@@ -145,6 +155,7 @@ impl Plugin for SavePlugin {
             Update,
             (act, autosave, report, rename, proceed).chain().in_set(crate::StudioSystems::Save),
         );
+        app.add_systems(Last, save_at_exit);
     }
 }
 
@@ -179,7 +190,7 @@ fn act(
                 continue;
             }
         };
-        saver.then = Some(then);
+        (saver.then, saver.refused, saver.drops_changes) = (Some(then), None, false);
         // Not before the stroke ends, which the same action causes.
         saver.waits_a_frame = true;
     }
@@ -242,12 +253,12 @@ fn report(
                 notices.fail(format!("not saved: {error}"));
                 saver.failed = Some(error.clone());
                 // Nothing is closed, unless the world is being saved to another file.
-                if saver.rename.is_none() && saver.renaming.is_none() {
-                    saver.then = None;
+                if saver.rename.is_none() && saver.renaming.is_none() && !saver.drops_changes {
+                    saver.refused = saver.then.take().or(saver.refused.take());
                 }
             }
             None => {
-                saver.failed = None;
+                (saver.failed, saver.refused) = (None, None);
                 if std::mem::take(&mut saver.is_asked) {
                     notices.say(format!("saved {}", session.name()));
                 }
@@ -265,8 +276,8 @@ fn rename(
     mut saves: MessageWriter<SaveTerrain>,
     mut commands: Commands,
 ) {
-    let Some((path, receive)) = &mut saver.renaming else { return };
-    let Ok(renamed) = receive.get().try_recv() else { return };
+    let Some((path, writing)) = &mut saver.renaming else { return };
+    let Some(renamed) = writing.poll() else { return };
     let path = path.clone();
     saver.renaming = None;
     let Some(mut session) = session else { return };
@@ -337,18 +348,18 @@ fn proceed(
     }
     // A file that cannot be written is copied as it is; unsaved changes go into the copy.
     let copies_as_is = saver.rename.is_some() && saver.failed.is_some();
-    if !terrain.is_saved() && !copies_as_is {
+    if !terrain.is_saved() && !copies_as_is && !saver.drops_changes {
         // For example, edits made after the last save began.
         return saver.save(session.terrain, &mut saves);
     }
     if let Some((path, overwrite)) = saver.rename.take() {
-        let (send, receive) = channel();
-        saver.renaming = Some((path.clone(), SyncCell::new(receive)));
-        let store = store.store().clone();
-        std::thread::spawn(move || drop(send.send(write_as(&store, &path, overwrite))));
+        let (store, to) = (store.store().clone(), path.clone());
+        let writing = Background::begin(move || write_as(&store, &to, overwrite));
+        saver.renaming = Some((path, writing));
         return;
     }
     let Some(then) = saver.then.take() else { return };
+    saver.drops_changes = false;
     let view = cameras.iter().next().map(StudioCamera::view);
     if let Some(view) = view.filter(|_| !passing.0 && session.is_edited) {
         let (name, bytes) = view_data(view);
@@ -382,8 +393,29 @@ fn close(
     then.act(exit, actions);
 }
 
+/// Saves what is not saved when the app ends otherwise than by [`Action::Quit`]: by Ctrl-C in its terminal,
+/// or since a replay is over.
+fn save_at_exit(
+    mut exits: MessageReader<AppExit>,
+    session: Option<Res<Session>>,
+    terrains: Query<(&Terrain, &TerrainStore)>,
+    passing: Res<IsPassing>,
+) {
+    let Some(session) = session.filter(|_| exits.read().count() > 0 && !passing.0) else { return };
+    let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
+    if terrain.is_saved() {
+        return;
+    }
+    let fill = terrain.fill();
+    let saved =
+        store.store().save(&terrain.unsaved(), |request: &mut FillRequest<'_>| fill(request));
+    if let Err(error) = saved {
+        eprintln!("terravox-studio: not saved: {error}");
+    }
+}
+
 /// Writes a world under another name and opens that.
-fn write_as(store: &Arc<Store>, path: &Path, overwrite: Overwrite) -> Renamed {
+fn write_as(store: &Arc<Store>, path: &Path, overwrite: Overwrite) -> Result<Store, String> {
     store.back_up(path, overwrite).map_err(|error| error.to_string())?;
     Store::open(path).map_err(|error| error.to_string())
 }

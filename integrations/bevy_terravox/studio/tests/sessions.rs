@@ -258,6 +258,50 @@ fn what_cannot_be_saved_is_saved_under_another_name() {
 }
 
 #[test]
+fn a_world_that_cannot_be_saved_is_closed_only_if_the_user_says_so() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig(""));
+    studio.until("it is kept", |studio| studio.is_saved());
+    let refuse_close = |studio: &mut Studio| {
+        studio.act(Action::Close);
+        studio.fail_save();
+        studio.frame();
+        assert!(studio.has_world() && studio.asks_to_drop_changes());
+    };
+    refuse_close(&mut studio);
+    studio.act(Action::Cancel);
+    studio.frame();
+    assert!(studio.has_world() && !studio.asks_to_drop_changes());
+    refuse_close(&mut studio);
+    studio.act(Action::DropChanges);
+    studio.until("it is closed", |studio| !studio.has_world());
+}
+
+#[test]
+fn a_click_that_is_shorter_than_a_frame_is_a_stroke() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    studio.replay(&dig(""));
+    let before = studio.history().len();
+    studio
+        .replay("move 700 470\nframes 2 16667\nbutton down left\nbutton up left\nframes 4 16667\n");
+    assert_eq!(studio.history().len(), before + 1, "{:?}", studio.history());
+}
+
+#[test]
+fn what_was_done_last_is_saved_when_the_app_ends_by_itself() {
+    let folder = Folder::new();
+    let mut studio = Studio::new(&folder);
+    // Its end is the end of an app, as Ctrl-C is.
+    studio.replay(&dig(""));
+    let path = StateDir::at(folder.path("state")).unsaved().remove(0).path;
+    drop(studio);
+    let saved = Store::open(&path).unwrap().history(1 << 26).unwrap().unwrap();
+    assert_eq!(saved.stats().undoable, 1);
+}
+
+#[test]
 fn a_world_that_opens_at_once_stays_open() {
     let folder = Folder::new();
     let mut studio = Studio::new(&folder);

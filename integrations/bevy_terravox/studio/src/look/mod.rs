@@ -1,10 +1,13 @@
 //! Light, sky, fog, overlays, and what a frame costs.
 
+mod first_picture;
 mod frames;
 mod overlays;
 pub mod path;
 mod sky;
 
+pub(crate) use first_picture::FirstPicturePlugin;
+pub use first_picture::seconds;
 pub use frames::{FrameCosts, PARTS};
 pub use path::CameraPath;
 

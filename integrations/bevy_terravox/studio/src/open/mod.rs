@@ -10,6 +10,7 @@ mod read;
 mod server;
 
 pub(crate) use import::refuse_world;
+pub(crate) use plugin::begin_opening;
 pub use plugin::{Detail, IsPassing, OpenPlugin, Opening, Session};
 pub(crate) use read::view_data;
 pub use read::{Opened, Reading, SharedStore, first_view, open};

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use bevy::platform::cell::SyncCell;
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox;
@@ -16,6 +14,7 @@ use terravox_store::{Store, StoreError};
 use super::read::{Opened, Reading, SharedStore, open};
 use super::{LinkState, ServerAccess, Source, server};
 use crate::action::{Action, Field};
+use crate::background::Background;
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
 use crate::settings::Settings;
@@ -64,11 +63,7 @@ pub struct Opening {
 /// Where what is being opened comes from.
 pub(super) enum OpeningFrom {
     /// A thread reads it.
-    Thread {
-        reading: Arc<Reading>,
-        is_recovered: bool,
-        receive: SyncCell<Receiver<Result<Opened, String>>>,
-    },
+    Thread { reading: Arc<Reading>, is_recovered: bool, opened: Background<Opened> },
     /// A server lets its terrain in.
     Server(Entity),
 }
@@ -95,11 +90,13 @@ pub struct Detail {
     pub detail: f32,
     /// Voxels around the camera at full detail.
     pub near_voxels: f32,
+    /// As `LodOptions::morph`.
+    pub morph: bool,
 }
 
 impl Default for Detail {
     fn default() -> Detail {
-        Detail { detail: 2.4, near_voxels: 64.0 }
+        Detail { detail: 2.4, near_voxels: 64.0, morph: true }
     }
 }
 
@@ -198,6 +195,22 @@ fn discard(path: &Path) -> Result<(), String> {
     std::fs::remove_file(path).map_err(|error| at(error.to_string()))
 }
 
+/// Begins to open a world before there is an app; `None` if that cannot be done, or not without one.
+pub(crate) fn begin_opening(
+    text: &str,
+    settings: &Settings,
+    detail: Detail,
+    state: &StateDir,
+) -> Option<Opening> {
+    if server::address(text).is_some() {
+        return None;
+    }
+    let options = terrain_options(settings.get(Field::Distance), detail);
+    // What is wrong with a name is said in the window.
+    let source = Source::parse(text).ok()?;
+    Some(begin(source, text.to_owned(), false, options, state.clone()))
+}
+
 /// Opens a world on a thread of its own.
 fn begin(
     source: Source,
@@ -206,10 +219,9 @@ fn begin(
     options: TerrainOptions,
     state: StateDir,
 ) -> Opening {
-    let (send, receive) = channel();
     let reading = Arc::new(Reading::default());
     let progress = reading.clone();
-    std::thread::spawn(move || {
+    let opened = Background::begin(move || {
         let mut opened = open(&source, &state, options.clone(), &progress);
         // A world that was just closed may still be read by a job.
         for _ in 0..10 {
@@ -221,11 +233,9 @@ fn begin(
                 _ => break,
             }
         }
-        // A window that was closed has no receiver any more.
-        drop(send.send(opened));
+        opened
     });
-    let receive = SyncCell::new(receive);
-    Opening { text, from: OpeningFrom::Thread { reading, is_recovered, receive } }
+    Opening { text, from: OpeningFrom::Thread { reading, is_recovered, opened } }
 }
 
 /// Options of a terrain that is seen so far.
@@ -236,7 +246,7 @@ fn terrain_options(distance_m: f32, detail: Detail) -> TerrainOptions {
         max_mip,
         detail: detail.detail,
         near_voxels: detail.near_voxels,
-        morph: true,
+        morph: detail.morph,
         max_bytes: 768 << 20,
         ..LodOptions::default()
     };
@@ -254,8 +264,8 @@ fn finish(
 ) {
     let Some(mut opening) = opening else { return };
     let Opening { text, from } = &mut *opening;
-    let OpeningFrom::Thread { is_recovered, receive, .. } = from else { return };
-    let Ok(opened) = receive.get().try_recv() else { return };
+    let OpeningFrom::Thread { is_recovered, opened, .. } = from else { return };
+    let Some(opened) = opened.poll() else { return };
     commands.remove_resource::<Opening>();
     let opened = match opened {
         Ok(opened) => opened,

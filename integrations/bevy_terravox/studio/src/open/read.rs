@@ -1,5 +1,6 @@
 //! Opening on any thread: a store, and what fills blocks from it.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -185,7 +186,11 @@ fn is_world_file(path: &Path) -> Result<bool, String> {
 
 /// Opens a world file, alone: a second studio is refused.
 fn open_world(path: &Path, state: &StateDir, options: TerrainOptions) -> Result<Opened, String> {
-    let store = Store::open(path).map_err(|error| match error {
+    let store = match Store::open(path) {
+        Err(error) if is_unwritable(&error) => return open_copy(path, state, options),
+        opened => opened,
+    };
+    let store = store.map_err(|error| match error {
         StoreError::InUse { .. } => {
             format!(
                 "{}: the world is open in another studio or program; close it there first",
@@ -202,6 +207,22 @@ fn open_world(path: &Path, state: &StateDir, options: TerrainOptions) -> Result<
         _ => title,
     };
     finish(store, is_named.then(|| path.to_owned()), title, options, Vec::new())
+}
+
+/// Whether a world cannot be opened since it may only be read.
+fn is_unwritable(error: &StoreError) -> bool {
+    let StoreError::Io { source, .. } = error else { return false };
+    matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Opens a copy, without a name, of a world that may only be read.
+fn open_copy(path: &Path, state: &StateDir, options: TerrainOptions) -> Result<Opened, String> {
+    let title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let target = state.new_unsaved(&title).map_err(no_folder(state))?;
+    let world = Store::open_read_only(path).map_err(text)?;
+    world.back_up(&target, Overwrite::No).map_err(text)?;
+    let note = format!("{} may only be read: this is a copy without a name", path.display());
+    finish(Store::open(&target).map_err(text)?, None, title, options, vec![note])
 }
 
 fn finish(
@@ -316,6 +337,30 @@ mod tests {
         assert_eq!(view_of(&view_data(view).1), Some(view));
         assert_eq!(view_of(&view_data([f32::NAN; 5]).1), None);
         assert_eq!(view_of(&[0; 19]), None);
+    }
+
+    #[test]
+    fn a_world_that_may_only_be_read_is_opened_as_a_copy() {
+        let folder = std::env::temp_dir().join(format!("studio-copy-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let state = StateDir::at(folder.join("state"));
+        let seeded: Seeded = "hills:7".parse().unwrap();
+        let info = WorldInfo::growing(Placement::default(), Generator::of(&seeded));
+        let path = folder.join("mine.tvx");
+        drop(Store::create(&path, &info, Overwrite::No).unwrap().finish().unwrap());
+        let before = std::fs::read(&path).unwrap();
+        let denied = StoreError::Io {
+            path: path.clone(),
+            doing: "open",
+            source: ErrorKind::PermissionDenied.into(),
+        };
+        assert!(is_unwritable(&denied));
+        let opened = open_copy(&path, &state, TerrainOptions::default()).unwrap();
+        assert_eq!((opened.title.as_str(), opened.path), ("mine", None));
+        assert!(state.holds(opened.store.path()) && opened.notes[0].contains("may only be read"));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        drop(opened.store);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bevy::prelude::*;
 use bevy_terravox::online::terravox_server::{ClientOptions, WorldAddress};
-use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineAvatar, OnlineTerrain};
+use bevy_terravox::online::{OnlineAvatar, OnlineBody, OnlineEvent, OnlineFailed, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox;
 use terravox::collide::Filter;

@@ -1,4 +1,4 @@
-//! Questions: a name to save under, whether to replace a file.
+//! Questions: a name to save under, whether to replace a file, whether to lose what cannot be saved.
 
 use bevy_egui::egui;
 
@@ -25,7 +25,30 @@ pub fn show(context: &egui::Context, shown: &Shown, browser: &mut Browser, out: 
         });
     } else if shown.saver.asks_name {
         ask_name(context, shown, browser, out);
+    } else if shown.saver.asks_to_drop_changes() {
+        ask_to_drop_changes(context, shown, out);
     }
+}
+
+fn ask_to_drop_changes(context: &egui::Context, shown: &Shown, out: &mut Vec<Action>) {
+    egui::Modal::new("drop-changes".into()).show(context, |ui| {
+        ui.set_width(420.0);
+        ui.heading("The last changes cannot be saved");
+        ui.label(shown.saver.failure().unwrap_or_default());
+        ui.label("Save the world somewhere else, or lose what was changed since the last save.");
+        ui.add_space(8.0);
+        ui.horizontal(|ui| {
+            if ui.button("Save as …").clicked() {
+                out.push(Action::AskSaveAs);
+            }
+            if ui.button("Close without them").clicked() {
+                out.push(Action::DropChanges);
+            }
+            if ui.button("Stay").clicked() {
+                out.push(Action::Cancel);
+            }
+        });
+    });
 }
 
 fn ask_name(context: &egui::Context, shown: &Shown, browser: &mut Browser, out: &mut Vec<Action>) {

@@ -3,36 +3,49 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bevy::app::ScheduleRunnerPlugin;
+use bevy::app::{ScheduleRunnerPlugin, TaskPoolOptions, TaskPoolPlugin};
 use bevy::log::LogPlugin;
 use bevy::prelude::*;
 use bevy::render::RenderPlugin;
 use bevy::window::{ExitCondition, WindowResizeConstraints, WindowResolution};
 use bevy::winit::WinitPlugin;
 use bevy_egui::EguiPlugin;
-use bevy_terravox::render::{LAYER_NAMES, TextureFolder};
+use bevy_terravox::render::{LAYER_NAMES, TerrainTextures};
 
 use super::PanelsPlugin;
 use crate::args::{Args, Quality};
-use crate::look::{Drawn, LookPlugin};
-use crate::open::Detail;
+use crate::look::{Drawn, FirstPicturePlugin, LookPlugin};
 use crate::pictures::PicturesPlugin;
 use crate::sculpt::GhostPlugin;
 
 /// Smallest window in which panels can be read.
 const MIN_SIZE: [f32; 2] = [640.0, 400.0];
 
-/// Adds Bevy with its renderer, and a window unless pictures are made.
+/// Returns how well things are drawn: what the command line says, or what the graphics card can do.
 ///
 /// # Errors
 /// If there is no graphics card, no screen, or no texture in the folder that was named.
-pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
+pub fn quality(args: &Args) -> Result<Quality, String> {
     let is_software = graphics_card()?;
-    let quality = args.quality.unwrap_or(if is_software { Quality::Low } else { Quality::Medium });
     if let Some(folder) = &args.textures {
         check_textures(folder)?;
     }
-    app.insert_resource(TextureFolder(args.textures.clone()));
+    if !args.makes_pictures() {
+        screen()?;
+    }
+    // Who names textures wants to see them.
+    let is_plain = is_software && args.textures.is_none();
+    Ok(args.quality.unwrap_or(if is_plain { Quality::Low } else { Quality::Medium }))
+}
+
+/// Adds Bevy with its renderer, and a window unless pictures are made.
+pub fn build(app: &mut App, args: &Args, quality: Quality) {
+    app.insert_resource(match &args.textures {
+        Some(folder) => TerrainTextures::Folder(folder.clone()),
+        // They would take the time of the first ground, and are not drawn.
+        None if quality == Quality::Low => TerrainTextures::None,
+        None => TerrainTextures::Ours,
+    });
     let log = LogPlugin {
         filter:
             "warn,terravox_studio=info,wgpu_hal=off,bevy_render=error,bevy_egui=error,winit=error"
@@ -41,7 +54,7 @@ pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
     };
     let render =
         RenderPlugin { synchronous_pipeline_compilation: args.makes_pictures(), ..default() };
-    let plugins = DefaultPlugins.set(render);
+    let plugins = DefaultPlugins.set(render).set(task_pools());
     if args.makes_pictures() {
         let window = WindowPlugin {
             primary_window: None,
@@ -56,7 +69,6 @@ pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
             std::panic::set_hook(Box::new(|_| {}));
         }
     } else {
-        screen()?;
         let [width, height] = args.window.unwrap_or([1280, 720]);
         let window = Window {
             title: "Terravox Studio".into(),
@@ -77,14 +89,7 @@ pub fn build(app: &mut App, args: &Args) -> Result<(), String> {
         };
         app.add_plugins((plugins.set(window).set(log), EguiPlugin::default()));
     }
-    let detail = match quality {
-        Quality::Low => 1.4,
-        Quality::Medium => 2.4,
-        Quality::High => 3.2,
-    };
-    app.insert_resource(Detail { detail, ..Detail::default() });
     app.insert_resource(Drawn { quality });
-    Ok(())
 }
 
 /// Adds what is drawn.
@@ -93,6 +98,18 @@ pub fn add(app: &mut App, args: &Args) {
     if !args.makes_pictures() {
         app.add_plugins(PanelsPlugin);
     }
+    if args.first_picture {
+        app.add_plugins(FirstPicturePlugin);
+    }
+}
+
+/// Threads for jobs of terrains on all cores but one: frames need little of the others.
+fn task_pools() -> TaskPoolPlugin {
+    let mut options = TaskPoolOptions::default();
+    options.async_compute.percent = 0.75;
+    options.async_compute.min_threads = 2;
+    options.async_compute.max_threads = 12;
+    TaskPoolPlugin { task_pool_options: options }
 }
 
 /// Whether the graphics card is one in software.

@@ -93,6 +93,11 @@ pub(super) fn drag(
     let begins =
         buttons.just_pressed(MouseButton::Left) && !pointer.is_over_panel && !pointer.is_looking;
     let Ok(mut terrain) = terrains.get_mut(session.terrain) else { return };
+    let end_stroke = EditTerrain { terrain: session.terrain, action: TerrainAction::EndStroke };
+    if (!is_ours || settings.tool == Tool::Select) && clipboard.last.take().is_some() {
+        // The tool was changed while the button was held.
+        edits.write(end_stroke.clone());
+    }
     if !is_ours || !(begins || selection.is_drawn || clipboard.last.is_some()) {
         // The box follows the reach that is set.
         if let Some(corners) = selection.corners {
@@ -108,22 +113,22 @@ pub(super) fn drag(
         selection.draw(hit, ends, &settings, terrain.placement().voxel_size_m);
         return;
     }
-    if ends {
-        clipboard.last = None;
-        edits.write(EditTerrain { terrain: session.terrain, action: TerrainAction::EndStroke });
-        return;
+    // A click may be shorter than a frame.
+    if let (Some(hit), Some([x, _, z])) = (hit.filter(|_| begins || !ends), clipboard.size()) {
+        if begins {
+            let action = TerrainAction::BeginStroke;
+            edits.write(EditTerrain { terrain: session.terrain, action });
+        }
+        let far =
+            |last: VoxelPos| (last.x - hit.voxel.x).abs() >= x || (last.z - hit.voxel.z).abs() >= z;
+        if clipboard.last.is_none_or(far) {
+            clipboard.last = Some(hit.voxel);
+            history.next = "Paste".to_owned();
+            paste(&mut terrain, session.terrain, hit.voxel, &settings, &mut clipboard, &mut edits);
+        }
     }
-    let Some(hit) = hit else { return };
-    let Some([x, _, z]) = clipboard.size() else { return };
-    if begins {
-        edits.write(EditTerrain { terrain: session.terrain, action: TerrainAction::BeginStroke });
-    }
-    let far =
-        |last: VoxelPos| (last.x - hit.voxel.x).abs() >= x || (last.z - hit.voxel.z).abs() >= z;
-    if clipboard.last.is_none_or(far) {
-        clipboard.last = Some(hit.voxel);
-        history.next = "Paste".to_owned();
-        paste(&mut terrain, session.terrain, hit.voxel, &settings, &mut clipboard, &mut edits);
+    if ends && clipboard.last.take().is_some() {
+        edits.write(end_stroke);
     }
 }
 

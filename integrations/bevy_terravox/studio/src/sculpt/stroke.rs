@@ -21,6 +21,10 @@ use crate::settings::Settings;
 const SPACING_RADII: f32 = 0.3;
 /// Seconds between dabs while the mouse rests.
 const REST_S: f32 = 0.12;
+/// Cells of a far mesh, to each side, in which the ground at full detail is looked for.
+const FAR_CELLS: f64 = 3.0;
+/// Most metres to each side: they are loaded while the frame waits.
+const MAX_AROUND_M: f64 = 64.0;
 /// Voxels around a brush that operations read.
 const MARGIN_VOXELS: f64 = 6.0;
 
@@ -120,7 +124,8 @@ pub(super) fn stroke(
     let at = place(&mut terrain, &pointer, &settings, &start, tool);
     let is_due = |at: &Place| match is_line {
         true => ends,
-        false => !ends && stroke.is_due(at, tool, &settings),
+        // A click may be shorter than a frame.
+        false => (begins || !ends) && stroke.is_due(at, tool, &settings),
     };
     if let Some(at) = at.filter(is_due) {
         let terrain = (session.terrain, &mut *terrain);
@@ -188,8 +193,9 @@ pub(crate) fn exact_hit(
     if hit.in_terrain.mip == 0 {
         return Some(hit.in_terrain);
     }
+    let cell_m = f64::from(1_u32 << hit.in_terrain.mip) * terrain.placement().voxel_size_m;
     let around_m =
-        f64::from(settings.get(Field::Radius)).max(8.0 * f64::from(1_u32 << hit.in_terrain.mip));
+        f64::from(settings.get(Field::Radius)).max((FAR_CELLS * cell_m).min(MAX_AROUND_M));
     let centre = DVec3::from(hit.in_terrain.point_m);
     if !hold_around(terrain, centre, around_m) {
         return Some(hit.in_terrain);

@@ -2,9 +2,11 @@
 
 use bevy::math::DVec3;
 use bevy::prelude::*;
+use bevy_terravox::prelude::*;
 
 use super::brush::Place;
 use crate::action::{Action, Switch};
+use crate::open::Session;
 use crate::pointer::Pointer;
 use crate::settings::Settings;
 
@@ -17,19 +19,24 @@ pub struct Symmetry {
     pub z: f64,
 }
 
-/// A mirror that is turned on stands where the cursor is.
+/// A mirror that is turned on stands where the cursor is, on or between voxels.
 pub(super) fn act(
     mut actions: MessageReader<Action>,
     pointer: Res<Pointer>,
+    session: Option<Res<Session>>,
+    terrains: Query<&Terrain>,
     mut symmetry: ResMut<Symmetry>,
 ) {
     for action in actions.read() {
         let (Action::Toggle(switch) | Action::Switch(switch, true)) = action else { continue };
         let Some(hit) = pointer.hit else { continue };
-        let at = hit.in_terrain.point_m;
+        let terrain = session.as_ref().and_then(|session| terrains.get(session.terrain).ok());
+        let Some(placement) = terrain.map(|terrain| terrain.placement()) else { continue };
+        let at = placement.voxel_from_world(hit.in_terrain.point_m).map(f64::round);
+        let [x, _, z] = placement.world_from_voxel(at);
         match switch {
-            Switch::SymmetryX => symmetry.x = at[0].round(),
-            Switch::SymmetryZ => symmetry.z = at[2].round(),
+            Switch::SymmetryX => symmetry.x = x,
+            Switch::SymmetryZ => symmetry.z = z,
             _ => {}
         }
     }

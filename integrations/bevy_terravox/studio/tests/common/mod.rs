@@ -62,7 +62,11 @@ impl Studio {
         app.world_mut()
             .resource_mut::<terravox_studio::settings::Settings>()
             .set(terravox_studio::action::Field::Distance, 220.0);
-        app.insert_resource(terravox_studio::open::Detail { detail: 1.0, near_voxels: 48.0 });
+        app.insert_resource(terravox_studio::open::Detail {
+            detail: 1.0,
+            near_voxels: 48.0,
+            ..default()
+        });
         app.finish();
         app.cleanup();
         Studio(app)
@@ -188,6 +192,10 @@ impl Studio {
 
     pub fn asks_overwrite(&self) -> Option<PathBuf> {
         self.0.world().resource::<Saver>().asks_overwrite.clone()
+    }
+
+    pub fn asks_to_drop_changes(&self) -> bool {
+        self.0.world().resource::<Saver>().asks_to_drop_changes()
     }
 
     pub fn is_saved(&self) -> bool {
