@@ -10,6 +10,7 @@ mod noise;
 mod patterns;
 mod surface;
 mod textures;
+mod warm_up;
 
 use bevy::light::NotShadowCaster;
 use bevy::pbr::PbrPlugin;
@@ -52,7 +53,14 @@ impl Plugin for TerrainRenderPlugin {
         app.add_systems(Startup, surface::start_textures);
         app.add_systems(
             PostUpdate,
-            (surface::take_textures, surface::look, surface::morph, follow_materials)
+            (
+                surface::take_textures,
+                surface::look,
+                surface::morph,
+                follow_materials,
+                warm_up::begin,
+                warm_up::end,
+            )
                 .chain()
                 .after(TerravoxSystems::Stream)
                 .before(TerravoxSystems::Draw),
@@ -82,9 +90,17 @@ fn on_chunk(
     mut commands: Commands,
 ) {
     let Ok(part) = chunks.get(chunk.entity) else { return };
-    let Ok((surface, own)) = terrains.get(part.terrain) else { return };
-    let mut entity = commands.entity(chunk.entity);
-    match (own, surface, part.is_liquid) {
+    let Ok(looks) = terrains.get(part.terrain) else { return };
+    insert_material(&mut commands.entity(chunk.entity), looks, part.is_liquid);
+}
+
+/// Gives what is drawn of a terrain the material of its ground or water.
+fn insert_material(
+    entity: &mut EntityCommands,
+    (surface, own): (Option<&TerrainSurface>, Option<&TerrainMaterials>),
+    is_liquid: bool,
+) {
+    match (own, surface, is_liquid) {
         (Some(own), _, true) => {
             entity.try_insert(MeshMaterial3d(own.liquid.clone()));
         }
@@ -125,11 +141,6 @@ fn on_piece(
     mut commands: Commands,
 ) {
     let Ok(part) = pieces.get(piece.entity) else { return };
-    let Ok((surface, own)) = terrains.get(part.terrain) else { return };
-    let mut entity = commands.entity(piece.entity);
-    if let Some(own) = own {
-        entity.try_insert(MeshMaterial3d(own.solid.clone()));
-    } else if let Some(surface) = surface {
-        entity.try_insert(MeshMaterial3d(surface.ground.clone()));
-    }
+    let Ok(looks) = terrains.get(part.terrain) else { return };
+    insert_material(&mut commands.entity(piece.entity), looks, false);
 }
