@@ -126,7 +126,7 @@ fn follow_materials(
 ) {
     for entity in changed.iter().chain(removed.read()) {
         let Ok((mut terrain, mut chunks)) = terrains.get_mut(entity) else { continue };
-        if chunks.is_empty() {
+        if chunks.shown_count() == 0 && chunks.is_complete() {
             continue;
         }
         let everything = terrain.reset_mesh_swaps();
