@@ -310,6 +310,7 @@ pub const FIGURES: &[Figure] = {
         figure(Bevy, "bodies_not_woken", "bodies", AtMost(0.0), None),
         figure(Bevy, "bodies_below", "bodies", AtMost(0.0), None),
         figure(Bevy, "plugin_lines_to_dig", "lines", AtMost(40.0), Some(25.0)),
+        figure(Bevy, "studio_first_picture_s", "s", AtMost(4.0), Some(2.0)),
         figure(Gpu, "gpu_differences", "values", AtMost(0.0), None),
     ]
 };

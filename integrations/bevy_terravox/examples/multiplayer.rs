@@ -5,7 +5,7 @@ mod common;
 mod serving;
 
 use bevy::prelude::*;
-use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineAvatar, OnlineTerrain};
+use bevy_terravox::online::{OnlineAvatar, OnlineBody, OnlineEvent, OnlineFailed, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox::replicate::{GuestEvent, SharedBodyKind};
 

@@ -1,5 +1,5 @@
 //! A world in a file (`--world FILE`): left click digs, Z undoes; every edit is saved at once, on
-//! another thread. S saves, too.
+//! another thread. F5 saves, too.
 mod common;
 
 use bevy::prelude::*;
@@ -51,7 +51,7 @@ fn save(
     mut saved: MessageReader<TerrainSaved>,
     terrain: Single<Entity, With<Terrain>>,
 ) {
-    if edited.read().count() > 0 || keys.just_pressed(KeyCode::KeyS) {
+    if edited.read().count() > 0 || keys.just_pressed(KeyCode::F5) {
         saves.write(SaveTerrain { terrain: *terrain });
     }
     for TerrainSaved { error, .. } in saved.read() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bevy::asset::RenderAssetUsages;
+use bevy::camera::visibility::NoAutoAabb;
 use bevy::prelude::*;
 use terravox::bodies::{LooseBody, LooseOptions};
 
@@ -127,7 +128,7 @@ pub(crate) fn spawn_meshes(
         commands.spawn((
             PieceMesh { terrain },
             Mesh3d(meshes.add(part.mesh)),
-            part.bounds,
+            (part.bounds, NoAutoAabb),
             transform,
             Visibility::Inherited,
             ChildOf(piece),

@@ -6,8 +6,9 @@ use terravox::voxel::MaterialTable;
 use crate::chunks::TerrainChunks;
 use crate::terrain::Terrain;
 
-/// Names, colours, shapes, friction and densities of the materials of a terrain. When it is loaded
-/// or changed, every terrain with its [`PaletteHandle`] takes it over.
+/// Names, colours, shapes, friction and densities of the materials of a terrain. Add it to
+/// `Assets<TerrainPalette>`: there is no loader for files. When it is added or changed, every terrain
+/// with its [`PaletteHandle`] takes it over.
 #[derive(Asset, TypePath, Clone, Debug, Default, PartialEq)]
 pub struct TerrainPalette {
     /// The materials, by id.
@@ -30,7 +31,14 @@ pub struct MaterialLook {
 #[derive(Component, Clone, Debug, Default, PartialEq, Eq, Deref)]
 pub struct PaletteHandle(pub Handle<TerrainPalette>);
 
-/// Gives terrains the palettes that were loaded or changed.
+/// Has a terrain that comes to an entity with a palette, or replaces another, take it over.
+pub(crate) fn on_terrain(terrain: On<Insert, Terrain>, mut handles: Query<&mut PaletteHandle>) {
+    if let Ok(mut handle) = handles.get_mut(terrain.entity) {
+        handle.set_changed();
+    }
+}
+
+/// Gives terrains the palettes that were added or changed.
 pub(crate) fn apply(
     mut changed: MessageReader<AssetEvent<TerrainPalette>>,
     palettes: Res<Assets<TerrainPalette>>,

@@ -70,7 +70,7 @@ pub struct TerravoxStats {
     pub draw_ms: f64,
     /// Milliseconds of looking whether ground is ready.
     pub ground_ms: f64,
-    /// Milliseconds of what a server sent.
+    /// Milliseconds of what servers sent and are sent.
     pub online_ms: f64,
     /// Bytes that were handed to the renderer.
     pub uploaded_bytes: usize,
@@ -89,8 +89,12 @@ impl TerravoxStats {
 pub(crate) fn timed<T>(total_ms: &mut f64, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let done = work();
-    *total_ms += start.elapsed().as_secs_f64() * 1e3;
+    *total_ms += ms_since(start);
     done
+}
+
+pub(crate) fn ms_since(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
 }
 
 /// What the plugin does in `PostUpdate`, in this order, before transforms are propagated. Systems
@@ -142,6 +146,7 @@ impl Plugin for TerravoxPlugin {
             ),
         );
         app.add_systems(Last, streaming::spawn);
+        app.add_observer(chunks::on_discard).add_observer(palette::on_terrain);
         #[cfg(feature = "store")]
         crate::store::build(app);
         #[cfg(feature = "online")]

@@ -1,5 +1,6 @@
 //! Worlds on disk: terrain from a store, saved on another thread.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,8 +46,12 @@ pub struct TerrainStore {
     is_requested: bool,
 }
 
+/// Why a save failed that panicked.
+const PANICKED: &str = "the save panicked, most likely in the generator of the terrain, which it calls for \
+    what was edited: nothing was saved; the message of the panic is in the output";
+
 /// What a save sends back.
-type Saved = (UnsavedChanges, Result<(), StoreError>);
+type Saved = (UnsavedChanges, Result<(), String>);
 
 impl TerrainStore {
     /// Opens the world at a path, or creates one that grows from a generator: it holds what was
@@ -125,7 +130,7 @@ pub struct SaveTerrain {
 pub struct TerrainSaved {
     /// The terrain.
     pub terrain: Entity,
-    /// Why nothing was saved, if it failed; everything stays unsaved then.
+    /// Why nothing was saved, if it failed or the generator panicked; everything stays unsaved then.
     pub error: Option<String>,
 }
 
@@ -160,17 +165,21 @@ fn save(
             if outcome.is_ok() {
                 terrain.bypass_change_detection().voxels.mark_saved(&changes);
             }
-            let error = outcome.err().map(|error| error.to_string());
-            saved.write(TerrainSaved { terrain: entity, error });
+            saved.write(TerrainSaved { terrain: entity, error: outcome.err() });
         }
         if store.is_requested && !store.is_saving {
             (store.is_requested, store.is_saving) = (false, true);
             let (changes, fill) = (terrain.unsaved(), terrain.fill());
             let (file, send) = (store.store.clone(), store.send.clone());
             let work = async move {
-                let outcome = file.save(&changes, |request: &mut FillRequest<'_>| fill(request));
+                // After a panic only the store is used again: it drops its transaction.
+                let outcome = catch_unwind(AssertUnwindSafe(|| file.save(&changes, |r| fill(r))));
+                let outcome = match outcome {
+                    Ok(outcome) => outcome.map(drop).map_err(|error| error.to_string()),
+                    Err(_) => Err(PANICKED.to_owned()),
+                };
                 // A terrain that was despawned has no receiver any more.
-                drop(send.send((changes, outcome.map(drop))));
+                drop(send.send((changes, outcome)));
             };
             IoTaskPool::get().spawn(work).detach();
         }

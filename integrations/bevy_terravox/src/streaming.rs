@@ -73,6 +73,13 @@ impl Default for Work {
     }
 }
 
+impl Drop for Work {
+    /// Drops the jobs that no task has begun: nothing takes their results back.
+    fn drop(&mut self) {
+        lock(&self.queue).clear();
+    }
+}
+
 impl Terrain {
     /// Takes back what tasks finished. What is there when `budget_ms` have passed waits for the next frame.
     fn finish_jobs(&mut self, made: &mut MadeMeshes, start: Instant, budget_ms: f32) {
@@ -215,6 +222,11 @@ pub(crate) fn stream(
             if terrain.work.has_failed || transform.is_added() {
                 continue;
             }
+            if transform.is_changed() && transform.scale().distance(Vec3::ONE) > 1e-3 {
+                warn_once!(
+                    "the scale of a terrain must be 1: TerrainOptions::placement has the voxel size"
+                );
+            }
             let terrain_from_world = transform.affine().as_daffine3().inverse();
             let in_terrain = |(viewer, at): (&TerrainViewer, Ref<GlobalTransform>)| {
                 let point: DVec3 = at.translation().as_dvec3();
@@ -290,6 +302,19 @@ mod tests {
         assert_eq!(plan_ms(1.0, 0.25), 0.75);
         assert_eq!(plan_ms(1.0, 7.0), MIN_PLAN_SHARE);
         assert_eq!(plan_ms(0.0, 7.0), 0.0);
+    }
+
+    #[test]
+    fn jobs_of_a_terrain_that_is_dropped_are_not_run() {
+        // For the task pools.
+        App::new().add_plugins(MinimalPlugins);
+        let mut terrain = Terrain::new(|request| request.fill_height(2, 0.0..=0.0, |_, _| 0.0));
+        terrain.work.next_viewers.push(Viewer { position_m: [0.0; 3], distance_m: 100.0 });
+        terrain.queue_jobs(&TerravoxSettings::default(), 100.0);
+        let queue = terrain.work.queue.clone();
+        assert!(!lock(&queue).is_empty());
+        drop(terrain);
+        assert!(lock(&queue).is_empty());
     }
 
     #[test]

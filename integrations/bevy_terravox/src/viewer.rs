@@ -3,7 +3,8 @@
 use bevy::prelude::*;
 
 /// Streams terrain in around its entity: usually on the camera. There may be any number of them;
-/// each is a viewer of every terrain.
+/// each is a viewer of every terrain. Vertices morph (`LodOptions::morph`) by their distance to four of
+/// them at most.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Reflect)]
 #[reflect(Component, Default)]
 #[require(Transform)]

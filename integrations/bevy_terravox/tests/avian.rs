@@ -9,7 +9,8 @@ use bevy::mesh::MeshPlugin;
 use bevy::prelude::*;
 use bevy::time::TimeUpdateStrategy;
 use bevy_terravox::avian::{
-    GroundCollider, TerrainColliders, TerrainPhysicsStats, TerravoxAvianPlugin, WaitingForGround,
+    GroundCollider, TerrainColliderSettings, TerrainColliders, TerrainPhysicsStats,
+    TerravoxAvianPlugin, WaitingForGround,
 };
 use bevy_terravox::prelude::*;
 use bevy_terravox::{LoosePiece, TerrainChunks};
@@ -236,4 +237,115 @@ fn a_piece_that_is_cut_loose_falls_and_rests() {
     assert!(fallen > 2.0 && fallen < 20.0, "fell by {fallen} m");
     let colliders = app.world().get::<TerrainColliders>(terrain).unwrap();
     assert!(colliders.block_count() > 0);
+}
+
+#[test]
+fn a_body_that_waits_stays_in_place_and_resumes_with_what_was_set_meanwhile() {
+    let mut app = app();
+    let ball = spawn_ball(&mut app, Vec3::new(0.0, 4.0, 0.0));
+    app.world_mut().entity_mut(ball).insert(LinearVelocity(Vec3::NEG_Y * 3.0));
+    app.world_mut().spawn(hills());
+    run(&mut app, 10);
+    let kept = app.world().get::<WaitingForGround>(ball).unwrap().linear;
+    assert!((kept.y + 3.0).abs() < 0.5, "what it had: {kept}");
+    let before = at(&app, ball);
+    for _ in 0..60 {
+        assert!(app.world().entity(ball).contains::<WaitingForGround>());
+        app.world_mut().get_mut::<LinearVelocity>(ball).unwrap().0 = Vec3::NEG_Y * 20.0;
+        run(&mut app, 1);
+    }
+    assert_eq!(at(&app, ball), before);
+    let set = (LinearVelocity(Vec3::X), LockedAxes::ROTATION_LOCKED);
+    app.world_mut().entity_mut(ball).insert(set);
+    run(&mut app, 2);
+    let locked = |app: &App| app.world().get::<LockedAxes>(ball).map(|axes| axes.to_bits());
+    assert_eq!(app.world().get::<WaitingForGround>(ball).unwrap().linear, Vec3::X);
+    assert_eq!(locked(&app), Some(LockedAxes::ALL_LOCKED.to_bits()));
+    assert_eq!(at(&app, ball), before);
+    spawn_viewer(&mut app);
+    let start = Instant::now();
+    while app.world().entity(ball).contains::<WaitingForGround>() {
+        run(&mut app, 1);
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(start.elapsed() < Duration::from_secs(60), "it waits for ground that is there");
+    }
+    let velocity = app.world().get::<LinearVelocity>(ball).unwrap().0;
+    assert!((velocity.x - 1.0).abs() < 0.01, "{velocity}");
+    assert_eq!(locked(&app), Some(LockedAxes::ROTATION_LOCKED.to_bits()));
+}
+
+#[test]
+fn bodies_in_the_ground_are_not_moved_while_physics_is_paused() {
+    let mut app = app();
+    let terrain = app.world_mut().spawn(hills()).id();
+    spawn_viewer(&mut app);
+    settle(&mut app);
+    let ball = spawn_ball(&mut app, Vec3::new(0.0, 1.0, 0.0));
+    run(&mut app, 200);
+    app.world_mut().resource_mut::<Time<Physics>>().pause();
+    // The step in which it is paused may still take place.
+    run(&mut app, 2);
+    let before = at(&app, ball);
+    let fill = EditOp::fill_ball(8, before.to_array().map(f64::from), 3.0);
+    app.world_mut().write_message(EditTerrain::new(terrain, fill));
+    for _ in 0..20 {
+        run(&mut app, 1);
+        assert_eq!(app.world().resource::<TerrainPhysicsStats>().freed, 0);
+    }
+    assert_eq!(at(&app, ball), before);
+    app.world_mut().resource_mut::<Time<Physics>>().unpause();
+    run(&mut app, 60);
+    assert!(at(&app, ball).distance(before) > 0.5, "{}", at(&app, ball));
+}
+
+#[test]
+fn a_terrain_that_is_replaced_or_removed_takes_its_colliders_along() {
+    let mut app = app();
+    let plain = |height: f64| {
+        Terrain::with_options(options(), move |r| {
+            r.fill_height(2, height..=height, |_, _| height);
+        })
+    };
+    let terrain = app.world_mut().spawn(plain(0.0)).id();
+    spawn_viewer(&mut app);
+    settle(&mut app);
+    let ball = spawn_ball(&mut app, Vec3::new(0.5, 0.6, 0.5));
+    run(&mut app, 200);
+    assert!(sleeps(&app, ball));
+    app.world_mut().entity_mut(terrain).insert(plain(-4.0));
+    settle(&mut app);
+    run(&mut app, 300);
+    assert!((at(&app, ball).y + 3.5).abs() < 0.2, "{}", at(&app, ball));
+    app.world_mut().entity_mut(terrain).remove::<Terrain>();
+    run(&mut app, 60);
+    let world = app.world_mut();
+    assert_eq!(world.query::<&GroundCollider>().iter(world).count(), 0);
+    assert!(at(&app, ball).y < -5.0, "{}", at(&app, ball));
+}
+
+#[test]
+fn ground_is_ready_ahead_of_a_kinematic_body_that_is_moved_by_its_transform() {
+    let mut app = app();
+    let plain = Terrain::with_options(options(), |r| r.fill_height(2, 0.0..=0.0, |_, _| 0.0));
+    let settings = TerrainColliderSettings { ahead_s: 1.5, ..TerrainColliderSettings::default() };
+    app.world_mut().spawn((plain, settings));
+    spawn_viewer(&mut app);
+    settle(&mut app);
+    let body = (RigidBody::Kinematic, Collider::sphere(0.5), Transform::from_xyz(0.5, 0.4, 0.5));
+    let body = app.world_mut().spawn(body).id();
+    let farthest = |app: &mut App| {
+        let world = app.world_mut();
+        let mut colliders = world.query::<&GroundCollider>();
+        colliders.iter(world).map(|ground| ground.block.min_voxel().to_array()[0]).max()
+    };
+    run(&mut app, 10);
+    assert_eq!(farthest(&mut app), Some(0), "it stands");
+    // 12 m/s.
+    for _ in 0..10 {
+        app.world_mut().get_mut::<Transform>(body).unwrap().translation.x += 0.2;
+        run(&mut app, 1);
+    }
+    let at = at(&app, body).x;
+    assert!((at - 2.5).abs() < 0.01, "{at}");
+    assert_eq!(farthest(&mut app), Some(16), "18 m ahead");
 }

@@ -10,7 +10,7 @@ use bevy::prelude::*;
 use bevy_terravox::online::terravox_server::{
     AccessList, ClientOptions, Right, ServedWorld, Server, ServerOptions,
 };
-use bevy_terravox::online::{OnlineBody, OnlineEvent, OnlineFailed, OnlineAvatar, OnlineTerrain};
+use bevy_terravox::online::{OnlineAvatar, OnlineBody, OnlineEvent, OnlineFailed, OnlineTerrain};
 use bevy_terravox::prelude::*;
 use bevy_terravox::terravox::generate::Hills;
 use bevy_terravox::terravox::replicate::{GuestEvent, HostOptions, SharedBodyKind};
@@ -455,5 +455,32 @@ fn a_stroke_of_more_steps_than_a_host_takes_at_once_is_undone_slow() {
         heights(apps[1], bob_ground, 100) == before
     });
     assert!(!was_refused(&ada) && heard(&ada).2.is_empty());
+    drop(server);
+}
+
+#[test]
+fn a_terrain_with_a_palette_stays_through_a_break_slow() {
+    let folder = Folder::new("bevy-palette");
+    let server = serve(&folder.0, 0);
+    let port = server.quic_address().port();
+    let (mut ada, ada_ground) = join(&server, "dig");
+    settle(&mut [&mut ada]);
+    let terrain = |app: &App| {
+        let terrain = app.world().get::<Terrain>(ada_ground).unwrap();
+        (terrain.fill(), terrain.grid().materials().clone())
+    };
+    let (fill, mut materials) = terrain(&ada);
+    materials.set_colour(2, [1, 2, 3]);
+    let palette = TerrainPalette { materials: materials.clone(), ..default() };
+    let handle = ada.world_mut().resource_mut::<Assets<TerrainPalette>>().add(palette);
+    ada.world_mut().entity_mut(ada_ground).insert(PaletteHandle(handle));
+    settle(&mut [&mut ada]);
+    server.stop().unwrap();
+    run_until(&mut [&mut ada], "a break", |apps| !heard(apps[0]).1.is_empty());
+    let server = serve(&folder.0, port);
+    settle(&mut [&mut ada]);
+    let (now, its_materials) = terrain(&ada);
+    assert!(Arc::ptr_eq(&now, &fill), "it is another terrain");
+    assert_eq!(its_materials, materials);
     drop(server);
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use bevy::camera::visibility::NoAutoAabb;
 use bevy::ecs::system::RunSystemOnce;
 use bevy::mesh::MeshPlugin;
 use bevy::prelude::*;
@@ -225,6 +226,24 @@ fn despawning_a_terrain_frees_all_of_it() {
 }
 
 #[test]
+fn a_terrain_that_is_replaced_or_removed_is_not_drawn_any_more() {
+    let mut app = app();
+    let terrain = app.world_mut().spawn(plain()).id();
+    spawn_viewer(&mut app, Vec3::new(0.0, 10.0, 0.0));
+    settle(&mut app);
+    let higher = Terrain::with_options(options(), |r| r.fill_height(2, 5.0..=5.0, |_, _| 5.0));
+    app.world_mut().entity_mut(terrain).insert(higher);
+    settle(&mut app);
+    assert!((lowest_drawn(&mut app) - 5.0).abs() < 0.01, "the old ground is drawn");
+    app.world_mut().entity_mut(terrain).remove::<Terrain>();
+    app.update();
+    app.update();
+    assert_eq!(app.world().resource::<Assets<Mesh>>().len(), 0);
+    let world = app.world_mut();
+    assert_eq!(world.query::<&TerrainChunk>().iter(world).count(), 0);
+}
+
+#[test]
 fn hidden_entities_are_used_again() {
     let mut app = app();
     let terrain = app.world_mut().spawn(plain()).id();
@@ -342,6 +361,25 @@ fn a_palette_recolours_and_refuses_other_kinds() {
 }
 
 #[test]
+fn a_terrain_that_comes_later_takes_the_palette_over() {
+    let mut app = app();
+    let mut materials = MaterialTable::default();
+    materials.set_colour(2, [255, 0, 0]);
+    let palette = TerrainPalette { materials, ..default() };
+    let handle = app.world_mut().resource_mut::<Assets<TerrainPalette>>().add(palette);
+    let terrain = app.world_mut().spawn(PaletteHandle(handle)).id();
+    app.update();
+    app.update();
+    // The first, and another in its place.
+    for _ in 0..2 {
+        app.world_mut().entity_mut(terrain).insert(plain());
+        app.update();
+        let table = app.world().get::<Terrain>(terrain).unwrap().grid().materials();
+        assert_eq!(table.colour(2), [255, 0, 0]);
+    }
+}
+
+#[test]
 fn a_generator_that_panics_stops_its_terrain_only() {
     let mut app = app();
     let bad = app.world_mut().spawn(Terrain::new(|_| panic!("no ground today"))).id();
@@ -380,4 +418,7 @@ fn a_bridge_that_is_cut_becomes_a_piece() {
         world.query::<(&bevy_terravox::LoosePiece, &Children)>().single(world).unwrap();
     assert!(piece.terrain == terrain && piece.body.mass.mass > 300_000.0);
     assert!(!children.is_empty());
+    // Bevy would replace the bounds of chunks and pieces by ones without what vertices move to.
+    let mut others = world.query_filtered::<(), (With<Mesh3d>, Without<NoAutoAabb>)>();
+    assert_eq!(others.iter(world).count(), 0);
 }

@@ -82,6 +82,13 @@ impl BlockTable {
         }
     }
 
+    /// Removes all colliders.
+    pub fn despawn_all(self, commands: &mut Commands) {
+        for ground in self.blocks.into_values().flat_map(|entry| entry.grounds) {
+            commands.entity(ground.entity).try_despawn();
+        }
+    }
+
     /// Rebuilds the colliders of a block; keeps those that did not change.
     pub fn rebuild(
         &mut self,

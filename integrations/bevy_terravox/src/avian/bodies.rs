@@ -106,16 +106,26 @@ impl BodyQueryItem<'_, '_> {
         bounds.filter(|(min, max)| min.is_finite() && max.is_finite())
     }
 
-    /// The bounds that it may reach within `ahead_s`, in voxels.
+    /// Metres a second. Of a kinematic body that a game moves by its position, that of its last step,
+    /// which began at `last`; a step of more than `max_step_m` is a jump and not motion.
+    pub fn velocity(&self, last: Option<Vec3>, step_s: f32, max_step_m: f32) -> Vec3 {
+        let is_placed = self.body.is_kinematic() && self.linear.0 == Vec3::ZERO;
+        let Some(last) = last.filter(|_| is_placed && step_s > 0.0) else { return self.linear.0 };
+        let moved = self.position.0 - last;
+        if moved.length() <= max_step_m { moved / step_s } else { Vec3::ZERO }
+    }
+
+    /// The bounds that it may reach within `ahead_s` at this velocity, in voxels.
     pub fn reachable(
         &self,
         colliders: &ColliderQuery,
         space: &TerrainSpace,
+        velocity: Vec3,
         ahead_s: f32,
     ) -> Option<Aabb> {
         let (min, max) = self.bounds(colliders)?;
         let most = MAX_AHEAD_VOXELS * space.placement.voxel_size_m as f32;
-        let ahead = (self.linear.0 * ahead_s).clamp(Vec3::splat(-most), Vec3::splat(most));
+        let ahead = (velocity * ahead_s).clamp(Vec3::splat(-most), Vec3::splat(most));
         // While it rotates it stays within the bounding sphere of its box.
         let half = (max - min) / 2.0;
         let swept = (half.length() - half.min_element()).max(0.0);

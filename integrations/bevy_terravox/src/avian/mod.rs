@@ -45,7 +45,8 @@ impl Default for TerravoxAvianPlugin {
 /// How ground behaves. On the entity of a terrain.
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 pub struct TerrainColliderSettings {
-    /// Seconds of a body's motion for which ground ahead of it is kept ready; at least one step.
+    /// Seconds of a body's motion for which ground ahead of it is kept ready. Less than a step counts
+    /// as one.
     pub ahead_s: f32,
     /// Voxels around a body in which ground is kept ready. Larger values mean fewer queries.
     pub around_voxels: f32,
@@ -111,6 +112,7 @@ impl Plugin for TerravoxAvianPlugin {
             .register_required_components::<Terrain, TerrainColliderSettings>()
             .init_resource::<TerrainPhysicsStats>()
             .add_observer(pieces::on_piece)
+            .add_observer(sync::on_discard)
             .configure_sets(
                 self.schedule,
                 TerrainPhysicsSystems

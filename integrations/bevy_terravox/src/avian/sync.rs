@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use avian3d::dynamics::solver::islands::WakeBody;
 use avian3d::prelude::*;
+use bevy::ecs::system::SystemParam;
 use bevy::prelude::*;
 use terravox::collide::{Collider as GroundCollider, CollisionBlock, Surfaces};
 use terravox::math::Aabb;
@@ -26,8 +27,13 @@ const BURIAL_CHECK_STEPS: u32 = 4;
 /// Bodies that are gone are looked for once in this many steps.
 const REMOVAL_STEPS: u32 = 16;
 
+/// A kinematic body that moves by more in a step has jumped: no ground is made ready ahead of it.
+const MAX_STEP_VOXELS: f32 = 16.0;
+
 /// The blocks near one body.
 struct Interest {
+    /// Where the body was in the last step, world space.
+    position: Vec3,
     /// Box in which the body may move without a new query, voxels.
     bounds: Aabb,
     blocks: Vec<CollisionBlock>,
@@ -63,6 +69,18 @@ impl TerrainColliders {
     }
 }
 
+/// Removes the colliders of a terrain that is replaced or removed, and wakes what slept on them.
+pub fn on_discard(
+    terrain: On<Discard, Terrain>,
+    mut grounds: Query<&mut TerrainColliders>,
+    mut commands: Commands,
+) {
+    let Ok(mut ground) = grounds.get_mut(terrain.entity) else { return };
+    let old = std::mem::take(&mut *ground);
+    old.blocks.despawn_all(&mut commands);
+    old.interests.into_keys().for_each(|body| commands.queue_silenced(WakeBody(body)));
+}
+
 /// All bodies but those of ground.
 type Bodies<'w, 's> = Query<'w, 's, BodyQuery, Without<super::GroundCollider>>;
 
@@ -70,9 +88,18 @@ type Bodies<'w, 's> = Query<'w, 's, BodyQuery, Without<super::GroundCollider>>;
 struct Step<'a, 'cw, 'cs> {
     source: Source<'a>,
     settings: &'a TerrainColliderSettings,
+    /// Seconds of the step.
+    step_s: f32,
     commands: &'a mut Commands<'cw, 'cs>,
     stats: &'a mut TerrainPhysicsStats,
     freed: &'a mut Vec<Freed>,
+}
+
+/// The clocks of a step: that of the schedule, and that of physics.
+#[derive(SystemParam)]
+pub struct Clocks<'w> {
+    time: Res<'w, Time>,
+    physics: Res<'w, Time<Physics>>,
 }
 
 /// Follows bodies and edits.
@@ -86,17 +113,23 @@ pub fn sync(
     )>,
     mut bodies: ParamSet<(Bodies, Query<(&mut Position, &mut LinearVelocity)>)>,
     colliders: ColliderQuery,
+    clocks: Clocks,
     mut stats: ResMut<TerrainPhysicsStats>,
     mut commands: Commands,
     mut freed: Local<Vec<Freed>>,
 ) {
     *stats = TerrainPhysicsStats::default();
+    let step_s = clocks.time.delta_secs() * clocks.physics.relative_speed();
     let mut sync_ms = 0.0;
     timed(&mut sync_ms, || {
         let all = bodies.p0();
         for (entity, terrain, mut ground, settings, transform) in &mut terrains {
             let space = TerrainSpace::new(transform, terrain.placement());
             let ground = ground.bypass_change_detection();
+            let mut settings = *settings;
+            if clocks.physics.is_paused() {
+                settings.freed_voxels = 0.0;
+            }
             let source = Source {
                 terrain: entity,
                 voxels: &terrain.voxels,
@@ -105,7 +138,8 @@ pub fn sync(
             };
             let mut step = Step {
                 source,
-                settings,
+                settings: &settings,
+                step_s,
                 commands: &mut commands,
                 stats: &mut stats,
                 freed: &mut freed,
@@ -172,11 +206,15 @@ impl Step<'_, '_, '_> {
             return;
         }
         let space = self.source.space;
-        let Some(needed) = body.reachable(colliders, space, self.settings.ahead_s) else { return };
         let old = ground.interests.get(&body.entity);
+        let max_step_m = MAX_STEP_VOXELS * space.placement.voxel_size_m as f32;
+        let velocity = body.velocity(old.map(|old| old.position), self.step_s, max_step_m);
+        let ahead_s = self.settings.ahead_s.max(self.step_s);
+        let Some(needed) = body.reachable(colliders, space, velocity, ahead_s) else { return };
         if !old.is_some_and(|old| contains(&old.bounds, &needed)) {
             let tries = old.map_or(0, |old| old.tries);
             let mut interest = Interest {
+                position: body.position.0,
                 bounds: needed.grow(self.settings.around_voxels.into()),
                 blocks: Vec::new(),
                 is_unknown: false,
@@ -192,6 +230,7 @@ impl Step<'_, '_, '_> {
             }
         }
         let Some(interest) = ground.interests.get_mut(&body.entity) else { return };
+        interest.position = body.position.0;
         let turn =
             body.entity.index_u32().wrapping_add(ground.step).is_multiple_of(BURIAL_CHECK_STEPS);
         if (turn || is_edited || interest.tries > 0)

@@ -19,6 +19,32 @@ pub struct WaitingForGround {
     axes: Option<LockedAxes>,
 }
 
+impl WaitingForGround {
+    /// Takes over what the game set since the last step: the body resumes with it, and stays in place
+    /// until then. Velocities are written only if they have to be: that wakes bodies.
+    fn take_over(
+        &mut self,
+        linear: &mut Mut<LinearVelocity>,
+        angular: &mut Mut<AngularVelocity>,
+        axes: Option<&LockedAxes>,
+    ) {
+        if linear.0 != Vec3::ZERO {
+            self.linear = std::mem::take(&mut linear.0);
+        }
+        if angular.0 != Vec3::ZERO {
+            self.angular = std::mem::take(&mut angular.0);
+        }
+        if !is_locked(axes) {
+            self.axes = axes.copied();
+        }
+    }
+}
+
+/// Whether axes are locked as this module locks them.
+fn is_locked(axes: Option<&LockedAxes>) -> bool {
+    axes.is_some_and(|axes| axes.to_bits() == LockedAxes::ALL_LOCKED.to_bits())
+}
+
 /// A body, and its velocities and locks.
 type Motion = (
     Entity,
@@ -26,7 +52,7 @@ type Motion = (
     &'static mut LinearVelocity,
     &'static mut AngularVelocity,
     Option<&'static LockedAxes>,
-    Option<&'static WaitingForGround>,
+    Option<&'static mut WaitingForGround>,
 );
 
 /// Holds bodies whose ground is missing, releases those whose ground is there.
@@ -51,7 +77,14 @@ pub fn hold_or_release(
                 (linear.0, angular.0) = (Vec3::ZERO, Vec3::ZERO);
                 commands.entity(entity).insert((held, LockedAxes::ALL_LOCKED));
             }
-            (false, Some(held)) => {
+            (true, Some(mut held)) => {
+                held.take_over(&mut linear, &mut angular, axes);
+                if !is_locked(axes) {
+                    commands.entity(entity).insert(LockedAxes::ALL_LOCKED);
+                }
+            }
+            (false, Some(mut held)) => {
+                held.take_over(&mut linear, &mut angular, axes);
                 (linear.0, angular.0) = (held.linear, held.angular);
                 let mut body = commands.entity(entity);
                 body.remove::<WaitingForGround>();
@@ -61,7 +94,7 @@ pub fn hold_or_release(
                 };
                 commands.queue_silenced(WakeBody(entity));
             }
-            _ => {}
+            (false, None) => {}
         }
     }
 }

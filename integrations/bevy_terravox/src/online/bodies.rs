@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bevy::asset::RenderAssetUsages;
 use bevy::prelude::*;
@@ -15,6 +16,7 @@ use super::OnlineTerrain;
 use super::link::lock;
 use crate::loose::spawn_meshes;
 use crate::made_mesh::MeshStyle;
+use crate::plugin::{TerravoxStats, ms_since};
 use crate::surface_mesh::Colours;
 use crate::terrain::Terrain;
 
@@ -104,24 +106,30 @@ fn body_of(client: &mut Client, number: u64) -> Option<SharedBody> {
 /// Moves bodies to where the server has them.
 pub(super) fn place(
     terrains: Query<&OnlineTerrain>,
-    mut bodies: Query<(&OnlineBody, &mut Transform)>,
+    mut bodies: Query<&mut Transform, With<OnlineBody>>,
+    mut stats: ResMut<TerravoxStats>,
 ) {
-    for (body, mut transform) in &mut bodies {
-        let Ok(terrain) = terrains.get(body.terrain) else { continue };
+    let start = Instant::now();
+    for terrain in terrains.iter().filter(|terrain| !terrain.bodies.is_empty()) {
+        // Once for all bodies: a task may hold it.
         let mut client = lock(terrain.link.client());
         let Some(client) = client.as_mut() else { continue };
         let now_us = client.now_us();
         let guest = client.guest();
-        let (Some(placement), Some(pose)) =
-            (guest.placement(), guest.body_pose(body.number, now_us))
-        else {
-            continue;
-        };
-        let at = placement.world_from_voxel(pose.position_voxels).map(|v| v as f32);
-        let [x, y, z, w] = pose.rotation.map(|v| v as f32);
-        let rotation = Quat::from_xyzw(x, y, z, w).normalize();
-        transform.set_if_neq(Transform { translation: at.into(), rotation, scale: Vec3::ONE });
+        let Some(placement) = guest.placement() else { continue };
+        for (&number, &entity) in &terrain.bodies {
+            let (Ok(mut transform), Some(pose)) =
+                (bodies.get_mut(entity), guest.body_pose(number, now_us))
+            else {
+                continue;
+            };
+            let at = placement.world_from_voxel(pose.position_voxels).map(|v| v as f32);
+            let [x, y, z, w] = pose.rotation.map(|v| v as f32);
+            let rotation = Quat::from_xyzw(x, y, z, w).normalize();
+            transform.set_if_neq(Transform { translation: at.into(), rotation, scale: Vec3::ONE });
+        }
     }
+    stats.online_ms += ms_since(start);
 }
 
 /// Gives falling pieces their meshes.
@@ -130,7 +138,9 @@ pub(super) fn draw_pieces(
     terrains: Query<&Terrain>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut commands: Commands,
+    mut stats: ResMut<TerravoxStats>,
 ) {
+    let start = Instant::now();
     for (entity, body, mut task) in &mut pieces {
         if !task.0.is_finished() {
             continue;
@@ -155,6 +165,7 @@ pub(super) fn draw_pieces(
             &mut commands,
         );
     }
+    stats.online_ms += ms_since(start);
 }
 
 /// The pose of an avatar, in voxels of a terrain.

@@ -13,7 +13,7 @@ use std::time::Instant;
 use bevy::prelude::*;
 use terravox::replicate::{GeneratorId, GuestEvent, Interest};
 use terravox::terrain::{FillRequest, LodOptions, Placement, TerrainError, TerrainOptions};
-use terravox::voxel::UnlistedChunks;
+use terravox::voxel::{MaterialTable, UnlistedChunks};
 use terravox_server::{Client, ClientError, ClientOptions, WorldAddress};
 
 pub use bodies::{OnlineAvatar, OnlineBody};
@@ -21,7 +21,7 @@ pub use bodies::{OnlineAvatar, OnlineBody};
 pub use terravox_server;
 
 use crate::edits::EditedElsewhere;
-use crate::plugin::{TerravoxStats, TerravoxSystems, timed};
+use crate::plugin::{TerravoxStats, TerravoxSystems, ms_since, timed};
 use crate::queries::in_terrain;
 use crate::terrain::{Fill, Terrain};
 use crate::{EditTerrain, TerrainAction, TerrainEditFailed, TerrainViewer};
@@ -62,6 +62,8 @@ pub struct OnlineTerrain {
     generator: Option<GeneratorId>,
     /// What fills the terrain of this client.
     fill: Option<Fill>,
+    /// What the server had its materials be when the terrain was made; a palette may have replaced them.
+    materials: Option<MaterialTable>,
     bodies: BodyEntities,
     /// Whether the server has let this guest in, over this connection.
     is_joined: bool,
@@ -86,6 +88,7 @@ impl OnlineTerrain {
             generate: None,
             generator: None,
             fill: None,
+            materials: None,
             bodies: BodyEntities::default(),
             is_joined: false,
             has_avatar: false,
@@ -322,10 +325,11 @@ impl OnlineTerrain {
                 // A terrain of another client, or of the game's own, shows nothing of this one.
                 && fill.is_some_and(|fill| Arc::ptr_eq(fill, &terrain.fill))
                 && terrain.placement() == placement
-                && *terrain.grid().materials() == materials
+                && self.materials.as_ref() == Some(&materials)
         });
         if !is_same {
             let unlisted = UnlistedChunks::Unknown;
+            self.materials = Some(materials.clone());
             let options = TerrainOptions { placement, materials, unlisted, ..self.options.clone() };
             let fill = fill_from(shared.clone(), self.generate.clone());
             let terrain = Terrain::with_options(options, fill);
@@ -354,7 +358,9 @@ fn watch(
     mut terrains: Query<(Entity, &mut OnlineTerrain, &Terrain, &GlobalTransform)>,
     viewers: Query<(&TerrainViewer, &GlobalTransform)>,
     avatars: Query<(&OnlineAvatar, &GlobalTransform)>,
+    mut stats: ResMut<TerravoxStats>,
 ) {
+    let start = Instant::now();
     for (entity, mut online, terrain, at) in &mut terrains {
         let placement = terrain.placement();
         let eyes: Vec<[f64; 3]> = viewers
@@ -386,6 +392,7 @@ fn watch(
             online.has_avatar = avatar.is_some();
         }
     }
+    stats.online_ms += ms_since(start);
 }
 
 /// Sends what is to be edited to the server.
@@ -394,7 +401,9 @@ fn edit(
     mut terrains: Query<(Entity, &mut OnlineTerrain, Option<&Terrain>)>,
     mut failed: MessageWriter<TerrainEditFailed>,
     mut commands: Commands,
+    mut stats: ResMut<TerravoxStats>,
 ) {
+    let start = Instant::now();
     for EditTerrain { terrain, action } in edits.read() {
         if let Ok((_, mut online, _)) = terrains.get_mut(*terrain) {
             let is_joined = online.is_joined;
@@ -411,6 +420,7 @@ fn edit(
             failed.write(refused);
         }
     }
+    stats.online_ms += ms_since(start);
 }
 
 impl OnlineTerrain {

@@ -10,21 +10,24 @@ mod noise;
 mod patterns;
 mod surface;
 mod textures;
+mod warm_up;
 
 use bevy::light::NotShadowCaster;
 use bevy::pbr::PbrPlugin;
 use bevy::prelude::*;
 
-use crate::chunks::TerrainChunk;
+use crate::chunks::{TerrainChunk, TerrainChunks};
 use crate::loose::PieceMesh;
 use crate::plugin::TerravoxSystems;
+use crate::terrain::Terrain;
 
 pub use looks::{LAYER_NAMES, LAYERS};
 pub use materials::{GroundExtension, GroundMaterial, WaterExtension, WaterLook, WaterMaterial};
 pub use surface::{TerrainSurface, TerrainTextures, TextureSet};
 
 /// Materials of a game in place of ours, for ground and water of a terrain. Vertex colours are
-/// those of the palette.
+/// those of the palette. They may be inserted, changed and removed at any time: chunks are made again with
+/// the new ones, within the upload budget. Pieces that were cut loose keep what they have.
 #[derive(Component, Clone, Debug, Default, PartialEq, Eq)]
 pub struct TerrainMaterials {
     /// Of ground and of pieces cut loose.
@@ -45,11 +48,19 @@ impl Plugin for TerrainRenderPlugin {
         app.add_plugins(MaterialPlugin::<GroundMaterial>::default());
         app.add_plugins(MaterialPlugin::<WaterMaterial>::default());
         app.register_type::<WaterLook>().init_resource::<TerrainTextures>();
-        app.add_observer(surface::on_terrain).add_observer(on_chunk).add_observer(on_piece);
+        app.add_observer(surface::on_terrain).add_observer(surface::on_removal);
+        app.add_observer(on_chunk).add_observer(on_piece);
         app.add_systems(Startup, surface::start_textures);
         app.add_systems(
             PostUpdate,
-            (surface::take_textures, surface::look, surface::morph)
+            (
+                surface::take_textures,
+                surface::look,
+                surface::morph,
+                follow_materials,
+                warm_up::begin,
+                warm_up::end,
+            )
                 .chain()
                 .after(TerravoxSystems::Stream)
                 .before(TerravoxSystems::Draw),
@@ -79,9 +90,17 @@ fn on_chunk(
     mut commands: Commands,
 ) {
     let Ok(part) = chunks.get(chunk.entity) else { return };
-    let Ok((surface, own)) = terrains.get(part.terrain) else { return };
-    let mut entity = commands.entity(chunk.entity);
-    match (own, surface, part.is_liquid) {
+    let Ok(looks) = terrains.get(part.terrain) else { return };
+    insert_material(&mut commands.entity(chunk.entity), looks, part.is_liquid);
+}
+
+/// Gives what is drawn of a terrain the material of its ground or water.
+fn insert_material(
+    entity: &mut EntityCommands,
+    (surface, own): (Option<&TerrainSurface>, Option<&TerrainMaterials>),
+    is_liquid: bool,
+) {
+    match (own, surface, is_liquid) {
         (Some(own), _, true) => {
             entity.try_insert(MeshMaterial3d(own.liquid.clone()));
         }
@@ -98,6 +117,23 @@ fn on_chunk(
     }
 }
 
+/// Has the chunks of terrains made again whose materials a game inserted, changed or removed.
+fn follow_materials(
+    changed: Query<Entity, Changed<TerrainMaterials>>,
+    mut removed: RemovedComponents<TerrainMaterials>,
+    mut terrains: Query<(&mut Terrain, &mut TerrainChunks)>,
+    mut commands: Commands,
+) {
+    for entity in changed.iter().chain(removed.read()) {
+        let Ok((mut terrain, mut chunks)) = terrains.get_mut(entity) else { continue };
+        if chunks.shown_count() == 0 && chunks.is_complete() {
+            continue;
+        }
+        let everything = terrain.reset_mesh_swaps();
+        chunks.respawn(everything, &mut commands);
+    }
+}
+
 fn on_piece(
     piece: On<Add, PieceMesh>,
     pieces: Query<&PieceMesh>,
@@ -105,11 +141,6 @@ fn on_piece(
     mut commands: Commands,
 ) {
     let Ok(part) = pieces.get(piece.entity) else { return };
-    let Ok((surface, own)) = terrains.get(part.terrain) else { return };
-    let mut entity = commands.entity(piece.entity);
-    if let Some(own) = own {
-        entity.try_insert(MeshMaterial3d(own.solid.clone()));
-    } else if let Some(surface) = surface {
-        entity.try_insert(MeshMaterial3d(surface.ground.clone()));
-    }
+    let Ok(looks) = terrains.get(part.terrain) else { return };
+    insert_material(&mut commands.entity(piece.entity), looks, false);
 }

@@ -20,6 +20,9 @@ use crate::viewer::TerrainViewer;
 /// Most viewers whose distance the shader takes into account.
 const MAX_VIEWERS: usize = 4;
 
+/// What the shader reads to morph: four viewers, then the ranges of mips, two to a vector.
+type MorphTable = [Vec4; 9];
+
 /// The materials of a terrain. Every terrain has this where there is a renderer.
 #[derive(Component, Clone, Debug)]
 pub struct TerrainSurface {
@@ -28,8 +31,8 @@ pub struct TerrainSurface {
     /// Of liquids.
     pub water: Handle<WaterMaterial>,
     morph: Handle<ShaderBuffer>,
-    /// The viewers that `morph` has.
-    viewers: [Vec4; MAX_VIEWERS],
+    /// What `morph` has.
+    table: MorphTable,
 }
 
 /// The textures of ground. Insert it before the app runs.
@@ -119,9 +122,9 @@ type SurfaceParts<'w> = (
     Option<Ref<'w, WaterLook>>,
 );
 
-/// Makes the materials of a terrain.
+/// Makes the materials of a terrain, which may replace another.
 pub(super) fn on_terrain(
-    terrain: On<Add, Terrain>,
+    terrain: On<Insert, Terrain>,
     terrains: Query<&Terrain>,
     set: Option<Res<TextureSet>>,
     assets: SurfaceAssets,
@@ -130,7 +133,8 @@ pub(super) fn on_terrain(
     let SurfaceAssets { mut images, mut ground, mut water, mut buffers } = assets;
     let Ok(voxels) = terrains.get(terrain.entity) else { return };
     let voxel_size_m = voxels.placement().voxel_size_m as f32;
-    let morph = buffers.add(ShaderBuffer::from(morph_table(voxels, &[Vec4::ZERO; MAX_VIEWERS])));
+    let morphing = morph_table(voxels, &[Vec4::ZERO; MAX_VIEWERS]);
+    let morph = buffers.add(ShaderBuffer::from(morphing));
     let [colour, surface] = match set {
         Some(set) => [set.colour.clone(), set.surface.clone()],
         None => textures::empty_images().map(|image| images.add(image)),
@@ -148,8 +152,13 @@ pub(super) fn on_terrain(
     let extension =
         WaterExtension { water: WaterLook::default().table(), morph: morph.clone(), voxel };
     let water = water.add(WaterMaterial { base, extension });
-    let viewers = [Vec4::ZERO; MAX_VIEWERS];
-    commands.entity(terrain.entity).try_insert(TerrainSurface { ground, water, morph, viewers });
+    let surface = TerrainSurface { ground, water, morph, table: morphing };
+    commands.entity(terrain.entity).try_insert(surface);
+}
+
+/// Drops the materials of a terrain that is removed.
+pub(super) fn on_removal(terrain: On<Remove, Terrain>, mut commands: Commands) {
+    commands.entity(terrain.entity).try_remove::<TerrainSurface>();
 }
 
 /// Brings palettes, textures and looks of water into the materials.
@@ -164,7 +173,8 @@ pub(super) fn look(
     let Some(set) = set else { return };
     let any_palette = changed.read().count() > 0;
     for (terrain, surface, palette, water_look) in &terrains {
-        let is_new = surface.is_added();
+        // Also that of a terrain that replaced another.
+        let is_new = surface.is_changed();
         if (is_new || water_look.as_ref().is_some_and(|look| look.is_changed()))
             && let Some(mut material) = water.get_mut(&surface.water)
         {
@@ -197,18 +207,22 @@ pub(super) fn morph(
         *place = viewer.translation().extend(1.0);
     }
     for (terrain, mut surface) in &mut terrains {
-        if !terrain.lod().options().morph || surface.viewers == all {
+        if !terrain.lod().options().morph {
             continue;
         }
-        surface.bypass_change_detection().viewers = all;
+        // Ranges change while viewers stand still, too.
+        let table = morph_table(terrain, &all);
+        if surface.table == table {
+            continue;
+        }
+        surface.bypass_change_detection().table = table;
         if let Some(mut buffer) = buffers.get_mut(&surface.morph) {
-            buffer.set_data(morph_table(terrain, &all));
+            buffer.set_data(table);
         }
     }
 }
 
-/// What the shader reads: four viewers, then the ranges of mips, two to a vector.
-fn morph_table(terrain: &Terrain, viewers: &[Vec4; MAX_VIEWERS]) -> [Vec4; 9] {
+fn morph_table(terrain: &Terrain, viewers: &[Vec4; MAX_VIEWERS]) -> MorphTable {
     let ranges = terrain.lod().morph();
     std::array::from_fn(|i| match viewers.get(i) {
         Some(viewer) => *viewer,

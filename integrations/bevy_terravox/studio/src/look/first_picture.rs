@@ -12,8 +12,9 @@ use bevy_terravox::TerrainChunks;
 
 use crate::open::Session;
 
-/// Frames that are rendered with ground until one of them is surely on the screen.
-const RENDERED_FRAMES: u32 = 2;
+/// Frames with ground that are rendered until the pipelines of ground were surely asked for: its meshes reach
+/// the renderer a frame late.
+const LATE_FRAMES: u32 = 3;
 
 static START: OnceLock<Instant> = OnceLock::new();
 
@@ -38,8 +39,10 @@ struct FirstPicture {
 struct Rendered {
     /// Whether there is ground in the window.
     has_ground: Arc<AtomicBool>,
-    /// Frames with ground of which no pipeline was missing.
+    /// Frames that were rendered since.
     frames: Arc<AtomicU32>,
+    /// Whether ground was drawn in one of them.
+    is_drawn: Arc<AtomicBool>,
 }
 
 impl Plugin for FirstPicturePlugin {
@@ -51,16 +54,21 @@ impl Plugin for FirstPicturePlugin {
         if let Some(renderer) = app.get_sub_app_mut(RenderApp) {
             renderer
                 .insert_resource(rendered)
-                .add_systems(Render, count.in_set(RenderSystems::Cleanup));
+                .add_systems(Render, look.in_set(RenderSystems::Cleanup));
         }
     }
 }
 
-/// Counts frames with ground.
-fn count(rendered: Res<Rendered>, pipelines: Res<PipelineCache>) {
-    if rendered.has_ground.load(Ordering::Relaxed) && pipelines.waiting_pipelines().next().is_none()
-    {
-        rendered.frames.fetch_add(1, Ordering::Relaxed);
+/// Looks whether ground was drawn: whether no pipeline is missing any more.
+fn look(rendered: Res<Rendered>, pipelines: Res<PipelineCache>, mut has_waited: Local<bool>) {
+    if !rendered.has_ground.load(Ordering::Relaxed) {
+        return;
+    }
+    let frames = rendered.frames.fetch_add(1, Ordering::Relaxed) + 1;
+    if pipelines.waiting_pipelines().next().is_some() {
+        *has_waited = true;
+    } else if *has_waited || frames >= LATE_FRAMES {
+        rendered.is_drawn.store(true, Ordering::Relaxed);
     }
 }
 
@@ -80,7 +88,7 @@ fn tell(
     }
     let ground = *first.ground.get_or_insert_with(seconds);
     rendered.has_ground.store(true, Ordering::Relaxed);
-    if rendered.frames.load(Ordering::Relaxed) >= RENDERED_FRAMES {
+    if rendered.is_drawn.load(Ordering::Relaxed) {
         println!(
             "{:.2} s until ground is drawn; the first frame after {frame:.2} s, the world after {world:.2} s, its \
              ground after {ground:.2} s",

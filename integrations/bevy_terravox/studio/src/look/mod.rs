@@ -13,7 +13,7 @@ pub use path::CameraPath;
 
 use bevy::core_pipeline::prepass::DepthPrepass;
 use bevy::core_pipeline::tonemapping::Tonemapping;
-use bevy::light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap};
+use bevy::light::{CascadeShadowConfigBuilder, DirectionalLightShadowMap, ShadowFilteringMethod};
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
 use bevy_terravox::render::{TerrainMaterials, WaterLook};
@@ -91,7 +91,11 @@ fn dress_camera(
     drawn: Res<Drawn>,
     mut commands: Commands,
 ) {
-    let msaa = if drawn.quality == Quality::Low { Msaa::Off } else { Msaa::Sample4 };
+    // In software, what is smooth takes a third of a frame.
+    let (msaa, shadow_edges) = match drawn.quality {
+        Quality::Low => (Msaa::Off, ShadowFilteringMethod::Hardware2x2),
+        _ => (Msaa::Sample4, ShadowFilteringMethod::default()),
+    };
     let lens = PerspectiveProjection {
         fov: FOV_DEGREES.to_radians(),
         near: NEAR_M,
@@ -102,6 +106,7 @@ fn dress_camera(
     camera.insert((
         DepthPrepass,
         msaa,
+        shadow_edges,
         Tonemapping::TonyMcMapface,
         Projection::Perspective(lens),
         DistanceFog::default(),
@@ -139,6 +144,7 @@ fn clock(mut settings: ResMut<Settings>, time: Res<Time>) {
 /// Sun, sky and fog of the time of day.
 fn light(
     settings: Res<Settings>,
+    drawn: Res<Drawn>,
     mut sun: Single<(&mut DirectionalLight, &mut Transform), With<Sun>>,
     mut cameras: Query<(Option<&mut DistanceFog>, &mut AmbientLight), With<StudioCamera>>,
     dome: Option<Single<&Mesh3d, With<Dome>>>,
@@ -167,7 +173,8 @@ fn light(
         ambient.brightness = light.ambient_nits;
         if let Some(mut fog) = fog {
             fog.color = bright(light.horizon);
-            fog.directional_light_color = light.sun.with_alpha(0.12);
+            let glow = if drawn.is_slow() { 0.0 } else { 0.12 };
+            fog.directional_light_color = light.sun.with_alpha(glow);
             fog.directional_light_exponent = 24.0;
             // Squared, so that nearby ground stays clear.
             fog.falloff = FogFalloff::from_visibility_squared(sight_m);

@@ -168,12 +168,15 @@ fn start(
             });
             continue;
         }
-        let options = terrain_options(settings.get(Field::Distance), *detail);
+        let distance_m = settings.get(Field::Distance);
         let begun = match server::address(&text) {
-            Some(address) => address
-                .map(|address| server::begin(address, options, &access, &cameras, &mut commands)),
-            None => Source::parse(&text)
-                .map(|source| begin(source, text, is_recovered, options, state.clone())),
+            Some(address) => address.map(|address| {
+                let options = terrain_options(distance_m, *detail);
+                server::begin(address, options, &access, &cameras, &mut commands)
+            }),
+            None => Source::parse(&text).map(|source| {
+                begin(source, text, is_recovered, distance_m, *detail, state.clone())
+            }),
         };
         match begun {
             Ok(opening) => return commands.insert_resource(opening),
@@ -205,10 +208,10 @@ pub(crate) fn begin_opening(
     if server::address(text).is_some() {
         return None;
     }
-    let options = terrain_options(settings.get(Field::Distance), detail);
+    let distance_m = settings.get(Field::Distance);
     // What is wrong with a name is said in the window.
     let source = Source::parse(text).ok()?;
-    Some(begin(source, text.to_owned(), false, options, state.clone()))
+    Some(begin(source, text.to_owned(), false, distance_m, detail, state.clone()))
 }
 
 /// Opens a world on a thread of its own.
@@ -216,9 +219,11 @@ fn begin(
     source: Source,
     text: String,
     is_recovered: bool,
-    options: TerrainOptions,
+    distance_m: f32,
+    detail: Detail,
     state: StateDir,
 ) -> Opening {
+    let options = terrain_options(distance_m, detail);
     let reading = Arc::new(Reading::default());
     let progress = reading.clone();
     let opened = Background::begin(move || {
@@ -233,7 +238,10 @@ fn begin(
                 _ => break,
             }
         }
-        opened
+        opened.map(|mut opened| {
+            opened.load_first_ground(distance_m);
+            opened
+        })
     });
     Opening { text, from: OpeningFrom::Thread { reading, is_recovered, opened } }
 }

@@ -4,10 +4,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use bevy_terravox::terravox;
 use terravox::generate::{Hills, Seeded};
-use terravox::terrain::{FillRequest, Placement, TerrainOptions};
+use terravox::terrain::{Budget, FillRequest, Placement, TerrainOptions, Viewer};
 use terravox::voxel::{AIR, DenseBox, Region};
 use terravox_store::{Generator, Overwrite, Store, StoreError, WorldInfo};
 
@@ -16,6 +17,8 @@ use crate::state_dir::StateDir;
 
 /// Name of the extra data with the camera.
 const VIEW_NAME: &str = "studio-view";
+/// After this long, what is there is shown.
+const MAX_FIRST_GROUND: Duration = Duration::from_secs(3);
 /// Mip at which the ground below the first view is looked for.
 const PROBE_MIP: u8 = 3;
 
@@ -37,6 +40,25 @@ pub struct Opened {
     pub view: [f32; 5],
     /// What is to be said about it.
     pub notes: Vec<String>,
+}
+
+impl Opened {
+    /// Loads ground until some of it can be drawn, while the renderer starts or the window shows a bar.
+    pub fn load_first_ground(&mut self, distance_m: f32) {
+        let [x, y, z, ..] = self.view.map(f64::from);
+        let viewer = Viewer { position_m: [x, y, z], distance_m: distance_m.into() };
+        let Opened { voxels, shared, store, generator, .. } = self;
+        let fill = |request: &mut FillRequest<'_>| {
+            shared.fill_from(store, generator.as_ref(), request);
+        };
+        let start = Instant::now();
+        while voxels.lod().triangles() == 0
+            && !voxels.is_settled()
+            && start.elapsed() < MAX_FIRST_GROUND
+        {
+            voxels.update(&[viewer], Budget::Millis(20.0), fill);
+        }
+    }
 }
 
 /// How far the opening is.
@@ -112,7 +134,13 @@ impl SharedStore {
     /// Fills a block: what is stored, else what is generated. Damaged cells become air, and are
     /// reported; a file that cannot be read is asked again.
     pub fn fill(&self, generator: Option<&Seeded>, request: &mut FillRequest<'_>) {
-        let Some(store) = self.get() else { return request.set_missing() };
+        match self.get() {
+            Some(store) => self.fill_from(&store, generator, request),
+            None => request.set_missing(),
+        }
+    }
+
+    fn fill_from(&self, store: &Store, generator: Option<&Seeded>, request: &mut FillRequest<'_>) {
         let block = request.block();
         match store.block(block, request.cells()) {
             Ok(true) => {}
