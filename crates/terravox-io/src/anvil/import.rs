@@ -190,12 +190,14 @@ impl RegionImport<'_> {
             self.done.unfinished += 1;
             return Ok(());
         }
-        let within = place.map(|v| v % PAIR as u8);
-        let read = self.blocks.place(&head, within, columns, budget);
-        match read.map_err(|fault| fault.at(place))? {
-            true => self.done.chunks += 1,
-            false => self.done.old += 1,
+        if head.is_old {
+            self.done.old += 1;
+            return Ok(());
         }
+        let within = place.map(|v| v % PAIR as u8);
+        let placed = self.blocks.place(&head, within, columns, budget);
+        placed.map_err(|fault| fault.at(place))?;
+        self.done.chunks += 1;
         Ok(())
     }
 

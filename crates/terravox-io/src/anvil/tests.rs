@@ -180,6 +180,23 @@ fn unfinished_old_and_outsourced_chunks_are_noted() {
     assert!(notes.len() == 3 && notes[1].contains("before 1.13"), "{notes:?}");
 }
 
+#[test]
+fn nothing_is_kept_of_a_chunk_that_is_left_out_as_old() {
+    let whole = chunk(Layout::V16, [1, 0], "full", &[deep(0), deep(3)]);
+    // The second section gets blocks by number, too.
+    let at = whole.windows(11).rposition(|bytes| bytes == b"BlockStates").expect("a section") - 3;
+    let mut old = whole.clone();
+    old.splice(at..at, entry(7, "Blocks", &0_i32.to_be_bytes()));
+    let neighbour = ([0, 0], 3, chunk(Layout::V16, [0, 0], "full", &[deep(1)]));
+    let alone = imported(&region(std::slice::from_ref(&neighbour))).0.digest();
+    let (grid, import) = imported(&region(&[neighbour.clone(), ([1, 0], 3, old)]));
+    assert_eq!((import.chunks, import.old, import.grid_chunks), (1, 1, 1));
+    assert_eq!(grid.digest(), alone);
+    let (grid, import) = imported(&region(&[neighbour, ([1, 0], 3, whole)]));
+    assert_eq!((import.chunks, import.old, import.grid_chunks), (2, 0, 2));
+    assert_eq!(cell(&grid, [16, 0, 0]), one("Rock", 256));
+}
+
 fn error(file: &[u8]) -> String {
     let error = import_with(file, &options()).expect_err("an error").to_string();
     assert!(!error.contains('\n'), "{error}");
