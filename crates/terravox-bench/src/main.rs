@@ -145,9 +145,9 @@ fn soak(arguments: &[String]) -> ExitCode {
             }
         }
     }
-    let failures = contacts::soak(seconds as usize, seed);
-    println!("{failures:?}");
-    match failures.below + failures.nan + failures.over_budget + failures.late {
+    let counts = contacts::soak(seconds as usize, seed);
+    println!("{counts:?}");
+    match counts.failures() {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }

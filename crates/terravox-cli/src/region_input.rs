@@ -10,14 +10,11 @@ use crate::import_limits;
 use crate::world::{World, check_file, read, store_failure};
 use std::fs;
 use std::path::{Path, PathBuf};
-use terravox::voxel::{GridOptions, MaterialTable, Region, VoxelGrid};
+use terravox::voxel::{GridOptions, MaterialTable, VoxelGrid};
 use terravox_io::ImportBudget;
 use terravox_io::anvil::{self, AnvilError, AnvilImport, AnvilOptions, BlockTable};
 use terravox_io::roblox::RobloxMetadata;
 use terravox_store::{Overwrite, Store, WorldInfo};
-
-/// Blocks along an edge of a region.
-const REGION_BLOCKS: i32 = 512;
 
 /// What an import takes of a world, and as what.
 #[derive(Clone, Copy, Default)]
@@ -44,7 +41,7 @@ pub fn stream(
 ) -> CliResult<StreamedImport> {
     let (info, anvil, mut notes) = prepare(path, options, choice)?;
     let draft = Store::create(target, &info, overwrite).map_err(store_failure)?;
-    let wanted: Vec<&PathBuf> = regions.iter().filter(|file| is_wanted(file, anvil.part)).collect();
+    let wanted: Vec<&PathBuf> = regions.iter().filter(|file| anvil.may_take(file)).collect();
     let lengths: CliResult<Vec<u64>> = wanted.iter().map(|file| check_file(file)).collect();
     let mut budget = import_limits::folder_budget(&lengths?, options);
     let bar = console.bar("importing", regions.len());
@@ -139,19 +136,6 @@ fn check_options(options: &HeightmapArgs) -> Result<(), String> {
         )),
         None => Ok(()),
     }
-}
-
-/// Whether a file may hold blocks of a part, by its name, `r.X.Z.mca`; others are read to know.
-fn is_wanted(file: &Path, part: Region) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let words: Vec<&str> = name.split('.').collect();
-    let ["r", x, z, _] = words[..] else { return true };
-    let (Ok(x), Ok(z)) = (x.parse::<i32>(), z.parse::<i32>()) else { return true };
-    let overlaps = |at: i32, low: i32, high: i32| {
-        let first = i64::from(at) * i64::from(REGION_BLOCKS);
-        first < i64::from(high) && first + i64::from(REGION_BLOCKS) > i64::from(low)
-    };
-    overlaps(x, part.min.x, part.max.x) && overlaps(z, part.min.z, part.max.z)
 }
 
 fn import_file(

@@ -11,6 +11,7 @@
 //! println!("{} regions, {} bytes", world.files.len(), world.bytes);
 //! ```
 
+use crate::anvil::{REGION_EXTENSION, named_region};
 use crate::heightmap::HeightmapFormat;
 use crate::triangles::MeshFormat;
 use crate::vox;
@@ -24,8 +25,6 @@ const START_BYTES: u64 = 64;
 const MAX_MAP_FILES: usize = 512;
 /// Most region files of a world: 65,536 blocks in square.
 const MAX_REGIONS: usize = 1 << 14;
-/// Extension of region files.
-const REGION_EXTENSION: &str = "mca";
 
 /// The format of a file that can be imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,8 +153,9 @@ impl ImportFiles {
         // The game leaves empty files where it saved nothing.
         let is_filled = |file: &PathBuf| file.metadata().is_ok_and(|it| it.len() > 0);
         let found = files_of(regions, &[REGION_EXTENSION])?.into_iter().filter(is_filled);
+        // A copy beside a region, of another name, would be the same region once more.
         let (files, others): (Vec<PathBuf>, Vec<PathBuf>) =
-            found.partition(|file| has_region_name(file));
+            found.partition(|file| named_region(file).is_some());
         if !files.is_empty() {
             return ImportFiles::all(regions, FileFormat::Anvil, files, MAX_REGIONS);
         }
@@ -199,15 +199,6 @@ impl ImportFiles {
         }
         Ok(ImportFiles { format, files, bytes })
     }
-}
-
-/// Whether a file has a name as the game gives a region, `r.X.Z.mca`. A copy beside it would be the
-/// same region once more.
-fn has_region_name(file: &Path) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let words: Vec<&str> = name.split('.').collect();
-    let ["r", x, z, REGION_EXTENSION] = words[..] else { return false };
-    [x, z].iter().all(|word| word.parse::<i32>().is_ok_and(|v| v.to_string() == *word))
 }
 
 /// The files of a folder with one of these extensions.

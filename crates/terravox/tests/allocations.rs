@@ -169,3 +169,32 @@ fn a_look_at_what_hangs_together_does_not_allocate_by_cell() {
     let again = look(-3);
     assert!(again.count_total < 100 && again.bytes_max < 64 << 10, "{again:?}");
 }
+
+#[test]
+fn memory_of_a_rollback_does_not_grow_with_the_square_of_earlier_rollbacks() {
+    use terravox::edit::{EditOp, Editor, History, Journal, JournalFilter, JournalKind};
+    use terravox::edit::{Rollback, RollbackMark};
+    const COUNT: u64 = 4000;
+    let (mut grid, mut history) = (VoxelGrid::default(), History::new(0));
+    let op = EditOp::fill_ball(8, [4.0; 3], 2.0);
+    assert!(Editor::default().apply(&mut grid, &op, &mut history).is_ok());
+    let (change, mut journal) = (history.take_last_change(), Journal::new(64 << 20));
+    for number in 0..COUNT {
+        // Each takes back everything, so that no two edits are taken back by the same rollbacks.
+        journal.record("ada", number, change.clone());
+        let filter = JournalFilter::default();
+        let mark = RollbackMark { filter, through: 2 * number + 1, from: Some(1) };
+        journal.record_as(JournalKind::Rollback(mark.into()), "ada", number, Default::default());
+    }
+    assert_eq!(journal.entries(..).count() as u64, 2 * COUNT);
+    let mut edits = 0;
+    let counted = allocation_counter::measure(|| {
+        let mut rollback = Rollback::new(journal.entries(..).cloned(), JournalFilter::default());
+        edits = rollback.edits();
+        while rollback.step(&journal, &mut grid).is_ok_and(|cells| cells.is_some()) {}
+    });
+    // The last edit was taken back already, and so were the rollbacks before the last.
+    assert_eq!(edits, 1);
+    assert!(grid.cell([4; 3].into()).is_ok_and(|cell| cell.is_air()));
+    assert!(counted.bytes_max < 1024 * COUNT, "{counted:?}");
+}

@@ -20,6 +20,8 @@ pub(super) struct ChunkHead<'a> {
     pub position: [i32; 2],
     /// Whether its ground is there.
     pub is_generated: bool,
+    /// Whether a section has blocks by number, as before 1.13, which cannot be read.
+    pub is_old: bool,
     /// At the list of sections.
     sections: Option<NbtCursor<'a>>,
 }
@@ -42,7 +44,8 @@ impl<'a> ChunkHead<'a> {
         };
         let step = found.status.strip_prefix(b"minecraft:").unwrap_or(found.status);
         let is_generated = !EARLY_STEPS.contains(&step);
-        Ok(ChunkHead { position: [x, z], is_generated, sections: found.sections })
+        let Found { is_old, sections, .. } = found;
+        Ok(ChunkHead { position: [x, z], is_generated, is_old, sections })
     }
 }
 
@@ -51,6 +54,7 @@ impl<'a> ChunkHead<'a> {
 struct Found<'a> {
     position: [Option<i32>; 2],
     status: &'a [u8],
+    is_old: bool,
     sections: Option<NbtCursor<'a>>,
 }
 
@@ -68,7 +72,7 @@ impl<'a> Found<'a> {
                 (b"Status", Tag::Text) => self.status = nbt.text()?,
                 (b"sections" | b"Sections", Tag::List) => {
                     self.sections = Some(*nbt);
-                    nbt.skip(tag, budget)?;
+                    self.is_old = skip_sections(nbt, budget)?;
                 }
                 (b"Level", Tag::Compound) if is_top => self.read(nbt, false, budget)?,
                 _ => nbt.skip(tag, budget)?,
@@ -78,14 +82,31 @@ impl<'a> Found<'a> {
     }
 }
 
+/// Passes over a list of sections. Returns whether one of them has blocks by number.
+fn skip_sections(nbt: &mut NbtCursor<'_>, budget: &mut ImportBudget) -> Result<bool, ChunkFault> {
+    let mut sections = *nbt;
+    let (tag, count) = sections.list()?;
+    if tag != Tag::Compound {
+        nbt.skip(Tag::List, budget)?;
+        return Ok(false);
+    }
+    *nbt = sections;
+    let mut is_old = false;
+    for _ in 0..count {
+        while let Some((tag, name)) = nbt.entry()? {
+            is_old |= name == b"Blocks" && tag == Tag::Bytes;
+            nbt.skip(tag, budget)?;
+        }
+    }
+    Ok(is_old)
+}
+
 /// What is found in a section.
 #[derive(Default)]
 struct Section<'a> {
     y: Option<i8>,
     has_palette: bool,
     indices: Option<&'a [[u8; 8]]>,
-    /// Whether its blocks have numbers, as before 1.13.
-    is_old: bool,
 }
 
 impl<'t> BlockReader<'t> {
@@ -93,21 +114,20 @@ impl<'t> BlockReader<'t> {
         BlockReader { table, known: KnownBlocks::new(), palette: Vec::new() }
     }
 
-    /// Places the blocks of a chunk, the one at `at` of 2 × 2. Returns whether it is of a version
-    /// that can be read.
+    /// Places the blocks of a chunk that is not [old](ChunkHead::is_old), the one at `at` of 2 × 2.
     pub fn place(
         &mut self,
         chunk: &ChunkHead<'_>,
         at: [u8; 2],
         columns: &mut Columns,
         budget: &mut ImportBudget,
-    ) -> Result<bool, ChunkFault> {
-        let Some(mut nbt) = chunk.sections else { return Ok(true) };
+    ) -> Result<(), ChunkFault> {
+        let Some(mut nbt) = chunk.sections else { return Ok(()) };
         let mut is_there = [false; 256];
         let (tag, count) = nbt.list()?;
         if tag != Tag::Compound {
             return match count {
-                0 => Ok(true),
+                0 => Ok(()),
                 _ => ChunkFault::damaged("its sections are of another type"),
             };
         }
@@ -115,9 +135,6 @@ impl<'t> BlockReader<'t> {
             let mut section = Section::default();
             self.palette.clear();
             self.section(&mut section, &mut nbt, true, budget)?;
-            if section.is_old {
-                return Ok(false);
-            }
             // Others hold light.
             let (Some(y), true) = (section.y, section.has_palette) else { continue };
             let is_there = &mut is_there[usize::from(y.cast_unsigned())];
@@ -126,7 +143,7 @@ impl<'t> BlockReader<'t> {
             }
             self.place_section(&section, y, at, columns, budget)?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Reads the entries of a section, and from 1.18 on of its compound `block_states`.
@@ -154,10 +171,7 @@ impl<'t> BlockReader<'t> {
                 (b"block_states", Tag::Compound) if is_top => {
                     self.section(section, nbt, false, budget)?;
                 }
-                _ => {
-                    section.is_old |= name == b"Blocks" && tag == Tag::Bytes;
-                    nbt.skip(tag, budget)?;
-                }
+                _ => nbt.skip(tag, budget)?,
             }
         }
         Ok(())

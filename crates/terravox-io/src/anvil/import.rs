@@ -7,6 +7,7 @@ use super::error::{AnvilError, ChunkFault};
 use super::region::{self, REGION_CHUNKS, Region as RegionFile};
 use crate::budget::ImportBudget;
 use std::collections::BTreeSet;
+use std::path::Path;
 use terravox::voxel::{LIMIT, Region, VoxelGrid, VoxelPos};
 
 /// Chunks of a game along an edge of the grid's.
@@ -29,6 +30,20 @@ impl AnvilOptions {
     pub fn new(table: BlockTable) -> AnvilOptions {
         let part = Region { min: VoxelPos::splat(-LIMIT), max: VoxelPos::splat(LIMIT) };
         AnvilOptions { table, part }
+    }
+
+    /// Whether a file may hold blocks that are taken, by its name, `r.X.Z.mca`. One with another name
+    /// has to be read to know.
+    pub fn may_take(&self, file: &Path) -> bool {
+        region::named_region(file).is_none_or(|[x, z]| {
+            let edge = 16 * REGION_CHUNKS as i64;
+            let overlaps = |at: i32, low: i32, high: i32| {
+                let first = i64::from(at) * edge;
+                first < i64::from(high) && first + edge > i64::from(low)
+            };
+            let Region { min, max } = self.part;
+            overlaps(x, min.x, max.x) && overlaps(z, min.z, max.z)
+        })
     }
 }
 
@@ -190,12 +205,14 @@ impl RegionImport<'_> {
             self.done.unfinished += 1;
             return Ok(());
         }
-        let within = place.map(|v| v % PAIR as u8);
-        let read = self.blocks.place(&head, within, columns, budget);
-        match read.map_err(|fault| fault.at(place))? {
-            true => self.done.chunks += 1,
-            false => self.done.old += 1,
+        if head.is_old {
+            self.done.old += 1;
+            return Ok(());
         }
+        let within = place.map(|v| v % PAIR as u8);
+        let placed = self.blocks.place(&head, within, columns, budget);
+        placed.map_err(|fault| fault.at(place))?;
+        self.done.chunks += 1;
         Ok(())
     }
 

@@ -38,6 +38,7 @@ mod region;
 pub use blocks::BlockTable;
 pub use error::AnvilError;
 pub use import::{AnvilImport, AnvilOptions, import};
+pub(crate) use region::{REGION_EXTENSION, named_region};
 
 #[cfg(test)]
 mod sample;

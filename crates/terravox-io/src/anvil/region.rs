@@ -1,9 +1,13 @@
-//! The places of chunks in a region file, and their bytes unpacked.
+//! The name of a region file, the places of its chunks, and their bytes unpacked.
 
 use super::error::{AnvilError, ChunkFault};
 use crate::budget::ImportBudget;
 use crate::inflate::{DeflateFormat, Inflater};
+use std::path::Path;
 use xxhash_rust::xxh32::xxh32;
+
+/// Extension of region files.
+pub(crate) const REGION_EXTENSION: &str = "mca";
 
 /// Chunks along an edge of a region.
 pub(super) const REGION_CHUNKS: usize = 32;
@@ -82,6 +86,15 @@ impl<'a> Region<'a> {
         }
         Ok(Region { chunks })
     }
+}
+
+/// x and z, in regions, of a file that has a name as the game gives it, `r.X.Z.mca`.
+pub(crate) fn named_region(file: &Path) -> Option<[i32; 2]> {
+    let name = file.file_name()?.to_str()?;
+    let words: Vec<&str> = name.split('.').collect();
+    let ["r", x, z, REGION_EXTENSION] = words[..] else { return None };
+    let number = |word: &str| word.parse().ok().filter(|v: &i32| v.to_string() == word);
+    Some([number(x)?, number(z)?])
 }
 
 /// Whether the bytes of a chunk are in a file of its own.

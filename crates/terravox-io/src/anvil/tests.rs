@@ -7,6 +7,7 @@ use super::*;
 use crate::budget::{ImportBudget, ImportLimits};
 use proptest::prelude::*;
 use std::io::Write;
+use std::path::Path;
 use terravox::voxel::{Cell, MaterialTable, Region, VoxelGrid, VoxelPos};
 
 const LAYOUTS: [Layout; 3] = [Layout::V13, Layout::V16, Layout::V18];
@@ -178,6 +179,50 @@ fn unfinished_old_and_outsourced_chunks_are_noted() {
     assert_eq!(counts, (1, 1, 1, 1));
     let notes = import.notes();
     assert!(notes.len() == 3 && notes[1].contains("before 1.13"), "{notes:?}");
+}
+
+#[test]
+fn nothing_is_kept_of_a_chunk_that_is_left_out_as_old() {
+    let whole = chunk(Layout::V16, [1, 0], "full", &[deep(0), deep(3)]);
+    // The second section gets blocks by number, too.
+    let at = whole.windows(11).rposition(|bytes| bytes == b"BlockStates").expect("a section") - 3;
+    let mut old = whole.clone();
+    old.splice(at..at, entry(7, "Blocks", &0_i32.to_be_bytes()));
+    let neighbour = ([0, 0], 3, chunk(Layout::V16, [0, 0], "full", &[deep(1)]));
+    let alone = imported(&region(std::slice::from_ref(&neighbour))).0.digest();
+    let (grid, import) = imported(&region(&[neighbour.clone(), ([1, 0], 3, old)]));
+    assert_eq!((import.chunks, import.old, import.grid_chunks), (1, 1, 1));
+    assert_eq!(grid.digest(), alone);
+    let (grid, import) = imported(&region(&[neighbour, ([1, 0], 3, whole)]));
+    assert_eq!((import.chunks, import.old, import.grid_chunks), (2, 0, 2));
+    assert_eq!(cell(&grid, [16, 0, 0]), one("Rock", 256));
+}
+
+#[test]
+fn files_are_left_out_by_name_if_they_hold_nothing_of_the_part() {
+    let part = Region::new([-1, 0, 512], [512, 9, 513]);
+    let options = AnvilOptions { part, ..options() };
+    for (name, is_taken) in [
+        ("r.-1.1.mca", true),
+        ("r.0.1.mca", true),
+        ("r.1.1.mca", false),
+        ("r.-2.1.mca", false),
+        ("r.0.0.mca", false),
+        ("r.0.2.mca", false),
+        ("r.2147483647.-2147483648.mca", false),
+        // What the game does not name so.
+        ("r.00.0.mca", true),
+        ("r.-0.0.mca", true),
+        ("r.0.0.MCA", true),
+        ("r.2147483648.0.mca", true),
+        ("r.0.0_backup.mca", true),
+        ("r.0.mca", true),
+    ] {
+        assert_eq!(options.may_take(&Path::new("World/region").join(name)), is_taken, "{name}");
+    }
+    let all = self::options();
+    assert!(all.may_take(Path::new("r.2097151.-2097152.mca")), "the last of a grid");
+    assert!(!all.may_take(Path::new("r.2097152.0.mca")));
 }
 
 fn error(file: &[u8]) -> String {

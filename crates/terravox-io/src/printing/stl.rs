@@ -56,6 +56,56 @@ fn normal([a, b, c]: [[f32; 3]; 3]) -> [f32; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::obj::UpAxis;
+    use terravox::voxel::VoxelPos;
+
+    fn written(positions: Vec<[f32; 3]>, triangles: Vec<[u32; 3]>) -> Vec<u8> {
+        let materials = vec![8; triangles.len()];
+        let surface = PrintSurface { origin: VoxelPos::ZERO, positions, triangles, materials };
+        let mut file = Vec::new();
+        let frame = PrintFrame { units_per_voxel: 2.0, up: UpAxis::Y };
+        write_stl(&mut file, &surface, frame).expect("memory");
+        file
+    }
+
+    fn floats(bytes: &[u8]) -> Vec<f32> {
+        bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+    }
+
+    #[test]
+    fn a_triangle_is_a_normal_three_corners_and_two_bytes() {
+        let corners = vec![[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 5.0], [-1.5, 7.0, 0.0]];
+        let file = written(corners, vec![[0, 1, 2], [0, 2, 1], [0, 2, 3]]);
+        assert_eq!(file.len(), 84 + 3 * 50);
+        assert!(file.starts_with(b"terravox ") && !file.starts_with(b"solid"));
+        assert_eq!(file[80..84], [3, 0, 0, 0]);
+        let records = Vec::from_iter(file[84..].chunks(50).map(|record| floats(&record[..48])));
+        // The lowest corner is at 0.
+        assert_eq!(records[0], [0., -1., 0., 3., 0., 0., 9., 0., 0., 3., 0., 10.]);
+        assert_eq!(records[1], [0., 1., 0., 3., 0., 0., 3., 0., 10., 9., 0., 0.]);
+        assert_eq!(records[2][3..], [3., 0., 0., 3., 0., 10., 0., 14., 0.]);
+        // (0, 0, 10) × (-3, 14, 0), of length 1.
+        let length = 205_f32.sqrt();
+        let expected = [-14.0 / length, -3.0 / length, 0.0];
+        assert!((0..3).all(|i| (records[2][i] - expected[i]).abs() < 1e-6), "{:?}", records[2]);
+        assert!(file[84..].chunks(50).all(|record| record[48..] == [0, 0]));
+    }
+
+    #[test]
+    fn a_surface_without_triangles_is_a_header() {
+        let file = written(vec![[1.0; 3]], vec![]);
+        assert_eq!((file.len(), &file[80..]), (84, &[0; 4][..]));
+    }
+
+    #[test]
+    fn normals_of_tiny_and_huge_triangles_have_length_one_and_those_without_area_are_zero() {
+        for scale in [1e-30_f32, 1e-9, 1.0, 1e9, 1e30] {
+            let [x, y, z] = normal([[0.0; 3], [scale, 0.0, 0.0], [0.0, scale, 0.0]]);
+            assert_eq!([x, y, z], [0.0, 0.0, 1.0], "{scale}");
+        }
+        assert_eq!(normal([[1.0, 2.0, 3.0]; 3]), [0.0; 3]);
+        assert_eq!(normal([[0.0; 3], [1.0; 3], [2.0; 3]]), [0.0; 3]);
+    }
 
     #[test]
     #[cfg(target_pointer_width = "64")]

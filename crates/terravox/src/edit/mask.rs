@@ -9,7 +9,7 @@ use crate::voxel::{Cell, VoxelPos};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditMask {
-    /// The cell's material is one of these, at most 256; empty accepts any. Without air (0) a fill
+    /// The cell's material is one of these, at most [`EditMask::MAX_MATERIALS`]; empty accepts any. Without air (0) a fill
     /// adds no new ground.
     pub materials: Vec<u8>,
     /// The height of the cell's centre is between these two, in the unit of the brush.
@@ -22,6 +22,9 @@ pub struct EditMask {
 }
 
 impl EditMask {
+    /// Maximum number of listed materials: there are no more, and the list is searched for every cell.
+    pub const MAX_MATERIALS: usize = 256;
+
     /// Returns whether every cell is accepted.
     pub fn accepts_all(&self) -> bool {
         self.materials.is_empty() && self.heights.is_none() && self.slope.is_none()
@@ -60,10 +63,10 @@ impl EditMask {
     }
 }
 
-/// Refuses longer lists than there are materials: they are searched for every cell.
+/// Refuses a list of more than [`EditMask::MAX_MATERIALS`].
 pub(super) fn check_materials(materials: &[u8]) -> Result<(), EditError> {
     match materials.len() {
-        0..=256 => Ok(()),
+        0..=EditMask::MAX_MATERIALS => Ok(()),
         _ => Err(EditError::Invalid("at most 256 materials can be listed; list each once")),
     }
 }

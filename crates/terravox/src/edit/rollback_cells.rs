@@ -65,6 +65,9 @@ impl CellSet {
             (_, CellSet::All) => *self = CellSet::Nothing,
             (CellSet::Some(own), CellSet::Some(less)) => {
                 own.iter_mut().zip(&**less).for_each(|(row, less)| *row &= !less);
+                if own.iter().all(|&row| row == 0) {
+                    *self = CellSet::Nothing;
+                }
             }
             (CellSet::All, CellSet::Some(less)) => {
                 *self = CellSet::Some(Box::new(less.map(|row| !row)));

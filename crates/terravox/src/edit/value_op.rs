@@ -34,8 +34,9 @@ pub enum ValueOp {
         brush: Brush,
         /// What happens to the values in it.
         action: ValueAction,
-        /// Only voxels whose cells are of these materials, at most 256; empty accepts any, and reads
-        /// no cells.
+        /// Only voxels whose cells are of these materials, at most
+        /// [`EditMask::MAX_MATERIALS`](super::EditMask::MAX_MATERIALS); empty accepts any, and reads no
+        /// cells.
         #[cfg_attr(feature = "serde", serde(default))]
         materials: Vec<u8>,
     },

@@ -388,6 +388,22 @@ fn materials_need_cells_that_are_held() {
 }
 
 #[test]
+fn longer_lists_of_materials_than_there_are_materials_are_refused() {
+    let (grid, mut channels) = (VoxelGrid::default(), channels());
+    for (count, is_allowed) in [(256, true), (257, false), (130_000, false)] {
+        let mut op = ball(0, [0.0; 3], 3.0, 1);
+        let ValueOp::Brush { materials, .. } = &mut op else { panic!("it is a brush") };
+        *materials = vec![0; count];
+        let applied = Editor::default().apply_values(&grid, &mut channels, &op, None);
+        assert_eq!(applied.is_ok(), is_allowed, "{count}");
+        if let Err(error) = applied {
+            assert!(error.to_string().contains("256"), "{error}");
+        }
+        assert_eq!(channels.value(0, VoxelPos::ZERO), 1, "the first has changed it");
+    }
+}
+
+#[test]
 fn whole_chunks_of_one_value_stay_that() {
     let (mut channels, mut history) = (channels(), History::default());
     let brush = Brush::Box { centre: [0.0; 3], half: [64.0; 3], rotation: Brush::NO_ROTATION };

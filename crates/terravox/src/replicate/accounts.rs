@@ -209,6 +209,106 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Pass(u64),
+        Spend(u64),
+        SetRate(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..3_000_000u64).prop_map(Step::Pass),
+            (0..3000u64).prop_map(Step::Spend),
+            (0..1000u64).prop_map(Step::SetRate),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_holds_what_the_slow_twin_does(
+            first in 0..1000u64, steps in prop::collection::vec(step(), 0..30),
+            asked in 0..3000u64,
+        ) {
+            let (mut bucket, mut rate) = (TokenBucket::new(first), i128::from(first));
+            // Millionths.
+            let mut left = 2_000_000 * rate;
+            for step in steps {
+                match step {
+                    Step::Pass(us) => {
+                        bucket.pass(us);
+                        left = (left + rate * i128::from(us)).min(2_000_000 * rate);
+                    }
+                    Step::Spend(amount) => {
+                        bucket.spend(amount);
+                        left -= 1_000_000 * i128::from(amount);
+                    }
+                    Step::SetRate(per_s) => {
+                        bucket.set_rate(per_s);
+                        rate = per_s.into();
+                        left = left.min(2_000_000 * rate);
+                    }
+                }
+                prop_assert_eq!(i128::from(bucket.spent()), 2_000_000 * rate - left);
+                prop_assert_eq!(bucket.has(asked), i128::from(asked) * 1_000_000 <= left);
+            }
+        }
+    }
+
+    #[test]
+    fn a_bucket_of_extreme_rates_times_and_amounts_neither_overflows_nor_gives_for_nothing() {
+        let mut bucket = TokenBucket::new(u64::MAX);
+        assert!(bucket.has(u64::MAX) && bucket.has(1));
+        bucket.pass(u64::MAX);
+        bucket.spend(u64::MAX);
+        assert!(!bucket.has(1), "all is spent");
+        for _ in 0..3 {
+            bucket.spend(u64::MAX);
+        }
+        bucket.pass(1);
+        assert!(!bucket.has(1), "a debt is paid before anything else");
+        bucket.pass(u64::MAX);
+        bucket.pass(u64::MAX);
+        assert!(bucket.has(1));
+        let mut none = TokenBucket::new(0);
+        none.pass(u64::MAX);
+        assert!(none.has(0) && !none.has(1));
+        none.set_rate(5);
+        assert!(!none.has(1), "a new rate gives nothing at once");
+        none.pass(200_000);
+        assert!(none.has(1) && !none.has(2));
+    }
+
+    #[test]
+    fn rereads_are_owed_and_a_refused_operation_costs_nothing() {
+        let options = HostOptions { edit_work_per_s: 50, ..HostOptions::default() };
+        let mut accounts = Accounts::default();
+        let ada = Account::Named("ada".into());
+        let budget = accounts.budget(&ada, &options);
+        assert!(budget.may_reread());
+        budget.owe_rereads(10 * REREADS_PER_S);
+        assert!(!budget.may_reread());
+        let refused = budget.spend_work(101).expect_err("it is twice a second's and one more");
+        assert_eq!(refused.code, RefusalCode::TooMuchWork);
+        assert_eq!(accounts.spent_work(&ada), 0);
+        // What a tick did is owed even beyond what there was.
+        accounts.budget(&ada, &options).owe_work(150);
+        assert_eq!(accounts.spent_work(&ada), 150 * SECOND_US);
+        accounts.pass(1_000_000);
+        assert!(accounts.budget(&ada, &options).spend_work(1).is_err());
+        accounts.pass(2_000_000);
+        assert!(accounts.budget(&ada, &options).spend_work(50).is_ok());
+        assert!(!accounts.budget(&ada, &options).may_reread());
+        accounts.pass(8_100_000);
+        assert!(accounts.budget(&ada, &options).may_reread());
+        // A clock that goes back gives nothing.
+        accounts.budget(&ada, &options).owe_work(100);
+        let spent = accounts.spent_work(&ada);
+        accounts.pass(0);
+        assert_eq!(accounts.spent_work(&ada), spent);
+    }
 
     #[test]
     fn guests_of_one_account_share_what_it_may_do_and_leaving_gives_nothing_back() {

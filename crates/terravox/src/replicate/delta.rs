@@ -112,6 +112,7 @@ pub(super) fn block_digest(cells: &DenseBox, kinds: &[Kind; 256]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::voxel::MaterialTable;
     use proptest::prelude::*;
 
     const EDGE: i32 = 6;
@@ -148,6 +149,101 @@ mod tests {
                 merge_marked(&mut merged, &part_of(&marked, region), marker);
             }
             prop_assert!(merged == new);
+        }
+
+        #[test]
+        fn the_difference_is_the_smallest_box_of_the_cells_that_differ(
+            a in cells(), other in cells(), low in prop::array::uniform3(-3..EDGE - 3),
+            size in prop::array::uniform3(1..4i32), is_equal: bool,
+        ) {
+            let mut b = a.clone();
+            if !is_equal {
+                let max = [0, 1, 2].map(|i| (low[i] + size[i]).min(EDGE - 3));
+                b.copy_from(&part_of(&other, Region::new(low, max)));
+            }
+            let differs = |pos: &VoxelPos| {
+                a.cell(*pos) != b.cell(*pos) || a.water_at(*pos) != b.water_at(*pos)
+            };
+            let naive = a.region().voxels().filter(differs).map(Region::one).reduce(Region::union);
+            prop_assert_eq!(difference(&a, &b), naive);
+            let [a, b] = [a, b].map(|cells| block_digest(&cells, &kinds()));
+            prop_assert_eq!(a == b, naive.is_none());
+        }
+    }
+
+    fn kinds() -> [Kind; 256] {
+        *MaterialTable::default().kinds()
+    }
+
+    fn filled(edge: i32, material: u8) -> DenseBox {
+        let mut cells = DenseBox::new(Region::new([-1; 3], [edge - 1; 3]));
+        cells.fill(material);
+        cells
+    }
+
+    #[test]
+    fn a_marker_is_a_material_that_the_region_does_not_use() {
+        let (under, region) = (filled(8, 2), Region::new([-1; 3], [7; 3]));
+        // Full cells of material 1, which would be the marker, among equal cells.
+        let mut cells = under.clone();
+        cells.set(VoxelPos::new(0, 3, 6), Cell::full(1));
+        let (new, marker) = (cells.clone(), mark_equal(&under, &mut cells, region));
+        assert_eq!(marker, 3);
+        assert_eq!(cells.cell(VoxelPos::new(0, 3, 6)), Cell::full(1));
+        assert_eq!(cells.cell(VoxelPos::new(0, 3, 5)), Cell::full(3));
+        let mut merged = under.clone();
+        merge_marked(&mut merged, &cells, marker);
+        assert!(merged == new);
+    }
+
+    #[test]
+    fn nothing_is_marked_if_all_materials_are_used_or_half_of_the_cells_differ() {
+        let (under, region) = (filled(8, 2), Region::new([-1; 3], [7; 3]));
+        let mut all = under.clone();
+        for (pos, material) in region.voxels().zip(1..=255) {
+            all.set(pos, Cell::new(material, 7));
+        }
+        // 255 of 512 cells differ; material 2 is used by the others.
+        let before = all.clone();
+        assert_eq!(mark_equal(&under, &mut all, region), AIR);
+        assert!(all == before);
+        for (differing, is_marked) in [(255, true), (256, false)] {
+            let mut cells = under.clone();
+            for pos in region.voxels().take(differing) {
+                cells.set(pos, Cell::full(9));
+            }
+            let before = cells.clone();
+            let marker = mark_equal(&under, &mut cells, region);
+            assert_eq!((marker != AIR, cells != before), (is_marked, is_marked), "{differing}");
+        }
+        // Only what is in the region counts, and changes.
+        let part = Region::new([0; 3], [2; 3]);
+        let mut cells = under.clone();
+        cells.set(VoxelPos::new(6, 6, 6), Cell::full(1));
+        assert_eq!(mark_equal(&under, &mut cells, part), 1);
+        let marked = |pos: &VoxelPos| cells.cell(*pos) == Cell::full(1);
+        assert_eq!(region.voxels().filter(marked).count(), 8 + 1);
+    }
+
+    #[test]
+    fn cells_that_differ_in_water_only_are_different() {
+        let (mut under, region) = (filled(4, 8), Region::new([-1; 3], [3; 3]));
+        let wet = VoxelPos::new(-1, 2, 1);
+        for pos in region.voxels() {
+            under.set(pos, Cell::new(8, 100));
+        }
+        let mut cells = under.clone();
+        cells.set_water(wet, Some(0));
+        assert_eq!(difference(&under, &cells), Some(Region::one(wet)));
+        assert_eq!(difference(&cells, &under), Some(Region::one(wet)));
+        assert_ne!(block_digest(&under, &kinds()), block_digest(&cells, &kinds()));
+        for (from, to) in [(&under, &cells), (&cells, &under)] {
+            let (mut marked, mut merged) = (to.clone(), from.clone());
+            let marker = mark_equal(from, &mut marked, region);
+            assert_ne!(marker, AIR);
+            assert_eq!(marked.cell(wet), Cell::new(8, 100));
+            merge_marked(&mut merged, &marked, marker);
+            assert!(merged == *to);
         }
     }
 }

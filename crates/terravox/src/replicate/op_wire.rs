@@ -382,7 +382,7 @@ fn take_mask(input: &mut Input<'_>) -> Result<EditMask, MessageError> {
         if count == 0 {
             return input.wrong("a default is written out");
         }
-        if count > 256 {
+        if count > EditMask::MAX_MATERIALS {
             return input.wrong("more materials than there are");
         }
         mask.materials = input.take(count)?.to_vec();

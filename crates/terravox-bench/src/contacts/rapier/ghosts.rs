@@ -55,23 +55,39 @@ struct LevelRun {
     recycling: bool,
 }
 
+/// The run of which the figures are.
+const FIGURE_RUN: LevelRun = LevelRun { speed_m_s: 20.0, recycling: true };
+
+/// Other runs, for the details.
+const OTHER_RUNS: [LevelRun; 3] = [
+    LevelRun { speed_m_s: 1.0, recycling: true },
+    LevelRun { speed_m_s: 20.0, recycling: false },
+    LevelRun { speed_m_s: 50.0, recycling: true },
+];
+
 /// The worst bumps of each kind of body.
 type BumpsByKind = [BumpStats; BodyKind::ALL.len()];
 
 /// Measures `ghost_ball_vy`, `ghost_other_vy`, `ghost_lateral_m` and `sine_dv_vs_one_mesh`.
 pub fn run(report: &mut AreaReport) {
-    let fast = LevelRun { speed_m_s: 20.0, recycling: true };
-    let [ours, mesh] = GroundKind::BOTH.map(|ground| cross_level(ground, fast));
+    measure_level(report);
+    measure_hills(report);
+}
+
+/// Runs over level blocks, each once.
+fn measure_level(report: &mut AreaReport) {
+    let cross = |run: LevelRun| (run, GroundKind::BOTH.map(|ground| cross_level(ground, run)));
+    let figure_run = cross(FIGURE_RUN);
+    let (_, [ours, mesh]) = &figure_run;
     let others = |bumps: &BumpsByKind| bumps[1..].iter().map(|b| b.vy).fold(0.0, f32::max);
     let lateral = |bumps: &BumpsByKind| bumps.iter().map(|b| b.lateral).fold(0.0, f64::max);
     let note = "20 m/s, 100 blocks, 8 directions, recycling on; beside one mesh";
     report.set_beside("ghost_ball_vy", ours[0].vy.into(), mesh[0].vy.into(), note);
-    report.set_beside("ghost_other_vy", others(&ours).into(), others(&mesh).into(), note);
-    report.set_beside("ghost_lateral_m", lateral(&ours), lateral(&mesh), note);
+    report.set_beside("ghost_other_vy", others(ours).into(), others(mesh).into(), note);
+    report.set_beside("ghost_lateral_m", lateral(ours), lateral(mesh), note);
     let mut rows = Vec::new();
-    for (speed_m_s, recycling) in [(1.0, true), (20.0, true), (20.0, false), (50.0, true)] {
-        let run = LevelRun { speed_m_s, recycling };
-        let [ours, mesh] = GroundKind::BOTH.map(|ground| cross_level(ground, run));
+    for (run, [ours, mesh]) in [figure_run].into_iter().chain(OTHER_RUNS.map(cross)) {
+        let LevelRun { speed_m_s, recycling } = run;
         let with = if recycling { "" } else { ", no recycling" };
         for kind in BodyKind::ALL {
             let [ours, mesh] = [ours[kind as usize], mesh[kind as usize]];
@@ -84,6 +100,10 @@ pub fn run(report: &mut AreaReport) {
         }
     }
     report.details("over level blocks", rows);
+}
+
+/// A ball over hills.
+fn measure_hills(report: &mut AreaReport) {
     let mut rows = Vec::new();
     let (mut sum, mut mesh_sum) = (0.0, 0.0);
     for (name, hill) in HILLS {

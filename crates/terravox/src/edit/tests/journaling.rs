@@ -52,21 +52,28 @@ fn keeper() -> JournalFilter {
     JournalFilter { authors: vec!["keeper".to_owned()], ..JournalFilter::default() }
 }
 
-/// Also what takes back rollbacks, all of them or in a region.
-fn filter_or_keeper() -> impl Strategy<Value = JournalFilter> {
-    prop_oneof![
+/// Also what takes back rollbacks, all of them or in a region, and one entry by its place in the
+/// journal.
+fn filter_or_keeper() -> impl Strategy<Value = (JournalFilter, Option<prop::sample::Index>)> {
+    let filter = prop_oneof![
         3 => filter(),
         2 => filter().prop_map(|filter| JournalFilter { region: filter.region, ..keeper() }),
         1 => (1000..1004u64).prop_map(|since| JournalFilter {
             since: Some(since), ..JournalFilter::default()
         }),
-    ]
+    ];
+    let one = prop::option::weighted(0.25, any::<prop::sample::Index>());
+    (filter, one).prop_map(|(filter, one)| match one {
+        Some(_) => (JournalFilter { region: filter.region, ..JournalFilter::default() }, one),
+        None => (filter, one),
+    })
 }
 
 pub(super) type Touched = BTreeSet<[i32; 3]>;
 
 /// An edit, with all cells before it.
 pub(super) struct CopiedEdit {
+    number: u64,
     pub author: usize,
     pub time: u64,
     after: DenseBox,
@@ -77,6 +84,8 @@ pub(super) struct CopiedEdit {
 struct CopiedRollback {
     filter: JournalFilter,
     time: u64,
+    /// Its entries in the journal.
+    numbers: Vec<u64>,
     /// How many edits and rollbacks there were before it.
     edits: usize,
     rollbacks: usize,
@@ -135,9 +144,9 @@ impl JournaledWorld {
         assert_eq!(change.is_empty(), touched.is_empty());
         if !change.is_empty() {
             let time = self.time();
-            self.journal.record(AUTHORS[author], time, change).expect("a change");
+            let number = self.journal.record(AUTHORS[author], time, change).expect("a change");
             let after = reachable(&self.grid);
-            self.edits.push(CopiedEdit { author, time, after, touched });
+            self.edits.push(CopiedEdit { number, author, time, after, touched });
         }
     }
 
@@ -184,9 +193,9 @@ impl JournaledWorld {
             let change = self.histories[author].take_last_change();
             assert!(change.count() >= touched.len() as u64);
             let time = self.time();
-            self.journal.record(AUTHORS[author], time, change).expect("a change");
+            let number = self.journal.record(AUTHORS[author], time, change).expect("a change");
             let after = reachable(&self.grid);
-            self.edits.push(CopiedEdit { author, time, after, touched });
+            self.edits.push(CopiedEdit { number, author, time, after, touched });
         } else {
             assert!(self.histories[author].take_last_change().is_empty());
         }
@@ -205,17 +214,19 @@ impl JournaledWorld {
             let CopiedRollback { filter, rollbacks, .. } = &self.rollbacks[later];
             at < *rollbacks
                 && JournaledWorld::matches("keeper", time, filter)
+                && filter.number.is_none_or(|number| self.rollbacks[at].numbers.contains(&number))
                 && filter.region.is_none_or(|region| region.contains(pos))
                 && self.is_in_force(later, pos)
         })
     }
 
     fn is_dead(&self, at: usize, pos: VoxelPos) -> bool {
-        let CopiedEdit { author, time, .. } = self.edits[at];
+        let CopiedEdit { number, author, time, .. } = self.edits[at];
         (0..self.rollbacks.len()).any(|later| {
             let CopiedRollback { filter, edits, .. } = &self.rollbacks[later];
             at < *edits
                 && JournaledWorld::matches(AUTHORS[author], time, filter)
+                && filter.number.is_none_or(|wanted| wanted == number)
                 && filter.region.is_none_or(|region| region.contains(pos))
                 && self.is_in_force(later, pos)
         })
@@ -240,7 +251,8 @@ impl JournaledWorld {
     pub fn rolled_back(&mut self, filter: &JournalFilter) -> DenseBox {
         let (edits, rollbacks) = (self.edits.len(), self.rollbacks.len());
         let (filter, time) = (filter.clone(), 1000 + rollbacks as u64);
-        self.rollbacks.push(CopiedRollback { filter, time, edits, rollbacks });
+        let numbers = Vec::new();
+        self.rollbacks.push(CopiedRollback { filter, time, numbers, edits, rollbacks });
         self.expected()
     }
 
@@ -260,7 +272,10 @@ impl JournaledWorld {
                 None => break,
                 Some(cells) => {
                     changed += cells.count();
-                    self.journal.record_as(job.kind(), "keeper", time, cells);
+                    let number = self.journal.record_as(job.kind(), "keeper", time, cells);
+                    if let Some(rollback) = self.rollbacks.last_mut() {
+                        rollback.numbers.extend(number);
+                    }
                 }
             }
         }
@@ -314,7 +329,10 @@ proptest! {
         let mut world = JournaledWorld::new(wet);
         deeds.iter().for_each(|(author, deed)| world.act(*author, deed));
         let mut between = between.chunks(2);
-        for filter in &filters {
+        for (filter, at) in &filters {
+            let numbers = Vec::from_iter(world.journal.entries(..).map(|entry| entry.number));
+            let number = at.filter(|_| !numbers.is_empty()).map(|at| numbers[at.index(numbers.len())]);
+            let filter = &JournalFilter { number, ..filter.clone() };
             let expected = world.rolled_back(filter);
             world.roll_back(filter, |_, _| {});
             prop_assert_eq!(first_difference(&reachable(&world.grid), &expected), None);

@@ -260,6 +260,150 @@ pub(super) const SIDE_AXES: [[usize; 2]; 3] = [[2, 1], [0, 2], [0, 1]];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mesh::rules::boundary::feature_of;
+    use crate::voxel::LIMIT;
+    use proptest::prelude::*;
+
+    const MIP: u8 = 4;
+
+    /// Mips of the sub-blocks across a feature: one for all, or several that are finer.
+    fn across() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            3 => prop_oneof![Just(MIP), MIP - 3..MIP + 4, Just(NeighbourMips::UNKNOWN)]
+                .prop_map(|mip| vec![mip]),
+            1 => prop::collection::vec(MIP - 3..MIP, 7),
+            1 => prop::collection::vec(prop_oneof![MIP - 3..MIP, Just(NeighbourMips::UNKNOWN)], 5),
+        ]
+    }
+
+    /// Per axis, the side on which a sub-block lies.
+    fn side_of(sub_block: [i32; 3]) -> [i32; 3] {
+        sub_block.map(|at| i32::from(at == 8) - i32::from(at == -1))
+    }
+
+    fn around() -> impl Strategy<Value = NeighbourMips> {
+        prop::collection::vec(across(), 27).prop_map(|across| {
+            NeighbourMips::from_fn(MIP, |at| {
+                let feature = (0..27).find(|&feature| sides(feature) == side_of(at));
+                let mips = &across[feature.expect("27 features")];
+                mips[(at[0] + 3 * at[1] + 5 * at[2] + 9) as usize % mips.len()]
+            })
+        })
+    }
+
+    /// The sub-blocks of the layer around a block.
+    fn layer() -> impl Iterator<Item = [i32; 3]> {
+        let all = (0..1000).map(|i| [i % 10 - 1, i / 100 - 1, i / 10 % 10 - 1]);
+        all.filter(|&at| side_of(at) != [0; 3])
+    }
+
+    /// The mips of all sub-blocks, the block's own among them, that touch a point of the boundary, in
+    /// halves of a sub-block.
+    fn touching(around: &NeighbourMips, point: [i32; 3]) -> Vec<u8> {
+        let range = |v: i32| (v + 1).div_euclid(2) - 1..v.div_euclid(2) + 1;
+        let [x, y, z] = point.map(range);
+        let all = x.flat_map(|x| {
+            let z = z.clone();
+            y.clone().flat_map(move |y| z.clone().map(move |z| [x, y, z]))
+        });
+        all.map(|at| around.at(at)).collect()
+    }
+
+    /// Points of the boundary in halves of a sub-block, and their features.
+    fn points() -> impl Iterator<Item = ([i32; 3], usize)> {
+        let all = (0..17 * 17 * 17).map(|i| [i % 17, i / 289, i / 17 % 17]);
+        all.map(|at| (at, feature_of(at, 16))).filter(|&(_, feature)| feature != INSIDE)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn features_touch_what_the_points_on_them_touch(around in around()) {
+            prop_assert!(around.is_within_steps());
+            let boundary = around.boundary_mips();
+            let (foreign, finest, only) =
+                (boundary.foreign(), boundary.finest_steps(), boundary.only(MIP));
+            for feature in (0..27).filter(|&feature| feature != INSIDE) {
+                let across = layer().filter(|&at| side_of(at) == sides(feature));
+                let mut mips = Vec::from_iter(across.map(|at| around.at(at)));
+                for steps in -3..=3 {
+                    let is_across = mips.contains(&MIP.wrapping_add_signed(steps as i8));
+                    prop_assert_eq!(boundary.has(feature, steps), is_across);
+                }
+                mips.dedup();
+                let one = if let [one] = mips[..] { one } else { NeighbourMips::UNKNOWN };
+                prop_assert_eq!(only[feature], one);
+            }
+            let coarsest_at = [0, 1, 2, 3].map(|steps| boundary.where_coarsest(steps));
+            let mut is_foreign = [false; 27];
+            for (point, feature) in points() {
+                let mips = touching(&around, point);
+                is_foreign[feature] |= mips.iter().any(|&mip| mip != MIP);
+                let known = || mips.iter().copied().filter(|&mip| mip != NeighbourMips::UNKNOWN);
+                let steps = MIP - known().min().unwrap_or(MIP).min(MIP);
+                if finest[feature] != BoundaryMips::VARIES {
+                    prop_assert_eq!(finest[feature], steps, "{:?}", point);
+                }
+                let coarsest = known().max().unwrap_or(MIP) - MIP;
+                if foreign.has(feature) {
+                    let is_listed = coarsest_at[usize::from(coarsest)].has(feature);
+                    prop_assert!(is_listed, "{:?}: {}", point, coarsest);
+                }
+            }
+            for (feature, is_foreign) in is_foreign.into_iter().enumerate() {
+                prop_assert_eq!(foreign.has(feature), is_foreign, "{}", feature);
+            }
+            for steps in 0..=MAX_MIP_STEPS {
+                let is_near = layer().any(|at| around.at(at) == MIP + steps);
+                prop_assert_eq!(boundary.touches(steps), is_near);
+            }
+            let unknown = layer().any(|at| around.at(at) == NeighbourMips::UNKNOWN);
+            prop_assert_eq!(around.has_unknown(), unknown);
+            prop_assert_eq!(around.is_uniform(), layer().all(|at| around.at(at) == MIP));
+        }
+    }
+
+    #[test]
+    fn blocks_beyond_eight_to_one_are_told_and_unknown_ones_are_not() {
+        for (mip, is_allowed) in
+            [(0, false), (1, true), (7, true), (8, false), (NeighbourMips::UNKNOWN, true)]
+        {
+            let mut around = NeighbourMips::uniform(MIP);
+            around.set([-1, 8, 3], mip);
+            assert_eq!(around.is_within_steps(), is_allowed, "{mip}");
+            let coarsest = if mip == NeighbourMips::UNKNOWN { MIP } else { mip.max(MIP) };
+            assert_eq!(around.coarsest(), coarsest);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "[0, 7, 3] is the block's own")]
+    fn a_sub_block_of_the_block_cannot_be_set() {
+        NeighbourMips::uniform(0).set([0, 7, 3], 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "[9, 0, 0] is not around a block")]
+    fn a_sub_block_farther_off_cannot_be_set() {
+        NeighbourMips::uniform(0).set([9, 0, 0], 1);
+    }
+
+    #[test]
+    fn blocks_at_the_limits_look_beyond_them() {
+        let edge = LIMIT / MipBlock::new(2, [0; 3]).edge_voxels();
+        for (at, far) in [([edge - 1; 3], 1), ([-edge; 3], -1)] {
+            let block = MipBlock::new(2, at);
+            assert!(block.within_limits());
+            let around = NeighbourMips::from_voxels(block, |voxel| {
+                let is_beyond = |&v: &i32| if far > 0 { v >= LIMIT } else { v < -LIMIT };
+                u8::from(voxel.to_array().iter().any(is_beyond))
+            });
+            let [beyond, within] = if far > 0 { [8, -1] } else { [-1, 8] };
+            assert_eq!((around.at([3, beyond, 3]), around.at([3, within, 3])), (1, 0));
+            assert_eq!(around.at([within, within, beyond]), 1);
+        }
+    }
 
     #[test]
     fn another_mip_across_a_side_touches_its_edges_and_corners() {
