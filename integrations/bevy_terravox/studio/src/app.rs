@@ -16,7 +16,7 @@ use crate::StudioPlugin;
 use crate::action::{Action, Field, PanelActions};
 use crate::args::{Args, Quality};
 use crate::camera::{FOV_DEGREES, NEAR_M};
-use crate::open::{Detail, IsPassing, Opening, ServerAccess, begin_opening};
+use crate::open::{Detail, KeepsNothing, Opening, ServerAccess, begin_opening};
 use crate::replay::{Recorder, Replay, parse};
 use crate::settings::Settings;
 use crate::state_dir::StateDir;
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<ExitCode, String> {
     }
     begin(&mut app, args, input, opening);
     let exit = catch(args, || app.run());
-    if is_passing(args) {
+    if keeps_nothing(args) {
         drop(std::fs::remove_dir_all(folder));
     }
     Ok(match exit? {
@@ -96,7 +96,7 @@ fn budgets(app: &App, args: &Args) -> TerravoxSettings {
     let is_slow = app.world().get_resource().is_some_and(crate::look::Drawn::is_slow);
     #[cfg(not(feature = "window"))]
     let is_slow = app.world().contains_resource::<Replay>();
-    match is_slow || is_passing(args) {
+    match is_slow || keeps_nothing(args) {
         true => TerravoxSettings {
             upload_bytes: 64 << 20,
             plan_ms: 20.0,
@@ -108,12 +108,12 @@ fn budgets(app: &App, args: &Args) -> TerravoxSettings {
 }
 
 /// Whether nothing is to be remembered.
-fn is_passing(args: &Args) -> bool {
+fn keeps_nothing(args: &Args) -> bool {
     (args.makes_pictures() || args.headless) && args.state.is_none()
 }
 
 fn state_of(args: &Args) -> StateDir {
-    match is_passing(args) {
+    match keeps_nothing(args) {
         false if args.state.is_some() => StateDir::at(args.state.clone().unwrap_or_default()),
         true => StateDir::at(
             std::env::temp_dir().join(format!("terravox-studio-{}", std::process::id())),
@@ -174,7 +174,7 @@ impl Input {
 
 /// What the app begins with.
 fn begin(app: &mut App, args: &Args, input: Input, opening: Option<Opening>) {
-    app.insert_resource(IsPassing(is_passing(args)));
+    app.insert_resource(KeepsNothing(keeps_nothing(args)));
     let (token, fingerprint) = (args.token.clone().into_bytes(), args.fingerprint);
     let options = ClientOptions { token, fingerprint };
     app.insert_resource(ServerAccess { options, name: args.name.clone() });

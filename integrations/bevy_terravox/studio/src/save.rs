@@ -16,7 +16,7 @@ use crate::action::Action;
 use crate::background::Background;
 use crate::camera::StudioCamera;
 use crate::notices::Notices;
-use crate::open::{IsPassing, LinkState, Session, view_data};
+use crate::open::{KeepsNothing, LinkState, Session, view_data};
 use crate::state_dir::StateDir;
 
 /// Seconds between saves in the background, at least.
@@ -312,7 +312,7 @@ fn proceed(
     joined: Query<&OnlineTerrain>,
     cameras: Query<&StudioCamera>,
     state: Res<StateDir>,
-    passing: Res<IsPassing>,
+    keeps_nothing: Res<KeepsNothing>,
     mut saver: ResMut<Saver>,
     mut notices: ResMut<Notices>,
     mut saves: MessageWriter<SaveTerrain>,
@@ -361,7 +361,7 @@ fn proceed(
     let Some(then) = saver.then.take() else { return };
     saver.drops_changes = false;
     let view = cameras.iter().next().map(StudioCamera::view);
-    if let Some(view) = view.filter(|_| !passing.0 && session.is_edited) {
+    if let Some(view) = view.filter(|_| !keeps_nothing.0 && session.is_edited) {
         let (name, bytes) = view_data(view);
         // Closes even if the view cannot be saved.
         drop(store.store().set_extra(name, Some(&bytes)));
@@ -399,9 +399,11 @@ fn save_at_exit(
     mut exits: MessageReader<AppExit>,
     session: Option<Res<Session>>,
     terrains: Query<(&Terrain, &TerrainStore)>,
-    passing: Res<IsPassing>,
+    keeps_nothing: Res<KeepsNothing>,
 ) {
-    let Some(session) = session.filter(|_| exits.read().count() > 0 && !passing.0) else { return };
+    let Some(session) = session.filter(|_| exits.read().count() > 0 && !keeps_nothing.0) else {
+        return;
+    };
     let Ok((terrain, store)) = terrains.get(session.terrain) else { return };
     if terrain.is_saved() {
         return;

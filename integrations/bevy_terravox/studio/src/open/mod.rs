@@ -11,7 +11,7 @@ mod server;
 
 pub(crate) use import::refuse_world;
 pub(crate) use plugin::begin_opening;
-pub use plugin::{Detail, IsPassing, OpenPlugin, Opening, Session};
+pub use plugin::{Detail, KeepsNothing, OpenPlugin, Opening, Session};
 pub(crate) use read::view_data;
 pub use read::{Opened, Reading, SharedStore, first_view, open};
 pub use server::{LinkState, ServerAccess, address, name_of};

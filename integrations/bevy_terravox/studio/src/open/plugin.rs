@@ -102,7 +102,7 @@ impl Default for Detail {
 
 /// Whether the studio makes pictures and remembers nothing.
 #[derive(Resource, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IsPassing(pub bool);
+pub struct KeepsNothing(pub bool);
 
 /// Opens worlds.
 pub struct OpenPlugin;
@@ -110,7 +110,7 @@ pub struct OpenPlugin;
 impl Plugin for OpenPlugin {
     fn build(&self, app: &mut App) {
         app.init_resource::<Detail>()
-            .init_resource::<IsPassing>()
+            .init_resource::<KeepsNothing>()
             .init_resource::<ServerAccess>()
             .add_observer(server::follow)
             .add_observer(server::fail);
@@ -265,7 +265,7 @@ fn terrain_options(distance_m: f32, detail: Detail) -> TerrainOptions {
 fn finish(
     opening: Option<ResMut<Opening>>,
     state: Res<StateDir>,
-    passing: Res<IsPassing>,
+    keeps_nothing: Res<KeepsNothing>,
     mut cameras: Query<&mut StudioCamera>,
     mut notices: ResMut<Notices>,
     mut commands: Commands,
@@ -280,7 +280,7 @@ fn finish(
         Err(error) => return notices.fail(error),
     };
     let Opened { shared, store, mut voxels, title, path, generator, view, notes } = opened;
-    if !passing.0 && !*is_recovered {
+    if !keeps_nothing.0 && !*is_recovered {
         let recent = Source::parse(text).map(|source| source.recent_text());
         state.add_recent(&recent.unwrap_or_else(|_| text.clone()));
     }

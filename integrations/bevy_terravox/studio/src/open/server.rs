@@ -11,7 +11,7 @@ use terravox::collide::Filter;
 use terravox::generate::Seeded;
 use terravox::replicate::{GeneratorId, GuestEvent, SharedBodyKind, printable};
 
-use super::plugin::{IsPassing, Opening, OpeningFrom, Session};
+use super::plugin::{KeepsNothing, Opening, OpeningFrom, Session};
 use super::read::{view_above, view_above_ground};
 use crate::action::Field;
 use crate::camera::StudioCamera;
@@ -82,7 +82,7 @@ pub(super) fn follow(
     mut session: Option<ResMut<Session>>,
     mut cameras: Query<&mut StudioCamera>,
     state: Res<StateDir>,
-    passing: Res<IsPassing>,
+    keeps_nothing: Res<KeepsNothing>,
     mut notices: ResMut<Notices>,
     mut commands: Commands,
 ) {
@@ -114,7 +114,7 @@ pub(super) fn follow(
                 home,
             });
             notices.say(format!("{} is open", opening.text));
-            if !passing.0 {
+            if !keeps_nothing.0 {
                 state.add_recent(&opening.text);
             }
         }
