@@ -12,8 +12,11 @@ use terravox::replicate::{Host, Refusal};
 use terravox::voxel::{ChunkPos, Region};
 use terravox_store::Column;
 
-/// Interval at which edits of guests are checked; columns that they newly see are reported at once.
+/// Interval at which edits of guests are checked, and what they see.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The same when guests see other columns than before.
+const CHANGE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A column that was not edited for this time is released.
 const IDLE_TIME: Duration = Duration::from_secs(60);
@@ -28,6 +31,14 @@ const MAX_COLUMNS_OF_ACCOUNT: usize = 8;
 
 /// The same of all accounts of a server.
 const MAX_COLUMNS: usize = 256;
+
+/// Maximum number of columns that are watched since guests see them, in addition to those beside
+/// held ones: the widest view has some 350.
+const MAX_WATCHED: usize = if cfg!(test) { 64 } else { 4096 };
+
+/// Maximum number of those that are watched closely since guests see them at mip 0: a view has some
+/// four.
+const MAX_NEAR: usize = if cfg!(test) { 4 } else { 512 };
 
 /// An operation of a guest, or the part of it that is to be applied.
 pub(crate) struct AskedOp<'a> {
@@ -74,8 +85,8 @@ pub(crate) struct HeldColumns {
     /// Operations that reach into columns of other servers.
     pub borders: Borders,
     looked: Option<Instant>,
-    /// Columns of others that were watched then.
-    watched: BTreeSet<Column>,
+    /// [`Host::watched_state`] then.
+    watched_state: u64,
 }
 
 impl HeldColumns {
@@ -88,7 +99,7 @@ impl HeldColumns {
             used: BTreeMap::new(),
             borders: Borders::default(),
             looked: None,
-            watched: BTreeSet::new(),
+            watched_state: 0,
         }
     }
 
@@ -101,6 +112,10 @@ impl HeldColumns {
     pub fn take_news(&mut self) -> BTreeSet<ChunkPos> {
         let Some(news) = self.shared().take_news() else { return BTreeSet::new() };
         self.closing.retain(|column, _| news.held.contains(column));
+        if self.held != news.held {
+            // What lies beside them is watched at once.
+            self.looked = None;
+        }
         self.held = news.held;
         self.borders.take(&self.held, news.records, news.damaged);
         let others = news.owners.into_values().filter(|owner| owner.is_alive && !owner.is_own);
@@ -242,13 +257,14 @@ impl HeldColumns {
     /// Checks at intervals what guests see and edit. `edits` were applied, of which `saved` are
     /// saved.
     pub fn look(&mut self, host: &mut Host, now: Instant, edits: u64, saved: u64) {
-        let [watched, near] = self.seen_columns(host);
-        let is_known = watched.is_subset(&self.watched);
-        if is_known && self.looked.is_some_and(|looked| now - looked < LOOK_INTERVAL) {
+        let state = host.watched_state();
+        let interval = if state == self.watched_state { LOOK_INTERVAL } else { CHANGE_INTERVAL };
+        if self.looked.is_some_and(|looked| now - looked < interval) {
             return;
         }
-        self.watched.clone_from(&watched);
+        self.watched_state = state;
         self.looked = Some(now);
+        let [watched, near] = self.seen_columns(host);
         // One that was just claimed has its time, too; the operation that needed it may be long
         // ago.
         let no_account: Arc<str> = Arc::from("");
@@ -294,26 +310,50 @@ impl HeldColumns {
     }
 
     /// The columns that guests see, or that lie beside those that are held, and are not held
-    /// themselves; and those of them that guests see at mip 0.
+    /// themselves; and those of them that guests see at mip 0. If guests see too many, the nearest
+    /// ones of each.
     fn seen_columns(&self, host: &Host) -> [BTreeSet<Column>; 2] {
-        let [mut watched, mut near] = [BTreeSet::new(), BTreeSet::new()];
-        // Operations may reach over from there.
-        let beside = self.held.iter().flat_map(|&column| neighbours(column));
-        watched.extend(beside.filter(|column| !self.held.contains(column)));
-        for &guest in host.guests() {
-            for (root, chunks) in host.watched_roots(guest) {
-                // A block of the coarsest mip of a shared world lies in one column.
-                let column = Column::of_voxel(root.voxels().min);
-                if !self.held.contains(&column) {
-                    watched.insert(column);
-                    if chunks > 0 {
-                        near.insert(column);
-                    }
+        let [mut seen, mut near] = [BTreeSet::new(), BTreeSet::new()];
+        let guests = host.guests().iter().map(|&guest| self.seen_by(host, guest));
+        let columns_of: Vec<_> = guests.collect();
+        let most = columns_of.iter().map(Vec::len).max().unwrap_or(0);
+        'all: for rank in 0..most {
+            for &(column, is_near) in columns_of.iter().filter_map(|columns| columns.get(rank)) {
+                seen.insert(column);
+                if is_near && near.len() < MAX_NEAR {
+                    near.insert(column);
+                }
+                if seen.len() == MAX_WATCHED {
+                    break 'all;
                 }
             }
         }
-        [watched, near]
+        // Operations may reach over from there.
+        let beside = self.held.iter().flat_map(|&column| neighbours(column));
+        seen.extend(beside.filter(|column| !self.held.contains(column)));
+        [seen, near]
     }
+
+    /// The columns that a guest sees and that are not held, each with whether it sees it at mip 0.
+    /// Those come first, then those that are near where it sees most chunks.
+    fn seen_by(&self, host: &Host, guest: u64) -> Vec<(Column, bool)> {
+        let mut chunks_of = BTreeMap::<Column, u32>::new();
+        for (root, chunks) in host.watched_roots(guest) {
+            // A block of the coarsest mip of a shared world lies in one column.
+            *chunks_of.entry(Column::of_voxel(root.voxels().min)).or_default() += chunks;
+        }
+        let home = chunks_of.iter().max_by_key(|(_, chunks)| **chunks);
+        let home = home.map_or(Column { x: 0, z: 0 }, |(column, _)| *column);
+        let distance = |column: Column| {
+            let off = [(column.x, home.x), (column.z, home.z)];
+            off.iter().map(|&(a, b)| (i64::from(a) - i64::from(b)).pow(2)).sum::<i64>()
+        };
+        let seen = chunks_of.into_iter().filter(|(column, _)| !self.held.contains(column));
+        let mut seen: Vec<_> = seen.map(|(column, chunks)| (column, chunks > 0)).collect();
+        seen.sort_by_key(|&(column, is_near)| (!is_near, distance(column), column));
+        seen
+    }
+}
 }
 
 #[cfg(test)]

@@ -81,8 +81,9 @@ pub(super) struct AccountBudget {
     start_tag: u64,
     /// When it was last served.
     served_us: u64,
-    /// Blocks that its guests want or have.
+    /// Blocks that its guests want or have, and how many of them have the coarsest mip.
     pub blocks: usize,
+    pub roots: usize,
 }
 
 impl AccountBudget {
@@ -94,6 +95,7 @@ impl AccountBudget {
             start_tag: 0,
             served_us: 0,
             blocks: 0,
+            roots: 0,
         }
     }
 

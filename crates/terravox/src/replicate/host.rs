@@ -48,6 +48,8 @@ pub struct Host {
     /// In the order in which they came.
     order: Vec<u64>,
     next_guest: u64,
+    /// What guests that are gone have added to [`Host::watched_state`].
+    pub(super) gone_watched: u64,
     /// The last packet for each guest that is gone.
     leaving: VecDeque<(u64, Vec<u8>)>,
     /// Which guest is first to be sent cells, in `order`.
@@ -81,6 +83,7 @@ impl Host {
             accounts: Accounts::default(),
             order: Vec::new(),
             next_guest: 1,
+            gone_watched: 0,
             leaving: VecDeque::new(),
             first_sent: 0,
             events: VecDeque::new(),
@@ -162,7 +165,10 @@ impl Host {
             if let Some(number) = entry.avatar {
                 self.bodies.remove(number);
             }
-            self.accounts.budget(&entry.account, &self.options).blocks -= entry.blocks.len();
+            self.gone_watched += entry.blocks.roots_state() + 1;
+            let budget = self.accounts.budget(&entry.account, &self.options);
+            budget.blocks -= entry.blocks.len();
+            budget.roots -= entry.blocks.root_count();
             self.order.retain(|&other| other != guest);
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();

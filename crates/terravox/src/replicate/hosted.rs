@@ -250,9 +250,10 @@ impl HostedGuest {
             }
             ToHost::Subscribe(blocks) => self.subscribe(blocks, budget, options)?,
             ToHost::Unsubscribe(blocks) => {
-                let before = self.blocks.len();
+                let before = [self.blocks.len(), self.blocks.root_count()];
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
-                budget.blocks -= before - self.blocks.len();
+                budget.blocks -= before[0] - self.blocks.len();
+                budget.roots -= before[1] - self.blocks.root_count();
             }
             ToHost::Avatar { pose, bytes } => {
                 self.new_avatar = Some(Some(Avatar { pose, bytes }));
@@ -273,24 +274,18 @@ impl HostedGuest {
         budget: &mut AccountBudget,
         options: &HostOptions,
     ) -> Result<(), LinkEnd> {
-        let too_many = |most: usize, whose: &str| {
-            let reason = format!(
-                "more than {most} blocks wanted{whose}; lower the view distance or the detail"
-            );
-            Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason))
-        };
-        let most_of_account = options.max_blocks.saturating_mul(GUESTS_OF_ACCOUNT);
         for (block, known) in blocks {
-            if self.blocks.len() >= options.max_blocks {
-                return too_many(options.max_blocks, "");
+            let held = [self.blocks.len(), budget.blocks];
+            check_room(held, options.max_blocks, "blocks", "the view distance or the detail")?;
+            let roots = [self.blocks.root_count(), budget.roots];
+            if block.mip == options.max_mip {
+                let what = "blocks of the coarsest mip";
+                check_room(roots, options.max_roots, what, "the view distance")?;
             }
-            if budget.blocks >= most_of_account {
-                return too_many(most_of_account, " over all connections of one account");
-            }
-            let before = self.blocks.len();
             // A block whose parent was just dropped is wanted no more.
             self.blocks.add(block, options.max_mip, known);
-            budget.blocks += self.blocks.len() - before;
+            budget.blocks += self.blocks.len() - held[0];
+            budget.roots += self.blocks.root_count() - roots[0];
         }
         Ok(())
     }
@@ -359,6 +354,21 @@ impl HostedGuest {
         }
         has_some
     }
+}
+
+/// Whether a guest that holds so many blocks, with all guests of its account so many, may hold
+/// another one.
+fn check_room(held: [usize; 2], most: usize, what: &str, lower: &str) -> Result<(), LinkEnd> {
+    let most_of_account = most.saturating_mul(GUESTS_OF_ACCOUNT);
+    let (most, whose) = match held {
+        [own, _] if own >= most => (most, ""),
+        [_, all] if all >= most_of_account => {
+            (most_of_account, " over all connections of one account")
+        }
+        _ => return Ok(()),
+    };
+    let reason = format!("more than {most} {what} wanted{whose}; lower {lower}");
+    Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason))
 }
 
 /// Whether both sides speak the same version.
