@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// Edited blocks per second that are sent again on request, per account; up to twice as many at once.
+/// Blocks per second that are sent again on request, per account; up to twice as many at once.
 /// Only guests whose cells differ request blocks again: at most some
 /// hundreds after one operation.
 const REREADS_PER_S: u64 = 64;

@@ -46,14 +46,14 @@ pub struct Host {
     pub(super) guests: FxHashMap<u64, HostedGuest>,
     pub(super) accounts: Accounts,
     /// In the order in which they came.
-    order: Vec<u64>,
+    pub(super) order: Vec<u64>,
     next_guest: u64,
     /// What guests that are gone have added to [`Host::watched_state`].
     pub(super) gone_watched: u64,
     /// The last packet for each guest that is gone.
     leaving: VecDeque<(u64, Vec<u8>)>,
-    /// Which guest is first to be sent cells, in `order`.
-    first_sent: usize,
+    /// Counts ticks in which guests were sent cells: not always the same one is first.
+    pub(super) sent_ticks: usize,
     pub(super) events: VecDeque<HostEvent>,
     pub(super) cells: DenseBox,
     pub(super) coarser: DenseBox,
@@ -85,7 +85,7 @@ impl Host {
             next_guest: 1,
             gone_watched: 0,
             leaving: VecDeque::new(),
-            first_sent: 0,
+            sent_ticks: 0,
             events: VecDeque::new(),
             cells: DenseBox::default(),
             coarser: DenseBox::default(),
@@ -231,12 +231,7 @@ impl Host {
         self.accounts.pass(now_us);
         self.serve_all(world);
         self.follow_avatars();
-        let mut order = self.order.clone();
-        if !order.is_empty() {
-            // So that not always the same guest is last.
-            self.first_sent = (self.first_sent + 1) % order.len();
-            order.rotate_left(self.first_sent);
-        }
+        let order = self.sending_order();
         let mut reads = self.options.max_reads_per_tick;
         for guest in order {
             self.send_bodies(guest, world.grid.materials().kinds(), now_us);

@@ -6,6 +6,7 @@ use super::reasons::Refusal;
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
 use crate::voxel::{MipBlock, Region};
+use rustc_hash::FxHashMap;
 
 /// Up to this work, in the unit of [`EditCost::work`](crate::edit::EditCost::work), an upper bound
 /// is charged instead of an estimate.
@@ -98,14 +99,38 @@ impl Host {
         Ok(())
     }
 
-    /// Sends blocks again that a guest asks for. Its account pays for those that have to be read.
+    /// Returns the guests in the order in which they are sent cells: one of each account, then
+    /// another one of each, so that an account has its turn however many guests others have. Each
+    /// time another account is first, and another one of its guests.
+    pub(super) fn sending_order(&mut self) -> Vec<u64> {
+        let mut place = FxHashMap::default();
+        let mut accounts = Vec::<Vec<u64>>::new();
+        for &guest in &self.order {
+            let Some(entry) = self.guests.get(&guest) else { continue };
+            let own = *place.entry(&entry.account).or_insert(accounts.len());
+            if own == accounts.len() {
+                accounts.push(Vec::new());
+            }
+            accounts[own].push(guest);
+        }
+        let count = accounts.len().max(1);
+        self.sent_ticks = self.sent_ticks.wrapping_add(1);
+        accounts.rotate_left(self.sent_ticks % count);
+        for guests in &mut accounts {
+            let first = self.sent_ticks / count % guests.len();
+            guests.rotate_left(first);
+        }
+        let most = accounts.iter().map(Vec::len).max().unwrap_or(0);
+        let round = |round: usize| accounts.iter().filter_map(move |guests| guests.get(round));
+        (0..most).flat_map(round).copied().collect()
+    }
+
+    /// Sends blocks again that a guest asks for. Its account pays for each, whether it has to be
+    /// read or not: that is known when it is sent.
     pub(super) fn refresh(&mut self, guest: u64, blocks: &[MipBlock]) {
         let Some(entry) = self.guests.get_mut(&guest) else { return };
-        let is_read = |block: &&MipBlock| {
-            entry.blocks.is_sent(**block) && (!entry.makes_ground || self.truth.is_edited(**block))
-        };
-        let read = blocks.iter().filter(is_read).count() as u64;
-        self.accounts.budget(&entry.account, &self.options).owe_rereads(read);
+        let budget = self.accounts.budget(&entry.account, &self.options);
+        budget.owe_rereads(blocks.len() as u64);
         for &block in blocks {
             entry.blocks.refresh(block, self.options.max_mip);
         }

@@ -35,6 +35,67 @@ fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothin
 }
 
 #[test]
+fn ground_that_a_guest_asks_for_again_and_makes_itself_takes_no_reads_from_others() {
+    let mut game = Simulation::new(true, 4);
+    let mut seat = Seat::new(&mut game);
+    let roots = Vec::from_iter((0..8).map(|x| MipBlock::new(4, [x, 0, 0])));
+    seat.say(&ToHost::Subscribe(roots.iter().map(|&root| (root, None)).collect()));
+    (0..4).for_each(|_| seat.step(&mut game));
+    // They are sent below.
+    game.host.options.max_reads_per_tick = 0;
+    seat.say(&ToHost::Refresh(roots));
+    seat.step(&mut game);
+    let (mut reads, before) = (4, seat.cells);
+    game.with_world(|host, world| host.send_cells(seat.number, world, &mut reads));
+    assert_eq!(reads, 4, "nothing was read");
+    seat.take(&mut game);
+    assert_eq!(seat.cells - before, 8);
+}
+
+#[test]
+fn ground_that_a_guest_asks_for_again_and_makes_itself_is_sent_again_at_the_rate_of_edited_ground()
+{
+    let mut game = Simulation::new(true, 4);
+    let mut seat = Seat::new(&mut game);
+    let roots = Vec::from_iter((0..8).map(|x| MipBlock::new(4, [x, 0, 0])));
+    seat.say(&ToHost::Subscribe(roots.iter().map(|&root| (root, None)).collect()));
+    (0..4).for_each(|_| seat.step(&mut game));
+    let (start, before) = (game.now_us, seat.cells);
+    while game.now_us < start + 10_000_000 {
+        seat.say(&ToHost::Refresh(roots.clone()));
+        seat.step(&mut game);
+    }
+    let cells = seat.cells - before;
+    // 64 a second, and what may be sent at once.
+    assert!((600..=640 + 128 + 8).contains(&cells), "{cells} in 10 s");
+    assert_eq!(seat.left, None);
+}
+
+#[test]
+fn guests_are_sent_cells_by_turns_of_accounts_and_then_of_their_guests() {
+    let mut game = Simulation::new(true, 4);
+    let names = ["ada", "ada", "ada", "bob", "cyd", "cyd"];
+    let numbers = names.map(|name| {
+        let number = game.host.connect(LinkKind::Reliable);
+        let entry = game.host.guests.get_mut(&number).expect("it is here");
+        entry.account = Account::Named(name.into());
+        number
+    });
+    let name_of = |number: u64| numbers.iter().position(|&own| own == number).map(|i| names[i]);
+    let mut first = BTreeMap::new();
+    for _ in 0..36 {
+        let order = game.host.sending_order();
+        assert_eq!(BTreeSet::from_iter(order.iter().copied()), BTreeSet::from(numbers));
+        let accounts = BTreeSet::from_iter(order[..3].iter().map(|&number| name_of(number)));
+        assert_eq!((order.len(), accounts.len()), (6, 3), "each once, before others are twice");
+        *first.entry(order[0]).or_insert(0) += 1;
+    }
+    // A third of the ticks each, shared by the guests of each.
+    assert_eq!(first.into_values().collect::<Vec<_>>(), [4, 4, 4, 12, 6, 6]);
+    assert!(Simulation::new(true, 4).host.sending_order().is_empty());
+}
+
+#[test]
 fn guests_of_one_account_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
     let mut game = Simulation::new(true, 4);
     let mut seats = [0; 2].map(|_| Seat::new(&mut game));
