@@ -1,6 +1,6 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
-use super::accounts::{Account, Accounts, Turn};
+use super::accounts::{Account, Accounts, LISTED_PER_TICK, TickBudget, Turn};
 use super::body_table::BodyTable;
 use super::encoded::EncodedBlocks;
 use super::host_event::HostEvent;
@@ -59,8 +59,8 @@ pub struct Host {
     pub(super) coarser: DenseBox,
     pub(super) under: DenseBox,
     message: Vec<u8>,
-    /// Work that the operations of guests may still take in this tick.
-    pub(super) work_left: i64,
+    /// What guests may still do in this tick.
+    pub(super) left: TickBudget,
 }
 
 impl Host {
@@ -91,7 +91,7 @@ impl Host {
             coarser: DenseBox::default(),
             under: DenseBox::default(),
             message: Vec::new(),
-            work_left: 0,
+            left: TickBudget::default(),
         }
     }
 
@@ -298,7 +298,8 @@ impl Host {
     /// Handles what guests sent, one request at a time: next is always the account for which least
     /// was done. Operations that the work of a tick does not suffice for wait for the next.
     fn serve_all(&mut self, world: &mut HostWorld<'_>) {
-        self.work_left = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
+        let work = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
+        self.left = TickBudget { work, listed: LISTED_PER_TICK };
         let waiting = self.order.iter().enumerate();
         let mut queue: BinaryHeap<_> = waiting
             .filter_map(|(at, &guest)| Some(Reverse((self.turn_of(guest)?, at, guest))))
@@ -316,7 +317,7 @@ impl Host {
                 Err(end) => self.end_link(guest, end),
             }
         }
-        if self.work_left > 0 {
+        if self.left.work > 0 {
             self.accounts.note_all_served();
         }
     }
@@ -328,10 +329,10 @@ impl Host {
     /// Handles a request of a guest. Returns whether there may be more; an error ends the connection.
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<bool, LinkEnd> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(false) };
-        let (account, before) = (entry.account.clone(), self.work_left);
+        let (account, before) = (entry.account.clone(), self.left.work);
         let budget = self.accounts.budget(&account, &self.options);
         let kinds = world.grid.materials().kinds();
-        match entry.request(kinds, budget, &self.options, &mut self.work_left)? {
+        match entry.request(kinds, budget, &self.options, &mut self.left)? {
             None => return Ok(false),
             Some(Request::Joining(token)) => {
                 self.events.push_back(HostEvent::Joining { guest, token });
@@ -351,7 +352,7 @@ impl Host {
             }
             Some(Request::Message(_)) => {}
         }
-        let work = (before - self.work_left).max(0).unsigned_abs();
+        let work = (before - self.left.work).max(0).unsigned_abs();
         if work > 0 {
             self.accounts.note_served(&account, work, &self.options);
         }

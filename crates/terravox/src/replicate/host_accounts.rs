@@ -65,17 +65,17 @@ impl Host {
         let reach = self.editor.reach(world.grid, op)?;
         let loading = making_work(&self.truth, world, reach.regions(), reach.write);
         budget.spend_work(loading)?;
-        self.work_left -= tick_work(loading);
+        self.left.work -= tick_work(loading);
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
         }
         let cost = self.editor.price(world.grid, op, ROUGH_WORK).inspect_err(|_| {
             budget.owe_work(ESTIMATE_WORK);
-            self.work_left -= tick_work(ESTIMATE_WORK);
+            self.left.work -= tick_work(ESTIMATE_WORK);
         })?;
         let paid = budget.spend_work(cost.work);
         // One that is refused has cost its estimate at most.
-        self.work_left -=
+        self.left.work -=
             tick_work(if paid.is_ok() { cost.work } else { cost.work.min(ESTIMATE_WORK) });
         paid
     }
@@ -94,7 +94,7 @@ impl Host {
         budget.spend_work(0)?;
         let making = making_work(&self.truth, world, [region], region);
         let work = making.saturating_add(region.volume().saturating_mul(WORK_PER_UNDONE_CELL));
-        self.work_left -= tick_work(work);
+        self.left.work -= tick_work(work);
         budget.owe_work(work);
         Ok(())
     }

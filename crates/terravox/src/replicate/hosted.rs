@@ -1,7 +1,7 @@
 //! A guest, as its host sees it: its requests, and what is still to be sent to it.
 
 use super::LinkKind;
-use super::accounts::{Account, AccountBudget, tick_work};
+use super::accounts::{Account, AccountBudget, TickBudget, tick_work};
 use super::body_budget::BodyBudget;
 use super::body_table::Avatar;
 use super::family::Family;
@@ -144,18 +144,19 @@ impl HostedGuest {
     }
 
     /// Handles messages until one needs the world; `None` if there are no more for now. Decoding
-    /// operations spends `work_left`; once that is gone, messages in the stream of operations wait.
-    /// Those about blocks wait while the account owes blocks that were read again.
+    /// operations spends `left.work`; once that is gone, messages in the stream of operations wait.
+    /// Blocks that requests list spend `left.listed`; once that is gone, or while the account owes
+    /// blocks that it listed or that were read again, requests wait.
     /// An error ends the connection.
     pub fn request(
         &mut self,
         kinds: &[Kind; 256],
         budget: &mut AccountBudget,
         options: &HostOptions,
-        work_left: &mut i64,
+        left: &mut TickBudget,
     ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
-            let (may_edit, may_ask) = (*work_left > 0, budget.may_reread());
+            let (may_edit, may_ask) = (left.work > 0, left.listed > 0 && budget.may_ask());
             let Some((stream, bytes)) = self.next_message(may_edit, may_ask)? else { break };
             self.messages += 1;
             // Each stream has limits of its own.
@@ -176,7 +177,11 @@ impl HostedGuest {
                 if let Err(refusal) = is_paid {
                     return Ok(Some(Request::Refused { number, refusal }));
                 }
-                *work_left -= tick_work(work);
+                left.work -= tick_work(work);
+            }
+            if let Some(blocks) = ToHost::listed_blocks(&bytes)? {
+                budget.owe_listed(blocks);
+                left.listed = left.listed.saturating_sub(blocks);
             }
             let message = ToHost::decode(&bytes, kinds)?;
             if let Some(request) = self.take(message, budget, options)? {

@@ -266,7 +266,7 @@ fn an_operation_that_is_refused_counts_for_the_tick() {
     let mut seat = Seat::new(&mut game);
     seat.say(&ToHost::Edit { number: 1, op: Box::new(EditOp::dig_ball([0.0; 3], 3.0)) });
     seat.step(&mut game);
-    assert!(game.host.work_left < 0, "{}", game.host.work_left);
+    assert!(game.host.left.work < 0, "{}", game.host.left.work);
     seat.step(&mut game);
     assert_eq!(seat.refusals, [RefusalCode::TooLarge]);
 }

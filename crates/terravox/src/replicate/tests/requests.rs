@@ -166,3 +166,25 @@ fn guests_hold_so_many_of_the_coarsest_blocks_and_an_account_eight_times_that() 
     assert_eq!(seats[1].left, too_many);
 }
 
+#[test]
+fn requests_are_handled_as_fast_as_the_blocks_that_they_list_are_earned() {
+    let mut game = Simulation::new(true, 4);
+    let mut seat = Seat::new(&mut game);
+    let roots = Vec::from_iter((0..4000).map(|x| MipBlock::new(4, [x, 0, 0])));
+    let number = seat.number;
+    let state = |game: &Simulation| game.host.guests[&number].blocks.roots_state();
+    let (start, before, mut most) = (game.now_us, state(&game), 0);
+    while game.now_us < start + 10_000_000 {
+        if seat.waiting() < 64 << 10 {
+            seat.say(&ToHost::Subscribe(roots.iter().map(|&root| (root, None)).collect()));
+            seat.say(&ToHost::Unsubscribe(roots.clone()));
+        }
+        let last = state(&game);
+        seat.step(&mut game);
+        most = most.max(state(&game) - last);
+    }
+    let (blocks, earned) = (state(&game) - before, 12 * 65_536);
+    assert!((earned / 2..=earned + 4000).contains(&blocks), "{blocks} blocks in 10 s");
+    assert!(most <= 16_384 + 4000, "{most} blocks in a tick");
+    assert_eq!(seat.left, None);
+}
