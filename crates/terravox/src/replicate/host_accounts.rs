@@ -2,7 +2,7 @@
 
 use super::accounts::{Account, tick_work};
 use super::host::{Host, unavailable};
-use super::reasons::Refusal;
+use super::reasons::{Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
 use crate::voxel::{MipBlock, Region};
@@ -140,7 +140,8 @@ impl Host {
     /// a guest, whose budget of work pays for those that are missing.
     ///
     /// # Errors
-    /// Why not; nothing is then loaded, or a part.
+    /// Why not; nothing is then loaded, or a part. Of a guest that is gone, nothing is loaded:
+    /// [`RefusalCode::TooMuchWork`].
     pub fn load_for(
         &mut self,
         world: &mut HostWorld<'_>,
@@ -148,9 +149,11 @@ impl Host {
         region: Region,
     ) -> Result<(), Refusal> {
         let loading = Truth::missing(world, region) * WORK_PER_BLOCK;
-        if loading > 0
-            && let Some(entry) = self.guests.get(&guest)
-        {
+        if loading > 0 {
+            let Some(entry) = self.guests.get(&guest) else {
+                let reason = "the guest that is to pay for the chunks is gone";
+                return Err(Refusal::new(RefusalCode::TooMuchWork, reason));
+            };
             self.accounts.budget(&entry.account, &self.options).spend_work(loading)?;
         }
         self.truth.load(world, region).map_err(unavailable)

@@ -198,6 +198,29 @@ fn an_undo_is_paid_for_with_the_chunks_that_it_needs() {
 }
 
 #[test]
+fn ground_is_loaded_for_guests_that_are_here_and_can_pay() {
+    let mut game = Simulation::new(true, 4);
+    let seat = Seat::new(&mut game);
+    let number = seat.number;
+    let load = |game: &mut Simulation, region: Region| {
+        let loaded = game.with_world(|host, world| host.load_for(world, number, region));
+        loaded.map_err(|refusal| refusal.code)
+    };
+    let chunks = |x| Region::new([x, 0, 0], [x + 64, 32, 32]);
+    assert_eq!(load(&mut game, chunks(0)), Ok(()));
+    assert!(game.host.accounts.spent_work(&ada()) >= 2_000_000);
+    game.host.disconnect(number, "it leaves");
+    let too_much = Err(RefusalCode::TooMuchWork);
+    assert_eq!(load(&mut game, chunks(64)), too_much, "no guest pays");
+    let is_held = |chunk| game.grid.held(chunk) != crate::voxel::ChunkState::Unknown;
+    assert_eq!(
+        chunks(0).blocks::<5>().chain(chunks(64).blocks::<5>()).filter(|&c| is_held(c)).count(),
+        2
+    );
+    assert_eq!(load(&mut game, chunks(0)), Ok(()), "it is there");
+}
+
+#[test]
 fn a_paste_is_paid_for_before_it_is_decoded() {
     let mut game = Simulation::new(true, 4);
     game.decide = |_, _| Verdict::Refuse("not here".into());
