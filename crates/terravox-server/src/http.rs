@@ -7,9 +7,7 @@ use crate::log::{info, warn};
 use crate::metrics;
 use crate::page;
 use crate::patient_stream::PatientStream;
-use crate::request_checks::{
-    Refusal, check_administrator, check_origin, check_reader, refusal, world,
-};
+use crate::request_checks::{Refusal, check_administrator, check_site, refusal, world};
 use crate::server_reason::may_return;
 use crate::world::RunningWorld;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -148,7 +146,7 @@ async fn link_to(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
-    check_origin(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     // Before the upgrade: browsers hide why an upgrade was refused, so the page asks again without
     // one.
     let world = world(&gate, name)?;
@@ -193,7 +191,7 @@ async fn columns(
     name: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Result<String, Refusal> {
-    check_reader(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     let world = world(&gate, name)?;
     let Some(columns) = &world.columns else {
         return Err(refusal(StatusCode::NOT_FOUND, "one server has all of this world"));
@@ -213,7 +211,7 @@ async fn back_up(
     Extension(pass): Extension<Arc<Pass>>,
     headers: HeaderMap,
 ) -> Result<String, Refusal> {
-    check_origin(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     check_administrator(&gate, &pass, &headers)?;
     let world = world(&gate, name)?;
     let conflict = |_| refusal(StatusCode::CONFLICT, "a backup of this world is being written");
@@ -245,7 +243,7 @@ fn utc_timestamp() -> String {
 
 /// Counters in the text format of Prometheus.
 async fn metrics(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<String, Refusal> {
-    check_reader(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     Ok(metrics::text(&gate))
 }
 

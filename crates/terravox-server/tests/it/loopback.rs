@@ -206,6 +206,31 @@ fn a_world_that_is_not_there_and_nonsense_are_answered_with_a_reason() -> Outcom
     Ok(server.stop()?)
 }
 
+#[test]
+fn a_server_without_tokens_is_not_for_those_who_come_by_another_name() -> Outcome {
+    let folder = Folder::new("names");
+    let server = serve_air(&folder.0, "a", options(&folder.0))?;
+    let ask = |request: &str, host: &str| -> Result<String, Box<dyn Error>> {
+        let mut stream = TcpStream::connect(server.http_address())?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.write_all(format!("{request} HTTP/1.1\r\nHost: {host}\r\n").as_bytes())?;
+        stream.write_all(
+            b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+              Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+        )?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        Ok(String::from_utf8_lossy(&status).into_owned())
+    };
+    // As a TCP proxy passes it on.
+    for request in ["GET /link", "POST /backup", "GET /journal", "GET /metrics"] {
+        assert_eq!(ask(request, "dig.example.org")?, "HTTP/1.1 403", "{request}");
+    }
+    assert_eq!(ask("GET /link", "localhost")?, "HTTP/1.1 101");
+    assert_eq!(ask("POST /backup", "127.0.0.1:4077")?, "HTTP/1.1 200");
+    Ok(server.stop()?)
+}
+
 /// All that a server sends on a connection, until it ends it.
 fn read_to_end(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
@@ -260,7 +285,7 @@ fn a_guest_that_does_not_greet_is_told_so() -> Outcome {
     // The name of the world has a space.
     let mut stream = TcpStream::connect(server.http_address())?;
     stream.write_all(
-        b"GET /link/a%20b HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        b"GET /link/a%20b HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
           Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
     )?;
     let text = read_to_end(stream);
@@ -368,7 +393,7 @@ fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
     let server = serve_air(&folder.0, "a", options(&folder.0))?;
     let mut stream = TcpStream::connect(server.http_address())?;
     stream.write_all(
-        b"GET /link HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
           Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
     )?;
     // A ping of 125 bytes, masked with zeros.
