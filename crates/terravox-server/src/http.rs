@@ -155,6 +155,7 @@ async fn link_to(
         Err(rejection) => return Ok(rejection.into_response()),
     };
     // Responses to pings wait in that buffer while the peer does not read.
+    let upgrade = upgrade.read_buffer_size(link::READ_BUFFER);
     let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
     let upgrade =
         upgrade.max_message_size(Guest::MAX_PACKET_BYTES).max_frame_size(Guest::MAX_PACKET_BYTES);

@@ -19,6 +19,9 @@ pub(crate) const MAX_QUEUED: usize = 64 << 10;
 /// pings.
 pub(crate) const MAX_WRITE_BUFFER: usize = 256 << 10;
 
+/// Bytes that a WebSocket reads at once, which it holds from the start: some packets.
+pub(crate) const READ_BUFFER: usize = 4 << 10;
+
 /// Maximum number of pings and empty packets within [`KEEP_ALIVE`]: a flood of them would cost too
 /// much work.
 const MAX_SIGNS: u32 = 64;

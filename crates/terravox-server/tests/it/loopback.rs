@@ -404,6 +404,43 @@ fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
     Ok(server.stop()?)
 }
 
+/// Bytes of this process that are in memory.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> Result<usize, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()).ok_or("no line VmRSS")?;
+    Ok(kib.parse::<usize>()? << 10)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_web_socket_that_says_nothing_takes_little_memory() -> Outcome {
+    let folder = Folder::new("memory");
+    let server = serve_air(&folder.0, "a", options(&folder.0))?;
+    let open = || -> Result<TcpStream, Box<dyn Error>> {
+        let mut stream = TcpStream::connect(server.http_address())?;
+        stream.write_all(
+            b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+              Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+              Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+        )?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        assert_eq!(&status, b"HTTP/1.1 101");
+        Ok(stream)
+    };
+    let rest = || std::thread::sleep(Duration::from_millis(500));
+    let first = (0..40).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
+    rest();
+    let before = resident_bytes()?;
+    let more = (0..160).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
+    rest();
+    let each = resident_bytes()?.saturating_sub(before) / more.len();
+    assert!(each < 64 << 10, "{each} bytes for each of {}", first.len() + more.len());
+    Ok(server.stop()?)
+}
+
 #[test]
 fn the_page_and_all_that_it_names_are_served_and_nothing_else() -> Outcome {
     let folder = Folder::new("page");
