@@ -58,8 +58,8 @@ struct ColumnState {
     damaged: BTreeSet<Column>,
     /// Looks at the database that failed.
     failed_looks: u64,
-    /// Since when they fail, and why the first one did.
-    failure: Option<(Instant, String)>,
+    /// Since when they fail.
+    fails_since: Option<Instant>,
     /// Whether the thread ended by a panic.
     has_died: bool,
     /// Whether something is new for the world.
@@ -110,9 +110,9 @@ impl SharedColumns {
         ColumnCounts { held, damaged, failed_looks: state.failed_looks }
     }
 
-    /// Since when the database cannot be asked, and why, if it cannot.
-    pub fn failure(&self) -> Option<(Instant, String)> {
-        self.lock().failure.clone()
+    /// Since when the database cannot be asked, if it cannot; the log says why.
+    pub fn fails_since(&self) -> Option<Instant> {
+        self.lock().fails_since
     }
 
     /// Whether the thread ended by a panic: nothing is claimed, released or read any more.
@@ -283,7 +283,7 @@ impl ColumnKeeper {
                     state.changed.append(&mut self.changed);
                     state.records.append(&mut self.records);
                     state.is_new |= is_new;
-                    state.failure = None;
+                    state.fails_since = None;
                     drop(state);
                     if is_new {
                         wake();
@@ -294,9 +294,9 @@ impl ColumnKeeper {
                     let mut state = self.shared.lock();
                     state.failed_looks += 1;
                     // Only the first of several is logged.
-                    if state.failure.is_none() {
+                    if state.fails_since.is_none() {
                         warn!(world = self.world, "columns: {error}");
-                        state.failure = Some((Instant::now(), error.to_string()));
+                        state.fails_since = Some(Instant::now());
                     }
                 }
             }

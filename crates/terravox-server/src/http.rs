@@ -122,20 +122,20 @@ fn health_problem(world: &RunningWorld) -> Option<String> {
     if world.has_stopped() {
         return Some(format!("the world {} has stopped; the log says why", world.name));
     }
-    let columns = world.columns.as_ref().and_then(|columns| columns.failure());
-    if let Some((since, why)) = columns.filter(|(since, _)| since.elapsed() > MAX_DATABASE_SILENCE)
-    {
+    // Anyone may ask: what a database says of an error can name its address and its users.
+    let columns = world.columns.as_ref().and_then(|columns| columns.fails_since());
+    if let Some(since) = columns.filter(|since| since.elapsed() > MAX_DATABASE_SILENCE) {
         let seconds = since.elapsed().as_secs();
         return Some(format!(
-            "the columns of the world {} cannot be read since {seconds} s: {why}",
+            "the columns of the world {} cannot be read since {seconds} s; the log says why",
             world.name
         ));
     }
     let failure = world.counters.save_failure()?;
     let (edits, seconds) = (world.counters.unsaved_edits(), failure.since.elapsed().as_secs());
     Some(format!(
-        "saving the world {} stopped {seconds} s ago, {edits} edits are only in memory: {}",
-        world.name, failure.cause
+        "saving the world {} stopped {seconds} s ago, {edits} edits are only in memory; the log says why",
+        world.name
     ))
 }
 
