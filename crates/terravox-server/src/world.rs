@@ -63,6 +63,8 @@ pub(crate) struct WorldCounters {
     pub refused_parts: AtomicU64,
     /// Times of the last ticks in microseconds, a ring.
     pub recent_ticks: Mutex<VecDeque<u32>>,
+    /// Unknown tokens that guests presented.
+    pub refused_tokens: AtomicU64,
     pub packets_in: AtomicU64,
     pub packets_out: AtomicU64,
     pub bytes_out: AtomicU64,

@@ -156,6 +156,10 @@ fn tokens_say_who_may_look_and_who_may_edit() -> Outcome {
         keeper.guest().edit(&EditOp::dig_ball([98.0, 0.0, 9.0], 3.0))?;
         until(&mut [&mut keeper], all_settled)?;
     }
+    let mut stream = TcpStream::connect(server.http_address())?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let text = read_to_end(stream);
+    assert!(text.contains("terravox_refused_tokens_total{world=\"waves\"} 2\n"), "{text}");
     Ok(server.stop()?)
 }
 
