@@ -2,7 +2,7 @@
 
 use crate::border_record::{BorderOp, is_around};
 use crate::borders::{Backlog, Borders, DuePart, TriedParts, columns_of, middle_of, neighbours};
-use crate::columns::{ColumnOrders, ColumnThread, SharedColumns};
+use crate::columns::{ColumnOrders, ColumnThread, Owners, SharedColumns};
 use crate::server_reason::ServerReason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -78,8 +78,7 @@ pub(crate) struct HeldColumns {
     thread: ColumnThread,
     held: BTreeSet<Column>,
     closing: BTreeMap<Column, ClosingColumn>,
-    /// The servers of the others.
-    servers: BTreeMap<Column, String>,
+    owners: Arc<Owners>,
     /// Columns that operations reached: those that are held, and those that are to be claimed.
     used: BTreeMap<Column, ColumnUse>,
     /// Operations that reach into columns of other servers.
@@ -95,7 +94,7 @@ impl HeldColumns {
             thread,
             held: BTreeSet::new(),
             closing: BTreeMap::new(),
-            servers: BTreeMap::new(),
+            owners: Arc::default(),
             used: BTreeMap::new(),
             borders: Borders::default(),
             looked: None,
@@ -118,15 +117,13 @@ impl HeldColumns {
         }
         self.held = news.held;
         self.borders.take(&self.held, news.records, news.damaged);
-        let others = news.owners.into_values().filter(|owner| owner.is_alive && !owner.is_own);
-        self.servers = others.map(|owner| (owner.column, owner.server)).collect();
+        self.owners = news.owners;
         news.changed
     }
 
     /// The server of a column, if it is another one.
     fn server_of(&self, column: Column) -> Option<&str> {
-        let server = self.servers.get(&column).filter(|_| !self.held.contains(&column));
-        server.map(String::as_str)
+        other_server(&self.owners, column).filter(|_| !self.held.contains(&column))
     }
 
     /// The parts that are to be applied here of operations that began elsewhere.
@@ -247,7 +244,8 @@ impl HeldColumns {
     /// that no server has.
     fn demand_waiting(&mut self, no_account: &Arc<str>, now: Instant) {
         let [origins, targets] = self.borders.waiting();
-        let unserved = targets.into_iter().filter(|column| !self.servers.contains_key(column));
+        let is_unserved = |column: &Column| other_server(&self.owners, *column).is_none();
+        let unserved = targets.into_iter().filter(is_unserved);
         for column in origins.into_iter().chain(unserved.collect::<Vec<_>>()) {
             let used = || ColumnUse { last: now, account: no_account.clone() };
             self.used.entry(column).or_insert_with(used).last = now;
@@ -273,12 +271,12 @@ impl HeldColumns {
             self.used.entry(*column).or_insert_with(used);
         }
         self.demand_waiting(&no_account, now);
-        let (held, servers) = (&self.held, &self.servers);
+        let (held, owners) = (&self.held, &self.owners);
         self.used.retain(|column, used| {
             let is_held = held.contains(column);
             let is_edited = is_held && !used.account.is_empty();
             let time = if is_edited { IDLE_TIME } else { DEMAND_TIME };
-            now - used.last < time && (is_held || !servers.contains_key(column))
+            now - used.last < time && (is_held || other_server(owners, *column).is_none())
         });
         // What is noted of borders has to be saved, too.
         let [noted, saved_notes] = self.borders.states();
@@ -354,6 +352,11 @@ impl HeldColumns {
         seen
     }
 }
+
+/// The server of a column, if it is another one, and its lease has not ended.
+fn other_server(owners: &Owners, column: Column) -> Option<&str> {
+    let owner = owners.get(&column).filter(|owner| owner.is_alive && !owner.is_own);
+    owner.map(|owner| owner.server.as_str())
 }
 
 #[cfg(test)]

@@ -198,9 +198,9 @@ async fn columns(
         return Err(refusal(StatusCode::NOT_FOUND, "one server has all of this world"));
     };
     let mut text = String::new();
-    for ColumnOwner { column: Column { x, z }, server, is_alive, .. } in columns.owners() {
+    for ColumnOwner { column: Column { x, z }, server, is_alive, .. } in columns.owners().values() {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{x} {z} {server}{}", if is_alive { "" } else { " gone" });
+        let _ = writeln!(text, "{x} {z} {server}{}", if *is_alive { "" } else { " gone" });
     }
     Ok(text)
 }

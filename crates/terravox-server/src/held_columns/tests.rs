@@ -197,6 +197,25 @@ fn at(x: i32) -> Column {
 }
 
 #[test]
+fn who_has_which_column_is_copied_only_when_it_differs() {
+    let mut served = Served::new(&[at(1)], None);
+    let shared = served.rules.columns.as_ref().unwrap().shared().clone();
+    served.pass(Duration::ZERO);
+    let first = shared.owners();
+    assert_eq!(first.keys().collect::<Vec<_>>(), [&at(1)]);
+    assert!(Arc::ptr_eq(&first, &shared.owners()));
+    served.pass(Duration::ZERO);
+    assert!(Arc::ptr_eq(&first, &shared.owners()), "nothing is new");
+    assert!(served.dig(Right::Edit, "ada", at(0)).is_err());
+    served.pass(Duration::ZERO);
+    let begin = Instant::now();
+    while shared.owners().len() < 2 {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
 fn columns_are_claimed_for_operations_that_are_allowed_and_for_nothing_else() {
     let refuses_deep: crate::Decide = Box::new(|_, op| match op.region() {
         Ok(region) if region.min.x > 3 * 8192 => Verdict::Refuse("not here".into()),
