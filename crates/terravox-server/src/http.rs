@@ -1,6 +1,7 @@
 //! HTTP: WebSockets that carry packets, health, counters, backups; see also `journal_requests`.
 
-use crate::gate::{Gate, Pass};
+use crate::connections::Pass;
+use crate::gate::Gate;
 use crate::journal_requests;
 use crate::link::{self, IO_TIMEOUT, Link};
 use crate::log::{info, warn};
@@ -51,7 +52,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Arc<Gate>) {
     let router = router(gate.clone());
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => match gate.admit(peer.ip()) {
+            Ok((stream, peer)) => match gate.connections.admit(peer.ip()) {
                 Some(pass) => {
                     tokio::spawn(serve_connection(stream, router.clone(), pass, gate.patience));
                 }
@@ -163,7 +164,7 @@ async fn link_to(
 }
 
 async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
-    let link = Arc::new(Link::new(pass.peer()));
+    let link = Arc::new(Link::with_pass(&pass));
     world.join(link.clone());
     let (mut send, receive) = socket.split();
     let read = |message| match message {

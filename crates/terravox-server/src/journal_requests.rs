@@ -1,6 +1,7 @@
 //! Requests over HTTP about who changed what: the journal of a world, and rollbacks.
 
-use crate::gate::{Gate, Pass};
+use crate::connections::Pass;
+use crate::gate::Gate;
 use crate::journal::newest_first;
 use crate::journal_query::{JournalQuery, corners_m};
 use crate::log::info;

@@ -1,12 +1,13 @@
 //! A connection between a socket and a world: a bounded queue of packets each way.
 
+use crate::connections::Pass;
 use crate::server_reason::{SILENT, TOO_SLOW};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -130,6 +131,8 @@ impl PacketQueue {
 /// A connection, which a world and the tasks of a socket share.
 pub(crate) struct Link {
     pub peer: IpAddr,
+    /// Of a server's, while its socket is there.
+    pass: Weak<Pass>,
     pub to_world: PacketQueue,
     pub to_peer: PacketQueue,
     /// Whether the socket is gone.
@@ -139,14 +142,26 @@ pub(crate) struct Link {
 }
 
 impl Link {
+    /// A client's.
     pub fn new(peer: IpAddr) -> Link {
         Link {
             peer,
+            pass: Weak::new(),
             to_world: PacketQueue::default(),
             to_peer: PacketQueue::default(),
             is_gone: AtomicBool::new(false),
             reason: OnceLock::new(),
         }
+    }
+
+    /// A server's. The pass is not kept: it ends with the socket.
+    pub fn with_pass(pass: &Arc<Pass>) -> Link {
+        Link { pass: Arc::downgrade(pass), ..Link::new(pass.peer()) }
+    }
+
+    /// Called by the world when it lets the guest in.
+    pub fn note_let_in(&self) {
+        self.pass.upgrade().iter().for_each(|pass| pass.let_in());
     }
 
     pub fn is_gone(&self) -> bool {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 /// A line for each counter of the server and of each of its worlds.
 pub(crate) fn text(gate: &Gate) -> String {
-    let mut text = format!("terravox_connections {}\n", gate.connections());
+    let mut text = format!("terravox_connections {}\n", gate.connections.count());
     for world in &gate.worlds {
         let label = format!("world=\"{}\"", world.name);
         for (name, value) in values(world) {

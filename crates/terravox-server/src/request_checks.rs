@@ -1,7 +1,8 @@
 //! Which requests over HTTP are allowed.
 
 use crate::access::{AccessList, Right};
-use crate::gate::{Gate, Pass};
+use crate::connections::Pass;
+use crate::gate::Gate;
 use crate::world::RunningWorld;
 use axum::extract::Path;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};

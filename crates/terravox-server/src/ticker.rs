@@ -127,6 +127,7 @@ impl ConnectedGuest {
             return Err(ServerReason::UnknownToken.end(AccessList::refusal(token)));
         };
         self.right.set(Some(right));
+        self.link.note_let_in();
         let author = self.author.get_or_init(|| access.author(token, self.link.peer));
         let account = self.account.get_or_init(|| access.account(token, self.link.peer).into());
         info!(world = world.name, guest, %right, %author, "joined");
