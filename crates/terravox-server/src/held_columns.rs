@@ -40,6 +40,10 @@ const MAX_WATCHED: usize = if cfg!(test) { 64 } else { 4096 };
 /// four.
 const MAX_NEAR: usize = if cfg!(test) { 4 } else { 512 };
 
+/// Maximum number of chunks that others changed and that are read again in a tick: of a column in
+/// which much was saved since it was last looked at, there may be all.
+const MAX_CHANGED: usize = if cfg!(test) { 8 } else { 1024 };
+
 /// An operation of a guest, or the part of it that is to be applied.
 pub(crate) struct AskedOp<'a> {
     pub guest: u64,
@@ -79,6 +83,9 @@ pub(crate) struct HeldColumns {
     held: BTreeSet<Column>,
     closing: BTreeMap<Column, ClosingColumn>,
     owners: Arc<Owners>,
+    /// Chunks that others changed, and that are still to be read again. Before that, nothing is
+    /// edited in their column.
+    changed: BTreeMap<Column, BTreeSet<ChunkPos>>,
     /// Columns that operations reached: those that are held, and those that are to be claimed.
     used: BTreeMap<Column, ColumnUse>,
     /// Operations that reach into columns of other servers.
@@ -95,6 +102,7 @@ impl HeldColumns {
             held: BTreeSet::new(),
             closing: BTreeMap::new(),
             owners: Arc::default(),
+            changed: BTreeMap::new(),
             used: BTreeMap::new(),
             borders: Borders::default(),
             looked: None,
@@ -106,10 +114,9 @@ impl HeldColumns {
         &self.thread.shared
     }
 
-    /// Notes which columns are held. Returns the chunks that others changed, which must be read
-    /// again before anything is edited.
-    pub fn take_news(&mut self) -> BTreeSet<ChunkPos> {
-        let Some(news) = self.shared().take_news() else { return BTreeSet::new() };
+    /// Notes which columns are held, and what others changed.
+    pub fn take_news(&mut self) {
+        let Some(news) = self.shared().take_news() else { return };
         self.closing.retain(|column, _| news.held.contains(column));
         if self.held != news.held {
             // What lies beside them is watched at once.
@@ -118,7 +125,30 @@ impl HeldColumns {
         self.held = news.held;
         self.borders.take(&self.held, news.records, news.damaged);
         self.owners = news.owners;
-        news.changed
+        for chunk in news.changed {
+            let column = Column::of_voxel(chunk.region().min);
+            self.changed.entry(column).or_default().insert(chunk);
+        }
+    }
+
+    /// Takes chunks that others changed and that are to be read again in this tick: first those of
+    /// columns that are held here, in which operations wait for it.
+    pub fn take_changed(&mut self) -> Vec<ChunkPos> {
+        let mut taken = Vec::new();
+        while taken.len() < MAX_CHANGED {
+            let held = self.held.iter().find(|column| self.changed.contains_key(column));
+            let Some(&column) = held.or_else(|| self.changed.keys().next()) else { break };
+            let Some(chunks) = self.changed.get_mut(&column) else { break };
+            while taken.len() < MAX_CHANGED
+                && let Some(chunk) = chunks.pop_first()
+            {
+                taken.push(chunk);
+            }
+            if chunks.is_empty() {
+                self.changed.remove(&column);
+            }
+        }
+        taken
     }
 
     /// The server of a column, if it is another one.
@@ -128,13 +158,16 @@ impl HeldColumns {
 
     /// The parts that are to be applied here of operations that began elsewhere.
     pub fn due_parts(&mut self) -> Vec<DuePart> {
-        let HeldColumns { held, closing, borders, .. } = self;
-        borders.due(|column| held.contains(&column) && !closing.contains_key(&column))
+        let HeldColumns { held, closing, changed, borders, .. } = self;
+        let waits = |column| closing.contains_key(&column) || changed.contains_key(&column);
+        borders.due(|column| held.contains(&column) && !waits(column))
     }
 
     /// Whether guests may change a column here now.
     pub fn may_change(&self, column: Column) -> bool {
-        self.held.contains(&column) && !self.closing.contains_key(&column)
+        self.held.contains(&column)
+            && !self.closing.contains_key(&column)
+            && !self.changed.contains_key(&column)
     }
 
     /// Refuses an operation whose middle lies in a column of another server, one that reaches into

@@ -21,7 +21,7 @@ use crate::server_reason::{SERVER_ENDS, STOPPED, ServerReason, TOO_SLOW};
 use crate::thrown::Thrower;
 use crate::world::{RunningWorld, ServedWorld, WorldCounters};
 use std::cell::{Cell, OnceCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -354,9 +354,11 @@ impl Ticker {
     }
 
     /// Takes what other servers changed, for the tick that begins.
-    fn take_news(&mut self) -> BTreeSet<ChunkPos> {
+    fn take_news(&mut self) -> Vec<ChunkPos> {
         self.stored_ground.begin_tick();
-        let changed = self.rules.columns.as_mut().map(HeldColumns::take_news).unwrap_or_default();
+        let Some(columns) = &mut self.rules.columns else { return Vec::new() };
+        columns.take_news();
+        let changed = columns.take_changed();
         // What was read before that lacks it.
         self.stored_ground.note_save(changed.iter().copied());
         changed

@@ -38,6 +38,8 @@ struct LeasesState {
     looks: usize,
     /// Columns that were asked about.
     asked: BTreeSet<Column>,
+    /// What others saved, to be told once.
+    saved: Vec<ChunkPos>,
     /// Whether the answer to the next claim is lost.
     loses_answer: bool,
 }
@@ -82,7 +84,7 @@ impl ColumnLeases for Leases {
         let mut state = self.enter();
         state.asked.extend(watched);
         state.looks += 1;
-        Ok(ColumnChanges::default())
+        Ok(ColumnChanges { columns: Vec::new(), chunks: std::mem::take(&mut state.saved) })
     }
 }
 
@@ -259,6 +261,28 @@ fn an_account_and_a_server_have_so_many_columns_and_no_more() {
     assert_eq!(served.held(), 1);
     assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
     assert!(served.dig(Right::Edit, "ada", at(500)).unwrap_err().reason.contains("try again"));
+}
+
+#[test]
+fn so_many_chunks_are_read_again_in_a_tick_and_their_column_is_edited_after_the_last() {
+    let mut served = Served::new(&[], None);
+    let chunks = |x: i32, count: i32| (0..count).map(move |z| ChunkPos::new(x * 256, 0, z));
+    let all = Vec::from_iter(chunks(-3, 4).chain(chunks(0, 20)));
+    served.leases.lock().saved = all.clone();
+    assert!(served.dig(Right::Edit, "ada", at(0)).is_err());
+    served.pass(Duration::ZERO);
+    assert_eq!(served.held(), 1);
+    let mut taken = Vec::new();
+    for _ in 0..3 {
+        let refused = served.dig(Right::Edit, "ada", at(0)).unwrap_err();
+        assert!(refused.reason.contains("try again"), "{}", refused.reason);
+        let some = served.rules.columns.as_mut().unwrap().take_changed();
+        assert_eq!(some.len(), MAX_CHANGED);
+        taken.extend(some);
+    }
+    assert_eq!(taken, Vec::from_iter(chunks(0, 20).chain(chunks(-3, 4))), "what is held first");
+    assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
+    assert!(served.rules.columns.as_mut().unwrap().take_changed().is_empty());
 }
 
 #[test]
