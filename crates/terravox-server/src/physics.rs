@@ -9,6 +9,10 @@ use terravox::terrain::Placement;
 use terravox::voxel::{ChunkPos, ChunkState, UnlistedChunks, VoxelGrid};
 use terravox_rapier::{Buoyancy, RapierSets, TerrainColliders, WaterOptions};
 
+/// Bodies farther from the origin on an axis, in metres, are neither thrown nor cut loose: their
+/// positions are f32, of which the steps are 8 mm there.
+pub(crate) const FARTHEST_M: f64 = 1e5;
+
 /// Seconds of a step, and maximum number of steps of a tick.
 const STEP_S: f32 = 1.0 / 60.0;
 const MAX_STEPS: u32 = 3;
