@@ -307,7 +307,7 @@ pub(crate) async fn changed_chunks(
         }
     }
     let is_lost = |part: &&LogPart| found.get(&part.column) < Some(&(part.high - part.low));
-    let lost: Vec<i64> = parts.iter().filter(is_lost).map(|part| part.column).collect();
+    let lost: BTreeSet<i64> = parts.iter().filter(is_lost).map(|part| part.column).collect();
     if !lost.is_empty() {
         add_chunks(pool, world, &lost, &mut chunks).await?;
     }
@@ -319,7 +319,7 @@ pub(crate) async fn changed_chunks(
 async fn add_chunks(
     pool: &ViewPool,
     world: i64,
-    columns: &[i64],
+    columns: &BTreeSet<i64>,
     chunks: &mut BTreeSet<ChunkPos>,
 ) -> Result<(), RequestFailure> {
     let [mut low, high] = Zone::chunk_keys();

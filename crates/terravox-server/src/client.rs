@@ -509,6 +509,7 @@ async fn open_web_socket(
     let at = WorldAddress { world: String::new(), ..address.clone() };
     let path = path_of("link", &address.world);
     let config = WebSocketConfig::default()
+        .read_buffer_size(link::READ_BUFFER)
         .write_buffer_size(0)
         .max_write_buffer_size(link::MAX_WRITE_BUFFER)
         .max_message_size(Some(Guest::MAX_PACKET_BYTES))

@@ -41,6 +41,9 @@ pub(crate) struct ColumnOrders {
     pub near: BTreeSet<Column>,
 }
 
+/// Who has which column.
+pub(crate) type Owners = BTreeMap<Column, ColumnOwner>;
+
 /// What the thread and the world tell each other.
 #[derive(Default)]
 struct ColumnState {
@@ -48,7 +51,9 @@ struct ColumnState {
     /// Columns to be released: all in them is saved.
     released: Vec<Column>,
     held: BTreeSet<Column>,
-    owners: BTreeMap<Column, ColumnOwner>,
+    /// Replaced by another map when it differs: there may be many, and the thread of the world must
+    /// not wait until they are copied.
+    owners: Arc<Owners>,
     /// Chunks that others changed.
     changed: BTreeSet<ChunkPos>,
     /// Records of borders that were read: of columns that were claimed, and of neighbours of those
@@ -58,8 +63,8 @@ struct ColumnState {
     damaged: BTreeSet<Column>,
     /// Looks at the database that failed.
     failed_looks: u64,
-    /// Since when they fail, and why the first one did.
-    failure: Option<(Instant, String)>,
+    /// Since when they fail.
+    fails_since: Option<Instant>,
     /// Whether the thread ended by a panic.
     has_died: bool,
     /// Whether something is new for the world.
@@ -87,7 +92,7 @@ pub(crate) struct ColumnCounts {
 /// What the thread found out since the last look.
 pub(crate) struct ColumnNews {
     pub held: BTreeSet<Column>,
-    pub owners: BTreeMap<Column, ColumnOwner>,
+    pub owners: Arc<Owners>,
     pub changed: BTreeSet<ChunkPos>,
     pub records: BTreeMap<Column, BorderRecord>,
     pub damaged: BTreeSet<Column>,
@@ -100,8 +105,8 @@ impl SharedColumns {
 
     /// Who has which column: of those that guests see, as it was half a second ago, of all others,
     /// some seconds.
-    pub fn owners(&self) -> Vec<ColumnOwner> {
-        self.lock().owners.values().cloned().collect()
+    pub fn owners(&self) -> Arc<Owners> {
+        self.lock().owners.clone()
     }
 
     pub fn counts(&self) -> ColumnCounts {
@@ -110,9 +115,9 @@ impl SharedColumns {
         ColumnCounts { held, damaged, failed_looks: state.failed_looks }
     }
 
-    /// Since when the database cannot be asked, and why, if it cannot.
-    pub fn failure(&self) -> Option<(Instant, String)> {
-        self.lock().failure.clone()
+    /// Since when the database cannot be asked, if it cannot; the log says why.
+    pub fn fails_since(&self) -> Option<Instant> {
+        self.lock().fails_since
     }
 
     /// Whether the thread ended by a panic: nothing is claimed, released or read any more.
@@ -227,7 +232,7 @@ struct ColumnKeeper {
     /// Columns that were claimed and of which the record is still to be read.
     claimed: BTreeSet<Column>,
     held: BTreeSet<Column>,
-    owners: BTreeMap<Column, ColumnOwner>,
+    owners: Owners,
     /// When the owners of watched columns were read, and those of all.
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
@@ -256,7 +261,7 @@ impl ColumnKeeper {
             looked_at_damaged: None,
             claimed: BTreeSet::new(),
             held: BTreeSet::new(),
-            owners: BTreeMap::new(),
+            owners: Owners::new(),
             looked: None,
             looked_at_all: None,
             looked_far: None,
@@ -271,19 +276,24 @@ impl ColumnKeeper {
             next = Instant::now() + interval;
             match self.look(&orders, &released) {
                 Ok(()) => {
+                    // Compared and copied without the lock.
+                    let mut told = self.shared.owners();
+                    if *told != self.owners {
+                        told = Arc::new(self.owners.clone());
+                    }
                     let mut state = self.shared.lock();
                     let is_new = !self.changed.is_empty()
                         || !self.records.is_empty()
                         || state.held != self.held
                         || state.damaged != self.damaged
-                        || state.owners != self.owners;
+                        || !Arc::ptr_eq(&state.owners, &told);
                     state.held.clone_from(&self.held);
                     state.damaged.clone_from(&self.damaged);
-                    state.owners.clone_from(&self.owners);
+                    std::mem::swap(&mut state.owners, &mut told);
                     state.changed.append(&mut self.changed);
                     state.records.append(&mut self.records);
                     state.is_new |= is_new;
-                    state.failure = None;
+                    state.fails_since = None;
                     drop(state);
                     if is_new {
                         wake();
@@ -294,9 +304,9 @@ impl ColumnKeeper {
                     let mut state = self.shared.lock();
                     state.failed_looks += 1;
                     // Only the first of several is logged.
-                    if state.failure.is_none() {
+                    if state.fails_since.is_none() {
                         warn!(world = self.world, "columns: {error}");
-                        state.failure = Some((Instant::now(), error.to_string()));
+                        state.fails_since = Some(Instant::now());
                     }
                 }
             }

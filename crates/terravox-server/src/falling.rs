@@ -3,6 +3,7 @@
 use crate::causes::{Causes, can_cut};
 use crate::journal::{StoredJournal, unix_seconds};
 use crate::log::{error, info, warn};
+use crate::physics::FARTHEST_M;
 use crate::step_thread::SteppedPhysics;
 use crate::thrown::{Thrower, ThrownThings};
 use rapier3d::prelude::{Pose, RigidBodyHandle, Rotation, Vector};
@@ -308,9 +309,10 @@ impl FallingPieces {
             before.regions().for_each(|region| host.changed(world, region));
             let was = before.region();
             let author = self.causes.author_of(&body).unwrap_or_else(|| UNKNOWN_AUTHOR.into());
-            let has_room = self.pieces.iter().filter(|piece| piece.cut.author == author).count()
-                < MAX_PIECES_OF_ONE;
-            match SharedBody::loose(&body, body.first_pose()).filter(|_| has_room) {
+            let own = self.pieces.iter().filter(|piece| piece.cut.author == author).count();
+            let first = world.placement.world_from_voxel(body.first_pose().position_voxels);
+            let is_allowed = own < MAX_PIECES_OF_ONE && first.iter().all(|v| v.abs() <= FARTHEST_M);
+            match SharedBody::loose(&body, body.first_pose()).filter(|_| is_allowed) {
                 Some(shared) => {
                     info!(cells = body.cells, at = %was, by = %author, "a piece was cut loose");
                     let time = unix_seconds();

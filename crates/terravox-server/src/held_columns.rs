@@ -2,7 +2,7 @@
 
 use crate::border_record::{BorderOp, is_around};
 use crate::borders::{Backlog, Borders, DuePart, TriedParts, columns_of, middle_of, neighbours};
-use crate::columns::{ColumnOrders, ColumnThread, SharedColumns};
+use crate::columns::{ColumnOrders, ColumnThread, Owners, SharedColumns};
 use crate::server_reason::ServerReason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,11 @@ use terravox::replicate::{Host, Refusal};
 use terravox::voxel::{ChunkPos, Region};
 use terravox_store::Column;
 
-/// Interval at which edits of guests are checked; columns that they newly see are reported at once.
+/// Interval at which edits of guests are checked, and what they see.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The same when guests see other columns than before.
+const CHANGE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A column that was not edited for this time is released.
 const IDLE_TIME: Duration = Duration::from_secs(60);
@@ -28,6 +31,18 @@ const MAX_COLUMNS_OF_ACCOUNT: usize = 8;
 
 /// The same of all accounts of a server.
 const MAX_COLUMNS: usize = 256;
+
+/// Maximum number of columns that are watched since guests see them, in addition to those beside
+/// held ones: the widest view has some 350.
+const MAX_WATCHED: usize = if cfg!(test) { 64 } else { 4096 };
+
+/// Maximum number of those that are watched closely since guests see them at mip 0: a view has some
+/// four.
+const MAX_NEAR: usize = if cfg!(test) { 4 } else { 512 };
+
+/// Maximum number of chunks that others changed and that are read again in a tick: of a column in
+/// which much was saved since it was last looked at, there may be all.
+const MAX_CHANGED: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// An operation of a guest, or the part of it that is to be applied.
 pub(crate) struct AskedOp<'a> {
@@ -67,15 +82,17 @@ pub(crate) struct HeldColumns {
     thread: ColumnThread,
     held: BTreeSet<Column>,
     closing: BTreeMap<Column, ClosingColumn>,
-    /// The servers of the others.
-    servers: BTreeMap<Column, String>,
+    owners: Arc<Owners>,
+    /// Chunks that others changed, and that are still to be read again. Before that, nothing is
+    /// edited in their column.
+    changed: BTreeMap<Column, BTreeSet<ChunkPos>>,
     /// Columns that operations reached: those that are held, and those that are to be claimed.
     used: BTreeMap<Column, ColumnUse>,
     /// Operations that reach into columns of other servers.
     pub borders: Borders,
     looked: Option<Instant>,
-    /// Columns of others that were watched then.
-    watched: BTreeSet<Column>,
+    /// [`Host::watched_state`] then.
+    watched_state: u64,
 }
 
 impl HeldColumns {
@@ -84,11 +101,12 @@ impl HeldColumns {
             thread,
             held: BTreeSet::new(),
             closing: BTreeMap::new(),
-            servers: BTreeMap::new(),
+            owners: Arc::default(),
+            changed: BTreeMap::new(),
             used: BTreeMap::new(),
             borders: Borders::default(),
             looked: None,
-            watched: BTreeSet::new(),
+            watched_state: 0,
         }
     }
 
@@ -96,33 +114,60 @@ impl HeldColumns {
         &self.thread.shared
     }
 
-    /// Notes which columns are held. Returns the chunks that others changed, which must be read
-    /// again before anything is edited.
-    pub fn take_news(&mut self) -> BTreeSet<ChunkPos> {
-        let Some(news) = self.shared().take_news() else { return BTreeSet::new() };
+    /// Notes which columns are held, and what others changed.
+    pub fn take_news(&mut self) {
+        let Some(news) = self.shared().take_news() else { return };
         self.closing.retain(|column, _| news.held.contains(column));
+        if self.held != news.held {
+            // What lies beside them is watched at once.
+            self.looked = None;
+        }
         self.held = news.held;
         self.borders.take(&self.held, news.records, news.damaged);
-        let others = news.owners.into_values().filter(|owner| owner.is_alive && !owner.is_own);
-        self.servers = others.map(|owner| (owner.column, owner.server)).collect();
-        news.changed
+        self.owners = news.owners;
+        for chunk in news.changed {
+            let column = Column::of_voxel(chunk.region().min);
+            self.changed.entry(column).or_default().insert(chunk);
+        }
+    }
+
+    /// Takes chunks that others changed and that are to be read again in this tick: first those of
+    /// columns that are held here, in which operations wait for it.
+    pub fn take_changed(&mut self) -> Vec<ChunkPos> {
+        let mut taken = Vec::new();
+        while taken.len() < MAX_CHANGED {
+            let held = self.held.iter().find(|column| self.changed.contains_key(column));
+            let Some(&column) = held.or_else(|| self.changed.keys().next()) else { break };
+            let Some(chunks) = self.changed.get_mut(&column) else { break };
+            while taken.len() < MAX_CHANGED
+                && let Some(chunk) = chunks.pop_first()
+            {
+                taken.push(chunk);
+            }
+            if chunks.is_empty() {
+                self.changed.remove(&column);
+            }
+        }
+        taken
     }
 
     /// The server of a column, if it is another one.
     fn server_of(&self, column: Column) -> Option<&str> {
-        let server = self.servers.get(&column).filter(|_| !self.held.contains(&column));
-        server.map(String::as_str)
+        other_server(&self.owners, column).filter(|_| !self.held.contains(&column))
     }
 
     /// The parts that are to be applied here of operations that began elsewhere.
     pub fn due_parts(&mut self) -> Vec<DuePart> {
-        let HeldColumns { held, closing, borders, .. } = self;
-        borders.due(|column| held.contains(&column) && !closing.contains_key(&column))
+        let HeldColumns { held, closing, changed, borders, .. } = self;
+        let waits = |column| closing.contains_key(&column) || changed.contains_key(&column);
+        borders.due(|column| held.contains(&column) && !waits(column))
     }
 
     /// Whether guests may change a column here now.
     pub fn may_change(&self, column: Column) -> bool {
-        self.held.contains(&column) && !self.closing.contains_key(&column)
+        self.held.contains(&column)
+            && !self.closing.contains_key(&column)
+            && !self.changed.contains_key(&column)
     }
 
     /// Refuses an operation whose middle lies in a column of another server, one that reaches into
@@ -232,7 +277,8 @@ impl HeldColumns {
     /// that no server has.
     fn demand_waiting(&mut self, no_account: &Arc<str>, now: Instant) {
         let [origins, targets] = self.borders.waiting();
-        let unserved = targets.into_iter().filter(|column| !self.servers.contains_key(column));
+        let is_unserved = |column: &Column| other_server(&self.owners, *column).is_none();
+        let unserved = targets.into_iter().filter(is_unserved);
         for column in origins.into_iter().chain(unserved.collect::<Vec<_>>()) {
             let used = || ColumnUse { last: now, account: no_account.clone() };
             self.used.entry(column).or_insert_with(used).last = now;
@@ -242,13 +288,14 @@ impl HeldColumns {
     /// Checks at intervals what guests see and edit. `edits` were applied, of which `saved` are
     /// saved.
     pub fn look(&mut self, host: &mut Host, now: Instant, edits: u64, saved: u64) {
-        let [watched, near] = self.seen_columns(host);
-        let is_known = watched.is_subset(&self.watched);
-        if is_known && self.looked.is_some_and(|looked| now - looked < LOOK_INTERVAL) {
+        let state = host.watched_state();
+        let interval = if state == self.watched_state { LOOK_INTERVAL } else { CHANGE_INTERVAL };
+        if self.looked.is_some_and(|looked| now - looked < interval) {
             return;
         }
-        self.watched.clone_from(&watched);
+        self.watched_state = state;
         self.looked = Some(now);
+        let [watched, near] = self.seen_columns(host);
         // One that was just claimed has its time, too; the operation that needed it may be long
         // ago.
         let no_account: Arc<str> = Arc::from("");
@@ -257,12 +304,12 @@ impl HeldColumns {
             self.used.entry(*column).or_insert_with(used);
         }
         self.demand_waiting(&no_account, now);
-        let (held, servers) = (&self.held, &self.servers);
+        let (held, owners) = (&self.held, &self.owners);
         self.used.retain(|column, used| {
             let is_held = held.contains(column);
             let is_edited = is_held && !used.account.is_empty();
             let time = if is_edited { IDLE_TIME } else { DEMAND_TIME };
-            now - used.last < time && (is_held || !servers.contains_key(column))
+            now - used.last < time && (is_held || other_server(owners, *column).is_none())
         });
         // What is noted of borders has to be saved, too.
         let [noted, saved_notes] = self.borders.states();
@@ -294,26 +341,55 @@ impl HeldColumns {
     }
 
     /// The columns that guests see, or that lie beside those that are held, and are not held
-    /// themselves; and those of them that guests see at mip 0.
+    /// themselves; and those of them that guests see at mip 0. If guests see too many, the nearest
+    /// ones of each.
     fn seen_columns(&self, host: &Host) -> [BTreeSet<Column>; 2] {
-        let [mut watched, mut near] = [BTreeSet::new(), BTreeSet::new()];
-        // Operations may reach over from there.
-        let beside = self.held.iter().flat_map(|&column| neighbours(column));
-        watched.extend(beside.filter(|column| !self.held.contains(column)));
-        for &guest in host.guests() {
-            for (root, chunks) in host.watched_roots(guest) {
-                // A block of the coarsest mip of a shared world lies in one column.
-                let column = Column::of_voxel(root.voxels().min);
-                if !self.held.contains(&column) {
-                    watched.insert(column);
-                    if chunks > 0 {
-                        near.insert(column);
-                    }
+        let [mut seen, mut near] = [BTreeSet::new(), BTreeSet::new()];
+        let guests = host.guests().iter().map(|&guest| self.seen_by(host, guest));
+        let columns_of: Vec<_> = guests.collect();
+        let most = columns_of.iter().map(Vec::len).max().unwrap_or(0);
+        'all: for rank in 0..most {
+            for &(column, is_near) in columns_of.iter().filter_map(|columns| columns.get(rank)) {
+                seen.insert(column);
+                if is_near && near.len() < MAX_NEAR {
+                    near.insert(column);
+                }
+                if seen.len() == MAX_WATCHED {
+                    break 'all;
                 }
             }
         }
-        [watched, near]
+        // Operations may reach over from there.
+        let beside = self.held.iter().flat_map(|&column| neighbours(column));
+        seen.extend(beside.filter(|column| !self.held.contains(column)));
+        [seen, near]
     }
+
+    /// The columns that a guest sees and that are not held, each with whether it sees it at mip 0.
+    /// Those come first, then those that are near where it sees most chunks.
+    fn seen_by(&self, host: &Host, guest: u64) -> Vec<(Column, bool)> {
+        let mut chunks_of = BTreeMap::<Column, u32>::new();
+        for (root, chunks) in host.watched_roots(guest) {
+            // A block of the coarsest mip of a shared world lies in one column.
+            *chunks_of.entry(Column::of_voxel(root.voxels().min)).or_default() += chunks;
+        }
+        let home = chunks_of.iter().max_by_key(|(_, chunks)| **chunks);
+        let home = home.map_or(Column { x: 0, z: 0 }, |(column, _)| *column);
+        let distance = |column: Column| {
+            let off = [(column.x, home.x), (column.z, home.z)];
+            off.iter().map(|&(a, b)| (i64::from(a) - i64::from(b)).pow(2)).sum::<i64>()
+        };
+        let seen = chunks_of.into_iter().filter(|(column, _)| !self.held.contains(column));
+        let mut seen: Vec<_> = seen.map(|(column, chunks)| (column, chunks > 0)).collect();
+        seen.sort_by_key(|&(column, is_near)| (!is_near, distance(column), column));
+        seen
+    }
+}
+
+/// The server of a column, if it is another one, and its lease has not ended.
+fn other_server(owners: &Owners, column: Column) -> Option<&str> {
+    let owner = owners.get(&column).filter(|owner| owner.is_alive && !owner.is_own);
+    owner.map(|owner| owner.server.as_str())
 }
 
 #[cfg(test)]

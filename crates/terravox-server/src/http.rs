@@ -1,15 +1,14 @@
 //! HTTP: WebSockets that carry packets, health, counters, backups; see also `journal_requests`.
 
-use crate::gate::{Gate, Pass};
+use crate::connections::Pass;
+use crate::gate::Gate;
 use crate::journal_requests;
 use crate::link::{self, IO_TIMEOUT, Link};
 use crate::log::{info, warn};
 use crate::metrics;
 use crate::page;
 use crate::patient_stream::PatientStream;
-use crate::request_checks::{
-    Refusal, check_administrator, check_origin, check_reader, refusal, world,
-};
+use crate::request_checks::{Refusal, check_administrator, check_site, refusal, world};
 use crate::server_reason::may_return;
 use crate::world::RunningWorld;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
@@ -53,7 +52,7 @@ pub(crate) async fn listen(listener: TcpListener, gate: Arc<Gate>) {
     let router = router(gate.clone());
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => match gate.admit(peer.ip()) {
+            Ok((stream, peer)) => match gate.connections.admit(peer.ip()) {
                 Some(pass) => {
                     tokio::spawn(serve_connection(stream, router.clone(), pass, gate.patience));
                 }
@@ -124,20 +123,20 @@ fn health_problem(world: &RunningWorld) -> Option<String> {
     if world.has_stopped() {
         return Some(format!("the world {} has stopped; the log says why", world.name));
     }
-    let columns = world.columns.as_ref().and_then(|columns| columns.failure());
-    if let Some((since, why)) = columns.filter(|(since, _)| since.elapsed() > MAX_DATABASE_SILENCE)
-    {
+    // Anyone may ask: what a database says of an error can name its address and its users.
+    let columns = world.columns.as_ref().and_then(|columns| columns.fails_since());
+    if let Some(since) = columns.filter(|since| since.elapsed() > MAX_DATABASE_SILENCE) {
         let seconds = since.elapsed().as_secs();
         return Some(format!(
-            "the columns of the world {} cannot be read since {seconds} s: {why}",
+            "the columns of the world {} cannot be read since {seconds} s; the log says why",
             world.name
         ));
     }
     let failure = world.counters.save_failure()?;
     let (edits, seconds) = (world.counters.unsaved_edits(), failure.since.elapsed().as_secs());
     Some(format!(
-        "saving the world {} stopped {seconds} s ago, {edits} edits are only in memory: {}",
-        world.name, failure.cause
+        "saving the world {} stopped {seconds} s ago, {edits} edits are only in memory; the log says why",
+        world.name
     ))
 }
 
@@ -148,7 +147,7 @@ async fn link_to(
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Refusal> {
-    check_origin(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     // Before the upgrade: browsers hide why an upgrade was refused, so the page asks again without
     // one.
     let world = world(&gate, name)?;
@@ -157,6 +156,7 @@ async fn link_to(
         Err(rejection) => return Ok(rejection.into_response()),
     };
     // Responses to pings wait in that buffer while the peer does not read.
+    let upgrade = upgrade.read_buffer_size(link::READ_BUFFER);
     let upgrade = upgrade.write_buffer_size(0).max_write_buffer_size(link::MAX_WRITE_BUFFER);
     let upgrade =
         upgrade.max_message_size(Guest::MAX_PACKET_BYTES).max_frame_size(Guest::MAX_PACKET_BYTES);
@@ -164,7 +164,7 @@ async fn link_to(
 }
 
 async fn serve(socket: WebSocket, world: Arc<RunningWorld>, pass: Arc<Pass>) {
-    let link = Arc::new(Link::new(pass.peer()));
+    let link = Arc::new(Link::with_pass(&pass));
     world.join(link.clone());
     let (mut send, receive) = socket.split();
     let read = |message| match message {
@@ -193,15 +193,15 @@ async fn columns(
     name: Option<Path<String>>,
     headers: HeaderMap,
 ) -> Result<String, Refusal> {
-    check_reader(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     let world = world(&gate, name)?;
     let Some(columns) = &world.columns else {
         return Err(refusal(StatusCode::NOT_FOUND, "one server has all of this world"));
     };
     let mut text = String::new();
-    for ColumnOwner { column: Column { x, z }, server, is_alive, .. } in columns.owners() {
+    for ColumnOwner { column: Column { x, z }, server, is_alive, .. } in columns.owners().values() {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{x} {z} {server}{}", if is_alive { "" } else { " gone" });
+        let _ = writeln!(text, "{x} {z} {server}{}", if *is_alive { "" } else { " gone" });
     }
     Ok(text)
 }
@@ -213,7 +213,7 @@ async fn back_up(
     Extension(pass): Extension<Arc<Pass>>,
     headers: HeaderMap,
 ) -> Result<String, Refusal> {
-    check_origin(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     check_administrator(&gate, &pass, &headers)?;
     let world = world(&gate, name)?;
     let conflict = |_| refusal(StatusCode::CONFLICT, "a backup of this world is being written");
@@ -245,7 +245,7 @@ fn utc_timestamp() -> String {
 
 /// Counters in the text format of Prometheus.
 async fn metrics(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<String, Refusal> {
-    check_reader(&headers, gate.access.is_open())?;
+    check_site(&headers, gate.access.is_open())?;
     Ok(metrics::text(&gate))
 }
 

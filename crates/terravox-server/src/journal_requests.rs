@@ -1,10 +1,11 @@
 //! Requests over HTTP about who changed what: the journal of a world, and rollbacks.
 
-use crate::gate::{Gate, Pass};
+use crate::connections::Pass;
+use crate::gate::Gate;
 use crate::journal::newest_first;
 use crate::journal_query::{JournalQuery, corners_m};
 use crate::log::info;
-use crate::request_checks::{Refusal, check_administrator, check_reader, refusal, world};
+use crate::request_checks::{Refusal, check_administrator, check_site, refusal, world};
 use crate::rollback::{CancelOrder, RollbackOrder};
 use crate::world::RunningWorld;
 use axum::extract::{Path, RawQuery, State};
@@ -38,7 +39,7 @@ fn check(
     headers: &HeaderMap,
     query: Option<String>,
 ) -> Result<JournalRequest, Refusal> {
-    check_reader(headers, gate.access.is_open())?;
+    check_site(headers, gate.access.is_open())?;
     let who = check_administrator(gate, pass, headers)?;
     let world = world(gate, name)?;
     let query = JournalQuery::from_text(query.as_deref().unwrap_or_default());

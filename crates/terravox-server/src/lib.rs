@@ -9,6 +9,7 @@ mod certificate;
 mod client;
 mod client_error;
 mod columns;
+mod connections;
 mod edit_rules;
 mod error;
 mod falling;

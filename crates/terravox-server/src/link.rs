@@ -1,12 +1,13 @@
 //! A connection between a socket and a world: a bounded queue of packets each way.
 
+use crate::connections::Pass;
 use crate::server_reason::{SILENT, TOO_SLOW};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
@@ -18,6 +19,9 @@ pub(crate) const MAX_QUEUED: usize = 64 << 10;
 /// Maximum number of bytes that wait in a WebSocket for its socket: some packets, and responses to
 /// pings.
 pub(crate) const MAX_WRITE_BUFFER: usize = 256 << 10;
+
+/// Bytes that a WebSocket reads at once, which it holds from the start: some packets.
+pub(crate) const READ_BUFFER: usize = 4 << 10;
 
 /// Maximum number of pings and empty packets within [`KEEP_ALIVE`]: a flood of them would cost too
 /// much work.
@@ -127,6 +131,8 @@ impl PacketQueue {
 /// A connection, which a world and the tasks of a socket share.
 pub(crate) struct Link {
     pub peer: IpAddr,
+    /// Of a server's, while its socket is there.
+    pass: Weak<Pass>,
     pub to_world: PacketQueue,
     pub to_peer: PacketQueue,
     /// Whether the socket is gone.
@@ -136,14 +142,26 @@ pub(crate) struct Link {
 }
 
 impl Link {
+    /// A client's.
     pub fn new(peer: IpAddr) -> Link {
         Link {
             peer,
+            pass: Weak::new(),
             to_world: PacketQueue::default(),
             to_peer: PacketQueue::default(),
             is_gone: AtomicBool::new(false),
             reason: OnceLock::new(),
         }
+    }
+
+    /// A server's. The pass is not kept: it ends with the socket.
+    pub fn with_pass(pass: &Arc<Pass>) -> Link {
+        Link { pass: Arc::downgrade(pass), ..Link::new(pass.peer()) }
+    }
+
+    /// Called by the world when it lets the guest in.
+    pub fn note_let_in(&self) {
+        self.pass.upgrade().iter().for_each(|pass| pass.let_in());
     }
 
     pub fn is_gone(&self) -> bool {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 /// A line for each counter of the server and of each of its worlds.
 pub(crate) fn text(gate: &Gate) -> String {
-    let mut text = format!("terravox_connections {}\n", gate.connections());
+    let mut text = format!("terravox_connections {}\n", gate.connections.count());
     for world in &gate.worlds {
         let label = format!("world=\"{}\"", world.name);
         for (name, value) in values(world) {
@@ -37,6 +37,7 @@ fn values(world: &RunningWorld) -> Vec<(&'static str, u64)> {
         ("saves_total", &counters.saves),
         ("save_microseconds_total", &counters.save_us),
         ("failed_saves_total", &counters.failed_saves),
+        ("refused_tokens_total", &counters.refused_tokens),
         ("packets_received_total", &counters.packets_in),
         ("packets_sent_total", &counters.packets_out),
         ("bytes_sent_total", &counters.bytes_out),

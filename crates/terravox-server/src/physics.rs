@@ -4,10 +4,14 @@ use std::time::Instant;
 
 use rapier3d::prelude::{PhysicsWorld, RigidBodyHandle};
 use terravox::collide::Collider;
-use terravox::replicate::{Host, HostWorld};
+use terravox::replicate::{Host, HostWorld, RefusalCode};
 use terravox::terrain::Placement;
 use terravox::voxel::{ChunkPos, ChunkState, UnlistedChunks, VoxelGrid};
 use terravox_rapier::{Buoyancy, RapierSets, TerrainColliders, WaterOptions};
+
+/// Bodies farther from the origin on an axis, in metres, are neither thrown nor cut loose: their
+/// positions are f32, of which the steps are 8 mm there.
+pub(crate) const FARTHEST_M: f64 = 1e5;
 
 /// Seconds of a step, and maximum number of steps of a tick.
 const STEP_S: f32 = 1.0 / 60.0;
@@ -102,12 +106,14 @@ impl Physics {
             let is_held =
                 |grid: &VoxelGrid| matches!(grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air);
             if !is_held(world.grid) && self.loads_left > 0 {
-                self.loads_left -= 1;
                 // One that is not available now is asked for again.
-                let _ = match pays {
-                    Some(guest) => host.load_for(world, guest, chunk.region()).is_ok(),
-                    None => host.load(world, chunk.region()).is_ok(),
+                let refused = match pays {
+                    Some(guest) => host.load_for(world, guest, chunk.region()).err(),
+                    None => host.load(world, chunk.region()).err().and(None),
                 };
+                // What no guest pays for is not tried, and leaves others their loads.
+                let is_unpaid = refused.is_some_and(|why| why.code == RefusalCode::TooMuchWork);
+                self.loads_left -= u32::from(!is_unpaid);
             }
             is_there &= is_held(world.grid);
         }

@@ -2,8 +2,9 @@
 
 use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, PinnedVerifier};
+use crate::connections::Pass;
 use crate::error::ServerError;
-use crate::gate::{Gate, Pass};
+use crate::gate::Gate;
 use crate::link::{self, Link, PacketQueue};
 use futures_util::{sink, stream};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -96,14 +97,14 @@ pub(crate) async fn listen(endpoint: Endpoint, gate: Arc<Gate>) {
             let _ = incoming.retry();
             continue;
         }
-        match gate.admit(peer) {
-            Some(pass) => drop(tokio::spawn(serve(incoming, gate.clone(), pass))),
+        match gate.connections.admit(peer) {
+            Some(pass) => drop(tokio::spawn(serve(incoming, gate.clone(), Arc::new(pass)))),
             None => incoming.refuse(),
         }
     }
 }
 
-async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Pass) {
+async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Arc<Pass>) {
     let patience = gate.patience;
     let Ok(Ok(connection)) = timeout(patience, incoming).await else { return };
     let greeting = async {
@@ -117,7 +118,7 @@ async fn serve(incoming: Incoming, gate: Arc<Gate>, pass: Pass) {
     let Some(world) = gate.world(&name) else {
         return connection.close(DISMISSED, b"there is no world of this name here");
     };
-    let link = Arc::new(Link::new(pass.peer()));
+    let link = Arc::new(Link::with_pass(&pass));
     world.join(link.clone());
     let (to_peer, to_world) = (&link.to_peer, &link.to_world);
     let why = carry(to_peer, to_world, &mut send, &mut receive, || world.wake()).await;

@@ -1,7 +1,8 @@
 //! Which requests over HTTP are allowed.
 
 use crate::access::{AccessList, Right};
-use crate::gate::{Gate, Pass};
+use crate::connections::Pass;
+use crate::gate::Gate;
 use crate::world::RunningWorld;
 use axum::extract::Path;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
@@ -25,33 +26,23 @@ pub(crate) fn world(gate: &Gate, name: Option<Path<String>>) -> Result<Arc<Runni
 }
 
 /// Blocks cross-site requests from browsers. Without tokens it also requires a loopback host name,
-/// which defeats DNS rebinding, and refuses what a proxy forwards: all clients of a proxy look
-/// local.
-pub(crate) fn check_origin(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
+/// which defeats DNS rebinding, and refuses what a proxy forwards, as far as that shows: all clients
+/// of a proxy look local. Browsers send no origin when a page reads from its own host, which can be
+/// a name of another's that leads to this machine; nor do programs that come through a proxy.
+pub(crate) fn check_site(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
+    let refused = |what: &str| Err(refusal(StatusCode::FORBIDDEN, what));
     if is_open && is_forwarded(headers) {
-        return Err(refusal(StatusCode::FORBIDDEN, "a server behind a proxy needs tokens"));
+        return refused("a server behind a proxy needs tokens");
     }
-    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
-    let (origin, host) = (text(origin), headers.get(HOST).map(text).unwrap_or_default());
-    let is_own = origin.split_once("://").is_some_and(|(_, site)| site == host);
-    match is_own && (!is_open || is_loopback_name(&host)) {
-        true => Ok(()),
-        false => Err(refusal(
-            StatusCode::FORBIDDEN,
-            format!("pages of {origin} may not use the server at {host}"),
-        )),
+    let host = headers.get(HOST).map(text).unwrap_or_default();
+    if is_open && !is_loopback_name(&host) {
+        return refused("ask for localhost, or give tokens");
     }
-}
-
-/// As [`check_origin`], for what a page could read: browsers send no origin when a page reads from
-/// its own host, which can be a name of another's that leads to this machine.
-pub(crate) fn check_reader(headers: &HeaderMap, is_open: bool) -> Result<(), Refusal> {
-    check_origin(headers, is_open)?;
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    match !is_open || is_loopback_name(host) {
+    let Some(origin) = headers.get(ORIGIN).map(text) else { return Ok(()) };
+    match origin.split_once("://").is_some_and(|(_, site)| site == host) {
         true => Ok(()),
-        false => Err(refusal(StatusCode::FORBIDDEN, "ask for localhost, or give tokens")),
+        false => refused(&format!("pages of {origin} may not use the server at {host}")),
     }
 }
 
@@ -112,10 +103,10 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(ORIGIN, origin.parse().expect("a header"));
             }
-            check_origin(&headers, is_open).is_ok()
+            check_site(&headers, is_open).is_ok()
         };
         // Programs send no origin.
-        assert!(check(None, "dig.example.org", true));
+        assert!(check(None, "dig.example.org", false) && check(None, "[::1]:4077", true));
         for local in ["localhost:4077", "127.0.0.1:4077", "[::1]:4077", "localhost"] {
             assert!(check(Some(&format!("http://{local}")), local, true), "{local}");
         }
@@ -127,16 +118,17 @@ mod tests {
         assert!(check(Some("https://dig.example.org"), "dig.example.org", false));
         let mut forwarded = HeaderMap::new();
         forwarded.insert("x-forwarded-for", "192.0.2.7".parse().expect("a header"));
-        assert!(check_origin(&forwarded, true).is_err() && check_origin(&forwarded, false).is_ok());
+        forwarded.insert(HOST, "localhost:4077".parse().expect("a header"));
+        assert!(check_site(&forwarded, true).is_err() && check_site(&forwarded, false).is_ok());
     }
 
     #[test]
-    fn what_pages_could_read_is_for_loopback_names_where_there_are_no_tokens() {
+    fn a_server_without_tokens_is_for_loopback_names() {
         let mut headers = HeaderMap::new();
-        assert!(check_reader(&headers, true).is_err() && check_reader(&headers, false).is_ok());
+        assert!(check_site(&headers, true).is_err() && check_site(&headers, false).is_ok());
         headers.insert(HOST, "evil.example:4077".parse().expect("a header"));
-        assert!(check_reader(&headers, true).is_err() && check_reader(&headers, false).is_ok());
+        assert!(check_site(&headers, true).is_err() && check_site(&headers, false).is_ok());
         headers.insert(HOST, "[::1]:4077".parse().expect("a header"));
-        assert!(check_reader(&headers, true).is_ok());
+        assert!(check_site(&headers, true).is_ok());
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::address::MAX_WORLD_NAME;
 use crate::certificate::{Certificate, Fingerprint, fingerprint};
+use crate::connections::Connections;
 use crate::error::ServerError;
-use crate::gate::{ConnectionCounts, Gate};
+use crate::gate::Gate;
 use crate::log::error;
 use crate::server_options::ServerOptions;
 use crate::ticker;
@@ -92,9 +93,10 @@ impl Server {
             access: options.access,
             patience: options.patience,
             backup_folder: options.backup_folder,
-            max_connections: options.max_connections,
-            max_per_address: options.max_connections_per_address,
-            counts: ConnectionCounts::default(),
+            connections: Connections::new(
+                options.max_connections,
+                options.max_connections_per_address,
+            ),
         });
         server.listeners = vec![
             runtime.spawn(quic::listen(endpoint, gate.clone())).abort_handle(),
@@ -174,7 +176,7 @@ impl Server {
         if let Some((runtime, gate)) = self.net.take() {
             // Guests are still to be told why.
             let told = async {
-                while gate.connections() > 0 {
+                while gate.connections.count() > 0 {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             };

@@ -20,7 +20,8 @@ pub struct ServerOptions {
     pub access: AccessList,
     /// What guests may cost. `generator` is ignored: each world has its own.
     pub host: HostOptions,
-    /// Maximum number of connections, counted from when they are accepted. 1,024 by default.
+    /// Maximum number of connections, counted from when they are accepted. 1,024 by default. At
+    /// most half of them may be of peers that have not been let in to a world.
     pub max_connections: usize,
     /// Maximum number of connections from one address, 256 by default. Behind a proxy, all have its address.
     pub max_connections_per_address: usize,

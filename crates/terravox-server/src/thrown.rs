@@ -1,6 +1,6 @@
 //! Balls and crates that guests throw: they roll, float, and vanish after some minutes.
 
-use crate::physics::Physics;
+use crate::physics::{FARTHEST_M, Physics};
 use rapier3d::prelude::{ColliderBuilder, RigidBodyBuilder, RigidBodyHandle};
 use serde::Deserialize;
 use std::cmp::Reverse;
@@ -61,7 +61,8 @@ impl Throw {
     fn parse(request: &[u8], placement: Placement) -> Option<Throw> {
         let throw = serde_json::from_slice::<Throw>(request).ok()?;
         let from = placement.voxel_from_world(throw.from_m);
-        let is_within = from.iter().all(|v| v.abs() < f64::from(LIMIT));
+        let is_within = from.iter().all(|v| v.abs() < f64::from(LIMIT))
+            && throw.from_m.iter().all(|v| v.abs() <= FARTHEST_M);
         let crate_voxels = f64::from(2.0 * CRATE_M) / placement.voxel_size_m;
         (is_within && throw.speed_m_s().is_finite() && crate_voxels <= MAX_VOXELS).then_some(throw)
     }
@@ -232,6 +233,25 @@ impl ThrownThings {
 mod tests {
     use super::*;
     use terravox::replicate::HostOptions;
+
+    #[test]
+    fn throws_from_too_far_away_or_with_non_finite_numbers_are_refused() {
+        let parse = |from: &str, velocity: &str| {
+            let text = format!(
+                r#"{{"throw":"ball","from_m":[0,{from},0],"velocity_m_s":[{velocity},0,0]}}"#
+            );
+            Throw::parse(text.as_bytes(), Placement::default()).is_some()
+        };
+        for from in ["0", "-99999.9", "100000"] {
+            assert!(parse(from, "5"), "{from}");
+        }
+        for from in ["100001", "-1e6", "1e9", "1e300", "1e999", "NaN", "null"] {
+            assert!(!parse(from, "5"), "{from}");
+        }
+        // The fastest are slowed down.
+        assert!(parse("0", "900"));
+        assert!(!parse("0", "1e200") && !parse("0", "1e999") && !parse("0", "-Infinity"));
+    }
 
     #[test]
     fn throws_of_one_account_leave_those_of_others_room_to_wait() {

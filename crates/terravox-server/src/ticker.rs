@@ -1,7 +1,9 @@
 //! The thread of a world: it ticks the host, and saves in the background ([`saving`]).
 
+mod refusals;
 mod saving;
 
+use self::refusals::RefusalWarnings;
 use crate::access::{AccessList, Right};
 use crate::borders::{Borders, apply_parts};
 use crate::columns::ColumnThread;
@@ -19,7 +21,7 @@ use crate::server_reason::{SERVER_ENDS, STOPPED, ServerReason, TOO_SLOW};
 use crate::thrown::Thrower;
 use crate::world::{RunningWorld, ServedWorld, WorldCounters};
 use std::cell::{Cell, OnceCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -116,15 +118,19 @@ impl ConnectedGuest {
         access: &AccessList,
         token: &[u8],
         guest: u64,
-        world: &str,
+        world: &RunningWorld,
     ) -> Result<Arc<str>, LinkEnd> {
         let Some(right) = access.right(token) else {
+            let refused = &world.counters.refused_tokens;
+            // Who has none does not guess.
+            refused.fetch_add(u64::from(!token.is_empty()), Ordering::Relaxed);
             return Err(ServerReason::UnknownToken.end(AccessList::refusal(token)));
         };
         self.right.set(Some(right));
+        self.link.note_let_in();
         let author = self.author.get_or_init(|| access.author(token, self.link.peer));
         let account = self.account.get_or_init(|| access.account(token, self.link.peer).into());
-        info!(world, guest, %right, %author, "joined");
+        info!(world = world.name, guest, %right, %author, "joined");
         Ok(account.clone())
     }
 
@@ -175,6 +181,7 @@ struct Ticker {
     peers: BTreeMap<u64, ConnectedGuest>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
     leaving: Vec<(u64, String)>,
+    refusals: RefusalWarnings,
     saver: Saver,
     /// Who waits for the save that is not begun yet.
     waiting_for_save: Vec<SavedSender>,
@@ -193,8 +200,7 @@ impl Ticker {
         // The keys of a `RandomState` are random.
         let instance = RandomState::new().hash_one(SystemTime::now()).max(1);
         let mut options = HostOptions { instance, generator: None, ..server.host.clone() };
-        let store = &running.store;
-        let info = store.info();
+        let (store, info) = (&running.store, running.store.info());
         let mut edited = Vec::new();
         let grid = if info.grows() {
             let materials = info.materials.clone();
@@ -238,6 +244,7 @@ impl Ticker {
             patience: server.patience,
             peers: BTreeMap::new(),
             leaving: Vec::new(),
+            refusals: RefusalWarnings::default(),
             saver,
             waiting_for_save: Vec::new(),
             began: Instant::now(),
@@ -335,15 +342,23 @@ impl Ticker {
         self.running.store.check_writer().err()
     }
 
-    fn count_tick(&self, took: Duration) {
+    /// Counts a tick, and warns of what was refused.
+    fn count_tick(&mut self, took: Duration) {
         let admitted = self.peers.values().filter(|entry| entry.right.get().is_some());
-        self.running.counters.count_tick(took, admitted.count());
+        let counters = &self.running.counters;
+        counters.count_tick(took, admitted.count());
+        let refused = counters.refused_tokens.load(Ordering::Relaxed);
+        if let Some(tokens) = self.refusals.due(refused, Instant::now()) {
+            warn!(world = self.running.name, tokens, "tokens were refused: does someone guess?");
+        }
     }
 
     /// Takes what other servers changed, for the tick that begins.
-    fn take_news(&mut self) -> BTreeSet<ChunkPos> {
+    fn take_news(&mut self) -> Vec<ChunkPos> {
         self.stored_ground.begin_tick();
-        let changed = self.rules.columns.as_mut().map(HeldColumns::take_news).unwrap_or_default();
+        let Some(columns) = &mut self.rules.columns else { return Vec::new() };
+        columns.take_news();
+        let changed = columns.take_changed();
         // What was read before that lacks it.
         self.stored_ground.note_save(changed.iter().copied());
         changed
@@ -374,7 +389,7 @@ impl Ticker {
             match event {
                 HostEvent::Joining { guest, token } => {
                     let Some(entry) = peers.get(&guest) else { continue };
-                    match entry.admit(&self.access, &token, guest, &self.running.name) {
+                    match entry.admit(&self.access, &token, guest, &self.running) {
                         Ok(account) => self.host.admit_as(guest, &world, &account),
                         Err(end) => self.host.disconnect(guest, end),
                     }

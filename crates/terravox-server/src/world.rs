@@ -63,6 +63,8 @@ pub(crate) struct WorldCounters {
     pub refused_parts: AtomicU64,
     /// Times of the last ticks in microseconds, a ring.
     pub recent_ticks: Mutex<VecDeque<u32>>,
+    /// Unknown tokens that guests presented.
+    pub refused_tokens: AtomicU64,
     pub packets_in: AtomicU64,
     pub packets_out: AtomicU64,
     pub bytes_out: AtomicU64,
@@ -72,8 +74,6 @@ pub(crate) struct WorldCounters {
 #[derive(Clone, Debug)]
 pub(crate) struct SaveFailure {
     pub reason: String,
-    /// Its first cause, which has no path: others may see it.
-    pub cause: String,
     /// When the first of them failed.
     pub since: Instant,
 }
@@ -82,15 +82,10 @@ impl WorldCounters {
     /// Counts a save that failed.
     pub fn count_failed_save(&self, error: &dyn Error) {
         let reason = error.to_string();
-        let mut first = error.source();
-        while let Some(deeper) = first.and_then(Error::source) {
-            first = Some(deeper);
-        }
-        let cause = first.map_or_else(|| "the log says why".to_owned(), ToString::to_string);
         self.failed_saves.fetch_add(1, Ordering::Relaxed);
         let mut failure = self.save_failure.lock().unwrap_or_else(PoisonError::into_inner);
         let since = failure.as_ref().map_or_else(Instant::now, |failure| failure.since);
-        *failure = Some(SaveFailure { reason, cause, since });
+        *failure = Some(SaveFailure { reason, since });
     }
 
     /// Counts a save that succeeded.

@@ -8,7 +8,11 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use terravox::edit::EditOp;
-use terravox::replicate::{HostOptions, Verdict};
+use terravox::replicate::{
+    Guest, GuestEvent, HostEvent, HostOptions, HostWorld, Interest, LinkKind, Verdict,
+};
+use terravox::terrain::{FillRequest, Placement};
+use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
 use terravox_store::{ColumnChanges, ColumnLeases, ColumnOwner};
 
 /// After this long, something hangs.
@@ -34,6 +38,8 @@ struct LeasesState {
     looks: usize,
     /// Columns that were asked about.
     asked: BTreeSet<Column>,
+    /// What others saved, to be told once.
+    saved: Vec<ChunkPos>,
     /// Whether the answer to the next claim is lost.
     loses_answer: bool,
 }
@@ -78,7 +84,7 @@ impl ColumnLeases for Leases {
         let mut state = self.enter();
         state.asked.extend(watched);
         state.looks += 1;
-        Ok(ColumnChanges::default())
+        Ok(ColumnChanges { columns: Vec::new(), chunks: std::mem::take(&mut state.saved) })
     }
 }
 
@@ -193,6 +199,25 @@ fn at(x: i32) -> Column {
 }
 
 #[test]
+fn who_has_which_column_is_copied_only_when_it_differs() {
+    let mut served = Served::new(&[at(1)], None);
+    let shared = served.rules.columns.as_ref().unwrap().shared().clone();
+    served.pass(Duration::ZERO);
+    let first = shared.owners();
+    assert_eq!(first.keys().collect::<Vec<_>>(), [&at(1)]);
+    assert!(Arc::ptr_eq(&first, &shared.owners()));
+    served.pass(Duration::ZERO);
+    assert!(Arc::ptr_eq(&first, &shared.owners()), "nothing is new");
+    assert!(served.dig(Right::Edit, "ada", at(0)).is_err());
+    served.pass(Duration::ZERO);
+    let begin = Instant::now();
+    while shared.owners().len() < 2 {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
 fn columns_are_claimed_for_operations_that_are_allowed_and_for_nothing_else() {
     let refuses_deep: crate::Decide = Box::new(|_, op| match op.region() {
         Ok(region) if region.min.x > 3 * 8192 => Verdict::Refuse("not here".into()),
@@ -236,6 +261,28 @@ fn an_account_and_a_server_have_so_many_columns_and_no_more() {
     assert_eq!(served.held(), 1);
     assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
     assert!(served.dig(Right::Edit, "ada", at(500)).unwrap_err().reason.contains("try again"));
+}
+
+#[test]
+fn so_many_chunks_are_read_again_in_a_tick_and_their_column_is_edited_after_the_last() {
+    let mut served = Served::new(&[], None);
+    let chunks = |x: i32, count: i32| (0..count).map(move |z| ChunkPos::new(x * 256, 0, z));
+    let all = Vec::from_iter(chunks(-3, 4).chain(chunks(0, 20)));
+    served.leases.lock().saved = all.clone();
+    assert!(served.dig(Right::Edit, "ada", at(0)).is_err());
+    served.pass(Duration::ZERO);
+    assert_eq!(served.held(), 1);
+    let mut taken = Vec::new();
+    for _ in 0..3 {
+        let refused = served.dig(Right::Edit, "ada", at(0)).unwrap_err();
+        assert!(refused.reason.contains("try again"), "{}", refused.reason);
+        let some = served.rules.columns.as_mut().unwrap().take_changed();
+        assert_eq!(some.len(), MAX_CHANGED);
+        taken.extend(some);
+    }
+    assert_eq!(taken, Vec::from_iter(chunks(0, 20).chain(chunks(-3, 4))), "what is held first");
+    assert_eq!(served.dig(Right::Edit, "ada", at(0)), Ok(()));
+    assert!(served.rules.columns.as_mut().unwrap().take_changed().is_empty());
 }
 
 #[test]
@@ -291,6 +338,84 @@ fn only_what_is_watched_is_asked_about_and_orders_given_while_the_thread_looks_a
     // but a machine that is busy does not stand still each time.
     let fastest = times.min().unwrap();
     assert!(fastest < Duration::from_millis(100), "{fastest:?}");
+}
+
+/// A guest that has started, with its number, and what carries its packets.
+fn join(host: &mut Host) -> (u64, Guest) {
+    let mut guest = Guest::new(LinkKind::Reliable, b"");
+    let number = host.connect(LinkKind::Reliable);
+    for step in 0..4 {
+        carry(host, number, &mut guest, step);
+        guest.update(|_| {}).unwrap();
+        if guest.events().any(|event| matches!(event, GuestEvent::Welcome { .. })) {
+            guest.start(true);
+        }
+    }
+    (number, guest)
+}
+
+/// Lets a tick of a host pass.
+fn carry(host: &mut Host, number: u64, guest: &mut Guest, now_us: u64) {
+    let mut packet = Vec::new();
+    while guest.transmit(now_us, &mut packet) {
+        host.receive(number, &packet, now_us).unwrap();
+    }
+    let unlisted = UnlistedChunks::Unknown;
+    let ground = |_: &mut FillRequest<'_>| {};
+    let mut world = HostWorld {
+        grid: &mut VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() }),
+        placement: Placement::default(),
+        ground: &ground,
+        generated: &ground,
+        decide: &mut |_, _| Verdict::Accept,
+    };
+    host.tick(&mut world, now_us);
+    for event in host.events() {
+        if let HostEvent::Joining { guest, .. } = event {
+            host.admit(guest, &world);
+        }
+    }
+    while host.transmit(number, now_us, &mut packet) {
+        guest.receive(&packet, now_us).unwrap();
+    }
+}
+
+#[test]
+fn of_the_columns_that_guests_see_the_nearest_of_each_are_watched() {
+    let mut served = Served::new(&[], None);
+    let interest = Interest { view_voxels: 5.0 * 8192.0, near_voxels: 8.0, ..Interest::default() };
+    let eyes = [[4000.0, 8.0, 4000.0], [100.0 * 8192.0 + 4000.0, 8.0, 4000.0]];
+    for eye in eyes {
+        let (number, mut guest) = join(&mut served.host);
+        guest.watch(&[eye], &interest);
+        for step in 4..60 {
+            carry(&mut served.host, number, &mut guest, step * 100_000);
+        }
+        assert!(served.host.watched_roots(number).count() > 400);
+    }
+    let columns = served.rules.columns.as_mut().unwrap();
+    let [watched, near] = columns.seen_columns(&served.host);
+    assert_eq!(watched.len(), MAX_WATCHED);
+    // Half of them for each guest.
+    for home in [at(0), at(100)] {
+        let away = |column: &Column| (column.x - home.x).pow(2) + (column.z - home.z).pow(2);
+        assert!(near.contains(&home));
+        let own: Vec<_> = watched.iter().map(away).filter(|&away| away < 50).collect();
+        assert_eq!(own.len(), MAX_WATCHED / 2);
+        assert!(own.iter().all(|&away| away <= 10), "{own:?}");
+    }
+    // What they see is looked at when it differs, and now and then.
+    let now = served.now + LOOK_INTERVAL;
+    columns.look(&mut served.host, now, 0, 0);
+    let looked = |columns: &HeldColumns| columns.looked;
+    columns.look(&mut served.host, now + LOOK_INTERVAL / 2, 0, 0);
+    assert_eq!(looked(columns), Some(now), "nothing is new");
+    let gone = served.host.guests()[0];
+    served.host.disconnect(gone, "it leaves");
+    columns.look(&mut served.host, now + CHANGE_INTERVAL, 0, 0);
+    assert_eq!(looked(columns), Some(now + CHANGE_INTERVAL));
+    columns.look(&mut served.host, now + CHANGE_INTERVAL + LOOK_INTERVAL, 0, 0);
+    assert_eq!(looked(columns), Some(now + CHANGE_INTERVAL + LOOK_INTERVAL));
 }
 
 /// Over the border of columns -1 and 0, with its middle in the latter.

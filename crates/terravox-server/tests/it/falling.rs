@@ -5,6 +5,7 @@ use crate::waves::{
 };
 use std::error::Error;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use terravox::edit::{Action, Blend, Brush, BrushOp, Clip, EditOp, PasteOp, PastePose};
 use terravox::replicate::SharedBodyKind;
 use terravox::voxel::{Cell, DenseBox, MipBlock, Region, VoxelPos};
@@ -98,6 +99,30 @@ fn a_piece_that_is_cut_off_falls_through_a_restart_and_is_ground_again_slow() ->
     let cells = count_rock(&mut ada, Region::new([2, 0, -60], [60, 17, 60]));
     assert!(cells > 200, "{cells} cells of 320 and a stump");
     Ok(server.stop()?)
+}
+
+#[test]
+fn a_piece_beyond_100_km_stays_where_it_is_slow() -> Outcome {
+    let folder = Folder::new("far-piece");
+    build_table(&folder.0)?;
+    let far = 150_000.0;
+    let server = serve_table(&folder.0, AccessList::default())?;
+    let mut ada = Client::connect(&quic(&server), ClientOptions::default())?;
+    until(&mut [&mut ada], all_settled)?;
+    // A pole in the air, which is cut in two.
+    ada.guest().edit(&fill_box([far, 20.0, 0.0], [far + 2.0, 60.0, 2.0]))?;
+    ada.guest().edit(&EditOp::dig_ball([far + 1.0, 40.0, 1.0], 4.0))?;
+    ada.guest().edit(&EditOp::dig_ball([0.0, 20.0, 0.0], 4.0))?;
+    until(&mut [&mut ada], |clients| all_settled(clients) && !pieces(clients[0]).is_empty())?;
+    let start = Instant::now();
+    until(&mut [&mut ada], |_| start.elapsed() > Duration::from_secs(1))?;
+    server.stop()?;
+    let (store, mut cells) = (Store::open(folder.0.join("table.tvx"))?, DenseBox::default());
+    for (at, material) in [([150_000, 25, 0], 8), ([150_000, 40, 0], 0), ([150_000, 55, 0], 8)] {
+        store.cells(Region::one(VoxelPos::from(at)), 0, &mut cells)?;
+        assert_eq!(cells.cell(at.into()).material, material, "{at:?}");
+    }
+    Ok(())
 }
 
 fn tokens() -> AccessList {

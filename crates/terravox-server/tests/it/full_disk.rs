@@ -82,6 +82,8 @@ fn failing_saves_make_the_server_unwell_and_the_last_one_is_tried_again_slow() -
         unwell.contains("saving the world full stopped") && unwell.contains("1 edits"),
         "{unwell}"
     );
+    // Others may read it: what a disk or a database says of an error is for the log.
+    assert!(unwell.ends_with("edits are only in memory; the log says why\n"), "{unwell}");
     drop(client);
     // The next save fails, too; then there is room.
     disk.failures.store(1, Ordering::SeqCst);

@@ -156,6 +156,10 @@ fn tokens_say_who_may_look_and_who_may_edit() -> Outcome {
         keeper.guest().edit(&EditOp::dig_ball([98.0, 0.0, 9.0], 3.0))?;
         until(&mut [&mut keeper], all_settled)?;
     }
+    let mut stream = TcpStream::connect(server.http_address())?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let text = read_to_end(stream);
+    assert!(text.contains("terravox_refused_tokens_total{world=\"waves\"} 2\n"), "{text}");
     Ok(server.stop()?)
 }
 
@@ -206,6 +210,31 @@ fn a_world_that_is_not_there_and_nonsense_are_answered_with_a_reason() -> Outcom
     Ok(server.stop()?)
 }
 
+#[test]
+fn a_server_without_tokens_is_not_for_those_who_come_by_another_name() -> Outcome {
+    let folder = Folder::new("names");
+    let server = serve_air(&folder.0, "a", options(&folder.0))?;
+    let ask = |request: &str, host: &str| -> Result<String, Box<dyn Error>> {
+        let mut stream = TcpStream::connect(server.http_address())?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        stream.write_all(format!("{request} HTTP/1.1\r\nHost: {host}\r\n").as_bytes())?;
+        stream.write_all(
+            b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+              Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+        )?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        Ok(String::from_utf8_lossy(&status).into_owned())
+    };
+    // As a TCP proxy passes it on.
+    for request in ["GET /link", "POST /backup", "GET /journal", "GET /metrics"] {
+        assert_eq!(ask(request, "dig.example.org")?, "HTTP/1.1 403", "{request}");
+    }
+    assert_eq!(ask("GET /link", "localhost")?, "HTTP/1.1 101");
+    assert_eq!(ask("POST /backup", "127.0.0.1:4077")?, "HTTP/1.1 200");
+    Ok(server.stop()?)
+}
+
 /// All that a server sends on a connection, until it ends it.
 fn read_to_end(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
@@ -219,7 +248,8 @@ fn connections_that_ask_for_nothing_count_and_are_ended() -> Outcome {
     let folder = Folder::new("half-open");
     // All of them are made before the first one is ended, also on a busy machine.
     let patience = Duration::from_secs(5);
-    let options = ServerOptions { patience, max_connections: 12, ..options(&folder.0) };
+    let options = ServerOptions { patience, max_connections: 24, ..options(&folder.0) };
+    // Those that ask for nothing may be half of all.
     let server = serve_air(&folder.0, "a", options)?;
     let mut half_open = Vec::new();
     for number in 0..12 {
@@ -260,7 +290,7 @@ fn a_guest_that_does_not_greet_is_told_so() -> Outcome {
     // The name of the world has a space.
     let mut stream = TcpStream::connect(server.http_address())?;
     stream.write_all(
-        b"GET /link/a%20b HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        b"GET /link/a%20b HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
           Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
     )?;
     let text = read_to_end(stream);
@@ -368,7 +398,7 @@ fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
     let server = serve_air(&folder.0, "a", options(&folder.0))?;
     let mut stream = TcpStream::connect(server.http_address())?;
     stream.write_all(
-        b"GET /link HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+        b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
           Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
     )?;
     // A ping of 125 bytes, masked with zeros.
@@ -376,6 +406,43 @@ fn a_flood_of_pings_that_are_never_read_ends_the_connection() -> Outcome {
     stream.set_write_timeout(Some(Duration::from_secs(30)))?;
     let sent = (0..400_000).take_while(|_| stream.write_all(&ping).is_ok()).count();
     assert!(sent < 400_000, "the server takes pings for ever");
+    Ok(server.stop()?)
+}
+
+/// Bytes of this process that are in memory.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> Result<usize, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()).ok_or("no line VmRSS")?;
+    Ok(kib.parse::<usize>()? << 10)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_web_socket_that_says_nothing_takes_little_memory() -> Outcome {
+    let folder = Folder::new("memory");
+    let server = serve_air(&folder.0, "a", options(&folder.0))?;
+    let open = || -> Result<TcpStream, Box<dyn Error>> {
+        let mut stream = TcpStream::connect(server.http_address())?;
+        stream.write_all(
+            b"GET /link HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+              Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+              Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+        )?;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status)?;
+        assert_eq!(&status, b"HTTP/1.1 101");
+        Ok(stream)
+    };
+    let rest = || std::thread::sleep(Duration::from_millis(500));
+    let first = (0..40).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
+    rest();
+    let before = resident_bytes()?;
+    let more = (0..160).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
+    rest();
+    let each = resident_bytes()?.saturating_sub(before) / more.len();
+    assert!(each < 64 << 10, "{each} bytes for each of {}", first.len() + more.len());
     Ok(server.stop()?)
 }
 

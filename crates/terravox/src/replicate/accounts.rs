@@ -8,10 +8,18 @@ use std::sync::Arc;
 
 const SECOND_US: i64 = 1_000_000;
 
-/// Edited blocks per second that are sent again on request, per account; up to twice as many at once.
+/// Blocks per second that are sent again on request, per account; up to twice as many at once.
 /// Only guests whose cells differ request blocks again: at most some
 /// hundreds after one operation.
 const REREADS_PER_S: u64 = 64;
+
+/// Blocks per second that are listed in requests, per account; up to twice as many at once: what
+/// two guests of a host with default options may hold.
+const LISTED_PER_S: u64 = 1 << 16;
+
+/// Blocks that are listed in the requests of all guests in a tick, and one request more: each takes
+/// up to a microsecond. They are not work of operations, which wait for their turn.
+pub(super) const LISTED_PER_TICK: u64 = 1 << 14;
 
 /// Clamps work to 2⁴⁸, so that a tick can add 2¹⁵ amounts of it without overflow.
 pub(super) fn tick_work(work: u64) -> i64 {
@@ -63,6 +71,15 @@ impl TokenBucket {
     }
 }
 
+/// What all guests together may still do in a tick.
+#[derive(Default)]
+pub(super) struct TickBudget {
+    /// Work of their operations; below 0 if the last one took more.
+    pub work: i64,
+    /// Blocks that their requests list.
+    pub listed: u64,
+}
+
 /// Whose budget a guest spends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Account {
@@ -77,12 +94,14 @@ pub(super) struct AccountBudget {
     operations: TokenBucket,
     work: TokenBucket,
     rereads: TokenBucket,
+    listed: TokenBucket,
     /// Start tag: the virtual time at which it was served last, plus the work done then.
     start_tag: u64,
     /// When it was last served.
     served_us: u64,
-    /// Blocks that its guests want or have.
+    /// Blocks that its guests want or have, and how many of them have the coarsest mip.
     pub blocks: usize,
+    pub roots: usize,
 }
 
 impl AccountBudget {
@@ -91,15 +110,17 @@ impl AccountBudget {
             operations: TokenBucket::new(options.edits_per_s.into()),
             work: TokenBucket::new(options.edit_work_per_s),
             rereads: TokenBucket::new(REREADS_PER_S),
+            listed: TokenBucket::new(LISTED_PER_S),
             start_tag: 0,
             served_us: 0,
             blocks: 0,
+            roots: 0,
         }
     }
 
     /// Whether it equals a new budget.
     fn is_unused(&self) -> bool {
-        let buckets = [&self.operations, &self.work, &self.rereads];
+        let buckets = [&self.operations, &self.work, &self.rereads, &self.listed];
         buckets.iter().all(|bucket| bucket.spent() <= 0) && self.blocks == 0
     }
 
@@ -122,9 +143,14 @@ impl AccountBudget {
         Ok(())
     }
 
-    /// Whether blocks may be read again.
-    pub fn may_reread(&self) -> bool {
-        self.rereads.has(1)
+    /// Whether requests for blocks are read.
+    pub fn may_ask(&self) -> bool {
+        self.rereads.has(1) && self.listed.has(1)
+    }
+
+    /// Spends blocks that a request lists, even if that leaves a debt.
+    pub fn owe_listed(&mut self, blocks: u64) {
+        self.listed.spend(blocks);
     }
 
     /// Spends blocks that are read again, even if that leaves a debt.
@@ -162,6 +188,7 @@ impl Accounts {
             budget.operations.pass(elapsed);
             budget.work.pass(elapsed);
             budget.rereads.pass(elapsed);
+            budget.listed.pass(elapsed);
             // The start tag is kept until the others catch up, even if everything is earned again.
             !budget.is_unused() || budget.start_tag > virtual_time
         });

@@ -1,6 +1,6 @@
 //! The host: it has the world, decides about edits, and sends each guest what it wants to see.
 
-use super::accounts::{Account, Accounts, Turn};
+use super::accounts::{Account, Accounts, LISTED_PER_TICK, TickBudget, Turn};
 use super::body_table::BodyTable;
 use super::encoded::EncodedBlocks;
 use super::host_event::HostEvent;
@@ -46,19 +46,21 @@ pub struct Host {
     pub(super) guests: FxHashMap<u64, HostedGuest>,
     pub(super) accounts: Accounts,
     /// In the order in which they came.
-    order: Vec<u64>,
+    pub(super) order: Vec<u64>,
     next_guest: u64,
+    /// What guests that are gone have added to [`Host::watched_state`].
+    pub(super) gone_watched: u64,
     /// The last packet for each guest that is gone.
     leaving: VecDeque<(u64, Vec<u8>)>,
-    /// Which guest is first to be sent cells, in `order`.
-    first_sent: usize,
+    /// Counts ticks in which guests were sent cells: not always the same one is first.
+    pub(super) sent_ticks: usize,
     pub(super) events: VecDeque<HostEvent>,
     pub(super) cells: DenseBox,
     pub(super) coarser: DenseBox,
     pub(super) under: DenseBox,
     message: Vec<u8>,
-    /// Work that the operations of guests may still take in this tick.
-    pub(super) work_left: i64,
+    /// What guests may still do in this tick.
+    pub(super) left: TickBudget,
 }
 
 impl Host {
@@ -81,14 +83,15 @@ impl Host {
             accounts: Accounts::default(),
             order: Vec::new(),
             next_guest: 1,
+            gone_watched: 0,
             leaving: VecDeque::new(),
-            first_sent: 0,
+            sent_ticks: 0,
             events: VecDeque::new(),
             cells: DenseBox::default(),
             coarser: DenseBox::default(),
             under: DenseBox::default(),
             message: Vec::new(),
-            work_left: 0,
+            left: TickBudget::default(),
         }
     }
 
@@ -162,7 +165,10 @@ impl Host {
             if let Some(number) = entry.avatar {
                 self.bodies.remove(number);
             }
-            self.accounts.budget(&entry.account, &self.options).blocks -= entry.blocks.len();
+            self.gone_watched += entry.blocks.roots_state() + 1;
+            let budget = self.accounts.budget(&entry.account, &self.options);
+            budget.blocks -= entry.blocks.len();
+            budget.roots -= entry.blocks.root_count();
             self.order.retain(|&other| other != guest);
             if self.leaving.len() == MAX_LEAVING {
                 self.leaving.pop_front();
@@ -225,12 +231,7 @@ impl Host {
         self.accounts.pass(now_us);
         self.serve_all(world);
         self.follow_avatars();
-        let mut order = self.order.clone();
-        if !order.is_empty() {
-            // So that not always the same guest is last.
-            self.first_sent = (self.first_sent + 1) % order.len();
-            order.rotate_left(self.first_sent);
-        }
+        let order = self.sending_order();
         let mut reads = self.options.max_reads_per_tick;
         for guest in order {
             self.send_bodies(guest, world.grid.materials().kinds(), now_us);
@@ -297,7 +298,8 @@ impl Host {
     /// Handles what guests sent, one request at a time: next is always the account for which least
     /// was done. Operations that the work of a tick does not suffice for wait for the next.
     fn serve_all(&mut self, world: &mut HostWorld<'_>) {
-        self.work_left = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
+        let work = i64::try_from(self.options.edit_work_per_tick).unwrap_or(i64::MAX);
+        self.left = TickBudget { work, listed: LISTED_PER_TICK };
         let waiting = self.order.iter().enumerate();
         let mut queue: BinaryHeap<_> = waiting
             .filter_map(|(at, &guest)| Some(Reverse((self.turn_of(guest)?, at, guest))))
@@ -315,7 +317,7 @@ impl Host {
                 Err(end) => self.end_link(guest, end),
             }
         }
-        if self.work_left > 0 {
+        if self.left.work > 0 {
             self.accounts.note_all_served();
         }
     }
@@ -327,10 +329,10 @@ impl Host {
     /// Handles a request of a guest. Returns whether there may be more; an error ends the connection.
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<bool, LinkEnd> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(false) };
-        let (account, before) = (entry.account.clone(), self.work_left);
+        let (account, before) = (entry.account.clone(), self.left.work);
         let budget = self.accounts.budget(&account, &self.options);
         let kinds = world.grid.materials().kinds();
-        match entry.request(kinds, budget, &self.options, &mut self.work_left)? {
+        match entry.request(kinds, budget, &self.options, &mut self.left)? {
             None => return Ok(false),
             Some(Request::Joining(token)) => {
                 self.events.push_back(HostEvent::Joining { guest, token });
@@ -350,7 +352,7 @@ impl Host {
             }
             Some(Request::Message(_)) => {}
         }
-        let work = (before - self.work_left).max(0).unsigned_abs();
+        let work = (before - self.left.work).max(0).unsigned_abs();
         if work > 0 {
             self.accounts.note_served(&account, work, &self.options);
         }

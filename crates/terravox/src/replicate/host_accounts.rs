@@ -2,10 +2,11 @@
 
 use super::accounts::{Account, tick_work};
 use super::host::{Host, unavailable};
-use super::reasons::Refusal;
+use super::reasons::{Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
 use crate::voxel::{MipBlock, Region};
+use rustc_hash::FxHashMap;
 
 /// Up to this work, in the unit of [`EditCost::work`](crate::edit::EditCost::work), an upper bound
 /// is charged instead of an estimate.
@@ -64,17 +65,17 @@ impl Host {
         let reach = self.editor.reach(world.grid, op)?;
         let loading = making_work(&self.truth, world, reach.regions(), reach.write);
         budget.spend_work(loading)?;
-        self.work_left -= tick_work(loading);
+        self.left.work -= tick_work(loading);
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
         }
         let cost = self.editor.price(world.grid, op, ROUGH_WORK).inspect_err(|_| {
             budget.owe_work(ESTIMATE_WORK);
-            self.work_left -= tick_work(ESTIMATE_WORK);
+            self.left.work -= tick_work(ESTIMATE_WORK);
         })?;
         let paid = budget.spend_work(cost.work);
         // One that is refused has cost its estimate at most.
-        self.work_left -=
+        self.left.work -=
             tick_work(if paid.is_ok() { cost.work } else { cost.work.min(ESTIMATE_WORK) });
         paid
     }
@@ -93,19 +94,43 @@ impl Host {
         budget.spend_work(0)?;
         let making = making_work(&self.truth, world, [region], region);
         let work = making.saturating_add(region.volume().saturating_mul(WORK_PER_UNDONE_CELL));
-        self.work_left -= tick_work(work);
+        self.left.work -= tick_work(work);
         budget.owe_work(work);
         Ok(())
     }
 
-    /// Sends blocks again that a guest asks for. Its account pays for those that have to be read.
+    /// Returns the guests in the order in which they are sent cells: one of each account, then
+    /// another one of each, so that an account has its turn however many guests others have. Each
+    /// time another account is first, and another one of its guests.
+    pub(super) fn sending_order(&mut self) -> Vec<u64> {
+        let mut place = FxHashMap::default();
+        let mut accounts = Vec::<Vec<u64>>::new();
+        for &guest in &self.order {
+            let Some(entry) = self.guests.get(&guest) else { continue };
+            let own = *place.entry(&entry.account).or_insert(accounts.len());
+            if own == accounts.len() {
+                accounts.push(Vec::new());
+            }
+            accounts[own].push(guest);
+        }
+        let count = accounts.len().max(1);
+        self.sent_ticks = self.sent_ticks.wrapping_add(1);
+        accounts.rotate_left(self.sent_ticks % count);
+        for guests in &mut accounts {
+            let first = self.sent_ticks / count % guests.len();
+            guests.rotate_left(first);
+        }
+        let most = accounts.iter().map(Vec::len).max().unwrap_or(0);
+        let round = |round: usize| accounts.iter().filter_map(move |guests| guests.get(round));
+        (0..most).flat_map(round).copied().collect()
+    }
+
+    /// Sends blocks again that a guest asks for. Its account pays for each, whether it has to be
+    /// read or not: that is known when it is sent.
     pub(super) fn refresh(&mut self, guest: u64, blocks: &[MipBlock]) {
         let Some(entry) = self.guests.get_mut(&guest) else { return };
-        let is_read = |block: &&MipBlock| {
-            entry.blocks.is_sent(**block) && (!entry.makes_ground || self.truth.is_edited(**block))
-        };
-        let read = blocks.iter().filter(is_read).count() as u64;
-        self.accounts.budget(&entry.account, &self.options).owe_rereads(read);
+        let budget = self.accounts.budget(&entry.account, &self.options);
+        budget.owe_rereads(blocks.len() as u64);
         for &block in blocks {
             entry.blocks.refresh(block, self.options.max_mip);
         }
@@ -115,7 +140,8 @@ impl Host {
     /// a guest, whose budget of work pays for those that are missing.
     ///
     /// # Errors
-    /// Why not; nothing is then loaded, or a part.
+    /// Why not; nothing is then loaded, or a part. Of a guest that is gone, nothing is loaded:
+    /// [`RefusalCode::TooMuchWork`].
     pub fn load_for(
         &mut self,
         world: &mut HostWorld<'_>,
@@ -123,9 +149,11 @@ impl Host {
         region: Region,
     ) -> Result<(), Refusal> {
         let loading = Truth::missing(world, region) * WORK_PER_BLOCK;
-        if loading > 0
-            && let Some(entry) = self.guests.get(&guest)
-        {
+        if loading > 0 {
+            let Some(entry) = self.guests.get(&guest) else {
+                let reason = "the guest that is to pay for the chunks is gone";
+                return Err(Refusal::new(RefusalCode::TooMuchWork, reason));
+            };
             self.accounts.budget(&entry.account, &self.options).spend_work(loading)?;
         }
         self.truth.load(world, region).map_err(unavailable)

@@ -54,8 +54,7 @@ impl Host {
             };
             let is_sent = match next {
                 NextBlock::Part(block, region) => {
-                    own_reads = own_reads.saturating_sub(reads_of(&entry));
-                    self.send_part(&mut entry, world, block, region)
+                    self.send_part(&mut entry, world, (block, region), &mut own_reads)
                 }
                 NextBlock::Whole(block, None) => {
                     self.send_family(&mut entry, world, block, &mut own_reads)
@@ -81,12 +80,13 @@ impl Host {
         &mut self,
         entry: &mut HostedGuest,
         world: &HostWorld<'_>,
-        block: MipBlock,
-        region: Region,
+        (block, region): (MipBlock, Region),
+        reads: &mut u32,
     ) -> bool {
         if self.send_ground(entry, world, block) {
             return true;
         }
+        *reads = reads.saturating_sub(reads_of(entry));
         let is_read = self.truth.read(world, block, &mut self.cells);
         if is_read {
             let kinds = world.grid.materials().kinds();

@@ -53,6 +53,14 @@ impl Host {
         self.guests.get(&guest).into_iter().flat_map(|entry| entry.blocks.roots())
     }
 
+    /// Returns a number that grows when [`Host::watched_roots`] of a guest lists other blocks, or
+    /// a block in which the guest wants its first chunk or no chunk any more. It does not grow when
+    /// only the numbers of chunks differ.
+    pub fn watched_state(&self) -> u64 {
+        let states = self.guests.values().map(|entry| entry.blocks.roots_state());
+        self.gone_watched + states.sum::<u64>()
+    }
+
     /// Applies the part within a region, in voxels, of an operation that another host decided
     /// about, and tells all guests, as [`Host::edit`] does.
     ///

@@ -1,7 +1,7 @@
 //! A guest, as its host sees it: its requests, and what is still to be sent to it.
 
 use super::LinkKind;
-use super::accounts::{Account, AccountBudget, tick_work};
+use super::accounts::{Account, AccountBudget, TickBudget, tick_work};
 use super::body_budget::BodyBudget;
 use super::body_table::Avatar;
 use super::family::Family;
@@ -144,18 +144,19 @@ impl HostedGuest {
     }
 
     /// Handles messages until one needs the world; `None` if there are no more for now. Decoding
-    /// operations spends `work_left`; once that is gone, messages in the stream of operations wait.
-    /// Those about blocks wait while the account owes blocks that were read again.
+    /// operations spends `left.work`; once that is gone, messages in the stream of operations wait.
+    /// Blocks that requests list spend `left.listed`; once that is gone, or while the account owes
+    /// blocks that it listed or that were read again, requests wait.
     /// An error ends the connection.
     pub fn request(
         &mut self,
         kinds: &[Kind; 256],
         budget: &mut AccountBudget,
         options: &HostOptions,
-        work_left: &mut i64,
+        left: &mut TickBudget,
     ) -> Result<Option<Request>, LinkEnd> {
         while self.messages < MESSAGES_PER_TICK {
-            let (may_edit, may_ask) = (*work_left > 0, budget.may_reread());
+            let (may_edit, may_ask) = (left.work > 0, left.listed > 0 && budget.may_ask());
             let Some((stream, bytes)) = self.next_message(may_edit, may_ask)? else { break };
             self.messages += 1;
             // Each stream has limits of its own.
@@ -176,7 +177,11 @@ impl HostedGuest {
                 if let Err(refusal) = is_paid {
                     return Ok(Some(Request::Refused { number, refusal }));
                 }
-                *work_left -= tick_work(work);
+                left.work -= tick_work(work);
+            }
+            if let Some(blocks) = ToHost::listed_blocks(&bytes)? {
+                budget.owe_listed(blocks);
+                left.listed = left.listed.saturating_sub(blocks);
             }
             let message = ToHost::decode(&bytes, kinds)?;
             if let Some(request) = self.take(message, budget, options)? {
@@ -250,9 +255,10 @@ impl HostedGuest {
             }
             ToHost::Subscribe(blocks) => self.subscribe(blocks, budget, options)?,
             ToHost::Unsubscribe(blocks) => {
-                let before = self.blocks.len();
+                let before = [self.blocks.len(), self.blocks.root_count()];
                 blocks.into_iter().for_each(|block| self.blocks.remove(block, options.max_mip));
-                budget.blocks -= before - self.blocks.len();
+                budget.blocks -= before[0] - self.blocks.len();
+                budget.roots -= before[1] - self.blocks.root_count();
             }
             ToHost::Avatar { pose, bytes } => {
                 self.new_avatar = Some(Some(Avatar { pose, bytes }));
@@ -273,24 +279,18 @@ impl HostedGuest {
         budget: &mut AccountBudget,
         options: &HostOptions,
     ) -> Result<(), LinkEnd> {
-        let too_many = |most: usize, whose: &str| {
-            let reason = format!(
-                "more than {most} blocks wanted{whose}; lower the view distance or the detail"
-            );
-            Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason))
-        };
-        let most_of_account = options.max_blocks.saturating_mul(GUESTS_OF_ACCOUNT);
         for (block, known) in blocks {
-            if self.blocks.len() >= options.max_blocks {
-                return too_many(options.max_blocks, "");
+            let held = [self.blocks.len(), budget.blocks];
+            check_room(held, options.max_blocks, "blocks", "the view distance or the detail")?;
+            let roots = [self.blocks.root_count(), budget.roots];
+            if block.mip == options.max_mip {
+                let what = "blocks of the coarsest mip";
+                check_room(roots, options.max_roots, what, "the view distance")?;
             }
-            if budget.blocks >= most_of_account {
-                return too_many(most_of_account, " over all connections of one account");
-            }
-            let before = self.blocks.len();
             // A block whose parent was just dropped is wanted no more.
             self.blocks.add(block, options.max_mip, known);
-            budget.blocks += self.blocks.len() - before;
+            budget.blocks += self.blocks.len() - held[0];
+            budget.roots += self.blocks.root_count() - roots[0];
         }
         Ok(())
     }
@@ -359,6 +359,21 @@ impl HostedGuest {
         }
         has_some
     }
+}
+
+/// Whether a guest that holds so many blocks, with all guests of its account so many, may hold
+/// another one.
+fn check_room(held: [usize; 2], most: usize, what: &str, lower: &str) -> Result<(), LinkEnd> {
+    let most_of_account = most.saturating_mul(GUESTS_OF_ACCOUNT);
+    let (most, whose) = match held {
+        [own, _] if own >= most => (most, ""),
+        [_, all] if all >= most_of_account => {
+            (most_of_account, " over all connections of one account")
+        }
+        _ => return Ok(()),
+    };
+    let reason = format!("more than {most} {what} wanted{whose}; lower {lower}");
+    Err(LinkEnd::new(LinkEndCode::TooManyBlocks, reason))
 }
 
 /// Whether both sides speak the same version.

@@ -198,6 +198,17 @@ mod tests {
     }
 
     #[test]
+    fn the_coarsest_blocks_of_the_widest_view_are_within_the_limit_of_a_host() {
+        let interest = Interest { view_voxels: 1e9, ..Interest::default() };
+        let most = crate::replicate::HostOptions::default().max_roots;
+        for (max_mip, eye) in [(8, [3.0, 40.0, -7.0]), (8, [4096.0; 3]), (4, [256.0, 511.9, 0.0])] {
+            let wanted = interest.kept().wanted(&[eye], max_mip);
+            let roots = wanted.iter().filter(|block| block.mip == max_mip).count();
+            assert!((4000..most * 2 / 3).contains(&roots), "{roots} at {eye:?}");
+        }
+    }
+
+    #[test]
     fn all_that_a_default_view_of_16_km_keeps_is_within_the_limit_of_a_host() {
         for detail in [1.0, 2.3, 3.0] {
             let lod = LodOptions { detail, ..LodOptions::default() };

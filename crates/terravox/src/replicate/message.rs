@@ -38,6 +38,9 @@ pub(super) const MAX_GAME_MESSAGE: usize = 1024;
 /// Messages of the game are refused while more bytes than this wait for the link.
 pub(super) const GAME_MESSAGE_BACKLOG: usize = 64 << 10;
 
+/// Minimum number of bytes of a block in a list.
+const BLOCK_BYTES: usize = 4;
+
 /// From a guest to its host.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ToHost {
@@ -190,7 +193,7 @@ fn put_blocks(blocks: &[MipBlock], out: &mut Vec<u8>) {
 }
 
 fn take_blocks(input: &mut Input<'_>) -> Result<Vec<MipBlock>, MessageError> {
-    let count = input.count(4)?;
+    let count = input.count(BLOCK_BYTES)?;
     let mut last = MipBlock::default();
     let mut blocks = Vec::with_capacity(count);
     for _ in 0..count {
@@ -283,6 +286,16 @@ impl ToHost {
                 Ok(Some((input.varint()?, 0)))
             }
             _ => Ok(None),
+        }
+    }
+
+    /// Returns how many blocks a request lists; `None` for other messages.
+    pub fn listed_blocks(bytes: &[u8]) -> Result<Option<u64>, MessageError> {
+        let mut input = Input::new(bytes);
+        input.byte()?;
+        match ToHost::is_about_blocks(bytes) {
+            true => Ok(Some(input.count(BLOCK_BYTES)? as u64)),
+            false => Ok(None),
         }
     }
 

@@ -18,6 +18,11 @@ pub struct HostOptions {
     /// Maximum number of blocks that one guest may hold, 65,536 by default. Guests of [one
     /// account](super::Host::admit_as) may hold eight times as many together.
     pub max_blocks: usize,
+    /// Maximum number of blocks of the coarsest mip that one guest may hold, 8,192 by default: the
+    /// widest view of an [`Interest`](super::Interest) has some 5,200 of them. Raise it if guests
+    /// have several viewers far from each other. Guests of [one account](super::Host::admit_as) may
+    /// hold eight times as many together.
+    pub max_roots: usize,
     /// What one operation may cost, of a guest or of [`Host::edit`](super::Host::edit).
     pub edit_limits: EditLimits,
     /// Operations per second that a guest may send on average, 30 by default; up to twice as many at
@@ -48,6 +53,7 @@ impl Default for HostOptions {
             max_mip: 8,
             generator: None,
             max_blocks: 1 << 16,
+            max_roots: 1 << 13,
             edit_limits,
             edits_per_s: 30,
             edit_work_per_s: 200_000_000,

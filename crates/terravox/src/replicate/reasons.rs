@@ -52,7 +52,8 @@ pub enum LinkEndCode {
     /// One side sent what the protocol does not allow.
     Protocol,
     /// The guest requested more blocks than
-    /// [`HostOptions::max_blocks`](super::HostOptions::max_blocks).
+    /// [`HostOptions::max_blocks`](super::HostOptions::max_blocks), or more coarsest ones than
+    /// [`HostOptions::max_roots`](super::HostOptions::max_roots).
     TooManyBlocks,
 }
 

@@ -53,6 +53,9 @@ pub(super) struct Subscriptions {
     state: u64,
     /// The coarsest blocks, each with how many chunks are wanted in it.
     roots: FxHashMap<MipBlock, u32>,
+    /// Counts roots that came and went, and those in which the first chunk came or the last one
+    /// went.
+    roots_state: u64,
 }
 
 /// What is next to send.
@@ -79,7 +82,10 @@ impl Subscriptions {
         if let Entry::Vacant(entry) = self.blocks.entry(block) {
             entry.insert(Subscription { known, ..Subscription::default() });
             self.state += 1;
-            *self.roots.entry(block.over(max_mip)).or_default() += u32::from(block.mip == 0);
+            let chunks = self.roots.entry(block.over(max_mip)).or_default();
+            let is_first = block.mip == max_mip || block.mip == 0 && *chunks == 0;
+            *chunks += u32::from(block.mip == 0);
+            self.roots_state += u64::from(is_first);
             self.queue(block);
         }
         true
@@ -109,9 +115,10 @@ impl Subscriptions {
             && let Some(chunks) = self.roots.get_mut(&block.over(max_mip))
         {
             *chunks -= 1;
+            self.roots_state += u64::from(*chunks == 0);
         }
         if block.mip == max_mip {
-            self.roots.remove(&block);
+            self.roots_state += u64::from(self.roots.remove(&block).is_some());
         }
         if block.mip == 0 && removed.is_some_and(|entry| entry.is_dirty()) {
             self.mark_coarse(block, max_mip);
@@ -122,6 +129,17 @@ impl Subscriptions {
     /// order.
     pub fn roots(&self) -> impl Iterator<Item = (MipBlock, u32)> {
         self.roots.iter().map(|(&block, &chunks)| (block, chunks))
+    }
+
+    /// How many of the coarsest blocks are wanted.
+    pub fn root_count(&self) -> usize {
+        self.roots.len()
+    }
+
+    /// A number that grows when [`Subscriptions::roots`] lists other roots, or none of one's chunks
+    /// where it listed some, or the other way round.
+    pub fn roots_state(&self) -> u64 {
+        self.roots_state
     }
 
     /// A number that differs after each block that came or went.

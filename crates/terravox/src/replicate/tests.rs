@@ -9,4 +9,6 @@ mod hostile;
 mod journaling;
 mod messages;
 mod reasons;
+mod requests;
+mod seat;
 mod simulation;

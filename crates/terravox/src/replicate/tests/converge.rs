@@ -441,7 +441,7 @@ fn a_guest_that_asks_for_blocks_again_gets_the_hosts_slow() {
         (0..30).for_each(|_| game.step());
         // The host reads so many only in some time.
         let (account, options) = (Account::Guest(game.players[0].number), HostOptions::default());
-        while !game.host.accounts.budget(&account, &options).may_reread() {
+        while !game.host.accounts.budget(&account, &options).may_ask() {
             game.step();
         }
         game.settle(2000);

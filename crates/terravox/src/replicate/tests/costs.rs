@@ -1,106 +1,15 @@
 //! What accounts cost a host: charged to them before it is done, and bounded.
 
+use super::seat::Seat;
 use super::simulation::{Simulation, TICK_US, hills};
 use crate::edit::{Action, Brush, BrushOp, Clip, EditOp, Editor, PasteOp, PastePose};
 use crate::replicate::accounts::Account;
 use crate::replicate::host_accounts::WORK_PER_BLOCK;
-use crate::replicate::message::{PROTOCOL_VERSION, ToGuest, ToHost};
-use crate::replicate::pipe::{BULK, EDITS, Pipe};
-use crate::replicate::{
-    Host, HostEvent, HostWorld, LinkEndCode, LinkKind, LinkOptions, RefusalCode, Verdict,
-};
+use crate::replicate::message::ToHost;
+use crate::replicate::{Host, HostWorld, LinkKind, LinkOptions, RefusalCode, Verdict};
 use crate::terrain::{FillRequest, Placement};
-use crate::voxel::{DenseBox, MaterialTable, MipBlock, Region};
+use crate::voxel::{DenseBox, MipBlock, Region};
 use std::collections::BTreeMap;
-
-/// One guest of an account, by messages.
-struct Seat {
-    pipe: Pipe,
-    number: u64,
-    refusals: Vec<RefusalCode>,
-    /// Whether it takes the cells that arrive.
-    takes_cells: bool,
-    /// Operations of others that it was sent, and messages about cells.
-    ops: usize,
-    cells: usize,
-    left: Option<LinkEndCode>,
-}
-
-impl Seat {
-    fn new(game: &mut Simulation) -> Seat {
-        let number = game.host.connect(LinkKind::Reliable);
-        let mut seat = Seat {
-            pipe: Pipe::new(LinkKind::Reliable),
-            number,
-            refusals: Vec::new(),
-            takes_cells: true,
-            ops: 0,
-            cells: 0,
-            left: None,
-        };
-        seat.say(&ToHost::Hello { version: PROTOCOL_VERSION, token: vec![] });
-        seat.step(game);
-        seat.say(&ToHost::Start { makes_ground: true, last_number: 0 });
-        seat.step(game);
-        seat
-    }
-
-    fn say(&mut self, message: &ToHost) {
-        let mut bytes = Vec::new();
-        message.encode(MaterialTable::default().kinds(), &mut bytes);
-        let stream = match message {
-            ToHost::Subscribe(_) | ToHost::Unsubscribe(_) | ToHost::Refresh(_) => BULK,
-            _ => EDITS,
-        };
-        self.pipe.send(stream, &bytes);
-    }
-
-    /// Lets a tick pass.
-    fn step(&mut self, game: &mut Simulation) {
-        game.now_us += TICK_US;
-        let (now, own) = (game.now_us, self.number);
-        self.send(game);
-        game.with_world(|host, world| {
-            host.tick(world, now);
-            for event in host.events() {
-                match event {
-                    HostEvent::Joining { guest, .. } => host.admit_as(guest, world, "ada"),
-                    HostEvent::Left { guest, code, .. } if guest == own => self.left = Some(code),
-                    _ => {}
-                }
-            }
-        });
-        self.take(game);
-    }
-
-    fn send(&mut self, game: &mut Simulation) {
-        let mut packet = Vec::new();
-        while self.pipe.transmit(game.now_us, &mut packet) {
-            let _ = game.host.receive(self.number, &packet, game.now_us);
-        }
-    }
-
-    /// Takes what it is sent; returns how many bytes that are.
-    fn take(&mut self, game: &mut Simulation) -> usize {
-        let (now, mut packet, mut bytes) = (game.now_us, Vec::new(), 0);
-        while self.left.is_none() && game.host.transmit(self.number, now, &mut packet) {
-            bytes += packet.len();
-            self.pipe.arrive(&packet, now).expect("the host is honest");
-            while let Ok(Some(bytes)) = self.pipe.receive(EDITS) {
-                let message = ToGuest::decode(&bytes, MaterialTable::default().kinds());
-                match message {
-                    Ok(ToGuest::Refuse { refusal, .. }) => self.refusals.push(refusal.code),
-                    Ok(ToGuest::Op { .. }) => self.ops += 1,
-                    _ => {}
-                }
-            }
-        }
-        while self.takes_cells && matches!(self.pipe.receive(BULK), Ok(Some(_))) {
-            self.cells += 1;
-        }
-        bytes
-    }
-}
 
 fn ada() -> Account {
     Account::Named("ada".into())
@@ -252,55 +161,6 @@ fn a_coarse_block_that_cannot_be_had_costs_guests_nothing_until_it_can() {
 }
 
 #[test]
-fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothing_to_read() {
-    let mut game = Simulation::new(true, 4);
-    let mut seat = Seat::new(&mut game);
-    let root = MipBlock::new(4, [0; 3]);
-    seat.say(&ToHost::Subscribe(vec![(root, None)]));
-    (0..4).for_each(|_| seat.step(&mut game));
-    seat.say(&ToHost::Refresh(vec![root]));
-    let now = game.now_us + TICK_US;
-    game.now_us = now;
-    seat.send(&mut game);
-    let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
-    let ground = |_: &mut FillRequest<'_>| panic!("it was made");
-    let mut world = HostWorld {
-        grid: &mut game.grid,
-        placement: Placement::default(),
-        ground: &ground,
-        generated: &ground,
-        decide: &mut decide,
-    };
-    game.host.tick(&mut world, now);
-    assert!((1..64).contains(&seat.take(&mut game)), "it is told that it is ground");
-}
-
-#[test]
-fn guests_of_one_account_that_ask_again_and_again_for_edited_ground_have_few_blocks_read() {
-    let mut game = Simulation::new(true, 4);
-    let mut seats = [0; 2].map(|_| Seat::new(&mut game));
-    let dug =
-        game.with_world(|host, world| host.edit(world, &EditOp::dig_ball([16.0, 0.0, 16.0], 4.0)));
-    assert!(dug.is_ok());
-    let blocks = Vec::from_iter((0..=4).rev().map(|mip| MipBlock::new(mip, [0; 3])));
-    let wanted = Vec::from_iter(blocks.iter().map(|&block| (block, None)));
-    seats.iter_mut().for_each(|seat| seat.say(&ToHost::Subscribe(wanted.clone())));
-    (0..4).for_each(|_| seats.iter_mut().for_each(|seat| seat.step(&mut game)));
-    seats.iter_mut().for_each(|seat| seat.cells = 0);
-    let start = game.now_us;
-    while game.now_us < start + 10_000_000 {
-        for seat in &mut seats {
-            seat.say(&ToHost::Refresh(blocks.clone()));
-            seat.step(&mut game);
-        }
-    }
-    let cells = seats.iter().map(|seat| seat.cells).sum::<usize>();
-    // 64 a second, and what may be read at once.
-    assert!((600..=640 + 128 + 10).contains(&cells), "{cells} in 10 s");
-    assert!(seats.iter().all(|seat| seat.left.is_none()));
-}
-
-#[test]
 fn what_a_guest_wants_of_a_host_that_reads_nothing_does_not_pile_up() {
     let mut game = Simulation::new(true, 4);
     game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
@@ -338,24 +198,26 @@ fn an_undo_is_paid_for_with_the_chunks_that_it_needs() {
 }
 
 #[test]
-fn connections_of_one_account_hold_at_most_eight_times_the_blocks_of_one() {
+fn ground_is_loaded_for_guests_that_are_here_and_can_pay() {
     let mut game = Simulation::new(true, 4);
-    game.host.options.max_blocks = 100;
-    let mut seats = Vec::from_iter((0..11).map(|_| Seat::new(&mut game)));
-    let block = |i| (MipBlock::new(4, [i, 0, 0]), None);
-    for seat in &mut seats {
-        seat.say(&ToHost::Subscribe((0..80).map(block).collect()));
-        seat.step(&mut game);
-    }
-    let left = Vec::from_iter(seats.iter().map(|seat| seat.left));
-    assert_eq!(left[..10], [None; 10]);
-    assert_eq!(left[10], Some(LinkEndCode::TooManyBlocks));
-    // What one has given up, another may have.
-    game.host.disconnect(seats[0].number, "it leaves");
-    let mut other = Seat::new(&mut game);
-    other.say(&ToHost::Subscribe((0..80).map(block).collect()));
-    other.step(&mut game);
-    assert_eq!(other.left, None);
+    let seat = Seat::new(&mut game);
+    let number = seat.number;
+    let load = |game: &mut Simulation, region: Region| {
+        let loaded = game.with_world(|host, world| host.load_for(world, number, region));
+        loaded.map_err(|refusal| refusal.code)
+    };
+    let chunks = |x| Region::new([x, 0, 0], [x + 64, 32, 32]);
+    assert_eq!(load(&mut game, chunks(0)), Ok(()));
+    assert!(game.host.accounts.spent_work(&ada()) >= 2_000_000);
+    game.host.disconnect(number, "it leaves");
+    let too_much = Err(RefusalCode::TooMuchWork);
+    assert_eq!(load(&mut game, chunks(64)), too_much, "no guest pays");
+    let is_held = |chunk| game.grid.held(chunk) != crate::voxel::ChunkState::Unknown;
+    assert_eq!(
+        chunks(0).blocks::<5>().chain(chunks(64).blocks::<5>()).filter(|&c| is_held(c)).count(),
+        2
+    );
+    assert_eq!(load(&mut game, chunks(0)), Ok(()), "it is there");
 }
 
 #[test]
@@ -427,7 +289,7 @@ fn an_operation_that_is_refused_counts_for_the_tick() {
     let mut seat = Seat::new(&mut game);
     seat.say(&ToHost::Edit { number: 1, op: Box::new(EditOp::dig_ball([0.0; 3], 3.0)) });
     seat.step(&mut game);
-    assert!(game.host.work_left < 0, "{}", game.host.work_left);
+    assert!(game.host.left.work < 0, "{}", game.host.left.work);
     seat.step(&mut game);
     assert_eq!(seat.refusals, [RefusalCode::TooLarge]);
 }

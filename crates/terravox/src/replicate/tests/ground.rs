@@ -212,6 +212,33 @@ fn guests_see_ground_that_others_change_and_own_edits_stay() {
 }
 
 #[test]
+fn the_state_of_what_is_watched_grows_when_other_roots_are_watched_or_seen_at_mip_0() {
+    let mut world = World::new();
+    world.join();
+    assert_eq!(world.host.watched_state(), 0);
+    world.run(&[]);
+    let settled = world.host.watched_state();
+    assert!(settled > 0);
+    world.run(&[]);
+    assert_eq!(world.host.watched_state(), settled, "nothing is new");
+    let number = world.guests[0].0;
+    let entry = world.host.guests.get_mut(&number).unwrap();
+    let chunks = |(root, chunks): &(MipBlock, u32)| (*chunks > 1).then_some(*root);
+    let root = entry.blocks.roots().collect::<Vec<_>>().iter().find_map(chunks).unwrap();
+    let is_one = |block: &MipBlock| block.over(4) == root;
+    let held: Vec<_> = world.guests[0].1.blocks().filter(|b| b.mip == 0 && is_one(b)).collect();
+    for (at, &chunk) in held.iter().enumerate() {
+        entry.blocks.remove(chunk, 4);
+        let is_last = at + 1 == held.len();
+        let state = entry.blocks.roots_state();
+        assert_eq!(state, settled + u64::from(is_last), "{at} of {}", held.len());
+    }
+    let before = world.host.watched_state();
+    world.host.disconnect(number, "it leaves");
+    assert!(world.host.watched_state() > before, "its roots are watched no more");
+}
+
+#[test]
 fn coarse_cells_over_ground_that_others_change_keep_unsaved_edits_beside_it() {
     let mut world = World::new();
     world.join();

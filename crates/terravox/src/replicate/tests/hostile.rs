@@ -197,6 +197,7 @@ fn an_operation_that_is_sent_again_ends_the_link() {
 #[test]
 fn a_guest_that_wants_the_whole_world_is_dropped() {
     let (mut game, mut liar) = game_with_liar();
+    game.host.options.max_roots = usize::MAX;
     for batch in 0..700 {
         let block = |i: i32| (MipBlock::new(4, [batch * 100 + i, 0, 0]), None);
         liar.say(&ToHost::Subscribe((0..100).map(block).collect()));
