@@ -108,7 +108,7 @@ impl Effect {
 
     /// As [`Effect::new`], without hand-written SIMD. The results are bit-identical.
     pub fn portable(options: EffectOptions) -> Effect {
-        Effect { instructions: InstructionSet::Scalar, ..Effect::new(options) }
+        Effect { instructions: InstructionSet::plain(), ..Effect::new(options) }
     }
 
     /// Returns the options.

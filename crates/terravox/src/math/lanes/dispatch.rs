@@ -20,7 +20,9 @@ use super::vector::{Simd, SimdJob};
 /// The instruction set that jobs run on, chosen at run time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InstructionSet {
-    /// Plain arrays.
+    /// Plain arrays. WebAssembly with vectors leaves them out: they would take a tenth of a page's code, and
+    /// never run.
+    #[cfg(any(not(all(target_arch = "wasm32", target_feature = "simd128")), terravox_plain))]
     Scalar,
     /// What every machine of this architecture has: SSE2, the vectors of WebAssembly, or plain
     /// arrays.
@@ -38,6 +40,10 @@ impl InstructionSet {
         J: SimdJob<Scalar> + SimdJob<Baseline> + SimdJob<Avx2>,
     {
         match self {
+            #[cfg(any(
+                not(all(target_arch = "wasm32", target_feature = "simd128")),
+                terravox_plain
+            ))]
             InstructionSet::Scalar => Scalar.run(job),
             InstructionSet::Baseline(baseline) => baseline.run(job),
             #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
@@ -52,6 +58,14 @@ impl InstructionSet {
             return InstructionSet::Avx2(avx2);
         }
         InstructionSet::baseline()
+    }
+
+    /// Returns plain arrays, or the baseline where they are left out.
+    pub(crate) fn plain() -> InstructionSet {
+        #[cfg(any(not(all(target_arch = "wasm32", target_feature = "simd128")), terravox_plain))]
+        return InstructionSet::Scalar;
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(terravox_plain)))]
+        return InstructionSet::baseline();
     }
 
     /// Returns what every machine of this architecture has.
