@@ -314,9 +314,9 @@ mod tests {
         let mut accounts = Accounts::default();
         let ada = Account::Named("ada".into());
         let budget = accounts.budget(&ada, &options);
-        assert!(budget.may_reread());
+        assert!(budget.may_ask());
         budget.owe_rereads(10 * REREADS_PER_S);
-        assert!(!budget.may_reread());
+        assert!(!budget.may_ask());
         let refused = budget.spend_work(101).expect_err("it is twice a second's and one more");
         assert_eq!(refused.code, RefusalCode::TooMuchWork);
         assert_eq!(accounts.spent_work(&ada), 0);
@@ -327,9 +327,9 @@ mod tests {
         assert!(accounts.budget(&ada, &options).spend_work(1).is_err());
         accounts.pass(2_000_000);
         assert!(accounts.budget(&ada, &options).spend_work(50).is_ok());
-        assert!(!accounts.budget(&ada, &options).may_reread());
+        assert!(!accounts.budget(&ada, &options).may_ask());
         accounts.pass(8_100_000);
-        assert!(accounts.budget(&ada, &options).may_reread());
+        assert!(accounts.budget(&ada, &options).may_ask());
         // A clock that goes back gives nothing.
         accounts.budget(&ada, &options).owe_work(100);
         let spent = accounts.spent_work(&ada);
