@@ -45,8 +45,8 @@ impl Mesher {
         Mesher::with(FastMesher::portable())
     }
 
-    /// Creates a mesher without hand-written vector code: what architectures without any get.
-    /// Same output.
+    /// Creates a mesher without hand-written vector code: what architectures without any get; the
+    /// same as [`Mesher::portable`] in WebAssembly with vectors. Same output.
     #[doc(hidden)]
     pub fn plain() -> Mesher {
         Mesher::with(FastMesher::scalar())

@@ -106,7 +106,8 @@ impl Effect {
         }
     }
 
-    /// As [`Effect::new`], without hand-written SIMD. The results are bit-identical.
+    /// As [`Effect::new`], without hand-written SIMD, except in WebAssembly with vectors. The
+    /// results are bit-identical.
     pub fn portable(options: EffectOptions) -> Effect {
         Effect { instructions: InstructionSet::plain(), ..Effect::new(options) }
     }
