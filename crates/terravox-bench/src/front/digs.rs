@@ -14,13 +14,14 @@ const FRAMES_PER_SECOND: f64 = 60.0;
 /// Speed along x; along z it is half of that.
 const SPEED_M_S: f64 = 6.0;
 const FRAMES: usize = 3600;
-const FRAMES_BETWEEN_DIGS: usize = 20;
-/// Height of the eye above a dig. A ray from there straight down hits farther away once the dig is
-/// shown.
+/// So many that no dig reaches the hole of the one before.
+const FRAMES_BETWEEN_DIGS: usize = 90;
+/// Height of the eye above a dig. A ray from there straight down hits the bottom of the hole once the dig
+/// is shown.
 const RAY_ABOVE_M: f64 = 30.0;
 const DIG_RADIUS_M: f64 = 4.0;
-/// By so much at least: more than a finer mip changes the ground.
-const SHOWN_DEPTH_M: f64 = 2.0;
+/// A dig is shown once what is shown below the eye is at this depth of the hole, or deeper, as in a cave.
+const SHOWN_DEPTH_M: f64 = 3.0;
 
 thread_local! {
     static START: RefCell<Option<ThreadTime>> = const { RefCell::new(None) };
@@ -130,20 +131,25 @@ fn walk(ground: impl Fn(f64, f64) -> f64, fill: impl Fn(&mut FillRequest<'_>) + 
 struct Dig {
     frame: usize,
     eye: [f64; 3],
-    distance: f64,
 }
 
 impl Dig {
-    /// Digs what is shown below `eye`; `None` if nothing is, or if it cannot be edited yet.
+    /// Digs the ground below `eye`, if it is shown about where it is; `None` also if it cannot be edited
+    /// yet.
     fn at(terrain: &mut Terrain, eye: [f64; 3], frame: usize) -> Option<Dig> {
-        let hit = shown_distance(terrain, eye)?;
-        let point = [eye[0], eye[1] - hit, eye[2]];
-        terrain.edit(&EditOp::dig_ball(point, DIG_RADIUS_M)).ok()?;
-        Some(Dig { frame, eye, distance: hit })
+        let shown = shown_distance(terrain, eye)?;
+        if (shown - RAY_ABOVE_M).abs() > SHOWN_DEPTH_M / 2.0 {
+            return None;
+        }
+        let ground = [eye[0], eye[1] - RAY_ABOVE_M, eye[2]];
+        terrain.edit(&EditOp::dig_ball(ground, DIG_RADIUS_M)).ok()?;
+        Some(Dig { frame, eye })
     }
 
+    /// Whether the hole is shown. Ground that becomes finer, or is missing, is not enough.
     fn is_shown(&self, terrain: &Terrain) -> bool {
-        shown_distance(terrain, self.eye).is_some_and(|hit| hit - self.distance > SHOWN_DEPTH_M)
+        let is_deep = |hit: f64| hit > RAY_ABOVE_M + SHOWN_DEPTH_M;
+        shown_distance(terrain, self.eye).is_some_and(is_deep)
     }
 }
 
