@@ -134,8 +134,7 @@ struct Dig {
 }
 
 impl Dig {
-    /// Digs the ground below `eye`, if it is shown about where it is; `None` also if it cannot be edited
-    /// yet.
+    /// Digs the ground below `eye`, if it is shown at about its height, and can be edited already.
     fn at(terrain: &mut Terrain, eye: [f64; 3], frame: usize) -> Option<Dig> {
         let shown = shown_distance(terrain, eye)?;
         if (shown - RAY_ABOVE_M).abs() > SHOWN_DEPTH_M / 2.0 {
