@@ -107,12 +107,17 @@ impl Physics {
                 |grid: &VoxelGrid| matches!(grid.held(chunk), ChunkState::Mip(0) | ChunkState::Air);
             if !is_held(world.grid) && self.loads_left > 0 {
                 // One that is not available now is asked for again.
-                let refused = match pays {
-                    Some(guest) => host.load_for(world, guest, chunk.region()).err(),
-                    None => host.load(world, chunk.region()).err().and(None),
-                };
                 // What no guest pays for is not tried, and leaves others their loads.
-                let is_unpaid = refused.is_some_and(|why| why.code == RefusalCode::TooMuchWork);
+                let is_unpaid = match pays {
+                    Some(guest) => {
+                        let loaded = host.load_for(world, guest, chunk.region());
+                        loaded.is_err_and(|why| why.code == RefusalCode::TooMuchWork)
+                    }
+                    None => {
+                        let _ = host.load(world, chunk.region());
+                        false
+                    }
+                };
                 self.loads_left -= u32::from(!is_unpaid);
             }
             is_there &= is_held(world.grid);

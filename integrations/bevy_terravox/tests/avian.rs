@@ -161,14 +161,20 @@ fn bodies_wait_where_ground_has_not_come() {
     assert!((at.y - ground - 0.5).abs() < 0.2, "at {at}, ground {ground}");
 }
 
-#[test]
-fn bodies_that_a_fill_buries_come_out() {
+/// An app with hills and a ball on them; the terrain and the ball.
+fn app_with_ball() -> (App, Entity, Entity) {
     let mut app = app();
     let terrain = app.world_mut().spawn(hills()).id();
     spawn_viewer(&mut app);
     settle(&mut app);
     let ball = spawn_ball(&mut app, Vec3::new(0.0, 1.0, 0.0));
     run(&mut app, 200);
+    (app, terrain, ball)
+}
+
+#[test]
+fn bodies_that_a_fill_buries_come_out() {
+    let (mut app, terrain, ball) = app_with_ball();
     let fill = EditOp::fill_ball(8, at(&app, ball).to_array().map(f64::from), 3.0);
     app.world_mut().write_message(EditTerrain::new(terrain, fill));
     run(&mut app, 3);
@@ -276,12 +282,7 @@ fn a_body_that_waits_stays_in_place_and_resumes_with_what_was_set_meanwhile() {
 
 #[test]
 fn bodies_in_the_ground_are_not_moved_while_physics_is_paused() {
-    let mut app = app();
-    let terrain = app.world_mut().spawn(hills()).id();
-    spawn_viewer(&mut app);
-    settle(&mut app);
-    let ball = spawn_ball(&mut app, Vec3::new(0.0, 1.0, 0.0));
-    run(&mut app, 200);
+    let (mut app, terrain, ball) = app_with_ball();
     app.world_mut().resource_mut::<Time<Physics>>().pause();
     // The step in which it is paused may still take place.
     run(&mut app, 2);

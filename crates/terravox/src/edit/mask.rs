@@ -9,8 +9,8 @@ use crate::voxel::{Cell, VoxelPos};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct EditMask {
-    /// The cell's material is one of these, at most [`EditMask::MAX_MATERIALS`]; empty accepts any. Without air (0) a fill
-    /// adds no new ground.
+    /// The cell's material is one of these, at most [`EditMask::MAX_MATERIALS`]; empty accepts any.
+    /// Without air (0) a fill adds no new ground.
     pub materials: Vec<u8>,
     /// The height of the cell's centre is between these two, in the unit of the brush.
     pub heights: Option<[f64; 2]>,

@@ -109,7 +109,7 @@ impl Effect {
     /// As [`Effect::new`], without hand-written SIMD, except in WebAssembly with vectors. The
     /// results are bit-identical.
     pub fn portable(options: EffectOptions) -> Effect {
-        Effect { instructions: InstructionSet::plain(), ..Effect::new(options) }
+        Effect { instructions: InstructionSet::Plain, ..Effect::new(options) }
     }
 
     /// Returns the options.

@@ -100,7 +100,7 @@ proptest! {
     ) {
         let same = if slots > 0 { StepParams { fixed: None, ..same } } else { same };
         let before = columns_of(slots, &particles);
-        for instructions in [InstructionSet::plain(), InstructionSet::widest()] {
+        for instructions in [InstructionSet::Plain, InstructionSet::widest()] {
             let (mut after, mut events) = (before.clone(), Vec::new());
             step(&mut after, &same, 0..particles.len().div_ceil(LANES), instructions, &mut events);
             for at in 0..particles.len() {

@@ -9,7 +9,7 @@ use bevy::prelude::*;
 use std::sync::Arc;
 use terravox::mesh::Surface;
 
-use super::{Looks, insert_material};
+use super::{Looks, TerrainSurface, insert_material};
 use crate::chunks::TerrainChunks;
 use crate::made_mesh::MeshStyle;
 use crate::surface_mesh::{Colours, part_from};
@@ -21,14 +21,11 @@ pub(super) struct WarmUp(Vec<Entity>);
 
 /// Spawns the triangles of new terrains.
 pub(super) fn begin(
-    terrains: Query<(Entity, &Terrain, Looks), Without<WarmUp>>,
+    terrains: Query<(Entity, &Terrain, Looks), (With<TerrainSurface>, Without<WarmUp>)>,
     mut meshes: ResMut<Assets<Mesh>>,
     mut commands: Commands,
 ) {
     for (terrain, voxels, looks) in &terrains {
-        if looks.0.is_none() {
-            continue;
-        }
         let mesh = meshes.add(triangle(voxels));
         let triangles = [false, true].map(|is_liquid| {
             let parts = (Mesh3d(mesh.clone()), NoFrustumCulling, ChildOf(terrain));

@@ -2,7 +2,6 @@
 
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::avx2::Avx2;
-use super::scalar::Scalar;
 // Elsewhere nothing is wider than the baseline.
 #[cfg(any(not(target_arch = "x86_64"), terravox_plain))]
 use super::scalar::Scalar as Avx2;
@@ -11,8 +10,11 @@ use super::scalar::Scalar as Avx2;
     terravox_plain
 ))]
 use super::scalar::Scalar as Baseline;
+// WebAssembly with vectors leaves out plain arrays: a page would carry 100 KB of code that never runs.
+#[cfg(any(not(all(target_arch = "wasm32", target_feature = "simd128")), terravox_plain))]
+use super::scalar::Scalar as Plain;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(terravox_plain)))]
-use super::simd128::Simd128 as Baseline;
+use super::simd128::{Simd128 as Baseline, Simd128 as Plain};
 #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
 use super::sse2::Sse2 as Baseline;
 use super::vector::{Simd, SimdJob};
@@ -20,10 +22,8 @@ use super::vector::{Simd, SimdJob};
 /// The instruction set that jobs run on, chosen at run time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InstructionSet {
-    /// Plain arrays. WebAssembly with vectors leaves them out: they would take a tenth of a page's code, and
-    /// never run.
-    #[cfg(any(not(all(target_arch = "wasm32", target_feature = "simd128")), terravox_plain))]
-    Scalar,
+    /// Plain arrays, or the baseline where they are left out.
+    Plain,
     /// What every machine of this architecture has: SSE2, the vectors of WebAssembly, or plain
     /// arrays.
     Baseline(Baseline),
@@ -37,14 +37,10 @@ impl InstructionSet {
     #[inline]
     pub(crate) fn run<J>(self, job: J)
     where
-        J: SimdJob<Scalar> + SimdJob<Baseline> + SimdJob<Avx2>,
+        J: SimdJob<Plain> + SimdJob<Baseline> + SimdJob<Avx2>,
     {
         match self {
-            #[cfg(any(
-                not(all(target_arch = "wasm32", target_feature = "simd128")),
-                terravox_plain
-            ))]
-            InstructionSet::Scalar => Scalar.run(job),
+            InstructionSet::Plain => Plain.run(job),
             InstructionSet::Baseline(baseline) => baseline.run(job),
             #[cfg(all(target_arch = "x86_64", not(terravox_plain)))]
             InstructionSet::Avx2(avx2) => avx2.run(job),
@@ -60,14 +56,6 @@ impl InstructionSet {
         InstructionSet::baseline()
     }
 
-    /// Returns plain arrays, or the baseline where they are left out.
-    pub(crate) fn plain() -> InstructionSet {
-        #[cfg(any(not(all(target_arch = "wasm32", target_feature = "simd128")), terravox_plain))]
-        return InstructionSet::Scalar;
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128", not(terravox_plain)))]
-        return InstructionSet::baseline();
-    }
-
     /// Returns what every machine of this architecture has.
     pub(crate) fn baseline() -> InstructionSet {
         InstructionSet::Baseline(Baseline)
@@ -77,7 +65,7 @@ impl InstructionSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::lanes::F32x8;
+    use crate::math::lanes::{F32x8, Scalar};
 
     /// All operations on pairs of awkward numbers, as bits.
     struct Operations<'a> {

@@ -43,7 +43,7 @@ impl FastMesher {
 
     /// Runs without vector instructions of our own.
     pub(crate) fn scalar() -> FastMesher {
-        FastMesher::with(InstructionSet::plain())
+        FastMesher::with(InstructionSet::Plain)
     }
 
     fn with(instructions: InstructionSet) -> FastMesher {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bevy::prelude::*;
@@ -39,9 +39,7 @@ struct FirstPicture {
 struct Rendered {
     /// Whether there is ground in the window.
     has_ground: Arc<AtomicBool>,
-    /// Frames that were rendered since.
-    frames: Arc<AtomicU32>,
-    /// Whether ground was drawn in one of them.
+    /// Whether ground was drawn since.
     is_drawn: Arc<AtomicBool>,
 }
 
@@ -60,14 +58,19 @@ impl Plugin for FirstPicturePlugin {
 }
 
 /// Looks whether ground was drawn: whether no pipeline is missing any more.
-fn look(rendered: Res<Rendered>, pipelines: Res<PipelineCache>, mut has_waited: Local<bool>) {
+fn look(
+    rendered: Res<Rendered>,
+    pipelines: Res<PipelineCache>,
+    mut frames: Local<u32>,
+    mut has_waited: Local<bool>,
+) {
     if !rendered.has_ground.load(Ordering::Relaxed) {
         return;
     }
-    let frames = rendered.frames.fetch_add(1, Ordering::Relaxed) + 1;
+    *frames += 1;
     if pipelines.waiting_pipelines().next().is_some() {
         *has_waited = true;
-    } else if *has_waited || frames >= LATE_FRAMES {
+    } else if *has_waited || *frames >= LATE_FRAMES {
         rendered.is_drawn.store(true, Ordering::Relaxed);
     }
 }

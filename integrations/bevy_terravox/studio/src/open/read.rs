@@ -178,7 +178,7 @@ pub fn open(
 ) -> Result<Opened, String> {
     match source {
         Source::File(path) if path.is_file() && is_world_file(path)? => {
-            open_world(path, state, options)
+            open_world(path, source.title(), state, options)
         }
         Source::File(path) => {
             let target = state.new_unsaved(&source.title()).map_err(no_folder(state))?;
@@ -213,9 +213,14 @@ fn is_world_file(path: &Path) -> Result<bool, String> {
 }
 
 /// Opens a world file, alone: a second studio is refused.
-fn open_world(path: &Path, state: &StateDir, options: TerrainOptions) -> Result<Opened, String> {
+fn open_world(
+    path: &Path,
+    title: String,
+    state: &StateDir,
+    options: TerrainOptions,
+) -> Result<Opened, String> {
     let store = match Store::open(path) {
-        Err(error) if is_unwritable(&error) => return open_copy(path, state, options),
+        Err(error) if is_unwritable(&error) => return open_copy(path, title, state, options),
         opened => opened,
     };
     let store = store.map_err(|error| match error {
@@ -229,7 +234,6 @@ fn open_world(path: &Path, state: &StateDir, options: TerrainOptions) -> Result<
         _ => error.to_string(),
     })?;
     let is_named = !state.holds(path);
-    let title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let title = match title.rsplit_once('.') {
         Some((title, _)) if !is_named => title.to_owned(),
         _ => title,
@@ -244,8 +248,12 @@ fn is_unwritable(error: &StoreError) -> bool {
 }
 
 /// Opens a copy, without a name, of a world that may only be read.
-fn open_copy(path: &Path, state: &StateDir, options: TerrainOptions) -> Result<Opened, String> {
-    let title = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+fn open_copy(
+    path: &Path,
+    title: String,
+    state: &StateDir,
+    options: TerrainOptions,
+) -> Result<Opened, String> {
     let target = state.new_unsaved(&title).map_err(no_folder(state))?;
     let world = Store::open_read_only(path).map_err(text)?;
     world.back_up(&target, Overwrite::No).map_err(text)?;
@@ -383,7 +391,8 @@ mod tests {
             source: ErrorKind::PermissionDenied.into(),
         };
         assert!(is_unwritable(&denied));
-        let opened = open_copy(&path, &state, TerrainOptions::default()).unwrap();
+        let title = Source::File(path.clone()).title();
+        let opened = open_copy(&path, title, &state, TerrainOptions::default()).unwrap();
         assert_eq!((opened.title.as_str(), opened.path), ("mine", None));
         assert!(state.holds(opened.store.path()) && opened.notes[0].contains("may only be read"));
         assert_eq!(std::fs::read(&path).unwrap(), before);
