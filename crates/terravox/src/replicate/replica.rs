@@ -273,6 +273,15 @@ impl Replica {
         self.outdated.extend(over.filter(|block| self.blocks.contains_key(block)));
     }
 
+    /// Notes that the blocks over a chunk may lack its changes which are above one that is not here: one
+    /// that was dropped, and is wanted again. Coarse cells are computed from those of the mip below.
+    fn outdate_over_gap(&mut self, chunk: MipBlock) {
+        let mut over = (1..self.max_mip).map(|mip| chunk.over(mip));
+        if let Some(gap) = over.find(|&block| !self.pyramid.has(block)) {
+            self.outdate_over(gap);
+        }
+    }
+
     /// Notes which coarse cells came from before an operation: `after` as in the message that
     /// brought the blocks `written`.
     pub fn note_overdue(&mut self, after: u64, written: &[MipBlock]) {
@@ -487,6 +496,9 @@ impl Replica {
         };
         let mips = 1..=self.max_mip;
         self.pyramid.raise(self.grid.as_snapshot(), region, mips.clone(), make);
+        for chunk in chunks.voxels() {
+            self.outdate_over_gap(MipBlock { mip: 0, pos: chunk });
+        }
         for mip in mips {
             let cells = region.coarser(mip.into());
             for pos in cells.coarser(5).voxels() {

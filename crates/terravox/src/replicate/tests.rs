@@ -1,5 +1,6 @@
 //! A host and its guests over virtual links.
 
+mod bad_links;
 mod bodies;
 mod cache;
 mod converge;
