@@ -89,7 +89,7 @@ fn coarse_blocks_over_saved_chunks_are_evicted_and_a_guest_sees_what_the_host_ha
                 let read = |host: &mut Host, world: &mut HostWorld<'_>| {
                     host.read(world, block, &mut cells)
                 };
-                assert!(with_saved(&mut game, &saved.clone(), read));
+                assert!(with_saved(&mut game, &saved, read));
                 saved.insert(block, cells);
             }
         }
