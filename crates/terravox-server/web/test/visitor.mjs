@@ -8,6 +8,7 @@ import { watch } from "./watch.mjs";
 
 /** Drawing is left to the processor: there may be no graphics card. */
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
+const MORE_FLAGS = process.env.TERRAVOX_CHROMIUM_FLAGS?.split(" ") ?? [];
 /** After this long, something hangs. Nothing is judged by its time. */
 export const PATIENCE = 120_000;
 /** Cheap to draw. */
@@ -16,7 +17,7 @@ const SETTINGS = { name: "one", view: 80, scale: 0.5, shadows: false };
 /** A browser with some more flags. */
 export function launch(flags = []) {
   const executablePath = process.env.CHROMIUM ?? "chromium";
-  return chromium.launch({ executablePath, args: [...FLAGS, ...flags], timeout: PATIENCE });
+  return chromium.launch({ executablePath, args: [...FLAGS, ...MORE_FLAGS, ...flags], timeout: PATIENCE });
 }
 
 /** Answers with a script of the server, and some more before it. */
