@@ -225,7 +225,8 @@ impl Ticker {
             .then(|| FallingPieces::restored(store, &mut host, &grid, &rules.protected));
         let pause = if is_shared { SHARED_SAVE_PAUSE } else { SAVE_PAUSE };
         let saver = Saver::start(store.clone(), generate.clone(), pause);
-        let stored_ground = StoredGround::new(store.clone());
+        let woken = running.clone();
+        let stored_ground = StoredGround::new(store.clone(), move || woken.wake());
         let journal = match is_shared {
             true => StoredJournal::off(running.journal.clone()),
             false => StoredJournal::read(store, running.journal.clone(), &running.name)?,
@@ -380,6 +381,7 @@ impl Ticker {
             placement: self.running.store.info().placement(),
             ground: &ground,
             generated: &generated,
+            prefetch: &|blocks| self.stored_ground.prefetch(blocks),
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);
@@ -422,6 +424,7 @@ impl Ticker {
             falling.step(host, &mut world, journal, seconds, cuts, &throws);
         }
         self.rules.note_parts(&begun, &tried);
+        self.stored_ground.end_tick();
         self.transmit(now, now_us);
     }
 

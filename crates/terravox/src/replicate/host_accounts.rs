@@ -2,6 +2,7 @@
 
 use super::accounts::{Account, tick_work};
 use super::host::{Host, unavailable};
+use super::message::ToHost;
 use super::reasons::{Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
@@ -50,6 +51,33 @@ impl Host {
             entry.account = Account::Named(account.into());
         }
         self.admit(guest, world);
+    }
+
+    /// Returns the number of an operation of a guest that asks for ground which is not at hand yet. One
+    /// that its account cannot pay for reads none.
+    pub(super) fn waits_for_ground(
+        &mut self,
+        guest: u64,
+        world: &HostWorld<'_>,
+        message: &ToHost,
+    ) -> Option<u64> {
+        let entry = self.guests.get(&guest)?;
+        let (number, missing) = match message {
+            ToHost::Edit { number, op } => {
+                let reach = self.editor.reach(world.grid, op).ok()?;
+                (*number, self.truth.ground_of_change(world, reach.regions(), reach.write))
+            }
+            ToHost::Undo { number, is_redo } => {
+                let region = entry.history.next_region(*is_redo);
+                (*number, self.truth.ground_of_change(world, [region], region))
+            }
+            _ => return None,
+        };
+        let budget = self.accounts.budget(&entry.account, &self.options);
+        let waits = !missing.is_empty()
+            && budget.has_work(missing.len() as u64 * WORK_PER_BLOCK)
+            && !(world.prefetch)(&missing);
+        waits.then_some(number)
     }
 
     /// Spends the work of an operation, with that of making the chunks that it needs, which are

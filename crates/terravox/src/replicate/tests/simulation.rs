@@ -139,6 +139,7 @@ impl Simulation {
             placement: Placement::default(),
             ground: &hills,
             generated: &hills,
+            prefetch: &|_| true,
             decide: &mut decide,
         };
         work(&mut self.host, &mut world)
