@@ -2,10 +2,10 @@
 
 use crate::address::Address;
 use crate::background::Background;
-use crate::log::logged_keys;
 use crate::connection::{Connector, ViewPool};
 use crate::failure::{RequestFailure, open_error, refused};
 use crate::lease::LeaseFailure;
+use crate::log::logged_keys;
 use crate::random::random_number;
 use crate::schema;
 use crate::share::Share;

@@ -26,9 +26,10 @@ const MAX_WAIT: Duration = Duration::from_millis(200);
 /// Maximum number of blocks that are requested and have not arrived.
 const MAX_ASKED: usize = 256;
 
-/// Blocks that arrived and are kept until a tick needs them, at least; twice as many at most. Those
+/// Blocks that arrived are kept so long, or until so many others arrived; twice that at most. Those
 /// that are stored take some 64 KiB each.
-const MIN_ARRIVED: usize = 256;
+const KEEP_TIME: Duration = Duration::from_millis(500);
+const MIN_KEPT: usize = 256;
 
 /// The stored cells of a block; `None` if there are none.
 type StoredBlock = Result<Option<DenseBox>, StoreError>;
@@ -80,12 +81,14 @@ impl StoredGround {
     /// later.
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl FnOnce(&mut FillRequest<'_>)) {
         let Some(reader) = &self.reader else { return self.store.fill(request, generate) };
-        let read = reader.read(request.block());
-        if let Some(Ok(_)) = &read {
+        reader.wait_for(request.block());
+        let arrived = reader.arrived.borrow();
+        let read = arrived.get(request.block());
+        if let Some(Ok(_)) = read {
             self.is_failing.set(false);
         }
         match read {
-            Some(Ok(Some(cells))) => request.cells().clone_from(&cells),
+            Some(Ok(Some(cells))) => request.cells().clone_from(cells),
             Some(Ok(None)) if self.store.info().grows() => generate(request),
             Some(Ok(None)) => drop(request.cells()),
             Some(Err(error)) => {
@@ -105,6 +108,52 @@ impl StoredGround {
     }
 }
 
+/// Blocks that arrived: the newest, and those before them.
+struct ArrivedBlocks {
+    newest: HashMap<MipBlock, StoredBlock>,
+    older: HashMap<MipBlock, StoredBlock>,
+    /// Since when the newest ones arrive.
+    since: Instant,
+}
+
+impl ArrivedBlocks {
+    fn new() -> ArrivedBlocks {
+        ArrivedBlocks { newest: HashMap::new(), older: HashMap::new(), since: Instant::now() }
+    }
+
+    fn get(&self, block: MipBlock) -> Option<&StoredBlock> {
+        self.newest.get(&block).or_else(|| self.older.get(&block))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.newest.is_empty() && self.older.is_empty()
+    }
+
+    fn insert(&mut self, block: MipBlock, found: StoredBlock) {
+        if self.newest.len() == MIN_KEPT {
+            self.drop_older();
+        }
+        self.newest.insert(block, found);
+    }
+
+    fn remove(&mut self, block: MipBlock) {
+        self.newest.remove(&block);
+        self.older.remove(&block);
+    }
+
+    /// Drops those that are old: another program may have changed what nobody here follows.
+    fn expire(&mut self) {
+        if self.since.elapsed() > KEEP_TIME {
+            self.drop_older();
+        }
+    }
+
+    fn drop_older(&mut self) {
+        self.older = mem::take(&mut self.newest);
+        self.since = Instant::now();
+    }
+}
+
 /// The thread that reads, and its requests.
 struct GroundReader {
     /// Taken at the end, which ends the thread.
@@ -116,8 +165,7 @@ struct GroundReader {
     /// These, and those that were requested and have not arrived; and whether a save that touches them
     /// has begun or ended since.
     asked: RefCell<HashMap<MipBlock, bool>>,
-    /// Blocks that arrived: the newest, and those before them.
-    arrived: RefCell<[HashMap<MipBlock, StoredBlock>; 2]>,
+    arrived: RefCell<ArrivedBlocks>,
     /// When the last block arrived, or one was requested after all had.
     moved: Cell<Instant>,
     /// Until when this tick waits.
@@ -143,7 +191,7 @@ impl GroundReader {
             read,
             wanted: RefCell::default(),
             asked: RefCell::default(),
-            arrived: RefCell::default(),
+            arrived: RefCell::new(ArrivedBlocks::new()),
             moved: Cell::new(Instant::now()),
             deadline: Cell::new(Instant::now()),
             thread: Some(thread),
@@ -154,6 +202,7 @@ impl GroundReader {
         while let Ok(answer) = self.read.try_recv() {
             self.take(answer);
         }
+        self.arrived.borrow_mut().expire();
         let wait = if self.is_silent() { Duration::ZERO } else { MAX_WAIT };
         self.deadline.set(Instant::now() + wait);
     }
@@ -166,13 +215,13 @@ impl GroundReader {
 
     fn note_save(&self, chunks: impl Iterator<Item = ChunkPos>) {
         let (mut asked, mut arrived) = (self.asked.borrow_mut(), self.arrived.borrow_mut());
-        if asked.is_empty() && arrived.iter().all(HashMap::is_empty) {
+        if asked.is_empty() && arrived.is_empty() {
             return;
         }
         for chunk in chunks {
             for mip in 0..=MAX_FAR_MIP {
                 let block = MipBlock::from(chunk).over(mip);
-                arrived.iter_mut().for_each(|blocks| drop(blocks.remove(&block)));
+                arrived.remove(block);
                 if let Some(is_saved_since) = asked.get_mut(&block) {
                     *is_saved_since = true;
                 }
@@ -186,16 +235,12 @@ impl GroundReader {
         let is_saved_since = self.asked.borrow_mut().remove(&block);
         // What has been saved since a block was asked for may not be in it.
         if let Some(found) = found.filter(|_| is_saved_since == Some(false)) {
-            let [newest, older] = &mut *self.arrived.borrow_mut();
-            if newest.len() == MIN_ARRIVED {
-                *older = mem::take(newest);
-            }
-            newest.insert(block, found);
+            self.arrived.borrow_mut().insert(block, found);
         }
     }
 
-    fn take_arrived(&self, block: MipBlock) -> Option<StoredBlock> {
-        self.arrived.borrow_mut().iter_mut().find_map(|blocks| blocks.remove(&block))
+    fn has(&self, block: MipBlock) -> bool {
+        self.arrived.borrow().get(block).is_some()
     }
 
     /// Lets a block be requested, unless it was or there are too many.
@@ -209,10 +254,10 @@ impl GroundReader {
 
     fn prefetch(&self, blocks: &[MipBlock]) -> bool {
         let mut is_at_hand = true;
-        for block in blocks {
-            if !self.arrived.borrow().iter().any(|blocks| blocks.contains_key(block)) {
+        for &block in blocks {
+            if !self.has(block) {
                 is_at_hand = false;
-                self.ask(*block);
+                self.ask(block);
             }
         }
         is_at_hand || self.is_silent()
@@ -230,22 +275,17 @@ impl GroundReader {
         let _ = self.requests.as_ref().map(|requests| requests.send(wanted));
     }
 
-    /// Reads a block; `None` if that takes too long.
-    fn read(&self, block: MipBlock) -> Option<StoredBlock> {
-        loop {
-            if let Some(found) = self.take_arrived(block) {
-                return Some(found);
-            }
+    /// Waits until a block has arrived, unless that takes too long.
+    fn wait_for(&self, block: MipBlock) {
+        let mut has_answer = false;
+        // One that was saved since is asked for again later.
+        while !self.has(block) && !has_answer {
             self.ask(block);
             self.request_wanted();
             let left = self.deadline.get().saturating_duration_since(Instant::now());
-            let answer = self.read.recv_timeout(left).ok()?;
-            let is_it = answer.0 == block;
+            let Ok(answer) = self.read.recv_timeout(left) else { return };
+            has_answer = answer.0 == block;
             self.take(answer);
-            if is_it {
-                // It is asked for again later if it was saved since.
-                return self.take_arrived(block);
-            }
         }
     }
 }

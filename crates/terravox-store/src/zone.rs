@@ -248,11 +248,18 @@ mod tests {
             let [first, last] = column.chunk_keys_from(&low).unwrap();
             let lowest = ChunkPos::new(corner << 8, -BIAS << 8, corner << 8);
             assert_eq!(Zone::chunk_of_record(&first), Some(lowest));
-            let highest = [&cell_key(&BlockKey::chunk(ChunkPos::new(
-                (corner << 8) + 255,
-                ((BIAS - 1) << 8) + 255,
-                (corner << 8) + 255,
-            )).bytes())[..], &[0]].concat();
+            let highest = [
+                &cell_key(
+                    &BlockKey::chunk(ChunkPos::new(
+                        (corner << 8) + 255,
+                        ((BIAS - 1) << 8) + 255,
+                        (corner << 8) + 255,
+                    ))
+                    .bytes(),
+                )[..],
+                &[0],
+            ]
+            .concat();
             assert_eq!(column.chunk_keys_from(&highest[..12]).unwrap()[1], highest);
             assert!(first < last && highest < end);
             assert_eq!(column.chunk_keys_from(&highest), None);
