@@ -23,7 +23,7 @@ use terravox_store::{Store, StoreError};
 /// before one does.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Maximum number of blocks that are requested and have not arrived.
+/// Maximum number of blocks that are requested ahead and have not arrived.
 const MAX_ASKED: usize = 256;
 
 /// Blocks that arrived are kept so long, or until so many others arrived; twice that at most. Those
@@ -243,10 +243,10 @@ impl GroundReader {
         self.arrived.borrow().get(block).is_some()
     }
 
-    /// Lets a block be requested, unless it was or there are too many.
-    fn ask(&self, block: MipBlock) {
+    /// Lets a block be requested, unless it was, or so many others were.
+    fn ask(&self, block: MipBlock, most: usize) {
         let mut asked = self.asked.borrow_mut();
-        if asked.len() < MAX_ASKED && !asked.contains_key(&block) {
+        if asked.len() < most && !asked.contains_key(&block) {
             asked.insert(block, false);
             self.wanted.borrow_mut().push(block);
         }
@@ -257,7 +257,7 @@ impl GroundReader {
         for &block in blocks {
             if !self.has(block) {
                 is_at_hand = false;
-                self.ask(block);
+                self.ask(block, MAX_ASKED);
             }
         }
         is_at_hand || self.is_silent()
@@ -280,7 +280,8 @@ impl GroundReader {
         let mut has_answer = false;
         // One that was saved since is asked for again later.
         while !self.has(block) && !has_answer {
-            self.ask(block);
+            // One at a time.
+            self.ask(block, usize::MAX);
             self.request_wanted();
             let left = self.deadline.get().saturating_duration_since(Instant::now());
             let Ok(answer) = self.read.recv_timeout(left) else { return };

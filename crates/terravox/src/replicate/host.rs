@@ -32,8 +32,8 @@ pub(super) const MAX_OP_CHUNKS: u64 = 512;
 const MAX_GREETING: u64 = 4 << 10;
 
 /// Ticks in which an operation, or the next block for a guest, waits for ground that was asked for, at
-/// most; then the tick waits for it.
-pub(super) const MAX_WAITING_TICKS: u8 = 8;
+/// most: longer than ground that comes takes. Then the tick waits for it, in case it changes all the time.
+pub(super) const MAX_WAITING_TICKS: u8 = 64;
 
 /// Blocks that the ground is told of in a tick for each that is read: of a guest that is served now,
 /// those of the next tick, and those of the guests that come first then.
@@ -347,7 +347,6 @@ impl Host {
             Some((message, ticks)) => (Some(Request::Message(message)), ticks),
             None => (entry.request(kinds, budget, &self.options, &mut self.left)?, 0),
         };
-        let mut may_have_more = true;
         match request {
             None => return Ok(false),
             Some(Request::Message(message))
@@ -356,7 +355,7 @@ impl Host {
             {
                 // Those after it wait with it.
                 self.guests.entry(guest).and_modify(|entry| entry.hold(number, message, ticks + 1));
-                may_have_more = false;
+                return Ok(false);
             }
             Some(Request::Joining(token)) => {
                 self.events.push_back(HostEvent::Joining { guest, token });
@@ -376,11 +375,12 @@ impl Host {
             }
             Some(Request::Message(_)) => {}
         }
+        self.guests.entry(guest).and_modify(|entry| entry.prepaid_work = 0);
         let work = (before - self.left.work).max(0).unsigned_abs();
         if work > 0 {
             self.accounts.note_served(&account, work, &self.options);
         }
-        Ok(may_have_more)
+        Ok(true)
     }
 
     fn refuse(&mut self, guest: u64, world: &HostWorld<'_>, number: u64, refusal: Refusal) {

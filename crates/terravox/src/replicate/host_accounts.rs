@@ -53,15 +53,15 @@ impl Host {
         self.admit(guest, world);
     }
 
-    /// Returns the number of an operation of a guest that asks for ground which is not at hand yet. One
-    /// that its account cannot pay for reads none.
+    /// Returns the number of an operation of a guest that asks for ground which is not at hand yet. Its
+    /// account pays for that ground first, since the game may refuse the operation later.
     pub(super) fn waits_for_ground(
         &mut self,
         guest: u64,
         world: &HostWorld<'_>,
         message: &ToHost,
     ) -> Option<u64> {
-        let entry = self.guests.get(&guest)?;
+        let entry = self.guests.get_mut(&guest)?;
         let (number, missing) = match message {
             ToHost::Edit { number, op } => {
                 let reach = self.editor.reach(world.grid, op).ok()?;
@@ -74,10 +74,16 @@ impl Host {
             _ => return None,
         };
         let budget = self.accounts.budget(&entry.account, &self.options);
-        let waits = !missing.is_empty()
-            && budget.has_work(missing.len() as u64 * WORK_PER_BLOCK)
-            && !(world.prefetch)(&missing);
-        waits.then_some(number)
+        let work = missing.len() as u64 * WORK_PER_BLOCK;
+        let can_pay = entry.prepaid_work > 0 || budget.has_work(work);
+        if missing.is_empty() || !can_pay || (world.prefetch)(&missing) {
+            return None;
+        }
+        if entry.prepaid_work == 0 {
+            budget.owe_work(work);
+            entry.prepaid_work = work;
+        }
+        Some(number)
     }
 
     /// Spends the work of an operation, with that of making the chunks that it needs, which are
@@ -92,7 +98,7 @@ impl Host {
         let budget = self.accounts.budget(&entry.account, &self.options);
         let reach = self.editor.reach(world.grid, op)?;
         let loading = making_work(&self.truth, world, reach.regions(), reach.write);
-        budget.spend_work(loading)?;
+        budget.spend_work(loading.saturating_sub(entry.prepaid_work))?;
         self.left.work -= tick_work(loading);
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
@@ -123,7 +129,7 @@ impl Host {
         let making = making_work(&self.truth, world, [region], region);
         let work = making.saturating_add(region.volume().saturating_mul(WORK_PER_UNDONE_CELL));
         self.left.work -= tick_work(work);
-        budget.owe_work(work);
+        budget.owe_work(work.saturating_sub(entry.prepaid_work));
         Ok(())
     }
 

@@ -19,8 +19,8 @@ const MAX_READS: u32 = 32;
 /// Reads that a refined block counts as: it takes about a millisecond.
 const READS_PER_REFINEMENT: u32 = 4;
 
-/// Blocks of a guest that the ground is told of, at most: those that it is sent in two ticks.
-const PREFETCHED_BLOCKS: usize = 2 * MAX_READS as usize;
+/// Reads of a guest that the ground is told of: those of two ticks.
+const PREFETCHED_READS: u32 = 2 * MAX_READS;
 
 /// Bytes of cells from which on a message gets no further block.
 const FULL_FAMILY: usize = 8 << 10;
@@ -46,8 +46,8 @@ impl Host {
         if world.is_known() || entry.pipe.unsent(BULK) >= BULK_BACKLOG {
             return;
         }
-        let most = PREFETCHED_BLOCKS.min(*left as usize);
-        let upcoming = entry.blocks.upcoming(PREFETCHED_BLOCKS);
+        let most = (PREFETCHED_READS / reads_of(entry)).min(*left) as usize;
+        let upcoming = entry.blocks.upcoming(PREFETCHED_READS as usize);
         let wanted = upcoming.flat_map(|next| self.ground_reads(entry, world, next)).take(most);
         let wanted: Vec<MipBlock> = wanted.collect();
         *left -= wanted.len() as u32;

@@ -66,6 +66,8 @@ pub(super) struct HostedGuest {
     pub saved_number: u64,
     /// The operation that was taken last, while it waits for ground.
     held: Option<HeldOperation>,
+    /// Work that it has paid for that ground.
+    pub prepaid_work: u64,
     /// Ticks in which the next block for it waited for ground.
     pub unread_ticks: u8,
     /// The account whose budget it spends.
@@ -119,6 +121,7 @@ impl HostedGuest {
             last_number: 0,
             saved_number: 0,
             held: None,
+            prepaid_work: 0,
             unread_ticks: 0,
             account,
             messages: 0,

@@ -3,8 +3,10 @@
 use super::seat::Seat;
 use super::simulation::{Random, Simulation, hills, random_op};
 use crate::edit::EditOp;
+use crate::replicate::accounts::Account;
+use crate::replicate::host_accounts::WORK_PER_BLOCK;
 use crate::replicate::message::ToHost;
-use crate::replicate::{LinkKind, LinkOptions};
+use crate::replicate::{LinkKind, LinkOptions, Refusal, RefusalCode, Verdict};
 use crate::terrain::FillRequest;
 use crate::voxel::{ChunkPos, DenseBox, MipBlock};
 use std::cell::{Cell, RefCell};
@@ -142,12 +144,42 @@ fn operations_and_cells_do_not_wait_for_ever_for_ground_that_is_never_at_hand() 
         game.makes_ground = makes_ground;
         game.join(LinkKind::Reliable, LinkOptions::default(), [0.0, 10.0, 0.0], 1);
     }
-    for _ in 0..50 {
+    for _ in 0..400 {
         game.step();
     }
     game.players[0].guest.edit(&EditOp::dig_ball([3.0, 0.0, 3.0], 5.0)).expect("it has started");
-    for _ in 0..50 {
+    for _ in 0..100 {
         game.step();
     }
     assert!(game.edited.len() == 1 && game.ground.waited.get() > 8);
+}
+
+#[test]
+fn an_account_pays_for_ground_once_and_also_where_the_game_refuses() {
+    let spent = |ticks: u64, decide: fn(u64, &EditOp) -> Verdict| {
+        let mut game = Simulation::new(true, 4);
+        (game.ground.ticks, game.decide) = (ticks, decide);
+        game.host.options.edit_work_per_s = 5_000_000;
+        let mut seat = Seat::new(&mut game);
+        let ada = Account::Named("ada".into());
+        let dig = Box::new(EditOp::dig_ball([16.0, -16.0, 16.0], 4.0));
+        seat.say(&ToHost::Edit { number: 1, op: dig });
+        let (mut most, mut reads) = (0, 0);
+        for _ in 0..10 {
+            seat.step(&mut game);
+            most = most.max(game.host.accounts.spent_work(&ada));
+            reads = reads.max(game.ground.asked.borrow().len());
+        }
+        (most, reads)
+    };
+    let accept = |_: u64, _: &EditOp| Verdict::Accept;
+    let refuse =
+        |_: u64, _: &EditOp| Verdict::Refuse(Refusal::new(RefusalCode::Game(1), "not here"));
+    let [(at_hand, _), (late, reads)] = [0, 3].map(|ticks| spent(ticks, accept));
+    // A little is earned while it waits.
+    assert!(late <= at_hand && late > at_hand / 10 * 9, "{late} and {at_hand}");
+    assert!(reads >= 5, "a chunk, and the blocks over it");
+    let (refused, reads) = spent(3, refuse);
+    assert!(refused as u64 >= reads as u64 * WORK_PER_BLOCK * 900_000, "{refused} for {reads}");
+    assert!(spent(0, refuse).0 < refused / 2, "nothing is read where ground is at hand");
 }
