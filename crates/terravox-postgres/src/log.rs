@@ -111,7 +111,7 @@ fn add_keys(entries: &[Entry], [low, high]: [i64; 2], chunks: &mut BTreeSet<Vec<
     is_whole && known >= high
 }
 
-/// Merges old entries of a column, and removes those of other zones, which nobody follows. `head` is
+/// Merges old entries of a column, and removes those of other zones, which no server follows. `head` is
 /// that of the zone before a commit, in the transaction of that commit.
 pub(crate) async fn trim(
     connection: &Connection,

@@ -141,7 +141,7 @@ impl ArrivedBlocks {
         self.older.remove(&block);
     }
 
-    /// Drops those that are old: another program may have changed what nobody here follows.
+    /// Drops those that are old: another program may have changed what is not followed here.
     fn expire(&mut self) {
         if self.since.elapsed() > KEEP_TIME {
             self.drop_older();
@@ -297,7 +297,7 @@ fn read_request(
     mut blocks: &[MipBlock],
     sender: &Sender<(MipBlock, Option<StoredBlock>)>,
 ) {
-    // If nobody receives, the thread ends after this.
+    // Without a receiver, the thread ends after this.
     let send = |block, found| drop(sender.send((block, found)));
     while !blocks.is_empty() {
         let mut visited = 0;

@@ -143,7 +143,7 @@ impl Db {
         })
     }
 
-    /// What it holds at each read, of records that nobody else writes to: a message less.
+    /// What it holds at each read, of records that only this store writes to: a message less.
     pub fn latest(&self) -> Option<Box<StoreReader>> {
         match &self.backing {
             Backing::Records { records, .. } if self.is_writable => {

@@ -46,7 +46,7 @@ fn whatever_a_server_missed_of_a_busy_column_it_reads_what_changed_since_slow() 
     let open = |name: String| Postgres::share(&address, &options, &name).unwrap();
     let writers = ["a:1", "b:1"].map(|name| open(name.to_owned()));
     let mut grid = empty_grid(&writers[0].0.info());
-    // Other columns, beside it and between its zones, and what nobody changes.
+    // Other columns, beside it and between its zones, and chunks that stay as they are.
     let beside = [Column { x: -1, z: 5 }, Column { x: -2, z: 4 }, Column { x: 300, z: -9 }];
     assert_eq!(writers[0].1.claim(&beside).unwrap().len(), 3);
     let near = |column: Column| {

@@ -169,6 +169,8 @@ fn a_far_database_is_asked_for_many_blocks_at_once_and_ticks_do_not_wait() -> Ou
     assert!(far.seen == near.seen, "the same blocks, and the same cells in them");
     assert_eq!(far.stored, near.stored);
     let dug = far.seen.keys().filter(|block| block.mip == 0).count();
+    let all = far.seen.len();
+    eprintln!("{all} blocks, {dug} of them chunks: {} messages, ticks {:?}", far.trips, far.tick);
     assert!(far.trips < 60 && dug > 150, "{} messages for {dug} chunks", far.trips);
     assert!(far.tick < trip / 2, "{:?}", far.tick);
     Ok(())

@@ -28,7 +28,7 @@ pub struct LateGround {
 impl LateGround {
     pub fn begin_tick(&mut self) {
         self.now += 1;
-        // What nobody needed for long.
+        // What was not needed for long.
         let old = self.now.saturating_sub(self.ticks + 20);
         self.asked.get_mut().retain(|_, asked| *asked >= old);
     }
