@@ -528,6 +528,7 @@ impl Hosted {
             placement: Placement::default(),
             ground: &waves,
             generated: &waves,
+            prefetch: &|_| true,
             decide: &mut |_, _| Verdict::Accept,
         };
         self.host.tick(&mut world, self.now_us);

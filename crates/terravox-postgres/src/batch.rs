@@ -1,5 +1,6 @@
 //! The changes of a commit, as the statements take them.
 
+use crate::log::log_key;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -41,8 +42,7 @@ impl Batch {
                 zone = zone.column().and_then(Column::zone).ok_or_else(of_no_column)?;
             }
             let log = batch.log_keys.entry(zone).or_default();
-            log.extend((key.len() as u16).to_le_bytes());
-            log.extend_from_slice(&key);
+            log_key(log, &key);
             match value {
                 Some(value) => {
                     batch.put_hashes.push(WorldRecord::hash_of(&key, &value) as i64);
@@ -95,20 +95,10 @@ fn of_no_column() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, what)
 }
 
-/// The keys of an entry of the log; `None` if it is damaged.
-pub(crate) fn logged_keys(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut keys = Vec::new();
-    while let Some((length, rest)) = bytes.split_first_chunk::<2>() {
-        let (key, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-        keys.push(key.to_vec());
-        bytes = rest;
-    }
-    bytes.is_empty().then_some(keys)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::logged_keys;
 
     #[test]
     fn a_batch_knows_its_zones_and_what_it_changed() {

@@ -30,6 +30,7 @@ mod batch;
 mod connection;
 mod failure;
 mod lease;
+mod log;
 mod postgres;
 mod random;
 mod retry;

@@ -2,10 +2,10 @@
 
 use crate::address::Address;
 use crate::background::Background;
-use crate::batch::logged_keys;
 use crate::connection::{Connector, ViewPool};
 use crate::failure::{RequestFailure, open_error, refused};
 use crate::lease::LeaseFailure;
+use crate::log::logged_keys;
 use crate::random::random_number;
 use crate::schema;
 use crate::share::Share;
@@ -86,9 +86,10 @@ pub struct LogEntry {
 /// Entries of the log that one call returns, at most.
 const MAX_LOG_ENTRIES: i64 = 1000;
 
+/// Not those that were merged.
 const LOG_AFTER: &str = "
     select seq, epoch, keys from terravox_log
-    where world = $1 and zone = $2 and seq > $3 order by seq limit $4";
+    where world = $1 and zone = $2 and seq > $3 and epoch > 0 order by seq limit $4";
 
 /// How long giving up a world may take at the end.
 const CLOSE_TIME: Duration = Duration::from_secs(1);

@@ -6,15 +6,13 @@
 //! says when to take over. The zone of the world belongs to all servers that share it: a commit
 //! holds its row, so that a writer that takes the whole world fences all of them at once.
 
-use crate::batch::logged_keys;
 use crate::connection::{Connection, ViewPool};
 use crate::failure::RequestFailure;
 use crate::lease::HeldZone;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use terravox::voxel::ChunkPos;
 use terravox_store::{Column, ColumnOwner, CommitFailure, Zone};
 
 /// The owner of the zone of a world that is shared.
@@ -163,18 +161,6 @@ const FOREIGN_HEADS: &str = "
     select zone, head from terravox_zones
     where world = $1 and owner <> $2 and zone = any($3::bigint[])";
 
-const LOG_PARTS: &str = "
-    select log.zone, log.keys
-    from terravox_log as log
-    join unnest($2::bigint[], $3::bigint[], $4::bigint[]) as part(zone, low, high)
-        on log.zone = part.zone
-    where log.world = $1 and log.seq > part.low and log.seq <= part.high";
-
-/// A page of the keys of all chunks of a world.
-const CHUNK_KEYS: &str = "
-    select key from terravox_records where world = $1 and key >= $2 and key < $3
-    order by key limit 10000";
-
 /// What a writer knows of the world that it shares.
 pub(crate) struct Share {
     /// The address of this server.
@@ -278,63 +264,6 @@ pub(crate) async fn foreign_heads(
         Some(columns) => pool.query(FOREIGN_HEADS, &[&world, &owner, &columns]).await?,
     };
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
-}
-
-/// A part of the log of a column: commits after `low` up to `high`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LogPart {
-    pub column: i64,
-    pub low: i64,
-    pub high: i64,
-}
-
-/// The chunks that commits changed; if the log does not reach so far back, all of that column.
-pub(crate) async fn changed_chunks(
-    pool: &ViewPool,
-    world: i64,
-    parts: &[LogPart],
-) -> Result<BTreeSet<ChunkPos>, RequestFailure> {
-    let columns: Vec<i64> = parts.iter().map(|part| part.column).collect();
-    let lows: Vec<i64> = parts.iter().map(|part| part.low).collect();
-    let highs: Vec<i64> = parts.iter().map(|part| part.high).collect();
-    let rows = pool.query(LOG_PARTS, &[&world, &columns, &lows, &highs]).await?;
-    let (mut chunks, mut found) = (BTreeSet::new(), BTreeMap::<i64, i64>::new());
-    for row in &rows {
-        // One that is damaged counts as missing.
-        if let Some(keys) = logged_keys(row.get(1)) {
-            *found.entry(row.get(0)).or_default() += 1;
-            chunks.extend(keys.iter().filter_map(|key| Zone::chunk_of_record(key)));
-        }
-    }
-    let is_lost = |part: &&LogPart| found.get(&part.column) < Some(&(part.high - part.low));
-    let lost: BTreeSet<i64> = parts.iter().filter(is_lost).map(|part| part.column).collect();
-    if !lost.is_empty() {
-        add_chunks(pool, world, &lost, &mut chunks).await?;
-    }
-    Ok(chunks)
-}
-
-/// Adds all stored chunks of some columns. Their keys are in another order, so those of the whole
-/// world are read, in pages: each comes in time, and memory is for those of the columns.
-async fn add_chunks(
-    pool: &ViewPool,
-    world: i64,
-    columns: &BTreeSet<i64>,
-    chunks: &mut BTreeSet<ChunkPos>,
-) -> Result<(), RequestFailure> {
-    let [mut low, high] = Zone::chunk_keys();
-    loop {
-        let rows = pool.query(CHUNK_KEYS, &[&world, &low, &high]).await?;
-        let Some(last) = rows.last() else { return Ok(()) };
-        low = [last.get::<_, &[u8]>(0), &[0]].concat();
-        for row in &rows {
-            let key: &[u8] = row.get(0);
-            let column = Zone::of_record(key).and_then(Zone::column).and_then(Column::zone);
-            if column.is_some_and(|column| columns.contains(&column.0)) {
-                chunks.extend(Zone::chunk_of_record(key));
-            }
-        }
-    }
 }
 
 /// Refuses a commit to columns that are not held.

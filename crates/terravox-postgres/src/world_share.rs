@@ -2,8 +2,9 @@
 
 use crate::address::Address;
 use crate::failure::{RequestFailure, refused};
+use crate::log::{self, LogPart};
 use crate::postgres::{Postgres, PostgresOptions, Purpose};
-use crate::share::{self, LogPart, Share};
+use crate::share::{self, Share};
 use crate::view::WorldAccess;
 use crate::writer::Writer;
 use std::collections::BTreeMap;
@@ -176,7 +177,7 @@ impl ColumnLeases for WorldShare {
             return Ok(ColumnChanges::default());
         }
         let (access, due) = (self.access.clone(), follow.due.clone());
-        let changed = async move { share::changed_chunks(&access.pool, access.world, &due).await };
+        let changed = async move { log::changed_chunks(&access.pool, access.world, &due).await };
         let changed = self.access.background.wait(changed)?.map_err(RequestFailure::into_io)?;
         let columns = follow.due.drain(..).filter_map(|part| Zone(part.column).column());
         Ok(ColumnChanges { columns: columns.collect(), chunks: changed.into_iter().collect() })

@@ -9,6 +9,7 @@ use crate::batch::Batch;
 use crate::connection::{Connection, Connector, upload_time};
 use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
+use crate::log;
 use crate::retry::pause;
 use crate::share::{self, Share};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +21,6 @@ use std::time::{Duration, Instant};
 use terravox_store::{CommitFailure, RecordChanges, Zone};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio_postgres::types::ToSql;
-
-/// Entries of the log of a zone that are kept, at least.
-const KEPT_LOG: i64 = 1024;
-
-/// Commits between two removals of old entries.
-const TRIM_INTERVAL: i64 = 64;
 
 const FENCE: &str = "
     update terravox_zones set head = terravox_zones.head + 1,
@@ -58,8 +53,6 @@ const LOG: &str = "
 const LOGGED: &str = "
     select seq from terravox_log
     where world = $1 and zone = $2 and seq = $3 and epoch = $4";
-
-const TRIM: &str = "delete from terravox_log where world = $1 and zone = $2 and seq <= $3";
 
 /// What writes to a world.
 pub(crate) struct Writer {
@@ -344,7 +337,9 @@ impl Writer {
         // world.
         let is_held = fenced? == zones.len() as u64 && changed? != 0;
         if is_held {
-            self.trim(connection, zones, held).await?;
+            for (&zone, held) in zones.iter().zip(held) {
+                log::trim(connection, self.world, zone, held.head).await?;
+            }
         }
         Ok(is_held)
     }
@@ -379,22 +374,6 @@ impl Writer {
         let idle = self.connector.answer_time().min(self.lease);
         let idle_ms = (idle + upload_time(bytes)).as_millis();
         format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}")
-    }
-
-    /// Removes old entries of the log, now and then.
-    async fn trim(
-        &self,
-        connection: &Connection,
-        zones: &[i64],
-        held: &[HeldZone],
-    ) -> Result<(), RequestFailure> {
-        for (zone, held) in zones.iter().zip(held) {
-            if held.head % TRIM_INTERVAL == 0 && held.head > KEPT_LOG {
-                let last = held.head - KEPT_LOG;
-                connection.execute(TRIM, &[&self.world, zone, &last]).await?;
-            }
-        }
-        Ok(())
     }
 
     /// Why zones were not as expected: an earlier attempt committed after all, or another writer

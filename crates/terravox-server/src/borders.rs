@@ -93,6 +93,7 @@ pub(crate) fn apply_parts(
     due: Vec<DuePart>,
 ) -> TriedParts {
     let (mut tried, begin) = (TriedParts::default(), Instant::now());
+    due.iter().for_each(|part| host.prefetch(world, &part.op));
     for part in due {
         if begin.elapsed() > TIME_PER_TICK {
             break;

@@ -88,9 +88,8 @@ fn keep_columns(
     leases: Box<dyn ColumnLeases>,
 ) -> Result<HeldColumns, StoreError> {
     let shared = running.columns.clone().unwrap_or_default();
-    let (name, woken) = (running.name.clone(), running.clone());
-    let store = running.store.clone();
-    let started = ColumnThread::start(shared, leases, store, name, move || woken.wake());
+    let (name, store) = (running.name.clone(), running.store.clone());
+    let started = ColumnThread::start(shared, leases, store, name, running.waker());
     started.map(HeldColumns::new).map_err(|source| StoreError::Io {
         path: running.store.path().to_owned(),
         doing: "start a thread for",
@@ -225,7 +224,7 @@ impl Ticker {
             .then(|| FallingPieces::restored(store, &mut host, &grid, &rules.protected));
         let pause = if is_shared { SHARED_SAVE_PAUSE } else { SAVE_PAUSE };
         let saver = Saver::start(store.clone(), generate.clone(), pause);
-        let stored_ground = StoredGround::new(store.clone());
+        let stored_ground = StoredGround::new(store.clone(), running.waker());
         let journal = match is_shared {
             true => StoredJournal::off(running.journal.clone()),
             false => StoredJournal::read(store, running.journal.clone(), &running.name)?,
@@ -289,6 +288,7 @@ impl Ticker {
             let start = Instant::now();
             self.running.clear_input();
             self.tick(start);
+            self.stored_ground.end_tick();
             self.look_at_columns(start);
             self.save_in_background();
             self.count_tick(start.elapsed());
@@ -367,8 +367,7 @@ impl Ticker {
     fn tick(&mut self, now: Instant) {
         let now_us = (now - self.began).as_micros() as u64;
         self.receive(now, now_us);
-        let changed = self.take_news();
-        let due = self.rules.due_parts();
+        let (changed, due) = (self.take_news(), self.rules.due_parts());
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (peers, rules, mut throws, mut begun) = (&self.peers, &mut self.rules, vec![], vec![]);
@@ -380,6 +379,7 @@ impl Ticker {
             placement: self.running.store.info().placement(),
             ground: &ground,
             generated: &generated,
+            prefetch: &|blocks| self.stored_ground.prefetch(blocks),
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);

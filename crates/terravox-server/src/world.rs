@@ -285,6 +285,12 @@ impl RunningWorld {
         }
     }
 
+    /// A function that tells that something arrived.
+    pub fn waker(self: &Arc<RunningWorld>) -> impl Fn() + Send + use<> {
+        let world = self.clone();
+        move || world.wake()
+    }
+
     /// Whether something arrived since [`RunningWorld::clear_input`].
     pub fn has_input(&self) -> bool {
         self.has_input.load(Ordering::Acquire)

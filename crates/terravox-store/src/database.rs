@@ -143,6 +143,16 @@ impl Db {
         })
     }
 
+    /// What it holds at each read, of records that only this store writes to: a message less.
+    pub fn latest(&self) -> Option<Box<StoreReader>> {
+        match &self.backing {
+            Backing::Records { records, .. } if self.is_writable => {
+                Some(Box::new(StoreReader::Records(RecordsReader::new(records.latest()))))
+            }
+            _ => None,
+        }
+    }
+
     /// Bytes of the file, or of the records.
     pub fn stored_bytes(&self) -> Result<u64, TreeError> {
         match &self.backing {

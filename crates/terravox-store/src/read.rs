@@ -74,6 +74,47 @@ impl Store {
         read.map_err(|what| self.damaged_error(StoredPart::block(key), what))
     }
 
+    /// Reads the cells of several blocks, as [`Store::block`] does, in one request to a database, and
+    /// calls `visit` with each, in their order: `None` if it is not stored. All are of one moment,
+    /// unless some of a published world are lost.
+    ///
+    /// ```
+    /// use terravox::voxel::MipBlock;
+    /// use terravox_store::{Store, StoreError};
+    ///
+    /// fn count_stored(store: &Store, blocks: &[MipBlock]) -> Result<usize, StoreError> {
+    ///     let mut stored = 0;
+    ///     store.read_blocks(blocks, |_, cells| stored += usize::from(matches!(cells, Ok(Some(_)))))?;
+    ///     Ok(stored)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// If the database cannot be read: then nothing was visited. A block that is damaged is an error
+    /// for `visit`.
+    pub fn read_blocks(
+        &self,
+        blocks: &[MipBlock],
+        mut visit: impl FnMut(MipBlock, Result<Option<DenseBox>, StoreError>),
+    ) -> Result<(), StoreError> {
+        // A single request is of one moment by itself.
+        let latest = self.db().latest().map(|tree| ReadView { tree, info: self.info() });
+        let mut view = latest.unwrap_or_else(|| self.begin_read());
+        let keys = blocks.iter().map(|&block| BlockKey::from(block));
+        // Others are not stored.
+        let keys = keys.filter(|key| key.within_limits());
+        let keys = keys.map(|key| cell_key(&key.bytes()).to_vec());
+        view.tree.prefetch(keys).map_err(|error| self.read_error(error))?;
+        let mut coder = view.coder();
+        for &block in blocks {
+            let (key, mut cells) = (BlockKey::from(block), DenseBox::default());
+            let read = read_block(&*view.tree, &mut coder, key, &mut cells);
+            let read = read.map(|is_stored| is_stored.then_some(cells));
+            visit(block, read.map_err(|what| self.damaged_error(StoredPart::block(key), what)));
+        }
+        Ok(())
+    }
+
     /// Reads the cells of `region` at mip `mip`, in cells of that mip, into `out`, without reading
     /// finer cells. Chunks that are not stored are air in a complete world.
     ///

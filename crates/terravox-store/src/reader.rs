@@ -7,7 +7,6 @@ use crate::tree::{
     KeySpan, LostSpan, NodeContent, ReadTree, Scan, Transaction, TreeDamage, TreeError,
     TreeSnapshot,
 };
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::sync::OnceLock;
@@ -29,6 +28,8 @@ pub(crate) enum StoreReader {
 /// The records of a database at one moment.
 pub(crate) struct RecordsReader {
     view: io::Result<Box<dyn RecordsView>>,
+    /// Prefetched records; `None` if there is none.
+    known: HashMap<Vec<u8>, Option<WorldRecord>>,
     /// The first failure: what was read before and after it may be from two moments.
     failure: OnceLock<(io::ErrorKind, String)>,
 }
@@ -82,6 +83,17 @@ impl StoreReader {
             StoreReader::Records(reader) => {
                 StoreScan::Records(RecordsScan::new(reader, low, high, false))
             }
+        }
+    }
+
+    /// Reads keys that will be needed, all at once where each costs a message to a server.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn prefetch(&mut self, keys: impl Iterator<Item = Vec<u8>>) -> Result<(), TreeError> {
+        match self {
+            StoreReader::File(_) => Ok(()),
+            StoreReader::Records(reader) => reader.prefetch(keys),
         }
     }
 
@@ -152,7 +164,24 @@ impl ReadTree for StoreReader {
 
 impl RecordsReader {
     pub fn new(view: io::Result<Box<dyn RecordsView>>) -> RecordsReader {
-        RecordsReader { view, failure: OnceLock::new() }
+        RecordsReader { view, known: HashMap::new(), failure: OnceLock::new() }
+    }
+
+    /// Reads keys that will be needed, all at once. Where some are lost, each is read by itself later.
+    fn prefetch(&mut self, keys: impl Iterator<Item = Vec<u8>>) -> Result<(), TreeError> {
+        let mut keys: Vec<Vec<u8>> = keys.collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+        let found = match self.read(|view| view.get(&wanted)) {
+            Err(TreeError::Io(error)) if LostRecords::of(&error).is_some() => return Ok(()),
+            found => found?,
+        };
+        self.known.extend(found.into_iter().map(|record| (record.key.clone(), Some(record))));
+        for key in keys {
+            self.known.entry(key).or_insert(None);
+        }
+        Ok(())
     }
 
     fn noted_failure(&self) -> Option<TreeError> {
@@ -185,10 +214,15 @@ impl RecordsReader {
 
 impl ReadTree for RecordsReader {
     fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool, TreeError> {
-        match self.read(|view| view.get(&[key]))?.pop() {
+        let read = match self.known.get(key) {
+            Some(_) => None,
+            None => self.read(|view| view.get(&[key]))?.pop(),
+        };
+        match self.known.get(key).map_or(read.as_ref(), Option::as_ref) {
             Some(record) if !record.is_whole() => Err(damaged_record()),
             Some(record) => {
-                *out = record.value;
+                out.clear();
+                out.extend_from_slice(&record.value);
                 Ok(true)
             }
             None => Ok(false),
@@ -314,14 +348,12 @@ pub(crate) enum StoreTransaction<'a> {
 pub(crate) struct RecordsTransaction {
     reader: RecordsReader,
     pub changes: RecordChanges,
-    /// Prefetched records; `None` if there is none.
-    known: RefCell<HashMap<Vec<u8>, Option<WorldRecord>>>,
 }
 
 impl RecordsTransaction {
     pub fn new(records: &dyn Records) -> RecordsTransaction {
         let reader = RecordsReader::new(records.latest());
-        RecordsTransaction { reader, changes: RecordChanges::new(), known: RefCell::default() }
+        RecordsTransaction { reader, changes: RecordChanges::new() }
     }
 }
 
@@ -366,18 +398,10 @@ impl StoreTransaction<'_> {
     /// # Errors
     /// If they cannot be read.
     pub fn prefetch(&mut self, keys: impl Iterator<Item = Vec<u8>>) -> Result<(), TreeError> {
-        let StoreTransaction::Records(records) = self else { return Ok(()) };
-        let mut keys: Vec<Vec<u8>> = keys.collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-        let found = records.reader.read(|view| view.get(&wanted))?;
-        let known = records.known.get_mut();
-        known.extend(found.into_iter().map(|record| (record.key.clone(), Some(record))));
-        for key in keys {
-            known.entry(key).or_insert(None);
+        match self {
+            StoreTransaction::File(_) => Ok(()),
+            StoreTransaction::Records(records) => records.reader.prefetch(keys),
         }
-        Ok(())
     }
 }
 
@@ -388,16 +412,7 @@ impl ReadTree for RecordsTransaction {
             out.extend_from_slice(change.as_deref().unwrap_or_default());
             return Ok(change.is_some());
         }
-        match self.known.borrow().get(key) {
-            Some(Some(record)) if !record.is_whole() => Err(damaged_record()),
-            Some(Some(record)) => {
-                out.clear();
-                out.extend_from_slice(&record.value);
-                Ok(true)
-            }
-            Some(None) => Ok(false),
-            None => self.reader.get(key, out),
-        }
+        self.reader.get(key, out)
     }
 
     fn keys(&self, low: &[u8], high: &[u8]) -> Result<Vec<Vec<u8>>, TreeError> {

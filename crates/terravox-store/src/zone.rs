@@ -1,7 +1,7 @@
 //! Zones: the parts of a world that are written by one writer each, and columns of them, which are
 //! what servers share a world by.
 
-use crate::database::{CELLS, EXTRA, INFO_KEYS, block_of, channel_of, page_of_key};
+use crate::database::{CELLS, EXTRA, INFO_KEYS, block_of, cell_key, channel_of, page_of_key};
 use crate::key::BlockKey;
 use std::fmt;
 use terravox::voxel::{ChunkPos, LIMIT, MAX_MIP, Region, VoxelPos};
@@ -123,6 +123,26 @@ impl Column {
         Some(Zone(FIRST_COLUMN - bits))
     }
 
+    /// The keys of all chunks of a zone of this column, from the first up to the second: of the first
+    /// zone that has keys from `low` on, and of that only those. `None` if there is no such zone. So
+    /// all chunks of a column are read without those of other columns, which lie between its zones.
+    pub fn chunk_keys_from(self, low: &[u8]) -> Option<[Vec<u8>; 2]> {
+        self.zone()?;
+        let key = |y: i32, in_zone: i32| {
+            let [x, y, z] = [self.x, y, self.z].map(|v| v << MAX_MIP | in_zone);
+            cell_key(&BlockKey::chunk(ChunkPos::new(x, y, z)).bytes()).to_vec()
+        };
+        let last = |y: i32| key(y, (1 << MAX_MIP) - 1);
+        // The keys of zones of one x and z are in the order of y.
+        let (mut from, mut to) = (-BIAS, BIAS);
+        while from < to {
+            let middle = (from + to) >> 1;
+            if *last(middle) < *low { from = middle + 1 } else { to = middle }
+        }
+        let end = || [&last(from)[..], &[0]].concat();
+        (from < BIAS).then(|| [key(from, 0).max(low.to_vec()), end()])
+    }
+
     /// The name of extra data that belongs to this column, and is written by the server that has
     /// it.
     pub fn data_name(self, name: &str) -> String {
@@ -166,6 +186,7 @@ mod tests {
     use crate::database::{cell_key, extra_key, listing_key};
     use crate::listing::page_of;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn zones_of_known_records_are_fixed() {
@@ -219,7 +240,68 @@ mod tests {
         assert_eq!(column.zone().unwrap().to_string(), "column -1, 12");
     }
 
+    #[test]
+    fn the_keys_of_a_column_at_the_limits_of_a_world_are_ranges() {
+        let [low, end] = Zone::chunk_keys();
+        for corner in [-BIAS, BIAS - 1] {
+            let column = Column { x: corner, z: corner };
+            let [first, last] = column.chunk_keys_from(&low).unwrap();
+            let lowest = ChunkPos::new(corner << 8, -BIAS << 8, corner << 8);
+            assert_eq!(Zone::chunk_of_record(&first), Some(lowest));
+            let highest = [
+                &cell_key(
+                    &BlockKey::chunk(ChunkPos::new(
+                        (corner << 8) + 255,
+                        ((BIAS - 1) << 8) + 255,
+                        (corner << 8) + 255,
+                    ))
+                    .bytes(),
+                )[..],
+                &[0],
+            ]
+            .concat();
+            assert_eq!(column.chunk_keys_from(&highest[..12]).unwrap()[1], highest);
+            assert!(first < last && highest < end);
+            assert_eq!(column.chunk_keys_from(&highest), None);
+            assert_eq!(column.chunk_keys_from(&end), None);
+        }
+        assert_eq!(Column { x: BIAS, z: 0 }.chunk_keys_from(&low), None);
+    }
+
+    /// The keys that are in a column, found by going from zone to zone.
+    fn keys_by_zone(column: Column, all: &BTreeSet<Vec<u8>>) -> Vec<Vec<u8>> {
+        let (mut low, mut found) = (Zone::chunk_keys()[0].clone(), Vec::new());
+        while let Some([first, last]) = column.chunk_keys_from(&low) {
+            let Some(next) = all.range(first..).next() else { break };
+            found.extend(all.range(next.clone()..).take_while(|key| **key < last).cloned());
+            low = next.clone().max(last);
+        }
+        found
+    }
+
     proptest! {
+        #[test]
+        fn the_keys_of_a_column_are_those_that_a_scan_of_the_world_finds(
+            chunks in prop::collection::vec(
+                ([-700..700i32, -(1 << 25)..(1 << 25i32), -700..700i32], 0..3u8), 0..200),
+            x in -3..3i32,
+            z in -3..3i32,
+        ) {
+            // Some heights are those of others.
+            let place = |([x, y, z], kind): &([i32; 3], u8)| match kind {
+                0 => ChunkPos::new(*x, *y, *z),
+                1 => ChunkPos::new(*x, y % 512, *z),
+                _ => ChunkPos::new(*x, y >> 16 << 16, *z),
+            };
+            let key = |chunk| cell_key(&BlockKey::chunk(chunk).bytes()).to_vec();
+            let all: BTreeSet<Vec<u8>> = chunks.iter().map(place).map(key).collect();
+            let column = Column { x, z };
+            let in_column =
+                |key: &&Vec<u8>| Zone::of_record(key).and_then(Zone::column) == Some(column);
+            let scanned: Vec<Vec<u8>> = all.iter().filter(in_column).cloned().collect();
+            prop_assert_eq!(keys_by_zone(column, &all), scanned);
+        }
+
         #[test]
         fn all_zones_over_a_voxel_are_in_its_column(
             x in -LIMIT..LIMIT,

@@ -89,6 +89,7 @@ impl OwnHost {
             placement: self.store.info().placement(),
             ground: &ground,
             generated: &generated,
+            prefetch: &|_| true,
             decide: &mut |_, _| Verdict::Accept,
         };
         self.host.tick(&mut world, now_us);

@@ -74,6 +74,7 @@ impl Server {
                 placement: self.placement,
                 ground: &ground,
                 generated: &ground,
+                prefetch: &|_| true,
                 decide: &mut decide,
             };
             self.host.tick(&mut of_host, self.now_us);

@@ -78,6 +78,7 @@ impl Server {
             placement: Placement::default(),
             ground: &hills,
             generated: &hills,
+            prefetch: &|_| true,
             decide: &mut decide,
         };
         work(&mut self.host, &mut world)

@@ -94,6 +94,7 @@ impl Session {
             placement: Placement::default(),
             ground: &ground,
             generated: &ground,
+            prefetch: &|_| true,
             decide: &mut decide,
         };
         work(&mut self.host, &mut world)

@@ -12,6 +12,7 @@ mod lost_answers;
 mod proxy;
 mod server;
 mod share;
+mod share_log;
 mod share_rows;
 mod stale;
 mod suite;

@@ -367,6 +367,7 @@ fn carry(host: &mut Host, number: u64, guest: &mut Guest, now_us: u64) {
         placement: Placement::default(),
         ground: &ground,
         generated: &ground,
+        prefetch: &|_| true,
         decide: &mut |_, _| Verdict::Accept,
     };
     host.tick(&mut world, now_us);

@@ -110,6 +110,8 @@ impl Ticker {
         match &result {
             Ok(()) => {
                 self.grid.mark_saved(&job.unsaved.chunks);
+                // What was requested while it ran may lack it.
+                self.stored_ground.note_save(job.unsaved.chunks.chunks());
                 self.host.note_saved(&job.point);
                 if let Some(falling) = &mut self.falling {
                     falling.note_saved(job.pieces);

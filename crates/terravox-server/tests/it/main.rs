@@ -5,6 +5,7 @@ mod full_disk;
 mod journal;
 mod loopback;
 mod shared_world;
+mod slow_database;
 mod taken_over;
 mod thrown;
 mod waves;

@@ -135,12 +135,17 @@ impl AccountBudget {
 
     /// Spends work on an operation, or returns why that is too much for now.
     pub fn spend_work(&mut self, units: u64) -> Result<(), Refusal> {
-        if !self.work.has(units) {
+        if !self.has_work(units) {
             let reason = "the operations take too much work: wait, or do less at once";
             return Err(Refusal::new(RefusalCode::TooMuchWork, reason));
         }
         self.work.spend(units);
         Ok(())
+    }
+
+    /// Whether [`AccountBudget::spend_work`] succeeds.
+    pub fn has_work(&self, units: u64) -> bool {
+        self.work.has(units)
     }
 
     /// Whether requests for blocks are read.

@@ -31,6 +31,14 @@ pub(super) const MAX_OP_CHUNKS: u64 = 512;
 /// Maximum number of bytes that a guest may send before it is admitted: more than a token needs.
 const MAX_GREETING: u64 = 4 << 10;
 
+/// Ticks in which an operation, or the next block for a guest, waits for ground that was asked for, at
+/// most: longer than ground that comes takes. Then the tick waits for it, in case it changes all the time.
+pub(super) const MAX_WAITING_TICKS: u8 = 64;
+
+/// Blocks that the ground is told of in a tick for each that is read: of a guest that is served now,
+/// those of the next tick, and those of the guests that come first then.
+const PREFETCHES_PER_READ: u32 = 4;
+
 /// Maximum number of disconnected guests whose last packet is kept.
 const MAX_LEAVING: usize = 1024;
 
@@ -233,8 +241,10 @@ impl Host {
         self.follow_avatars();
         let order = self.sending_order();
         let mut reads = self.options.max_reads_per_tick;
+        let mut prefetches = reads.saturating_mul(PREFETCHES_PER_READ);
         for guest in order {
             self.send_bodies(guest, world.grid.materials().kinds(), now_us);
+            self.prefetch_cells(guest, world, &mut prefetches);
             self.send_cells(guest, world, &mut reads);
         }
     }
@@ -326,14 +336,27 @@ impl Host {
         self.guests.get(&guest).map(|entry| self.accounts.turn(&entry.account))
     }
 
-    /// Handles a request of a guest. Returns whether there may be more; an error ends the connection.
+    /// Handles a request of a guest. Returns whether there may be more in this tick; an error ends the
+    /// connection.
     fn serve(&mut self, guest: u64, world: &mut HostWorld<'_>) -> Result<bool, LinkEnd> {
         let Some(entry) = self.guests.get_mut(&guest) else { return Ok(false) };
         let (account, before) = (entry.account.clone(), self.left.work);
         let budget = self.accounts.budget(&account, &self.options);
         let kinds = world.grid.materials().kinds();
-        match entry.request(kinds, budget, &self.options, &mut self.left)? {
+        let (request, ticks) = match entry.take_held() {
+            Some((message, ticks)) => (Some(Request::Message(message)), ticks),
+            None => (entry.request(kinds, budget, &self.options, &mut self.left)?, 0),
+        };
+        match request {
             None => return Ok(false),
+            Some(Request::Message(message))
+                if ticks < MAX_WAITING_TICKS
+                    && let Some(number) = self.waits_for_ground(guest, world, &message) =>
+            {
+                // Those after it wait with it.
+                self.guests.entry(guest).and_modify(|entry| entry.hold(number, message, ticks + 1));
+                return Ok(false);
+            }
             Some(Request::Joining(token)) => {
                 self.events.push_back(HostEvent::Joining { guest, token });
             }
@@ -352,6 +375,7 @@ impl Host {
             }
             Some(Request::Message(_)) => {}
         }
+        self.guests.entry(guest).and_modify(|entry| entry.prepaid_work = 0);
         let work = (before - self.left.work).max(0).unsigned_abs();
         if work > 0 {
             self.accounts.note_served(&account, work, &self.options);

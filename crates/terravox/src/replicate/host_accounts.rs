@@ -2,6 +2,7 @@
 
 use super::accounts::{Account, tick_work};
 use super::host::{Host, unavailable};
+use super::message::ToHost;
 use super::reasons::{Refusal, RefusalCode};
 use super::truth::{HostWorld, Truth};
 use crate::edit::EditOp;
@@ -52,6 +53,39 @@ impl Host {
         self.admit(guest, world);
     }
 
+    /// Returns the number of an operation of a guest that asks for ground which is not at hand yet. Its
+    /// account pays for that ground first, since the game may refuse the operation later.
+    pub(super) fn waits_for_ground(
+        &mut self,
+        guest: u64,
+        world: &HostWorld<'_>,
+        message: &ToHost,
+    ) -> Option<u64> {
+        let entry = self.guests.get_mut(&guest)?;
+        let (number, missing) = match message {
+            ToHost::Edit { number, op } => {
+                let reach = self.editor.reach(world.grid, op).ok()?;
+                (*number, self.truth.ground_of_change(world, reach.regions(), reach.write))
+            }
+            ToHost::Undo { number, is_redo } => {
+                let region = entry.history.next_region(*is_redo);
+                (*number, self.truth.ground_of_change(world, [region], region))
+            }
+            _ => return None,
+        };
+        let budget = self.accounts.budget(&entry.account, &self.options);
+        let work = missing.len() as u64 * WORK_PER_BLOCK;
+        let can_pay = entry.prepaid_work > 0 || budget.has_work(work);
+        if missing.is_empty() || !can_pay || (world.prefetch)(&missing) {
+            return None;
+        }
+        if entry.prepaid_work == 0 {
+            budget.owe_work(work);
+            entry.prepaid_work = work;
+        }
+        Some(number)
+    }
+
     /// Spends the work of an operation, with that of making the chunks that it needs, which are
     /// then there. Returns why that is not possible.
     pub(super) fn pay(
@@ -64,7 +98,7 @@ impl Host {
         let budget = self.accounts.budget(&entry.account, &self.options);
         let reach = self.editor.reach(world.grid, op)?;
         let loading = making_work(&self.truth, world, reach.regions(), reach.write);
-        budget.spend_work(loading)?;
+        budget.spend_work(loading.saturating_sub(entry.prepaid_work))?;
         self.left.work -= tick_work(loading);
         for region in reach.regions() {
             self.truth.load(world, region).map_err(unavailable)?;
@@ -95,7 +129,7 @@ impl Host {
         let making = making_work(&self.truth, world, [region], region);
         let work = making.saturating_add(region.volume().saturating_mul(WORK_PER_UNDONE_CELL));
         self.left.work -= tick_work(work);
-        budget.owe_work(work);
+        budget.owe_work(work.saturating_sub(entry.prepaid_work));
         Ok(())
     }
 

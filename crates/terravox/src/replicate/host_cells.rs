@@ -5,7 +5,7 @@ use super::body_budget::BULK_BACKLOG;
 use super::delta::part_of;
 use super::encoded::{EncodedBlock, is_air_in};
 use super::family::{Family, FamilyChild, MAX_SENT};
-use super::host::Host;
+use super::host::{Host, MAX_WAITING_TICKS};
 use super::hosted::HostedGuest;
 use super::pipe::BULK;
 use super::subscription::NextBlock;
@@ -18,6 +18,9 @@ const MAX_READS: u32 = 32;
 
 /// Reads that a refined block counts as: it takes about a millisecond.
 const READS_PER_REFINEMENT: u32 = 4;
+
+/// Reads of a guest that the ground is told of: those of two ticks.
+const PREFETCHED_READS: u32 = 2 * MAX_READS;
 
 /// Bytes of cells from which on a message gets no further block.
 const FULL_FAMILY: usize = 8 << 10;
@@ -37,6 +40,44 @@ struct FamilyDraft {
 }
 
 impl Host {
+    /// Tells the ground which blocks a guest is sent next, at most `left`.
+    pub(super) fn prefetch_cells(&self, guest: u64, world: &HostWorld<'_>, left: &mut u32) {
+        let Some(entry) = self.guests.get(&guest) else { return };
+        if world.is_known() || entry.pipe.unsent(BULK) >= BULK_BACKLOG {
+            return;
+        }
+        let most = (PREFETCHED_READS / reads_of(entry)).min(*left) as usize;
+        let upcoming = entry.blocks.upcoming(PREFETCHED_READS as usize);
+        let wanted = upcoming.flat_map(|next| self.ground_reads(entry, world, next)).take(most);
+        let wanted: Vec<MipBlock> = wanted.collect();
+        *left -= wanted.len() as u32;
+        (world.prefetch)(&wanted);
+    }
+
+    /// The blocks that are read from the ground when this is sent.
+    fn ground_reads(
+        &self,
+        entry: &HostedGuest,
+        world: &HostWorld<'_>,
+        next: NextBlock,
+    ) -> impl Iterator<Item = MipBlock> + use<> {
+        let (NextBlock::Whole(block, _) | NextBlock::Part(block, _)) = next;
+        let is_whole = matches!(next, NextBlock::Whole(..));
+        let is_encoded = is_whole && self.encoded.get((block, entry.makes_ground)).is_some();
+        let is_read = !is_encoded && !self.makes_block(entry, block);
+        let is_below = is_whole && !entry.makes_ground && block.mip < self.options.max_mip;
+        let own = is_read && self.truth.asks_ground(world, block);
+        let coarser = is_read && is_below && self.truth.asks_ground(world, block.parent());
+        let over = coarser.then(|| block.parent());
+        own.then_some(block).into_iter().chain(over)
+    }
+
+    /// Whether what is next can be sent without waiting for the ground.
+    fn is_at_hand(&self, entry: &HostedGuest, world: &HostWorld<'_>, next: NextBlock) -> bool {
+        let reads: Vec<MipBlock> = self.ground_reads(entry, world, next).collect();
+        reads.is_empty() || (world.prefetch)(&reads)
+    }
+
     /// Queues cells for a guest, as far as its link keeps up.
     pub(super) fn send_cells(&mut self, guest: u64, world: &HostWorld<'_>, reads: &mut u32) {
         let Some(mut entry) = self.guests.remove(&guest) else { return };
@@ -52,6 +93,13 @@ impl Host {
                 }
                 break;
             };
+            if entry.unread_ticks < MAX_WAITING_TICKS && !self.is_at_hand(&entry, world, next) {
+                // In its turn, since the order matters.
+                entry.blocks.put_back(next);
+                entry.unread_ticks += 1;
+                break;
+            }
+            entry.unread_ticks = 0;
             let is_sent = match next {
                 NextBlock::Part(block, region) => {
                     self.send_part(&mut entry, world, (block, region), &mut own_reads)
@@ -157,8 +205,11 @@ impl Host {
             if *reads == 0 || gathering.bytes >= FULL_FAMILY {
                 break;
             }
-            if other != block && entry.blocks.was_never_sent(other) {
-                // One that is not available is tried again when it is its turn.
+            // One that is not available is tried again when it is its turn.
+            if other != block
+                && entry.blocks.was_never_sent(other)
+                && self.is_at_hand(entry, world, NextBlock::Whole(other, None))
+            {
                 self.gather(entry, world, other, &mut gathering, reads);
             }
         }

@@ -24,6 +24,10 @@ impl Host {
         let unsaved: Vec<_> = unsaved.filter(|&chunk| reread.contains(&root(chunk))).collect();
         self.truth.reread(&chunks);
         chunks.into_iter().for_each(|chunk| self.mark_changed(chunk.region()));
+        for chunk in &unsaved {
+            let missing = self.truth.ground_of_change(world, [], chunk.region());
+            (world.prefetch)(&missing);
+        }
         // What was raised from them is gone with the coarse blocks.
         unsaved.into_iter().for_each(|chunk| self.changed(world, chunk.region()));
     }
@@ -59,6 +63,15 @@ impl Host {
     pub fn watched_state(&self) -> u64 {
         let states = self.guests.values().map(|entry| entry.blocks.roots_state());
         self.gone_watched + states.sum::<u64>()
+    }
+
+    /// Tells the ground which blocks an operation needs ([`HostWorld::prefetch`]). For several operations
+    /// that follow each other: call it for each before the first is applied, which then waits for
+    /// all of them.
+    pub fn prefetch(&self, world: &HostWorld<'_>, op: &EditOp) {
+        if let Ok(reach) = self.editor.reach(world.grid, op) {
+            (world.prefetch)(&self.truth.ground_of_change(world, reach.regions(), reach.write));
+        }
     }
 
     /// Applies the part within a region, in voxels, of an operation that another host decided

@@ -26,7 +26,7 @@ impl Host {
     /// # let mut decide = |_: u64, _: &EditOp| Verdict::Accept;
     /// # let (placement, grid) = (Placement::default(), &mut grid);
     /// # let mut world =
-    /// #     HostWorld { grid, placement, ground: &air, generated: &air, decide: &mut decide };
+    /// #     HostWorld { grid, placement, ground: &air, generated: &air, prefetch: &|_| true, decide: &mut decide };
     /// let (mut is_sent, mut heard) = (false, Vec::new());
     /// for now_us in (0..100_000).step_by(10_000) {
     ///     while guest.transmit(now_us, &mut packet) {

@@ -13,7 +13,7 @@ impl Host {
     /// Returns which edits were handled until now: those that are in the grid. Call it where a save
     /// takes its snapshot, and [`Host::note_saved`] once that is on disk.
     pub fn save_point(&self) -> SavePoint {
-        let handled = |entry: &u64| Some((*entry, self.guests.get(entry)?.last_number));
+        let handled = |entry: &u64| Some((*entry, self.guests.get(entry)?.handled_number()));
         SavePoint(self.guests().iter().filter_map(handled).collect())
     }
 

@@ -61,9 +61,15 @@ pub(super) struct HostedGuest {
     pub confirmed: Option<u32>,
     /// Operations whose cells are still to be sent.
     done: VecDeque<AppliedEdit>,
-    /// The newest operation that was handled, and up to which the guest knows that they are saved.
-    pub last_number: u64,
+    /// The newest operation that was taken, and up to which the guest knows that they are saved.
+    last_number: u64,
     pub saved_number: u64,
+    /// The operation that was taken last, while it waits for ground.
+    held: Option<HeldOperation>,
+    /// Work that it has paid for that ground.
+    pub prepaid_work: u64,
+    /// Ticks in which the next block for it waited for ground.
+    pub unread_ticks: u8,
     /// The account whose budget it spends.
     pub account: Account,
     messages: u32,
@@ -77,6 +83,14 @@ struct AppliedEdit {
     has_changed: bool,
     /// Its cells are sent in this round.
     round: u64,
+}
+
+/// An operation that waits for ground.
+struct HeldOperation {
+    number: u64,
+    message: ToHost,
+    /// Ticks in which it waited.
+    ticks: u8,
 }
 
 /// What is left to do of a message.
@@ -106,6 +120,9 @@ impl HostedGuest {
             done: VecDeque::new(),
             last_number: 0,
             saved_number: 0,
+            held: None,
+            prepaid_work: 0,
+            unread_ticks: 0,
             account,
             messages: 0,
             unchanged: Vec::new(),
@@ -141,6 +158,22 @@ impl HostedGuest {
     /// takes after an operation would undo that.
     pub fn has_current(&self, block: MipBlock) -> bool {
         self.blocks.is_current(block, self.pipe.read_by_peer(BULK))
+    }
+
+    /// The newest operation that was handled: those up to it were applied or refused.
+    pub fn handled_number(&self) -> u64 {
+        self.held.as_ref().map_or(self.last_number, |held| held.number - 1)
+    }
+
+    /// Holds an operation that was taken until the ground that it needs is at hand.
+    pub fn hold(&mut self, number: u64, message: ToHost, ticks: u8) {
+        self.messages = 0;
+        self.held = Some(HeldOperation { number, message, ticks });
+    }
+
+    /// Takes the operation that is held, with the ticks in which it waited.
+    pub fn take_held(&mut self) -> Option<(ToHost, u8)> {
+        self.held.take().map(|held| (held.message, held.ticks))
     }
 
     /// Handles messages until one needs the world; `None` if there are no more for now. Decoding

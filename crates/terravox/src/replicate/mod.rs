@@ -31,6 +31,7 @@
 //!         placement: Placement::default(),
 //!         ground: &no_ground,
 //!         generated: &no_ground,
+//!         prefetch: &|_| true,
 //!         decide: &mut |_guest, _op| Verdict::Accept,
 //!     };
 //!     host.tick(&mut world, now_us);

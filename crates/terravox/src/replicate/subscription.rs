@@ -318,6 +318,39 @@ impl Subscriptions {
         self.blocks.get(&block).map(|entry| NextBlock::Whole(block, entry.known))
     }
 
+    /// What [`Subscriptions::next`] will return, as far as the first `most` entries of each list show it.
+    pub fn upcoming(&self, most: usize) -> impl Iterator<Item = NextBlock> {
+        let change = |block: &MipBlock| {
+            let entry = self.blocks.get(block)?;
+            let dirty = entry.due.or(entry.marked)?;
+            Some(NextBlock::Part(*block, region_of(*block, dirty)))
+        };
+        let whole = |block: &MipBlock| {
+            let entry = self.blocks.get(block).filter(|entry| entry.sent == 0)?;
+            let is_root = self.roots.contains_key(block);
+            let has_parent = || self.blocks.get(&block.parent()).is_some_and(|e| e.sent > 0);
+            (is_root || has_parent()).then_some(NextBlock::Whole(*block, entry.known))
+        };
+        let changes = self.due.iter().rev().chain(&self.marked).take(most).filter_map(change);
+        let queued = self.queues.iter().rev().flat_map(move |queue| queue.iter().take(most));
+        let after = self.retried.map_or(Unbounded, Excluded);
+        let unavailable = self.unavailable.range((after, Unbounded)).chain(&self.unavailable);
+        changes.chain(queued.chain(unavailable.take(most)).filter_map(whole))
+    }
+
+    /// Puts what was next back, to be next again.
+    pub fn put_back(&mut self, next: NextBlock) {
+        match next {
+            NextBlock::Whole(block, _) => self.queues[usize::from(block.mip)].push_front(block),
+            NextBlock::Part(block, region) => {
+                if let Some(entry) = self.blocks.get_mut(&block) {
+                    entry.due = Some(corners_of(block, region));
+                    self.due.push(block);
+                }
+            }
+        }
+    }
+
     /// Puts what was next aside, since its cells are not available now. It counts as never sent, so
     /// that all of it is sent once they are; until then the guest has the cells that it has.
     pub fn put_aside(&mut self, next: NextBlock) {

@@ -8,6 +8,7 @@ mod costs;
 mod ground;
 mod hostile;
 mod journaling;
+mod late_ground;
 mod messages;
 mod reasons;
 mod requests;

@@ -29,6 +29,11 @@ pub struct HostWorld<'a> {
     /// Fills a block as the generator makes it, without any edit: what guests make themselves. In a
     /// world that was never saved, the same as `ground`. Not called in a world without a generator.
     pub generated: &'a dyn Fn(&mut FillRequest<'_>),
+    /// Told which blocks `ground` will be asked for, so that a store that takes a message to another
+    /// machine for each can read them together while ticks go on. Returns whether `ground` has all of
+    /// them at hand, or will not have them soon. If not, what needs them waits for some ticks, where it
+    /// can. `&|_| true` for ground that is always at hand.
+    pub prefetch: &'a dyn Fn(&[MipBlock]) -> bool,
     /// Decides about an operation of a guest, given by its number.
     pub decide: &'a mut dyn FnMut(u64, &EditOp) -> Verdict,
 }
@@ -127,15 +132,34 @@ impl Truth {
 
     /// Fills `out` with the cells of a block; false if they are not available now.
     pub fn read(&self, world: &HostWorld<'_>, block: MipBlock, out: &mut DenseBox) -> bool {
-        let is_held = match block.mip {
-            _ if world.is_known() => block.mip <= MAX_MIP,
-            0 => world.grid.held(chunk_of(block)) == ChunkState::Mip(0),
-            _ => return self.pyramid.read(block, block.cells(), out) || fill(world, block, out),
-        };
-        match is_held {
-            true => world.grid.read(block.cells(), block.mip, out).is_ok(),
-            false => fill(world, block, out),
+        match block.mip {
+            _ if self.asks_ground(world, block) => fill(world, block, out),
+            0 => world.grid.read(block.cells(), 0, out).is_ok(),
+            mip if world.is_known() => world.grid.read(block.cells(), mip, out).is_ok(),
+            _ => self.pyramid.read(block, block.cells(), out),
         }
+    }
+
+    /// Whether the cells of a block are read from the ground.
+    pub fn asks_ground(&self, world: &HostWorld<'_>, block: MipBlock) -> bool {
+        match block.mip {
+            mip if world.is_known() => mip > MAX_MIP,
+            0 => world.grid.held(chunk_of(block)) != ChunkState::Mip(0),
+            _ => !self.pyramid.has(block),
+        }
+    }
+
+    /// The blocks that a change asks the ground for: chunks of `needed`, in voxels, and coarse blocks
+    /// over the region that it may write.
+    pub fn ground_of_change(
+        &self,
+        world: &HostWorld<'_>,
+        needed: impl IntoIterator<Item = Region>,
+        write: Region,
+    ) -> Vec<MipBlock> {
+        let chunks = needed.into_iter().flat_map(|region| region.blocks::<5>());
+        let missing = chunks.filter(|&chunk| !is_held(world, chunk)).map(MipBlock::from);
+        missing.chain(self.missing_coarse(world, write)).collect()
     }
 
     /// How many chunks of a region, in voxels, are not held.
@@ -149,22 +173,31 @@ impl Truth {
         if world.is_known() {
             return [0, 0];
         }
-        let over = |mip: u8| {
+        [self.missing_coarse(world, region).count() as u64, region.coarser(5).volume()]
+    }
+
+    /// The coarse blocks over a region, in voxels, that a change of it makes.
+    fn missing_coarse(
+        &self,
+        world: &HostWorld<'_>,
+        region: Region,
+    ) -> impl Iterator<Item = MipBlock> {
+        let over = move |mip: u8| {
             let blocks = region.coarser(5 + u32::from(mip)).voxels();
             blocks.map(move |pos| MipBlock { mip, pos })
         };
-        let made = (1..=self.max_mip).flat_map(over).filter(|&block| !self.pyramid.has(block));
-        [made.count() as u64, region.coarser(5).volume()]
+        let coarsest = if world.is_known() { 0 } else { self.max_mip };
+        (1..=coarsest).flat_map(over).filter(|&block| !self.pyramid.has(block))
     }
 
     /// Makes sure that all chunks of a region, in voxels, are held. Returns the first that is not
     /// available.
     pub fn load(&mut self, world: &mut HostWorld<'_>, region: Region) -> Result<(), ChunkPos> {
         let mut cells = DenseBox::default();
-        for chunk in region.blocks::<5>() {
-            if is_held(world, chunk) {
-                continue;
-            }
+        let missing = region.blocks::<5>().filter(|&chunk| !is_held(world, chunk));
+        let missing: Vec<ChunkPos> = missing.collect();
+        (world.prefetch)(&Vec::from_iter(missing.iter().copied().map(MipBlock::from)));
+        for chunk in missing {
             if !fill(world, chunk.into(), &mut cells) {
                 return Err(chunk);
             }
@@ -246,6 +279,7 @@ impl Truth {
 
     /// Computes the coarse cells over whole chunks. Returns whether all could be.
     fn raise(&mut self, world: &HostWorld<'_>, chunks: Region) -> bool {
+        (world.prefetch)(&self.missing_coarse(world, chunks).collect::<Vec<_>>());
         let (mut is_whole, made) = (true, &mut self.coarse);
         let make = |block: MipBlock, cells: &mut DenseBox| {
             let is_made = fill(world, block, cells);

@@ -160,12 +160,26 @@ fn compare(store: &Store, twin: &Store, grid: &VoxelGrid) {
         });
         counted.unwrap();
         assert!(blocks > 0, "mip {mip}");
+        let around = region.coarser(5).grow(1).voxels();
+        compare_blocks(store, &Vec::from_iter(around.map(|pos| MipBlock { mip, pos })));
     }
     let records = records_of(store);
     assert!(records.iter().all(WorldRecord::is_whole));
     assert!(records == records_of(twin), "the records differ");
     let [a, b] = [store, twin].map(|store| store.stats().unwrap());
     assert_eq!((a.chunks, a.blocks, a.payload_bytes), (b.chunks, b.blocks, b.payload_bytes));
+}
+
+/// Compares blocks that are read at once with the same ones, read by themselves.
+fn compare_blocks(store: &Store, blocks: &[MipBlock]) {
+    let mut read = Vec::new();
+    store.read_blocks(blocks, |block, found| read.push((block, found.unwrap()))).unwrap();
+    assert!(read.iter().map(|(block, _)| block).eq(blocks));
+    let mut cells = DenseBox::default();
+    for (block, found) in read {
+        let is_stored = store.block(block, &mut cells).unwrap();
+        assert!(found == is_stored.then(|| cells.clone()), "{block}");
+    }
 }
 
 /// Rock below, air above.
@@ -399,6 +413,13 @@ pub fn beyond_the_limits_nothing_is_stored(place: &impl Place) {
         assert!(store.block(MipBlock::new(mip, [edge - 1, 0, 0]), &mut cells).unwrap(), "{mip}");
         assert!(!store.block(MipBlock::new(mip, [edge, 0, 0]), &mut cells).unwrap(), "{mip}");
     }
+    let edges = [0, -(1 << 25), (1 << 25) - 1, 1 << 25, 1 << 26, i32::MIN, i32::MAX];
+    let blocks = (0..=12).flat_map(|mip| edges.map(|x| MipBlock::new(mip, [x >> mip, 0, 0])));
+    compare_blocks(
+        &store,
+        &blocks.chain(edges.map(|x| MipBlock::new(9, [x, x, x]))).collect::<Vec<_>>(),
+    );
+    compare_blocks(&store, &[]);
 }
 
 /// A world of more records than a transaction of a copy has.

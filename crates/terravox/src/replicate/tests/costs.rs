@@ -66,6 +66,7 @@ fn with_ground<R>(
         placement: Placement::default(),
         ground,
         generated: &hills,
+        prefetch: &|_| true,
         decide: &mut decide,
     };
     work(&mut game.host, &mut world)

@@ -70,6 +70,7 @@ impl World {
                 placement: Placement::default(),
                 ground: &ground,
                 generated: &hills,
+                prefetch: &|_| true,
                 decide: &mut decide,
             };
             if tick == 0 {
@@ -132,6 +133,7 @@ fn a_block_that_cannot_be_read_keeps_back_only_what_lies_below_it() {
                 placement: Placement::default(),
                 ground: &ground,
                 generated: &ground,
+                prefetch: &|_| true,
                 decide: &mut decide,
             };
             host.tick(&mut world, now_us);

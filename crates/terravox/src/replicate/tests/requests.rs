@@ -28,6 +28,7 @@ fn a_guest_that_asks_again_for_ground_that_it_makes_itself_costs_its_host_nothin
         placement: Placement::default(),
         ground: &ground,
         generated: &ground,
+        prefetch: &|_| true,
         decide: &mut decide,
     };
     game.host.tick(&mut world, now);

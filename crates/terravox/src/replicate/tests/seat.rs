@@ -56,6 +56,7 @@ impl Seat {
     /// Lets a tick pass.
     pub fn step(&mut self, game: &mut Simulation) {
         game.now_us += TICK_US;
+        game.ground.begin_tick();
         let (now, own) = (game.now_us, self.number);
         self.send(game);
         game.with_world(|host, world| {

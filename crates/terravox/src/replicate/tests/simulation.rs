@@ -1,5 +1,6 @@
 //! A host, guests and links on one clock.
 
+use super::late_ground::LateGround;
 use crate::edit::{Action, Brush, BrushOp, ChangedCells, EditOp};
 use crate::replicate::{
     Guest, GuestEvent, Host, HostEvent, HostOptions, HostWorld, Interest, LinkKind, LinkOptions,
@@ -72,6 +73,7 @@ pub struct Simulation {
     pub edited: Vec<(u64, ChangedCells)>,
     /// What guests told the game.
     pub messages: Vec<Vec<u8>>,
+    pub ground: LateGround,
 }
 
 pub const TICK_US: u64 = 10_000;
@@ -104,6 +106,7 @@ impl Simulation {
             decide: |_, _| Verdict::Accept,
             edited: Vec::new(),
             messages: Vec::new(),
+            ground: LateGround::default(),
         }
     }
 
@@ -134,11 +137,13 @@ impl Simulation {
     /// Calls a function with the host and its world.
     pub fn with_world<R>(&mut self, work: impl FnOnce(&mut Host, &mut HostWorld<'_>) -> R) -> R {
         let mut decide = self.decide;
+        let late = &self.ground;
         let mut world = HostWorld {
             grid: &mut self.grid,
             placement: Placement::default(),
-            ground: &hills,
+            ground: &|request| late.fill(request),
             generated: &hills,
+            prefetch: &|blocks| late.prefetch(blocks),
             decide: &mut decide,
         };
         work(&mut self.host, &mut world)
@@ -155,6 +160,7 @@ impl Simulation {
 
     fn step_with(&mut self, is_strict: bool) {
         self.now_us += TICK_US;
+        self.ground.begin_tick();
         let now = self.now_us;
         for player in &mut self.players {
             while let Some(packet) = player.up.receive(now) {
