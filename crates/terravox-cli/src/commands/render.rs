@@ -43,6 +43,8 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
         ));
     }
     check_not_input(&args.world, &args.file)?;
+    (0..args.turntable.unwrap_or(0))
+        .try_for_each(|number| check_not_input(&args.world, &numbered(&args.file, number)))?;
     let args = &with_defaults(args)?;
     let start = Instant::now();
     let mut report = Report::new("render");
