@@ -2,7 +2,7 @@
 
 use super::import::add_notes;
 use super::lod::add_shown;
-use super::render_extras::{buried, cut, grid_lines, numbered, turned};
+use super::render_extras::{buried, cut, grid_lines, numbered, surface_chunks, turned};
 use super::wire;
 use crate::args::{ColliderLayer, MorphChoice, OnOff, RenderArgs, ViewArgs};
 use crate::console::Console;
@@ -270,7 +270,7 @@ pub fn add_plants(
             })
             .collect(),
         Some(_) if scene.mip() == 0 => {
-            scene.bounds().coarser(5).voxels().map(|pos| MipBlock { mip: 0, pos }).collect()
+            surface_chunks(scene).into_iter().map(MipBlock::from).collect()
         }
         Some(_) => {
             let mip = scene.mip();
