@@ -1,7 +1,7 @@
 //! `path`: the way that a walker takes, as a report and as a line on a picture.
 
 use super::import::add_notes;
-use super::render::{camera, options, take, write_png};
+use super::render::{camera, check_view, options, take, write_png};
 use super::render_extras::buried;
 use crate::args::{PathArgs, PathEnd};
 use crate::console::Console;
@@ -57,6 +57,7 @@ pub fn run(args: &PathArgs, console: &Console) -> CliResult<Report> {
         };
         check_point(name, point, &world.info)?;
     }
+    check_view(&args.view, &world.info)?;
     let mut report = Report::new("path");
     report.hidden("world", args.world.display().to_string());
     let placement = world.info.placement();
