@@ -2,7 +2,7 @@
 
 use rapier3d::prelude::{
     Aabb as BodyBounds, ColliderHandle, ColliderSet, IslandManager, RigidBody, RigidBodyHandle,
-    RigidBodySet,
+    RigidBodySet, RigidBodyVelocity,
 };
 use rustc_hash::FxHashMap;
 use terravox::collide::{Collider, CollisionBlock, Surfaces};
@@ -13,7 +13,7 @@ use terravox::voxel::{ChangeCursor, Changes, Region};
 
 use crate::blocks::{BlockTable, GroundSource, corner_m, remove};
 use crate::freeing::BuriedBody;
-use crate::interest::{BlockChanges, Interests, Lookahead, bounds_m, reachable_bounds};
+use crate::interest::{BlockChanges, ColliderBounds, Interests, Lookahead, reachable_bounds};
 use crate::options::{
     GroundHit, RapierSets, SyncReport, TerrainColliderOptions, TerrainColliderStats,
 };
@@ -210,6 +210,10 @@ impl TerrainColliders {
         let (placement, interests, buried) =
             (self.placement, &mut self.interests, &mut self.buried);
         let (options, tries, waiting) = (&self.options, &self.tries, &self.waiting);
+        let reach = |body: &RigidBody, velocity: &RigidBodyVelocity<f32>| {
+            let groups = options.collision_groups;
+            reachable_bounds(body, velocity, colliders, groups, lookahead, placement)
+        };
         buried.clear();
         self.turn = (self.turn + 1) % BURIAL_CHECK_SYNCS;
         let turn = self.turn;
@@ -222,8 +226,7 @@ impl TerrainColliders {
                 changes.undecided.extend(interests.is_incomplete(handle).then_some(handle));
                 return;
             }
-            let needed = reachable_bounds(body, body.vels(), colliders, lookahead, placement);
-            if let Some(needed) = needed {
+            if let Some(needed) = reach(body, body.vels()) {
                 interests.visit(handle, needed, lookahead, ground, changes);
                 let is_its_turn = handle.into_raw_parts().0 % BURIAL_CHECK_SYNCS == turn;
                 if is_its_turn || edited || tries.contains_key(&handle) {
@@ -247,8 +250,7 @@ impl TerrainColliders {
         for &handle in &waiting.changed {
             let Some(body) = bodies.get(handle) else { continue };
             let velocity = waiting.velocity(handle, body);
-            let needed = reachable_bounds(body, &velocity, colliders, lookahead, placement);
-            if let Some(needed) = needed {
+            if let Some(needed) = reach(body, &velocity) {
                 interests.visit(handle, needed, lookahead, ground, changes);
             }
         }
@@ -344,7 +346,9 @@ impl TerrainColliders {
                     Aabb { min, max }.meets(Aabb::of_region(reached))
                 };
                 let rests = body.is_sleeping() && !self.waiting.contains(handle);
-                if rests && bounds_m(body, colliders).is_some_and(is_reached) {
+                let groups = self.options.collision_groups;
+                let bounds = || ColliderBounds::of(body, colliders, groups).solid;
+                if rests && bounds().is_some_and(is_reached) {
                     let buried = BuriedBody::find(
                         handle,
                         body,
