@@ -180,7 +180,7 @@ impl TerrainColliders {
             remove(handle, sets);
         }
         self.waiting.release_all(sets.bodies);
-        // Syncs skip sleeping bodies, which would then be left without ground.
+        // What they rested on is gone.
         for body in self.interests.bodies().collect::<Vec<_>>() {
             if sets.bodies.contains(body) {
                 sets.islands.wake_up(sets.bodies, body, true);
@@ -221,15 +221,16 @@ impl TerrainColliders {
             if body.is_fixed() || !body.is_enabled() || waiting.contains(handle) {
                 return;
             }
-            if body.is_sleeping() {
+            let (sleeps, pose) = (body.is_sleeping(), body.position());
+            if sleeps && interests.is_unmoved(handle, pose) {
                 // It may wake in the coming step, and must not fall then.
                 changes.undecided.extend(interests.is_incomplete(handle).then_some(handle));
                 return;
             }
             if let Some(needed) = reach(body, body.vels()) {
-                interests.visit(handle, needed, lookahead, ground, changes);
+                interests.visit(handle, *pose, needed, lookahead, ground, changes);
                 let is_its_turn = handle.into_raw_parts().0 % BURIAL_CHECK_SYNCS == turn;
-                if is_its_turn || edited || tries.contains_key(&handle) {
+                if !sleeps && (is_its_turn || edited || tries.contains_key(&handle)) {
                     buried.extend(BuriedBody::find(
                         handle, body, colliders, ground, options, placement,
                     ));
@@ -251,7 +252,7 @@ impl TerrainColliders {
             let Some(body) = bodies.get(handle) else { continue };
             let velocity = waiting.velocity(handle, body);
             if let Some(needed) = reach(body, &velocity) {
-                interests.visit(handle, needed, lookahead, ground, changes);
+                interests.visit(handle, *body.position(), needed, lookahead, ground, changes);
             }
         }
         self.interests.remove_dead(bodies, changes);

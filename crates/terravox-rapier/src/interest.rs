@@ -2,8 +2,8 @@
 
 use rapier3d::parry::bounding_volume::BoundingVolume;
 use rapier3d::prelude::{
-    Aabb as BodyBounds, ColliderSet, InteractionGroups, RigidBody, RigidBodyHandle, RigidBodySet,
-    RigidBodyVelocity, Vector,
+    Aabb as BodyBounds, ColliderSet, InteractionGroups, Pose, RigidBody, RigidBodyHandle,
+    RigidBodySet, RigidBodyVelocity, Vector,
 };
 use terravox::collide::{Collider, CollisionBlock, Surfaces};
 use terravox::math::Aabb;
@@ -14,6 +14,8 @@ use terravox::voxel::Region;
 #[derive(Clone, Debug)]
 struct Interest {
     body: RigidBodyHandle,
+    /// Pose at the last visit.
+    pose: Pose,
     /// Boxes in which the body may move without a new query.
     reach: Reach,
     blocks: Vec<CollisionBlock>,
@@ -80,6 +82,7 @@ impl Interests {
     pub fn visit(
         &mut self,
         handle: RigidBodyHandle,
+        pose: Pose,
         needed: Reach,
         lookahead: Lookahead,
         ground: &Collider,
@@ -90,9 +93,10 @@ impl Interests {
             self.slots.resize_with(slot + 1, || None);
         }
         let old = &mut self.slots[slot];
-        if let Some(old) = old.as_ref().filter(|old| old.body == handle)
+        if let Some(old) = old.as_mut().filter(|old| old.body == handle)
             && old.reach.contains(&needed)
         {
+            old.pose = pose;
             if old.is_incomplete {
                 changes.undecided.push(handle);
             }
@@ -100,6 +104,7 @@ impl Interests {
         }
         let mut interest = Interest {
             body: handle,
+            pose,
             reach: needed.grow(lookahead.around_voxels),
             blocks: Vec::new(),
             is_unknown: false,
@@ -148,9 +153,17 @@ impl Interests {
 
     /// Whether ground near a body was missing at the last [`Interests::decide`].
     pub fn is_incomplete(&self, handle: RigidBodyHandle) -> bool {
+        self.get(handle).is_some_and(|interest| interest.is_incomplete)
+    }
+
+    /// Whether a body is where it was at its last visit.
+    pub fn is_unmoved(&self, handle: RigidBodyHandle, pose: &Pose) -> bool {
+        self.get(handle).is_some_and(|interest| interest.pose == *pose)
+    }
+
+    fn get(&self, handle: RigidBodyHandle) -> Option<&Interest> {
         let slot = self.slots.get(handle.into_raw_parts().0 as usize);
-        let interest = slot.and_then(Option::as_ref).filter(|interest| interest.body == handle);
-        interest.is_some_and(|interest| interest.is_incomplete)
+        slot.and_then(Option::as_ref).filter(|interest| interest.body == handle)
     }
 
     /// All known bodies.

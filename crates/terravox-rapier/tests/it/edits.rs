@@ -28,6 +28,25 @@ fn what_sleeps_falls_in_the_step_of_the_edit_that_digs_below_it() {
 }
 
 #[test]
+fn what_sleeps_when_it_is_first_seen_or_moved_has_ground_and_is_woken_by_a_dig() {
+    let mut scene = Scene::new(flat);
+    let asleep = RigidBodyBuilder::dynamic().translation(Vector::new(0.1, 0.5, 0.1)).sleeping(true);
+    let new = scene.world.insert(asleep, ColliderBuilder::cuboid(0.5, 0.5, 0.5)).0;
+    let moved = resting(&mut scene, [12.5, 0.6, 12.5]);
+    assert!(scene.sleeps(new));
+    scene.world.bodies[moved].set_translation(Vector::new(-20.0, 0.5, 0.1), false);
+    assert!(scene.sync().added > 0);
+    for (body, x) in [(new, 0.0), (moved, -20.0)] {
+        assert!(scene.sleeps(body));
+        let dug = |_, _| Cell::AIR;
+        scene.terrain.edit_cells([x - 2.0, -6.0, -2.0], [x + 2.0, 0.0, 2.0], dug).unwrap();
+        assert_eq!(scene.step().woken, 1);
+        scene.steps(200);
+        assert!((scene.at(body).y + 5.5).abs() < 0.05, "{}", scene.at(body));
+    }
+}
+
+#[test]
 fn ground_that_appears_in_a_sleeping_body_pushes_it_out() {
     let mut scene = Scene::new(flat);
     // On a thin slab that leaves air in the block above.
@@ -92,8 +111,6 @@ fn what_is_left_after_random_edits_is_what_a_fresh_start_has() {
         all
     };
     let kept = shapes(&scene.ground, &scene.world);
-    // All awake, so that a fresh start looks at all.
-    scene.world.wake_up_all(true);
     let mut fresh = terravox_rapier::TerrainColliders::default();
     let PhysicsWorld { bodies, colliders, islands, .. } = &mut scene.world;
     fresh.sync(&scene.terrain, bodies, colliders, islands);
