@@ -34,8 +34,6 @@ pub struct TerrainColliders {
     requested_m: Vec<Aabb>,
     /// Blocks of the boxes of the last sync.
     requested_blocks: Vec<CollisionBlock>,
-    /// Bodies at the last sync.
-    body_count: usize,
     /// Bodies whose centre is in the ground in this sync.
     buried: Vec<BuriedBody>,
     /// Consecutive syncs in which a body was in the ground.
@@ -47,10 +45,6 @@ pub struct TerrainColliders {
 
 /// A body is checked for being in the ground once in this many syncs, and after edits.
 const BURIAL_CHECK_SYNCS: u32 = 4;
-
-/// Up to this many bodies all are checked in a sync; beyond that only those that are awake, except
-/// in syncs after their number changed.
-const MAX_SCANNED_BODIES: usize = 1024;
 
 impl TerrainColliders {
     /// No colliders yet.
@@ -191,7 +185,6 @@ impl TerrainColliders {
         self.requested_blocks.clear();
         self.requested_m.clear();
         self.tries.clear();
-        self.body_count = usize::MAX;
     }
 
     /// Finds the blocks near bodies that moved, and bodies that are in the ground.
@@ -217,15 +210,16 @@ impl TerrainColliders {
         buried.clear();
         self.turn = (self.turn + 1) % BURIAL_CHECK_SYNCS;
         let turn = self.turn;
-        let mut visit = |handle, body: &RigidBody| {
+        // All of them: those that the game just added or moved are in no island yet.
+        for (handle, body) in bodies.iter() {
             if body.is_fixed() || !body.is_enabled() || waiting.contains(handle) {
-                return;
+                continue;
             }
             let (sleeps, pose) = (body.is_sleeping(), body.position());
             if sleeps && interests.is_unmoved(handle, pose) {
                 // It may wake in the coming step, and must not fall then.
                 changes.undecided.extend(interests.is_incomplete(handle).then_some(handle));
-                return;
+                continue;
             }
             if let Some(needed) = reach(body, body.vels()) {
                 interests.visit(handle, *pose, needed, lookahead, ground, changes);
@@ -236,17 +230,7 @@ impl TerrainColliders {
                     ));
                 }
             }
-        };
-        if bodies.len() <= MAX_SCANNED_BODIES || bodies.len() != self.body_count {
-            bodies.iter().for_each(|(handle, body)| visit(handle, body));
-        } else {
-            for handle in sets.islands.active_bodies() {
-                if let Some(body) = bodies.get(handle) {
-                    visit(handle, body);
-                }
-            }
         }
-        self.body_count = bodies.len();
         // Of waiting bodies only those that the game changed.
         for &handle in &waiting.changed {
             let Some(body) = bodies.get(handle) else { continue };
