@@ -106,7 +106,10 @@ impl TerrainColliders {
             return false;
         }
         if old.voxel_size_m != placement.voxel_size_m {
+            // In the first sync, too: what was requested before it is in metres.
+            let requested_m = std::mem::take(&mut self.requested_m);
             self.clear(sets.colliders, sets.islands, sets.bodies);
+            self.requested_m = requested_m;
             return false;
         }
         for (block, handle) in self.colliders() {
