@@ -102,7 +102,8 @@ fn opened(args: &PathArgs, console: &Console) -> CliResult<World> {
         // The tiles with ground also depend on the chunks above and below, which are unknown else.
         let region = region_around(args, &world.info, start - 32..end + 32)?;
         let mut regions = vec![region];
-        regions.extend(around_built(&world.grid.chunks(), region).iter().map(ChunkPos::region));
+        let built = around_built(&world.grid.chunks(), region);
+        regions.extend(built.into_iter().map(ChunkPos::region));
         growth.make(&mut world.grid, &regions, console)?;
         world.source = GENERATED;
     }
