@@ -4,10 +4,10 @@ use crate::args::{TriangleArgs, UpChoice};
 use crate::console::Console;
 use crate::export_limits::ExportAllowance;
 use crate::failure::{CliResult, Failure};
-use crate::output::{Output, write_file};
+use crate::output::{Output, check_not_input, write_file};
 use crate::world::{World, extension};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use terravox::mesh::BlockMesh;
 use terravox::scatter::ScatterRuleError;
 use terravox::simplify::Simplifier;
@@ -59,11 +59,13 @@ impl TriangleTarget<'_> {
     }
 }
 
-/// Refuses unsupported extensions and options that do not apply to them.
+/// Refuses unsupported extensions, options that do not apply to them, and files that would be lost.
 ///
 /// # Errors
-/// If the extension is not `.glb` or `.obj`, or an option does not apply to it.
-pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()> {
+/// If the extension is not `.glb` or `.obj`, an option does not apply to it, `path` is the world that
+/// is read, or the `.mtl` file beside an `.obj` would replace another model's.
+pub fn check_triangles_path(world: &Path, path: &Path, options: &TriangleArgs) -> CliResult<()> {
+    check_not_input(world, path)?;
     match extension(path).as_str() {
         "glb" if options.up == Some(UpChoice::Z) => {
             Err(Failure::of(path, "glTF is always y-up; omit --up, or write an .obj"))
@@ -79,9 +81,29 @@ pub fn check_triangles_path(path: &Path, options: &TriangleArgs) -> CliResult<()
         "obj" if options.scatter => {
             Err(Failure::of(path, ".obj has no instances; omit --scatter, or write a .glb"))
         }
-        "glb" | "obj" => Ok(()),
+        "obj" => check_colours_path(world, path),
+        "glb" => Ok(()),
         _ => Err(Failure::of(path, "unsupported extension; use .glb or .obj")),
     }
+}
+
+/// The file of the colours of an `.obj`.
+fn colours_path(path: &Path) -> PathBuf {
+    path.with_extension("mtl")
+}
+
+/// Refuses to replace colours that are not those of the `.obj` that is written.
+fn check_colours_path(world: &Path, path: &Path) -> CliResult<()> {
+    let colours = colours_path(path);
+    check_not_input(world, &colours)?;
+    if colours.exists() && !path.exists() {
+        let name = path.file_name().unwrap_or_default().display();
+        let what = format!(
+            "exists and would be replaced by the colours of {name}; choose another name, or remove it"
+        );
+        return Err(Failure::of(&colours, what));
+    }
+    Ok(())
 }
 
 /// Writes the surface of a world as `.glb` or `.obj`. The meshes of `ground`, an object each,
@@ -97,7 +119,7 @@ pub fn write(
     console: &Console,
 ) -> CliResult<WrittenModel> {
     let path = target.file;
-    check_triangles_path(path, options)?;
+    check_triangles_path(target.world_path, path, options)?;
     let snapshot = world.grid.snapshot();
     let progress_label = if options.simplify.is_some() { "simplifying" } else { "meshing" };
     let mesh_options = TileMeshOptions {
@@ -220,7 +242,7 @@ fn write_obj(
     tiles: impl Iterator<Item = CliResult<MeshedTile>>,
 ) -> CliResult<WrittenModel> {
     let table = world.grid.materials();
-    let colours = path.with_extension("mtl");
+    let colours = colours_path(path);
     let name = colours.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let mut output = Output::create(path)?;
     let out = output.writer();

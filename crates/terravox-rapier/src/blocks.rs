@@ -7,11 +7,10 @@ use rapier3d::prelude::{
 };
 use rustc_hash::FxHashMap;
 use terravox::collide::{BuildPolicy, Collider, CollisionBlock};
-use terravox::mesh::PAD;
 use terravox::terrain::Placement;
 use terravox::voxel::Changes;
 
-use crate::ground::{BlockGround, Coefficients, GroundScratch, grounds};
+use crate::ground::{BlockGround, Coefficients, GroundScratch, PROBE_PADDING_VOXELS, grounds};
 use crate::interest::BlockChanges;
 use crate::options::{RapierSets, SyncReport, TerrainColliderStats};
 use crate::parry_0_31::GroundShape;
@@ -100,7 +99,7 @@ impl BlockTable {
             Changes::Everything => self.blocks.keys().copied().collect(),
             Changes::Regions(regions) => {
                 let is_changed = |block: &&CollisionBlock| {
-                    let reached = block.region().grow(PAD);
+                    let reached = block.region().grow(PROBE_PADDING_VOXELS);
                     regions.iter().any(|&region| !region.intersect(reached).is_empty())
                 };
                 match regions.is_empty() {

@@ -2,7 +2,7 @@
 
 use rapier3d::prelude::{
     Aabb as BodyBounds, ColliderHandle, ColliderSet, IslandManager, RigidBody, RigidBodyHandle,
-    RigidBodySet,
+    RigidBodySet, RigidBodyVelocity,
 };
 use rustc_hash::FxHashMap;
 use terravox::collide::{Collider, CollisionBlock, Surfaces};
@@ -13,7 +13,7 @@ use terravox::voxel::{ChangeCursor, Changes, Region};
 
 use crate::blocks::{BlockTable, GroundSource, corner_m, remove};
 use crate::freeing::BuriedBody;
-use crate::interest::{BlockChanges, Interests, Lookahead, bounds_m, reachable_bounds};
+use crate::interest::{BlockChanges, ColliderBounds, Interests, Lookahead, reachable_bounds};
 use crate::options::{
     GroundHit, RapierSets, SyncReport, TerrainColliderOptions, TerrainColliderStats,
 };
@@ -34,8 +34,6 @@ pub struct TerrainColliders {
     requested_m: Vec<Aabb>,
     /// Blocks of the boxes of the last sync.
     requested_blocks: Vec<CollisionBlock>,
-    /// Bodies at the last sync.
-    body_count: usize,
     /// Bodies whose centre is in the ground in this sync.
     buried: Vec<BuriedBody>,
     /// Consecutive syncs in which a body was in the ground.
@@ -47,10 +45,6 @@ pub struct TerrainColliders {
 
 /// A body is checked for being in the ground once in this many syncs, and after edits.
 const BURIAL_CHECK_SYNCS: u32 = 4;
-
-/// Up to this many bodies all are checked in a sync; beyond that only those that are awake, except
-/// in syncs after their number changed.
-const MAX_SCANNED_BODIES: usize = 1024;
 
 impl TerrainColliders {
     /// No colliders yet.
@@ -112,7 +106,10 @@ impl TerrainColliders {
             return false;
         }
         if old.voxel_size_m != placement.voxel_size_m {
+            // In the first sync, too: what was requested before it is in metres.
+            let requested_m = std::mem::take(&mut self.requested_m);
             self.clear(sets.colliders, sets.islands, sets.bodies);
+            self.requested_m = requested_m;
             return false;
         }
         for (block, handle) in self.colliders() {
@@ -180,7 +177,7 @@ impl TerrainColliders {
             remove(handle, sets);
         }
         self.waiting.release_all(sets.bodies);
-        // Syncs skip sleeping bodies, which would then be left without ground.
+        // What they rested on is gone.
         for body in self.interests.bodies().collect::<Vec<_>>() {
             if sets.bodies.contains(body) {
                 sets.islands.wake_up(sets.bodies, body, true);
@@ -191,7 +188,6 @@ impl TerrainColliders {
         self.requested_blocks.clear();
         self.requested_m.clear();
         self.tries.clear();
-        self.body_count = usize::MAX;
     }
 
     /// Finds the blocks near bodies that moved, and bodies that are in the ground.
@@ -210,46 +206,40 @@ impl TerrainColliders {
         let (placement, interests, buried) =
             (self.placement, &mut self.interests, &mut self.buried);
         let (options, tries, waiting) = (&self.options, &self.tries, &self.waiting);
+        let reach = |body: &RigidBody, velocity: &RigidBodyVelocity<f32>| {
+            let groups = options.collision_groups;
+            reachable_bounds(body, velocity, colliders, groups, lookahead, placement)
+        };
         buried.clear();
         self.turn = (self.turn + 1) % BURIAL_CHECK_SYNCS;
         let turn = self.turn;
-        let mut visit = |handle, body: &RigidBody| {
+        // All of them: those that the game just added or moved are in no island yet.
+        for (handle, body) in bodies.iter() {
             if body.is_fixed() || !body.is_enabled() || waiting.contains(handle) {
-                return;
+                continue;
             }
-            if body.is_sleeping() {
+            let (sleeps, pose) = (body.is_sleeping(), body.position());
+            if sleeps && interests.is_unmoved(handle, pose) {
                 // It may wake in the coming step, and must not fall then.
                 changes.undecided.extend(interests.is_incomplete(handle).then_some(handle));
-                return;
+                continue;
             }
-            let needed = reachable_bounds(body, body.vels(), colliders, lookahead, placement);
-            if let Some(needed) = needed {
-                interests.visit(handle, needed, lookahead, ground, changes);
+            if let Some(needed) = reach(body, body.vels()) {
+                interests.visit(handle, *pose, needed, lookahead, ground, changes);
                 let is_its_turn = handle.into_raw_parts().0 % BURIAL_CHECK_SYNCS == turn;
-                if is_its_turn || edited || tries.contains_key(&handle) {
+                if !sleeps && (is_its_turn || edited || tries.contains_key(&handle)) {
                     buried.extend(BuriedBody::find(
                         handle, body, colliders, ground, options, placement,
                     ));
                 }
             }
-        };
-        if bodies.len() <= MAX_SCANNED_BODIES || bodies.len() != self.body_count {
-            bodies.iter().for_each(|(handle, body)| visit(handle, body));
-        } else {
-            for handle in sets.islands.active_bodies() {
-                if let Some(body) = bodies.get(handle) {
-                    visit(handle, body);
-                }
-            }
         }
-        self.body_count = bodies.len();
         // Of waiting bodies only those that the game changed.
         for &handle in &waiting.changed {
             let Some(body) = bodies.get(handle) else { continue };
             let velocity = waiting.velocity(handle, body);
-            let needed = reachable_bounds(body, &velocity, colliders, lookahead, placement);
-            if let Some(needed) = needed {
-                interests.visit(handle, needed, lookahead, ground, changes);
+            if let Some(needed) = reach(body, &velocity) {
+                interests.visit(handle, *body.position(), needed, lookahead, ground, changes);
             }
         }
         self.interests.remove_dead(bodies, changes);
@@ -344,7 +334,9 @@ impl TerrainColliders {
                     Aabb { min, max }.meets(Aabb::of_region(reached))
                 };
                 let rests = body.is_sleeping() && !self.waiting.contains(handle);
-                if rests && bounds_m(body, colliders).is_some_and(is_reached) {
+                let groups = self.options.collision_groups;
+                let bounds = || ColliderBounds::of(body, colliders, groups).solid;
+                if rests && bounds().is_some_and(is_reached) {
                     let buried = BuriedBody::find(
                         handle,
                         body,

@@ -3,7 +3,8 @@
 //! do not push out bodies deeper than their depth; once the centre is out, they do the rest.
 
 use rapier3d::prelude::{
-    ColliderSet, Pose, RigidBody, RigidBodyHandle, RigidBodySet, Shape, TypedShape, Vector,
+    ColliderSet, LockedAxes, Pose, RigidBody, RigidBodyHandle, RigidBodySet, Shape, TypedShape,
+    Vector,
 };
 use terravox::collide::Collider;
 use terravox::contacts::WayOut;
@@ -27,7 +28,8 @@ pub struct BuriedBody {
 }
 
 impl BuriedBody {
-    /// The way out for a body whose centre is in the ground; `None` for all others.
+    /// The way out for a body whose centre is in the ground; `None` for all others, and for bodies
+    /// that cannot move along it.
     pub fn find(
         handle: RigidBodyHandle,
         body: &RigidBody,
@@ -60,21 +62,36 @@ impl BuriedBody {
             });
         }
         let WayOut { direction, distance, .. } = deepest?;
+        let direction = Vector::from(direction);
         let distance_m = distance * placement.voxel_size_m as f32;
-        Some(BuriedBody { body: handle, direction: direction.into(), distance_m })
+        let is_free = unlocked(direction, body.locked_axes()) != Vector::ZERO;
+        is_free.then_some(BuriedBody { body: handle, direction, distance_m })
     }
 
-    /// Moves it out by up to `step_m` metres and removes its inward velocity. The move grows with
-    /// `tries`, the number of earlier ones, and then passes the surface, for bodies between walls.
+    /// Moves it out by up to `step_m` metres and removes its inward velocity, both along unlocked axes
+    /// only. The move grows with `tries`, the number of earlier ones, and then passes the surface, for
+    /// bodies between walls.
     pub fn move_out(&self, bodies: &mut RigidBodySet, step_m: f32, tries: u32) {
         let Some(body) = bodies.get_mut(self.body) else { return };
         let effort = tries.min(MAX_TRIES) as f32 / MAX_TRIES as f32;
         let max_m = step_m * (1.0 + effort * MAX_EXTRA_STEPS);
         let by = self.direction * (self.distance_m + effort * step_m * MAX_EXTRA_STEPS).min(max_m);
-        let inward = body.linvel().dot(self.direction).min(0.0);
-        body.set_translation(body.translation() + by, true);
-        body.set_linvel(body.linvel() - self.direction * inward, true);
+        let inward = self.direction * body.linvel().dot(self.direction).min(0.0);
+        let axes = body.locked_axes();
+        body.set_translation(body.translation() + unlocked(by, axes), true);
+        body.set_linvel(body.linvel() - unlocked(inward, axes), true);
     }
+}
+
+/// A vector without its components along locked axes.
+fn unlocked(vector: Vector, axes: LockedAxes) -> Vector {
+    let [x, y, z] = [
+        LockedAxes::TRANSLATION_LOCKED_X,
+        LockedAxes::TRANSLATION_LOCKED_Y,
+        LockedAxes::TRANSLATION_LOCKED_Z,
+    ]
+    .map(|axis| if axes.contains(axis) { 0.0 } else { 1.0 });
+    vector * Vector::new(x, y, z)
 }
 
 /// Calls `visit` with a point well inside each convex part of a shape. Shapes that are not convex

@@ -453,8 +453,9 @@ struct DepthProbe<'a> {
     quads: &'a [u16],
 }
 
-/// Largest distance of a probe from the block.
-const PROBE_PADDING_VOXELS: i32 = 4;
+/// Largest distance of a probe from the block: edits within it may change depths. More than
+/// [`PAD`](terravox::mesh::PAD), within which edits change the surface.
+pub(crate) const PROBE_PADDING_VOXELS: i32 = 4;
 
 impl DepthProbe<'_> {
     fn new<'a>(

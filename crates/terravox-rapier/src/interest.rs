@@ -2,8 +2,8 @@
 
 use rapier3d::parry::bounding_volume::BoundingVolume;
 use rapier3d::prelude::{
-    Aabb as BodyBounds, ColliderSet, RigidBody, RigidBodyHandle, RigidBodySet, RigidBodyVelocity,
-    Vector,
+    Aabb as BodyBounds, ColliderSet, InteractionGroups, Pose, RigidBody, RigidBodyHandle,
+    RigidBodySet, RigidBodyVelocity, Vector,
 };
 use terravox::collide::{Collider, CollisionBlock, Surfaces};
 use terravox::math::Aabb;
@@ -14,13 +14,24 @@ use terravox::voxel::Region;
 #[derive(Clone, Debug)]
 struct Interest {
     body: RigidBodyHandle,
-    /// Box in which the body may move without a new query, voxels.
-    bounds: Aabb,
+    /// Pose at the last visit.
+    pose: Pose,
+    /// Boxes in which the body may move without a new query.
+    reach: Reach,
     blocks: Vec<CollisionBlock>,
-    /// Whether cells in `bounds` are not held.
+    /// Whether cells in `reach.solid` are not held.
     is_unknown: bool,
-    /// Whether ground in `bounds` was missing at the last [`Interests::decide`].
+    /// Whether ground in `reach.solid` was missing at the last [`Interests::decide`].
     is_incomplete: bool,
+}
+
+/// The boxes in which a body may meet ground, voxels.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Of all colliders that meet ground.
+    bounds: Aabb,
+    /// Of those that it stops: not of sensors.
+    solid: Option<Aabb>,
 }
 
 /// The blocks near bodies, by the slot of the body in its set.
@@ -55,6 +66,13 @@ pub struct BlockChanges {
 /// faster has left the world for good and must not cause all of it to be built.
 const MAX_AHEAD_VOXELS: f64 = 256.0;
 
+/// Maximum distance of the ground from a body within its colliders, along each axis. Half-spaces have
+/// no end.
+const MAX_SOLID_VOXELS: f64 = 256.0;
+
+/// The same of its sensors: one that triggers hundreds of metres around a player is not for ground.
+const MAX_SENSOR_VOXELS: f64 = 16.0;
+
 /// [`Interests::remove_dead`] visits all slots in this many calls.
 const REMOVAL_SYNCS: usize = 16;
 
@@ -64,7 +82,8 @@ impl Interests {
     pub fn visit(
         &mut self,
         handle: RigidBodyHandle,
-        needed: Aabb,
+        pose: Pose,
+        needed: Reach,
         lookahead: Lookahead,
         ground: &Collider,
         changes: &mut BlockChanges,
@@ -74,18 +93,19 @@ impl Interests {
             self.slots.resize_with(slot + 1, || None);
         }
         let old = &mut self.slots[slot];
-        if let Some(old) = old.as_ref().filter(|old| old.body == handle)
-            && contains(&old.bounds, &needed)
+        if let Some(old) = old.as_mut().filter(|old| old.body == handle)
+            && old.reach.contains(&needed)
         {
+            old.pose = pose;
             if old.is_incomplete {
                 changes.undecided.push(handle);
             }
             return;
         }
-        let bounds = needed.grow(lookahead.around_voxels);
         let mut interest = Interest {
             body: handle,
-            bounds,
+            pose,
+            reach: needed.grow(lookahead.around_voxels),
             blocks: Vec::new(),
             is_unknown: false,
             is_incomplete: false,
@@ -105,7 +125,7 @@ impl Interests {
     ) {
         let region = region.map(Aabb::of_region);
         for interest in self.slots.iter_mut().flatten() {
-            if region.is_none_or(|region| region.meets(interest.bounds)) {
+            if region.is_none_or(|region| region.meets(interest.reach.bounds)) {
                 changes.left.append(&mut interest.blocks);
                 interest.query(ground, changes);
             }
@@ -121,16 +141,29 @@ impl Interests {
         let slot = self.slots.get_mut(handle.into_raw_parts().0 as usize);
         let interest = slot.and_then(Option::as_mut).filter(|interest| interest.body == handle);
         interest.is_some_and(|interest| {
-            interest.is_incomplete = interest.is_unknown || interest.blocks.iter().any(is_missing);
+            let is_in_solid = |block: &&CollisionBlock| {
+                let block = Aabb::of_region(block.region());
+                interest.reach.solid.is_some_and(|solid| solid.meets(block))
+            };
+            let mut solid = interest.blocks.iter().filter(is_in_solid);
+            interest.is_incomplete = interest.is_unknown || solid.any(is_missing);
             interest.is_incomplete
         })
     }
 
     /// Whether ground near a body was missing at the last [`Interests::decide`].
     pub fn is_incomplete(&self, handle: RigidBodyHandle) -> bool {
+        self.get(handle).is_some_and(|interest| interest.is_incomplete)
+    }
+
+    /// Whether a body is where it was at its last visit.
+    pub fn is_unmoved(&self, handle: RigidBodyHandle, pose: &Pose) -> bool {
+        self.get(handle).is_some_and(|interest| interest.pose == *pose)
+    }
+
+    fn get(&self, handle: RigidBodyHandle) -> Option<&Interest> {
         let slot = self.slots.get(handle.into_raw_parts().0 as usize);
-        let interest = slot.and_then(Option::as_ref).filter(|interest| interest.body == handle);
-        interest.is_some_and(|interest| interest.is_incomplete)
+        slot.and_then(Option::as_ref).filter(|interest| interest.body == handle)
     }
 
     /// All known bodies.
@@ -143,7 +176,7 @@ impl Interests {
         let region = Aabb::of_region(region);
         let interests = self.slots.iter().flatten();
         interests
-            .filter(move |interest| region.meets(interest.bounds))
+            .filter(move |interest| region.meets(interest.reach.bounds))
             .map(|interest| interest.body)
     }
 
@@ -168,9 +201,10 @@ impl Interests {
 
 impl Interest {
     fn query(&mut self, ground: &Collider, changes: &mut BlockChanges) {
-        self.is_unknown = ground.unknown_in(&self.bounds).is_some();
+        let Reach { bounds, solid } = &self.reach;
+        self.is_unknown = solid.is_some_and(|solid| ground.unknown_in(&solid).is_some());
         self.blocks.clear();
-        ground.broadphase().blocks_in(&self.bounds, Surfaces::Solid, |block, touch| {
+        ground.broadphase().blocks_in(bounds, Surfaces::Solid, |block, touch| {
             if touch.solid {
                 self.blocks.push(block);
             }
@@ -180,39 +214,101 @@ impl Interest {
     }
 }
 
+impl Reach {
+    fn grow(self, voxels: f64) -> Reach {
+        let solid = self.solid.map(|solid| solid.grow(voxels));
+        Reach { bounds: self.bounds.grow(voxels), solid }
+    }
+
+    fn contains(&self, inner: &Reach) -> bool {
+        let has_solid = inner
+            .solid
+            .is_none_or(|inner| self.solid.is_some_and(|solid| contains(&solid, &inner)));
+        has_solid && contains(&self.bounds, &inner.bounds)
+    }
+}
+
 fn contains(outer: &Aabb, inner: &Aabb) -> bool {
     (0..3).all(|i| outer.min[i] <= inner.min[i] && inner.max[i] <= outer.max[i])
 }
 
-/// The bounds of a body at its position, metres; `None` if it has no enabled collider.
-pub fn bounds_m(body: &RigidBody, colliders: &ColliderSet) -> Option<BodyBounds> {
-    let mut bounds: Option<BodyBounds> = None;
-    for &handle in body.colliders() {
-        let Some(collider) = colliders.get(handle).filter(|c| c.is_enabled()) else { continue };
-        // A collider's own position is updated only in the next step.
-        let position = match collider.position_wrt_parent() {
-            Some(local) => *body.position() * *local,
-            None => *body.position(),
-        };
-        let aabb = collider.shape().compute_aabb(&position);
-        bounds = Some(match bounds {
-            Some(bounds) => bounds.merged(&aabb),
-            None => aabb,
-        });
-    }
-    bounds
+/// The bounds of a body's enabled colliders that meet ground of some groups, metres.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ColliderBounds {
+    /// Of those that ground stops.
+    pub solid: Option<BodyBounds>,
+    /// Of sensors.
+    pub sensors: Option<BodyBounds>,
 }
 
-/// The bounds that a body may reach at `velocity`, voxels; `None` if it has
-/// no collider or its position is non-finite.
+impl ColliderBounds {
+    /// The bounds of a body at its position.
+    pub fn of(
+        body: &RigidBody,
+        colliders: &ColliderSet,
+        ground_groups: InteractionGroups,
+    ) -> ColliderBounds {
+        let mut bounds = ColliderBounds::default();
+        for &handle in body.colliders() {
+            let meets = |collider: &&rapier3d::prelude::Collider| {
+                collider.is_enabled() && collider.collision_groups().test(ground_groups)
+            };
+            let Some(collider) = colliders.get(handle).filter(meets) else { continue };
+            // A collider's own position is updated only in the next step.
+            let position = match collider.position_wrt_parent() {
+                Some(local) => *body.position() * *local,
+                None => *body.position(),
+            };
+            let aabb = collider.shape().compute_aabb(&position);
+            let of_kind =
+                if collider.is_sensor() { &mut bounds.sensors } else { &mut bounds.solid };
+            *of_kind = Some(of_kind.map_or(aabb, |bounds| bounds.merged(&aabb)));
+        }
+        bounds
+    }
+}
+
+/// The boxes that a body may reach at `velocity`; `None` if it has no collider that meets ground of
+/// some groups, or its position is non-finite.
 pub fn reachable_bounds(
     body: &RigidBody,
     velocity: &RigidBodyVelocity<f32>,
     colliders: &ColliderSet,
+    ground_groups: InteractionGroups,
+    lookahead: Lookahead,
+    placement: Placement,
+) -> Option<Reach> {
+    let ColliderBounds { solid, sensors } = ColliderBounds::of(body, colliders, ground_groups);
+    let box_of = |bounds: Option<BodyBounds>, max_voxels: f64| {
+        let max_m = (max_voxels * placement.voxel_size_m) as f32;
+        let bounds = within(bounds?, body.translation(), max_m);
+        swept_bounds(bounds, velocity, lookahead, placement)
+    };
+    let solid = box_of(solid, MAX_SOLID_VOXELS);
+    let bounds = match (solid, box_of(sensors, MAX_SENSOR_VOXELS)) {
+        (Some(solid), Some(sensors)) => solid.union(sensors),
+        (solid, sensors) => solid.or(sensors)?,
+    };
+    Some(Reach { bounds, solid })
+}
+
+/// The part of a box within `max_m` of its point nearest to `position`, along each axis.
+fn within(bounds: BodyBounds, position: Vector, max_m: f32) -> BodyBounds {
+    let BodyBounds { mins, maxs } = bounds;
+    let nearest = position.max(mins).min(maxs);
+    let far = Vector::splat(max_m);
+    BodyBounds { mins: mins.max(nearest - far), maxs: maxs.min(nearest + far) }
+}
+
+/// The box that the part of a body in `bounds` may reach at `velocity`, voxels; `None` if it is
+/// non-finite.
+fn swept_bounds(
+    bounds: BodyBounds,
+    velocity: &RigidBodyVelocity<f32>,
     lookahead: Lookahead,
     placement: Placement,
 ) -> Option<Aabb> {
-    let BodyBounds { mins: low, maxs: high } = bounds_m(body, colliders)?;
+    let BodyBounds { mins: low, maxs: high } = bounds;
     let max_m = (MAX_AHEAD_VOXELS * placement.voxel_size_m) as f32;
     let ahead = velocity.linvel * lookahead.ahead_s;
     let ahead = ahead.clamp(Vector::splat(-max_m), Vector::splat(max_m));

@@ -123,7 +123,9 @@ fn may_be_wet(
 ) -> bool {
     let mut shapes = body.colliders().iter().filter_map(|&handle| colliders.get(handle));
     shapes.any(|collider| {
-        let bounds = collider.compute_aabb();
+        // A collider's own position is updated only in the next step.
+        let local = collider.position_wrt_parent().copied().unwrap_or(Pose::IDENTITY);
+        let bounds = collider.shape().compute_aabb(&(*body.position() * local));
         let voxel = |point: Vector| placement.voxel_from_world(point.to_array().map(f64::from));
         let aabb = Aabb { min: voxel(bounds.mins), max: voxel(bounds.maxs) };
         let mut is_near = false;

@@ -178,7 +178,7 @@ fn check_options(format: &Format, args: &ExportArgs) -> CliResult<()> {
         ("--simplify", triangles.simplify.is_some()),
     ];
     if let Format::Triangles = format {
-        check_triangles_path(&args.file, triangles)?;
+        check_triangles_path(&args.world, &args.file, triangles)?;
     }
     let is_other = |&&(name, is_given): &&(&str, bool)| is_given && !allowed.contains(&name);
     let Some((name, _)) = given.iter().find(is_other) else { return Ok(()) };

@@ -164,17 +164,19 @@ pub fn run(args: &GalleryArgs, console: &Console) -> CliResult<Report> {
     let mut report = Report::new("gallery");
     report.text_line("folder", "folder", args.folder.display().to_string());
     let start = Instant::now();
-    let mut images = Vec::new();
-    for view in chosen {
+    let mut sheet = args.only.is_none().then(|| empty_sheet(args.size, chosen.len()));
+    for (number, view) in chosen.iter().enumerate() {
         let picture = Instant::now();
         let image = image(view, args, console)?;
         write(&image, &args.folder.join(format!("{}.png", view.name)))?;
-        images.push(image);
+        // Only the sheet is kept: all pictures may have gigabytes.
+        if let Some(sheet) = &mut sheet {
+            add_to_sheet(sheet, number, &image);
+        }
         report.time(&format!("{}_ms", view.name), view.name, picture.elapsed());
     }
-    report.hidden("pictures", images.len() as u64);
-    if args.only.is_none() {
-        let sheet = sheet(&images);
+    report.hidden("pictures", chosen.len() as u64);
+    if let Some(sheet) = sheet {
         write(&sheet, &args.folder.join("sheet.png"))?;
         let size = format!("sheet.png, {} × {} pixels", sheet.width, sheet.height);
         report.line("sheet", "sheet", size, json!([sheet.width, sheet.height]));
@@ -218,21 +220,27 @@ fn image(view: &View, args: &GalleryArgs, console: &Console) -> CliResult<Image>
     Ok(take(&scene, &camera, &options, console).image)
 }
 
-/// Puts pictures of one size side by side, each a third as wide.
-fn sheet(images: &[Image]) -> Image {
-    let Some(first) = images.first() else { return Image::new(1, 1) };
-    let [width, height] = [first.width, first.height].map(|edge| edge.div_ceil(COLUMNS));
-    let rows = images.len().div_ceil(COLUMNS);
-    let along = |count: usize, edge: usize| count * (edge + GAP_PIXELS) + GAP_PIXELS;
+/// First pixel of a row or column of the sheet, after the gap.
+fn along(number: usize, edge: usize) -> usize {
+    number * (edge + GAP_PIXELS) + GAP_PIXELS
+}
+
+/// A sheet for pictures of one size side by side, each a third as wide.
+fn empty_sheet(size: [usize; 2], count: usize) -> Image {
+    let [width, height] = size.map(|edge| edge.div_ceil(COLUMNS));
+    let rows = count.div_ceil(COLUMNS);
     let mut sheet = Image::new(along(COLUMNS, width), along(rows, height));
     sheet.pixels.fill(GAP_COLOUR);
-    for (i, image) in images.iter().enumerate() {
-        let (left, top) = (along(i % COLUMNS, width), along(i / COLUMNS, height));
-        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-            sheet.pixels[(top + y) * sheet.width + left + x] = mean(image, [x, y]);
-        }
-    }
     sheet
+}
+
+/// Puts a picture at its place in the sheet.
+fn add_to_sheet(sheet: &mut Image, number: usize, image: &Image) {
+    let [width, height] = [image.width, image.height].map(|edge| edge.div_ceil(COLUMNS));
+    let (left, top) = (along(number % COLUMNS, width), along(number / COLUMNS, height));
+    for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+        sheet.pixels[(top + y) * sheet.width + left + x] = mean(image, [x, y]);
+    }
 }
 
 /// The mean colour of the pixels that become one of the sheet.
@@ -255,14 +263,12 @@ mod tests {
 
     #[test]
     fn a_sheet_has_every_picture_at_its_place() {
-        let images: Vec<Image> = (0..5)
-            .map(|i| {
-                let mut image = Image::new(7, 4);
-                image.pixels.fill([10 * i as u8, 3, 200]);
-                image
-            })
-            .collect();
-        let sheet = sheet(&images);
+        let mut sheet = empty_sheet([7, 4], 5);
+        for number in 0..5 {
+            let mut image = Image::new(7, 4);
+            image.pixels.fill([10 * number as u8, 3, 200]);
+            add_to_sheet(&mut sheet, number, &image);
+        }
         assert_eq!([sheet.width, sheet.height], [3 * 9 + 6, 2 * 8 + 6]);
         let at = |x: usize, y: usize| sheet.pixels[y * sheet.width + x];
         assert_eq!(at(6, 6), [0, 3, 200]);

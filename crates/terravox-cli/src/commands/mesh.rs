@@ -13,7 +13,7 @@ use std::time::Instant;
 use terravox::mesh::BlockMesh;
 
 pub fn run(args: &MeshArgs, console: &Console) -> CliResult<Report> {
-    check_triangles_path(&args.file, &args.triangles)?;
+    check_triangles_path(&args.world, &args.file, &args.triangles)?;
     if args.clusters.octree && args.triangles.scatter {
         return Err(Failure::of(
             &args.file,

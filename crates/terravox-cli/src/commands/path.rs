@@ -1,7 +1,7 @@
 //! `path`: the way that a walker takes, as a report and as a line on a picture.
 
 use super::import::add_notes;
-use super::render::{camera, options, take, write_png};
+use super::render::{camera, check_view, options, take, write_png};
 use super::render_extras::buried;
 use crate::args::{PathArgs, PathEnd};
 use crate::console::Console;
@@ -19,7 +19,7 @@ use std::path::Path as FilePath;
 use std::time::Instant;
 use terravox::generate::Seeded;
 use terravox::math::{Aabb, DebugLines};
-use terravox::voxel::{ChunkPos, GridOptions, Region, VoxelGrid};
+use terravox::voxel::{ChunkPos, GridOptions, Region, VoxelGrid, VoxelPos};
 use terravox_paths::{Agent, PartialReason, Path, PathOptions, PathOutcome, Paths};
 use terravox_render::{Camera, FOV_DEGREES, Image, Lens, Scene, framing, overlay};
 use terravox_store::WorldInfo;
@@ -57,6 +57,7 @@ pub fn run(args: &PathArgs, console: &Console) -> CliResult<Report> {
         };
         check_point(name, point, &world.info)?;
     }
+    check_view(&args.view, &world.info)?;
     let mut report = Report::new("path");
     report.hidden("world", args.world.display().to_string());
     let placement = world.info.placement();
@@ -100,10 +101,29 @@ fn opened(args: &PathArgs, console: &Console) -> CliResult<World> {
         let Range { start, end } = growth.heights();
         // The tiles with ground also depend on the chunks above and below, which are unknown else.
         let region = region_around(args, &world.info, start - 32..end + 32)?;
-        growth.make(&mut world.grid, &[region], console)?;
+        let mut regions = vec![region];
+        let built = around_built(&world.grid.chunks(), region);
+        regions.extend(built.into_iter().map(ChunkPos::region));
+        growth.make(&mut world.grid, &regions, console)?;
         world.source = GENERATED;
     }
     Ok(world)
+}
+
+/// The chunks around those that are stored in the columns of a region, above and below it: what was
+/// built there may be walked on, and its tiles depend on them. A floor may reach into the chunk above
+/// its own, whose tile depends on one more.
+fn around_built(stored: &[ChunkPos], region: Region) -> BTreeSet<ChunkPos> {
+    let Region { min, max } = region.coarser(5);
+    let is_in_column =
+        |chunk: &ChunkPos| (min.x..max.x).contains(&chunk.x) && (min.z..max.z).contains(&chunk.z);
+    let around = |chunk: &ChunkPos| {
+        let Region { min, max } = chunk.region().grow(1);
+        Region { min, max: max + VoxelPos::new(0, 32, 0) }.blocks::<5>()
+    };
+    let is_outside = |chunk: &ChunkPos| !(min.y..max.y).contains(&chunk.y);
+    let built = stored.iter().filter(|chunk| is_in_column(chunk)).flat_map(around);
+    built.filter(|chunk| is_in_column(chunk) && is_outside(chunk)).collect()
 }
 
 /// Generates the ground around both ends.

@@ -2,7 +2,7 @@
 
 use super::import::add_notes;
 use super::lod::add_shown;
-use super::render_extras::{buried, cut, grid_lines, numbered, turned};
+use super::render_extras::{buried, cut, grid_lines, numbered, surface_chunks, turned};
 use super::wire;
 use crate::args::{ColliderLayer, MorphChoice, OnOff, RenderArgs, ViewArgs};
 use crate::console::Console;
@@ -43,6 +43,8 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
         ));
     }
     check_not_input(&args.world, &args.file)?;
+    (0..args.turntable.unwrap_or(0))
+        .try_for_each(|number| check_not_input(&args.world, &numbered(&args.file, number)))?;
     let args = &with_defaults(args)?;
     let start = Instant::now();
     let mut report = Report::new("render");
@@ -50,9 +52,7 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     let file = args.turntable.map_or(args.file.clone(), |_| numbered(&args.file, 0));
     report.text_line("file", "file", file.display().to_string());
     let Subject { mut scene, info, mut notes, meshes } = subject(args, console, &mut report)?;
-    for (name, point) in [("--camera", args.view.camera), ("--look", args.view.look)] {
-        point.map_or(Ok(()), |point| check_point(name, point, &info))?;
-    }
+    check_view(&args.view, &info)?;
     let unset = unset_material(&info.materials, args.unset.as_deref())?;
     if has_textures(args) {
         scene.set_textures(unset);
@@ -268,7 +268,7 @@ pub fn add_plants(
             })
             .collect(),
         Some(_) if scene.mip() == 0 => {
-            scene.bounds().coarser(5).voxels().map(|pos| MipBlock { mip: 0, pos }).collect()
+            surface_chunks(scene).into_iter().map(MipBlock::from).collect()
         }
         Some(_) => {
             let mip = scene.mip();
@@ -308,6 +308,16 @@ fn near_everything(snapshot: &Snapshot) -> Viewpoint {
     let [min, max] = [min, max].map(|p| DVec3::from(p.to_array().map(f64::from)));
     let distance = 4.0 * min.distance(max).max(64.0);
     Viewpoint { eye: (min + max) * 0.5, distance, detail: distance }
+}
+
+/// Refuses cameras beyond the world.
+///
+/// # Errors
+/// If the eye or the point that it looks at is.
+pub fn check_view(view: &ViewArgs, info: &WorldInfo) -> CliResult<()> {
+    [("--camera", view.camera), ("--look", view.look)]
+        .into_iter()
+        .try_for_each(|(name, point)| point.map_or(Ok(()), |point| check_point(name, point, info)))
 }
 
 /// Returns size, rays and light.

@@ -4,10 +4,11 @@
 use crate::args::Cutaway;
 use crate::world::World;
 use glam::{DMat3, DVec3};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use terravox::collide::Filter;
 use terravox::math::DebugLines;
-use terravox::voxel::{DenseBox, Kind, NotHeld, Region};
+use terravox::voxel::{ChunkPos, DenseBox, Kind, NotHeld, Region};
 use terravox_render::{Camera, Scene, SceneRay};
 use terravox_store::WorldInfo;
 
@@ -66,6 +67,13 @@ pub fn cut(world: &mut World, cutaway: Cutaway) -> Result<(), NotHeld> {
     Ok(())
 }
 
+/// The chunks into which surfaces may reach: those of a scene and those beside them. The box around
+/// a world may have a million times as many.
+pub fn surface_chunks(scene: &Scene) -> BTreeSet<ChunkPos> {
+    let around = |chunk: ChunkPos| chunk.region().grow(1).intersect(scene.bounds()).blocks::<5>();
+    scene.snapshot().chunks().into_iter().flat_map(around).collect()
+}
+
 /// Lines on the ground of a whole world, `spacing_m` apart, through its origin.
 pub fn grid_lines(scene: &Scene, info: &WorldInfo, spacing_m: f64) -> DebugLines {
     let cell_m = info.voxel_size_m * f64::from(1_u32 << scene.mip());
@@ -77,9 +85,16 @@ pub fn grid_lines(scene: &Scene, info: &WorldInfo, spacing_m: f64) -> DebugLines
         let hit = scene.closest(&ray, high.y - low.y + 2.0, &Filter::BOTH)?;
         Some([x, origin.y - hit.distance + LIFT_CELLS, z])
     };
+    let chunks = surface_chunks(scene);
     let mut lines = DebugLines::default();
     for axis in [0, 2] {
         let other = 2 - axis;
+        // The first cells of chunks along the lines, by the chunk across them.
+        let mut columns: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
+        for chunk in &chunks {
+            let first = chunk.region().min.to_array();
+            columns.entry(first[axis] >> 5).or_default().insert(first[other]);
+        }
         let metres = |cells: f64| cells * cell_m + info.origin_m[axis];
         let wide = (high[axis] - low[axis]) * cell_m / spacing_m;
         let spacing_m = spacing_m * (wide / MAX_LINES).ceil().max(1.0);
@@ -88,14 +103,17 @@ pub fn grid_lines(scene: &Scene, info: &WorldInfo, spacing_m: f64) -> DebugLines
         for line in first..=last {
             let at = (line as f64 * spacing_m - info.origin_m[axis]) / cell_m;
             let colour = GRID_COLOURS[usize::from(line % 10 == 0)];
+            let Some(starts) = columns.get(&(at.floor() as i32 >> 5)) else { continue };
             let mut before = None;
-            for step in 0..=(high[other] - low[other]) as i64 {
-                let along = low[other] + step as f64;
-                let here = if axis == 0 { height(at, along) } else { height(along, at) };
-                if let (Some(from), Some(to)) = (before, here) {
+            for along in starts.iter().flat_map(|&start| start..start + 32) {
+                let to = f64::from(along);
+                let here = if axis == 0 { height(at, to) } else { height(to, at) };
+                if let (Some((last, from)), Some(to)) = (before, here)
+                    && last + 1 == along
+                {
                     lines.line(from, to, colour);
                 }
-                before = here;
+                before = here.map(|point| (along, point));
             }
         }
     }

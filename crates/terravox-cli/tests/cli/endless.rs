@@ -65,6 +65,22 @@ fn the_way_in_an_endless_world_file_is_that_of_the_world_without_a_file() {
 }
 
 #[test]
+fn what_was_built_above_all_generated_ground_is_walked_on() {
+    let folder = worlds();
+    // Above the ground of hills there are no chunks from 160 m. The second floor ends with its chunk.
+    for [floor, top] in [[198, 200], [253, 255], [158, 160]] {
+        let middle = (floor + top) as f64 / 2.0;
+        let bridge = format!("fill Rock box 5,{middle},5 size=40,{},20", top - floor);
+        folder.report(&["edit", "e.tvx", &bridge]);
+        let path = folder.report(&["path", "e.tvx", "0,5", "18,5", "--around", "32"]);
+        assert_eq!(path["outcome"], "complete", "{top}: {path}");
+        let height = path["from_m"][1].as_f64().expect("a height");
+        assert!((height - f64::from(top)).abs() < 0.6, "{path}");
+        folder.report(&["edit", "e.tvx", "--undo", "1"]);
+    }
+}
+
+#[test]
 fn rays_in_an_endless_world_hit_the_ground_that_they_generate() {
     let folder = worlds();
     let cast = |world, from, direction, sees| {

@@ -127,6 +127,21 @@ fn hills_look_the_same_from_a_seed_and_from_a_sparse_world() {
 }
 
 #[test]
+fn plants_and_grids_of_a_wide_world_cost_what_is_in_it() {
+    let folder = Folder::new();
+    folder.report(&["generate", "w.tvx", "--size", "64", "--seed", "7"]);
+    let picture = |out: &str| {
+        let render = ["render", "w.tvx", out, "--size", "32x18", "--samples", "1", "--mip", "0"];
+        let view = ["--camera", "20,90,60", "--look", "0,10,0", "--scatter", "--grid", "10"];
+        folder.report(&[&render[..], &view].concat())["solids"].as_u64().expect("a count")
+    };
+    let near = picture("a.png");
+    assert!(near > 0);
+    folder.report(&["edit", "w.tvx", "fill Rock ball 900000,700000,-800000 r=6"]);
+    assert_eq!(picture("b.png"), near, "all that is seen from here is here");
+}
+
+#[test]
 fn hills_have_a_default_camera() {
     let folder = Folder::new();
     let small = ["--distance", "200", "--detail", "1", "--size", "40x30", "--samples", "1"];

@@ -98,6 +98,10 @@ fn points_beyond_the_world_are_refused_slow() {
             folder.refused(&["lod", "w.tvx", &camera, "--out", "l.glb"], words);
             folder.refused(&["lod", "hills:1", &camera, "--out", "l.glb"], words);
             folder.refused(&["raycast", "w.tvx", &point, "0,-1,0"], words);
+            for view in [&camera, &look] {
+                let path = ["path", "w.tvx", "3,3", "9,9", "--render", "p.png", view];
+                folder.refused(&path, words);
+            }
             for operation in
                 [format!("copy {point} 3,3,3 to=0,0,0"), format!("copy 0,0,0 3,3,3 to={point}")]
             {

@@ -184,6 +184,28 @@ fn bad_meshes_and_options_are_refused() {
     }
 }
 
+#[test]
+fn a_mesh_replaces_neither_what_is_read_nor_colours_of_another_model() {
+    let folder = Folder::new();
+    folder.put("box.obj", BOX.as_bytes());
+    folder.report(&["import", "box.obj", "w.tvx", "--voxel-size", "0.5"]);
+    folder.report(&["mesh", "w.tvx", "statue.glb"]);
+    for file in ["box.obj", "statue.glb"] {
+        folder.refused(&["mesh", file, file], &[file, "is the file that is read"]);
+        folder.refused(&["export", file, file], &[file, "is the file that is read"]);
+    }
+    folder.put("chair.mtl", b"newmtl of a chair\n");
+    for command in ["mesh", "export"] {
+        let refused = [command, "w.tvx", "chair.obj"];
+        folder.refused(&refused, &["chair.mtl", "colours of chair.obj", "another name"]);
+    }
+    assert_eq!(read(folder.path("chair.mtl")), b"newmtl of a chair\n");
+    // With a model of its own it is replaced together with that.
+    folder.put("chair.obj", BOX.as_bytes());
+    folder.report(&["mesh", "w.tvx", "chair.obj"]);
+    assert_ne!(read(folder.path("chair.mtl")), b"newmtl of a chair\n");
+}
+
 fn glb_json(bytes: &[u8]) -> Value {
     let length = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes")) as usize;
     serde_json::from_slice(&bytes[20..20 + length]).expect("JSON")

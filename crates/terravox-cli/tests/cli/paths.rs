@@ -79,6 +79,17 @@ fn cuts_grids_and_turns_are_of_whole_worlds() {
 }
 
 #[test]
+fn a_turn_does_not_replace_the_map_that_it_reads() {
+    let folder = Folder::new();
+    folder.put("map-03.png", &files::heightmap(8, 8));
+    let render = ["render", "map-03.png", "map.png", "--size", "16x9", "--samples", "1"];
+    let turn = |count| [&render[..], &["--turntable", count]].concat();
+    folder.refused(&turn("4"), &["map-03.png", "is the file that is read"]);
+    assert_eq!(read(folder.path("map-03.png")), files::heightmap(8, 8));
+    folder.report(&turn("2"));
+}
+
+#[test]
 fn the_gallery_refuses_unknown_names() {
     Folder::new().refused(&["gallery", "out", "--only", "moon"], &["fjords", "skylands"]);
 }

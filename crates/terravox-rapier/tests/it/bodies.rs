@@ -99,6 +99,28 @@ fn a_thin_floor_holds_from_above_and_stops_from_below() {
 }
 
 #[test]
+fn among_thousands_of_bodies_one_that_replaces_another_has_ground_at_once() {
+    let mut scene = Scene::new(flat);
+    for _ in 0..1100 {
+        scene.world.bodies.insert(RigidBodyBuilder::fixed());
+    }
+    let bullet = || ColliderBuilder::ball(0.25);
+    let spent = scene.drop(bullet(), [20.0, 0.3, 0.0]);
+    let sleeps = scene.drop(bullet(), [0.0, 0.3, 20.0]);
+    scene.steps(200);
+    assert!(scene.sleeps(sleeps));
+    scene.world.remove_body(spent);
+    let new = scene.drop(bullet(), [-20.0, 1.0, 0.0]);
+    scene.world.bodies[new].set_linvel(Vector::new(0.0, -100.0, 0.0), true);
+    assert!(scene.sync().added > 0);
+    scene.world.step();
+    scene.world.bodies[sleeps].set_translation(Vector::new(0.0, 0.3, -20.0), true);
+    assert!(scene.sync().added > 0);
+    scene.steps(60);
+    assert!(scene.at(new).y > 0.0 && scene.at(sleeps).y > 0.0);
+}
+
+#[test]
 fn several_worlds_share_one_terrain() {
     let mut scene = Scene::new(flat);
     let mut other = (PhysicsWorld::new(), terravox_rapier::TerrainColliders::default());

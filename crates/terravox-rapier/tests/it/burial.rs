@@ -115,6 +115,30 @@ fn bodies_that_are_not_dynamic_or_do_not_meet_the_ground_stay() {
 }
 
 #[test]
+fn locked_axes_stay_locked_in_the_ground() {
+    let mut scene = Scene::new(flat);
+    let at = |x: f32| [x, -0.8, 0.3];
+    let [fixed, up, across] = [0.0, 8.0, 16.0].map(|x| {
+        let body = scene.drop(ColliderBuilder::ball(0.4), at(x));
+        scene.world.bodies[body].set_gravity_scale(0.0, true);
+        body
+    });
+    let lock = |scene: &mut Scene, body, axes| {
+        scene.world.bodies[body].set_locked_axes(axes, true);
+    };
+    lock(&mut scene, fixed, LockedAxes::TRANSLATION_LOCKED);
+    lock(&mut scene, up, LockedAxes::TRANSLATION_LOCKED_X | LockedAxes::TRANSLATION_LOCKED_Z);
+    lock(&mut scene, across, LockedAxes::TRANSLATION_LOCKED_Y);
+    for _ in 0..SOON {
+        assert!(scene.step().freed <= 2);
+    }
+    assert_eq!(scene.at(fixed), Vector::from(at(0.0)));
+    let [risen, kept] = [scene.at(up), scene.at(across)];
+    assert!((risen.x, risen.z) == (8.0, 0.3) && risen.y > -0.1, "{risen}");
+    assert_eq!(kept.y, -0.8);
+}
+
+#[test]
 fn nothing_is_freed_that_rests_or_rolls_and_none_if_the_user_says_so() {
     let mut scene = Scene::new(hills);
     for (k, (_, collider)) in kinds().into_iter().enumerate() {

@@ -14,7 +14,6 @@ const SAND: u8 = 6;
 /// A scene with ground ready within 20 m, and the broad phase up to date.
 fn ready(placement: Placement, inside_m: impl Fn([f32; 3]) -> f32) -> Scene {
     let mut scene = Scene::placed(placement, inside_m);
-    scene.sync();
     scene.ground.keep_ready([-20.0; 3], [20.0; 3]);
     scene.sync();
     scene.world.step();

@@ -265,6 +265,34 @@ fn only_bodies_that_ground_stops_wait() {
 }
 
 #[test]
+fn wide_sensors_neither_hold_a_body_nor_build_all_ground_around_it() {
+    let mut scene = unknown();
+    come(&mut scene);
+    let wide = || ColliderBuilder::ball(200.0).sensor(true).density(0.0);
+    let player = scene.drop(ball(), [0.0, 5.0, 0.0]);
+    let trigger = wide();
+    let PhysicsWorld { bodies, colliders, .. } = &mut scene.world;
+    colliders.insert_with_parent(trigger, player, bodies);
+    assert!(scene.step().waiting.is_empty(), "32 m away nothing is known");
+    scene.steps(200);
+    assert!((scene.at(player).y - 0.5).abs() < 0.02, "{}", scene.at(player));
+    // Ground within 16 voxels, in blocks of 8.
+    let blocks = |collider: ColliderBuilder| {
+        let mut scene = Scene::new(flat);
+        let sky = RigidBodyBuilder::kinematic_position_based().translation(Vector::Y);
+        scene.world.insert(sky, collider);
+        scene.sync();
+        scene.ground.colliders().count()
+    };
+    let half_space = || ColliderBuilder::new(SharedShape::halfspace(Vector::Y));
+    let excluded = InteractionGroups::none();
+    assert!((9..=36).contains(&blocks(wide())), "{}", blocks(wide()));
+    assert_eq!(blocks(half_space().sensor(true)), blocks(wide()));
+    assert!((1..=4).contains(&blocks(ColliderBuilder::ball(0.5).sensor(true))), "of a bullet");
+    assert_eq!(blocks(half_space().collision_groups(excluded)), 0);
+}
+
+#[test]
 fn several_grounds_of_one_world_hold_a_body_together() {
     let mut scene = unknown();
     let mut other = Terrain::new(TerrainOptions::default());

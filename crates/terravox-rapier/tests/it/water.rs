@@ -61,6 +61,22 @@ fn all_kinds_rise_when_light_and_sink_when_heavy() {
 }
 
 #[test]
+fn a_body_that_is_put_into_water_floats_in_its_first_step() {
+    let mut scene = lake();
+    let put = scene.drop(ColliderBuilder::ball(0.5).density(300.0), [40.0, 3.0, 0.1]);
+    scene.step();
+    scene.world.bodies[put].set_translation(Vector::new(0.0, -3.0, 0.0), true);
+    scene.sync();
+    let PhysicsWorld { bodies, colliders, .. } = &mut scene.world;
+    let (ground, placement) = (scene.terrain.collider(), scene.terrain.placement());
+    let options = WaterOptions::default();
+    let pushed =
+        Buoyancy::default().apply(ground, placement, bodies, colliders, 1.0 / 60.0, &options);
+    assert_eq!(pushed, 1);
+    assert!(bodies[put].linvel().y > 0.0);
+}
+
+#[test]
 fn dry_bodies_feel_nothing_and_water_that_goes_lets_fall() {
     let mut scene = lake();
     let floater = scene.drop(ColliderBuilder::ball(0.5).density(300.0), [0.2, 0.2, 0.1]);

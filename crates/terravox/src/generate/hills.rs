@@ -117,7 +117,8 @@ impl Hills {
     /// Version of the generator: it changes when its cells of mip 0 do.
     pub const VERSION: u32 = 1;
 
-    /// Bounds of the ground, in voxels: the bounds of all its noise add up to −45 and 126.
+    /// Bounds of the ground, in voxels: the bounds of all its noise add up to −45 and 126. Caves reach
+    /// lower, see [`Seeded::heights`](super::Seeded::heights).
     pub const HEIGHTS: std::ops::Range<i32> = -64..128;
 
     /// The world of `seed`.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use super::caves;
 use super::hills::Hills;
 use super::world::{World, WorldOptions};
 use crate::voxel::DenseBox;
@@ -62,7 +63,8 @@ impl Seeded {
     /// Heights between which cells vary, voxels: above is air, below deep stone.
     pub fn heights(&self) -> Range<i32> {
         match self {
-            Seeded::Hills(_) => Hills::HEIGHTS,
+            // Caves reach below the lowest ground.
+            Seeded::Hills(_) => caves::LOWEST as i32..Hills::HEIGHTS.end,
             Seeded::World(world) => world.heights(),
         }
     }
@@ -153,6 +155,28 @@ impl FromStr for Seeded {
 mod tests {
     use super::*;
     use crate::generate::Preset;
+    use crate::voxel::{Cell, Region};
+
+    #[test]
+    fn below_the_heights_of_hills_all_is_stone_and_caves_are_within() {
+        let hills: Seeded = "hills:7".parse().unwrap();
+        let heights = hills.heights();
+        let layer = |from: i32, to: i32| {
+            let mut cells = DenseBox::new(Region::new([-128, from, -128], [128, to, 128]));
+            hills.fill(&mut cells, 0);
+            cells
+        };
+        let below = layer(heights.start - 8, heights.start);
+        let stone = below.cell(below.region().min);
+        assert_eq!(stone, Cell::full(stone.material));
+        assert!(below.region().voxels().all(|pos| below.cell(pos) == stone));
+        // Caves are cut off where a world ends above them.
+        let caves = layer(heights.start, Hills::HEIGHTS.start);
+        let air = caves.region().voxels().filter(|&pos| caves.cell(pos).is_air()).count();
+        assert!(air > 100, "{air} cells of caves");
+        let above = layer(heights.end, heights.end + 8);
+        assert!(above.region().voxels().all(|pos| above.cell(pos).is_air()));
+    }
 
     #[test]
     fn texts_and_stored_names_read_back() {

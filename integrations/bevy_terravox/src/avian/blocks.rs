@@ -63,7 +63,8 @@ impl BlockTable {
             Changes::Regions(regions) if regions.is_empty() => Vec::new(),
             Changes::Regions(regions) => {
                 let is_changed = |block: &&CollisionBlock| {
-                    let reached = block.region().grow(PAD);
+                    // Depths are probed up to three voxels beyond a block.
+                    let reached = block.region().grow(PAD + 1);
                     regions.iter().any(|&region| !region.intersect(reached).is_empty())
                 };
                 self.blocks.keys().filter(is_changed).copied().collect()

@@ -66,6 +66,7 @@ pub struct BodyQuery {
     pub rotation: &'static Rotation,
     pub linear: &'static LinearVelocity,
     pub angular: &'static AngularVelocity,
+    pub locked: Option<&'static LockedAxes>,
     pub colliders: Option<&'static RigidBodyColliders>,
     pub is_sleeping: Has<Sleeping>,
     pub is_disabled: Has<RigidBodyDisabled>,

@@ -24,9 +24,12 @@ pub struct Freed {
     /// Unit vector out of the ground, world space.
     direction: Vec3,
     by_m: f32,
+    /// 1 for each axis along which it may move, 0 for locked ones.
+    unlocked: Vec3,
 }
 
-/// Returns the way out for a body whose centre, or that of a part of it, is in the ground.
+/// Returns the way out for a body whose centre, or that of a part of it, is in the ground, unless it
+/// cannot move along it.
 pub fn find(
     body: &BodyQueryItem,
     colliders: &ColliderQuery,
@@ -54,17 +57,30 @@ pub fn find(
     let step_m = settings.freed_voxels * voxel_size_m;
     let extra = step_m * MAX_EXTRA_STEPS * tries.min(MAX_TRIES) as f32 / MAX_TRIES as f32;
     let by_m = (distance * voxel_size_m + extra).min(step_m + extra);
-    Some(Freed { body: body.entity, direction: space.world_direction(direction), by_m })
+    let (direction, unlocked) = (space.world_direction(direction), unlocked(body.locked));
+    let is_free = direction * unlocked != Vec3::ZERO;
+    is_free.then_some(Freed { body: body.entity, direction, by_m, unlocked })
 }
 
 /// Moves bodies out and removes their inward velocity.
 pub fn apply(freed: &mut Vec<Freed>, bodies: &mut Query<(&mut Position, &mut LinearVelocity)>) {
-    for Freed { body, direction, by_m } in freed.drain(..) {
+    for Freed { body, direction, by_m, unlocked } in freed.drain(..) {
         let Ok((mut position, mut velocity)) = bodies.get_mut(body) else { continue };
-        position.0 += direction * by_m;
+        position.0 += direction * by_m * unlocked;
         let inward = velocity.0.dot(direction).min(0.0);
-        velocity.0 -= direction * inward;
+        velocity.0 -= direction * inward * unlocked;
     }
+}
+
+/// 1 for each axis along which a body may move, 0 for locked ones.
+fn unlocked(axes: Option<&LockedAxes>) -> Vec3 {
+    let Some(axes) = axes else { return Vec3::ONE };
+    let is_locked = [
+        axes.is_translation_x_locked(),
+        axes.is_translation_y_locked(),
+        axes.is_translation_z_locked(),
+    ];
+    Vec3::from(is_locked.map(|is_locked| if is_locked { 0.0 } else { 1.0 }))
 }
 
 /// Calls `visit` with a point well inside each convex part of a shape. Shapes that are not convex
