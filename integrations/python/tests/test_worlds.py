@@ -352,3 +352,24 @@ def test_a_forked_process_is_refused_and_the_world_stays_whole(tmp_path):
             tv.World.open(path)
     with tv.World.open(path) as world:
         assert world.verify() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_closed_world_can_be_opened_though_a_forked_process_lives_on(tmp_path):
+    path = tmp_path / "world.tvx"
+    world = tv.World.create(path)
+    waits, ends = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(ends)
+        os.read(waits, 1)
+        os._exit(0)
+    try:
+        with pytest.raises(tv.WorldInUseError):
+            tv.World.open(path)
+        world.close()
+        tv.World.open(path).close()
+    finally:
+        os.close(ends)
+        os.waitpid(child, 0)
+        os.close(waits)
