@@ -1,6 +1,6 @@
 //! An open world: its cells in memory, or in their store only, and where it is saved.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, bad_value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use terravox::terrain::{Terrain, TerrainOptions, UnsavedChanges};
@@ -186,6 +186,13 @@ impl Opened {
     /// Writes a copy of the world to a new file. Returns why stored data besides the cells was left
     /// out, if any was: a copy without it is better than none.
     pub fn save_as(&self, path: &str, overwrite: bool) -> Outcome<Vec<String>> {
+        if is_database(path) {
+            // Not with the address, which may hold a password.
+            return bad_value(
+                "save_as writes a file, and path is the address of a database: make a world there by \
+                 World.create, and merge a file into it",
+            );
+        }
         let overwrite = if overwrite { Overwrite::Yes } else { Overwrite::No };
         let info = self.info();
         let terrain = match &self.cells {

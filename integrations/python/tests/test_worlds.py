@@ -200,6 +200,13 @@ def test_a_copy_is_made_without_data_that_is_damaged(tmp_path):
         assert copy.digest() == digest and copy.data("others") == b"whole" and copy.data("notes") is None
 
 
+def test_copies_are_files(tmp_path):
+    for scheme in ("postgres", "postgresql"):
+        with pytest.raises(ValueError, match="save_as writes a file") as caught:
+            tv.World.memory().save_as(f"{scheme}://me:SECRET@db/worlds#a")
+        assert "SECRET" not in str(caught.value)
+
+
 def test_a_world_that_grows_is_copied_as_it_is_stored(tmp_path):
     with tv.World.open(grown(tmp_path), read_only=True) as world:
         world.save_as(tmp_path / "copy.tvx")
