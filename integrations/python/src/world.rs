@@ -146,6 +146,10 @@ impl World {
     }
 
     /// Makes a world in a new file, or in a database by its address.
+    ///
+    /// It exists when this returns: with `overwrite`, the world that was in the file is gone then,
+    /// whatever comes of the new one. To keep the old one until the new one is complete, make it
+    /// under another name and `os.replace` it.
     #[staticmethod]
     #[pyo3(signature = (
         path, *, voxel_size_m = 1.0, origin_m = [0.0; 3], materials = None, overwrite = false,

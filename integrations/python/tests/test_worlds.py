@@ -47,6 +47,17 @@ def test_a_block_that_fails_saves_nothing(tmp_path):
         assert world.digest() == digest
 
 
+def test_an_overwritten_world_is_gone_at_once(tmp_path):
+    path = tmp_path / "world.tvx"
+    with tv.World.create(path) as world:
+        world.fill_box((0, 0, 0), (8, 8, 8), 8)
+    with pytest.raises(ZeroDivisionError):
+        with tv.World.create(path, overwrite=True):
+            1 / 0
+    with tv.World.open(path) as world:
+        assert world.chunks == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits how large a file may be")
 def test_a_save_that_fails_at_the_end_of_a_block_loses_nothing(tmp_path):
     import resource
