@@ -11,7 +11,7 @@ use crate::world::World;
 use pyo3::prelude::*;
 use terravox::generate::{Deep, occupancy_units};
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{AIR, Cell, DenseBox, Region, VoxelGrid, WATER};
+use terravox::voxel::{AIR, Cell, DenseBox, Kind, MaterialTable, Region, VoxelGrid, WATER};
 
 /// The ground that an array of heights describes, and where it goes.
 struct Ground<'a> {
@@ -192,6 +192,21 @@ fn check_height(name: &str, height_m: Option<f64>) -> Outcome<()> {
     }
 }
 
+/// Refuses a sea in a world without a liquid.
+fn check_sea(table: &MaterialTable, sea_level_m: Option<f64>) -> Outcome<()> {
+    if sea_level_m.is_none() || table.kind(WATER) == Kind::Liquid {
+        return Ok(());
+    }
+    let what = match table.materials().get(usize::from(WATER)) {
+        Some(material) => format!("{:?}, which is no liquid", material.name),
+        None => "not there".to_owned(),
+    };
+    bad_value(format!(
+        "sea_level_m fills with material {WATER}, and in this world that is {what}; leave \
+         sea_level_m out, or make a world whose material {WATER} is a liquid"
+    ))
+}
+
 /// The box that heights replace.
 fn ground_region(
     placement: Placement,
@@ -255,6 +270,7 @@ impl World {
         let top = TopArgument::new(self, material, shape, "heights")?;
         let top = top.materials()?;
         self.change(py, |opened| {
+            check_sea(&opened.materials(), sea_level_m)?;
             let terrain = opened.writable("fill_heights")?;
             check_numbers("heights", shape, slice, false)?;
             let placement = terrain.original_placement();
