@@ -226,6 +226,14 @@ def test_a_world_that_grows_is_copied_as_it_is_stored(tmp_path):
         assert copy.digest() == digest and copy.data("roblox") == data == bytes(range(256))
 
 
+def test_rays_do_not_miss_what_is_not_stored(tmp_path):
+    with tv.World.open(grown(tmp_path), read_only=True) as world:
+        known = np.array(world.origin_m) + np.array((20, 20, 20)) * world.voxel_size_m
+        assert world.rays([known], [(0, -1, 0)]).hit.all()
+        with pytest.raises(tv.WorldError, match=r"origins\[1\].*grows from a generator"):
+            world.rays([known, (0, 0, 0)], [(0, -1, 0)])
+
+
 def grown(folder):
     """A world that grows from a generator."""
     golden = Path(__file__).parents[3] / "crates" / "terravox-store" / "tests" / "data" / "golden-3.tvx"
