@@ -73,8 +73,12 @@ impl Cast {
     ) -> Outcome<Found> {
         let mut found = Found::default();
         for (ray, (origin, direction)) in origins.iter().zip(directions).enumerate() {
-            let direction = direction.map(|v| v as f32);
-            match terrain.ray_filtered(*origin, direction, self.max_distance_m, &self.filter) {
+            match terrain.ray_filtered(
+                *origin,
+                scaled(*direction),
+                self.max_distance_m,
+                &self.filter,
+            ) {
                 RayOutcome::Hit(hit) => found.push(Some(hit)),
                 RayOutcome::Miss => found.push(None),
                 RayOutcome::Unknown(missing) => return Err(unknown(ray, missing)),
@@ -93,6 +97,13 @@ impl Found {
         self.material.push(hit.map_or(0, |hit| hit.material));
         self.voxel.extend(hit.map_or([0; 3], |hit| hit.voxel.to_array()));
     }
+}
+
+/// A direction of another length, whose largest component is 1: as `f32` it is neither zero nor
+/// infinite.
+fn scaled(direction: [f64; 3]) -> [f32; 3] {
+    let largest = direction.iter().fold(0.0f64, |largest, v| largest.max(v.abs()));
+    direction.map(|v| (v / largest) as f32)
 }
 
 /// Why a ray neither hits nor misses.
@@ -151,7 +162,7 @@ impl World {
                 directions.len()
             ))?;
         }
-        if let Some(ray) = directions.iter().position(|v| v.iter().all(|v| *v as f32 == 0.0)) {
+        if let Some(ray) = directions.iter().position(|v| v.iter().all(|v| *v == 0.0)) {
             bad_value(format!("directions[{ray}] is zero; it must have a length"))?;
         }
         if max_distance_m.is_nan() || max_distance_m <= 0.0 {
