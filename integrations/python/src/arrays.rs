@@ -34,6 +34,7 @@ impl<'py, T: Element> Checked<'py, T> {
             );
             return Err(Failure::Type(what).into());
         };
+        check_unmasked(given, name)?;
         if !untyped.dtype().is_equiv_to(&wanted) {
             let what = format!(
                 "{name} is an array of {}; it must be of {wanted}: {name}.astype(\"{wanted}\")",
@@ -87,6 +88,25 @@ impl<'py, T: Element> Checked<'py, T> {
     }
 }
 
+/// Refuses a masked array: its masked elements would be read as what lies beneath the mask.
+fn check_unmasked(given: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+    // It is a subclass. Ordinary arrays need no look at that module.
+    if given.is_exact_instance_of::<PyUntypedArray>() || !given.is_instance_of::<PyUntypedArray>() {
+        return Ok(());
+    }
+    let masked = given.py().import("numpy.ma")?.getattr("MaskedArray")?;
+    match given.is_instance(&masked)? {
+        true => {
+            let what = format!(
+                "{name} is a masked array, whose mask would be ignored; say what masked elements \
+                 are: {name}.filled(…)"
+            );
+            Err(Failure::Type(what).into())
+        }
+        false => Ok(()),
+    }
+}
+
 /// What the elements of an array may be, before they are converted.
 #[derive(Clone, Copy)]
 pub enum Numbers {
@@ -106,6 +126,7 @@ pub fn copied<'py, T: Element>(
     check: impl FnOnce([usize; 2]) -> Outcome<()>,
 ) -> PyResult<PyReadonlyArray2<'py, T>> {
     let py = given.py();
+    check_unmasked(given, name)?;
     let array = get_array_module(py)?.call_method1("asarray", (given,))?;
     let array = array.cast_into::<PyUntypedArray>()?;
     let (kinds, wanted) = match numbers {

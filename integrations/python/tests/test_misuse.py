@@ -177,6 +177,25 @@ def test_indices_are_integers_and_points_numbers():
         tv.Brush.path(corners.T, 1)
 
 
+def test_masked_arrays_are_refused():
+    world = tv.World.memory()
+    heights = np.ma.masked_less(np.float32([[1, -9999], [3, 5]]), 0)
+    points = np.ma.masked_less(np.zeros((2, 3)), 1)
+    for call in [
+        lambda: world.fill_heights(heights, bottom_m=0, material=8),
+        lambda: world.write((0, 0, 0), np.ma.zeros((2, 2, 2), np.uint8)),
+        lambda: world.rays(points, [(0, 1, 0)]),
+        lambda: tv.Brush.path(points, 1),
+        lambda: tv.Brush.heights((0, 0, 0), 1, heights),
+    ]:
+        with pytest.raises(TypeError, match=r"(\w+) is a masked array.*: \1\.filled"):
+            call()
+    assert world.chunks == 0
+    world.fill_heights(heights.filled(0), bottom_m=0, material=8)
+    other = type("Other", (np.ndarray,), {})
+    world.fill_heights(heights.filled(0).view(other), bottom_m=0, material=8)
+
+
 def misaligned(array):
     """The same array, in memory that begins at an odd address, and as a field of packed records."""
     buffer = np.zeros(array.nbytes + 1, np.uint8)
