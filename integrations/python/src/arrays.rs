@@ -10,11 +10,42 @@ use numpy::{
     PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods, dtype,
     get_array_module, ndarray::IxDyn,
 };
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use terravox::voxel::{DenseBox, LIMIT, Region};
+use terravox::voxel::{DenseBox, LIMIT, MAX_MIP, Region};
 
-/// A voxel, as Python gives it.
+/// A voxel, as Python gives it: [`to_voxel`] extracts it.
 pub type Voxel = [i64; 3];
+
+/// Extracts an argument. An integer that its type cannot hold is a `ValueError` that says what is
+/// allowed, where PyO3 has an `OverflowError`.
+pub fn bounded<'py, T: FromPyObjectOwned<'py>>(
+    given: &Bound<'py, PyAny>,
+    name: &str,
+    allowed: &str,
+) -> PyResult<T> {
+    given.extract().map_err(|error| {
+        let error: PyErr = error.into();
+        match error.is_instance_of::<PyOverflowError>(given.py()) {
+            true => Failure::Value(format!("{name} is {given}; it must be {allowed}")).into(),
+            false => error,
+        }
+    })
+}
+
+/// Extracts a voxel.
+pub fn to_voxel(given: &Bound<'_, PyAny>) -> PyResult<Voxel> {
+    bounded(given, "a voxel", "within the limits of a world, ±1073741824 (2^30)")
+}
+
+/// Extracts a mip.
+pub fn to_mip(given: &Bound<'_, PyAny>) -> PyResult<u8> {
+    let allowed = format!("0 to {MAX_MIP}");
+    match bounded(given, "mip", &allowed)? {
+        mip @ 0..=MAX_MIP => Ok(mip),
+        mip => Err(Failure::Value(format!("mip is {mip}; it must be {allowed}")).into()),
+    }
+}
 
 /// An array of Python that was checked: its slice can be read without the interpreter lock.
 pub struct Checked<'py, T: Element> {
