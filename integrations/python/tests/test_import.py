@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import terravox as tv
+
 EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "import_country.py"
 SMALL = ["synthetic:40", "--spacing", "30", "--voxel-size", "30", "--tile", "32", "--workers", "0"]
 
@@ -59,3 +61,31 @@ def test_meshes_of_two_mips_are_not_mixed(tmp_path):
     assert other.returncode == 1 and "a.tvx.bake: has meshes of another import or mip" in other.stderr
     other = run(tmp_path, *SMALL, "--bake", "0", "--tile", "64", "--bake-folder", "here/too", "a.tvx")
     assert other.returncode == 0 and list((tmp_path / "here" / "too").glob("*.npz"))
+
+
+@pytest.mark.parametrize("how", [[], ["--at-once"]])
+def test_a_world_that_exists_is_complete_and_of_this_import(tmp_path, how):
+    done = run(tmp_path, *SMALL, *how, "a.tvx")
+    assert done.returncode == 0, done.stderr
+    made = (tmp_path / "a.tvx").read_bytes()
+    again = run(tmp_path, *SMALL, "a.tvx")
+    assert again.returncode == 0 and again.stdout.splitlines()[-1] == done.stdout.splitlines()[-1]
+    for other in [("synthetic:41", *SMALL[1:]), (*SMALL, "--voxel-size", "15"), (*SMALL, "--spacing", "31")]:
+        refused = run(tmp_path, *other, *how, "a.tvx")
+        assert refused.returncode == 1 and "a.tvx: exists already, and is complete" in refused.stderr, refused
+    tv.World.create(tmp_path / "empty.tvx").close()
+    refused = run(tmp_path, *SMALL, *how, "empty.tvx")
+    assert refused.returncode == 1 and "exists already, and is not of an import" in refused.stderr
+    assert (tmp_path / "a.tvx").read_bytes() == made
+
+
+def test_an_import_at_once_that_fails_leaves_no_world_of_that_name(tmp_path):
+    # 30 km of columns of 1 m are beyond what one call fills.
+    refused = run(tmp_path, "synthetic:1001", "--spacing", "30", "--voxel-size", "1", "--at-once", "a.tvx")
+    assert refused.returncode == 1 and "so split it" in refused.stderr and not (tmp_path / "a.tvx").exists()
+    with tv.World.create(tmp_path / "b.tvx.at-once") as killed:
+        killed.fill_box((0, 0, 0), (8, 8, 8), "rock")
+    done = [run(tmp_path, *SMALL, *how) for how in (["--at-once", "b.tvx"], ["c.tvx"])]
+    assert done[0].returncode == 0, done[0].stderr
+    assert done[0].stdout.splitlines()[-1] == done[1].stdout.splitlines()[-1]
+    assert [path.name for path in tmp_path.iterdir() if "b.tvx" in path.name] == ["b.tvx"]
