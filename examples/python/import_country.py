@@ -322,6 +322,7 @@ def main():
     parser.add_argument("--at-once", action="store_true", help="one array in one process, no tiles")
     parser.add_argument("--bake", type=int, metavar="MIP", help="write meshes of this mip, too")
     parser.add_argument("--bake-folder", type=Path, help="where to (the target with .bake)")
+    parser.add_argument("--digest", action="store_true", help="print a hash of all cells, which are loaded for it")
     options = parser.parse_args()
     if options.bake is not None and options.bake_folder is None and is_database(options.target):
         parser.error("--bake of a world in a database needs --bake-folder")
@@ -343,7 +344,9 @@ def main():
         folder = options.bake_folder or Path(f"{options.target}.bake")
         bake(plan, options.target, folder, options.bake, options.workers)
     with tv.World.open(options.target, read_only=True, load=False) as world:
-        print(f"digest {world.digest()} of {world.chunks} chunks", flush=True)
+        print(f"complete: {world.chunks} chunks", flush=True)
+        if options.digest:
+            print(f"digest {world.digest()} of {world.chunks} chunks", flush=True)
 
 
 if __name__ == "__main__":

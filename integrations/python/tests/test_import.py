@@ -11,7 +11,7 @@ import pytest
 import terravox as tv
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "python" / "import_country.py"
-SMALL = ["synthetic:40", "--spacing", "30", "--voxel-size", "30", "--tile", "32", "--workers", "0"]
+SMALL = ["synthetic:40", "--spacing", "30", "--voxel-size", "30", "--tile", "32", "--workers", "0", "--digest"]
 
 
 def load():
@@ -52,11 +52,19 @@ def test_a_database_has_no_folder_beside_it(tmp_path):
     assert "secret" not in done.stdout + done.stderr
 
 
+def test_a_country_is_not_loaded_for_a_digest_that_nobody_asked_for(tmp_path):
+    done = run(tmp_path, *SMALL[:-1], "a.tvx")
+    with tv.World.open(tmp_path / "a.tvx", read_only=True) as world:
+        assert done.returncode == 0 and done.stdout.splitlines()[-1] == f"complete: {world.chunks} chunks"
+        again = run(tmp_path, *SMALL, "a.tvx")
+        assert again.stdout.splitlines()[-1] == f"digest {world.digest()} of {world.chunks} chunks"
+
+
 def test_meshes_of_two_mips_are_not_mixed(tmp_path):
     baked = run(tmp_path, *SMALL, "--bake", "0", "a.tvx")
     assert baked.returncode == 0, baked.stderr
     again = run(tmp_path, *SMALL, "--bake", "0", "a.tvx")
-    assert again.stdout.splitlines()[-2:] == baked.stdout.splitlines()[-2:]
+    assert again.stdout.splitlines()[-3:] == baked.stdout.splitlines()[-3:]
     other = run(tmp_path, *SMALL, "--bake", "0", "--tile", "64", "a.tvx")
     assert other.returncode == 1 and "a.tvx.bake: has meshes of another import or mip" in other.stderr
     other = run(tmp_path, *SMALL, "--bake", "0", "--tile", "64", "--bake-folder", "here/too", "a.tvx")
