@@ -254,10 +254,17 @@ def open_or_create(path, plan):
     return tv.World.create(path, voxel_size_m=plan.voxel_size_m, load=False)
 
 
+def tiles_folder(plan, target):
+    """Where tiles are until they are merged: beside the target, or here, if that is a database, in a folder that no
+    other target has."""
+    name = hashlib.sha256(target.encode()).hexdigest()[:16] if is_database(target) else target
+    return Path(f"{name}.tiles") / plan.key()
+
+
 def import_tiles(plan, target, workers):
     """Makes all tiles and merges them."""
     world, path = open_target(plan, target)
-    folder = Path(f"{plan.key() if is_database(target) else target}.tiles") / plan.key()
+    folder = tiles_folder(plan, target)
     folder.mkdir(parents=True, exist_ok=True)
     for partial in folder.glob("*.partial.tvx"):
         partial.unlink()  # Of a worker that was killed.

@@ -52,6 +52,17 @@ def test_a_database_has_no_folder_beside_it(tmp_path):
     assert "secret" not in done.stdout + done.stderr
 
 
+def test_two_imports_into_one_database_share_no_tiles():
+    module = load()
+    dem = module.synthetic(40)
+    plans = [module.Plan("synthetic:40", dem, spacing, 30.0, 32) for spacing in (30.0, 60.0)]
+    targets = ["postgres://me@db/worlds#a", "postgres://me@db/worlds#b", "a.tvx"]
+    folders = {module.tiles_folder(plan, target) for plan in plans for target in targets}
+    # What an import removes at its end is the folder above.
+    assert len(folders) == 6 and len({folder.parent for folder in folders}) == 3
+    assert module.tiles_folder(plans[0], "x/a.tvx") == Path("x/a.tvx.tiles") / plans[0].key()
+
+
 def test_a_country_is_not_loaded_for_a_digest_that_nobody_asked_for(tmp_path):
     done = run(tmp_path, *SMALL[:-1], "a.tvx")
     with tv.World.open(tmp_path / "a.tvx", read_only=True) as world:
