@@ -32,6 +32,7 @@ import numpy as np
 import terravox as tv
 
 CHUNK = 32  # Voxels along the edge of a chunk: tiles of whole chunks have no chunk in common.
+DEATHS = 10  # Workers that may end while they make one tile.
 
 
 def is_database(target):
@@ -195,10 +196,11 @@ def on_workers(workers, function, tiles, arguments):
         yield from (function(*arguments, tile) for tile in tiles)
         return
     import dask
-    from distributed import Client, LocalCluster, as_completed
+    from distributed import Client, KilledWorker, LocalCluster, as_completed
 
-    # Workers may be killed as often as they like: a task is only given up if it fails by itself.
-    dask.config.set({"distributed.scheduler.allowed-failures": 1000})
+    # Workers may be killed now and then. But one that takes more than its share of the memory is killed by Dask, and
+    # so is the next one that tries.
+    dask.config.set({"distributed.scheduler.allowed-failures": DEATHS})
     with LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster, Client(cluster) as client:
@@ -207,7 +209,14 @@ def on_workers(workers, function, tiles, arguments):
         submit = functools.partial(client.submit, function, *arguments, pure=False, retries=3)
         futures = [submit(tile) for tile in tiles]
         for future in as_completed(futures):
-            yield future.result()
+            try:
+                tile = future.result()
+            except KilledWorker:
+                raise SystemExit(
+                    f"{DEATHS + 1} workers ended while they made one tile. If their memory ran out: start fewer "
+                    "--workers, which have more each, and give the model as .npy, which is not loaded as a whole"
+                ) from None
+            yield tile
             future.release()
 
 

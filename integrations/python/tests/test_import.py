@@ -63,6 +63,14 @@ def test_two_imports_into_one_database_share_no_tiles():
     assert module.tiles_folder(plans[0], "x/a.tvx") == Path("x/a.tvx.tiles") / plans[0].key()
 
 
+def test_a_tile_that_ends_its_workers_ends_the_import(monkeypatch):
+    pytest.importorskip("distributed")
+    module = load()
+    monkeypatch.setattr(module, "DEATHS", 1)
+    with pytest.raises(SystemExit, match="2 workers ended while they made one tile.*fewer --workers.*npy"):
+        list(module.on_workers(1, lambda tile: os._exit(1), [(0, 0, 32, 32)], ()))
+
+
 def test_a_country_is_not_loaded_for_a_digest_that_nobody_asked_for(tmp_path):
     done = run(tmp_path, *SMALL[:-1], "a.tvx")
     with tv.World.open(tmp_path / "a.tvx", read_only=True) as world:
@@ -99,8 +107,8 @@ def test_a_world_that_exists_is_complete_and_of_this_import(tmp_path, how):
 
 
 def test_an_import_at_once_that_fails_leaves_no_world_of_that_name(tmp_path):
-    # 30 km of columns of 1 m are beyond what one call fills.
-    refused = run(tmp_path, "synthetic:1001", "--spacing", "30", "--voxel-size", "1", "--at-once", "a.tvx")
+    # 3000 x 3000 columns of 74 m in voxels of 0.4 m are beyond what one call fills.
+    refused = run(tmp_path, "synthetic:41", "--spacing", "30", "--voxel-size", "0.4", "--at-once", "a.tvx")
     assert refused.returncode == 1 and "so split it" in refused.stderr and not (tmp_path / "a.tvx").exists()
     with tv.World.create(tmp_path / "b.tvx.at-once") as killed:
         killed.fill_box((0, 0, 0), (8, 8, 8), "rock")
