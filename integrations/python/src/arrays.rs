@@ -24,7 +24,7 @@ pub fn bounded<'py, T: FromPyObjectOwned<'py>>(
     name: &str,
     allowed: &str,
 ) -> PyResult<T> {
-    given.extract().map_err(|error| {
+    given.extract::<T>().map_err(|error| {
         let error: PyErr = error.into();
         match error.is_instance_of::<PyOverflowError>(given.py()) {
             true => Failure::Value(format!("{name} is {given}; it must be {allowed}")).into(),
