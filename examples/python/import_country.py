@@ -32,6 +32,7 @@ import numpy as np
 import terravox as tv
 
 CHUNK = 32  # Voxels along the edge of a chunk: tiles of whole chunks have no chunk in common.
+DEATHS = 10  # Workers that may end while they make one tile.
 
 
 def is_database(target):
@@ -102,6 +103,11 @@ class Plan:
     def key(self):
         """Names this import: another one does not go on from it."""
         return hashlib.sha256(json.dumps(vars(self), sort_keys=True).encode()).hexdigest()[:16]
+
+    def complete(self):
+        """What a world of this import says once all of it is there, however it was made."""
+        of = dict(source=self.source, changed=self.changed, spacing_m=self.spacing_m, voxel_size_m=self.voxel_size_m)
+        return f"complete {json.dumps(of)}".encode()
 
     def heights(self, dem, x0, z0, x1, z1):
         """Heights at the centres of columns of voxels, between the samples around them, float32.
@@ -190,10 +196,11 @@ def on_workers(workers, function, tiles, arguments):
         yield from (function(*arguments, tile) for tile in tiles)
         return
     import dask
-    from distributed import Client, LocalCluster, as_completed
+    from distributed import Client, KilledWorker, LocalCluster, as_completed
 
-    # Workers may be killed as often as they like: a task is only given up if it fails by itself.
-    dask.config.set({"distributed.scheduler.allowed-failures": 1000})
+    # Workers may be killed now and then. But one that takes more than its share of the memory is killed by Dask, and
+    # so is the next one that tries.
+    dask.config.set({"distributed.scheduler.allowed-failures": DEATHS})
     with LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster, Client(cluster) as client:
@@ -202,7 +209,14 @@ def on_workers(workers, function, tiles, arguments):
         submit = functools.partial(client.submit, function, *arguments, pure=False, retries=3)
         futures = [submit(tile) for tile in tiles]
         for future in as_completed(futures):
-            yield future.result()
+            try:
+                tile = future.result()
+            except KilledWorker:
+                raise SystemExit(
+                    f"{DEATHS + 1} workers ended while they made one tile. If their memory ran out: start fewer "
+                    "--workers, which have more each, and give the model as .npy, which is not loaded as a whole"
+                ) from None
+            yield tile
             future.release()
 
 
@@ -210,16 +224,23 @@ def open_target(plan, target):
     """The world that tiles are merged into: new, or of an earlier attempt."""
     # Its name comes last: a world of this name is complete.
     path = target if is_database(target) else f"{target}.importing"
-    if not is_database(target) and Path(target).exists():
-        raise SystemExit(f"{target}: exists already; remove it to import it again")
     world = open_or_create(path, plan)
     note = world.data("import")
     if note is None and world.chunks == 0:  # New, perhaps of an attempt that was killed at once.
         note = plan.key().encode()
         world.set_data("import", note)
-    if note not in (plan.key().encode(), complete(plan)):
+    if note not in (plan.key().encode(), plan.complete()):
         raise SystemExit(f"{world.path}: is of an import of something else; remove it to begin anew")
     return world, path
+
+
+def check_complete(plan, target):
+    """Refuses a world that is there already, unless it is what would be imported."""
+    with tv.World.open(target, read_only=True, load=False) as world:
+        note = world.data("import")
+    if note != plan.complete():
+        note = note.decode(errors="replace") if note else "not of an import"
+        raise SystemExit(f"{target}: exists already, and is {note}; remove it or name another target")
 
 
 def open_or_create(path, plan):
@@ -242,21 +263,23 @@ def open_or_create(path, plan):
     return tv.World.create(path, voxel_size_m=plan.voxel_size_m, load=False)
 
 
-def complete(plan):
-    """What the world says once all tiles are in it."""
-    return f"complete {plan.key()}".encode()
+def tiles_folder(plan, target):
+    """Where tiles are until they are merged: beside the target, or here, if that is a database, in a folder that no
+    other target has."""
+    name = hashlib.sha256(target.encode()).hexdigest()[:16] if is_database(target) else target
+    return Path(f"{name}.tiles") / plan.key()
 
 
 def import_tiles(plan, target, workers):
     """Makes all tiles and merges them."""
     world, path = open_target(plan, target)
-    folder = Path(f"{plan.key() if is_database(target) else target}.tiles") / plan.key()
+    folder = tiles_folder(plan, target)
     folder.mkdir(parents=True, exist_ok=True)
     for partial in folder.glob("*.partial.tvx"):
         partial.unlink()  # Of a worker that was killed.
     tiles = list(plan.tiles())
     note = lambda tile: f"import/{tile[0]}-{tile[1]}"
-    is_complete = world.data("import") == complete(plan)
+    is_complete = world.data("import") == plan.complete()
     missing = [tile for tile in tiles if not is_complete and world.data(note(tile)) is None]
     print(f"{len(tiles)} tiles, {len(tiles) - len(missing)} done before", flush=True)
     with world:
@@ -266,7 +289,7 @@ def import_tiles(plan, target, workers):
             world.set_data(note(tile), b"merged")
             tile_path(folder, tile).unlink()
             print("merged", *tile, flush=True)
-        world.set_data("import", complete(plan))
+        world.set_data("import", plan.complete())
         for tile in tiles:
             world.set_data(note(tile), None)
     if path != target:
@@ -276,8 +299,11 @@ def import_tiles(plan, target, workers):
 
 def import_at_once(plan, target):
     """The same world of one array in one process, for comparison."""
-    with tv.World.create(target, voxel_size_m=plan.voxel_size_m) as world:
+    partial = f"{target}.at-once"
+    with tv.World.create(partial, voxel_size_m=plan.voxel_size_m, overwrite=True) as world:
         plan.fill(world, open_dem(plan.source), 0, 0, plan.width, plan.depth)
+        world.set_data("import", plan.complete())
+    os.replace(partial, target)
 
 
 def bake(plan, target, folder, mip, workers):
@@ -312,25 +338,31 @@ def main():
     parser.add_argument("--at-once", action="store_true", help="one array in one process, no tiles")
     parser.add_argument("--bake", type=int, metavar="MIP", help="write meshes of this mip, too")
     parser.add_argument("--bake-folder", type=Path, help="where to (the target with .bake)")
+    parser.add_argument("--digest", action="store_true", help="print a hash of all cells, which are loaded for it")
     options = parser.parse_args()
     if options.bake is not None and options.bake_folder is None and is_database(options.target):
         parser.error("--bake of a world in a database needs --bake-folder")
+    if options.at_once and is_database(options.target):
+        parser.error("--at-once makes a file, which has its name once it is complete")
     options.target = without_password(options.target)
     if options.tile <= 0 or options.tile % CHUNK:
         raise SystemExit(f"a tile has {options.tile} voxels; it must be a multiple of {CHUNK}")
     if options.bake is not None and options.tile % (CHUNK << options.bake):
         raise SystemExit(f"tiles of {options.tile} voxels have no whole blocks of mip {options.bake}")
     plan = Plan(options.dem, open_dem(options.dem), options.spacing, options.voxel_size, options.tile)
-    if not Path(options.target).exists():
-        if options.at_once:
-            import_at_once(plan, options.target)
-        else:
-            import_tiles(plan, options.target, options.workers)
+    if not is_database(options.target) and Path(options.target).exists():
+        check_complete(plan, options.target)
+    elif options.at_once:
+        import_at_once(plan, options.target)
+    else:
+        import_tiles(plan, options.target, options.workers)
     if options.bake is not None:
         folder = options.bake_folder or Path(f"{options.target}.bake")
         bake(plan, options.target, folder, options.bake, options.workers)
     with tv.World.open(options.target, read_only=True, load=False) as world:
-        print(f"digest {world.digest()} of {world.chunks} chunks", flush=True)
+        print(f"complete: {world.chunks} chunks", flush=True)
+        if options.digest:
+            print(f"digest {world.digest()} of {world.chunks} chunks", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ use crate::database::check_replaceable;
 use crate::error::StoreError;
 use crate::file_names::followed;
 use crate::info::WorldInfo;
+use crate::locked_file::LockedFile;
 use crate::partial::PartialFile;
 use crate::store::Store;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -84,7 +85,10 @@ impl Deref for Draft {
 }
 
 /// Whether a world may be put at `target`. Returns the file that is there, locked.
-pub(crate) fn check_place(target: &Path, overwrite: Overwrite) -> Result<Option<File>, StoreError> {
+pub(crate) fn check_place(
+    target: &Path,
+    overwrite: Overwrite,
+) -> Result<Option<LockedFile>, StoreError> {
     match (fs::symlink_metadata(target), overwrite) {
         (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         (Err(source), _) => {

@@ -6,6 +6,7 @@ use crate::file_names::{followed, remove_unfinished_backups};
 use crate::info::FORMAT_VERSION;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
 pub(crate) use crate::key::{CELLS, CHANNELS, EXTRA};
+use crate::locked_file::LockedFile;
 use crate::reader::{RecordsReader, RecordsTransaction, StoreReader, StoreTransaction};
 use crate::records::{CommitFailure, Records};
 use crate::tree::{CommitError, HeaderFault, LostSpan, Tree, TreeDamage, TreeError};
@@ -317,7 +318,7 @@ pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError>
 /// Opens an existing world for reading and writing.
 pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
     let file = open_locked(path, true, File::try_lock)?;
-    remove_unfinished_backups(&followed(path), |backup| is_at(&file, backup));
+    remove_unfinished_backups(&followed(path), |backup| is_at(file.file(), backup));
     open_on(Arc::new(file), path)
 }
 
@@ -342,11 +343,10 @@ fn open_locked(
     path: &Path,
     write: bool,
     take: fn(&File) -> Result<(), TryLockError>,
-) -> Result<File, StoreError> {
+) -> Result<LockedFile, StoreError> {
     for _ in 0..OPEN_ATTEMPTS {
-        let file = open_regular(path, write)?;
-        lock(&file, path, take)?;
-        if is_at(&file, path) {
+        let file = LockedFile::lock(open_regular(path, write)?, path, take)?;
+        if is_at(file.file(), path) {
             return Ok(file);
         }
     }
@@ -357,21 +357,6 @@ fn open_locked(
 fn is_at(file: &File, path: &Path) -> bool {
     let held = file.try_clone().and_then(Handle::from_file);
     held.is_ok_and(|held| Handle::from_path(path).is_ok_and(|named| held == named))
-}
-
-/// Takes a lock that other programs see.
-pub(crate) fn lock(
-    file: &File,
-    path: &Path,
-    take: fn(&File) -> Result<(), TryLockError>,
-) -> Result<(), StoreError> {
-    match take(file) {
-        Err(TryLockError::WouldBlock) => {
-            Err(StoreError::InUse { path: path.to_owned(), writer: None })
-        }
-        // A file system without locks: go on without.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
-    }
 }
 
 fn open_tree(disk: Arc<dyn Disk>, path: &Path) -> Result<Tree, StoreError> {
@@ -426,13 +411,13 @@ fn is_refusal(error: &io::Error) -> bool {
 
 /// Whether an existing file may be replaced by a world: it is a world (or a damaged one) or empty,
 /// and is not open elsewhere. It stays locked as long as the returned file lives.
-pub(crate) fn check_replaceable(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn check_replaceable(path: &Path) -> Result<LockedFile, StoreError> {
     let file = open_locked(path, false, File::try_lock)?;
     let io_error = |source| StoreError::Io { path: path.to_owned(), doing: "open", source };
-    if file.metadata().map_err(io_error)?.len() == 0 {
+    if file.length().map_err(io_error)? == 0 {
         return Ok(file);
     }
-    match open_tree(Arc::new(file.try_clone().map_err(io_error)?), path) {
+    match open_tree(Arc::new(file.file().try_clone().map_err(io_error)?), path) {
         Err(error @ (StoreError::NotAWorld { .. } | StoreError::OldFormat { .. })) => Err(error),
         // A world, or the remains of a damaged one.
         _ => Ok(file),

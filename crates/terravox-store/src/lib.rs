@@ -72,6 +72,7 @@ mod info;
 mod key;
 mod leases;
 mod listing;
+mod locked_file;
 mod makeup;
 mod on_disk;
 mod open;

@@ -1,7 +1,8 @@
 //! Files that are written under another name and renamed into place when they are complete.
 
-use crate::database::{self, lock};
+use crate::database;
 use crate::error::StoreError;
+use crate::locked_file::LockedFile;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -70,7 +71,7 @@ impl PartialFile {
                         let _ = fs::set_permissions(&partial.path, like.permissions());
                     }
                     // Kept when the file is in place: then the world is open.
-                    lock(&file, path, File::try_lock)?;
+                    let file = LockedFile::lock(file, path, File::try_lock)?;
                     return Ok((partial, database::create(Arc::new(file), path)?));
                 }
             }

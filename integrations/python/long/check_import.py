@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 IMPORT = ROOT / "examples" / "python" / "import_country.py"
 DATA = Path(os.environ.get("TERRAVOX_REAL_DATA", ROOT.parent / "shared" / "data"))
 DEM = DATA / "real" / "jacksboro_fault_dem.npz"
-OPTIONS = ["--spacing", "30", "--voxel-size", "15", "--tile", "128"]
+OPTIONS = ["--spacing", "30", "--voxel-size", "15", "--tile", "128", "--digest"]
 
 
 def dem():

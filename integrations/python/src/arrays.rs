@@ -10,11 +10,42 @@ use numpy::{
     PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods, dtype,
     get_array_module, ndarray::IxDyn,
 };
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use terravox::voxel::{DenseBox, LIMIT, Region};
+use terravox::voxel::{DenseBox, LIMIT, MAX_MIP, Region};
 
-/// A voxel, as Python gives it.
+/// A voxel, as Python gives it: [`to_voxel`] extracts it.
 pub type Voxel = [i64; 3];
+
+/// Extracts an argument. An integer that its type cannot hold is a `ValueError` that says what is
+/// allowed, where PyO3 has an `OverflowError`.
+pub fn bounded<'py, T: FromPyObjectOwned<'py>>(
+    given: &Bound<'py, PyAny>,
+    name: &str,
+    allowed: &str,
+) -> PyResult<T> {
+    given.extract::<T>().map_err(|error| {
+        let error: PyErr = error.into();
+        match error.is_instance_of::<PyOverflowError>(given.py()) {
+            true => Failure::Value(format!("{name} is {given}; it must be {allowed}")).into(),
+            false => error,
+        }
+    })
+}
+
+/// Extracts a voxel.
+pub fn to_voxel(given: &Bound<'_, PyAny>) -> PyResult<Voxel> {
+    bounded(given, "a voxel", "within the limits of a world, ±1073741824 (2^30)")
+}
+
+/// Extracts a mip.
+pub fn to_mip(given: &Bound<'_, PyAny>) -> PyResult<u8> {
+    let allowed = format!("0 to {MAX_MIP}");
+    match bounded(given, "mip", &allowed)? {
+        mip @ 0..=MAX_MIP => Ok(mip),
+        mip => Err(Failure::Value(format!("mip is {mip}; it must be {allowed}")).into()),
+    }
+}
 
 /// An array of Python that was checked: its slice can be read without the interpreter lock.
 pub struct Checked<'py, T: Element> {
@@ -34,6 +65,7 @@ impl<'py, T: Element> Checked<'py, T> {
             );
             return Err(Failure::Type(what).into());
         };
+        check_unmasked(given, name)?;
         if !untyped.dtype().is_equiv_to(&wanted) {
             let what = format!(
                 "{name} is an array of {}; it must be of {wanted}: {name}.astype(\"{wanted}\")",
@@ -87,6 +119,25 @@ impl<'py, T: Element> Checked<'py, T> {
     }
 }
 
+/// Refuses a masked array: its masked elements would be read as what lies beneath the mask.
+fn check_unmasked(given: &Bound<'_, PyAny>, name: &str) -> PyResult<()> {
+    // It is a subclass. Ordinary arrays need no look at that module.
+    if given.is_exact_instance_of::<PyUntypedArray>() || !given.is_instance_of::<PyUntypedArray>() {
+        return Ok(());
+    }
+    let masked = given.py().import("numpy.ma")?.getattr("MaskedArray")?;
+    match given.is_instance(&masked)? {
+        true => {
+            let what = format!(
+                "{name} is a masked array, whose mask would be ignored; say what masked elements \
+                 are: {name}.filled(…)"
+            );
+            Err(Failure::Type(what).into())
+        }
+        false => Ok(()),
+    }
+}
+
 /// What the elements of an array may be, before they are converted.
 #[derive(Clone, Copy)]
 pub enum Numbers {
@@ -106,6 +157,7 @@ pub fn copied<'py, T: Element>(
     check: impl FnOnce([usize; 2]) -> Outcome<()>,
 ) -> PyResult<PyReadonlyArray2<'py, T>> {
     let py = given.py();
+    check_unmasked(given, name)?;
     let array = get_array_module(py)?.call_method1("asarray", (given,))?;
     let array = array.cast_into::<PyUntypedArray>()?;
     let (kinds, wanted) = match numbers {

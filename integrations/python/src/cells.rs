@@ -2,7 +2,7 @@
 //!
 //! At mip 0, rows go from the packed chunks straight into the memory of the arrays.
 
-use crate::arrays::{Checked, Voxel, region_between, region_of_array, shape_of};
+use crate::arrays::{Checked, Voxel, region_between, region_of_array, shape_of, to_mip, to_voxel};
 use crate::failure::{Outcome, bad_value};
 use crate::materials::MaterialRef;
 use crate::opened::Reader;
@@ -13,9 +13,7 @@ use numpy::{
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use terravox::voxel::{
-    AIR, Cell, ChunkPos, ChunkView, DenseBox, MAX_MIP, NotHeld, Region, Row, Snapshot,
-};
+use terravox::voxel::{AIR, Cell, ChunkPos, ChunkView, DenseBox, NotHeld, Region, Row, Snapshot};
 
 /// Cells of a region, as arrays indexed [y, z, x].
 #[pyclass(frozen, module = "terravox")]
@@ -258,14 +256,11 @@ impl World {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        min: Voxel,
-        max: Voxel,
-        mip: u8,
+        #[pyo3(from_py_with = to_voxel)] min: Voxel,
+        #[pyo3(from_py_with = to_voxel)] max: Voxel,
+        #[pyo3(from_py_with = to_mip)] mip: u8,
         out: Option<Bound<'py, Cells>>,
     ) -> PyResult<Bound<'py, Cells>> {
-        if mip > MAX_MIP {
-            bad_value(format!("mip is {mip}; it must be 0 to {MAX_MIP}"))?;
-        }
         let region = region_between(min, max, mip)?;
         let shape = shape_of(region);
         let (material, occupancy) = match &out {
@@ -302,7 +297,7 @@ impl World {
     fn write(
         &self,
         py: Python<'_>,
-        min: Voxel,
+        #[pyo3(from_py_with = to_voxel)] min: Voxel,
         material: &Bound<'_, PyAny>,
         occupancy: Option<&Bound<'_, PyAny>>,
         water_index: Option<&Bound<'_, PyAny>>,
@@ -328,8 +323,8 @@ impl World {
     fn fill_box(
         &self,
         py: Python<'_>,
-        min: Voxel,
-        max: Voxel,
+        #[pyo3(from_py_with = to_voxel)] min: Voxel,
+        #[pyo3(from_py_with = to_voxel)] max: Voxel,
         material: MaterialRef,
     ) -> PyResult<()> {
         let region = region_between(min, max, 0)?;

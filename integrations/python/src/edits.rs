@@ -1,6 +1,6 @@
 //! Edits with brushes, copies and pastes, undo and redo.
 
-use crate::arrays::{Voxel, check_length, region_between};
+use crate::arrays::{Voxel, bounded, check_length, region_between, to_voxel};
 use crate::brush::Brush;
 use crate::cells::CellArrays;
 use crate::failure::{Failure, Outcome, bad_value};
@@ -116,9 +116,14 @@ fn apply(terrain: &mut terravox::Terrain, op: &EditOp) -> Outcome<EditSummary> {
     })
 }
 
+/// Extracts a seed.
+fn to_seed(given: &Bound<'_, PyAny>) -> PyResult<u64> {
+    bounded(given, "seed", "0 to 18446744073709551615 (2^64 - 1)")
+}
+
 /// Defines actions that take a brush and the limits, and whatever they have of their own.
 macro_rules! actions {
-    ($($(#[$doc:meta])* fn $name:ident($text:literal, $sig:tt; $($arg:ident: $type:ty),*)
+    ($($(#[$doc:meta])* fn $name:ident($text:literal, $sig:tt; $($(#[$from:meta])* $arg:ident: $type:ty),*)
         |$table:ident| $action:expr;)*) => {
         #[pymethods]
         impl World {
@@ -130,7 +135,7 @@ macro_rules! actions {
                     &self,
                     py: Python<'_>,
                     brush: &Bound<'_, Brush>,
-                    $($arg: $type,)*
+                    $($(#[$from])* $arg: $type,)*
                     falloff_m: f64,
                     strength: f64,
                     mask: Option<&Bound<'_, Mask>>,
@@ -196,7 +201,7 @@ actions! {
     fn roughen("roughen", (
             brush, amount_m, size_m, *, seed = 0, falloff_m = 0.0, strength = 1.0, mask = None
         );
-        amount_m: f64, size_m: f64, seed: u64)
+        amount_m: f64, size_m: f64, #[pyo3(from_py_with = to_seed)] seed: u64)
         |_table| Ok(Action::Roughen { amount: amount_m, size: size_m, seed });
 
     /// Fills what is not solid with a liquid, shores included.
@@ -212,7 +217,13 @@ actions! {
 #[pymethods]
 impl World {
     /// Copies the voxels from `min` up to `max` so that the lowest goes to `to`. Air is not copied.
-    fn copy(&self, py: Python<'_>, min: Voxel, max: Voxel, to: Voxel) -> PyResult<EditSummary> {
+    fn copy(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = to_voxel)] min: Voxel,
+        #[pyo3(from_py_with = to_voxel)] max: Voxel,
+        #[pyo3(from_py_with = to_voxel)] to: Voxel,
+    ) -> PyResult<EditSummary> {
         let source = region_between(min, max, 0)?;
         let size = [0, 1, 2].map(|axis| max[axis] - min[axis]);
         let end = [0, 1, 2].map(|axis| to[axis].saturating_add(size[axis]));
@@ -229,7 +240,7 @@ impl World {
     fn paste(
         &self,
         py: Python<'_>,
-        min: Voxel,
+        #[pyo3(from_py_with = to_voxel)] min: Voxel,
         material: &Bound<'_, PyAny>,
         occupancy: Option<&Bound<'_, PyAny>>,
         water_index: Option<&Bound<'_, PyAny>>,

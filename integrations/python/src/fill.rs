@@ -3,15 +3,19 @@
 //! The cells are those that `FillRequest::fill_height_with` and `fill_sdf` of the library make of
 //! the same numbers.
 
-use crate::arrays::{Checked, Voxel, check_length, check_numbers, region_between, region_of_array};
+use crate::arrays::{
+    Checked, Voxel, bounded, check_length, check_numbers, region_between, region_of_array, to_voxel,
+};
 use crate::cells::slabs;
-use crate::failure::{Outcome, bad_value};
+use crate::failure::{Failure, Outcome, bad_value};
 use crate::materials::MaterialRef;
 use crate::world::World;
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use terravox::generate::{Deep, occupancy_units};
 use terravox::terrain::{FillRequest, Placement};
-use terravox::voxel::{AIR, Cell, DenseBox, Region, VoxelGrid, WATER};
+use terravox::voxel::{AIR, Cell, DenseBox, Kind, MaterialTable, Region, VoxelGrid, WATER};
 
 /// The ground that an array of heights describes, and where it goes.
 struct Ground<'a> {
@@ -155,8 +159,21 @@ impl<'py> TopArgument<'py> {
         shape: &[usize],
         of: &str,
     ) -> PyResult<TopArgument<'py>> {
-        if let Ok(material) = given.extract::<MaterialRef>() {
-            return Ok(TopArgument::One(world.material_id(given.py(), &material)?));
+        let is_type_error = |error: &PyErr| error.is_instance_of::<PyTypeError>(given.py());
+        match given.extract::<MaterialRef>() {
+            Ok(material) => {
+                return Ok(TopArgument::One(world.material_id(given.py(), &material)?));
+            }
+            Err(error) if !is_type_error(&error) => return Err(error),
+            Err(_) if given.is_instance_of::<PyUntypedArray>() => {}
+            Err(_) => {
+                let given = given.get_type().name()?;
+                let what = format!(
+                    "material is a {given}; it must be an id, a name, or a numpy array of uint8 of \
+                     the shape of {of}"
+                );
+                return Err(Failure::Type(what).into());
+            }
         }
         let map = Checked::new(given, "material", shape.len())?;
         map.check_shape("material", shape, of)?;
@@ -169,6 +186,16 @@ impl<'py> TopArgument<'py> {
             TopArgument::Map(map) => TopMaterials::Map(map.slice()?),
         })
     }
+}
+
+/// Extracts a column (x, z).
+fn to_column(given: &Bound<'_, PyAny>) -> PyResult<(i64, i64)> {
+    bounded(given, "at", "within the limits of a world, ±1073741824 (2^30)")
+}
+
+/// Extracts a number of rows and columns.
+fn to_apron(given: &Bound<'_, PyAny>) -> PyResult<usize> {
+    bounded(given, "apron", "0 or more, and leave columns to fill")
 }
 
 /// The number of columns along x and z without the apron.
@@ -190,6 +217,21 @@ fn check_height(name: &str, height_m: Option<f64>) -> Outcome<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a sea in a world without a liquid.
+fn check_sea(table: &MaterialTable, sea_level_m: Option<f64>) -> Outcome<()> {
+    if sea_level_m.is_none() || table.kind(WATER) == Kind::Liquid {
+        return Ok(());
+    }
+    let what = match table.materials().get(usize::from(WATER)) {
+        Some(material) => format!("{:?}, which is no liquid", material.name),
+        None => "not there".to_owned(),
+    };
+    bad_value(format!(
+        "sea_level_m fills with material {WATER}, and in this world that is {what}; leave \
+         sea_level_m out, or make a world whose material {WATER} is a liquid"
+    ))
 }
 
 /// The box that heights replace.
@@ -238,10 +280,10 @@ impl World {
         py: Python<'_>,
         heights: &Bound<'_, PyAny>,
         bottom_m: f64,
-        at: (i64, i64),
+        #[pyo3(from_py_with = to_column)] at: (i64, i64),
         material: &Bound<'_, PyAny>,
         below: Option<&Bound<'_, PyAny>>,
-        apron: usize,
+        #[pyo3(from_py_with = to_apron)] apron: usize,
         sea_level_m: Option<f64>,
         top_m: Option<f64>,
     ) -> PyResult<()> {
@@ -255,6 +297,7 @@ impl World {
         let top = TopArgument::new(self, material, shape, "heights")?;
         let top = top.materials()?;
         self.change(py, |opened| {
+            check_sea(&opened.materials(), sea_level_m)?;
             let terrain = opened.writable("fill_heights")?;
             check_numbers("heights", shape, slice, false)?;
             let placement = terrain.original_placement();
@@ -285,7 +328,7 @@ impl World {
         &self,
         py: Python<'_>,
         distances: &Bound<'_, PyAny>,
-        min: Voxel,
+        #[pyo3(from_py_with = to_voxel)] min: Voxel,
         material: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let distances = Checked::<f32>::new(distances, "distances", 3)?;

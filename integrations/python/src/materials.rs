@@ -1,7 +1,8 @@
 //! Materials, and the ways to name one.
 
-use crate::arrays::check_length;
+use crate::arrays::{bounded, check_length};
 use crate::failure::{Failure, Outcome, bad_value};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use terravox::voxel::{self, Kind, MaterialTable, SurfaceShape};
 
@@ -39,6 +40,11 @@ fn name_of<T: PartialEq>(value: &T, table: &[(&'static str, T)]) -> &'static str
     table.iter().find(|entry| entry.1 == *value).map_or("", |entry| entry.0)
 }
 
+/// Extracts a colour.
+fn to_colour(given: &Bound<'_, PyAny>) -> PyResult<[u8; 3]> {
+    bounded(given, "colour", "three numbers from 0 to 255")
+}
+
 #[pymethods]
 impl Material {
     #[new]
@@ -51,7 +57,7 @@ impl Material {
         name: String,
         kind: &str,
         shape: &str,
-        colour: [u8; 3],
+        #[pyo3(from_py_with = to_colour)] colour: [u8; 3],
         friction: f32,
         restitution: f32,
         density: f32,
@@ -133,24 +139,40 @@ pub fn table_of(materials: Option<&Bound<'_, PyAny>>) -> PyResult<MaterialTable>
 }
 
 /// A material as Python gives it: an id or a name.
-#[derive(Clone, FromPyObject)]
+#[derive(Clone)]
 pub enum MaterialRef {
     /// An id.
-    #[pyo3(transparent, annotation = "int")]
-    Id(i64),
+    Id(u8),
     /// A name; ASCII case is ignored.
-    #[pyo3(transparent, annotation = "str")]
     Name(String),
+}
+
+impl FromPyObject<'_, '_> for MaterialRef {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, '_, PyAny>) -> PyResult<MaterialRef> {
+        if let Ok(name) = given.extract::<String>() {
+            return Ok(MaterialRef::Name(name));
+        }
+        given.extract().map(MaterialRef::Id).map_err(|error: PyErr| {
+            if error.is_instance_of::<PyOverflowError>(given.py()) {
+                let what = format!("material {} does not exist; ids are 0 to 255", &*given);
+                return Failure::Value(what).into();
+            }
+            let what = match given.get_type().name() {
+                Ok(name) => format!("a material is a {name}; it must be an id or a name"),
+                Err(error) => return error,
+            };
+            Failure::Type(what).into()
+        })
+    }
 }
 
 impl MaterialRef {
     /// The id, if the world has such a material.
     pub fn id(&self, table: &MaterialTable) -> Outcome<u8> {
         match self {
-            MaterialRef::Id(id) => match u8::try_from(*id) {
-                Ok(id) => Ok(id),
-                Err(_) => bad_value(format!("material {id} does not exist; ids are 0 to 255")),
-            },
+            MaterialRef::Id(id) => Ok(*id),
             MaterialRef::Name(name) => match table.find(name) {
                 Some(id) => Ok(id),
                 None => {

@@ -1,6 +1,6 @@
 //! Meshes of regions, block by block, joined without double vertices.
 
-use crate::arrays::{Voxel, region_between};
+use crate::arrays::{Voxel, region_between, to_mip, to_voxel};
 use crate::failure::{Failure, Outcome, bad_value};
 use crate::opened::Reader;
 use crate::world::World;
@@ -8,7 +8,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use terravox::mesh::{BlockMesh, Mesher, PAD, Shores, Surface, VertexKey};
-use terravox::voxel::{DenseBox, MAX_MIP, MaterialTable, Region};
+use terravox::voxel::{DenseBox, MaterialTable, Region};
 
 /// Edge of the blocks that are meshed one by one, cells.
 const BLOCK_BITS: u32 = 5;
@@ -160,14 +160,11 @@ impl World {
     fn mesh(
         &self,
         py: Python<'_>,
-        min: Voxel,
-        max: Voxel,
-        mip: u8,
+        #[pyo3(from_py_with = to_voxel)] min: Voxel,
+        #[pyo3(from_py_with = to_voxel)] max: Voxel,
+        #[pyo3(from_py_with = to_mip)] mip: u8,
         surface: &str,
     ) -> PyResult<Mesh> {
-        if mip > MAX_MIP {
-            bad_value(format!("mip is {mip}; it must be 0 to {MAX_MIP}"))?;
-        }
         let is_liquid = match surface {
             "solid" => false,
             "liquid" => true,

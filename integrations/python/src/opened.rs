@@ -1,9 +1,9 @@
 //! An open world: its cells in memory, or in their store only, and where it is saved.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, bad_value};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use terravox::terrain::{Terrain, TerrainOptions};
+use terravox::terrain::{Terrain, TerrainOptions, UnsavedChanges};
 use terravox::voxel::{DenseBox, MaterialTable, Region, Snapshot};
 use terravox_store::{BadPart, Overwrite, Store, StoreError, WorldInfo};
 
@@ -183,20 +183,61 @@ impl Opened {
         Ok(saved.written)
     }
 
-    /// Writes a copy of the world to a new file.
-    pub fn save_as(&self, path: &str, overwrite: bool) -> Outcome<()> {
-        let overwrite = if overwrite { Overwrite::Yes } else { Overwrite::No };
-        match (&self.cells, &self.store) {
-            (Cells::Loaded(terrain), _) => {
-                let draft = Store::create(path, &self.info(), overwrite)?;
-                draft.write_all(terrain.grid().as_snapshot(), |_, _| {})?;
-                draft.write_channels(&terrain.channels().snapshot())?;
-                draft.finish()?;
-            }
-            (Cells::Stored, _) => self.store()?.back_up(path, overwrite)?,
+    /// Writes a copy of the world to a new file. Returns why stored data besides the cells was left
+    /// out, if any was: a copy without it is better than none.
+    pub fn save_as(&self, path: &str, overwrite: bool) -> Outcome<Vec<String>> {
+        if is_database(path) {
+            // Not with the address, which may hold a password.
+            return bad_value(
+                "save_as writes a file, and path is the address of a database: make a world there by \
+                 World.create, and merge a file into it",
+            );
         }
-        Ok(())
+        let overwrite = if overwrite { Overwrite::Yes } else { Overwrite::No };
+        let info = self.info();
+        let terrain = match &self.cells {
+            Cells::Loaded(terrain) if !info.grows() => terrain,
+            // Worlds that grow are only open for reading.
+            _ => {
+                self.store()?.back_up(path, overwrite)?;
+                return Ok(Vec::new());
+            }
+        };
+        let draft = Store::create(path, &info, overwrite)?;
+        draft.write_all(terrain.grid().as_snapshot(), |_, _| {})?;
+        draft.write_channels(&terrain.channels().snapshot())?;
+        let mut besides = empty_terrain(&info)?.unsaved().with_history(terrain.history());
+        let left_out =
+            self.store.as_ref().map_or(Vec::new(), |store| add_stored(store, &mut besides));
+        draft.save(&besides, |_| {})?;
+        draft.finish()?;
+        Ok(left_out)
     }
+}
+
+/// Names that a store has its own data under, besides those that begin with `journal/`.
+pub const OWN_DATA: [&str; 2] = ["undo", "bodies"];
+
+/// Adds loose bodies, the journal and data of users. Returns why some could not be read.
+fn add_stored(store: &Store, to: &mut UnsavedChanges) -> Vec<String> {
+    let mut left_out = Vec::new();
+    let mut note = |error: StoreError| left_out.push(error.to_string());
+    match store.extra_names() {
+        Err(error) => note(error),
+        Ok(names) => {
+            for name in names.into_iter().filter(|name| !OWN_DATA.contains(&name.as_str())) {
+                match store.extra(&name) {
+                    Ok(bytes) => to.data.push((name, bytes)),
+                    Err(error) => note(error),
+                }
+            }
+            match store.bodies() {
+                Ok(bodies) => to.bodies = Some(bodies),
+                Err(error) => note(error),
+            }
+        }
+    }
+    left_out
 }
 
 fn not_loaded(doing: &str) -> Failure {

@@ -1,13 +1,13 @@
 //! Rays, many in one call.
 
 use crate::arrays::{Numbers, RowLimit, triples};
-use crate::failure::bad_value;
+use crate::failure::{Failure, Outcome, bad_value};
 use crate::mesh::rows;
 use crate::world::World;
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
-use terravox::collide::Filter;
-use terravox::terrain::{RayOutcome, Terrain};
+use terravox::collide::{Filter, MissingData};
+use terravox::terrain::{RayHit, RayOutcome, Terrain};
 
 /// Most rays of a call: with what they hit, each takes about a hundred bytes.
 const RAYS: RowLimit =
@@ -65,21 +65,31 @@ struct Cast {
 }
 
 impl Cast {
-    fn run(&self, terrain: &Terrain, origins: &[[f64; 3]], directions: &[[f64; 3]]) -> Found {
+    fn run(
+        &self,
+        terrain: &Terrain,
+        origins: &[[f64; 3]],
+        directions: &[[f64; 3]],
+    ) -> Outcome<Found> {
         let mut found = Found::default();
-        for (origin, direction) in origins.iter().zip(directions) {
-            let direction = direction.map(|v| v as f32);
-            let outcome =
-                terrain.ray_filtered(*origin, direction, self.max_distance_m, &self.filter);
-            found.push(outcome);
+        for (ray, (origin, direction)) in origins.iter().zip(directions).enumerate() {
+            match terrain.ray_filtered(
+                *origin,
+                scaled(*direction),
+                self.max_distance_m,
+                &self.filter,
+            ) {
+                RayOutcome::Hit(hit) => found.push(Some(hit)),
+                RayOutcome::Miss => found.push(None),
+                RayOutcome::Unknown(missing) => return Err(unknown(ray, missing)),
+            }
         }
-        found
+        Ok(found)
     }
 }
 
 impl Found {
-    fn push(&mut self, outcome: RayOutcome) {
-        let hit = outcome.hit();
+    fn push(&mut self, hit: Option<RayHit>) {
         self.hit.push(hit.is_some());
         self.distance_m.push(hit.map_or(f64::INFINITY, |hit| hit.distance_m));
         self.point_m.extend(hit.map_or([f64::NAN; 3], |hit| hit.point_m));
@@ -87,6 +97,25 @@ impl Found {
         self.material.push(hit.map_or(0, |hit| hit.material));
         self.voxel.extend(hit.map_or([0; 3], |hit| hit.voxel.to_array()));
     }
+}
+
+/// A direction of another length, whose largest component is 1: as `f32` it is neither zero nor
+/// infinite.
+fn scaled(direction: [f64; 3]) -> [f32; 3] {
+    let largest = direction.iter().fold(0.0f64, |largest, v| largest.max(v.abs()));
+    direction.map(|v| (v / largest) as f32)
+}
+
+/// Why a ray neither hits nor misses.
+fn unknown(ray: usize, missing: MissingData) -> Failure {
+    let chunk = match missing {
+        MissingData::NotHeld(chunk) => chunk,
+        MissingData::NotBuilt(block) => block.min_voxel().chunk(),
+    };
+    Failure::World(format!(
+        "origins[{ray}]: before it hits anything, the ray reaches chunk {chunk}, which is not held; \
+         the world grows from a generator, which is not part of it"
+    ))
 }
 
 /// The rows of an array of shape (n, 3), all finite.
@@ -102,7 +131,8 @@ fn vectors(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<[f64; 3]>> {
 impl World {
     /// Casts rays from `origins` (metres) along `directions` (of any length), both of shape (n, 3);
     /// directions of shape (1, 3) are for all. Returns the first surface within `max_distance_m` of
-    /// each. `surface` is `"solid"`, `"liquid"` or `"both"`.
+    /// each. `surface` is `"solid"`, `"liquid"` or `"both"`. WorldError if one of them reaches what a
+    /// world that grows has not stored.
     #[pyo3(signature = (origins, directions, max_distance_m = 1e4, *, surface = "solid"))]
     fn rays(
         &self,
@@ -132,7 +162,7 @@ impl World {
                 directions.len()
             ))?;
         }
-        if let Some(ray) = directions.iter().position(|v| v.iter().all(|v| *v as f32 == 0.0)) {
+        if let Some(ray) = directions.iter().position(|v| v.iter().all(|v| *v == 0.0)) {
             bad_value(format!("directions[{ray}] is zero; it must have a length"))?;
         }
         if max_distance_m.is_nan() || max_distance_m <= 0.0 {
@@ -140,7 +170,7 @@ impl World {
         }
         let cast = Cast { max_distance_m, filter };
         let found =
-            self.look(py, |opened| Ok(cast.run(opened.loaded("rays")?, &origins, &directions)))?;
+            self.look(py, |opened| cast.run(opened.loaded("rays")?, &origins, &directions))?;
         Ok(RayHits {
             count: found.hit.len(),
             hit: PyArray1::from_vec(py, found.hit).unbind(),

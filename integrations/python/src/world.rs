@@ -2,9 +2,11 @@
 
 use crate::failure::{Failure, Outcome, bad_value, detached};
 use crate::materials::{Material, MaterialRef, materials_of, table_of};
-use crate::opened::{Cells, Opened, is_database};
+use crate::opened::{Cells, OWN_DATA, Opened, is_database};
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use terravox::terrain::Placement;
@@ -144,6 +146,10 @@ impl World {
     }
 
     /// Makes a world in a new file, or in a database by its address.
+    ///
+    /// It exists when this returns: with `overwrite`, the world that was in the file is gone then,
+    /// whatever comes of the new one. To keep the old one until the new one is complete, make it
+    /// under another name and `os.replace` it.
     #[staticmethod]
     #[pyo3(signature = (
         path, *, voxel_size_m = 1.0, origin_m = [0.0; 3], materials = None, overwrite = false,
@@ -358,11 +364,19 @@ impl World {
         self.change(py, Opened::save)
     }
 
-    /// Writes a copy of the world to a new file.
+    /// Writes a copy of the world to a new file: cells, materials, the undo history, and what
+    /// `set_data` and other programs stored. Issues a RuntimeWarning if some of that could not be
+    /// read where the world was opened; the copy is without it.
     #[pyo3(signature = (path, *, overwrite = false))]
     fn save_as(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
         let path = text_of(path)?;
-        self.look(py, |opened| opened.save_as(&path, overwrite))
+        let left_out = self.look(py, |opened| opened.save_as(&path, overwrite))?;
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        let what = format!("the copy is without what could not be read: {}", left_out.join("; "));
+        let what = CString::new(what.replace('\0', " ")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &what, 1)
     }
 
     /// Reads all of the file and compares every hash and every coarse cell. Returns what is
@@ -383,7 +397,7 @@ impl World {
     /// Stores bytes in the file under a name, at once; None removes them.
     #[pyo3(signature = (name, bytes))]
     fn set_data(&self, py: Python<'_>, name: &str, bytes: Option<&[u8]>) -> PyResult<()> {
-        if ["undo", "bodies"].contains(&name) || name.starts_with("journal/") {
+        if OWN_DATA.contains(&name) || name.starts_with("journal/") {
             bad_value(format!("the name {name:?} is of terravox's own data; use another"))?;
         }
         self.look(py, |opened| {

@@ -191,6 +191,13 @@ def test_rays_hit_what_is_there(world):
     assert both.material[0] == world.material("water") and abs(both.distance_m[0] - 8) < 0.1
     assert not world.rays(origins[:1], [(0, -1, 0)], 5).hit.any()
     assert len(world.rays(np.zeros((0, 3)), [(0, 1, 0)])) == 0
+    # Of any length, also beyond what a float32 holds.
+    for length in (5e-324, 1e-60, 1e39, 1e308):
+        assert world.rays(origins[:1], [(0, -length, 0)]).hit.all()
+    slanted = world.rays(origins[:1], [(0.1, -1, 0.2)])
+    for length in (1e-60, 1e39):
+        far = world.rays(origins[:1], np.array([(0.1, -1, 0.2)]) * length)
+        np.testing.assert_allclose(far.point_m, slanted.point_m, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,17 @@ def test_layers_and_the_sea_lie_where_they_should():
     assert wet[10:15] == [name["water"]] * 5 and wet[15:] == [0] * 9
 
 
+def test_a_sea_needs_a_liquid():
+    air, stone = tv.Material("air", kind="air"), tv.Material("stone")
+    heights = np.full((8, 8), 3.0, np.float32)
+    for materials, text in [([air], "that is not there"), ([air, stone], 'that is "stone", which is no liquid')]:
+        world = tv.World.memory(materials=materials)
+        with pytest.raises(ValueError, match=f"sea_level_m fills with material 1.*{text}"):
+            world.fill_heights(heights, bottom_m=0, material=0, sea_level_m=5.0)
+        assert world.chunks == 0
+    world.fill_heights(heights, bottom_m=0, material="stone")
+
+
 def test_only_the_box_is_replaced():
     world = tv.World.memory()
     world.fill_box((-10, -10, -10), (50, 50, 50), "rock")

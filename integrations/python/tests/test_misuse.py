@@ -177,6 +177,25 @@ def test_indices_are_integers_and_points_numbers():
         tv.Brush.path(corners.T, 1)
 
 
+def test_masked_arrays_are_refused():
+    world = tv.World.memory()
+    heights = np.ma.masked_less(np.float32([[1, -9999], [3, 5]]), 0)
+    points = np.ma.masked_less(np.zeros((2, 3)), 1)
+    for call in [
+        lambda: world.fill_heights(heights, bottom_m=0, material=8),
+        lambda: world.write((0, 0, 0), np.ma.zeros((2, 2, 2), np.uint8)),
+        lambda: world.rays(points, [(0, 1, 0)]),
+        lambda: tv.Brush.path(points, 1),
+        lambda: tv.Brush.heights((0, 0, 0), 1, heights),
+    ]:
+        with pytest.raises(TypeError, match=r"(\w+) is a masked array.*: \1\.filled"):
+            call()
+    assert world.chunks == 0
+    world.fill_heights(heights.filled(0), bottom_m=0, material=8)
+    other = type("Other", (np.ndarray,), {})
+    world.fill_heights(heights.filled(0).view(other), bottom_m=0, material=8)
+
+
 def misaligned(array):
     """The same array, in memory that begins at an odd address, and as a field of packed records."""
     buffer = np.zeros(array.nbytes + 1, np.uint8)
@@ -220,3 +239,39 @@ def test_heights_far_out_are_refused_by_name(at):
             with pytest.raises(ValueError, match="is not within the limits of a world"):
                 world.fill_heights(heights, bottom_m=0.0, at=at, material=8, apron=apron)
         assert world.digest() == tv.World.memory().digest()
+
+
+def test_numbers_that_do_not_fit_are_value_errors():
+    world, heights, cells = tv.World.memory(), np.ones((5, 5), np.float32), np.zeros((2, 2, 2), np.uint8)
+    fill = lambda **given: world.fill_heights(heights, **{"bottom_m": 0, "material": 8, **given})
+    ball, corner, far = tv.Brush.ball((0, 0, 0), 2), (1, 1, 1), (2**63, 0, 0)
+    limits = r"9223372036854775808, 0, 0\); it must be within the limits of a world, ±1073741824"
+    for call, text in [
+        (lambda: world.read((0, 0, 0), corner, -1), "mip is -1; it must be 0 to 8"),
+        (lambda: world.read((0, 0, 0), corner, 9), "mip is 9; it must be 0 to 8"),
+        (lambda: world.read((0, 0, 0), corner, 300), "mip is 300; it must be 0 to 8"),
+        (lambda: world.mesh((0, 0, 0), corner, 2**70), "mip is 1180591620717411303424; it must be 0 to 8"),
+        (lambda: world.read(far, corner), limits),
+        (lambda: world.mesh((0, 0, 0), far), limits),
+        (lambda: world.write(far, cells), limits),
+        (lambda: world.paste(far, cells), limits),
+        (lambda: world.fill_box((0, 0, 0), far, 8), limits),
+        (lambda: world.copy((0, 0, 0), corner, far), limits),
+        (lambda: world.fill_distances(heights[None], min=far, material=8), limits),
+        (lambda: fill(at=(2**63, 0)), "at is .*; it must be within the limits of a world"),
+        (lambda: fill(apron=-1), "apron is -1; it must be 0 or more"),
+        (lambda: fill(material=2**70), "material 1180591620717411303424 does not exist; ids are 0 to 255"),
+        (lambda: world.fill_box((0, 0, 0), corner, -1), "material -1 does not exist; ids are 0 to 255"),
+        (lambda: tv.Material("x", colour=(300, 0, 0)), r"colour is \(300, 0, 0\); it must be .* 0 to 255"),
+        (lambda: world.roughen(ball, 1, 1, seed=-1), "seed is -1; it must be 0 to 18446744073709551615"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            call()
+    for given, kind in [(None, "NoneType"), (1.5, "float"), ([8], "list")]:
+        with pytest.raises(TypeError, match=f"material is a {kind}; it must be an id, a name, or a numpy array"):
+            fill(material=given)
+    with pytest.raises(TypeError, match="a material is a float; it must be an id or a name"):
+        world.fill_box((0, 0, 0), corner, 1.5)
+    assert world.chunks == 0
+    fill(material=np.uint8(8), apron=np.int64(1), at=(np.int64(3), 4))
+    assert world.roughen(ball, 1, 1, seed=2**64 - 1) and world.chunks

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,17 @@ def test_a_block_that_fails_saves_nothing(tmp_path):
             1 / 0
     with tv.World.open(path) as world:
         assert world.digest() == digest
+
+
+def test_an_overwritten_world_is_gone_at_once(tmp_path):
+    path = tmp_path / "world.tvx"
+    with tv.World.create(path) as world:
+        world.fill_box((0, 0, 0), (8, 8, 8), 8)
+    with pytest.raises(ZeroDivisionError):
+        with tv.World.create(path, overwrite=True):
+            1 / 0
+    with tv.World.open(path) as world:
+        assert world.chunks == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits how large a file may be")
@@ -155,6 +167,77 @@ def test_a_copy_in_a_file(tmp_path):
         stored.save_as(tmp_path / "b.tvx")
     with tv.World.open(tmp_path / "b.tvx") as copy:
         assert copy.digest() == world.digest()
+
+
+@pytest.mark.parametrize("load", [False, True])
+def test_a_copy_has_data_and_the_undo_history(tmp_path, load):
+    with tv.World.create(tmp_path / "a.tvx") as world:
+        world.fill_box((0, 0, 0), (16, 16, 16), "rock")
+        before = world.digest()
+        world.dig(tv.Brush.ball((8, 8, 8), 3))
+        dug = world.digest()
+        world.set_data("notes", b"dug")
+    with tv.World.open(tmp_path / "a.tvx", load=load) as world:
+        world.save_as(tmp_path / "b.tvx")
+        if load:  # What is not saved is copied, too.
+            world.undo()
+            world.save_as(tmp_path / "c.tvx")
+    with tv.World.open(tmp_path / "b.tvx") as copy:
+        assert copy.digest() == dug and copy.data("notes") == b"dug" and copy.saved
+        assert copy.undo() is not None and copy.digest() == before
+    if load:
+        with tv.World.open(tmp_path / "c.tvx") as copy:
+            assert copy.digest() == before and copy.redo() is not None and copy.digest() == dug
+    memory = tv.World.memory()
+    memory.fill(tv.Brush.ball((0, 0, 0), 5), "rock")
+    memory.save_as(tmp_path / "d.tvx")
+    with tv.World.open(tmp_path / "d.tvx") as copy:
+        assert copy.undo() is not None and copy.digest() == tv.World.memory().digest()
+
+
+def test_a_copy_is_made_without_data_that_is_damaged(tmp_path):
+    path, notes = tmp_path / "world.tvx", bytes(range(256)) * 20
+    with tv.World.create(path) as world:
+        world.fill_box((0, 0, 0), (8, 8, 8), "rock")
+        world.set_data("notes", notes)
+        world.set_data("others", b"whole")
+        digest = world.digest()
+    file = path.read_bytes()
+    assert file.count(notes) == 1
+    path.write_bytes(file.replace(notes, notes[::-1]))
+    with tv.World.open(path) as world, pytest.warns(RuntimeWarning, match="the copy is without.*notes"):
+        world.save_as(tmp_path / "copy.tvx")
+    with tv.World.open(tmp_path / "copy.tvx") as copy:
+        assert copy.digest() == digest and copy.data("others") == b"whole" and copy.data("notes") is None
+
+
+def test_copies_are_files(tmp_path):
+    for scheme in ("postgres", "postgresql"):
+        with pytest.raises(ValueError, match="save_as writes a file") as caught:
+            tv.World.memory().save_as(f"{scheme}://me:SECRET@db/worlds#a")
+        assert "SECRET" not in str(caught.value)
+
+
+def test_a_world_that_grows_is_copied_as_it_is_stored(tmp_path):
+    with tv.World.open(grown(tmp_path), read_only=True) as world:
+        world.save_as(tmp_path / "copy.tvx")
+        digest, data = world.digest(), world.data("roblox")
+    with tv.World.open(tmp_path / "copy.tvx", read_only=True) as copy:
+        assert copy.digest() == digest and copy.data("roblox") == data == bytes(range(256))
+
+
+def test_rays_do_not_miss_what_is_not_stored(tmp_path):
+    with tv.World.open(grown(tmp_path), read_only=True) as world:
+        known = np.array(world.origin_m) + np.array((20, 20, 20)) * world.voxel_size_m
+        assert world.rays([known], [(0, -1, 0)]).hit.all()
+        with pytest.raises(tv.WorldError, match=r"origins\[1\].*grows from a generator"):
+            world.rays([known, (0, 0, 0)], [(0, -1, 0)])
+
+
+def grown(folder):
+    """A world that grows from a generator."""
+    golden = Path(__file__).parents[3] / "crates" / "terravox-store" / "tests" / "data" / "golden-3.tvx"
+    return shutil.copy(golden, folder / "grown.tvx")
 
 
 def test_materials_of_ones_own(tmp_path):
@@ -352,3 +435,24 @@ def test_a_forked_process_is_refused_and_the_world_stays_whole(tmp_path):
             tv.World.open(path)
     with tv.World.open(path) as world:
         assert world.verify() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_closed_world_can_be_opened_though_a_forked_process_lives_on(tmp_path):
+    path = tmp_path / "world.tvx"
+    world = tv.World.create(path)
+    waits, ends = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(ends)
+        os.read(waits, 1)
+        os._exit(0)
+    try:
+        with pytest.raises(tv.WorldInUseError):
+            tv.World.open(path)
+        world.close()
+        tv.World.open(path).close()
+    finally:
+        os.close(ends)
+        os.waitpid(child, 0)
+        os.close(waits)

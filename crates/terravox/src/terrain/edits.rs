@@ -92,6 +92,11 @@ impl Terrain {
         redone.map_err(self.in_metres())
     }
 
+    /// Returns the undo history.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
     /// Returns the undo history, to begin and end strokes. [`Terrain::unsaved`] saves it.
     pub fn history_mut(&mut self) -> &mut History {
         &mut self.history
