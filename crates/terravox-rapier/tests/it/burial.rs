@@ -123,7 +123,7 @@ fn locked_axes_stay_locked_in_the_ground() {
         scene.world.bodies[body].set_gravity_scale(0.0, true);
         body
     });
-    let lock = |scene: &mut Scene, body, axes| {
+    let lock = |scene: &mut Scene, body: RigidBodyHandle, axes| {
         scene.world.bodies[body].set_locked_axes(axes, true);
     };
     lock(&mut scene, fixed, LockedAxes::TRANSLATION_LOCKED);
