@@ -156,6 +156,13 @@ impl Outbox {
             self.put_back(Entry { has_waited: true, ..entry });
         }
     }
+
+    /// Drops all operations; returns how many there were.
+    pub fn clear(&mut self) -> usize {
+        let count = self.waiting.len() + self.sent.len();
+        *self = Outbox { next_order: self.next_order, ..Outbox::default() };
+        count
+    }
 }
 
 #[cfg(test)]

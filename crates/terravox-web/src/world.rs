@@ -9,7 +9,7 @@ use terravox::bodies::{BodyPose, LooseBody};
 use terravox::edit::{EditError, EditOp};
 use terravox::generate::Seeded;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
-use terravox::replicate::{Guest, GuestEvent, Interest, LinkKind, SharedBody};
+use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest, LinkKind, SharedBody};
 use terravox::terrain::{Budget, Clock, FillRequest, RayHit, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{MAX_MIP, MipBlock, Region, VoxelPos};
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbWriter};
@@ -56,7 +56,8 @@ pub struct PlayerWorld {
     /// `None` if a server has it.
     host: Option<OwnHost>,
     clipboard: Option<Clipboard>,
-    /// The generator of the world, if this crate has it.
+    /// The generator of the world; and as one that makes its ground, if this crate has it.
+    generator: Option<GeneratorId>,
     seeded: Option<Seeded>,
     /// `None` until the host has let this guest in.
     terrain: Option<Terrain>,
@@ -120,6 +121,7 @@ impl PlayerWorld {
             guest,
             host: None,
             clipboard: None,
+            generator: None,
             seeded: None,
             terrain: None,
             now_us: 0,
@@ -174,7 +176,10 @@ impl PlayerWorld {
     /// Begins again over a new link, with all that is held: call it when that is open. Until then,
     /// [`PlayerWorld::update_terrain`] shows what is held, and edits go on. Operations that the
     /// server did not answer are sent again once it has let this guest in, some in each update; one
-    /// that had arrived is then applied twice. Undo and redo that it did not answer are dropped.
+    /// that had arrived is then applied twice. Undo and redo that it did not answer are dropped, and
+    /// everything is, with what was copied, where the server has another world now: one with another
+    /// placement, other materials or another generator. Complete worlds that differ in none of these
+    /// cannot be told apart.
     pub fn reconnect(&mut self) {
         let in_flight = self.guest.pending_edits();
         let unanswered = self.guest.reconnect(LinkKind::Reliable).len();
@@ -242,9 +247,9 @@ impl PlayerWorld {
         }
         let news = match event {
             GuestEvent::Welcome { generator, .. } => {
-                self.seeded = generator.and_then(|made| made.seeded());
+                self.seeded = generator.as_ref().and_then(GeneratorId::seeded);
                 self.guest.start(self.seeded.is_some());
-                self.start();
+                self.start(generator);
                 self.is_joined = true;
                 News::Joined
             }
@@ -263,26 +268,45 @@ impl PlayerWorld {
     }
 
     /// Makes the terrain, unless that of an earlier link is the same.
-    fn start(&mut self) {
+    fn start(&mut self, generator: Option<GeneratorId>) {
         let (Some(placement), Some(grid)) = (self.guest.placement(), self.guest.grid()) else {
             return;
         };
+        let materials = grid.materials();
         let is_same = self.terrain.as_ref().is_some_and(|terrain| {
-            terrain.placement() == placement && terrain.grid().materials() == grid.materials()
+            let is_placed = terrain.placement() == placement;
+            is_placed && terrain.grid().materials() == materials && self.generator == generator
         });
-        if !is_same {
-            let mut lod = self.options.lod.clone();
-            let view_voxels = self.options.view_m / placement.voxel_size_m;
-            lod.max_mip = lod.max_mip.min(coarsest_mip(view_voxels, lod.detail));
-            self.has_new_meshes |= self.terrain.is_some();
-            self.all_meshes = None;
-            self.terrain = Some(Terrain::new(TerrainOptions {
-                placement,
-                materials: grid.materials().clone(),
-                lod,
-                clock: self.options.clock,
-                ..TerrainOptions::default()
-            }));
+        self.generator = generator;
+        if is_same {
+            return;
+        }
+        let mut lod = self.options.lod.clone();
+        let view_voxels = self.options.view_m / placement.voxel_size_m;
+        lod.max_mip = lod.max_mip.min(coarsest_mip(view_voxels, lod.detail));
+        let terrain = Terrain::new(TerrainOptions {
+            placement,
+            materials: materials.clone(),
+            lod,
+            clock: self.options.clock,
+            ..TerrainOptions::default()
+        });
+        self.all_meshes = None;
+        if self.terrain.replace(terrain).is_some() {
+            self.has_new_meshes = true;
+            self.drop_of_another_world();
+        }
+    }
+
+    /// Drops what was edited and copied in the world before, and tells the player.
+    fn drop_of_another_world(&mut self) {
+        let edits = self.outbox.clear();
+        let has_copy = self.clipboard.take().is_some();
+        if edits > 0 || has_copy {
+            self.tell(News::Refused(format!(
+                "the server has another world now: {edits} edits of the one before that it had \
+                 not answered are dropped, and so is what was copied there"
+            )));
         }
     }
 

@@ -7,7 +7,7 @@ use terravox::replicate::{
     GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
 };
 use terravox::terrain::{Budget, FillRequest, Placement};
-use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_web::{News, PlayerWorld, PlayerWorldOptions};
 
 const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
@@ -195,6 +195,35 @@ fn after_a_break_another_world_replaces_all_meshes() {
     assert!(world.take_mesh_reset() && !world.take_mesh_reset());
     let added = world.mesh_swaps().into_iter().flat_map(|swap| swap.added);
     assert!(added.count() > 10, "those of the other world");
+}
+
+#[test]
+fn what_was_dug_and_copied_in_one_world_does_not_get_into_another() {
+    let (mut server, mut world) = Server::with_guest();
+    let whole = depth(&world);
+    let low = (EYE_M[1] - whole) as i32 - 4;
+    world.copy(Region::new([0, low, 0], [4, low + 4, 4]), false).expect("it is held");
+    let mut other = Server::new(8, Placement::default(), 0);
+    let mut alone = PlayerWorld::join(b"", options()).expect("a short token");
+    other.settle(&mut alone);
+    let as_generated = depth(&alone);
+
+    world.edit(&EditOp::dig_ball([0.0, EYE_M[1] - whole, 0.0], 4.0)).expect("it is shown");
+    server.is_linked = false;
+    server.exchange(&mut world, 2);
+    // Only the seed differs.
+    let mut other = Server::new(8, Placement::default(), server.now_us);
+    world.reconnect();
+    let at = [0.0, EYE_M[1] - whole, 0.0];
+    world.edit(&EditOp::dig_ball(at, 4.0)).expect("it waits: who answers is not known yet");
+    news(&mut world);
+    other.settle(&mut world);
+    assert!(world.take_mesh_reset(), "those of the world before");
+    assert!((depth(&world) - as_generated).abs() < 1e-9, "dug in another world");
+    assert_eq!((world.pending_edits(), world.copied_size()), (0, None));
+    let told = news(&mut world);
+    let is_told = |why: &str| why.contains("another world") && why.contains("2 edits");
+    assert!(matches!(&told[..], [News::Refused(why), News::Joined] if is_told(why)), "{told:?}");
 }
 
 #[test]

@@ -121,6 +121,8 @@ function received(message: FromWorker) {
       isFramePending = false;
       return;
     case "reset":
+      // Of another world, what was copied is gone, too.
+      clip = null;
       return view.terrain.clear();
     case "swap":
       view.terrain.swap(message.removed, message.added);
