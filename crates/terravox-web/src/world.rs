@@ -6,7 +6,7 @@ use crate::outbox::Outbox;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::bodies::{BodyPose, LooseBody};
-use terravox::edit::{EditError, EditOp};
+use terravox::edit::{EditError, EditOp, Editor};
 use terravox::generate::Seeded;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
 use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest, LinkKind, SharedBody};
@@ -369,14 +369,18 @@ impl PlayerWorld {
         let terrain = self.terrain.as_mut().ok_or("the world is not here yet")?;
         let op = terrain.placement().op_in_voxels(op);
         let region = op.region().map_err(|error| explained(&error))?;
+        let reach = Editor::default().cells_needed(terrain.grid(), &op);
+        let mut reach = reach.map_err(|error| explained(&error))?;
+        // The guest rounds lengths.
+        reach.iter_mut().for_each(|region| *region = region.grow(1));
         let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
         let is_sent = self.is_joined
             && self
                 .outbox
-                .send_at_once(&op, in_flight, |op| guest.edit(op))
+                .send_at_once(&op, &reach, in_flight, |op| guest.edit(op))
                 .map_err(|error| explained(&error))?;
         if !is_sent {
-            self.outbox.push(op)?;
+            self.outbox.push(op, reach)?;
         }
         let seeded = &self.seeded;
         self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
