@@ -34,6 +34,8 @@ struct Entry {
     /// Whether it waited: if the host has no budget for it, it is sent again. An edit that was sent
     /// at once is refused then, since the player sees it vanish and goes on.
     has_waited: bool,
+    /// Whether it is shown while it waits.
+    is_shown: bool,
 }
 
 /// See the [module](self).
@@ -94,16 +96,27 @@ impl Outbox {
 
     fn entry(&mut self, op: EditOp, reach: Vec<Region>, has_waited: bool) -> Entry {
         self.next_order += 1;
-        Entry { op, reach, order: self.next_order, has_waited }
+        Entry { op, reach, order: self.next_order, has_waited, is_shown: false }
     }
 
-    /// Sends what waits, as far as the host is likely to take it. `send` returns the number of an
-    /// operation. Returns why operations cannot be sent: those are dropped.
+    /// Lets `show` show the first of those that wait, each once, by its order: so many that no more
+    /// than may be in flight are seen.
+    pub fn show_waiting(&mut self, in_flight: usize, mut show: impl FnMut(u64, &EditOp)) {
+        let room = MAX_IN_FLIGHT.saturating_sub(in_flight);
+        for entry in self.waiting.iter_mut().take(room).filter(|entry| !entry.is_shown) {
+            show(entry.order, &entry.op);
+            entry.is_shown = true;
+        }
+    }
+
+    /// Sends what waits, as far as the host is likely to take it. `send` is given the order of an
+    /// operation, too, which is shown no more as one that waits, and returns its number. Returns why
+    /// operations cannot be sent: those are dropped.
     pub fn send_waiting(
         &mut self,
         in_flight: usize,
         now_us: u64,
-        mut send: impl FnMut(&EditOp) -> Result<u64, EditError>,
+        mut send: impl FnMut(u64, &EditOp) -> Result<u64, EditError>,
     ) -> Vec<EditError> {
         let mut failed = Vec::new();
         if now_us < self.paused_until_us {
@@ -115,8 +128,8 @@ impl Outbox {
             // Those behind it may have cells in common with it.
             let is_next = |entry: &mut Entry| !has_undecided(&self.sent, &entry.reach);
             let Some(entry) = self.waiting.pop_front_if(is_next) else { break };
-            match send(&entry.op) {
-                Ok(number) => drop(self.sent.insert(number, entry)),
+            match send(entry.order, &entry.op) {
+                Ok(number) => drop(self.sent.insert(number, Entry { is_shown: false, ..entry })),
                 Err(error) => failed.push(error),
             }
         }
@@ -167,11 +180,12 @@ impl Outbox {
         }
     }
 
-    /// Drops all operations; returns how many there were.
-    pub fn clear(&mut self) -> usize {
-        let count = self.waiting.len() + self.sent.len();
+    /// Drops all operations; returns their orders.
+    pub fn clear(&mut self) -> Vec<u64> {
+        let entries = self.waiting.iter().chain(self.sent.values());
+        let orders = entries.map(|entry| entry.order).collect();
         *self = Outbox { next_order: self.next_order, ..Outbox::default() };
-        count
+        orders
     }
 }
 
@@ -228,7 +242,7 @@ mod tests {
 
         fn frame(&mut self) {
             let sent = &mut self.sent;
-            let failed = self.outbox.send_waiting(0, self.now_us, |op| {
+            let failed = self.outbox.send_waiting(0, self.now_us, |_, op| {
                 sent.push(centre_x(op));
                 Ok(sent.len() as u64)
             });

@@ -174,7 +174,8 @@ impl PlayerWorld {
     }
 
     /// Begins again over a new link, with all that is held: call it when that is open. Until then,
-    /// [`PlayerWorld::update_terrain`] shows what is held, and edits go on. Operations that the
+    /// [`PlayerWorld::update_terrain`] shows what is held, and edits go on; they stay in sight
+    /// however many links break before the server lets this guest in. Operations that the
     /// server did not answer are sent again once it has let this guest in, some in each update; one
     /// that had arrived is then applied twice. Undo and redo that it did not answer are dropped, and
     /// everything is, with what was copied, where the server has another world now: one with another
@@ -185,6 +186,7 @@ impl PlayerWorld {
         let unanswered = self.guest.reconnect(LinkKind::Reliable).len();
         self.outbox.break_off();
         self.is_joined = false;
+        self.show_waiting();
         if in_flight > unanswered {
             let what = "the connection broke before the server answered an undo or redo";
             self.tell(News::Refused(what.to_owned()));
@@ -218,10 +220,25 @@ impl PlayerWorld {
             return;
         }
         let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
+        let failed = self.outbox.send_waiting(in_flight, self.now_us, |order, op| {
+            let sent = guest.edit(op);
+            guest.hide_unsent(order);
+            sent
+        });
         // They were valid before the break, but cells that they read may be gone.
-        for error in self.outbox.send_waiting(in_flight, self.now_us, |op| guest.edit(op)) {
+        for error in failed {
             self.tell(News::Refused(explained(&error)));
         }
+        self.show_waiting();
+    }
+
+    /// Shows what waits to be sent.
+    fn show_waiting(&mut self) {
+        let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
+        self.outbox.show_waiting(in_flight, |order, op| {
+            // It was checked when it was made.
+            let _ = guest.show_unsent(order, op);
+        });
     }
 
     /// Updates terrain and meshes only, within a budget, and leaves what arrived for
@@ -300,8 +317,9 @@ impl PlayerWorld {
 
     /// Drops what was edited and copied in the world before, and tells the player.
     fn drop_of_another_world(&mut self) {
-        let edits = self.outbox.clear();
-        let has_copy = self.clipboard.take().is_some();
+        let dropped = self.outbox.clear();
+        dropped.iter().for_each(|order| self.guest.hide_unsent(*order));
+        let (edits, has_copy) = (dropped.len(), self.clipboard.take().is_some());
         if edits > 0 || has_copy {
             self.tell(News::Refused(format!(
                 "the server has another world now: {edits} edits of the one before that it had \
@@ -361,12 +379,12 @@ impl PlayerWorld {
 
     /// Edits the world: the operation, in metres, is sent to the host and shown at once. Where
     /// earlier ones wait to be sent after a break of the link, it waits behind them, and is shown
-    /// then. Returns the voxels that it may change.
+    /// as one of the first 256. Returns the voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
     pub fn edit(&mut self, op: &EditOp) -> Result<Region, String> {
-        let terrain = self.terrain.as_mut().ok_or("the world is not here yet")?;
+        let terrain = self.terrain.as_ref().ok_or("the world is not here yet")?;
         let op = terrain.placement().op_in_voxels(op);
         let region = op.region().map_err(|error| explained(&error))?;
         let reach = Editor::default().cells_needed(terrain.grid(), &op);
@@ -381,9 +399,12 @@ impl PlayerWorld {
                 .map_err(|error| explained(&error))?;
         if !is_sent {
             self.outbox.push(op, reach)?;
+            self.show_waiting();
         }
-        let seeded = &self.seeded;
-        self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
+        let seeded = self.seeded;
+        if let Some(terrain) = &mut self.terrain {
+            self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
+        }
         Ok(region)
     }
 

@@ -12,3 +12,4 @@ mod reasons;
 mod requests;
 mod seat;
 mod simulation;
+mod unsent;
