@@ -156,8 +156,10 @@ function received(message: FromWorker) {
 function lost(text: string, isFinal: boolean) {
   if (!isFinal) return status(`${text}; trying again …`);
   joined = false;
+  const edits = shown.hasServer ? (stats?.pending ?? 0) : 0;
+  const unsent = edits > 0 ? ` ${edits} edits were not confirmed by the server and may be lost.` : "";
   const kept = shown.ownName !== null && shown.isKept ? " What is kept of it can be downloaded or deleted in the menu (?)." : "";
-  status(`${text}. Reload the page to try again.${kept}`);
+  failFor(`${text}. Reload the page to try again.${unsent}${kept}`);
   // There is nothing more to download.
   [shown.ownName, stats] = [null, null];
   byId("glb").hidden = true;
@@ -498,7 +500,7 @@ async function begin() {
   canvas.addEventListener("webglcontextlost", loseCard);
   canvas.addEventListener("webglcontextrestored", restoreCard);
   controls = new Controls(canvas, command, click);
-  worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
+  worker.onerror = (event) => failFor(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
   worker.onmessage = (event: MessageEvent<FromWorker>) => {
     const start = performance.now();
     received(event.data);

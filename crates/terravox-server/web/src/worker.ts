@@ -1,7 +1,7 @@
 // The world, in a thread of its own: the link to the server, the cells, the meshes, the player.
 
 import init, { WebWorld, import_world, type Mesh, type Swap } from "./wasm/terravox.js";
-import { ServerLink, isRetryable } from "./link";
+import { ServerLink } from "./link";
 import { keepFile, openFile, type SyncHandle } from "./opfs";
 import { errorMessage } from "./text";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
@@ -275,7 +275,7 @@ function update(now: number) {
     world!.update(now, SLICE_MS);
   } catch (error) {
     const text = errorMessage(error);
-    if (error instanceof WebAssembly.RuntimeError || !link || !isRetryable(text)) return fail(error);
+    if (error instanceof WebAssembly.RuntimeError || !link?.mayRetry(text)) return fail(error);
     link.breakOff(text);
   }
 }
