@@ -79,6 +79,10 @@ fn refusal_of(message: &[u8]) -> Option<String> {
     Some(value.get("reason")?.as_str()?.to_owned())
 }
 
+/// What is said of [`News::Unreadable`].
+const UNREADABLE: &str = "A part of this world cannot be read and is missing: download the world, \
+    mend it with terravox repair, and drop it here.";
+
 fn micros(now_ms: f64) -> u64 {
     (now_ms * 1000.0) as u64
 }
@@ -374,12 +378,13 @@ impl WebWorld {
         Some(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
     }
 
-    /// The next line for the player: `joined`, or `refused: ` and why an operation was.
+    /// The next line for the player: `joined`, `refused: ` and why an operation was, or a sentence.
     pub fn next_news(&mut self) -> Option<String> {
         loop {
             return Some(match self.world.take_news()? {
                 News::Joined => "joined".to_owned(),
                 News::Refused(reason) => format!("refused: {reason}"),
+                News::Unreadable => UNREADABLE.to_owned(),
                 News::Message(bytes) => match refusal_of(&bytes) {
                     Some(reason) => format!("refused: {reason}"),
                     // Of a game that this page does not know.

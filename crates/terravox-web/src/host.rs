@@ -1,5 +1,6 @@
 //! A host in the same process, for a world without a server.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use terravox::generate::{Hills, Seeded};
@@ -29,6 +30,8 @@ pub struct OwnHost {
     grid: VoxelGrid,
     /// `None` for a complete world.
     seeded: Option<Seeded>,
+    /// Whether a part of the stored world could not be read.
+    has_unreadable: bool,
     guest: u64,
     packet: Vec<u8>,
 }
@@ -72,18 +75,25 @@ impl OwnHost {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let guest = host.connect(LinkKind::Reliable);
-        Ok(OwnHost { host, store, disk, grid, seeded, guest, packet: Vec::new() })
+        let (has_unreadable, packet) = (false, Vec::new());
+        Ok(OwnHost { host, store, disk, grid, seeded, has_unreadable, guest, packet })
     }
 
-    /// Takes what the guest sends, and gives it what the host sends.
-    pub fn exchange(&mut self, guest: &mut Guest, now_us: u64) -> Result<(), PipeError> {
+    /// Takes what the guest sends, and gives it what the host sends. Returns whether a part of the
+    /// stored world could not be read, for the first time.
+    pub fn exchange(&mut self, guest: &mut Guest, now_us: u64) -> Result<bool, PipeError> {
         while guest.transmit(now_us, &mut self.packet) {
             // One that breaks the protocol is disconnected.
             let _ = self.host.receive(self.guest, &self.packet, now_us);
         }
         let seeded = self.seeded.as_ref();
         let generated = |request: &mut FillRequest<'_>| fill_ground(seeded, request);
-        let ground = |request: &mut FillRequest<'_>| self.store.fill(request, generated);
+        let had_unreadable = self.has_unreadable;
+        let has_unreadable = Cell::new(had_unreadable);
+        let ground = |request: &mut FillRequest<'_>| {
+            self.store.fill(request, generated);
+            has_unreadable.set(has_unreadable.get() || request.is_missing());
+        };
         let mut world = HostWorld {
             grid: &mut self.grid,
             placement: self.store.info().placement(),
@@ -97,10 +107,11 @@ impl OwnHost {
                 self.host.admit(guest, &world);
             }
         }
+        self.has_unreadable = has_unreadable.get();
         while self.host.transmit(self.guest, now_us, &mut self.packet) {
             guest.receive(&self.packet, now_us)?;
         }
-        Ok(())
+        Ok(self.has_unreadable && !had_unreadable)
     }
 
     /// Whether all edits are stored.

@@ -45,6 +45,8 @@ pub enum News {
     Joined,
     /// An operation was refused: why.
     Refused(String),
+    /// A part of the own world cannot be read, and stays missing. It is told once.
+    Unreadable,
     /// The game at the host said something: [`GuestEvent::Message`].
     Message(Vec<u8>),
 }
@@ -200,8 +202,9 @@ impl PlayerWorld {
     /// Why the server ended the connection, or how it broke the protocol.
     pub fn update(&mut self, now_us: u64, eye_m: [f64; 3], budget: Budget) -> Result<(), String> {
         self.now_us = now_us;
-        if let Some(host) = &mut self.host {
-            host.exchange(&mut self.guest, now_us).map_err(|error| error.to_string())?;
+        let exchanged = self.host.as_mut().map(|host| host.exchange(&mut self.guest, now_us));
+        if exchanged.transpose().map_err(|error| error.to_string())? == Some(true) {
+            self.tell(News::Unreadable);
         }
         let seeded = self.seeded;
         let ground = |request: &mut FillRequest<'_>| fill_ground(seeded.as_ref(), request);

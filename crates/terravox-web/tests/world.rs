@@ -181,6 +181,34 @@ fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
 }
 
 #[test]
+fn an_own_world_with_a_chunk_that_cannot_be_read_says_so_once() {
+    let disk = Arc::new(MemoryDisk::default());
+    let info = WorldInfo::growing(Placement::default(), Generator::hills(7));
+    let store = Store::create_on(disk.clone(), "made", &info).expect("a new one");
+    let unlisted = UnlistedChunks::Air;
+    let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
+    terrain.edit(&EditOp::fill_ball(8, [5.0; 3], 20.0)).expect("it is air");
+    store.save(&terrain.unsaved(), |_| {}).expect("memory has room");
+    drop(store);
+    let bytes = disk.to_bytes();
+    // How often that is told of a world with a wrong byte that can be opened all the same.
+    let told = |at: usize| {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        import_world("made", damaged.clone()).err()?;
+        let disk = Arc::new(MemoryDisk::from(damaged));
+        let mut world = PlayerWorld::stored(disk, "made", 7, options()).ok()?;
+        for frame in 0..100 {
+            world.update(frame * 16_000, EYE_M, Budget::Unlimited).expect("the host is honest");
+        }
+        let news = std::iter::from_fn(|| world.take_news());
+        Some(news.filter(|news| *news == News::Unreadable).count())
+    };
+    let told: Vec<usize> = (16_384..bytes.len()).step_by(61).filter_map(told).take(8).collect();
+    assert!(told.contains(&1) && told.iter().all(|count| *count <= 1), "{told:?}");
+}
+
+#[test]
 fn what_is_cut_is_pasted_elsewhere_and_turned() {
     let (mut world, mut now_us) = (PlayerWorld::alone(7, options()), 0);
     assert!(world.copied_size().is_none() && world.paste([0, 0, 0].into(), 0).is_err());

@@ -12,6 +12,8 @@ const SLICE_MS = 8;
 const EDIT_SLICE_MS = 24;
 /** Milliseconds between two looks when there is nothing to do. */
 const IDLE_DELAY_MS = 10;
+/** After so many looks in a row at which nothing was new, what a world of one's own still lacks cannot be read. */
+const MAX_QUIET_LOOKS = 50;
 /** Milliseconds that what the server sent may wait for the mesh of an edit. */
 const MAX_LINK_DELAY_MS = 100;
 /** How far the player can reach, metres. */
@@ -45,6 +47,8 @@ let longest = 0;
 let updated = 0;
 /** Whether something arrived since the last step. */
 let hasMail = false;
+/** Looks in a row that took little time, and at which nothing was new. */
+let quietLooks = 0;
 const pieces = new Set<number>();
 /** The names of others that the page has, and since when. */
 const avatars = new Map<number, { name: string; since: number }>();
@@ -266,7 +270,8 @@ function advance(): boolean {
   save(now, false);
   longest = Math.max(longest, performance.now() - now);
   // With time left in the slice, what is missing has to come from the server.
-  return isOver || world.is_settled() || (link !== null && !isNew && took < SLICE_MS / 2);
+  quietLooks = isNew || took >= SLICE_MS / 2 ? 0 : quietLooks + 1;
+  return isOver || world.is_settled() || quietLooks > (link ? 0 : MAX_QUIET_LOOKS);
 }
 
 /** Applies what arrived. Where the server ended the link, it is tried again or the world ends. */
