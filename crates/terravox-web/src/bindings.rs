@@ -109,17 +109,20 @@ impl WebWorld {
         WebWorld::new(PlayerWorld::alone(seed as u64, options(view_m, detail)))
     }
 
-    /// Opens the world in a file of the browser, without a server; in an empty one, makes a world
-    /// of hills.
+    /// Opens the world in a file of the browser, without a server. With a seed, makes a world of
+    /// hills in an empty one.
     pub fn stored(
         handle: SyncAccessHandle,
         name: &str,
-        seed: f64,
+        seed: Option<f64>,
         view_m: f64,
         detail: f32,
     ) -> Result<WebWorld, JsError> {
-        let disk = Arc::new(handle);
-        let world = PlayerWorld::stored(disk, name, seed as u64, options(view_m, detail));
+        let (disk, options) = (Arc::new(handle), options(view_m, detail));
+        let world = match seed {
+            Some(seed) => PlayerWorld::stored(disk, name, seed as u64, options),
+            None => PlayerWorld::kept(disk, name, options),
+        };
         Ok(WebWorld::new(world.map_err(|e| JsError::new(&e))?))
     }
 

@@ -37,14 +37,17 @@ pub struct OwnHost {
 }
 
 impl OwnHost {
-    /// Serves the world on a disk to one guest; on an empty disk, makes a world of hills.
+    /// Serves the world on a disk to one guest. With a seed, makes a world of hills on an empty disk.
     ///
     /// # Errors
     /// If it is not a world, or grows from a generator other than ours; for a complete world, if
     /// any part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the
     /// listings are checked; damaged chunks are found when they are read.
-    pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
-        let store = open_or_create(disk.clone(), name, seed)?;
+    pub fn open(disk: Arc<dyn Disk>, name: &str, seed: Option<u64>) -> Result<OwnHost, StoreError> {
+        let store = match seed {
+            Some(seed) => open_or_create(disk.clone(), name, seed)?,
+            None => open_kept(disk.clone(), name)?,
+        };
         let info = store.info();
         info.placement().check().map_err(|error| {
             let what = error.to_string();
@@ -156,6 +159,18 @@ impl OwnHost {
     }
 }
 
+/// Opens the world on a disk that has to have one.
+fn open_kept(disk: Arc<dyn Disk>, name: &str) -> Result<Store, StoreError> {
+    let new_bytes = new_world(u64::MAX)?.len();
+    Store::open_on(disk.clone(), name).map_err(|error| match is_interrupted(&*disk, new_bytes) {
+        Ok(true) => {
+            let what = "there is no world in it, or only the start of a new one: delete it";
+            StoreError::Refused { path: name.into(), what: what.to_owned() }
+        }
+        _ => error,
+    })
+}
+
 /// Opens what is on a disk, or makes a new world of hills where there is none yet.
 fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, StoreError> {
     let io_error = |doing| move |source| StoreError::Io { path: name.into(), doing, source };
@@ -172,8 +187,8 @@ fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, S
     Store::open_on(disk, name)
 }
 
-/// Whether what is on a disk may be a new world of some length whose writing was interrupted. A
-/// world with edits is longer.
+/// Whether a disk is empty, or what is on it may be a new world of some length whose writing was
+/// interrupted. A world with edits is longer.
 fn is_interrupted(disk: &dyn Disk, new_bytes: usize) -> io::Result<bool> {
     let length = disk.length()?;
     let mut start = vec![0; START_BYTES.min(length as usize)];

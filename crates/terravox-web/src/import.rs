@@ -88,7 +88,7 @@ fn check_world(name: &str, disk: &Arc<MemoryDisk>) -> Result<(), String> {
         });
     }
     drop(store);
-    OwnHost::open(disk.clone(), name, 0).map(drop).map_err(text)
+    OwnHost::open(disk.clone(), name, None).map(drop).map_err(text)
 }
 
 fn import_heightmap(

@@ -112,6 +112,27 @@ impl PlayerWorld {
         seed: u64,
         options: PlayerWorldOptions,
     ) -> Result<PlayerWorld, String> {
+        PlayerWorld::open(disk, name, Some(seed), options)
+    }
+
+    /// Opens the world on a disk as [`PlayerWorld::stored`], but never makes one.
+    ///
+    /// # Errors
+    /// As [`PlayerWorld::stored`], and if there is nothing, or only a part of a new world.
+    pub fn kept(
+        disk: Arc<dyn Disk>,
+        name: &str,
+        options: PlayerWorldOptions,
+    ) -> Result<PlayerWorld, String> {
+        PlayerWorld::open(disk, name, None, options)
+    }
+
+    fn open(
+        disk: Arc<dyn Disk>,
+        name: &str,
+        seed: Option<u64>,
+        options: PlayerWorldOptions,
+    ) -> Result<PlayerWorld, String> {
         let host = OwnHost::open(disk, name, seed).map_err(|error| error.to_string())?;
         let world = PlayerWorld::new(Guest::new(LinkKind::Reliable, b""), options);
         Ok(PlayerWorld { host: Some(host), ..world })

@@ -127,6 +127,22 @@ fn a_new_world_whose_making_was_interrupted_is_made_again() {
 }
 
 #[test]
+fn where_no_world_is_none_is_made_unless_a_seed_is_given() {
+    let whole = Arc::new(MemoryDisk::default());
+    assert!(PlayerWorld::stored(whole.clone(), "new.tvx", 7, options()).is_ok());
+    assert!(PlayerWorld::kept(whole.clone(), "new.tvx", options()).is_ok());
+    let length = whole.to_bytes().len();
+    for bytes in [Vec::new(), vec![0; 600], vec![0; length]] {
+        let disk = Arc::new(MemoryDisk::from(bytes.clone()));
+        let error = PlayerWorld::kept(disk.clone(), "new.tvx", options()).err();
+        let error = error.expect("there is no world");
+        assert!(error.starts_with("new.tvx: ") && error.contains("no world in it"), "{error}");
+        assert!(disk.to_bytes() == bytes, "it was written to");
+        assert!(PlayerWorld::stored(disk, "new.tvx", 7, options()).is_ok());
+    }
+}
+
+#[test]
 fn a_world_without_its_start_is_opened_and_one_without_header_stays_as_it_is() {
     let disk = Arc::new(MemoryDisk::default());
     let open = |disk: &Arc<MemoryDisk>| PlayerWorld::stored(disk.clone(), "mine", 7, options());

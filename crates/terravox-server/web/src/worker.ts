@@ -2,7 +2,7 @@
 
 import init, { WebWorld, import_world, type Mesh, type Swap } from "./wasm/terravox.js";
 import { ServerLink } from "./link";
-import { keepFile, openFile, type SyncHandle } from "./opfs";
+import { keepFile, openFile, removeFile, type SyncHandle } from "./opfs";
 import { errorMessage } from "./text";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
 
@@ -360,7 +360,16 @@ async function ownWorld(message: Extract<ToWorker, { type: "start" }>): Promise<
     post({ type: "news", text: "This browser keeps no files for pages: download the world from the menu before you leave." });
     return WebWorld.alone(seed, view, detail);
   }
-  return WebWorld.stored(file as never, name, seed, view, detail);
+  const isNew = file.getSize() === 0;
+  try {
+    return WebWorld.stored(file as never, name, mayCreate ? seed : null, view, detail);
+  } catch (error) {
+    file.close();
+    file = null;
+    // What was made for nothing is not listed as a world.
+    if (isNew && mayCreate) await removeFile(name).catch(() => {});
+    throw error;
+  }
 }
 
 /** Makes a world of a file, and keeps it. */

@@ -102,6 +102,27 @@ visitTest("a kept world that cannot be opened can be downloaded and deleted", as
   await one.says(/cannot be the name of a file/);
 });
 
+visitTest("an empty file is no world, and is not made one", async (visit) => {
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
+  const { page } = one;
+  await one.until("there is ground", () => seen.frame?.aim);
+  await one.get(async () => {
+    const folder = await navigator.storage.getDirectory();
+    await folder.getFileHandle("hills 5.tvx", { create: true });
+  });
+  const size = () => one.get(async () => {
+    const folder = await navigator.storage.getDirectory();
+    return (await (await folder.getFileHandle("hills 5.tvx")).getFile()).size;
+  });
+  await page.goto(`${one.origin}/?file=${encodeURIComponent("hills 5.tvx")}`);
+  await one.says(/cannot be opened: .*hills 5\.tvx.*no world in it/);
+  assert.equal(await size(), 0);
+  // By its seed it may be made.
+  await page.goto(`${one.origin}/?seed=5#0,40,0,0,-80`);
+  await one.until("there is ground", () => globalThis.seen?.frame?.aim);
+  assert((await size()) > 0);
+});
+
 /** Of workers, as in browsers that keep no files for pages, and in those of 2022. */
 const NO_FILES = "StorageManager.prototype.getDirectory = () => Promise.reject(new Error('no files'))";
 const PROMISED_SIZES = `const { getSize } = FileSystemSyncAccessHandle.prototype;
