@@ -7,6 +7,7 @@ import { Graph } from "./graph";
 import { openMenu, takeSettings, type ShownWorld } from "./menu";
 import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
 import { currentStatus, failFor, say, sayNotes, status } from "./news";
+import { fileOfSeed } from "./opfs";
 import { findServer } from "./server";
 import { loadSettings } from "./settings";
 import { errorMessage } from "./text";
@@ -390,7 +391,7 @@ function frame(now: number) {
 
 /** The file of a world of one's own. */
 function ownFile(seed: number): string {
-  return query.get("file") ?? `hills ${seed}.tvx`;
+  return query.get("file") ?? fileOfSeed(seed);
 }
 
 async function dropped(event: DragEvent) {
