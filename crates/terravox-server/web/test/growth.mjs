@@ -34,6 +34,18 @@ export async function flyRound({ steps, radius }) {
   return digs;
 }
 
+/**
+ * How much more is held at the last of some rounds than at the first one, as the line through all of them has it: a
+ * share of the mean. The first half of the rounds does not count: caches fill.
+ */
+export function growthOf(rounds) {
+  const late = rounds.slice(rounds.length >> 1);
+  const mean = (values) => values.reduce((a, b) => a + b) / values.length;
+  const [middle, level] = [(late.length - 1) / 2, mean(late)];
+  const slope = mean(late.map((value, i) => (i - middle) * (value - level))) / mean(late.map((_, i) => (i - middle) ** 2));
+  return level === 0 ? 0 : (slope * (late.length - 1)) / level;
+}
+
 /** Connects to the worker of a page, which has a heap of its own; returns a function that measures it. */
 export async function heapOfWorker(session) {
   const id = await new Promise((resolve) => {
