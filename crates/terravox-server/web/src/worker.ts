@@ -197,6 +197,9 @@ function tellBodies(now: number): Float64Array {
   for (let at = 0; at < bodies.length; at += 9) {
     const [body, kind] = [bodies[at]!, bodies[at + 1]!];
     seen.add(body);
+    // A number may have become that of a body of another kind.
+    if (kind !== -1) pieces.delete(body);
+    if (kind !== -2) avatars.delete(body);
     if (kind === -1 && !pieces.has(body)) {
       pieces.add(body);
       const swap = world.loose_mesh(body);
