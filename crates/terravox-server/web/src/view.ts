@@ -15,6 +15,8 @@ const SHADOW_SIZE = 2048;
 /** Half of the width that has shadows, voxels. */
 const SHADOW_REACH = 110;
 const SUN = new THREE.Vector3();
+/** From here to there is drawn, metres. */
+const [NEAR, FAR] = [0.1, 40000];
 /** Avatars nearer to the eye than this are hidden, metres. */
 const AVATAR_NEAR = 2;
 
@@ -27,7 +29,7 @@ export interface ViewOptions {
 }
 
 export class View {
-  readonly camera = new THREE.PerspectiveCamera(72, 1, 0.1, 40000);
+  readonly camera = new THREE.PerspectiveCamera(72, 1, NEAR, FAR);
   readonly renderer: THREE.WebGLRenderer;
   readonly terrain: TerrainMeshes;
   /** Milliseconds of the last frame in this thread. */
@@ -207,6 +209,9 @@ export class View {
   /** Takes what the world says of itself; `voxel` is the size of a voxel in metres. */
   setMaterials(materials: Material[], ranges: Float32Array, voxel: number) {
     this.uniforms["haze"]!.value = voxel / this.options.view;
+    [this.camera.near, this.camera.far] = [NEAR / voxel, FAR / voxel];
+    this.camera.updateProjectionMatrix();
+    (this.uniforms["nearFar"]!.value as THREE.Vector2).set(this.camera.near, this.camera.far);
     (this.uniforms["palette"]!.value as THREE.Texture).dispose();
     this.uniforms["palette"]!.value = paletteOf(materials);
     const vectors = this.uniforms["ranges"]!.value as THREE.Vector4[];

@@ -43,7 +43,7 @@ function speakForWorker() {
 visitTest("a body that becomes one of another kind is gone, and a new one is there", async (visit) => {
   const one = await visit("/", { script: speakForWorker });
   await one.get(() => (seen.isHeld = true));
-  await one.until("a frame is held", () => seen.held);
+  await one.until("a frame is held", () => seen.held !== undefined);
   const others = await one.get(() => {
     const counts = [];
     // An avatar, a piece, an avatar again, a ball, a crate, what this page does not know, and nothing.
