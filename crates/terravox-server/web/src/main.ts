@@ -58,6 +58,7 @@ const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "
 let collisionAsked = 0;
 /** The world that is shown. */
 const shown: ShownWorld = { hasServer: null, letsThrow: false, ownName: null, isKept: true, isPersistent: null };
+let hasAskedToPersist = false;
 /** Whether the graphics card is lost, and since how many losses. */
 let isLost = false;
 let losses = 0;
@@ -271,11 +272,21 @@ function hasUnsaved() {
   return stats !== null && (stats.pending > 0 || !stats.saved);
 }
 
-/** Asks the browser to keep the files of this page, once something of one's own is in them. */
+/** Asks whether the browser keeps the files of this page until they are deleted. */
+async function seeIfPersistent() {
+  shown.isPersistent = (await navigator.storage?.persisted?.().catch(() => false)) ?? false;
+}
+
+/** Asks the browser to do so, once something of one's own is in them. */
 async function askToPersist() {
-  if (shown.isPersistent !== null || shown.hasServer || !shown.isKept) return;
-  shown.isPersistent = false;
+  if (hasAskedToPersist || shown.isPersistent) return;
+  hasAskedToPersist = true;
   shown.isPersistent = (await navigator.storage?.persist?.().catch(() => false)) ?? false;
+}
+
+/** The same for an edit of a world that is kept. */
+function askToPersistEdit() {
+  if (!shown.hasServer && shown.isKept) void askToPersist();
 }
 
 function sayOutOfReach() {
@@ -291,9 +302,9 @@ function act(kind: string, direction: THREE.Vector3, now: number) {
   }
   if (!aim) return sayOutOfReach();
   const centre = voxelsOf(aim.point).toArray();
+  if (kind !== "copy") askToPersistEdit();
   if (kind !== "paste") return tell({ type: "copy", ...cubeAround(centre, radius / voxel), cut: kind === "cut", at: now });
   if (!clip) return void say("Copy or cut something first.");
-  void askToPersist();
   tell({ type: "paste", voxel: pasteAt(centre, clip, turns), turns, at: now });
 }
 
@@ -331,7 +342,7 @@ function useTool(now: number) {
 
 function stroke(one: Brush, aim: Aim, now: number) {
   lastStroke = now;
-  void askToPersist();
+  askToPersistEdit();
   tell({ type: "edit", op: operationOf(one, aim, radius, material), at: now });
   const struck = one.usesMaterial ? material : aim.material;
   const colour = materials[struck]?.colour ?? [120, 110, 100];
@@ -402,6 +413,7 @@ async function dropped(event: DragEvent) {
   const progress = say(`Opening ${file.name} …`, "progress");
   try {
     const { name, start, notes } = await importFile(file);
+    void askToPersist();
     // Where a server is, or may still answer, its world stays in view.
     if (shown.hasServer !== false) sayNotes(notes);
     if (shown.hasServer !== false) return void say(`“${name}” is kept in this browser: open it from the menu (?).`);
@@ -446,6 +458,7 @@ function join(link: string | null, token: string) {
   const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
   const file = link === null ? ownFile(seed) : null;
   shown.ownName = file;
+  void seeIfPersistent();
   const mayCreate = !query.has("file");
   tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: DETAIL, name, feet });
   sayNotes(takeNotes());

@@ -94,6 +94,47 @@ visitTest("a dropped file does not take the place of the world of a seed", async
   await one.until("there are hills", () => globalThis.seen?.frame?.stats.settled && terravox.state().triangles > 100_000);
 });
 
+/** Browsers that keep files for good once they are asked, and how often they were. */
+function persistsWhenAsked() {
+  globalThis.asked = 0;
+  const storage = StorageManager.prototype;
+  storage.persisted = () => Promise.resolve(localStorage.getItem("persistent") !== null);
+  storage.persist = () => {
+    globalThis.asked++;
+    return Promise.resolve((localStorage.setItem("persistent", ""), true));
+  };
+}
+
+visitTest("the menu says from the start whether the browser may delete worlds, until it may not", async (visit) => {
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false, script: persistsWhenAsked });
+  const { page } = one;
+  const says = async () => {
+    await page.locator("#menu").click();
+    const text = await page.locator("#where").textContent();
+    await page.keyboard.press("Escape");
+    return text;
+  };
+  await one.until("there is ground", () => seen.frame?.aim);
+  assert.match(await says(), /kept in this browser\. The browser may delete it/);
+  // A cut is an edit.
+  await page.keyboard.press("Digit7");
+  await one.useClick("copy");
+  await one.until("the browser is asked", () => asked > 0);
+  await one.get(() => document.exitPointerLock());
+  assert(!/may delete/.test(await says()));
+  await page.reload();
+  await one.until("there is ground again", () => globalThis.seen?.frame?.aim);
+  assert(!/may delete/.test(await says()));
+  assert.equal(await one.get(() => asked), 0, "it is not asked again");
+});
+
+visitTest("a browser is asked to keep a file that was dropped", async (visit) => {
+  const one = await visit("/", { script: persistsWhenAsked });
+  await drop(one, "house.png", slope());
+  await news(one, /house.*is kept in this browser/);
+  await one.until("the browser is asked", () => asked === 1);
+});
+
 visitTest("a kept world that cannot be opened can be downloaded and deleted", async (visit) => {
   const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
   const { page } = one;
