@@ -302,9 +302,10 @@ function act(kind: string, direction: THREE.Vector3, now: number) {
   }
   if (!aim) return sayOutOfReach();
   const centre = voxelsOf(aim.point).toArray();
-  if (kind !== "copy") askToPersistEdit();
+  if (kind === "cut") askToPersistEdit();
   if (kind !== "paste") return tell({ type: "copy", ...cubeAround(centre, radius / voxel), cut: kind === "cut", at: now });
   if (!clip) return void say("Copy or cut something first.");
+  askToPersistEdit();
   tell({ type: "paste", voxel: pasteAt(centre, clip, turns), turns, at: now });
 }
 

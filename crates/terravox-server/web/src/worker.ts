@@ -470,10 +470,12 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
       case "paste":
         return editWith(message.at, () => world!.paste(...message.voxel, message.turns));
       case "throw": {
-        if (link?.isOpen === false) throw new Error("no connection: nothing can be thrown until it is back");
         const { thing, from, velocity } = message;
         const request = JSON.stringify({ throw: thing, from_m: from, velocity_m_s: velocity });
-        return void world.send_message(new TextEncoder().encode(request));
+        // A link that is open may not be let in yet.
+        const isSent = link?.isOpen !== false && world.send_message(new TextEncoder().encode(request));
+        if (!isSent) throw new Error("no connection: nothing can be thrown until it is back");
+        return;
       }
       case "collision":
         return showCollision();
