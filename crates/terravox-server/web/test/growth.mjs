@@ -46,6 +46,9 @@ export function growthOf(rounds) {
   return level === 0 ? 0 : (slope * (late.length - 1)) / level;
 }
 
+/** Bytes of a heap of JavaScript: objects, and what arrays hold, which is outside of it. The memory of WebAssembly is neither. */
+const bytesOf = ({ usedSize, backingStorageSize }) => usedSize + backingStorageSize;
+
 /** Connects to the worker of a page, which has a heap of its own; returns a function that measures it. */
 export async function heapOfWorker(session) {
   const id = await new Promise((resolve) => {
@@ -70,7 +73,7 @@ export async function heapOfWorker(session) {
     });
   return async () => {
     await ask("HeapProfiler.collectGarbage");
-    return (await ask("Runtime.getHeapUsage")).usedSize;
+    return bytesOf(await ask("Runtime.getHeapUsage"));
   };
 }
 
@@ -84,12 +87,12 @@ export async function holdings(one, session, workerHeap) {
   }
   await one.until("the picture rests", () => seen.still > 60);
   await session.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await session.send("Runtime.getHeapUsage");
+  const heap = bytesOf(await session.send("Runtime.getHeapUsage"));
   const held = await one.get(() => {
     const { stats } = seen.frame;
     const { triangles, meshes } = terravox.state();
     const nodes = document.querySelectorAll("*").length;
     return { triangles, meshes, ...seen.gpu, wasm: stats.memory, cells: stats.cells, nodes };
   });
-  return { ...held, heap: usedSize, workerHeap: await workerHeap() };
+  return { ...held, heap, workerHeap: await workerHeap() };
 }

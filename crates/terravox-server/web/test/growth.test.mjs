@@ -21,6 +21,7 @@ const ALLOWED = {
   triangles: 0.05,
   meshes: 0.1,
   Buffer: 0.15,
+  bufferBytes: 0.15,
   VertexArray: 0.15,
   cells: 0.15,
   heap: 0.15,

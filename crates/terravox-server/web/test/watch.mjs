@@ -63,6 +63,26 @@ export function watch() {
       return remove.call(this, made);
     };
   }
+  // Bytes of buffers that are alive. What was bound tells which one is meant.
+  const [sizes, bound] = [new Map(), new Map()];
+  const { bindBuffer, bufferData, deleteBuffer } = gl;
+  const noteSize = (buffer, bytes) => {
+    seen.gpu.bufferBytes = (seen.gpu.bufferBytes ?? 0) + bytes - (sizes.get(buffer) ?? 0);
+    if (bytes > 0) sizes.set(buffer, bytes);
+    else sizes.delete(buffer);
+  };
+  gl.bindBuffer = function (target, buffer) {
+    bound.set(target, buffer);
+    return bindBuffer.call(this, target, buffer);
+  };
+  gl.bufferData = function (target, data, ...rest) {
+    noteSize(bound.get(target), typeof data === "number" ? data : (data?.byteLength ?? 0));
+    return bufferData.call(this, target, data, ...rest);
+  };
+  gl.deleteBuffer = function (buffer) {
+    noteSize(buffer, 0);
+    return deleteBuffer.call(this, buffer);
+  };
   // Only for pictures: where a processor draws, it has no time for anything else.
   for (const name of ["drawElements", "drawElementsInstanced", "drawArrays"]) {
     const draw = gl[name];
