@@ -184,7 +184,7 @@ fn what_is_dug_without_a_server_stays_in_sight_however_often_a_link_breaks_at_on
     server.is_linked = false;
     server.exchange(&mut world, 2);
     for at in 1..places.len() {
-        // A link that opens, and on which no server answers.
+        // A link that opens, and on which no server replies.
         world.reconnect();
         dig(&mut world, at);
         for _ in 0..5 {
@@ -265,7 +265,7 @@ fn what_was_dug_and_copied_in_one_world_does_not_get_into_another() {
     let mut other = Server::new(8, Placement::default(), server.now_us);
     world.reconnect();
     let at = [0.0, EYE_M[1] - whole, 0.0];
-    world.edit(&EditOp::dig_ball(at, 4.0)).expect("it waits: who answers is not known yet");
+    world.edit(&EditOp::dig_ball(at, 4.0)).expect("it waits until a server lets it in");
     news(&mut world);
     other.settle(&mut world);
     assert!(world.take_mesh_reset(), "those of the world before");

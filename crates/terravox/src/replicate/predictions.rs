@@ -10,7 +10,7 @@ pub(super) const MAX_PREDICTIONS: usize = 256;
 
 /// An operation that the host has not answered, or that is not sent yet.
 pub(super) struct Prediction {
-    /// By which the host answers it, or its order among those that are not sent.
+    /// The number of its reply, or its order among those that are not sent.
     pub number: u64,
     /// `None` for undo and redo, which cannot be predicted.
     pub op: Option<EditOp>,
