@@ -57,6 +57,11 @@ impl Outbox {
         self.waiting.len()
     }
 
+    /// Whether operations wait to be sent, or may be refused and wait again.
+    pub fn is_undecided(&self) -> bool {
+        !self.waiting.is_empty() || self.sent.values().any(|entry| entry.has_waited)
+    }
+
     /// Adds an operation behind all others; `reach` as in [`Outbox::send_at_once`].
     ///
     /// # Errors
@@ -313,9 +318,12 @@ mod tests {
         // All were sent, but the pillar may be refused and sent again.
         assert_eq!(sender.outbox.waiting(), 0);
         assert!(!sender.edit(2.0), "a hole in the pillar");
+        assert!(sender.outbox.is_undecided());
         sender.confirm(3);
         sender.frame();
         assert_eq!(sender.sent.len(), 5);
+        (4..=5).for_each(|number| sender.confirm(number));
+        assert!(!sender.outbox.is_undecided());
     }
 
     #[test]

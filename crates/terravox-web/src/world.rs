@@ -451,7 +451,7 @@ impl PlayerWorld {
     }
 
     fn check_history(&self) -> Result<(), String> {
-        match (self.terrain.is_some(), self.is_joined && self.outbox.waiting() == 0) {
+        match (self.terrain.is_some(), self.is_joined && !self.outbox.is_undecided()) {
             (false, _) => Err("the world is not here yet".to_owned()),
             (true, true) => Ok(()),
             (true, false) => Err("earlier edits wait for the server; try again then".to_owned()),
