@@ -178,6 +178,45 @@ visitTest("an empty file is no world, and is not made one", async (visit) => {
   assert((await size()) > 0);
 });
 
+/** Of workers: the disk fails once the world is here, and the steps of each second are counted. */
+const UNREADABLE = `{
+  const { postMessage } = self;
+  const [files, ports] = [FileSystemSyncAccessHandle.prototype, MessagePort.prototype];
+  const [read, send] = [files.read, ports.postMessage];
+  let [isBad, count] = [false, 0];
+  self.postMessage = (message, ...rest) => {
+    isBad ||= message.type === "joined";
+    postMessage.call(self, message, ...rest);
+  };
+  files.read = function (out, options) {
+    const length = read.call(this, out, options);
+    if (isBad) out[0] ^= 1;
+    return length;
+  };
+  ports.postMessage = function (...message) {
+    count++;
+    send.apply(this, message);
+  };
+  setInterval(() => {
+    postMessage.call(self, { type: "counted", count });
+    count = 0;
+  }, 1000);
+}`;
+
+visitTest("a world of one's own with a part that cannot be read says so once, and rests", async (visit) => {
+  const one = await visit("/?seed=17#0,40,0,0,-89", { waits: false });
+  await one.until("there is ground", () => seen.frame?.aim);
+  await one.useTool();
+  await one.until("it is written", () => seen.frame.stats.saved && seen.frame.stats.pending === 0);
+  await one.runInWorkers(UNREADABLE);
+  await one.page.reload();
+  await news(one, /cannot be read and is missing/);
+  // Without rest there are thousands in each second.
+  await one.until("the worker rests", () => seen.counted < 300);
+  assert.equal(await one.get(() => seen.news.filter((text) => /cannot be read/.test(text)).length), 1);
+  assert(!(await one.get(() => seen.frame.stats.settled)));
+});
+
 /** Of workers, as in browsers that keep no files for pages, and in those of 2022. */
 const NO_FILES = "StorageManager.prototype.getDirectory = () => Promise.reject(new Error('no files'))";
 const PROMISED_SIZES = `const { getSize } = FileSystemSyncAccessHandle.prototype;

@@ -16,6 +16,8 @@ export function watch() {
     posts: {},
     gpu: {},
     draws: false,
+    /** What the script of a test counts in the worker. */
+    counted: undefined,
   };
   globalThis.seen = seen;
 
@@ -23,6 +25,7 @@ export function watch() {
     if (data.type === "news") seen.news.push(data.text);
     if (data.type === "lost") seen.lost.push(data.text);
     if (data.type === "avatar") seen.avatars.push(data.name);
+    if (data.type === "counted") seen.counted = data.count;
     if (data.type !== "frame") return;
     seen.bodies = data.bodies.length / 9;
     seen.heights = Array.from({ length: seen.bodies }, (_, i) => data.bodies[9 * i + 3]);
