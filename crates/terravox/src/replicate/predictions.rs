@@ -124,7 +124,8 @@ impl Predictions {
     pub fn plan(&mut self, grid: &VoxelGrid, changed: &BTreeMap<ChunkPos, Region>) -> Showing {
         let (waiting, unsent) = (&self.waiting, &self.unsent);
         let is_read = |region: &Region| {
-            let mut reads = waiting.iter().chain(unsent.values()).flat_map(|prediction| prediction.reads);
+            let mut reads =
+                waiting.iter().chain(unsent.values()).flat_map(|prediction| prediction.reads);
             reads.any(|read| !read.intersect(*region).is_empty())
         };
         let is_current = match grid.changes_since(&mut self.cursor) {

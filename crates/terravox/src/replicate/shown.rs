@@ -56,7 +56,9 @@ impl Guest {
     /// [`Guest::start`].
     pub fn show_unsent(&mut self, order: u64, op: &EditOp) -> Result<(), EditError> {
         let Some(replica) = &self.replica else {
-            return Err(EditError::Invalid("not joined: call Guest::start after GuestEvent::Welcome"));
+            return Err(EditError::Invalid(
+                "not joined: call Guest::start after GuestEvent::Welcome",
+            ));
         };
         let op = rounded_op(op);
         let reach = Editor::default().reach(&replica.grid, &op)?;
