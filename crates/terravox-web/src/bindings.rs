@@ -79,6 +79,10 @@ fn refusal_of(message: &[u8]) -> Option<String> {
     Some(value.get("reason")?.as_str()?.to_owned())
 }
 
+/// What is said of [`News::Unreadable`].
+const UNREADABLE: &str = "A part of this world cannot be read and is missing: download the world, \
+    mend it with terravox repair, and drop it here.";
+
 fn micros(now_ms: f64) -> u64 {
     (now_ms * 1000.0) as u64
 }
@@ -105,17 +109,20 @@ impl WebWorld {
         WebWorld::new(PlayerWorld::alone(seed as u64, options(view_m, detail)))
     }
 
-    /// Opens the world in a file of the browser, without a server; in an empty one, makes a world
-    /// of hills.
+    /// Opens the world in a file of the browser, without a server. With a seed, makes a world of
+    /// hills in an empty one.
     pub fn stored(
         handle: SyncAccessHandle,
         name: &str,
-        seed: f64,
+        seed: Option<f64>,
         view_m: f64,
         detail: f32,
     ) -> Result<WebWorld, JsError> {
-        let disk = Arc::new(handle);
-        let world = PlayerWorld::stored(disk, name, seed as u64, options(view_m, detail));
+        let (disk, options) = (Arc::new(handle), options(view_m, detail));
+        let world = match seed {
+            Some(seed) => PlayerWorld::stored(disk, name, seed as u64, options),
+            None => PlayerWorld::kept(disk, name, options),
+        };
         Ok(WebWorld::new(world.map_err(|e| JsError::new(&e))?))
     }
 
@@ -374,12 +381,13 @@ impl WebWorld {
         Some(Swap { removed: Vec::new(), added, packed: PackedSurface::default() })
     }
 
-    /// The next line for the player: `joined`, or `refused: ` and why an operation was.
+    /// The next line for the player: `joined`, `refused: ` and why an operation was, or a sentence.
     pub fn next_news(&mut self) -> Option<String> {
         loop {
             return Some(match self.world.take_news()? {
                 News::Joined => "joined".to_owned(),
                 News::Refused(reason) => format!("refused: {reason}"),
+                News::Unreadable => UNREADABLE.to_owned(),
                 News::Message(bytes) => match refusal_of(&bytes) {
                     Some(reason) => format!("refused: {reason}"),
                     // Of a game that this page does not know.

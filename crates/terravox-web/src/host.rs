@@ -1,5 +1,6 @@
 //! A host in the same process, for a world without a server.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use terravox::generate::{Hills, Seeded};
@@ -29,19 +30,24 @@ pub struct OwnHost {
     grid: VoxelGrid,
     /// `None` for a complete world.
     seeded: Option<Seeded>,
+    /// Whether a part of the stored world could not be read.
+    has_unreadable: bool,
     guest: u64,
     packet: Vec<u8>,
 }
 
 impl OwnHost {
-    /// Serves the world on a disk to one guest; on an empty disk, makes a world of hills.
+    /// Serves the world on a disk to one guest. With a seed, makes a world of hills on an empty disk.
     ///
     /// # Errors
     /// If it is not a world, or grows from a generator other than ours; for a complete world, if
     /// any part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the
     /// listings are checked; damaged chunks are found when they are read.
-    pub fn open(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<OwnHost, StoreError> {
-        let store = open_or_create(disk.clone(), name, seed)?;
+    pub fn open(disk: Arc<dyn Disk>, name: &str, seed: Option<u64>) -> Result<OwnHost, StoreError> {
+        let store = match seed {
+            Some(seed) => open_or_create(disk.clone(), name, seed)?,
+            None => open_kept(disk.clone(), name)?,
+        };
         let info = store.info();
         info.placement().check().map_err(|error| {
             let what = error.to_string();
@@ -72,18 +78,25 @@ impl OwnHost {
         let mut host = Host::new(options);
         host.mark_edited(edited);
         let guest = host.connect(LinkKind::Reliable);
-        Ok(OwnHost { host, store, disk, grid, seeded, guest, packet: Vec::new() })
+        let (has_unreadable, packet) = (false, Vec::new());
+        Ok(OwnHost { host, store, disk, grid, seeded, has_unreadable, guest, packet })
     }
 
-    /// Takes what the guest sends, and gives it what the host sends.
-    pub fn exchange(&mut self, guest: &mut Guest, now_us: u64) -> Result<(), PipeError> {
+    /// Takes what the guest sends, and gives it what the host sends. Returns whether a part of the
+    /// stored world could not be read, for the first time.
+    pub fn exchange(&mut self, guest: &mut Guest, now_us: u64) -> Result<bool, PipeError> {
         while guest.transmit(now_us, &mut self.packet) {
             // One that breaks the protocol is disconnected.
             let _ = self.host.receive(self.guest, &self.packet, now_us);
         }
         let seeded = self.seeded.as_ref();
         let generated = |request: &mut FillRequest<'_>| fill_ground(seeded, request);
-        let ground = |request: &mut FillRequest<'_>| self.store.fill(request, generated);
+        let had_unreadable = self.has_unreadable;
+        let has_unreadable = Cell::new(had_unreadable);
+        let ground = |request: &mut FillRequest<'_>| {
+            self.store.fill(request, generated);
+            has_unreadable.set(has_unreadable.get() || request.is_missing());
+        };
         let mut world = HostWorld {
             grid: &mut self.grid,
             placement: self.store.info().placement(),
@@ -98,10 +111,11 @@ impl OwnHost {
                 self.host.admit(guest, &world);
             }
         }
+        self.has_unreadable = has_unreadable.get();
         while self.host.transmit(self.guest, now_us, &mut self.packet) {
             guest.receive(&self.packet, now_us)?;
         }
-        Ok(())
+        Ok(self.has_unreadable && !had_unreadable)
     }
 
     /// Whether all edits are stored.
@@ -146,6 +160,18 @@ impl OwnHost {
     }
 }
 
+/// Opens the world on a disk that has to have one.
+fn open_kept(disk: Arc<dyn Disk>, name: &str) -> Result<Store, StoreError> {
+    let new_bytes = new_world(u64::MAX)?.len();
+    Store::open_on(disk.clone(), name).map_err(|error| match is_interrupted(&*disk, new_bytes) {
+        Ok(true) => {
+            let what = "there is no world in it, or only the start of a new one: delete it";
+            StoreError::Refused { path: name.into(), what: what.to_owned() }
+        }
+        _ => error,
+    })
+}
+
 /// Opens what is on a disk, or makes a new world of hills where there is none yet.
 fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, StoreError> {
     let io_error = |doing| move |source| StoreError::Io { path: name.into(), doing, source };
@@ -162,8 +188,8 @@ fn open_or_create(disk: Arc<dyn Disk>, name: &str, seed: u64) -> Result<Store, S
     Store::open_on(disk, name)
 }
 
-/// Whether what is on a disk may be a new world of some length whose writing was interrupted. A
-/// world with edits is longer.
+/// Whether a disk is empty, or what is on it may be a new world of some length whose writing was
+/// interrupted. A world with edits is longer.
 fn is_interrupted(disk: &dyn Disk, new_bytes: usize) -> io::Result<bool> {
     let length = disk.length()?;
     let mut start = vec![0; START_BYTES.min(length as usize)];

@@ -4,7 +4,7 @@
 
 use crate::host::OwnHost;
 use std::sync::Arc;
-use terravox::voxel::{GridOptions, Snapshot, VoxelGrid, VoxelPos};
+use terravox::voxel::{ChunkPos, GridOptions, Region, Snapshot, VoxelGrid, VoxelPos};
 use terravox_io::ImportBudget;
 use terravox_io::heightmap::{self, ColourPolicy, HeightmapError, HeightmapOptions};
 use terravox_io::roblox::{self, ImportOptions, RobloxMetadata};
@@ -88,7 +88,7 @@ fn check_world(name: &str, disk: &Arc<MemoryDisk>) -> Result<(), String> {
         });
     }
     drop(store);
-    OwnHost::open(disk.clone(), name, 0).map(drop).map_err(text)
+    OwnHost::open(disk.clone(), name, None).map(drop).map_err(text)
 }
 
 fn import_heightmap(
@@ -177,12 +177,28 @@ fn stored(
     Ok(ImportedWorld { bytes: disk.to_bytes(), start_m, notes })
 }
 
-/// A point above ground or water in the middle of a grid.
+/// A point above ground or water, in the column of chunks nearest to the middle of a grid, at the
+/// cell nearest to it. Takes time by the number of chunks, not by their bounds, which a small file
+/// can make as large as it likes.
 fn start_voxels(grid: &Snapshot, info: &WorldInfo) -> [f64; 3] {
-    let bounds = grid.bounds();
-    let [x, z] = [(bounds.min.x + bounds.max.x) / 2, (bounds.min.z + bounds.max.z) / 2];
+    let (bounds, chunks) = (grid.bounds(), grid.chunks());
+    let middle = [(bounds.min.x, bounds.max.x), (bounds.min.z, bounds.max.z)];
+    let middle = middle.map(|(min, max)| i32::midpoint(min, max));
+    // The nearest point of a column, by which it is known.
+    let nearest = |chunk: &ChunkPos| {
+        let Region { min, max } = chunk.region();
+        [middle[0].clamp(min.x, max.x - 1), middle[1].clamp(min.z, max.z - 1)]
+    };
+    let distance = |at: [i32; 2]| -> u64 {
+        [0, 1].map(|i| u64::from(at[i].abs_diff(middle[i])).pow(2)).iter().sum()
+    };
+    let columns = chunks.iter().map(nearest);
+    let [x, z] = columns.min_by_key(|at| distance(*at)).unwrap_or(middle);
+    let column = chunks.iter().filter(|chunk| nearest(chunk) == [x, z]);
+    let mut heights: Vec<i32> = column.map(|chunk| chunk.region().max.y).collect();
+    heights.sort_unstable_by(|a, b| b.cmp(a));
     let is_filled = |y: &i32| grid.cell(VoxelPos::new(x, *y, z)).is_ok_and(|cell| !cell.is_air());
-    let top = (bounds.min.y..bounds.max.y).rev().find(is_filled).unwrap_or(bounds.max.y);
-    let up = START_HEIGHT_M / info.voxel_size_m;
-    [f64::from(x), f64::from(top) + up, f64::from(z)]
+    let filled = heights.iter().flat_map(|top| (top - ChunkPos::EDGE..*top).rev()).find(is_filled);
+    let top = filled.or(heights.first().copied()).unwrap_or_default();
+    [f64::from(x), f64::from(top) + START_HEIGHT_M / info.voxel_size_m, f64::from(z)]
 }

@@ -6,10 +6,10 @@ use crate::outbox::Outbox;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use terravox::bodies::{BodyPose, LooseBody};
-use terravox::edit::{EditError, EditOp};
+use terravox::edit::{EditError, EditOp, Editor};
 use terravox::generate::Seeded;
 use terravox::lod::{LodOptions, MeshSwap, ShownMesh};
-use terravox::replicate::{Guest, GuestEvent, Interest, LinkKind, SharedBody};
+use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest, LinkKind, SharedBody};
 use terravox::terrain::{Budget, Clock, FillRequest, RayHit, Terrain, TerrainOptions, Viewer};
 use terravox::voxel::{MAX_MIP, MipBlock, Region, VoxelPos};
 use terravox_io::gltf::{GlbBlock, GlbOptions, GlbWriter};
@@ -45,6 +45,8 @@ pub enum News {
     Joined,
     /// An operation was refused: why.
     Refused(String),
+    /// A part of the own world cannot be read, and stays missing. It is told once.
+    Unreadable,
     /// The game at the host said something: [`GuestEvent::Message`].
     Message(Vec<u8>),
 }
@@ -56,7 +58,8 @@ pub struct PlayerWorld {
     /// `None` if a server has it.
     host: Option<OwnHost>,
     clipboard: Option<Clipboard>,
-    /// The generator of the world, if this crate has it.
+    /// The generator of the world; and as one that makes its ground, if this crate has it.
+    generator: Option<GeneratorId>,
     seeded: Option<Seeded>,
     /// `None` until the host has let this guest in.
     terrain: Option<Terrain>,
@@ -109,6 +112,27 @@ impl PlayerWorld {
         seed: u64,
         options: PlayerWorldOptions,
     ) -> Result<PlayerWorld, String> {
+        PlayerWorld::open(disk, name, Some(seed), options)
+    }
+
+    /// Opens the world on a disk as [`PlayerWorld::stored`], but never makes one.
+    ///
+    /// # Errors
+    /// As [`PlayerWorld::stored`], and if there is nothing, or only a part of a new world.
+    pub fn kept(
+        disk: Arc<dyn Disk>,
+        name: &str,
+        options: PlayerWorldOptions,
+    ) -> Result<PlayerWorld, String> {
+        PlayerWorld::open(disk, name, None, options)
+    }
+
+    fn open(
+        disk: Arc<dyn Disk>,
+        name: &str,
+        seed: Option<u64>,
+        options: PlayerWorldOptions,
+    ) -> Result<PlayerWorld, String> {
         let host = OwnHost::open(disk, name, seed).map_err(|error| error.to_string())?;
         let world = PlayerWorld::new(Guest::new(LinkKind::Reliable, b""), options);
         Ok(PlayerWorld { host: Some(host), ..world })
@@ -120,6 +144,7 @@ impl PlayerWorld {
             guest,
             host: None,
             clipboard: None,
+            generator: None,
             seeded: None,
             terrain: None,
             now_us: 0,
@@ -172,14 +197,19 @@ impl PlayerWorld {
     }
 
     /// Begins again over a new link, with all that is held: call it when that is open. Until then,
-    /// [`PlayerWorld::update_terrain`] shows what is held, and edits go on. Operations that the
+    /// [`PlayerWorld::update_terrain`] shows what is held, and edits go on; they stay in sight
+    /// however many links break before the server lets this guest in. Operations that the
     /// server did not answer are sent again once it has let this guest in, some in each update; one
-    /// that had arrived is then applied twice. Undo and redo that it did not answer are dropped.
+    /// that had arrived is then applied twice. Undo and redo that it did not answer are dropped, and
+    /// everything is, with what was copied, where the server has another world now: one with another
+    /// placement, other materials or another generator. Complete worlds that differ in none of these
+    /// cannot be told apart.
     pub fn reconnect(&mut self) {
         let in_flight = self.guest.pending_edits();
         let unanswered = self.guest.reconnect(LinkKind::Reliable).len();
         self.outbox.break_off();
         self.is_joined = false;
+        self.show_waiting();
         if in_flight > unanswered {
             let what = "the connection broke before the server answered an undo or redo";
             self.tell(News::Refused(what.to_owned()));
@@ -193,8 +223,9 @@ impl PlayerWorld {
     /// Why the server ended the connection, or how it broke the protocol.
     pub fn update(&mut self, now_us: u64, eye_m: [f64; 3], budget: Budget) -> Result<(), String> {
         self.now_us = now_us;
-        if let Some(host) = &mut self.host {
-            host.exchange(&mut self.guest, now_us).map_err(|error| error.to_string())?;
+        let exchanged = self.host.as_mut().map(|host| host.exchange(&mut self.guest, now_us));
+        if exchanged.transpose().map_err(|error| error.to_string())? == Some(true) {
+            self.tell(News::Unreadable);
         }
         let seeded = self.seeded;
         let ground = |request: &mut FillRequest<'_>| fill_ground(seeded.as_ref(), request);
@@ -213,10 +244,25 @@ impl PlayerWorld {
             return;
         }
         let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
+        let failed = self.outbox.send_waiting(in_flight, self.now_us, |order, op| {
+            let sent = guest.edit(op);
+            guest.hide_unsent(order);
+            sent
+        });
         // They were valid before the break, but cells that they read may be gone.
-        for error in self.outbox.send_waiting(in_flight, self.now_us, |op| guest.edit(op)) {
+        for error in failed {
             self.tell(News::Refused(explained(&error)));
         }
+        self.show_waiting();
+    }
+
+    /// Shows what waits to be sent.
+    fn show_waiting(&mut self) {
+        let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
+        self.outbox.show_waiting(in_flight, |order, op| {
+            // It was checked when it was made.
+            let _ = guest.show_unsent(order, op);
+        });
     }
 
     /// Updates terrain and meshes only, within a budget, and leaves what arrived for
@@ -242,9 +288,9 @@ impl PlayerWorld {
         }
         let news = match event {
             GuestEvent::Welcome { generator, .. } => {
-                self.seeded = generator.and_then(|made| made.seeded());
+                self.seeded = generator.as_ref().and_then(GeneratorId::seeded);
                 self.guest.start(self.seeded.is_some());
-                self.start();
+                self.start(generator);
                 self.is_joined = true;
                 News::Joined
             }
@@ -263,26 +309,46 @@ impl PlayerWorld {
     }
 
     /// Makes the terrain, unless that of an earlier link is the same.
-    fn start(&mut self) {
+    fn start(&mut self, generator: Option<GeneratorId>) {
         let (Some(placement), Some(grid)) = (self.guest.placement(), self.guest.grid()) else {
             return;
         };
+        let materials = grid.materials();
         let is_same = self.terrain.as_ref().is_some_and(|terrain| {
-            terrain.placement() == placement && terrain.grid().materials() == grid.materials()
+            let is_placed = terrain.placement() == placement;
+            is_placed && terrain.grid().materials() == materials && self.generator == generator
         });
-        if !is_same {
-            let mut lod = self.options.lod.clone();
-            let view_voxels = self.options.view_m / placement.voxel_size_m;
-            lod.max_mip = lod.max_mip.min(coarsest_mip(view_voxels, lod.detail));
-            self.has_new_meshes |= self.terrain.is_some();
-            self.all_meshes = None;
-            self.terrain = Some(Terrain::new(TerrainOptions {
-                placement,
-                materials: grid.materials().clone(),
-                lod,
-                clock: self.options.clock,
-                ..TerrainOptions::default()
-            }));
+        self.generator = generator;
+        if is_same {
+            return;
+        }
+        let mut lod = self.options.lod.clone();
+        let view_voxels = self.options.view_m / placement.voxel_size_m;
+        lod.max_mip = lod.max_mip.min(coarsest_mip(view_voxels, lod.detail));
+        let terrain = Terrain::new(TerrainOptions {
+            placement,
+            materials: materials.clone(),
+            lod,
+            clock: self.options.clock,
+            ..TerrainOptions::default()
+        });
+        self.all_meshes = None;
+        if self.terrain.replace(terrain).is_some() {
+            self.has_new_meshes = true;
+            self.drop_of_another_world();
+        }
+    }
+
+    /// Drops what was edited and copied in the world before, and tells the player.
+    fn drop_of_another_world(&mut self) {
+        let dropped = self.outbox.clear();
+        dropped.iter().for_each(|order| self.guest.hide_unsent(*order));
+        let (edits, has_copy) = (dropped.len(), self.clipboard.take().is_some());
+        if edits > 0 || has_copy {
+            self.tell(News::Refused(format!(
+                "the server has another world now: {edits} edits of the one before that it had \
+                 not answered are dropped, and so is what was copied there"
+            )));
         }
     }
 
@@ -337,25 +403,32 @@ impl PlayerWorld {
 
     /// Edits the world: the operation, in metres, is sent to the host and shown at once. Where
     /// earlier ones wait to be sent after a break of the link, it waits behind them, and is shown
-    /// then. Returns the voxels that it may change.
+    /// as one of the first 256. Returns the voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
     pub fn edit(&mut self, op: &EditOp) -> Result<Region, String> {
-        let terrain = self.terrain.as_mut().ok_or("the world is not here yet")?;
+        let terrain = self.terrain.as_ref().ok_or("the world is not here yet")?;
         let op = terrain.placement().op_in_voxels(op);
         let region = op.region().map_err(|error| explained(&error))?;
+        let reach = Editor::default().cells_needed(terrain.grid(), &op);
+        let mut reach = reach.map_err(|error| explained(&error))?;
+        // The guest rounds lengths.
+        reach.iter_mut().for_each(|region| *region = region.grow(1));
         let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
         let is_sent = self.is_joined
             && self
                 .outbox
-                .send_at_once(&op, in_flight, |op| guest.edit(op))
+                .send_at_once(&op, &reach, in_flight, |op| guest.edit(op))
                 .map_err(|error| explained(&error))?;
         if !is_sent {
-            self.outbox.push(op)?;
+            self.outbox.push(op, reach)?;
+            self.show_waiting();
         }
-        let seeded = &self.seeded;
-        self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
+        let seeded = self.seeded;
+        if let Some(terrain) = &mut self.terrain {
+            self.guest.show(terrain, |request| fill_ground(seeded.as_ref(), request));
+        }
         Ok(region)
     }
 
@@ -378,7 +451,7 @@ impl PlayerWorld {
     }
 
     fn check_history(&self) -> Result<(), String> {
-        match (self.terrain.is_some(), self.is_joined && self.outbox.waiting() == 0) {
+        match (self.terrain.is_some(), self.is_joined && !self.outbox.is_undecided()) {
             (false, _) => Err("the world is not here yet".to_owned()),
             (true, true) => Ok(()),
             (true, false) => Err("earlier edits wait for the server; try again then".to_owned()),

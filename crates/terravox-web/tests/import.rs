@@ -165,18 +165,61 @@ fn what_is_shown_is_a_glb_with_as_many_triangles() {
     assert_eq!(triangles, shown);
 }
 
-/// A scene of MagicaVoxel: one model of a voxel of colour 1, with a palette of reds.
-fn scene() -> Vec<u8> {
-    let chunk = |name: &[u8; 4], content: &[u8]| {
-        [name, &(content.len() as u32).to_le_bytes()[..], &[0; 4], content].concat()
-    };
+/// A chunk of a scene of MagicaVoxel.
+fn chunk(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    [name, &(content.len() as u32).to_le_bytes()[..], &[0; 4], content].concat()
+}
+
+/// A scene of MagicaVoxel: one model of a voxel of colour 1, with a palette of reds, and more chunks.
+fn scene_with(nodes: &[u8]) -> Vec<u8> {
     let size = [1u32, 1, 1].map(u32::to_le_bytes).concat();
     let voxels = [1, 0, 0, 0, 0, 0, 0, 1];
     let palette = [[255, 0, 0, 255]; 256].concat();
-    let chunks =
-        [chunk(b"SIZE", &size), chunk(b"XYZI", &voxels), chunk(b"RGBA", &palette)].concat();
+    let model = [chunk(b"SIZE", &size), chunk(b"XYZI", &voxels)].concat();
+    let chunks = [&model[..], nodes, &chunk(b"RGBA", &palette)].concat();
     let main = [&b"MAIN"[..], &[0; 4], &(chunks.len() as u32).to_le_bytes(), &chunks].concat();
     [&b"VOX "[..], &150u32.to_le_bytes(), &main].concat()
+}
+
+fn scene() -> Vec<u8> {
+    scene_with(&[])
+}
+
+/// The model twice: moved by these texts, such as `0 0 9`; the third number is up.
+fn scene_of_two(moves: [&str; 2]) -> Vec<u8> {
+    let numbers = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+    let text = |text: &str| [&numbers(&[text.len() as u32])[..], text.as_bytes()].concat();
+    let transform = |id: u32, frame: &[u8]| {
+        let head = numbers(&[id, 0, id + 1, u32::MAX, 0, 1]);
+        chunk(b"nTRN", &[&head, frame].concat())
+    };
+    let moved = |by: &str| [numbers(&[1]), text("_t"), text(by)].concat();
+    let shape = |id: u32| chunk(b"nSHP", &numbers(&[id, 0, 1, 0, 0]));
+    scene_with(
+        &[
+            transform(0, &numbers(&[0])),
+            chunk(b"nGRP", &numbers(&[1, 0, 2, 2, 4])),
+            transform(2, &moved(moves[0])),
+            shape(3),
+            transform(4, &moved(moves[1])),
+            shape(5),
+        ]
+        .concat(),
+    )
+}
+
+#[test]
+fn a_visit_begins_at_a_model_however_far_they_are_apart() {
+    // Between them are two milliards of cells, and nothing is in the middle.
+    let scene = scene_of_two(["0 0 -1000000000", "300 0 1000000000"]);
+    let imported = import_world("apart.vox", scene).expect("a small scene");
+    let [x, y, _] = imported.start_m.expect("it has ground");
+    assert!((-32.0..=32.0).contains(&x) || (268.0..=332.0).contains(&x), "x is {x}");
+    assert!((1e9 - 64.0..=1e9 + 64.0).contains(&y.abs()), "y is {y}");
+    // In one column, above the upper one.
+    let imported = import_world("above.vox", scene_of_two(["0 0 -1000000000", "0 0 1000000000"]));
+    let [_, y, _] = imported.expect("a small scene").start_m.expect("it has ground");
+    assert!((1e9..=1e9 + 64.0).contains(&y), "y is {y}");
 }
 
 #[test]

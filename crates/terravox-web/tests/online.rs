@@ -7,7 +7,7 @@ use terravox::replicate::{
     GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkKind, Verdict,
 };
 use terravox::terrain::{Budget, FillRequest, Placement};
-use terravox::voxel::{GridOptions, UnlistedChunks, VoxelGrid};
+use terravox::voxel::{GridOptions, Region, UnlistedChunks, VoxelGrid};
 use terravox_web::{News, PlayerWorld, PlayerWorldOptions};
 
 const EYE_M: [f64; 3] = [0.0, 60.0, 0.0];
@@ -18,7 +18,7 @@ fn options() -> PlayerWorldOptions {
     PlayerWorldOptions { view_m: 80.0, lod, clock: None }
 }
 
-/// A host of hills, to which operations beyond x = 50 are forbidden.
+/// A host of hills.
 struct Server {
     host: Host,
     grid: VoxelGrid,
@@ -27,6 +27,8 @@ struct Server {
     guest: u64,
     now_us: u64,
     is_linked: bool,
+    /// Operations beyond this x are forbidden.
+    end_x: i32,
 }
 
 impl Server {
@@ -36,7 +38,7 @@ impl Server {
         let unlisted = UnlistedChunks::Unknown;
         let grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
         let guest = host.connect(LinkKind::Reliable);
-        Server { host, grid, placement, seed, guest, now_us, is_linked: true }
+        Server { host, grid, placement, seed, guest, now_us, is_linked: true, end_x: 50 }
     }
 
     /// A server and a world that has joined it and shows all.
@@ -65,8 +67,9 @@ impl Server {
             while self.is_linked && world.transmit(self.now_us, &mut packet) {
                 self.host.receive(self.guest, &packet, self.now_us).expect("the guest is honest");
             }
+            let end_x = self.end_x;
             let mut decide = |_, op: &EditOp| match op.region() {
-                Ok(region) if region.min.x > 50 => Verdict::Refuse("not here".into()),
+                Ok(region) if region.min.x > end_x => Verdict::Refuse("not here".into()),
                 _ => Verdict::Accept,
             };
             let mut of_host = HostWorld {
@@ -165,6 +168,49 @@ fn edits_go_on_without_a_link_and_more_than_the_server_takes_at_once_is_sent_by_
 }
 
 #[test]
+fn what_is_dug_without_a_server_stays_in_sight_however_often_a_link_breaks_at_once() {
+    let (mut server, mut world) = Server::with_guest();
+    let places = [[0.0, 0.0], [12.0, 0.0], [24.0, 4.0], [-12.0, 4.0]];
+    let before = places.map(|[x, z]| depth_at(&world, x, z));
+    let dig = |world: &mut PlayerWorld, at: usize| {
+        let [x, z] = places[at];
+        let point = [x, EYE_M[1] - before[at], z];
+        world.edit(&EditOp::dig_ball(point, 3.0)).expect("it is shown");
+    };
+    let is_dug = |world: &PlayerWorld, at: usize| {
+        let [x, z] = places[at];
+        depth_at(world, x, z) > before[at] + 2.0
+    };
+    dig(&mut world, 0);
+    server.is_linked = false;
+    server.exchange(&mut world, 2);
+    for at in 1..places.len() {
+        // A link that opens, and on which no server replies.
+        world.reconnect();
+        dig(&mut world, at);
+        for _ in 0..5 {
+            server.now_us += FRAME_US;
+            world.update(server.now_us, EYE_M, Budget::Unlimited).expect("nothing came");
+            assert!((0..=at).all(|at| is_dug(&world, at)), "link {at}");
+        }
+    }
+    assert_eq!(world.pending_edits(), places.len());
+    server.mend(&mut world);
+    server.settle(&mut world);
+    assert_eq!((world.pending_edits(), news(&mut world)), (0, vec![News::Joined]));
+    assert!((0..places.len()).all(|at| is_dug(&world, at)));
+    // What is refused after all is gone again.
+    (server.is_linked, server.end_x) = (false, -100);
+    let whole = depth_at(&world, 0.0, 20.0);
+    world.reconnect();
+    world.edit(&EditOp::dig_ball([0.0, EYE_M[1] - whole, 20.0], 3.0)).expect("it is shown");
+    assert!(depth_at(&world, 0.0, 20.0) > whole + 2.0);
+    server.mend(&mut world);
+    server.settle(&mut world);
+    assert!((depth_at(&world, 0.0, 20.0) - whole).abs() < 1e-9);
+}
+
+#[test]
 fn an_undo_that_a_break_cuts_off_is_told() {
     let (mut server, mut world) = Server::with_guest();
     let point = [0.0, EYE_M[1] - depth(&world), 0.0];
@@ -196,6 +242,35 @@ fn after_a_break_another_world_replaces_all_meshes() {
     assert!(world.take_mesh_reset() && !world.take_mesh_reset());
     let added = world.mesh_swaps().into_iter().flat_map(|swap| swap.added);
     assert!(added.count() > 10, "those of the other world");
+}
+
+#[test]
+fn what_was_dug_and_copied_in_one_world_does_not_get_into_another() {
+    let (mut server, mut world) = Server::with_guest();
+    let whole = depth(&world);
+    let low = (EYE_M[1] - whole) as i32 - 4;
+    world.copy(Region::new([0, low, 0], [4, low + 4, 4]), false).expect("it is held");
+    let mut other = Server::new(8, Placement::default(), 0);
+    let mut alone = PlayerWorld::join(b"", options()).expect("a short token");
+    other.settle(&mut alone);
+    let as_generated = depth(&alone);
+
+    world.edit(&EditOp::dig_ball([0.0, EYE_M[1] - whole, 0.0], 4.0)).expect("it is shown");
+    server.is_linked = false;
+    server.exchange(&mut world, 2);
+    // Only the seed differs.
+    let mut other = Server::new(8, Placement::default(), server.now_us);
+    world.reconnect();
+    let at = [0.0, EYE_M[1] - whole, 0.0];
+    world.edit(&EditOp::dig_ball(at, 4.0)).expect("it waits until a server lets it in");
+    news(&mut world);
+    other.settle(&mut world);
+    assert!(world.take_mesh_reset(), "those of the world before");
+    assert!((depth(&world) - as_generated).abs() < 1e-9, "dug in another world");
+    assert_eq!((world.pending_edits(), world.copied_size()), (0, None));
+    let told = news(&mut world);
+    let is_told = |why: &str| why.contains("another world") && why.contains("2 edits");
+    assert!(matches!(&told[..], [News::Refused(why), News::Joined] if is_told(why)), "{told:?}");
 }
 
 #[test]

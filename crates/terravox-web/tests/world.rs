@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use terravox::edit::EditOp;
 use terravox::lod::LodOptions;
 use terravox::terrain::{Budget, Placement, Terrain, TerrainOptions};
@@ -82,10 +82,11 @@ fn an_own_world_is_as_it_was_when_it_is_opened_again() {
     assert!(error.is_some_and(|error| error.starts_with("mine: not a terravox world")));
 }
 
-/// A disk that fails after some writes, as where a tab is closed.
+/// A disk that fails after some writes, as where a tab is closed, or cannot be read any more.
 struct FailingDisk {
     disk: MemoryDisk,
     writes_left: AtomicU32,
+    has_failed: AtomicBool,
 }
 
 impl Disk for FailingDisk {
@@ -94,7 +95,10 @@ impl Disk for FailingDisk {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.disk.read_at(offset, out)
+        match self.has_failed.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("the disk has failed")),
+            false => self.disk.read_at(offset, out),
+        }
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -116,13 +120,29 @@ impl Disk for FailingDisk {
 fn a_new_world_whose_making_was_interrupted_is_made_again() {
     for writes in 0..6 {
         let (disk, writes_left) = (MemoryDisk::default(), writes.into());
-        let disk = Arc::new(FailingDisk { disk, writes_left });
+        let disk = Arc::new(FailingDisk { disk, writes_left, has_failed: false.into() });
         let first = PlayerWorld::stored(disk.clone(), "new", 7, options());
         assert_eq!(first.is_err(), writes < 2, "{writes} writes");
         drop(first);
         let bytes = disk.disk.to_bytes();
         let again = PlayerWorld::stored(Arc::new(MemoryDisk::from(bytes)), "new", 7, options());
         assert!(again.is_ok(), "{writes} writes: {:?}", again.err());
+    }
+}
+
+#[test]
+fn where_no_world_is_none_is_made_unless_a_seed_is_given() {
+    let whole = Arc::new(MemoryDisk::default());
+    assert!(PlayerWorld::stored(whole.clone(), "new.tvx", 7, options()).is_ok());
+    assert!(PlayerWorld::kept(whole.clone(), "new.tvx", options()).is_ok());
+    let length = whole.to_bytes().len();
+    for bytes in [Vec::new(), vec![0; 600], vec![0; length]] {
+        let disk = Arc::new(MemoryDisk::from(bytes.clone()));
+        let error = PlayerWorld::kept(disk.clone(), "new.tvx", options()).err();
+        let error = error.expect("there is no world");
+        assert!(error.starts_with("new.tvx: ") && error.contains("no world in it"), "{error}");
+        assert!(disk.to_bytes() == bytes, "it was written to");
+        assert!(PlayerWorld::stored(disk, "new.tvx", 7, options()).is_ok());
     }
 }
 
@@ -178,6 +198,30 @@ fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
     let disk = Arc::new(MemoryDisk::default());
     drop(Store::create_on(disk.clone(), "made", &info).expect("a new one"));
     assert!(open(disk.to_bytes()).is_some_and(|error| error.contains("of a game")));
+}
+
+#[test]
+fn an_own_world_with_a_chunk_that_cannot_be_read_says_so_once() {
+    let disk = Arc::new(MemoryDisk::default());
+    let mut world = PlayerWorld::stored(disk.clone(), "mine", 7, options()).expect("a new world");
+    let mut now_us = 0;
+    settle(&mut world, &mut now_us);
+    let point = [0.0, EYE_M[1] - depth(&world), 0.0];
+    world.edit(&EditOp::dig_ball(point, 4.0)).expect("it can be dug");
+    settle(&mut world, &mut now_us);
+    world.save().expect("memory has room");
+    drop(world);
+    let (disk, writes_left) = (MemoryDisk::from(disk.to_bytes()), u32::MAX.into());
+    let disk = Arc::new(FailingDisk { disk, writes_left, has_failed: false.into() });
+    let mut world = PlayerWorld::kept(disk.clone(), "mine", options()).expect("it was saved");
+    disk.has_failed.store(true, Ordering::Relaxed);
+    for _ in 0..200 {
+        now_us += 16_000;
+        world.update(now_us, EYE_M, Budget::Unlimited).expect("the host is honest");
+    }
+    let news = std::iter::from_fn(|| world.take_news()).collect::<Vec<_>>();
+    assert_eq!(news.iter().filter(|news| **news == News::Unreadable).count(), 1, "{news:?}");
+    assert!(!world.is_settled());
 }
 
 #[test]

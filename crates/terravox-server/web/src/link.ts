@@ -19,10 +19,8 @@ const MAX_BUFFERED = 65536;
 const REFUSED_CODE = 1008;
 const RETRYABLE_REASONS = ["", "the server ends", "nothing that was sent was taken in time", "nothing came from you for 7 s"];
 
-/** Whether a server that ended a link for a reason may take this visitor again. */
-export function isRetryable(reason: string): boolean {
-  return RETRYABLE_REASONS.includes(reason);
-}
+/** Why a server refuses a world that may be there again later: it had a fault, or is not served now. */
+const AWAY = /\bhas stopped\b|\bno world of this name\b/;
 
 /** What a link tells its owner. */
 export interface LinkEvents {
@@ -54,6 +52,8 @@ export class ServerLink {
   bytesSent = 0;
   private socket: WebSocket | null = null;
   private hasOpened = false;
+  private hasJoined = false;
+  private isClosed = false;
   private retryMs: number = RETRY_MS[0];
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** Milliseconds that nothing came, or that it has been connecting. */
@@ -74,7 +74,12 @@ export class ServerLink {
 
   /** Notes that the server has let this visitor in: the next break is tried again soon. */
   noteJoined() {
-    this.retryMs = RETRY_MS[0];
+    [this.hasJoined, this.retryMs] = [true, RETRY_MS[0]];
+  }
+
+  /** Whether a server that ended a link for a reason may take this visitor again: whose edits wait, also when it is away. */
+  mayRetry(reason: string): boolean {
+    return RETRYABLE_REASONS.includes(reason) || (this.hasJoined && AWAY.test(reason));
   }
 
   /** Sends what `transmit` returns until it returns nothing, as far as the socket takes it; returns whether it did. */
@@ -109,12 +114,16 @@ export class ServerLink {
   breakOff(reason: string) {
     this.drop();
     this.events.broke(reason);
+    // Its owner may have given it up over that.
+    if (this.isClosed) return;
+    if (AWAY.test(reason)) this.retryMs = RETRY_MS[1];
     this.timer = setTimeout(() => this.connect(), this.retryMs * (0.75 + Math.random() / 2));
     this.retryMs = Math.min(2 * this.retryMs, RETRY_MS[1]);
   }
 
   /** Ends it for good. */
   close() {
+    this.isClosed = true;
     clearTimeout(this.timer);
     this.drop();
   }
@@ -148,10 +157,11 @@ export class ServerLink {
   private async closed(socket: WebSocket, { code, reason }: CloseEvent) {
     const refused = this.hasOpened ? null : await refusal(socket.url);
     if (socket !== this.socket) return;
-    if (refused === null && (code !== REFUSED_CODE || isRetryable(reason))) {
-      return this.breakOff(reason || "the link is broken");
+    const why = refused ?? reason;
+    if ((refused === null && code !== REFUSED_CODE) || this.mayRetry(why)) {
+      return this.breakOff(why || "the link is broken");
     }
     this.close();
-    this.events.refused(refused ?? reason);
+    this.events.refused(why);
   }
 }

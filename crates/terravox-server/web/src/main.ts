@@ -7,6 +7,7 @@ import { Graph } from "./graph";
 import { openMenu, takeSettings, type ShownWorld } from "./menu";
 import type { Aim, FromWorker, Material, Stats, ToWorker } from "./messages";
 import { currentStatus, failFor, say, sayNotes, status } from "./news";
+import { fileOfSeed } from "./opfs";
 import { findServer } from "./server";
 import { loadSettings } from "./settings";
 import { errorMessage } from "./text";
@@ -57,6 +58,7 @@ const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "
 let collisionAsked = 0;
 /** The world that is shown. */
 const shown: ShownWorld = { hasServer: null, letsThrow: false, ownName: null, isKept: true, isPersistent: null };
+let hasAskedToPersist = false;
 /** Whether the graphics card is lost, and since how many losses. */
 let isLost = false;
 let losses = 0;
@@ -121,6 +123,8 @@ function received(message: FromWorker) {
       isFramePending = false;
       return;
     case "reset":
+      // Of another world, what was copied is gone, too.
+      clip = null;
       return view.terrain.clear();
     case "swap":
       view.terrain.swap(message.removed, message.added);
@@ -154,8 +158,10 @@ function received(message: FromWorker) {
 function lost(text: string, isFinal: boolean) {
   if (!isFinal) return status(`${text}; trying again …`);
   joined = false;
+  const edits = shown.hasServer ? (stats?.pending ?? 0) : 0;
+  const unsent = edits > 0 ? ` ${edits} edits were not confirmed by the server and may be lost.` : "";
   const kept = shown.ownName !== null && shown.isKept ? " What is kept of it can be downloaded or deleted in the menu (?)." : "";
-  status(`${text}. Reload the page to try again.${kept}`);
+  failFor(`${text}. Reload the page to try again.${unsent}${kept}`);
   // There is nothing more to download.
   [shown.ownName, stats] = [null, null];
   byId("glb").hidden = true;
@@ -266,11 +272,21 @@ function hasUnsaved() {
   return stats !== null && (stats.pending > 0 || !stats.saved);
 }
 
-/** Asks the browser to keep the files of this page, once something of one's own is in them. */
+/** Asks whether the browser keeps the files of this page until they are deleted. */
+async function seeIfPersistent() {
+  shown.isPersistent = (await navigator.storage?.persisted?.().catch(() => false)) ?? false;
+}
+
+/** Asks the browser to do so, once something of one's own is in them. */
 async function askToPersist() {
-  if (shown.isPersistent !== null || shown.hasServer || !shown.isKept) return;
-  shown.isPersistent = false;
+  if (hasAskedToPersist || shown.isPersistent) return;
+  hasAskedToPersist = true;
   shown.isPersistent = (await navigator.storage?.persist?.().catch(() => false)) ?? false;
+}
+
+/** The same for an edit of a world that is kept. */
+function askToPersistEdit() {
+  if (!shown.hasServer && shown.isKept) void askToPersist();
 }
 
 function sayOutOfReach() {
@@ -286,9 +302,10 @@ function act(kind: string, direction: THREE.Vector3, now: number) {
   }
   if (!aim) return sayOutOfReach();
   const centre = voxelsOf(aim.point).toArray();
+  if (kind === "cut") askToPersistEdit();
   if (kind !== "paste") return tell({ type: "copy", ...cubeAround(centre, radius / voxel), cut: kind === "cut", at: now });
   if (!clip) return void say("Copy or cut something first.");
-  void askToPersist();
+  askToPersistEdit();
   tell({ type: "paste", voxel: pasteAt(centre, clip, turns), turns, at: now });
 }
 
@@ -326,7 +343,7 @@ function useTool(now: number) {
 
 function stroke(one: Brush, aim: Aim, now: number) {
   lastStroke = now;
-  void askToPersist();
+  askToPersistEdit();
   tell({ type: "edit", op: operationOf(one, aim, radius, material), at: now });
   const struck = one.usesMaterial ? material : aim.material;
   const colour = materials[struck]?.colour ?? [120, 110, 100];
@@ -386,7 +403,7 @@ function frame(now: number) {
 
 /** The file of a world of one's own. */
 function ownFile(seed: number): string {
-  return query.get("file") ?? `hills ${seed}.tvx`;
+  return query.get("file") ?? fileOfSeed(seed);
 }
 
 async function dropped(event: DragEvent) {
@@ -397,6 +414,7 @@ async function dropped(event: DragEvent) {
   const progress = say(`Opening ${file.name} …`, "progress");
   try {
     const { name, start, notes } = await importFile(file);
+    void askToPersist();
     // Where a server is, or may still answer, its world stays in view.
     if (shown.hasServer !== false) sayNotes(notes);
     if (shown.hasServer !== false) return void say(`“${name}” is kept in this browser: open it from the menu (?).`);
@@ -441,6 +459,7 @@ function join(link: string | null, token: string) {
   const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
   const file = link === null ? ownFile(seed) : null;
   shown.ownName = file;
+  void seeIfPersistent();
   const mayCreate = !query.has("file");
   tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: DETAIL, name, feet });
   sayNotes(takeNotes());
@@ -496,7 +515,7 @@ async function begin() {
   canvas.addEventListener("webglcontextlost", loseCard);
   canvas.addEventListener("webglcontextrestored", restoreCard);
   controls = new Controls(canvas, command, click);
-  worker.onerror = (event) => status(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
+  worker.onerror = (event) => failFor(`The world has stopped: ${event.message || "its worker cannot be loaded"}. Reload the page.`);
   worker.onmessage = (event: MessageEvent<FromWorker>) => {
     const start = performance.now();
     received(event.data);

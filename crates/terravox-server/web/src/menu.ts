@@ -12,7 +12,7 @@ export interface ShownWorld {
   /** The name of a world of one's own, and whether it is in a file of this browser, as far as that is known. */
   ownName: string | null;
   isKept: boolean;
-  /** Whether the browser keeps files until they are deleted; null if it was not asked. */
+  /** Whether the browser keeps files until they are deleted; null while that is not known. */
   isPersistent: boolean | null;
 }
 

@@ -29,12 +29,21 @@ const PART = /\.part$/;
 /** Tries of a file that another tab has open, and milliseconds between them. */
 const [TRIES, WAIT] = [12, 250];
 
-/** The name of a file for a name that a person gave it. */
+/** Names of the worlds of seeds, and the one that would become such a name with a number behind it. */
+const OF_SEEDS = /^hills( \d+)?$/i;
+
+/** The file of the world of a seed. */
+export function fileOfSeed(seed: number): string {
+  return `hills ${seed}.tvx`;
+}
+
+/** The name of a file for a name that a person gave it; never that of a seed's world. */
 export function fileNameOf(name: string): string {
   const safe = name.replace(/\.[a-z]{3,5}$/i, "").replace(/[^\p{L}\p{N} _.-]/gu, "_");
   // Whole characters: half of one cannot be in the name of a file.
   const plain = Array.from(safe).slice(0, 60).join("").trim();
-  return `${plain.replace(/^\.+/, "") || "world"}.tvx`;
+  const base = plain.replace(/^\.+/, "").trim() || "world";
+  return `${OF_SEEDS.test(base) ? "imported " : ""}${base}.tvx`;
 }
 
 /** The folder of worlds; null if this browser keeps no files for this page. */

@@ -15,6 +15,8 @@ const SHADOW_SIZE = 2048;
 /** Half of the width that has shadows, voxels. */
 const SHADOW_REACH = 110;
 const SUN = new THREE.Vector3();
+/** From here to there is drawn, metres. */
+const [NEAR, FAR] = [0.1, 40000];
 /** Avatars nearer to the eye than this are hidden, metres. */
 const AVATAR_NEAR = 2;
 
@@ -27,7 +29,7 @@ export interface ViewOptions {
 }
 
 export class View {
-  readonly camera = new THREE.PerspectiveCamera(72, 1, 0.1, 40000);
+  readonly camera = new THREE.PerspectiveCamera(72, 1, NEAR, FAR);
   readonly renderer: THREE.WebGLRenderer;
   readonly terrain: TerrainMeshes;
   /** Milliseconds of the last frame in this thread. */
@@ -207,6 +209,9 @@ export class View {
   /** Takes what the world says of itself; `voxel` is the size of a voxel in metres. */
   setMaterials(materials: Material[], ranges: Float32Array, voxel: number) {
     this.uniforms["haze"]!.value = voxel / this.options.view;
+    [this.camera.near, this.camera.far] = [NEAR / voxel, FAR / voxel];
+    this.camera.updateProjectionMatrix();
+    (this.uniforms["nearFar"]!.value as THREE.Vector2).set(this.camera.near, this.camera.far);
     (this.uniforms["palette"]!.value as THREE.Texture).dispose();
     this.uniforms["palette"]!.value = paletteOf(materials);
     const vectors = this.uniforms["ranges"]!.value as THREE.Vector4[];
@@ -350,6 +355,7 @@ export class View {
   }
 
   addPiece(body: number, meshes: MeshData[]) {
+    this.names.delete(body);
     this.replace(body, pieceOf(meshes, this.pieceMaterial));
   }
 
@@ -363,11 +369,12 @@ export class View {
     this.replace(body, avatar);
   }
 
-  private replace(body: number, object: THREE.Object3D) {
+  private replace(body: number, object: THREE.Object3D): THREE.Object3D {
     const old = this.bodies.get(body);
     if (old) dispose(old);
     this.bodies.set(body, object);
     this.scene.add(object);
+    return object;
   }
 
   /** Number of avatars of others. */
@@ -382,10 +389,15 @@ export class View {
     for (let at = 0; at < bodies.length; at += 9) {
       const number = bodies[at]!;
       seen.add(number);
-      if (bodies[at + 1]! >= 0 && !this.bodies.has(number)) {
-        const thing = thingOf(bodies[at + 1]!);
+      const kind = bodies[at + 1]!;
+      const shown = this.bodies.get(number)?.userData["thing"] as number | undefined;
+      // A number may have become that of a body of another kind.
+      if ((this.names.has(number) && kind !== -2) || (shown !== undefined && shown !== kind)) this.forget(number);
+      if (kind >= 0 && shown !== kind) {
+        const thing = thingOf(kind);
         thing?.scale.setScalar(1 / voxel);
-        if (thing) this.replace(number, thing);
+        if (thing) this.replace(number, thing).userData["thing"] = kind;
+        else this.forget(number);
       }
       const object = this.bodies.get(number);
       if (!object) continue;
@@ -394,12 +406,14 @@ export class View {
       object.quaternion.set(bodies[at + 5]!, bodies[at + 6]!, bodies[at + 7]!, bodies[at + 8]!);
       if (this.names.has(number)) standUpright(object);
     }
-    for (const [number, object] of this.bodies) {
-      if (seen.has(number)) continue;
-      dispose(object);
-      this.bodies.delete(number);
-      this.names.delete(number);
-    }
+    for (const number of this.bodies.keys()) if (!seen.has(number)) this.forget(number);
+  }
+
+  private forget(number: number) {
+    const object = this.bodies.get(number);
+    if (object) dispose(object);
+    this.bodies.delete(number);
+    this.names.delete(number);
   }
 
   resize() {

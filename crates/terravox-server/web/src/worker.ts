@@ -1,8 +1,8 @@
 // The world, in a thread of its own: the link to the server, the cells, the meshes, the player.
 
 import init, { WebWorld, import_world, type Mesh, type Swap } from "./wasm/terravox.js";
-import { ServerLink, isRetryable } from "./link";
-import { keepFile, openFile, type SyncHandle } from "./opfs";
+import { ServerLink } from "./link";
+import { keepFile, openFile, removeFile, type SyncHandle } from "./opfs";
 import { errorMessage } from "./text";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
 
@@ -12,6 +12,8 @@ const SLICE_MS = 8;
 const EDIT_SLICE_MS = 24;
 /** Milliseconds between two looks when there is nothing to do. */
 const IDLE_DELAY_MS = 10;
+/** After so many looks in a row at which nothing was new, what a world of one's own still lacks cannot be read. */
+const MAX_QUIET_LOOKS = 50;
 /** Milliseconds that what the server sent may wait for the mesh of an edit. */
 const MAX_LINK_DELAY_MS = 100;
 /** How far the player can reach, metres. */
@@ -45,6 +47,8 @@ let longest = 0;
 let updated = 0;
 /** Whether something arrived since the last step. */
 let hasMail = false;
+/** Looks in a row that took little time, and at which nothing was new. */
+let quietLooks = 0;
 const pieces = new Set<number>();
 /** The names of others that the page has, and since when. */
 const avatars = new Map<number, { name: string; since: number }>();
@@ -193,6 +197,9 @@ function tellBodies(now: number): Float64Array {
   for (let at = 0; at < bodies.length; at += 9) {
     const [body, kind] = [bodies[at]!, bodies[at + 1]!];
     seen.add(body);
+    // A number may have become that of a body of another kind.
+    if (kind !== -1) pieces.delete(body);
+    if (kind !== -2) avatars.delete(body);
     if (kind === -1 && !pieces.has(body)) {
       pieces.add(body);
       const swap = world.loose_mesh(body);
@@ -266,7 +273,8 @@ function advance(): boolean {
   save(now, false);
   longest = Math.max(longest, performance.now() - now);
   // With time left in the slice, what is missing has to come from the server.
-  return isOver || world.is_settled() || (link !== null && !isNew && took < SLICE_MS / 2);
+  quietLooks = isNew || took >= SLICE_MS / 2 ? 0 : quietLooks + 1;
+  return isOver || world.is_settled() || quietLooks > (link ? 0 : MAX_QUIET_LOOKS);
 }
 
 /** Applies what arrived. Where the server ended the link, it is tried again or the world ends. */
@@ -275,7 +283,7 @@ function update(now: number) {
     world!.update(now, SLICE_MS);
   } catch (error) {
     const text = errorMessage(error);
-    if (error instanceof WebAssembly.RuntimeError || !link || !isRetryable(text)) return fail(error);
+    if (error instanceof WebAssembly.RuntimeError || !link?.mayRetry(text)) return fail(error);
     link.breakOff(text);
   }
 }
@@ -355,7 +363,16 @@ async function ownWorld(message: Extract<ToWorker, { type: "start" }>): Promise<
     post({ type: "news", text: "This browser keeps no files for pages: download the world from the menu before you leave." });
     return WebWorld.alone(seed, view, detail);
   }
-  return WebWorld.stored(file as never, name, seed, view, detail);
+  const isNew = file.getSize() === 0;
+  try {
+    return WebWorld.stored(file as never, name, mayCreate ? seed : null, view, detail);
+  } catch (error) {
+    file.close();
+    file = null;
+    // What was made for nothing is not listed as a world.
+    if (isNew && mayCreate) await removeFile(name).catch(() => {});
+    throw error;
+  }
 }
 
 /** Makes a world of a file, and keeps it. */
@@ -453,10 +470,12 @@ self.onmessage = (event: MessageEvent<ToWorker>) => {
       case "paste":
         return editWith(message.at, () => world!.paste(...message.voxel, message.turns));
       case "throw": {
-        if (link?.isOpen === false) throw new Error("no connection: nothing can be thrown until it is back");
         const { thing, from, velocity } = message;
         const request = JSON.stringify({ throw: thing, from_m: from, velocity_m_s: velocity });
-        return void world.send_message(new TextEncoder().encode(request));
+        // A link that is open may not be let in yet.
+        const isSent = link?.isOpen !== false && world.send_message(new TextEncoder().encode(request));
+        if (!isSent) throw new Error("no connection: nothing can be thrown until it is back");
+        return;
       }
       case "collision":
         return showCollision();

@@ -175,7 +175,9 @@ async function edits() {
 
 /** What the page and its worker hold after minutes of flight and digging, beside what they held in the middle. */
 async function growth() {
-  const one = await visit("/?world=hills-7", { settings: { ...SETTINGS, view: 80, scale: 0.5, shadows: false } });
+  // Cheap to draw: many rounds are flown.
+  const settings = { ...SETTINGS, view: 80, scale: 0.5, shadows: false };
+  const one = await visit("/?world=hills-7", { settings });
   const session = await one.context.newCDPSession(one.page);
   const workerHeap = await heapOfWorker(session);
   const began = performance.now();
@@ -190,7 +192,9 @@ async function growth() {
   const [first, middle, last] = [held[0], held[(held.length - 1) >> 1], held.at(-1)];
   const mib = (one) => round(bytes(one) / 2 ** 20);
   const note = `${mib(middle)} MiB after half of ${round((performance.now() - began) / 60_000)} minutes, ${mib(last)} at the end ` +
-    `(${mib(first)} after the first of ${held.length} rounds); ${digs} digs; buffers ${middle.Buffer} and ${last.Buffer}`;
+    `(${mib(first)} after the first of ${held.length} rounds); ${digs} digs; beside that, in ${middle.Buffer} and ${last.Buffer} ` +
+    `buffers of the graphics card ${round(middle.bufferBytes / 2 ** 20)} and ${round(last.bufferBytes / 2 ** 20)} MiB; ` +
+    `view ${settings.view} m, ${WINDOW.width} × ${WINDOW.height} at scale ${settings.scale}`;
   put("page_memory_growth", round(bytes(last) / bytes(middle), 3), note);
 }
 

@@ -34,6 +34,21 @@ export async function flyRound({ steps, radius }) {
   return digs;
 }
 
+/**
+ * How much more is held at the last of some rounds than at the first one, as the line through all of them has it: a
+ * share of the mean. The first half of the rounds does not count: caches fill.
+ */
+export function growthOf(rounds) {
+  const late = rounds.slice(rounds.length >> 1);
+  const mean = (values) => values.reduce((a, b) => a + b) / values.length;
+  const [middle, level] = [(late.length - 1) / 2, mean(late)];
+  const slope = mean(late.map((value, i) => (i - middle) * (value - level))) / mean(late.map((_, i) => (i - middle) ** 2));
+  return level === 0 ? 0 : (slope * (late.length - 1)) / level;
+}
+
+/** Bytes of a heap of JavaScript: objects, and what arrays hold, which is outside of it. The memory of WebAssembly is neither. */
+const bytesOf = ({ usedSize, backingStorageSize }) => usedSize + backingStorageSize;
+
 /** Connects to the worker of a page, which has a heap of its own; returns a function that measures it. */
 export async function heapOfWorker(session) {
   const id = await new Promise((resolve) => {
@@ -58,7 +73,7 @@ export async function heapOfWorker(session) {
     });
   return async () => {
     await ask("HeapProfiler.collectGarbage");
-    return (await ask("Runtime.getHeapUsage")).usedSize;
+    return bytesOf(await ask("Runtime.getHeapUsage"));
   };
 }
 
@@ -72,12 +87,12 @@ export async function holdings(one, session, workerHeap) {
   }
   await one.until("the picture rests", () => seen.still > 60);
   await session.send("HeapProfiler.collectGarbage");
-  const { usedSize } = await session.send("Runtime.getHeapUsage");
+  const heap = bytesOf(await session.send("Runtime.getHeapUsage"));
   const held = await one.get(() => {
     const { stats } = seen.frame;
     const { triangles, meshes } = terravox.state();
     const nodes = document.querySelectorAll("*").length;
     return { triangles, meshes, ...seen.gpu, wasm: stats.memory, cells: stats.cells, nodes };
   });
-  return { ...held, heap: usedSize, workerHeap: await workerHeap() };
+  return { ...held, heap, workerHeap: await workerHeap() };
 }

@@ -96,6 +96,102 @@ visitTest("what a proxy refuses is tried again, and not taken for a word of the 
   await one.until("the world is there", () => terravox.state().joined);
 });
 
+/** What the server answers over HTTP, as a relay says it in its place. */
+const refusedWith = (status, text) =>
+  `HTTP/1.1 ${status}\r\nterravox-server: 0\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`;
+const REFUSED = /WebSocket connection to|net::ERR_|status of 40[34]/;
+
+visitTest("a world that is not served for a while is waited for, and what was dug meanwhile is dug", async (visit) => {
+  const between = await relay(await mainServer());
+  const one = await visit("/", { origin: between.origin, errors: REFUSED });
+  await one.goTo(-20, 40, 14, 0, -89);
+  const whole = await one.aim();
+  between.refusal = refusedWith("404 Not Found", "there is no world of this name here");
+  between.cut();
+  between.mend();
+  await one.says(/no world of this name here; trying again/);
+  assert((await one.useClick("edit")) > 0);
+  await one.until("the hole is seen", (at) => seen.frame.aim?.distance > at + 1, whole);
+  const asks = () => one.get(() => !dispatchEvent(new Event("beforeunload", { cancelable: true })));
+  assert(await asks(), "the browser does not ask before edits are lost");
+  between.refusal = null;
+  await one.says(/^$/);
+  await one.until("the server has decided", () => seen.frame.stats.pending === 0);
+  assert((await one.aim()) > whole + 1);
+  assert(!(await asks()));
+});
+
+visitTest("a link that ends for good tells how many edits may be lost with it", async (visit) => {
+  const between = await relay(await mainServer());
+  const one = await visit("/", { origin: between.origin, errors: REFUSED });
+  await one.goTo(-20, 40, 4, 0, -89);
+  between.cut();
+  await one.says(/trying again/);
+  assert((await one.useClick("edit")) > 0);
+  await one.until("it waits", () => seen.frame.stats.pending > 0);
+  between.refusal = refusedWith("403 Forbidden", "visitors are asked to leave");
+  between.mend();
+  await one.says(/asked to leave\. Reload the page.* [1-9]\d* edits were not confirmed .*may be lost/);
+});
+
+visitTest("what is thrown on a link on which the server has not let one in yet is refused with a sentence", async (visit) => {
+  const between = await relay(await mainServer());
+  const one = await visit("/", { origin: between.origin, errors: NO_LINK });
+  await one.frames();
+  // A link that opens, and on which nothing is said.
+  between.answer = Buffer.alloc(0);
+  between.cut();
+  between.mend();
+  await between.answered();
+  await one.frames(10);
+  await one.get(() => terravox.tell({ type: "throw", thing: "ball", from: [0, 60, 0], velocity: [0, 1, 0] }));
+  await one.frames(3);
+  const news = await one.get(() => seen.news);
+  assert(news.length === 1 && /nothing can be thrown/.test(news[0]), news.join());
+});
+
+/** A worker that has a fault when its link breaks, and tells of each link that it opens then. */
+const FAULT_AT_BREAK = `{
+  const { postMessage, performance, WebSocket } = self;
+  const now = performance.now.bind(performance);
+  let isBroken = false;
+  self.postMessage = (message, ...rest) => {
+    isBroken ||= message.type === "lost";
+    postMessage.call(self, message, ...rest);
+  };
+  performance.now = () => {
+    if (isBroken) throw new WebAssembly.RuntimeError("unreachable");
+    return now();
+  };
+  self.WebSocket = class extends WebSocket {
+    constructor(address) {
+      super(address);
+      if (isBroken) postMessage.call(self, { type: "news", text: "a link was opened" });
+    }
+  };
+}`;
+
+visitTest("a world that has stopped opens no more links, and what is said of it stays", async (visit) => {
+  const between = await relay(await mainServer());
+  const options = { origin: between.origin, errors: /WebSocket connection to|net::ERR_|WebGL|CONTEXT_LOST/i };
+  const one = await visit("/", { ...options, workerScript: FAULT_AT_BREAK });
+  await one.frames();
+  between.cut();
+  await one.says(/stopped by a fault/);
+  await one.get(async () => {
+    const card = document.getElementById("view").getContext("webgl2").getExtension("WEBGL_lose_context");
+    const restored = new Promise((done) => addEventListener("webglcontextrestored", done, true));
+    card.loseContext();
+    await new Promise((done) => setTimeout(done, 100));
+    card.restoreContext();
+    await restored;
+    // The first retry comes after 625 ms at most.
+    await new Promise((done) => setTimeout(done, 1500));
+  });
+  assert.match(await one.status(), /stopped by a fault/);
+  assert.deepEqual(await one.get(() => seen.news), []);
+});
+
 visitTest("a token in the fragment is taken out of the address, and stays for the tab", async (visit) => {
   const { origin } = await securedServer();
   const one = await visit("/?token=old&stats#0,30,0,0,-89&token=shovel", { origin });

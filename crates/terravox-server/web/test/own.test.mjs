@@ -80,6 +80,61 @@ visitTest("a dropped heightmap becomes a world that is kept, listed, downloaded 
   await one.says(/there is no world “slope\.tvx” in this browser/);
 });
 
+visitTest("a dropped file does not take the place of the world of a seed", async (visit) => {
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
+  const { page } = one;
+  await one.until("there is ground", () => seen.frame?.aim);
+  // Without a number it would get one where there is another.
+  for (const [name, file] of [["hills 5.png", "imported hills 5"], ["Hills.png", "imported Hills"]]) {
+    await drop(one, name, slope());
+    await page.waitForURL((url) => url.searchParams.get("file") === `${file}.tvx`);
+    await one.until("the land is there", () => globalThis.seen?.frame?.stats.settled && terravox.state().joined);
+  }
+  await page.goto(`${one.origin}/?seed=5#0,40,0,0,-80`);
+  await one.until("there are hills", () => globalThis.seen?.frame?.stats.settled && terravox.state().triangles > 100_000);
+});
+
+/** Browsers that keep files for good once they are asked, and how often they were. */
+function persistsWhenAsked() {
+  globalThis.asked = 0;
+  const storage = StorageManager.prototype;
+  storage.persisted = () => Promise.resolve(localStorage.getItem("persistent") !== null);
+  storage.persist = () => {
+    globalThis.asked++;
+    return Promise.resolve((localStorage.setItem("persistent", ""), true));
+  };
+}
+
+visitTest("the menu says from the start whether the browser may delete worlds, until it may not", async (visit) => {
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false, script: persistsWhenAsked });
+  const { page } = one;
+  const says = async () => {
+    await page.locator("#menu").click();
+    const text = await page.locator("#where").textContent();
+    await page.keyboard.press("Escape");
+    return text;
+  };
+  await one.until("there is ground", () => seen.frame?.aim);
+  assert.match(await says(), /kept in this browser\. The browser may delete it/);
+  // A cut is an edit.
+  await page.keyboard.press("Digit7");
+  await one.useClick("copy");
+  await one.until("the browser is asked", () => asked > 0);
+  await one.get(() => document.exitPointerLock());
+  assert(!/may delete/.test(await says()));
+  await page.reload();
+  await one.until("there is ground again", () => globalThis.seen?.frame?.aim);
+  assert(!/may delete/.test(await says()));
+  assert.equal(await one.get(() => asked), 0, "it is not asked again");
+});
+
+visitTest("a browser is asked to keep a file that was dropped", async (visit) => {
+  const one = await visit("/", { script: persistsWhenAsked });
+  await drop(one, "house.png", slope());
+  await news(one, /house.*is kept in this browser/);
+  await one.until("the browser is asked", () => asked === 1);
+});
+
 visitTest("a kept world that cannot be opened can be downloaded and deleted", async (visit) => {
   const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
   const { page } = one;
@@ -100,6 +155,66 @@ visitTest("a kept world that cannot be opened can be downloaded and deleted", as
   await line(one, "broken").waitFor({ state: "detached" });
   await page.goto(`${one.origin}/?file=${encodeURIComponent("a/b.tvx")}`);
   await one.says(/cannot be the name of a file/);
+});
+
+visitTest("an empty file is no world, and is not made one", async (visit) => {
+  const one = await visit("/?seed=7#0,40,0,0,-80", { waits: false });
+  const { page } = one;
+  await one.until("there is ground", () => seen.frame?.aim);
+  await one.get(async () => {
+    const folder = await navigator.storage.getDirectory();
+    await folder.getFileHandle("hills 5.tvx", { create: true });
+  });
+  const size = () => one.get(async () => {
+    const folder = await navigator.storage.getDirectory();
+    return (await (await folder.getFileHandle("hills 5.tvx")).getFile()).size;
+  });
+  await page.goto(`${one.origin}/?file=${encodeURIComponent("hills 5.tvx")}`);
+  await one.says(/cannot be opened: .*hills 5\.tvx.*no world in it/);
+  assert.equal(await size(), 0);
+  // By its seed it may be made.
+  await page.goto(`${one.origin}/?seed=5#0,40,0,0,-80`);
+  await one.until("there is ground", () => globalThis.seen?.frame?.aim);
+  assert((await size()) > 0);
+});
+
+/** Of workers: the disk fails once the world is here, and the steps of each second are counted. */
+const UNREADABLE = `{
+  const { postMessage } = self;
+  const [files, ports] = [FileSystemSyncAccessHandle.prototype, MessagePort.prototype];
+  const [read, send] = [files.read, ports.postMessage];
+  let [isBad, count] = [false, 0];
+  self.postMessage = (message, ...rest) => {
+    isBad ||= message.type === "joined";
+    postMessage.call(self, message, ...rest);
+  };
+  files.read = function (out, options) {
+    const length = read.call(this, out, options);
+    if (isBad) out[0] ^= 1;
+    return length;
+  };
+  ports.postMessage = function (...message) {
+    count++;
+    send.apply(this, message);
+  };
+  setInterval(() => {
+    postMessage.call(self, { type: "counted", count });
+    count = 0;
+  }, 1000);
+}`;
+
+visitTest("a world of one's own with a part that cannot be read says so once, and rests", async (visit) => {
+  const one = await visit("/?seed=17#0,40,0,0,-89", { waits: false });
+  await one.until("there is ground", () => seen.frame?.aim);
+  await one.useTool();
+  await one.until("it is written", () => seen.frame.stats.saved && seen.frame.stats.pending === 0);
+  await one.runInWorkers(UNREADABLE);
+  await one.page.reload();
+  await news(one, /cannot be read and is missing/);
+  // Without rest there are thousands in each second.
+  await one.until("the worker rests", () => seen.counted < 300);
+  assert.equal(await one.get(() => seen.news.filter((text) => /cannot be read/.test(text)).length), 1);
+  assert(!(await one.get(() => seen.frame.stats.settled)));
 });
 
 /** Of workers, as in browsers that keep no files for pages, and in those of 2022. */

@@ -26,6 +26,39 @@ visitTest("help opens with ?, and settings stay after a reload", async (visit) =
   await page.locator("#help").waitFor({ state: "hidden" });
 });
 
+/** Runs in a page before its scripts: lets the test say what the worker would. */
+function speakForWorker() {
+  const { Worker } = globalThis;
+  globalThis.Worker = class extends Worker {
+    set onmessage(handle) {
+      seen.say = (data) => handle({ data });
+      super.onmessage = (event) => {
+        if (!seen.isHeld || event.data.type !== "frame") handle(event);
+        else seen.held = event.data;
+      };
+    }
+  };
+}
+
+visitTest("a body that becomes one of another kind is gone, and a new one is there", async (visit) => {
+  const one = await visit("/", { script: speakForWorker });
+  await one.get(() => (seen.isHeld = true));
+  await one.until("a frame is held", () => seen.held !== undefined);
+  const others = await one.get(() => {
+    const counts = [];
+    // An avatar, a piece, an avatar again, a ball, a crate, what this page does not know, and nothing.
+    for (const kind of [-2, -1, -2, 1, 2, 9, -1, 1, -2, null]) {
+      if (kind === -2) seen.say({ type: "avatar", body: 77, name: "Mallory" });
+      if (kind === -1) seen.say({ type: "piece", body: 77, meshes: [] });
+      const bodies = Float64Array.from(kind === null ? [] : [77, kind, 0, 40, 0, 0, 0, 0, 1]);
+      for (let frame = 0; frame < 2; frame++) seen.say({ ...seen.held, bodies });
+      counts.push(terravox.state().others);
+    }
+    return counts;
+  });
+  assert.deepEqual(others, [1, 0, 1, 0, 0, 0, 0, 0, 1, 0]);
+});
+
 /** How many colours a picture has, roughly. */
 const coloursOf = (picture) => new Set(picture.map((colour) => colour.map((value) => value >> 3).join())).size;
 

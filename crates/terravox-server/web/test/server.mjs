@@ -94,6 +94,7 @@ export class Relay {
   twist = null;
   /** Says something else in the place of the server's link: the bytes of a binary message. */
   answer = null;
+  #noteAnswer = () => {};
   /** Refuses links as a proxy does that has nothing to do with the server: the head of a response. */
   refusal = null;
   /** Connections of which nothing more is carried to the server, or from it, though they stay open. */
@@ -102,6 +103,11 @@ export class Relay {
 
   constructor(port) {
     this.target = port;
+  }
+
+  /** Waits until it has said that. */
+  answered() {
+    return new Promise((resolve) => (this.#noteAnswer = resolve));
   }
 
   static async before(server) {
@@ -142,7 +148,7 @@ export class Relay {
     // All requests of a page fit into one read.
     socket.once("data", (head) => {
       const key = /^sec-websocket-key: (\S+)/im.exec(head.toString("latin1"))?.[1];
-      if (key && this.answer) return socket.write(acceptance(key, this.answer));
+      if (key && this.answer) return socket.write(acceptance(key, this.answer), () => this.#noteAnswer());
       if (this.refusal && head.includes("/link")) return socket.end(this.refusal);
       const server = net.connect(this.target, "127.0.0.1");
       this.#keep(server);

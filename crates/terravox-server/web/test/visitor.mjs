@@ -20,6 +20,9 @@ export function launch(flags = []) {
   return chromium.launch({ executablePath, args: [...FLAGS, ...MORE_FLAGS, ...flags], timeout: PATIENCE });
 }
 
+/** The script of the page's workers. */
+const WORKER = /\/worker-[^/]*\.js$/;
+
 /** Answers with a script of the server, and some more before it. */
 async function prepend(route, text) {
   const response = await route.fetch();
@@ -62,8 +65,8 @@ export class Visit {
     context.setDefaultTimeout(PATIENCE);
     await context.addInitScript(watch);
     if (script) await context.addInitScript(script);
-    if (workerScript) await context.route(/\/worker-[^/]*\.js$/, (route) => prepend(route, workerScript));
     const visit = new Visit(context, await context.newPage(), origin, errors);
+    if (workerScript) await visit.runInWorkers(workerScript);
     visit.leave = () => (own ?? context).close();
     return visit;
   }
@@ -83,6 +86,11 @@ export class Visit {
     };
     context.on("request", (request) => ask(request.url()));
     page.on("websocket", (socket) => ask(socket.url()));
+  }
+
+  /** Runs a text in workers that begin from now on, before their scripts. */
+  runInWorkers(text) {
+    return this.context.route(WORKER, (route) => prepend(route, text));
   }
 
   async begin(path, { waits = true }) {

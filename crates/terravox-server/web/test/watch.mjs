@@ -16,6 +16,8 @@ export function watch() {
     posts: {},
     gpu: {},
     draws: false,
+    /** What the script of a test counts in the worker. */
+    counted: undefined,
   };
   globalThis.seen = seen;
 
@@ -23,6 +25,7 @@ export function watch() {
     if (data.type === "news") seen.news.push(data.text);
     if (data.type === "lost") seen.lost.push(data.text);
     if (data.type === "avatar") seen.avatars.push(data.name);
+    if (data.type === "counted") seen.counted = data.count;
     if (data.type !== "frame") return;
     seen.bodies = data.bodies.length / 9;
     seen.heights = Array.from({ length: seen.bodies }, (_, i) => data.bodies[9 * i + 3]);
@@ -63,6 +66,26 @@ export function watch() {
       return remove.call(this, made);
     };
   }
+  // Bytes of buffers that are alive. What was bound tells which one is meant.
+  const [sizes, bound] = [new Map(), new Map()];
+  const { bindBuffer, bufferData, deleteBuffer } = gl;
+  const noteSize = (buffer, bytes) => {
+    seen.gpu.bufferBytes = (seen.gpu.bufferBytes ?? 0) + bytes - (sizes.get(buffer) ?? 0);
+    if (bytes > 0) sizes.set(buffer, bytes);
+    else sizes.delete(buffer);
+  };
+  gl.bindBuffer = function (target, buffer) {
+    bound.set(target, buffer);
+    return bindBuffer.call(this, target, buffer);
+  };
+  gl.bufferData = function (target, data, ...rest) {
+    noteSize(bound.get(target), typeof data === "number" ? data : (data?.byteLength ?? 0));
+    return bufferData.call(this, target, data, ...rest);
+  };
+  gl.deleteBuffer = function (buffer) {
+    noteSize(buffer, 0);
+    return deleteBuffer.call(this, buffer);
+  };
   // Only for pictures: where a processor draws, it has no time for anything else.
   for (const name of ["drawElements", "drawElementsInstanced", "drawArrays"]) {
     const draw = gl[name];

@@ -92,7 +92,7 @@ impl Guest {
     /// Begins again over a new link and keeps all blocks: only what changed meanwhile is sent.
     /// Returns the operations without a reply from the host, each only once, even if the new link
     /// breaks before the welcome. They may or may not be part of the world; they are not shown
-    /// unless they are.
+    /// unless they are, or [`Guest::show_unsent`] shows them.
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
@@ -436,7 +436,7 @@ impl Guest {
     }
 
     /// A guest that nothing shows must not collect regions.
-    fn limit_ended(&mut self) {
+    pub(super) fn limit_ended(&mut self) {
         if self.predictions.forget_if_too_many()
             && let Some(replica) = &mut self.replica
         {

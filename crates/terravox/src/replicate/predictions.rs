@@ -1,4 +1,5 @@
-//! Operations of a guest that its host has not answered, and which of them its terrain shows.
+//! Operations of a guest that its host has not answered, or not been sent yet, and which of them
+//! its terrain shows.
 
 use crate::edit::EditOp;
 use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid};
@@ -7,8 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// Maximum number of operations that wait for the host: further ones are refused here.
 pub(super) const MAX_PREDICTIONS: usize = 256;
 
-/// An operation that the host has not answered.
+/// An operation that the host has not answered, or that is not sent yet.
 pub(super) struct Prediction {
+    /// The number of its reply, or its order among those that are not sent.
     pub number: u64,
     /// `None` for undo and redo, which cannot be predicted.
     pub op: Option<EditOp>,
@@ -18,14 +20,16 @@ pub(super) struct Prediction {
     pub reads: [Region; 2],
 }
 
-/// Operations that wait, oldest first.
+/// Operations that wait, oldest first; then those that are not sent.
 #[derive(Default)]
 pub(super) struct Predictions {
     waiting: VecDeque<Prediction>,
-    /// Regions of those that ended since the terrain was last brought up to date, in voxels.
+    unsent: BTreeMap<u64, Prediction>,
+    /// Regions, in voxels, of those that ended or changed their place since the terrain was last
+    /// brought up to date.
     ended: Vec<Region>,
-    /// How many of those that wait have been applied, from the first on. One whose cells were
-    /// missing counts, too: all are applied again when they come.
+    /// How many of all have been applied, from the first on. One whose cells were missing counts,
+    /// too: all are applied again when they come.
     applied: usize,
     /// How far the changes of the terrain have been read.
     cursor: ChangeCursor,
@@ -40,13 +44,19 @@ pub(super) enum Showing {
 }
 
 impl Predictions {
+    /// How many wait for the host.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether none waits, and none ended since the terrain was last brought up to date.
+    /// How many are shown: those that wait, and those that are not sent.
+    pub fn shown_count(&self) -> usize {
+        self.waiting.len() + self.unsent.len()
+    }
+
+    /// Whether none is shown, and none ended since the terrain was last brought up to date.
     pub fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.ended.is_empty()
+        self.shown_count() == 0 && self.ended.is_empty()
     }
 
     /// The number of the oldest that waits.
@@ -55,7 +65,28 @@ impl Predictions {
     }
 
     pub fn push(&mut self, prediction: Prediction) {
+        if !self.unsent.is_empty() {
+            self.ended.push(prediction.write);
+        }
         self.waiting.push_back(prediction);
+    }
+
+    /// Adds one that is not sent, in its order, in place of one of the same order.
+    pub fn put_unsent(&mut self, prediction: Prediction) {
+        self.take_unsent(prediction.number);
+        let is_last = self.unsent.keys().next_back() < Some(&prediction.number);
+        if !is_last {
+            self.ended.push(prediction.write);
+        }
+        self.unsent.insert(prediction.number, prediction);
+    }
+
+    /// Removes one that is not sent, if it is there.
+    pub fn take_unsent(&mut self, order: u64) {
+        let Some(taken) = self.unsent.remove(&order) else { return };
+        let at = self.waiting.len() + self.unsent.range(..order).count();
+        self.applied -= usize::from(at < self.applied);
+        self.ended.push(taken.write);
     }
 
     /// Ends one, and returns it.
@@ -67,11 +98,15 @@ impl Predictions {
         Some(ended)
     }
 
-    /// Ends all, and returns them.
+    /// Ends all that wait, and returns them.
     pub fn end_all(&mut self) -> VecDeque<Prediction> {
         self.ended.extend(self.waiting.iter().map(|prediction| prediction.write));
-        self.applied = 0;
+        self.applied = self.applied.saturating_sub(self.waiting.len());
         std::mem::take(&mut self.waiting)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Prediction> {
+        self.waiting.iter().chain(self.unsent.values())
     }
 
     /// Drops the regions of operations that ended if they pile up because no terrain shows them.
@@ -87,8 +122,10 @@ impl Predictions {
     /// Returns what is to be done after the host's cells changed in these parts of chunks, in
     /// voxels. Only new operations are applied if nothing below those that are shown changed.
     pub fn plan(&mut self, grid: &VoxelGrid, changed: &BTreeMap<ChunkPos, Region>) -> Showing {
+        let (waiting, unsent) = (&self.waiting, &self.unsent);
         let is_read = |region: &Region| {
-            let mut reads = self.waiting.iter().flat_map(|waiting| waiting.reads);
+            let mut reads =
+                waiting.iter().chain(unsent.values()).flat_map(|prediction| prediction.reads);
             reads.any(|read| !read.intersect(*region).is_empty())
         };
         let is_current = match grid.changes_since(&mut self.cursor) {
@@ -99,20 +136,20 @@ impl Predictions {
             return Showing::From(self.applied);
         }
         let mut regions = std::mem::take(&mut self.ended);
-        regions.extend(self.waiting.iter().map(|waiting| waiting.write));
+        regions.extend(self.all().map(|prediction| prediction.write));
         Showing::Again(regions)
     }
 
     /// Returns the operations that can be predicted, from one on, each with what it may change.
     pub fn ops_from(&self, first: usize) -> impl Iterator<Item = (&EditOp, Region)> {
-        let waiting = self.waiting.iter().skip(first);
-        waiting.filter_map(|waiting| Some((waiting.op.as_ref()?, waiting.write)))
+        let shown = self.all().skip(first);
+        shown.filter_map(|prediction| Some((prediction.op.as_ref()?, prediction.write)))
     }
 
     /// Applies the operations from one on by `apply`, which is told what each may change.
     pub fn apply_from(&mut self, first: usize, mut apply: impl FnMut(&EditOp, Region)) {
         self.ops_from(first).for_each(|(op, write)| apply(op, write));
-        self.applied = self.waiting.len();
+        self.applied = self.shown_count();
     }
 
     /// Notes that the changes of the terrain so far are known.

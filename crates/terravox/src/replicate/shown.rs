@@ -2,9 +2,10 @@
 
 use super::delta::part_of;
 use super::guest::Guest;
-use super::predictions::Showing;
+use super::op_wire::rounded_op;
+use super::predictions::{Prediction, Showing};
 use super::replica::BlockState;
-use crate::edit::Editor;
+use crate::edit::{EditError, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement, Terrain};
 use crate::voxel::{AIR, ChunkPos, ChunkState, DenseBox, Region, UnlistedChunks, VoxelGrid};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,50 @@ impl Guest {
             }
             None | Some(BlockState::Wanted) => request.set_missing(),
         }
+    }
+
+    /// Shows an operation, in voxels, that cannot be sent yet, such as one that
+    /// [`Guest::reconnect`] returned: [`Guest::show`] applies those of this kind after all that were
+    /// sent, smaller `order` first, until [`Guest::hide_unsent`]. One of the same order is replaced.
+    /// All are applied again when cells below them change: show a few hundred at most.
+    ///
+    /// ```
+    /// use terravox::edit::{EditError, EditOp};
+    /// use terravox::replicate::{Guest, LinkKind};
+    ///
+    /// /// Begins again, and leaves in sight what the player did.
+    /// fn reconnect(guest: &mut Guest) -> Result<Vec<EditOp>, EditError> {
+    ///     let unanswered = guest.reconnect(LinkKind::Reliable);
+    ///     for (order, op) in unanswered.iter().enumerate() {
+    ///         guest.show_unsent(order as u64, op)?;
+    ///     }
+    ///     Ok(unanswered) // after Guest::start: Guest::edit, and Guest::hide_unsent
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`EditError`] if it is invalid or too large; [`EditError::Invalid`] also before the first
+    /// [`Guest::start`].
+    pub fn show_unsent(&mut self, order: u64, op: &EditOp) -> Result<(), EditError> {
+        let Some(replica) = &self.replica else {
+            return Err(EditError::Invalid(
+                "not joined: call Guest::start after GuestEvent::Welcome",
+            ));
+        };
+        let op = rounded_op(op);
+        let reach = Editor::default().reach(&replica.grid, &op)?;
+        let reads = [reach.read, reach.source.unwrap_or_default()];
+        let shown = Prediction { number: order, op: Some(op), write: reach.write, reads };
+        self.predictions.put_unsent(shown);
+        self.limit_ended();
+        Ok(())
+    }
+
+    /// Ends [`Guest::show_unsent`] of an operation, if there is one of this order: it was sent, or is
+    /// given up.
+    pub fn hide_unsent(&mut self, order: u64) {
+        self.predictions.take_unsent(order);
+        self.limit_ended();
     }
 
     /// Writes what changed since the last call into a terrain: the host's cells, then predictions.
@@ -72,7 +117,7 @@ impl Guest {
                 0
             }
         };
-        if first == self.predictions.len() && parts.0.is_empty() && far.is_empty() {
+        if first == self.predictions.shown_count() && parts.0.is_empty() && far.is_empty() {
             return;
         }
         let mut grid = terrain.grid_mut();

@@ -14,3 +14,4 @@ mod reasons;
 mod requests;
 mod seat;
 mod simulation;
+mod unsent;

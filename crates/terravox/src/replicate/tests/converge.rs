@@ -253,7 +253,7 @@ fn chunks_of_both(guest: &Guest, terrain: &Terrain) -> impl Iterator<Item = MipB
 }
 
 /// Asserts that a terrain shows the host's cells with all predictions applied to them in order.
-fn assert_shows(guest: &Guest, terrain: &Terrain) {
+pub fn assert_shows(guest: &Guest, terrain: &Terrain) {
     let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
     let (mut twin, mut cells) = (VoxelGrid::new(options), DenseBox::default());
     for block in chunks_of_both(guest, terrain) {
