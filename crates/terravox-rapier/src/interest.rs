@@ -281,7 +281,8 @@ pub fn reachable_bounds(
     let ColliderBounds { solid, sensors } = ColliderBounds::of(body, colliders, ground_groups);
     let box_of = |bounds: Option<BodyBounds>, max_voxels: f64| {
         let max_m = (max_voxels * placement.voxel_size_m) as f32;
-        let bounds = within(bounds?, body.translation(), max_m);
+        let is_finite = |bounds: &BodyBounds| bounds.mins.is_finite() && bounds.maxs.is_finite();
+        let bounds = within(bounds.filter(is_finite)?, body.translation(), max_m);
         swept_bounds(bounds, velocity, lookahead, placement)
     };
     let solid = box_of(solid, MAX_SOLID_VOXELS);

@@ -127,13 +127,16 @@ impl Opened {
 
     /// The outcome of a write to the store, of which it is noted if that is unknown.
     pub fn written<T>(&self, outcome: Result<T, StoreError>) -> Outcome<T> {
+        if outcome.is_ok() {
+            self.is_unsure.store(false, Ordering::Relaxed);
+        }
         outcome.map_err(|error| {
             if self.is_unsure.load(Ordering::Relaxed) {
-                // The store would say that its index is in the way.
-                let what = "the outcome of an earlier write is unknown, so nothing more is written \
-                            from here: save_as keeps what is in memory, and opening the world \
-                            again shows what was saved";
-                return Failure::Unsure(what.to_owned());
+                let what = format!(
+                    "the outcome of an earlier write is still unknown: {error}; save_as keeps what \
+                     is in memory, and opening the world again shows what was saved"
+                );
+                return Failure::Unsure(what);
             }
             let is_unsure = matches!(error, StoreError::Unsure { .. });
             self.is_unsure.store(is_unsure, Ordering::Relaxed);

@@ -359,7 +359,8 @@ impl World {
 
     /// Writes all changes in one transaction. They are on disk when this returns. Returns the
     /// number of chunks written. If it fails, nothing changed, and it can be called again; after
-    /// UnsureError, all of them may be on disk, and only `save_as` still writes.
+    /// UnsureError, all of them may be on disk: in a file the next save completes it, in a database
+    /// only `save_as` still writes.
     fn save(&self, py: Python<'_>) -> PyResult<usize> {
         self.change(py, Opened::save)
     }

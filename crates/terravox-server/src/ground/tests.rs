@@ -128,7 +128,7 @@ fn a_silent_database_costs_one_moment_and_its_cells_come_later() {
     assert_eq!(found, Some(8));
 }
 
-/// Fills a block; `None` if it is missing.
+/// Fills a block; false if it is missing.
 fn fill(ground: &StoredGround, block: MipBlock, cells: &mut DenseBox) -> bool {
     let fill = |request: &mut FillRequest<'_>| ground.fill(request, generate);
     FillRequest::fill_block(cells, block, Placement::default(), fill)
