@@ -1,6 +1,6 @@
 //! What a guest's terrain shows: the host's cells, with this guest's predictions on top.
 
-use super::delta::part_of;
+use super::delta::{difference, part_of};
 use super::guest::Guest;
 use super::op_wire::rounded_op;
 use super::predictions::{Prediction, Showing};
@@ -110,11 +110,11 @@ impl Guest {
             changed.into_iter().partition(|(block, _)| block.mip == 0);
         let mut parts = ChunkParts::default();
         near.into_iter().for_each(|(_, region)| parts.add(region));
-        let first = match self.predictions.plan(terrain.grid(), &parts.0) {
-            Showing::From(first) => first,
+        let (first, is_again) = match self.predictions.plan(terrain.grid(), &parts.0) {
+            Showing::From(first) => (first, false),
             Showing::Again(regions) => {
                 regions.into_iter().for_each(|region| parts.add(region));
-                0
+                (0, true)
             }
         };
         if first == self.predictions.shown_count() && parts.0.is_empty() && far.is_empty() {
@@ -128,13 +128,17 @@ impl Guest {
                 grid.write_far(block, &cells);
             }
         }
+        // When all are applied again, most of what they changed stays as it is: they are applied to a
+        // copy, and what differs is written, so that no more than that is meshed again.
+        let mut copy = is_again.then(|| VoxelGrid::from_snapshot(grid.as_snapshot()));
+        let next = copy.as_mut().unwrap_or(&mut grid);
         let mut left = BTreeSet::new();
-        for (chunk, part) in parts.0 {
-            if grid.held(chunk) != ChunkState::Mip(0) {
+        for (&chunk, &part) in &parts.0 {
+            if next.held(chunk) != ChunkState::Mip(0) {
                 continue;
             }
             match replica.read(chunk.into(), &generate, &mut cells) {
-                true => write_changed(&mut grid, &part_of(&cells, part)),
+                true => write_differences(next, &part_of(&cells, part)),
                 false => drop(left.insert(chunk)),
             }
         }
@@ -144,9 +148,12 @@ impl Guest {
             let is_left = !left.is_empty() && write.blocks::<5>().any(|c| left.contains(&c));
             if !is_left {
                 // Where cells are missing, there is nothing to show yet.
-                let _ = editor.apply(&mut grid, op, None);
+                let _ = editor.apply(next, op, None);
             }
         });
+        if let Some(copy) = copy {
+            parts.write_differences(&copy, &mut grid);
+        }
         grid.forget_unsaved();
         self.predictions.skip_changes(&grid);
     }
@@ -173,15 +180,26 @@ impl ChunkParts {
             *around = around.union(part);
         }
     }
+
+    /// Writes the cells of the parts in which two grids differ from one to the other.
+    fn write_differences(self, from: &VoxelGrid, to: &mut VoxelGrid) {
+        let mut cells = DenseBox::default();
+        for part in self.0.into_values() {
+            if from.read(part, 0, &mut cells).is_ok() {
+                write_differences(to, &cells);
+            }
+        }
+    }
 }
 
-/// Writes cells of a chunk that is held, unless they are there already: views are made again where
-/// something is written.
-fn write_changed(grid: &mut VoxelGrid, cells: &DenseBox) {
+/// Writes those of some cells of a chunk that differ: views are made again where something is written.
+fn write_differences(grid: &mut VoxelGrid, cells: &DenseBox) {
     let mut there = DenseBox::default();
-    if grid.read(cells.region(), 0, &mut there).is_ok() && there == *cells {
+    if grid.read(cells.region(), 0, &mut there).is_err() {
         return;
     }
-    let written = grid.write(cells);
-    debug_assert!(written.is_ok(), "the chunk is held");
+    if let Some(region) = difference(&there, cells) {
+        let written = grid.write(&part_of(cells, region));
+        debug_assert!(written.is_ok(), "the chunk is held");
+    }
 }

@@ -301,6 +301,23 @@ fn an_edit_that_waits_for_the_host_is_written_once() {
     assert_eq!(game.players[0].guest.pending_edits(), 0);
     let none = Changes::Regions(Vec::new());
     assert_eq!(terrain.grid().changes_since(&mut cursor), none, "the host's cells are the same");
+
+    // One over another: the reply to the first leaves both as they are.
+    game.players[0].guest.edit(&EditOp::dig_ball([9.0, 0.0, 0.0], 4.0)).expect("it is started");
+    game.step();
+    game.players[0]
+        .guest
+        .edit(&EditOp::fill_ball(1, [11.0, 0.0, 0.0], 4.0))
+        .expect("it is started");
+    update(&mut game, &mut terrain);
+    assert_ne!(terrain.grid().changes_since(&mut cursor), none);
+    while game.players[0].guest.pending_edits() > 1 {
+        game.step();
+    }
+    update(&mut game, &mut terrain);
+    assert_eq!(game.players[0].guest.pending_edits(), 1);
+    assert_eq!(terrain.grid().changes_since(&mut cursor), none, "the second is shown already");
+    assert_shows(&game.players[0].guest, &terrain);
 }
 
 #[test]
