@@ -1,5 +1,7 @@
 //! Servers and clients over loopback sockets.
 
+#[path = "../../../terravox-store/tests/it/failing_disk/mod.rs"]
+mod failing_disk;
 mod falling;
 mod full_disk;
 mod journal;
