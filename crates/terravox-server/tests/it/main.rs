@@ -10,4 +10,6 @@ mod shared_world;
 mod slow_database;
 mod taken_over;
 mod thrown;
+#[path = "../../../terravox-store/tests/it/watched_records/mod.rs"]
+mod watched_records;
 mod waves;

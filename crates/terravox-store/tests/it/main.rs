@@ -18,5 +18,6 @@ mod stores;
 mod suite;
 mod tunnel;
 mod unsure;
+mod watched_records;
 mod world;
 mod writers;
