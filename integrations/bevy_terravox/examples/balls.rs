@@ -1,5 +1,5 @@
 //! Balls and boxes fall on terrain; left click digs under them.
-mod common;
+mod example_app;
 
 use avian3d::prelude::*;
 use bevy::prelude::*;
@@ -8,7 +8,7 @@ use bevy_terravox::prelude::*;
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, PhysicsPlugins::default()))
+        .add_plugins((example_app::ExamplePlugins, PhysicsPlugins::default()))
         .add_plugins((TerravoxPlugin::default(), TerravoxAvianPlugin::default()))
         .add_systems(Startup, set_up)
         .add_systems(Update, dig)
@@ -41,7 +41,7 @@ fn set_up(mut commands: Commands, meshes: Option<ResMut<Assets<Mesh>>>) {
         ));
         if let Some(drawn) = &drawn {
             body.insert(Mesh3d(drawn[i % 2].clone()));
-            common::colour(&mut body, i);
+            example_app::colour(&mut body, i);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A character that walks over hills: arrow keys walk and turn, space jumps.
-mod common;
+mod example_app;
 
 use avian3d::prelude::*;
 use bevy::prelude::*;
@@ -21,7 +21,7 @@ struct Character {
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, PhysicsPlugins::default()))
+        .add_plugins((example_app::ExamplePlugins, PhysicsPlugins::default()))
         .add_plugins((TerravoxPlugin::default(), TerravoxAvianPlugin::default()))
         .add_systems(Startup, set_up)
         .add_systems(FixedUpdate, walk)
@@ -57,7 +57,7 @@ fn walk(
     at.rotate_y((key(KeyCode::ArrowLeft) - key(KeyCode::ArrowRight)) * 2.0 * time.delta_secs());
     // Without a window it walks by itself.
     let forward = key(KeyCode::ArrowUp) - key(KeyCode::ArrowDown);
-    let forward = if common::flag("--frames").is_some() { 1.0 } else { forward };
+    let forward = if example_app::flag("--frames").is_some() { 1.0 } else { forward };
     let wish = at.forward() * forward * SPEED_M_S;
     let fall = match character.stands {
         true => JUMP_M_S * key(KeyCode::Space) - 0.5,

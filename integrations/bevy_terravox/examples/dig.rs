@@ -1,12 +1,12 @@
 //! Left click digs, right click fills, Z undoes; WASD and the mouse fly.
-mod common;
+mod example_app;
 
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, TerravoxPlugin::default()))
+        .add_plugins((example_app::ExamplePlugins, TerravoxPlugin::default()))
         .add_systems(Startup, set_up)
         .add_systems(Update, dig)
         .add_observer(|edited: On<TerrainEdited>| println!("edited {:?}", edited.region))

@@ -1,5 +1,5 @@
 //! Ground of noise with a sea, in colours of its own; C changes them while it runs.
-mod common;
+mod example_app;
 
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
@@ -11,7 +11,7 @@ const SEA_LEVEL_M: f64 = -4.0;
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, TerravoxPlugin::default()))
+        .add_plugins((example_app::ExamplePlugins, TerravoxPlugin::default()))
         .add_systems(Startup, set_up)
         .add_systems(Update, recolour)
         .add_systems(Last, report)

@@ -1,7 +1,6 @@
 //! A server without a window: it serves `--world FILE` at `--port N`, refuses what is too deep, and lets a
 //! meteor fall every ten seconds. Ctrl-C saves and ends it, as `--frames N` does after N frames.
-mod common;
-#[path = "common/serving.rs"]
+mod example_app;
 mod serving;
 
 use std::time::Duration;
@@ -61,7 +60,7 @@ fn meteor(terrains: Terrains, mut fallen: Local<u32>, mut edits: MessageWriter<E
 
 fn end(mut frame: Local<u32>, mut exit: MessageWriter<AppExit>) {
     *frame += 1;
-    if common::flag("--frames").is_some_and(|frames| *frame >= frames) {
+    if example_app::flag("--frames").is_some_and(|frames| *frame >= frames) {
         exit.write(AppExit::Success);
     }
 }

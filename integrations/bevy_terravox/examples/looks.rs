@@ -1,5 +1,5 @@
 //! Pictures of ground and water: `--view crater`, `hills`, `shore` or `borders`, `--picture FILE`.
-mod common;
+mod example_app;
 
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
@@ -7,7 +7,7 @@ use bevy_terravox::terravox;
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, TerravoxPlugin::default()))
+        .add_plugins((example_app::ExamplePlugins, TerravoxPlugin::default()))
         .add_systems(Startup, set_up)
         .run();
 }
@@ -21,7 +21,7 @@ fn height(x: f64, z: f64) -> f64 {
 }
 
 fn set_up(mut commands: Commands) {
-    let view = common::text_flag("--view").unwrap_or_default();
+    let view = example_app::text_flag("--view").unwrap_or_default();
     let (eye, at) = match view.as_str() {
         "hills" => (Vec3::new(0.0, 34.0, 30.0), Vec3::new(40.0, 18.0, -90.0)),
         "shore" => (Vec3::new(-30.0, 3.0, 22.0), Vec3::new(-60.0, -6.0, -12.0)),

@@ -1,7 +1,6 @@
 //! Without flags, a game that others can join: it serves `--world FILE` and prints its address.
 //! `--join ADDRESS` joins it. Left click digs, Z undoes; each sees the other as a ball.
-mod common;
-#[path = "common/serving.rs"]
+mod example_app;
 mod serving;
 
 use bevy::prelude::*;
@@ -11,7 +10,7 @@ use bevy_terravox::terravox::replicate::{GuestEvent, SharedBodyKind};
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, TerravoxPlugin::default()))
+        .add_plugins((example_app::ExamplePlugins, TerravoxPlugin::default()))
         .add_systems(Startup, set_up)
         .add_systems(Update, dig)
         .add_observer(show_player)
@@ -21,7 +20,7 @@ fn main() {
 }
 
 fn set_up(mut commands: Commands) -> Result {
-    let address = match common::text_flag("--join") {
+    let address = match example_app::text_flag("--join") {
         Some(address) => address,
         None => {
             let serving = serving::serve_hills(None)?;
@@ -67,7 +66,7 @@ fn show_player(
     };
     let mut entity = commands.entity(added.entity);
     entity.insert(Mesh3d(meshes.add(Sphere::new(1.0))));
-    common::colour(&mut entity, *number as usize);
+    example_app::colour(&mut entity, *number as usize);
 }
 
 fn tell(said: On<OnlineEvent>) {

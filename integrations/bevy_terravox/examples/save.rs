@@ -1,13 +1,13 @@
 //! A world in a file (`--world FILE`): left click digs, Z undoes; every edit is saved at once, on
 //! another thread. F5 saves, too.
-mod common;
+mod example_app;
 
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, TerravoxPlugin::default()))
+        .add_plugins((example_app::ExamplePlugins, TerravoxPlugin::default()))
         .add_systems(Startup, set_up)
         .add_systems(Update, (dig, save))
         .run();
@@ -17,7 +17,7 @@ fn set_up(mut commands: Commands) -> Result {
     let hills = |request: &mut FillRequest<'_>| {
         request.fill_height(2, -6.0..=6.0, |x, z| 6.0 * (x * 0.05).sin() * (z * 0.04).cos());
     };
-    let path = common::text_flag("--world").unwrap_or_else(|| "hills.tvx".into());
+    let path = example_app::text_flag("--world").unwrap_or_else(|| "hills.tvx".into());
     let store = TerrainStore::open_or_create(path, "hills", 1, 0)?;
     let mut options = TerrainOptions::default();
     options.lod.max_mip = 5;

@@ -1,5 +1,5 @@
 //! Hills, and an island above them that turns and can be dug like any ground.
-mod common;
+mod example_app;
 
 use bevy::prelude::*;
 use bevy_terravox::prelude::*;
@@ -9,7 +9,7 @@ struct Island;
 
 fn main() {
     App::new()
-        .add_plugins((common::ExamplePlugins, TerravoxPlugin::default()))
+        .add_plugins((example_app::ExamplePlugins, TerravoxPlugin::default()))
         .add_systems(Startup, set_up)
         .add_systems(Update, (turn, dig))
         .add_observer(|edited: On<TerrainEdited>, islands: Query<(), With<Island>>| {

@@ -11,7 +11,8 @@ use crate::density::{BlockFrame, Density, sample_units};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
 use crate::fill::GpuFiller;
-use crate::search::{GpuSearcher, SearchInput, SearchKind};
+use crate::search::GpuSearcher;
+use crate::search_input::{SearchInput, SearchKind};
 use crate::surface::SurfaceSearch;
 use crate::twin::{BlockSamples, SearchedSurface};
 

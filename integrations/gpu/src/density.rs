@@ -138,6 +138,17 @@ impl BlockFrame {
     }
 }
 
+/// Frames as the device reads them.
+pub(crate) fn frame_bytes(frames: impl Iterator<Item = BlockFrame>) -> Vec<u8> {
+    frames
+        .flat_map(|frame| {
+            let [x, y, z] = frame.first;
+            [x, y, z, i32::from(frame.mip)]
+        })
+        .flat_map(i32::to_le_bytes)
+        .collect()
+}
+
 /// Maximum of what [`sample_units`] returns: 31 cells.
 pub const MAX_SAMPLE_UNITS: i32 = 31 * 256;
 

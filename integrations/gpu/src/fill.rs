@@ -14,7 +14,7 @@ use terravox::terrain::FillRequest;
 use terravox::voxel::{AIR, Cell, DenseBox, MipBlock};
 
 use crate::batch::{BatchId, BatchOptions};
-use crate::density::{BlockFrame, DENSITY_WGSL, Density, MAX_GPU_MIP};
+use crate::density::{BlockFrame, DENSITY_WGSL, Density, MAX_GPU_MIP, frame_bytes};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
 use crate::kernel::{Arrival, Kernel, MAX_GROUPS, Readback, storage};
@@ -384,17 +384,6 @@ fn fill_source(density: &Density) -> String {
         include_str!("shaders/fill.wgsl"),
     ]
     .join("\n")
-}
-
-/// Frames as the device reads them.
-pub(crate) fn frame_bytes(frames: impl Iterator<Item = BlockFrame>) -> Vec<u8> {
-    frames
-        .flat_map(|frame| {
-            let [x, y, z] = frame.first;
-            [x, y, z, i32::from(frame.mip)]
-        })
-        .flat_map(i32::to_le_bytes)
-        .collect()
 }
 
 impl FillSlot {

@@ -46,12 +46,14 @@
 //  terrain         a Terrain's jobs
 //    |
 //  fill, search    batches on the device
-//    |
-//  kernel          pipelines, buffers, results on their way
-//    |
-//  device, error   twin: the search on the CPU     noise: densities in integers
-//                    |                               |
-//                  surface: what a search returns  density: a function in WGSL and in Rust
+//    |      |
+//    |    search_input: what is searched
+//    |      |
+//  kernel   |      pipelines, buffers, results on their way
+//    |      |
+//  device,  twin: the search on the CPU            noise: densities in integers
+//  error      |                                      |
+//           surface: what a search returns         density: a function in WGSL and in Rust
 
 mod batch;
 #[doc(hidden)]
@@ -63,6 +65,7 @@ mod fill;
 mod kernel;
 pub mod noise;
 mod search;
+mod search_input;
 mod surface;
 mod terrain;
 mod twin;
@@ -75,7 +78,8 @@ pub use density::{
 pub use device::GpuDevice;
 pub use error::GpuError;
 pub use fill::{FilledBatch, FilledBlock, FillerStats, GpuFiller};
-pub use search::{CpuSearch, GpuSearcher, SearchInput, SearchKind, SearchedBatch, SearchedBlock};
+pub use search::{CpuSearch, GpuSearcher, SearchedBatch, SearchedBlock};
+pub use search_input::{SearchInput, SearchKind};
 pub use surface::{ActiveVoxel, CrossedEdge, SurfaceSearch};
 pub use terrain::{FilledJob, TerrainFiller};
 pub use twin::SearchedSurface;

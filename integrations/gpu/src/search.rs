@@ -11,16 +11,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use terravox::voxel::{DenseBox, MaterialTable, MipBlock};
-
 use crate::batch::{BatchId, BatchOptions};
-use crate::density::{BlockFrame, DENSITY_WGSL, Density, MAX_GPU_MIP};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
-use crate::fill::frame_bytes;
 use crate::kernel::{Arrival, Kernel, MAX_GROUPS, Readback, storage, uniform};
+use crate::search_input::{SearchInput, SearchKind};
 use crate::surface::{ActiveVoxel, CrossedEdge, SurfaceSearch};
-use crate::twin::{BlockSamples, SearchedSurface, searched_cells};
 
 /// Bytes on the device: of a voxel, an edge, and of a pair of counts.
 const VOXEL_BYTES: u64 = 16;
@@ -33,66 +29,6 @@ const GROUP: usize = 256;
 
 /// Maximum number of points along an edge of a block.
 const MAX_POINTS: u32 = 64;
-
-/// What is searched.
-#[derive(Clone, Debug)]
-pub enum SearchInput {
-    /// Cells, a point each. All boxes of a batch are cubes of the [edge](SearchKind::Cells) of the
-    /// searcher.
-    Cells(Arc<DenseBox>),
-    /// The density at the corners of a block's cells: 33³ points.
-    Density(MipBlock),
-}
-
-/// What a searcher searches.
-#[derive(Clone, Debug)]
-pub enum SearchKind {
-    /// Cubes of cells.
-    Cells {
-        /// Cells along an edge, 2 to 64; 36 for a block as the mesher takes it.
-        edge: u32,
-        /// Which material is what.
-        table: Arc<MaterialTable>,
-        /// Which surface.
-        surface: SearchedSurface,
-    },
-    /// Blocks of a density.
-    Density(Density),
-}
-
-impl SearchKind {
-    fn points(&self) -> u32 {
-        match self {
-            SearchKind::Cells { edge, .. } => *edge,
-            SearchKind::Density(_) => 33,
-        }
-    }
-
-    /// Whether a device can search an input; else the CPU does.
-    fn takes(&self, input: &SearchInput) -> bool {
-        match (self, input) {
-            (SearchKind::Cells { edge, .. }, SearchInput::Cells(cells)) => {
-                assert_eq!(cells.region().size(), [*edge as usize; 3], "a cube of {edge} cells");
-                true
-            }
-            (SearchKind::Density(_), SearchInput::Density(block)) => block.mip <= MAX_GPU_MIP,
-            _ => panic!("the searcher is for the other kind of input"),
-        }
-    }
-
-    /// Searches on the CPU.
-    fn search(&self, input: &SearchInput) -> SurfaceSearch {
-        match (self, input) {
-            (SearchKind::Cells { table, surface, .. }, SearchInput::Cells(cells)) => {
-                BlockSamples::of_cells(cells, table, *surface).search()
-            }
-            (SearchKind::Density(density), SearchInput::Density(block)) => {
-                BlockSamples::of_density(density, *block).search()
-            }
-            _ => panic!("the searcher is for the other kind of input"),
-        }
-    }
-}
 
 /// Searches blocks on a device, or on the CPU if there is none.
 pub struct GpuSearcher {
@@ -280,7 +216,7 @@ impl GpuSearcher {
     pub fn upload_only(&mut self, inputs: &[SearchInput]) {
         let Some(gpu) = &self.gpu else { return };
         let slot = &gpu.slots[0];
-        gpu.device.queue.write_buffer(&slot.input, 0, &input_bytes(inputs, &self.kind));
+        gpu.device.queue.write_buffer(&slot.input, 0, &self.kind.input_bytes(inputs));
         gpu.device.queue.write_buffer(&slot.shape, 0, &shape_bytes(gpu.points, 0));
     }
 
@@ -323,11 +259,7 @@ impl GpuSearcher {
 /// Buffer sizes of a searcher, in bytes: input, samples, counts of parts; by block.
 fn block_bytes(kind: &SearchKind) -> [u64; 3] {
     let count = u64::from(kind.points()).pow(3);
-    let input = match kind {
-        SearchKind::Cells { .. } => 2 * count.next_multiple_of(4),
-        SearchKind::Density(_) => 16,
-    };
-    [input, 4 * count, PAIR_BYTES * count.div_ceil(GROUP as u64)]
+    [kind.block_bytes(), 4 * count, PAIR_BYTES * count.div_ceil(GROUP as u64)]
 }
 
 /// Returns the most voxels and edges that a block may have.
@@ -356,11 +288,8 @@ impl SearchKernels {
         let usual = 2 * (points as usize).pow(2) * blocks;
         let capacity = [(most[0], VOXEL_BYTES), (most[1], EDGE_BYTES)]
             .map(|(most, size)| most.max(usual.min((allowed / size) as usize)));
-        let sample = match kind {
-            SearchKind::Cells { .. } => "sample_cells",
-            SearchKind::Density(_) => "sample_density",
-        };
-        let sample = Kernel::new(device, &sample_source(kind), sample)?;
+        let (source, entry) = kind.sampler();
+        let sample = Kernel::new(device, &source, entry)?;
         let source =
             [include_str!("shaders/points.wgsl"), include_str!("shaders/search.wgsl")].join("\n");
         let [count, scan, emit] =
@@ -398,7 +327,7 @@ impl SearchKernels {
         let is_free = |slot: &&mut SearchSlot| matches!(slot.state, SearchState::Free);
         let Some(slot) = slots.iter_mut().find(is_free) else { return Err(task.inputs) };
         let blocks = task.inputs.len();
-        device.queue.write_buffer(&slot.input, 0, &input_bytes(&task.inputs, kind));
+        device.queue.write_buffer(&slot.input, 0, &kind.input_bytes(&task.inputs));
         device.queue.write_buffer(&slot.shape, 0, &shape_bytes(*points, 0));
         let mut encoder = device.device.create_command_encoder(&Default::default());
         sample.run(&mut encoder, &slot.bound[0], [groups, blocks]);
@@ -509,49 +438,8 @@ fn sums(totals: &[[u32; 2]]) -> [usize; 2] {
     [0, 1].map(|which| totals.iter().map(|total| total[which] as usize).sum())
 }
 
-fn sample_source(kind: &SearchKind) -> String {
-    let points = include_str!("shaders/points.wgsl");
-    match kind {
-        SearchKind::Cells { .. } => [points, include_str!("shaders/sample_cells.wgsl")].join("\n"),
-        SearchKind::Density(density) => [
-            DENSITY_WGSL,
-            density.wgsl(),
-            include_str!("shaders/sample.wgsl"),
-            points,
-            include_str!("shaders/sample_density.wgsl"),
-        ]
-        .join("\n"),
-    }
-}
-
 fn shape_bytes(points: u32, first_block: u32) -> Vec<u8> {
     [points, first_block, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-/// Cells or frames as the device reads them.
-fn input_bytes(inputs: &[SearchInput], kind: &SearchKind) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for input in inputs {
-        match (input, kind) {
-            (SearchInput::Cells(cells), SearchKind::Cells { table, surface, .. }) => {
-                for plane in searched_cells(cells, table, *surface) {
-                    bytes.extend_from_slice(&plane);
-                    bytes.resize(bytes.len().next_multiple_of(4), 0);
-                }
-            }
-            (SearchInput::Density(block), _) => {
-                bytes.extend(frame_bytes(std::iter::once(BlockFrame::of_corners(*block))));
-            }
-            (SearchInput::Cells(_), SearchKind::Density(_)) => {}
-        }
-    }
-    bytes
-}
-
-/// By material, 16 a word: its class.
-fn class_bytes(table: &MaterialTable, surface: SearchedSurface) -> Vec<u8> {
-    let class = |id: usize| surface.class(table.kinds()[id]) as u8;
-    (0..64).map(|i| (0..4).fold(0, |byte, k| byte | class(4 * i + k) << (2 * k))).collect()
 }
 
 impl SearchSlot {
@@ -567,8 +455,8 @@ impl SearchSlot {
         let [voxels, edges] = [voxel_bytes, edge_bytes].map(|bytes| storage(device, bytes));
         let mut sampled = vec![(0, &shape), (1, &input), (2, &samples)];
         let classes = storage(device, 64);
-        if let SearchKind::Cells { table, surface, .. } = kind {
-            device.queue.write_buffer(&classes, 0, &class_bytes(table, *surface));
+        if let Some(bytes) = kind.class_bytes() {
+            device.queue.write_buffer(&classes, 0, &bytes);
             sampled.push((3, &classes));
         }
         let counted = [(0, &shape), (1, &samples), (2, &parts)];

@@ -1,15 +1,16 @@
 //! Ground that ticks wait for.
 
+#[path = "../../../terravox-store/tests/it/watched_records/mod.rs"]
+mod watched_records;
+
 use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
 use terravox::terrain::{Placement, UnsavedChanges};
 use terravox::voxel::{UnlistedChunks, VoxelGrid};
-use terravox_store::{
-    CommitFailure, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView, WorldInfo,
-    WorldRecord,
-};
+use terravox_store::WorldInfo;
+use watched_records::{RecordsCall, WatchedRecords};
 
 /// Whether a database is silent.
 #[derive(Clone, Default)]
@@ -26,49 +27,19 @@ impl Silence {
     }
 }
 
-/// Records of a database, what they are while it is silent, and how often it was asked.
-struct Database(MemoryRecords, Silence, Arc<AtomicU64>);
-
-struct View(Box<dyn RecordsView>, Silence, Arc<AtomicU64>);
-
-impl Records for Database {
-    fn view(&self) -> io::Result<Box<dyn RecordsView>> {
-        Ok(Box::new(View(self.0.view()?, self.1.clone(), self.2.clone())))
-    }
-
-    fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
-        self.0.commit(changes)
-    }
-}
-
-impl RecordsView for View {
-    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>> {
-        self.2.fetch_add(1, Ordering::Relaxed);
-        self.1.wait();
-        self.0.get(keys)
-    }
-
-    fn scan(
-        &self,
-        low: &[u8],
-        high: Option<&[u8]>,
-        limit: usize,
-        with_values: bool,
-    ) -> io::Result<Vec<WorldRecord>> {
-        self.0.scan(low, high, limit, with_values)
-    }
-
-    fn totals(&self) -> io::Result<RecordTotals> {
-        self.0.totals()
-    }
-}
-
-/// A new world in a database.
+/// A new world in a database, and how often that was asked for records. They wait while it is silent.
 fn new_world(silence: &Silence) -> (Arc<Store>, Arc<AtomicU64>) {
     let asked = Arc::new(AtomicU64::new(0));
-    let database = Arc::new(Database(MemoryRecords::default(), silence.clone(), asked.clone()));
+    let (silence, count) = (silence.clone(), asked.clone());
+    let database = WatchedRecords::new(Arc::default(), move |call| {
+        if matches!(call, RecordsCall::Get) {
+            count.fetch_add(1, Ordering::Relaxed);
+            silence.wait();
+        }
+        Ok(())
+    });
     let info = WorldInfo { unlisted: UnlistedChunks::Unknown, ..WorldInfo::default() };
-    (Arc::new(Store::create_records(database, "world", &info).unwrap()), asked)
+    (Arc::new(Store::create_records(Arc::new(database), "world", &info).unwrap()), asked)
 }
 
 fn generate(request: &mut FillRequest<'_>) {

@@ -1,43 +1,14 @@
 //! Disks that cannot be written: what is not saved is said, and saved once there is room.
 
+use crate::failing_disk::FullDisk;
 use crate::waves::{Folder, Outcome, frame, options, quic};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use terravox::edit::EditOp;
 use terravox::terrain::Placement;
 use terravox_server::{Client, ClientOptions, ServedWorld, Server};
-use terravox_store::{Disk, MemoryDisk, Store, StoreError, WorldInfo};
-
-/// A disk on which so many more writes fail.
-#[derive(Default)]
-struct FullDisk {
-    disk: MemoryDisk,
-    failures: AtomicU64,
-}
-
-impl Disk for FullDisk {
-    fn length(&self) -> io::Result<u64> {
-        self.disk.length()
-    }
-
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.disk.read_at(offset, out)
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let less = |left: u64| left.checked_sub(1);
-        match self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less) {
-            Ok(_) => Err(io::ErrorKind::StorageFull.into()),
-            Err(_) => self.disk.write_at(offset, bytes),
-        }
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.disk.sync()
-    }
-}
+use terravox_store::{MemoryDisk, Store, StoreError, WorldInfo};
 
 fn health(server: &Server) -> Result<String, io::Error> {
     let mut stream = TcpStream::connect(server.http_address())?;
@@ -63,7 +34,7 @@ fn failing_saves_make_the_server_unwell_and_the_last_one_is_tried_again_slow() -
     };
     let server = Server::start(vec![world], options(&folder.0))?;
     assert!(health(&server)?.ends_with("ok\n"));
-    disk.failures.store(u64::MAX, Ordering::SeqCst);
+    disk.fail(0, u64::MAX);
     let mut client = Client::connect(&quic(&server), ClientOptions::default())?;
     let mut has_edited = false;
     let unwell = loop {
@@ -86,7 +57,7 @@ fn failing_saves_make_the_server_unwell_and_the_last_one_is_tried_again_slow() -
     assert!(unwell.ends_with("edits are only in memory; the log says why\n"), "{unwell}");
     drop(client);
     // The next save fails, too; then there is room.
-    disk.failures.store(1, Ordering::SeqCst);
+    disk.fail(0, 1);
     server.stop()?;
     let stored = Store::open_on(Arc::new(MemoryDisk::from(disk.disk.to_bytes())), "full")?;
     assert!(!stored.chunks()?.is_empty());

@@ -1,9 +1,10 @@
 //! A server whose database is far away.
 
+use crate::watched_records::{RecordsCall, WatchedRecords};
 use crate::waves::{Folder, Outcome, all_settled, options, quic, until, waves};
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,74 +13,27 @@ use terravox::edit::{EditOp, Editor};
 use terravox::terrain::{FillRequest, Placement, UnsavedChanges};
 use terravox::voxel::{ChunkPos, DenseBox, GridOptions, MipBlock, UnlistedChunks, VoxelGrid};
 use terravox_server::{Client, ClientOptions, ServedWorld, Server};
-use terravox_store::{
-    CommitFailure, Generator, MemoryRecords, RecordChanges, RecordTotals, Records, RecordsView,
-    Store, WorldInfo, WorldRecord,
-};
+use terravox_store::{Generator, Store, WorldInfo};
 
-/// Records that each message takes some time to reach.
-struct FarRecords {
-    records: MemoryRecords,
-    trip: Duration,
-    /// Messages.
-    trips: Arc<AtomicU64>,
-}
-
-struct FarView {
-    view: Box<dyn RecordsView>,
-    trip: Duration,
-    trips: Arc<AtomicU64>,
-}
-
-impl Records for FarRecords {
-    fn view(&self) -> io::Result<Box<dyn RecordsView>> {
-        let (view, trip, trips) = (self.records.view()?, self.trip, self.trips.clone());
-        Ok(Box::new(FarView { view, trip, trips }))
-    }
-
-    fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
-        std::thread::sleep(self.trip);
-        self.records.commit(changes)
-    }
-}
-
-impl FarView {
-    fn travel(&self) {
-        self.trips.fetch_add(1, Ordering::Relaxed);
-        std::thread::sleep(self.trip);
-    }
-}
-
-impl RecordsView for FarView {
-    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>> {
-        self.travel();
-        self.view.get(keys)
-    }
-
-    fn scan(
-        &self,
-        low: &[u8],
-        high: Option<&[u8]>,
-        limit: usize,
-        with_values: bool,
-    ) -> io::Result<Vec<WorldRecord>> {
-        self.travel();
-        self.view.scan(low, high, limit, with_values)
-    }
-
-    fn totals(&self) -> io::Result<RecordTotals> {
-        self.travel();
-        self.view.totals()
-    }
+/// Records that each message takes some time to reach, and the number of messages that read.
+fn far_records(trip: Duration) -> (Arc<WatchedRecords>, Arc<AtomicU64>) {
+    let trips = Arc::new(AtomicU64::new(0));
+    let count = trips.clone();
+    let records = WatchedRecords::new(Arc::default(), move |call| {
+        if !matches!(call, RecordsCall::Commit) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        std::thread::sleep(trip);
+        Ok(())
+    });
+    (Arc::new(records), trips)
 }
 
 /// A world that was dug all over.
-fn dug_world(trip: Duration) -> Result<(Arc<FarRecords>, Store), Box<dyn Error>> {
+fn dug_world(records: Arc<WatchedRecords>) -> Result<Store, Box<dyn Error>> {
     let generator = Generator { name: "waves".into(), version: 1, ..Generator::default() };
     let info = WorldInfo::growing(Placement::default(), generator);
-    let (memory, trips) = (MemoryRecords::default(), Arc::default());
-    let records = Arc::new(FarRecords { records: memory, trip, trips });
-    let store = Store::create_records(records.clone(), "waves", &info)?;
+    let store = Store::create_records(records, "waves", &info)?;
     let unlisted = UnlistedChunks::Unknown;
     let mut grid = VoxelGrid::new(GridOptions { unlisted, ..GridOptions::default() });
     let mut cells = DenseBox::default();
@@ -100,7 +54,7 @@ fn dug_world(trip: Duration) -> Result<(Arc<FarRecords>, Store), Box<dyn Error>>
         }
     }
     store.save(&UnsavedChanges::from(grid.unsaved()), waves)?;
-    Ok((records, store))
+    Ok(store)
 }
 
 /// The median time of a tick.
@@ -130,7 +84,8 @@ struct Session {
 
 /// A guest looks at what was dug, and digs on, there and where nothing is.
 fn session(trip: Duration) -> Result<Session, Box<dyn Error>> {
-    let (records, store) = dug_world(trip)?;
+    let (records, trips) = far_records(trip);
+    let store = dug_world(records.clone())?;
     let folder = Folder::new(&format!("far-{}", trip.as_millis()));
     let world = ServedWorld {
         name: "waves".into(),
@@ -141,10 +96,10 @@ fn session(trip: Duration) -> Result<Session, Box<dyn Error>> {
         share: None,
     };
     let server = Server::start(vec![world], options(&folder.0))?;
-    let before = records.trips.load(Ordering::Relaxed);
+    let before = trips.load(Ordering::Relaxed);
     let mut client = Client::connect(&quic(&server), ClientOptions::default())?;
     until(&mut [&mut client], all_settled)?;
-    let trips = records.trips.load(Ordering::Relaxed) - before;
+    let trips = trips.load(Ordering::Relaxed) - before;
     let tick = median_tick(&server)?;
     let blocks: Vec<MipBlock> = client.guest().blocks().collect();
     let (mut seen, mut dug) = (BTreeMap::new(), 0);

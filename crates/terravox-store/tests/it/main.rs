@@ -2,6 +2,7 @@
 //! process or limit its files start this binary again for one test.
 
 mod creation;
+mod failing_disk;
 #[cfg(unix)]
 mod full_disk;
 mod golden;
@@ -17,5 +18,6 @@ mod stores;
 mod suite;
 mod tunnel;
 mod unsure;
+mod watched_records;
 mod world;
 mod writers;

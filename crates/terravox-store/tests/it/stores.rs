@@ -2,12 +2,12 @@
 
 use crate::scratch::Folder;
 use crate::suite::{self, Place};
+use crate::watched_records::{RecordsCall, WatchedRecords};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use terravox_store::{
-    CommitFailure, CopyStats, MemoryRecords, Overwrite, RecordChanges, RecordTotals, Records,
-    RecordsView, Store, StoreError, StoredPart, WorldInfo, WorldRecord,
+    CopyStats, MemoryRecords, Overwrite, Store, StoreError, StoredPart, WorldInfo, WorldRecord,
 };
 
 /// A file in a folder of its own.
@@ -140,58 +140,14 @@ fn two_copies_to_one_file_do_not_meet() {
 }
 
 /// Records of a database that is lost after some reads.
-struct LostRecords {
-    records: Arc<MemoryRecords>,
-    reads_left: Arc<AtomicI64>,
-}
-
-struct LostView {
-    view: Box<dyn RecordsView>,
-    reads_left: Arc<AtomicI64>,
-}
-
-impl LostView {
-    fn read(&self) -> io::Result<()> {
-        match self.reads_left.fetch_sub(1, Ordering::Relaxed) > 0 {
-            true => Ok(()),
-            false => {
-                Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the connection is lost"))
-            }
+fn lost_records(records: Arc<MemoryRecords>, reads_left: Arc<AtomicI64>) -> WatchedRecords {
+    WatchedRecords::new(records, move |call| {
+        let is_read = matches!(call, RecordsCall::Get | RecordsCall::Scan);
+        match is_read && reads_left.fetch_sub(1, Ordering::Relaxed) <= 0 {
+            true => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the connection is lost")),
+            false => Ok(()),
         }
-    }
-}
-
-impl Records for LostRecords {
-    fn view(&self) -> io::Result<Box<dyn RecordsView>> {
-        let (view, reads_left) = (self.records.view()?, self.reads_left.clone());
-        Ok(Box::new(LostView { view, reads_left }))
-    }
-
-    fn commit(&self, changes: RecordChanges) -> Result<(), CommitFailure> {
-        self.records.commit(changes)
-    }
-}
-
-impl RecordsView for LostView {
-    fn get(&self, keys: &[&[u8]]) -> io::Result<Vec<WorldRecord>> {
-        self.read()?;
-        self.view.get(keys)
-    }
-
-    fn scan(
-        &self,
-        low: &[u8],
-        high: Option<&[u8]>,
-        limit: usize,
-        with_values: bool,
-    ) -> io::Result<Vec<WorldRecord>> {
-        self.read()?;
-        self.view.scan(low, high, limit, with_values)
-    }
-
-    fn totals(&self) -> io::Result<RecordTotals> {
-        self.view.totals()
-    }
+    })
 }
 
 #[test]
@@ -200,7 +156,7 @@ fn a_database_that_is_lost_is_no_damage() {
     let source = Store::create_records(records.clone(), "lost", &WorldInfo::default()).unwrap();
     suite::many_chunks(&source, 3);
     let reads_left = Arc::new(AtomicI64::new(i64::MAX));
-    let lost = LostRecords { records, reads_left: reads_left.clone() };
+    let lost = lost_records(records, reads_left.clone());
     let store = Store::open_records_read_only(Arc::new(lost), "lost").unwrap();
     let whole = i64::MAX - 1_000_000;
     reads_left.store(whole, Ordering::Relaxed);

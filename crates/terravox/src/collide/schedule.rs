@@ -23,6 +23,8 @@ struct Task {
 
 #[derive(Default)]
 struct Schedule {
+    /// Never poisoned: nothing panics while it is locked. A task that panics does so in its work, or
+    /// in [`Task::pass`] after the lock is released; its [`TaskEnd`] then lets the others go on.
     turns: std::sync::Mutex<Turns>,
     passed: Condvar,
 }

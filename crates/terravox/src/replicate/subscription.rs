@@ -294,9 +294,7 @@ impl Subscriptions {
                 let Some(entry) = entry.filter(|_| !self.unavailable.contains(&block)) else {
                     continue;
                 };
-                let is_root = self.roots.contains_key(&block);
-                let has_parent = || self.blocks.get(&block.parent()).is_some_and(|e| e.sent > 0);
-                if is_root || has_parent() {
+                if may_be_sent(&self.blocks, &self.roots, block) {
                     return Some(NextBlock::Whole(block, entry.known));
                 }
                 let siblings = self.below.entry(block.parent()).or_default();
@@ -327,9 +325,8 @@ impl Subscriptions {
         };
         let whole = |block: &MipBlock| {
             let entry = self.blocks.get(block).filter(|entry| entry.sent == 0)?;
-            let is_root = self.roots.contains_key(block);
-            let has_parent = || self.blocks.get(&block.parent()).is_some_and(|e| e.sent > 0);
-            (is_root || has_parent()).then_some(NextBlock::Whole(*block, entry.known))
+            may_be_sent(&self.blocks, &self.roots, *block)
+                .then_some(NextBlock::Whole(*block, entry.known))
         };
         let changes = self.due.iter().rev().chain(&self.marked).take(most).filter_map(change);
         let queued = self.queues.iter().rev().flat_map(move |queue| queue.iter().take(most));
@@ -383,6 +380,16 @@ impl Subscriptions {
             + (below + 2 * self.unavailable.len()) * size_of::<MipBlock>()
             + (queued + self.due.capacity() + self.marked.capacity()) * size_of::<MipBlock>()
     }
+}
+
+/// Whether a block may be sent: it is one of the coarsest, or the block above it was sent.
+fn may_be_sent(
+    blocks: &FxHashMap<MipBlock, Subscription>,
+    roots: &FxHashMap<MipBlock, u32>,
+    block: MipBlock,
+) -> bool {
+    let is_sent = |block| blocks.get(&block).is_some_and(|entry| entry.sent > 0);
+    roots.contains_key(&block) || is_sent(block.parent())
 }
 
 fn corners_of(block: MipBlock, cells: Region) -> DirtyCells {

@@ -1,12 +1,12 @@
 //! Files of other programs in a studio without a renderer: whatever `terravox import` opens.
 
-mod common;
+mod headless_studio;
 
 use std::fs;
 use std::io::{Cursor, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use common::{Folder, Studio};
+use headless_studio::{Folder, Studio};
 use laz::laszip::LazItemRecordBuilder;
 use laz::{LasZipCompressor, LazVlr};
 use terravox_studio::action::Action;

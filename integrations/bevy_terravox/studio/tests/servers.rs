@@ -1,6 +1,6 @@
 //! Worlds of servers in the studio: a real server on loopback, a studio without a renderer.
 
-mod common;
+mod headless_studio;
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use bevy_terravox::online::terravox_server::{
 };
 use bevy_terravox::terravox::generate::Hills;
 use bevy_terravox::terravox::terrain::{FillRequest, Placement};
-use common::{Folder, Studio};
+use headless_studio::{Folder, Studio};
 use terravox_store::{Generator, Overwrite, Store, WorldInfo};
 use terravox_studio::action::Action;
 use terravox_studio::open::LinkState;

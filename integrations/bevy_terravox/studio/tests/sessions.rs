@@ -1,13 +1,13 @@
 //! Sessions of the studio without a renderer: opening, strokes, undo, saving, being killed.
 
-mod common;
+mod headless_studio;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, Studio};
+use headless_studio::{Folder, Studio};
 use terravox_store::Store;
 use terravox_studio::action::{Action, Field, Shape, Tool};
 use terravox_studio::replay::Recorder;

@@ -188,7 +188,7 @@ mod window {
                 return;
             }
             *frames += 1;
-            if *frames == 1 && crate::common::flag("--click").is_some() {
+            if *frames == 1 && crate::example_app::flag("--click").is_some() {
                 let ray = Ray3d::new(camera.1.translation(), camera.1.forward());
                 edits.write_batch(
                     terrain_rays.ray(ray, 200.0).map(|hit| EditTerrain::dig(&hit, 3.0)),

@@ -19,7 +19,7 @@ pub struct Serving(pub Server);
 /// Opens or creates the file of `--world` (default `hills.tvx`), and serves it at the port of
 /// `--port` (default: any that is free) on this machine.
 pub fn serve_hills(decide: Option<Decide>) -> Result<Serving> {
-    let path = crate::common::text_flag("--world").unwrap_or_else(|| "hills.tvx".into());
+    let path = crate::example_app::text_flag("--world").unwrap_or_else(|| "hills.tvx".into());
     let path = Path::new(&path);
     let store = match path.exists() {
         true => Store::open(path)?,
@@ -43,7 +43,7 @@ pub fn serve_hills(decide: Option<Decide>) -> Result<Serving> {
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let options = ServerOptions {
-        port: crate::common::flag("--port").unwrap_or(0) as u16,
+        port: crate::example_app::flag("--port").unwrap_or(0) as u16,
         certificate_folder: folder.unwrap_or(Path::new(".")).into(),
         ..ServerOptions::default()
     };
