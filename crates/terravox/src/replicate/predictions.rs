@@ -54,6 +54,11 @@ impl Predictions {
         self.waiting.len() + self.unsent.len()
     }
 
+    /// Whether any has been applied.
+    pub fn has_applied(&self) -> bool {
+        self.applied > 0
+    }
+
     /// Whether none is shown, and none ended since the terrain was last brought up to date.
     pub fn is_idle(&self) -> bool {
         self.shown_count() == 0 && self.ended.is_empty()

@@ -128,9 +128,10 @@ impl Guest {
                 grid.write_far(block, &cells);
             }
         }
-        // When all are applied again, most of what they changed stays as it is: they are applied to a
-        // copy, and what differs is written, so that no more than that is meshed again.
-        let mut copy = is_again.then(|| VoxelGrid::from_snapshot(grid.as_snapshot()));
+        // Where operations are applied again, most of what they changed stays as it is: all are applied to
+        // a copy, and what differs is written, so that no more than that is meshed again.
+        let mut copy = (is_again && self.predictions.has_applied())
+            .then(|| VoxelGrid::from_snapshot(grid.as_snapshot()));
         let next = copy.as_mut().unwrap_or(&mut grid);
         let mut left = BTreeSet::new();
         for (&chunk, &part) in &parts.0 {
@@ -146,10 +147,8 @@ impl Guest {
         self.predictions.apply_from(first, |op, write| {
             // What this guest has left may show the operation already, and soon leaves the terrain.
             let is_left = !left.is_empty() && write.blocks::<5>().any(|c| left.contains(&c));
-            if !is_left {
-                // Where cells are missing, there is nothing to show yet.
-                let _ = editor.apply(next, op, None);
-            }
+            // Where cells are missing, there is nothing to show yet.
+            let _ = is_left || editor.apply(next, op, None).is_ok();
         });
         if let Some(copy) = copy {
             parts.write_differences(&copy, &mut grid);
