@@ -150,7 +150,7 @@ visitTest("what is thrown on a link on which the server has not let one in yet i
   assert(news.length === 1 && /nothing can be thrown/.test(news[0]), news.join());
 });
 
-/** A worker that has a fault when its link breaks, and tells of each link that it opens then. */
+/** For a worker: it has a fault when its link breaks, and tells of each link that it opens then. */
 const FAULT_AT_BREAK = `{
   const { postMessage, performance, WebSocket } = self;
   const now = performance.now.bind(performance);
@@ -174,8 +174,8 @@ const FAULT_AT_BREAK = `{
 visitTest("a world that has stopped opens no more links, and what is said of it stays", async (visit) => {
   const between = await relay(await mainServer());
   const options = { origin: between.origin, errors: /WebSocket connection to|net::ERR_|WebGL|CONTEXT_LOST/i };
-  const one = await visit("/", { ...options, workerScript: FAULT_AT_BREAK });
-  await one.frames();
+  const one = await visit("/", options);
+  for (const worker of one.page.workers()) await worker.evaluate(FAULT_AT_BREAK);
   between.cut();
   await one.says(/stopped by a fault/);
   await one.get(async () => {
