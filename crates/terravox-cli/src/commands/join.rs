@@ -37,7 +37,7 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Without progress for this long, waiting ends.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Operations that wait for the server at once; a guest takes 256.
+/// Maximum number of operations in flight; a guest allows 256.
 const MAX_PENDING: usize = 200;
 
 /// Between two looks at the progress: it visits all blocks.
@@ -228,7 +228,7 @@ impl<'a> Visit<'a> {
         });
     }
 
-    /// Connects again; what the server did not answer is repeated once it has let this guest in.
+    /// Connects again; operations without a reply are repeated once it has let this guest in.
     fn reconnect(&mut self) -> CliResult<()> {
         loop {
             // Also before the first attempt: a server that takes each connection and ends it must
