@@ -146,8 +146,7 @@ impl Guest {
         }
         let mut editor = Editor::default();
         self.predictions.apply_from(first, |op, write| {
-            // Chunks that this guest has dropped may show the operation already; the terrain will
-            // drop them soon.
+            // Dropped chunks may show the operation already; the terrain will drop them, too.
             let is_dropped = !dropped_chunks.is_empty()
                 && write.blocks::<5>().any(|chunk| dropped_chunks.contains(&chunk));
             // Where cells are missing, there is nothing to show yet.
