@@ -309,7 +309,7 @@ mod tests {
         sender.outbox.break_off();
         sender.sent.clear();
         sender.frame();
-        // Those behind the one that waits may have cells in common with it.
+        // The pillar must wait, and those behind it may have cells in common with it.
         assert_eq!(sender.sent, [centre_x(&hole)]);
         assert!(!sender.refuse(1, RefusalCode::TooMuchWork));
         sender.now_us += PAUSE_US;

@@ -62,7 +62,7 @@ let hasAskedToPersist = false;
 /** Whether the graphics card is lost, and since how many losses. */
 let isLost = false;
 let losses = 0;
-/** Whether the worker has yet to answer a frame, and seconds that it was not told of. */
+/** Whether the worker has yet to reply to a frame, and seconds that it was not told of. */
 let isFramePending = false;
 let unsentSeconds = 0;
 /** Size of what was copied, voxels, and quarter turns of the next paste. */
