@@ -202,9 +202,9 @@ impl PlayerWorld {
     /// however many links break before the server lets this guest in. Operations without a reply
     /// are sent again once it has let this guest in, some in each update; one that had arrived is
     /// then applied twice. Undo and redo without a reply are dropped. If the server has another
-    /// world now, all operations are dropped, and what was copied: one with another placement,
-    /// other materials or another generator. Complete worlds that differ in none of these
-    /// cannot be told apart.
+    /// world now (another placement, other materials or another generator), all operations are
+    /// dropped, and so is what was copied. Complete worlds that differ in none of these cannot be
+    /// told apart.
     pub fn reconnect(&mut self) {
         let in_flight = self.guest.pending_edits();
         let lost_edits = self.guest.reconnect(LinkKind::Reliable).len();
