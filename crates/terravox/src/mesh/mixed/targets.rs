@@ -28,7 +28,7 @@ pub(super) fn wanted(
 /// are in cells.
 pub(super) fn push_flat<C: SurfaceCells>(
     sources: &MipSources<'_, C>,
-    foreign: &mut ForeignVertices,
+    vertices: &mut ForeignVertices,
     top: u8,
     out: &mut Surface,
 ) {
@@ -42,7 +42,7 @@ pub(super) fn push_flat<C: SurfaceCells>(
         let units = at.map(|a| a << lattice.cell_log2(lattice.mip));
         let mips = MipSpan { finest: lattice.mip, coarsest: lattice.mip + 1 };
         let target: Option<LatticePoint> = match lattice.mip < top {
-            true => foreign.place_on_coarsest_mip(sources, units, mips, direction),
+            true => vertices.place_on_coarsest_mip(sources, units, mips, direction),
             false => None,
         };
         match target {
