@@ -35,7 +35,7 @@ const REACH: i64 = QUANTA as i64 * 3 / 4;
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct BorderScratch {
-    pub foreign_vertices: ForeignVertices,
+    pub vertices: ForeignVertices,
     corners: BorderCorners,
     /// First of the two vertices of split pieces.
     split: FxHashMap<EdgeQuadrant, u32>,
@@ -438,7 +438,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
             return vertex;
         }
         let block = self.sources.block_cells(lattice.mip);
-        let vertex = self.scratch.foreign_vertices.vertex(&block, 0, own, &sheets, sheet_number);
+        let vertex = self.scratch.vertices.vertex(&block, 0, own, &sheets, sheet_number);
         let quanta = lattice.cell_quanta() / 2;
         let offset = vertex.placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
@@ -454,7 +454,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let corner = &self.scratch.corners.all[index];
         let (at, mips, materials) = (corner.at, corner.mips, corner.materials);
         let sheet = corner.sheets.sheet(sheet_number);
-        let point = self.scratch.foreign_vertices.place(&self.sources, at, mips, sheet.direction);
+        let point = self.scratch.vertices.place(&self.sources, at, mips, sheet.direction);
         self.push_target(at, mips, sheet.direction, point);
         let blend = blend_octants(materials, sheet.planes);
         self.push_vertex(point, blend, LocalKey { at, between: 0, part: sheet_number })
@@ -473,9 +473,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let target = match coarsest < top {
             true => {
                 let mips = MipSpan { finest, coarsest: coarsest + 1 };
-                self.scratch
-                    .foreign_vertices
-                    .place_on_coarsest_mip(&self.sources, at, mips, || direction)
+                self.scratch.vertices.place_on_coarsest_mip(&self.sources, at, mips, || direction)
             }
             false => None,
         };

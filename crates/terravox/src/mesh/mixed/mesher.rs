@@ -101,9 +101,9 @@ impl BlockContext<'_> {
         let MixedRequest { own, table, is_keyed, morph_to, .. } = *self.request;
         let lattice = self.lattice;
         let MixedMesher { boxes, scratch, unused } = mixed;
-        scratch.foreign_vertices.clear();
+        scratch.vertices.clear();
         let coarse = boxes.coarse(own, self.wanted);
-        scratch.foreign_vertices.place_coarse(fast, coarse, kind, table, unused);
+        scratch.vertices.place_coarse(fast, coarse, kind, table, unused);
         let request =
             BoundaryRequest { left_out: self.foreign, placed: self.mips.where_coarsest(0) };
         let is_all_keyed = is_keyed || morph_to.is_some();
@@ -118,7 +118,7 @@ impl BlockContext<'_> {
         let cells = BorderCells::new(lattice, boxes, |cells| make(cells, table));
         let sources = MipSources { cells: &cells, fast, table, origin: own.min };
         if let Some(top) = morph_to {
-            targets::push_flat(&sources, &mut scratch.foreign_vertices, top, out);
+            targets::push_flat(&sources, &mut scratch.vertices, top, out);
         }
         if is_keyed {
             keys_to_voxels(out, lattice.mip);
