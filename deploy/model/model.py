@@ -39,7 +39,7 @@ ONE, THREE, TWELVE = [(n, f"commit_{n}_record{'s' if n > 1 else ''}_16_servers")
 
 @dataclass(frozen=True)
 class Costs:
-    """Unit costs. Each has its source: measured, set in the program, or assumed."""
+    """Unit costs. Each has its source: measured, counted, set in the program, or assumed."""
     # Measured by measure.py: processor time of PostgreSQL.
     poll_us: float = cpu_us("poll_1_column")
     poll_column_us: float = max(0.0, (cpu_us("poll_64_columns") - cpu_us("poll_1_column")) / 63)

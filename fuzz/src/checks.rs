@@ -591,7 +591,7 @@ pub fn guest_packets(bytes: &[u8]) {
         if guest_frame(&mut guest, Some(packet), number * TICK_US).is_none() {
             return;
         }
-        // An operation that waits for its answer, so that the answer can be wrong.
+        // An operation in flight, so that the reply can be wrong.
         if number == 2 {
             let _ = guest.edit(&EditOp::fill_ball(8, [0.0; 3], 3.0));
         }

@@ -1,6 +1,6 @@
 //! What chunks cost once they are in a grid, and in the world file that is made of it.
 
-use crate::budget::{BudgetError, ImportBudget};
+use crate::import_budget::{BudgetError, ImportBudget};
 use std::collections::HashSet;
 use terravox::voxel::{ChunkPos, DenseBox, MAX_MIP, Region, VoxelPos};
 

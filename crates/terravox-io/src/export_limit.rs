@@ -1,6 +1,6 @@
 //! What an export may take in memory.
 
-use crate::budget::decimal_bytes;
+use crate::import_budget::decimal_bytes;
 
 /// The most memory that an export may take, besides the world and the written file.
 ///

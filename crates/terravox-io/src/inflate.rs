@@ -6,7 +6,7 @@
 //!
 //! Source: RFC 1950, 1951 and 1952.
 
-use crate::budget::{BudgetError, ImportBudget};
+use crate::import_budget::{BudgetError, ImportBudget};
 use flate2::Crc;
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
@@ -174,7 +174,7 @@ fn gzip_content(member: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::budget::ImportLimits;
+    use crate::import_budget::ImportLimits;
     use flate2::{Compression, GzBuilder};
     use proptest::prelude::*;
     use std::io::{Read, Write};

@@ -21,12 +21,12 @@
 //! [`tiles`] groups chunks for [`gltf`] and [`obj`], which write one object per tile.
 
 pub mod anvil;
-mod budget;
 mod cell_cost;
 mod export_limit;
 pub mod files;
 pub mod gltf;
 pub mod heightmap;
+mod import_budget;
 mod inflate;
 pub mod obj;
 pub mod printing;
@@ -37,8 +37,8 @@ pub mod triangles;
 pub mod vox;
 mod zstd_blocks;
 
-pub use budget::{BudgetError, ImportBudget, ImportCost, ImportLimits, ImportResource};
 pub use export_limit::{ExportLimit, ExportTooLarge};
+pub use import_budget::{BudgetError, ImportBudget, ImportCost, ImportLimits, ImportResource};
 
 /// The code in the README compiles and runs.
 #[cfg(doctest)]

@@ -1,7 +1,7 @@
 //! Automatic cameras: views of a whole world or of one spot of it.
 //!
 //! A few dozen candidates are rated by trial pictures of a few hundred rays; the best shows much
-//! land of varied slope, some sky, and nothing right in front of the lens.
+//! surface (land or water) of varied slope, some sky, and nothing right in front of the lens.
 
 use crate::camera::{Camera, FOV_DEGREES, Lens, SUN_ELEVATION_DEGREES, direction_from_bearing};
 use crate::ray::{RAY_REACH_CELLS, SceneRay};
@@ -10,7 +10,7 @@ use glam::{DVec2, DVec3};
 use terravox::collide::Filter;
 use terravox::voxel::{Kind, VoxelPos};
 
-/// Columns and rows of the vertical rays that probe the land.
+/// Columns and rows of the vertical rays that probe the surface.
 const PROBES: usize = 32;
 
 /// Columns and rows of the trial picture that rates a candidate.
@@ -31,11 +31,11 @@ struct FramingGoal {
     /// Middle of the picture, cells.
     target: DVec3,
     /// Desired share of land and water.
-    land_share: f64,
+    surface_share: f64,
     /// Whether the target must be in sight.
     needs_sight: bool,
-    /// Bounds of the land, if the sides where the world is cut off should not be seen.
-    land_bounds: Option<[DVec3; 2]>,
+    /// Bounds of land and water, if the sides where the world is cut off should not be seen.
+    surface_bounds: Option<[DVec3; 2]>,
 }
 
 /// Returns a three-quarter view of the whole world from above.
@@ -50,11 +50,11 @@ pub fn overview(scene: &Scene, lens: Lens) -> Camera {
     let lowest = bounds(scene)[0].y;
     let under = underside(scene, [DVec3::new(low.x, lowest, low.z), high]);
     low.y = (low.y - side).max(under).min(low.y);
-    // Land may extend half the spacing of the probes beyond the outermost hits.
+    // The surface may extend half the spacing of the probes beyond the outermost hits.
     let beyond = 0.5 * (high - low) / PROBES as f64 * DVec3::new(1.0, 0.0, 1.0);
     (low, high) = (low - beyond, high + beyond);
     let target = (low + high) * 0.5;
-    let goal = FramingGoal { target, land_share: 0.8, needs_sight: false, land_bounds: None };
+    let goal = FramingGoal { target, surface_share: 0.8, needs_sight: false, surface_bounds: None };
     let candidates = (0..8).flat_map(|turn| {
         let yaw = 25.0 + 45.0 * f64::from(turn);
         [-22.0, -30.0, -40.0].map(|pitch| fit_camera([low, high], [yaw, pitch], lens))
@@ -69,8 +69,8 @@ pub fn around(scene: &Scene, target: DVec3, distance: f64, lens: Lens) -> Camera
 
 /// As [`around`], with the rating.
 fn rated_around(scene: &Scene, target: DVec3, distance: f64, lens: Lens) -> (f64, Camera) {
-    let land_bounds = extent(&probed_points(scene));
-    let goal = FramingGoal { target, land_share: 0.75, needs_sight: true, land_bounds };
+    let surface_bounds = extent(&probed_points(scene));
+    let goal = FramingGoal { target, surface_share: 0.75, needs_sight: true, surface_bounds };
     let candidates = (0..12).flat_map(|turn| {
         let yaw = 30.0 * f64::from(turn);
         [-7.0, -14.0, -24.0, -36.0].map(|pitch| {
@@ -113,7 +113,7 @@ fn trial_points() -> impl Iterator<Item = DVec2> {
 
 /// Returns a view of water near high land; `None` in a world without water.
 pub fn shore(scene: &Scene, lens: Lens) -> Option<Camera> {
-    let hits = probe_land(scene);
+    let hits = probe_surface(scene);
     let distance = detail_distance(scene);
     // Prefer high land close by.
     let relief = |at: DVec3| {
@@ -126,7 +126,7 @@ pub fn shore(scene: &Scene, lens: Lens) -> Option<Camera> {
     best_of_spots(scene, spots, distance, lens)
 }
 
-/// Returns a close view of the most rugged land; `None` in a world without land.
+/// Returns a close view of the most rugged surface; `None` in an empty world.
 pub fn close_up(scene: &Scene, lens: Lens) -> Option<Camera> {
     let points = probed_points(scene);
     let distance = detail_distance(scene);
@@ -152,7 +152,7 @@ fn best_of_spots(
     best.filter(|best| best.0 > f64::NEG_INFINITY).map(|(_, camera)| camera)
 }
 
-/// Returns the middle of the land, cells.
+/// Returns the middle of land and water, cells.
 pub fn land_centre(scene: &Scene) -> DVec3 {
     extent(&probed_points(scene)).map_or(DVec3::ZERO, |[low, high]| (low + high) * 0.5)
 }
@@ -179,9 +179,9 @@ fn probe_box(scene: &Scene, within: [DVec3; 2]) -> Vec<ProbeHit> {
     hits.collect()
 }
 
-/// Probes the whole world, then again the bounds of the land in it, so that a small island in
+/// Probes the whole world, then again the bounds of the surface in it, so that a small island in
 /// a large world gets as many hits as a full one.
-fn probe_land(scene: &Scene) -> Vec<ProbeHit> {
+fn probe_surface(scene: &Scene) -> Vec<ProbeHit> {
     let [min, max] = bounds(scene);
     let coarse: Vec<DVec3> = probe_box(scene, [min, max]).iter().map(|hit| hit.point).collect();
     let Some([low, high]) = extent(&coarse) else { return Vec::new() };
@@ -192,7 +192,7 @@ fn probe_land(scene: &Scene) -> Vec<ProbeHit> {
 }
 
 fn probed_points(scene: &Scene) -> Vec<DVec3> {
-    probe_land(scene).into_iter().map(|hit| hit.point).collect()
+    probe_surface(scene).into_iter().map(|hit| hit.point).collect()
 }
 
 /// Returns a grid of vertical rays over a box that start at a share of its height.
@@ -290,7 +290,8 @@ fn best(
 /// Statistics of a trial picture, as shares of it.
 #[derive(Default)]
 struct TrialPicture {
-    land: f64,
+    /// Land and water.
+    surface: f64,
     water: f64,
     /// Lit by the sun.
     sunlit: f64,
@@ -309,7 +310,7 @@ fn rate(scene: &Scene, goal: &FramingGoal, camera: &Camera, aspect: f64) -> f64 
     }
     let trial = trial_picture(scene, goal, camera, aspect);
     let hidden = goal.needs_sight && !is_in_sight(scene, camera, goal.target);
-    let miss = (trial.land - goal.land_share).abs();
+    let miss = (trial.surface - goal.surface_share).abs();
     let shown = trial.slope_variation + 0.8 * trial.water.min(0.3) + 0.8 * trial.sunlit;
     shown - 1.5 * miss - 4.0 * trial.near - 4.0 * trial.cut - if hidden { 3.0 } else { 0.0 }
 }
@@ -329,15 +330,18 @@ fn trial_picture(scene: &Scene, goal: &FramingGoal, camera: &Camera, aspect: f64
             && !scene.is_blocked(&SceneRay { origin: point, direction: sun }, RAY_REACH_CELLS);
         slope += normal.y;
         slope_squared += normal.y * normal.y;
-        picture.land += share;
+        picture.surface += share;
         picture.water += if hit.is_liquid { share } else { 0.0 };
         picture.sunlit += if lit { share } else { 0.0 };
         picture.near +=
             if hit.distance < 0.35 * camera.eye.distance(goal.target) { share } else { 0.0 };
-        picture.cut +=
-            if goal.land_bounds.is_some_and(|land| is_on_side(land, point)) { share } else { 0.0 };
+        picture.cut += if goal.surface_bounds.is_some_and(|bounds| is_on_side(bounds, point)) {
+            share
+        } else {
+            0.0
+        };
     }
-    let hits = (picture.land / share).max(1.0);
+    let hits = (picture.surface / share).max(1.0);
     picture.slope_variation = (slope_squared / hits - (slope / hits).powi(2)).max(0.0).sqrt();
     picture
 }
@@ -349,10 +353,9 @@ fn is_in_sight(scene: &Scene, camera: &Camera, target: DVec3) -> bool {
     !scene.is_blocked(&ray, way.length() - 2.5)
 }
 
-/// Returns whether a point lies beyond the outermost probes that hit land: on or close to a
-/// side where the world is cut off.
-fn is_on_side(land: [DVec3; 2], point: DVec3) -> bool {
-    let [low, high] = land;
+/// Returns whether a point lies beyond the outermost probes that hit land or water: on or close to
+/// a side where the world is cut off.
+fn is_on_side([low, high]: [DVec3; 2], point: DVec3) -> bool {
     let beside = |v: f64, low: f64, high: f64| v < low || v > high;
     beside(point.x, low.x, high.x) || beside(point.z, low.z, high.z)
 }

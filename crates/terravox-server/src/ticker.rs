@@ -1,9 +1,9 @@
 //! The thread of a world: it ticks the host, and saves in the background ([`saving`]).
 
-mod refusals;
 mod saving;
+mod token_warnings;
 
-use self::refusals::RefusalWarnings;
+use self::token_warnings::TokenWarnings;
 use crate::access::{AccessList, Right};
 use crate::borders::{Borders, apply_parts};
 use crate::columns::ColumnThread;
@@ -180,7 +180,7 @@ struct Ticker {
     peers: BTreeMap<u64, ConnectedGuest>,
     /// Guests that are gone, with the reason, whose connections are to be ended.
     leaving: Vec<(u64, String)>,
-    refusals: RefusalWarnings,
+    token_warnings: TokenWarnings,
     saver: Saver,
     /// Who waits for the save that is not begun yet.
     waiting_for_save: Vec<SavedSender>,
@@ -243,7 +243,7 @@ impl Ticker {
             patience: server.patience,
             peers: BTreeMap::new(),
             leaving: Vec::new(),
-            refusals: RefusalWarnings::default(),
+            token_warnings: TokenWarnings::default(),
             saver,
             waiting_for_save: Vec::new(),
             began: Instant::now(),
@@ -342,13 +342,13 @@ impl Ticker {
         self.running.store.check_writer().err()
     }
 
-    /// Counts a tick, and warns of what was refused.
+    /// Counts a tick, and warns about refused tokens.
     fn count_tick(&mut self, took: Duration) {
         let admitted = self.peers.values().filter(|entry| entry.right.get().is_some());
         let counters = &self.running.counters;
         counters.count_tick(took, admitted.count());
-        let refused = counters.refused_tokens.load(Ordering::Relaxed);
-        if let Some(tokens) = self.refusals.due(refused, Instant::now()) {
+        let refused_total = counters.refused_tokens.load(Ordering::Relaxed);
+        if let Some(tokens) = self.token_warnings.due(refused_total, Instant::now()) {
             warn!(world = self.running.name, tokens, "tokens were refused: does someone guess?");
         }
     }

@@ -5,7 +5,7 @@ use crate::copy::copy_whole;
 use crate::create::{Overwrite, check_place};
 use crate::database::{Db, damaged_part, part_of};
 use crate::error::{BadPart, StoreError};
-use crate::file_names::followed;
+use crate::file_names::resolve_symlink;
 use crate::partial::PartialFile;
 use crate::store::Store;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Store {
     /// is in place, but perhaps not after a power cut.
     pub fn back_up(&self, path: impl AsRef<Path>, overwrite: Overwrite) -> Result<(), StoreError> {
         let path = path.as_ref();
-        let target = followed(path);
+        let target = resolve_symlink(path);
         check_place(&target, overwrite)?;
         let (partial, copy) = self.write_copy(&target, path)?;
         copy.sync(path)?;

@@ -5,7 +5,7 @@
 
 use crate::database::check_replaceable;
 use crate::error::StoreError;
-use crate::file_names::followed;
+use crate::file_names::resolve_symlink;
 use crate::info::WorldInfo;
 use crate::locked_file::LockedFile;
 use crate::partial::PartialFile;
@@ -48,7 +48,7 @@ impl Store {
         overwrite: Overwrite,
     ) -> Result<Draft, StoreError> {
         let path = path.as_ref();
-        let target = followed(path);
+        let target = resolve_symlink(path);
         if let Some(what) = info.fault() {
             return Err(StoreError::Refused { path: path.to_owned(), what });
         }

@@ -2,7 +2,7 @@
 
 use crate::disk::Disk;
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::file_names::{followed, remove_unfinished_backups};
+use crate::file_names::{remove_unfinished_backups, resolve_symlink};
 use crate::info::FORMAT_VERSION;
 use crate::key::{BlockKey, KEY_BYTES, KeyBytes, page_bytes, page_from_bytes};
 pub(crate) use crate::key::{CELLS, CHANNELS, EXTRA};
@@ -318,7 +318,7 @@ pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Db, StoreError>
 /// Opens an existing world for reading and writing.
 pub(crate) fn open(path: &Path) -> Result<Db, StoreError> {
     let file = open_locked(path, true, File::try_lock)?;
-    remove_unfinished_backups(&followed(path), |backup| is_at(file.file(), backup));
+    remove_unfinished_backups(&resolve_symlink(path), |backup| is_at(file.file(), backup));
     open_on(Arc::new(file), path)
 }
 

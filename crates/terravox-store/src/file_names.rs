@@ -1,5 +1,5 @@
-//! Names of the files of a world: with links followed, and those under which a repair keeps the
-//! damaged file.
+//! Names of the files of a world: with symbolic links resolved, and those under which a repair keeps
+//! the damaged file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,8 +15,9 @@ pub(crate) fn backup_of(file: &Path, number: u32) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// Removes backup names of a world that is opened for writing: a repair that was killed before its
-/// file was in place leaves one, and writing would change what it names. Best effort.
+/// Removes names of unfinished backups of a world that is opened for writing: a repair that was killed
+/// before its file was in place leaves a hard link to the world file, and writes would change the
+/// backup, too. Best effort.
 pub(crate) fn remove_unfinished_backups(file: &Path, is_world: impl Fn(&Path) -> bool) {
     let backups = (1..=MAX_BACKUPS).map(|number| backup_of(file, number));
     for backup in backups.take_while(|backup| fs::symlink_metadata(backup).is_ok()) {
@@ -26,9 +27,9 @@ pub(crate) fn remove_unfinished_backups(file: &Path, is_world: impl Fn(&Path) ->
     }
 }
 
-/// The path with links followed, so that a link stays a link.
-pub(crate) fn followed(path: &Path) -> PathBuf {
-    let link = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_symlink());
-    let target = if link { fs::canonicalize(path).ok() } else { None };
+/// Resolves a symbolic link, so that the file is replaced and not the link.
+pub(crate) fn resolve_symlink(path: &Path) -> PathBuf {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|data| data.file_type().is_symlink());
+    let target = if is_link { fs::canonicalize(path).ok() } else { None };
     target.unwrap_or_else(|| path.to_owned())
 }

@@ -6,7 +6,7 @@ use crate::database::{
 };
 use crate::description::{Description, ReadView, read_info};
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::file_names::followed;
+use crate::file_names::resolve_symlink;
 use crate::findings::Findings;
 use crate::info::{MAX_NAME_BYTES, WorldInfo};
 use crate::listing::{Listing, check_listed_count, page_of};
@@ -116,7 +116,7 @@ impl Store {
     /// If the file cannot be opened or is not a world of a known version; see [`StoreError`].
     pub fn open(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        Store::from_db(database::open(path)?, path, Some(followed(path)))
+        Store::from_db(database::open(path)?, path, Some(resolve_symlink(path)))
     }
 
     /// Opens a world for reading only. Other programs can read it at the same time, and the file is
@@ -126,7 +126,7 @@ impl Store {
     /// As [`Store::open`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        Store::from_db(database::open_read_only(path)?, path, Some(followed(path)))
+        Store::from_db(database::open_read_only(path)?, path, Some(resolve_symlink(path)))
     }
 
     /// The store of a database that has a description.
@@ -185,7 +185,7 @@ impl Store {
         self.db.is_of_records()
     }
 
-    /// Where the file is that the world was opened from, links followed.
+    /// Where the file is that the world was opened from, with symbolic links resolved.
     ///
     /// # Errors
     /// If the world is on a disk.

@@ -8,7 +8,7 @@
 use crate::create::{Overwrite, check_place};
 use crate::database::{self, Db, EXTRA, INFO_KEYS, damaged_part, part_of, store_error};
 use crate::error::{BadPart, StoreError, StoredPart};
-use crate::file_names::followed;
+use crate::file_names::resolve_symlink;
 use crate::in_records::refuse_world;
 use crate::partial::{PartialFile, sync_folder};
 use crate::reader::{StoreReader, StoreScan};
@@ -56,7 +56,7 @@ impl Store {
         progress: impl FnMut(u64, u64),
     ) -> Result<(Store, CopyStats), StoreError> {
         let path = path.as_ref();
-        let target = followed(path);
+        let target = resolve_symlink(path);
         check_place(&target, Overwrite::No)?;
         let partial = copying_path(&target);
         let is_resumed = fs::symlink_metadata(&partial).is_ok();

@@ -104,14 +104,14 @@ impl WebWorld {
         Ok(WebWorld::new(world))
     }
 
-    /// Makes a world of hills in memory, without a server.
-    pub fn alone(seed: f64, view_m: f64, detail: f32) -> WebWorld {
-        WebWorld::new(PlayerWorld::alone(seed as u64, options(view_m, detail)))
+    /// Makes a local world of hills in memory.
+    pub fn new_in_memory(seed: f64, view_m: f64, detail: f32) -> WebWorld {
+        WebWorld::new(PlayerWorld::new_in_memory(seed as u64, options(view_m, detail)))
     }
 
-    /// Opens the world in a file of the browser, without a server. With a seed, makes a world of
-    /// hills in an empty one.
-    pub fn stored(
+    /// Opens a local world in a file of the browser. With a seed, makes a world of hills in an empty
+    /// file.
+    pub fn open(
         handle: SyncAccessHandle,
         name: &str,
         seed: Option<f64>,
@@ -120,23 +120,23 @@ impl WebWorld {
     ) -> Result<WebWorld, JsError> {
         let (disk, options) = (Arc::new(handle), options(view_m, detail));
         let world = match seed {
-            Some(seed) => PlayerWorld::stored(disk, name, seed as u64, options),
-            None => PlayerWorld::kept(disk, name, options),
+            Some(seed) => PlayerWorld::open_or_create(disk, name, seed as u64, options),
+            None => PlayerWorld::open_existing(disk, name, options),
         };
         Ok(WebWorld::new(world.map_err(|e| JsError::new(&e))?))
     }
 
-    /// Whether all edits of an own world are written.
+    /// Whether all edits of a local world are written.
     pub fn is_saved(&self) -> bool {
         self.world.is_saved()
     }
 
-    /// Writes the edits of an own world.
+    /// Writes the edits of a local world.
     pub fn save(&mut self) -> Result<(), JsError> {
         self.world.save().map_err(|e| JsError::new(&e))
     }
 
-    /// An own world, with all its edits, as the bytes of a `.tvx` file.
+    /// A local world, with all its edits, as the bytes of a `.tvx` file.
     pub fn bytes(&self) -> Result<Option<Uint8Array>, JsError> {
         let bytes = self.world.to_bytes().map_err(|e| JsError::new(&e))?;
         Ok(bytes.map(|bytes| Uint8Array::from(bytes.as_slice())))
@@ -425,7 +425,7 @@ impl WebWorld {
         self.world.is_settled()
     }
 
-    /// Operations that wait for the server.
+    /// Returns the number of operations without a reply from the server.
     pub fn pending_edits(&self) -> u32 {
         self.world.pending_edits() as u32
     }

@@ -12,7 +12,7 @@ use terravox_store::{BadPart, Disk, Generator, MemoryDisk, Store, StoreError, Wo
 
 /// Memory that the cells of a complete world may take: its file can claim a thousand times its
 /// size, and WebAssembly has 4 GiB at most.
-const MAX_OWN_WORLD_BYTES: u64 = 1 << 30;
+const MAX_LOCAL_WORLD_BYTES: u64 = 1 << 30;
 
 /// Undo history of the one guest.
 const HISTORY_BYTES: usize = 32 << 20;
@@ -22,7 +22,7 @@ const HISTORY_BYTES: usize = 32 << 20;
 const START_BYTES: usize = 512;
 
 /// A stored world, and the host that decides about its edits.
-pub struct OwnHost {
+pub struct LocalHost {
     host: Host,
     store: Store,
     /// What the store is on.
@@ -36,17 +36,21 @@ pub struct OwnHost {
     packet: Vec<u8>,
 }
 
-impl OwnHost {
+impl LocalHost {
     /// Serves the world on a disk to one guest. With a seed, makes a world of hills on an empty disk.
     ///
     /// # Errors
     /// If it is not a world, or grows from a generator other than ours; for a complete world, if
     /// any part is damaged, or it takes more than 1 GiB of memory. Of a world that grows, the
     /// listings are checked; damaged chunks are found when they are read.
-    pub fn open(disk: Arc<dyn Disk>, name: &str, seed: Option<u64>) -> Result<OwnHost, StoreError> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        name: &str,
+        seed: Option<u64>,
+    ) -> Result<LocalHost, StoreError> {
         let store = match seed {
             Some(seed) => open_or_create(disk.clone(), name, seed)?,
-            None => open_kept(disk.clone(), name)?,
+            None => open_existing(disk.clone(), name)?,
         };
         let info = store.info();
         info.placement().check().map_err(|error| {
@@ -68,7 +72,7 @@ impl OwnHost {
                 VoxelGrid::new(GridOptions { unlisted, materials })
             }
             false => {
-                let loaded = store.load_with(MAX_OWN_WORLD_BYTES, |_, _| {})?;
+                let loaded = store.load_with(MAX_LOCAL_WORLD_BYTES, |_, _| {})?;
                 if let Some(BadPart { part, what }) = loaded.bad.into_iter().next() {
                     return Err(StoreError::Damaged { path: name.into(), part, what });
                 }
@@ -79,7 +83,7 @@ impl OwnHost {
         host.mark_edited(edited);
         let guest = host.connect(LinkKind::Reliable);
         let (has_unreadable, packet) = (false, Vec::new());
-        Ok(OwnHost { host, store, disk, grid, seeded, has_unreadable, guest, packet })
+        Ok(LocalHost { host, store, disk, grid, seeded, has_unreadable, guest, packet })
     }
 
     /// Takes what the guest sends, and gives it what the host sends. Returns whether a part of the
@@ -161,7 +165,7 @@ impl OwnHost {
 }
 
 /// Opens the world on a disk that has to have one.
-fn open_kept(disk: Arc<dyn Disk>, name: &str) -> Result<Store, StoreError> {
+fn open_existing(disk: Arc<dyn Disk>, name: &str) -> Result<Store, StoreError> {
     let new_bytes = new_world(u64::MAX)?.len();
     Store::open_on(disk.clone(), name).map_err(|error| match is_interrupted(&*disk, new_bytes) {
         Ok(true) => {

@@ -1,8 +1,8 @@
 //! Files that become worlds of the player's own: worlds, Roblox places, scenes of MagicaVoxel and
 //! heightmaps. All but worlds spend from the import budget of `terravox-io`, which grows with their
-//! length; a complete `.tvx` file may take what [`OwnHost::open`] allows.
+//! length; a complete `.tvx` file may take what [`LocalHost::open`] allows.
 
-use crate::host::OwnHost;
+use crate::host::LocalHost;
 use std::sync::Arc;
 use terravox::voxel::{ChunkPos, GridOptions, Region, Snapshot, VoxelGrid, VoxelPos};
 use terravox_io::ImportBudget;
@@ -23,7 +23,7 @@ const START_HEIGHT_M: f64 = 25.0;
 /// A file as a world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedWorld {
-    /// The bytes of a `.tvx` file, which [`PlayerWorld::stored`](crate::PlayerWorld::stored) opens.
+    /// The bytes of a `.tvx` file, which [`PlayerWorld::open_or_create`](crate::PlayerWorld::open_or_create) opens.
     pub bytes: Vec<u8>,
     /// A point above ground or water in its middle, metres; `None` for what was a world before.
     pub start_m: Option<[f64; 3]>,
@@ -32,7 +32,7 @@ pub struct ImportedWorld {
 }
 
 /// Makes a world of a file, by its content: a `.tvx` file that
-/// [`PlayerWorld::stored`](crate::PlayerWorld::stored) opens, a Roblox place or model, a scene of
+/// [`PlayerWorld::open_or_create`](crate::PlayerWorld::open_or_create) opens, a Roblox place or model, a scene of
 /// MagicaVoxel in voxels of a metre, or a heightmap in shades of grey (PNG; a sample is a metre
 /// wide, and the land an eighth of its width high).
 ///
@@ -88,7 +88,7 @@ fn check_world(name: &str, disk: &Arc<MemoryDisk>) -> Result<(), String> {
         });
     }
     drop(store);
-    OwnHost::open(disk.clone(), name, None).map(drop).map_err(text)
+    LocalHost::open(disk.clone(), name, None).map(drop).map_err(text)
 }
 
 fn import_heightmap(

@@ -9,7 +9,7 @@
 //! use terravox::terrain::Budget;
 //! use terravox_web::{PlayerWorld, PlayerWorldOptions};
 //!
-//! let mut world = PlayerWorld::alone(7, PlayerWorldOptions { view_m: 200.0, ..PlayerWorldOptions::default() });
+//! let mut world = PlayerWorld::new_in_memory(7, PlayerWorldOptions { view_m: 200.0, ..PlayerWorldOptions::default() });
 //! let eye_m = [0.0, 60.0, 0.0];
 //! for frame in 0..100 {
 //!     world.update(frame * 16_000, eye_m, Budget::Unlimited)?;

@@ -1,7 +1,7 @@
 //! The world of one player: what is held of it, and what is shown.
 
 use crate::clipboard::{Clipboard, clearing};
-use crate::host::{OwnHost, fill_ground};
+use crate::host::{LocalHost, fill_ground};
 use crate::outbox::Outbox;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub enum News {
     Joined,
     /// An operation was refused: why.
     Refused(String),
-    /// A part of the own world cannot be read, and stays missing. It is told once.
+    /// A part of a local world cannot be read, and stays missing. It is told once.
     Unreadable,
     /// The game at the host said something: [`GuestEvent::Message`].
     Message(Vec<u8>),
@@ -56,7 +56,7 @@ pub struct PlayerWorld {
     options: PlayerWorldOptions,
     guest: Guest,
     /// `None` if a server has it.
-    host: Option<OwnHost>,
+    host: Option<LocalHost>,
     clipboard: Option<Clipboard>,
     /// The generator of the world; and as one that makes its ground, if this crate has it.
     generator: Option<GeneratorId>,
@@ -91,22 +91,23 @@ impl PlayerWorld {
         Ok(PlayerWorld::new(Guest::new(LinkKind::Reliable, token), options))
     }
 
-    /// Makes a world of hills in memory, without a server.
+    /// Makes a local world of hills in memory.
     ///
     /// # Panics
     /// If there is no memory for some kilobytes.
-    pub fn alone(seed: u64, options: PlayerWorldOptions) -> PlayerWorld {
+    pub fn new_in_memory(seed: u64, options: PlayerWorldOptions) -> PlayerWorld {
         let disk = Arc::new(MemoryDisk::default());
-        PlayerWorld::stored(disk, "a new world", seed, options).expect("memory takes a new world")
+        let made = PlayerWorld::open_or_create(disk, "a new world", seed, options);
+        made.expect("memory takes a new world")
     }
 
-    /// Opens the world on a disk, without a server; on an empty one, makes a world of hills. Edits
-    /// are written by [`PlayerWorld::save`].
+    /// Opens a local world on a disk; on an empty disk, makes a world of hills. Edits are written by
+    /// [`PlayerWorld::save`].
     ///
     /// # Errors
     /// If what is there is no world, is damaged, or grows from a generator other than
     /// ours; the text begins with `name`.
-    pub fn stored(
+    pub fn open_or_create(
         disk: Arc<dyn Disk>,
         name: &str,
         seed: u64,
@@ -115,11 +116,11 @@ impl PlayerWorld {
         PlayerWorld::open(disk, name, Some(seed), options)
     }
 
-    /// Opens the world on a disk as [`PlayerWorld::stored`], but never makes one.
+    /// Opens a local world on a disk as [`PlayerWorld::open_or_create`], but never makes one.
     ///
     /// # Errors
-    /// As [`PlayerWorld::stored`], and if there is nothing, or only a part of a new world.
-    pub fn kept(
+    /// As [`PlayerWorld::open_or_create`], and if there is nothing, or only a part of a new world.
+    pub fn open_existing(
         disk: Arc<dyn Disk>,
         name: &str,
         options: PlayerWorldOptions,
@@ -133,7 +134,7 @@ impl PlayerWorld {
         seed: Option<u64>,
         options: PlayerWorldOptions,
     ) -> Result<PlayerWorld, String> {
-        let host = OwnHost::open(disk, name, seed).map_err(|error| error.to_string())?;
+        let host = LocalHost::open(disk, name, seed).map_err(|error| error.to_string())?;
         let world = PlayerWorld::new(Guest::new(LinkKind::Reliable, b""), options);
         Ok(PlayerWorld { host: Some(host), ..world })
     }
@@ -156,13 +157,13 @@ impl PlayerWorld {
         }
     }
 
-    /// Whether all edits of an own world are written; true with a server, which saves them itself.
+    /// Whether all edits of a local world are written; true with a server, which saves them itself.
     pub fn is_saved(&self) -> bool {
         self.host.as_ref().is_none_or(|host| host.is_saved() && self.pending_edits() == 0)
     }
 
-    /// Writes the edits of an own world that [`PlayerWorld::update`] has passed on; it is whole at
-    /// any moment.
+    /// Writes the edits of a local world that [`PlayerWorld::update`] has passed on; its file is
+    /// consistent at any moment.
     ///
     /// # Errors
     /// If they cannot be written: they stay in memory, and the next call tries again.
@@ -173,13 +174,13 @@ impl PlayerWorld {
         }
     }
 
-    /// Returns an own world, with all edits that [`PlayerWorld::update`] has passed on, as the bytes
+    /// Returns a local world, with all edits that [`PlayerWorld::update`] has passed on, as the bytes
     /// of a `.tvx` file; `None` with a server.
     ///
     /// # Errors
     /// If they cannot be read.
     pub fn to_bytes(&self) -> Result<Option<Vec<u8>>, String> {
-        let bytes = self.host.as_ref().map(OwnHost::to_bytes).transpose();
+        let bytes = self.host.as_ref().map(LocalHost::to_bytes).transpose();
         bytes.map_err(|error| error.to_string())
     }
 
@@ -198,20 +199,20 @@ impl PlayerWorld {
 
     /// Begins again over a new link, with all that is held: call it when that is open. Until then,
     /// [`PlayerWorld::update_terrain`] shows what is held, and edits go on; they stay in sight
-    /// however many links break before the server lets this guest in. Operations that the
-    /// server did not answer are sent again once it has let this guest in, some in each update; one
-    /// that had arrived is then applied twice. Undo and redo that it did not answer are dropped, and
-    /// everything is, with what was copied, where the server has another world now: one with another
-    /// placement, other materials or another generator. Complete worlds that differ in none of these
-    /// cannot be told apart.
+    /// however many links break before the server lets this guest in. Operations without a reply
+    /// are sent again once it has let this guest in, some in each update; one that had arrived is
+    /// then applied twice. Undo and redo without a reply are dropped. If the server has another
+    /// world now (another placement, other materials or another generator), all operations are
+    /// dropped, and so is what was copied. Complete worlds that differ in none of these cannot be
+    /// told apart.
     pub fn reconnect(&mut self) {
         let in_flight = self.guest.pending_edits();
-        let unanswered = self.guest.reconnect(LinkKind::Reliable).len();
+        let lost_edits = self.guest.reconnect(LinkKind::Reliable).len();
         self.outbox.break_off();
         self.is_joined = false;
-        self.show_waiting();
-        if in_flight > unanswered {
-            let what = "the connection broke before the server answered an undo or redo";
+        self.show_unsent();
+        if in_flight > lost_edits {
+            let what = "the connection broke before the server replied to an undo or redo";
             self.tell(News::Refused(what.to_owned()));
         }
     }
@@ -234,17 +235,17 @@ impl PlayerWorld {
             self.follow(event);
         }
         updated?;
-        self.send_waiting();
+        self.send_unsent();
         self.update_terrain(eye_m, budget);
         Ok(())
     }
 
-    fn send_waiting(&mut self) {
+    fn send_unsent(&mut self) {
         if !self.is_joined {
             return;
         }
         let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
-        let failed = self.outbox.send_waiting(in_flight, self.now_us, |order, op| {
+        let failed = self.outbox.send_unsent(in_flight, self.now_us, |order, op| {
             let sent = guest.edit(op);
             guest.hide_unsent(order);
             sent
@@ -253,13 +254,13 @@ impl PlayerWorld {
         for error in failed {
             self.tell(News::Refused(explained(&error)));
         }
-        self.show_waiting();
+        self.show_unsent();
     }
 
-    /// Shows what waits to be sent.
-    fn show_waiting(&mut self) {
+    /// Shows operations that are not sent yet.
+    fn show_unsent(&mut self) {
         let (in_flight, guest) = (self.guest.pending_edits(), &mut self.guest);
-        self.outbox.show_waiting(in_flight, |order, op| {
+        self.outbox.show_unsent(in_flight, |order, op| {
             // It was checked when it was made.
             let _ = guest.show_unsent(order, op);
         });
@@ -283,7 +284,7 @@ impl PlayerWorld {
     }
 
     fn follow(&mut self, event: GuestEvent) {
-        if !self.outbox.take(&event, self.now_us) {
+        if !self.outbox.handle_event(&event, self.now_us) {
             return;
         }
         let news = match event {
@@ -346,8 +347,8 @@ impl PlayerWorld {
         let (edits, has_copy) = (dropped.len(), self.clipboard.take().is_some());
         if edits > 0 || has_copy {
             self.tell(News::Refused(format!(
-                "the server has another world now: {edits} edits of the one before that it had \
-                 not answered are dropped, and so is what was copied there"
+                "the server has another world now: {edits} edits of the one before without a reply \
+                 are dropped, and so is what was copied there"
             )));
         }
     }
@@ -401,9 +402,9 @@ impl PlayerWorld {
         Ok(bytes)
     }
 
-    /// Edits the world: the operation, in metres, is sent to the host and shown at once. Where
-    /// earlier ones wait to be sent after a break of the link, it waits behind them, and is shown
-    /// as one of the first 256. Returns the voxels that it may change.
+    /// Edits the world: the operation, in metres, is sent to the host and shown at once. While
+    /// earlier ones are unsent, after a break of the link, it is queued behind them: the first 256
+    /// are shown, and at most 1,024 are kept. Returns the voxels that it may change.
     ///
     /// # Errors
     /// Why it is not possible, for the player to read; nothing is then changed.
@@ -423,7 +424,7 @@ impl PlayerWorld {
                 .map_err(|error| explained(&error))?;
         if !is_sent {
             self.outbox.push(op, reach)?;
-            self.show_waiting();
+            self.show_unsent();
         }
         let seeded = self.seeded;
         if let Some(terrain) = &mut self.terrain {
@@ -451,7 +452,7 @@ impl PlayerWorld {
     }
 
     fn check_history(&self) -> Result<(), String> {
-        match (self.terrain.is_some(), self.is_joined && !self.outbox.is_undecided()) {
+        match (self.terrain.is_some(), self.is_joined && !self.outbox.has_queued()) {
             (false, _) => Err("the world is not here yet".to_owned()),
             (true, true) => Ok(()),
             (true, false) => Err("earlier edits wait for the server; try again then".to_owned()),
@@ -509,16 +510,16 @@ impl PlayerWorld {
         self.news.pop_front()
     }
 
-    /// Whether all that is to be seen is here and shown, and the host has decided about all edits.
+    /// Whether all that is to be seen is here and shown, and no edit is without a reply.
     pub fn is_settled(&self) -> bool {
         self.guest.is_complete()
             && self.pending_edits() == 0
             && self.terrain.as_ref().is_some_and(Terrain::is_settled)
     }
 
-    /// How many operations wait for the host, or to be sent.
+    /// Returns the number of operations without a reply: in flight, or not sent yet.
     pub fn pending_edits(&self) -> usize {
-        self.guest.pending_edits() + self.outbox.waiting()
+        self.guest.pending_edits() + self.outbox.unsent()
     }
 
     /// Shows others where this player is: the eye, the rotation (quaternion x, y, z, w) and some
@@ -571,8 +572,8 @@ fn explained(error: &EditError) -> String {
     .to_owned()
 }
 
-/// The mip whose ring the end of a view lies in. Coarser blocks would reach far beyond it: they are
-/// shown whole, with all finer ones that lead to them.
+/// Returns the coarsest mip that is needed at this view distance. Coarser blocks would reach far
+/// beyond it, since blocks are shown whole.
 fn coarsest_mip(view_voxels: f64, detail: f32) -> u8 {
     let edges = view_voxels / (f64::from(detail) * f64::from(MipBlock::EDGE));
     edges.log2().ceil().clamp(0.0, f64::from(MAX_MIP)) as u8

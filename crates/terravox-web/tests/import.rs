@@ -1,4 +1,4 @@
-//! Files that become worlds of one's own, and what is shown as a file of another program.
+//! Files that become local worlds, and what is shown as a file of another program.
 
 use std::sync::Arc;
 use terravox::edit::EditOp;
@@ -18,7 +18,8 @@ fn options() -> PlayerWorldOptions {
 /// Opens an imported world, and waits until all of it is shown from its start.
 fn visit(imported: &ImportedWorld) -> PlayerWorld {
     let disk = Arc::new(MemoryDisk::from(imported.bytes.clone()));
-    let mut world = PlayerWorld::stored(disk, "imported", 0, options()).expect("it is a world");
+    let mut world =
+        PlayerWorld::open_or_create(disk, "imported", 0, options()).expect("it is a world");
     let eye_m = imported.start_m.expect("it was imported");
     for frame in 0..400 {
         world.update(frame * 16_000, eye_m, Budget::Unlimited).expect("its host is honest");
@@ -141,7 +142,7 @@ fn a_world_that_grows_is_checked_whole_when_it_is_dropped() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x20;
         let disk = Arc::new(MemoryDisk::from(damaged));
-        PlayerWorld::stored(disk, "grown", 7, options()).is_ok() && refusal(at).is_some()
+        PlayerWorld::open_or_create(disk, "grown", 7, options()).is_ok() && refusal(at).is_some()
     };
     assert!((16_384..bytes.len()).step_by(61).any(is_found_later));
 }

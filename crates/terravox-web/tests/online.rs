@@ -124,7 +124,7 @@ fn news(world: &mut PlayerWorld) -> Vec<News> {
 }
 
 #[test]
-fn what_the_server_refuses_vanishes_and_what_was_not_answered_is_sent_again() {
+fn what_the_server_refuses_vanishes_and_what_got_no_reply_is_sent_again() {
     let (mut server, mut world) = Server::with_guest();
     let whole = depth(&world);
     let at = |x: f64| EditOp::dig_ball([x, EYE_M[1] - whole, 0.0], 4.0);

@@ -1,4 +1,4 @@
-//! A world of one's own, and one of a host.
+//! A local world, and one of a host.
 
 use std::io;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn depth(world: &PlayerWorld) -> f64 {
 
 #[test]
 fn a_world_alone_is_dug_undone_and_redone() {
-    let (mut world, mut now_us) = (PlayerWorld::alone(7, options()), 0);
+    let (mut world, mut now_us) = (PlayerWorld::new_in_memory(7, options()), 0);
     settle(&mut world, &mut now_us);
     assert_eq!(world.take_news(), Some(News::Joined));
     let triangles = |world: &mut PlayerWorld| -> usize {
@@ -59,7 +59,8 @@ fn a_world_alone_is_dug_undone_and_redone() {
 #[test]
 fn an_own_world_is_as_it_was_when_it_is_opened_again() {
     let disk = Arc::new(MemoryDisk::default());
-    let open = |disk: &Arc<MemoryDisk>| PlayerWorld::stored(disk.clone(), "mine", 7, options());
+    let open =
+        |disk: &Arc<MemoryDisk>| PlayerWorld::open_or_create(disk.clone(), "mine", 7, options());
     let (mut world, mut now_us) = (open(&disk).expect("an empty disk"), 0);
     settle(&mut world, &mut now_us);
     let whole = depth(&world);
@@ -67,10 +68,10 @@ fn an_own_world_is_as_it_was_when_it_is_opened_again() {
     settle(&mut world, &mut now_us);
     assert!(!world.is_saved());
     // What could not be saved is in a download, too.
-    let unsaved = world.to_bytes().expect("it is read").expect("it is an own world");
+    let unsaved = world.to_bytes().expect("it is read").expect("it is a local world");
     world.save().expect("memory has room");
     assert!(world.is_saved());
-    let bytes = world.to_bytes().expect("it is read").expect("it is an own world");
+    let bytes = world.to_bytes().expect("it is read").expect("it is a local world");
     let dug = depth(&world);
     drop(world);
     for disk in [disk, Arc::new(MemoryDisk::from(bytes)), Arc::new(MemoryDisk::from(unsaved))] {
@@ -121,11 +122,12 @@ fn a_new_world_whose_making_was_interrupted_is_made_again() {
     for writes in 0..6 {
         let (disk, writes_left) = (MemoryDisk::default(), writes.into());
         let disk = Arc::new(FailingDisk { disk, writes_left, has_failed: false.into() });
-        let first = PlayerWorld::stored(disk.clone(), "new", 7, options());
+        let first = PlayerWorld::open_or_create(disk.clone(), "new", 7, options());
         assert_eq!(first.is_err(), writes < 2, "{writes} writes");
         drop(first);
         let bytes = disk.disk.to_bytes();
-        let again = PlayerWorld::stored(Arc::new(MemoryDisk::from(bytes)), "new", 7, options());
+        let again =
+            PlayerWorld::open_or_create(Arc::new(MemoryDisk::from(bytes)), "new", 7, options());
         assert!(again.is_ok(), "{writes} writes: {:?}", again.err());
     }
 }
@@ -133,23 +135,24 @@ fn a_new_world_whose_making_was_interrupted_is_made_again() {
 #[test]
 fn where_no_world_is_none_is_made_unless_a_seed_is_given() {
     let whole = Arc::new(MemoryDisk::default());
-    assert!(PlayerWorld::stored(whole.clone(), "new.tvx", 7, options()).is_ok());
-    assert!(PlayerWorld::kept(whole.clone(), "new.tvx", options()).is_ok());
+    assert!(PlayerWorld::open_or_create(whole.clone(), "new.tvx", 7, options()).is_ok());
+    assert!(PlayerWorld::open_existing(whole.clone(), "new.tvx", options()).is_ok());
     let length = whole.to_bytes().len();
     for bytes in [Vec::new(), vec![0; 600], vec![0; length]] {
         let disk = Arc::new(MemoryDisk::from(bytes.clone()));
-        let error = PlayerWorld::kept(disk.clone(), "new.tvx", options()).err();
+        let error = PlayerWorld::open_existing(disk.clone(), "new.tvx", options()).err();
         let error = error.expect("there is no world");
         assert!(error.starts_with("new.tvx: ") && error.contains("no world in it"), "{error}");
         assert!(disk.to_bytes() == bytes, "it was written to");
-        assert!(PlayerWorld::stored(disk, "new.tvx", 7, options()).is_ok());
+        assert!(PlayerWorld::open_or_create(disk, "new.tvx", 7, options()).is_ok());
     }
 }
 
 #[test]
 fn a_world_without_its_start_is_opened_and_one_without_header_stays_as_it_is() {
     let disk = Arc::new(MemoryDisk::default());
-    let open = |disk: &Arc<MemoryDisk>| PlayerWorld::stored(disk.clone(), "mine", 7, options());
+    let open =
+        |disk: &Arc<MemoryDisk>| PlayerWorld::open_or_create(disk.clone(), "mine", 7, options());
     let mut world = open(&disk).expect("a new world");
     let mut now_us = 0;
     settle(&mut world, &mut now_us);
@@ -183,7 +186,7 @@ fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
     store.save(&terrain.unsaved(), |_| {}).expect("memory has room");
     drop(store);
     let open = |bytes: Vec<u8>| {
-        PlayerWorld::stored(Arc::new(MemoryDisk::from(bytes)), "made", 7, options()).err()
+        PlayerWorld::open_or_create(Arc::new(MemoryDisk::from(bytes)), "made", 7, options()).err()
     };
     let bytes = disk.to_bytes();
     assert_eq!(open(bytes.clone()), None);
@@ -203,7 +206,8 @@ fn complete_worlds_with_a_damaged_chunk_or_that_nothing_shows_are_refused() {
 #[test]
 fn an_own_world_with_a_chunk_that_cannot_be_read_says_so_once() {
     let disk = Arc::new(MemoryDisk::default());
-    let mut world = PlayerWorld::stored(disk.clone(), "mine", 7, options()).expect("a new world");
+    let mut world =
+        PlayerWorld::open_or_create(disk.clone(), "mine", 7, options()).expect("a new world");
     let mut now_us = 0;
     settle(&mut world, &mut now_us);
     let point = [0.0, EYE_M[1] - depth(&world), 0.0];
@@ -213,7 +217,8 @@ fn an_own_world_with_a_chunk_that_cannot_be_read_says_so_once() {
     drop(world);
     let (disk, writes_left) = (MemoryDisk::from(disk.to_bytes()), u32::MAX.into());
     let disk = Arc::new(FailingDisk { disk, writes_left, has_failed: false.into() });
-    let mut world = PlayerWorld::kept(disk.clone(), "mine", options()).expect("it was saved");
+    let mut world =
+        PlayerWorld::open_existing(disk.clone(), "mine", options()).expect("it was saved");
     disk.has_failed.store(true, Ordering::Relaxed);
     for _ in 0..200 {
         now_us += 16_000;
@@ -226,7 +231,7 @@ fn an_own_world_with_a_chunk_that_cannot_be_read_says_so_once() {
 
 #[test]
 fn what_is_cut_is_pasted_elsewhere_and_turned() {
-    let (mut world, mut now_us) = (PlayerWorld::alone(7, options()), 0);
+    let (mut world, mut now_us) = (PlayerWorld::new_in_memory(7, options()), 0);
     assert!(world.copied_size().is_none() && world.paste([0, 0, 0].into(), 0).is_err());
     settle(&mut world, &mut now_us);
     let ground = EYE_M[1] - depth(&world);
@@ -245,7 +250,7 @@ fn what_is_cut_is_pasted_elsewhere_and_turned() {
 
 #[test]
 fn edits_before_the_world_is_here_and_long_tokens_are_refused_with_a_reason() {
-    let mut world = PlayerWorld::alone(7, options());
+    let mut world = PlayerWorld::new_in_memory(7, options());
     let error = world.edit(&EditOp::dig_ball([0.0; 3], 4.0)).expect_err("there is no world");
     assert!(error.contains("not here yet"), "{error}");
     assert!(PlayerWorld::join(&[b'a'; 300], options()).is_err_and(|error| error.contains("256")));
@@ -254,7 +259,8 @@ fn edits_before_the_world_is_here_and_long_tokens_are_refused_with_a_reason() {
 #[test]
 fn an_edit_counts_as_unsaved_before_the_host_has_it_and_is_in_the_next_save() {
     let disk = Arc::new(MemoryDisk::default());
-    let open = |disk: &Arc<MemoryDisk>| PlayerWorld::stored(disk.clone(), "mine", 7, options());
+    let open =
+        |disk: &Arc<MemoryDisk>| PlayerWorld::open_or_create(disk.clone(), "mine", 7, options());
     let (mut world, mut now_us) = (open(&disk).expect("an empty disk"), 0);
     settle(&mut world, &mut now_us);
     let whole = depth(&world);

@@ -154,7 +154,7 @@ fn was_refused(app: &App) -> bool {
     heard(app).0.iter().any(|event| matches!(event, GuestEvent::Refused { .. }))
 }
 
-/// What can be undone and redone, and what was not answered.
+/// What can be undone and redone, and edits without a reply.
 fn counts(app: &App, terrain: Entity) -> (usize, usize, usize) {
     let online = app.world().get::<OnlineTerrain>(terrain).unwrap();
     (online.undoable().count(), online.redoable().count(), online.pending_edits())
@@ -216,7 +216,7 @@ fn two_players_dig_one_world_and_it_is_there_after_a_restart_slow() {
             && ground(apps[1], bob_ground, 3.0, 4.0) == Some(before)
     });
 
-    // A stroke is one step, also if undo is asked for before the server has answered.
+    // A stroke is one step, also if undo is asked for before the server has replied.
     let stroke = |action| EditTerrain { terrain: ada_ground, action };
     ada.world_mut().write_message(stroke(TerrainAction::BeginStroke));
     for deeper in [0.0, 2.0, 4.0] {

@@ -53,7 +53,8 @@ const DEEP: Deep = Deep { depth: 180.0, material: BASALT };
 pub fn run(report: &mut AreaReport) {
     let blocks = blocks_of_view();
     check(&blocks);
-    let ViewTimings { hills, heights, heights_without_range, distances, cells } = views(&blocks);
+    let ViewTimings { hills, heights, heights_without_range, distances, distances_without_slope } =
+        views(&blocks);
     let each = |timing: &Timing| timing.median * 1e6 / blocks.len() as f64;
     let note = |timing: &Timing| {
         format!(
@@ -67,13 +68,13 @@ pub fn run(report: &mut AreaReport) {
     report.set("own_sdf_vs_hills", distances.median / hills.median, note(&distances));
     let line = |name: &str, timing: &Timing| detail(name, each(timing), "µs");
     report.details(
-        "the ground of Hills by functions of one's own, a block",
+        "the ground of Hills by functions of a game, a block",
         vec![
             line("Hills itself, with caves and lakes", &hills),
             line("a height function and its range", &heights),
             line("a height function without a range", &heights_without_range),
             line("a distance and its slope", &distances),
-            line("a distance, every cell asked", &cells),
+            line("a distance without a slope: called for every cell", &distances_without_slope),
         ],
     );
     uniform(report);
@@ -112,7 +113,7 @@ struct ViewTimings {
     heights_without_range: Timing,
     distances: Timing,
     /// A distance function of unknown slope, called for every cell.
-    cells: Timing,
+    distances_without_slope: Timing,
 }
 
 fn views(blocks: &[MipBlock]) -> ViewTimings {
@@ -134,12 +135,15 @@ fn views(blocks: &[MipBlock]) -> ViewTimings {
         ours,
         entrant("heights", |request| by_height(request, Some(HEIGHTS))),
         entrant("distances", |request| by_distance(request, Slope::Axes(SLOPE))),
-        entrant("cells", |request| by_distance(request, Slope::Any(f64::INFINITY))).every(5),
+        entrant("distances without slope", |request| {
+            by_distance(request, Slope::Any(f64::INFINITY))
+        })
+        .every(5),
         entrant("heights without range", |request| by_height(request, None)),
     ];
-    let [hills, heights, distances, cells, heights_without_range] =
+    let [hills, heights, distances, distances_without_slope, heights_without_range] =
         contest(blocks.len(), budget, entrants);
-    ViewTimings { hills, heights, heights_without_range, distances, cells }
+    ViewTimings { hills, heights, heights_without_range, distances, distances_without_slope }
 }
 
 fn fill(cells: &mut DenseBox, block: MipBlock, by: impl FnOnce(&mut FillRequest<'_>)) {
@@ -158,7 +162,7 @@ fn by_height(request: &mut FillRequest<'_>, range: Option<RangeInclusive<f64>>) 
     }
 }
 
-/// The ground by a distance: the height above one.
+/// The ground as a signed vertical distance to the surface, positive below it.
 fn by_distance(request: &mut FillRequest<'_>, slope: Slope) {
     let (min, _) = request.bounds_m();
     let edge = request.cell_size_m();
@@ -309,5 +313,5 @@ fn uniform(report: &mut AreaReport) {
     let worst = timings.iter().map(micros).fold(0.0, f64::max);
     report.set("own_uniform_block_us", worst, "the worst of four: ground, air; height, distance");
     let lines = timings.iter().map(|timing| detail(timing.name, micros(timing), "µs"));
-    report.details("blocks of one material by functions of one's own", lines.collect());
+    report.details("blocks of one material by functions of a game", lines.collect());
 }

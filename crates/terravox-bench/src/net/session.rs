@@ -80,7 +80,7 @@ impl Session {
         let player = &mut self.players[at];
         self.host.disconnect(player.number, "the cable was pulled");
         player.number = self.host.connect(LinkKind::Datagrams);
-        // What the host did not answer may be lost.
+        // Operations without a reply may be lost.
         player.guest.reconnect(LinkKind::Datagrams);
         player.up = VirtualLink::new(link, 2 * seed + 1);
         player.down = VirtualLink::new(link, 2 * seed + 2);

@@ -28,7 +28,7 @@ use terravox_render::Scene;
 use terravox_server::{Client, ClientOptions};
 use terravox_store::WorldInfo;
 
-/// Between two looks at the link.
+/// Between two polls of the link.
 const FRAME: Duration = Duration::from_millis(5);
 
 /// Between two attempts to connect again.
@@ -37,11 +37,11 @@ const RETRY: Duration = Duration::from_millis(500);
 /// Without progress for this long, waiting ends.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Operations that wait for the server at once; a guest takes 256.
+/// Maximum number of operations in flight; a guest allows 256.
 const MAX_PENDING: usize = 200;
 
-/// Between two looks at the progress: it visits all blocks.
-const LOOK: Duration = Duration::from_secs(1);
+/// Between two checks of the progress, each of which visits all blocks.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     check(args)?;
@@ -62,7 +62,7 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
         if visit.client.guest().pending_edits() >= MAX_PENDING {
             let has_room =
                 |visit: &mut Visit<'_>| visit.client.guest().pending_edits() < MAX_PENDING / 2;
-            visit.wait(has_room, "for the answer to edits")?;
+            visit.wait(has_room, "for replies to edits")?;
         }
         let edited = visit.client.guest().edit(op);
         edited.map_err(|error| visit.after_edits(Failure::new(error)))?;
@@ -84,7 +84,7 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
             && visit.client.guest().is_complete()
             && visit.client.guest().pending_edits() == 0
     };
-    visit.wait(is_settled, "for the answer to all edits")?;
+    visit.wait(is_settled, "for the replies to all edits")?;
     let mut report = visit.report(console)?;
     report.time("welcomed_ms", "welcomed", welcomed);
     report.time("complete_ms", "all there", complete);
@@ -228,7 +228,7 @@ impl<'a> Visit<'a> {
         });
     }
 
-    /// Connects again; what the server did not answer is repeated once it has let this guest in.
+    /// Connects again; operations without a reply are repeated once it has let this guest in.
     fn reconnect(&mut self) -> CliResult<()> {
         loop {
             // Also before the first attempt: a server that takes each connection and ends it must
@@ -269,7 +269,7 @@ impl<'a> Visit<'a> {
         self.frame()?;
         while !is_met(self) {
             self.frame()?;
-            if looked.elapsed() > LOOK {
+            if looked.elapsed() > PROGRESS_INTERVAL {
                 looked = Instant::now();
                 let progress = self.progress();
                 if progress > most {

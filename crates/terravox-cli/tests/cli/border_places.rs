@@ -187,7 +187,7 @@ impl Player {
         Some(number)
     }
 
-    /// Operations that the server has not decided about.
+    /// Operations without a reply from the server.
     pub fn undecided(&self) -> usize {
         self.sent.values().rev().take_while(|(_, outcome)| outcome.is_none()).count()
     }

@@ -4,7 +4,7 @@ use super::blocks::{Block, BlockState, BlockTable, KnownBlocks, MAX_NAME_BYTES};
 use super::columns::{Columns, SECTION_BLOCKS};
 use super::error::ChunkFault;
 use super::nbt::{NbtCursor, Tag};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// Least bits of an index into a palette.
 const MIN_BITS: usize = 4;

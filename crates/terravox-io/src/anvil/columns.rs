@@ -2,8 +2,8 @@
 
 use super::blocks::Block;
 use super::error::ChunkFault;
-use crate::budget::{BudgetError, ImportBudget};
 use crate::cell_cost::{self, CoarseBlocks};
+use crate::import_budget::{BudgetError, ImportBudget};
 use std::collections::BTreeMap;
 use terravox::voxel::{Cell, ChunkPos, DenseBox, Region, VoxelGrid, WATER};
 

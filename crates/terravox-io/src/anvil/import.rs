@@ -5,7 +5,7 @@ use super::chunk::{BlockReader, ChunkHead};
 use super::columns::{Columns, Written};
 use super::error::{AnvilError, ChunkFault};
 use super::region::{self, REGION_CHUNKS, Region as RegionFile};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::collections::BTreeSet;
 use std::path::Path;
 use terravox::voxel::{LIMIT, Region, VoxelGrid, VoxelPos};

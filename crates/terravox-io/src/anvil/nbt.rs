@@ -4,7 +4,7 @@
 //! at once: work is linear in the bytes whatever counts they claim. Nesting is a list, not recursion.
 
 use super::error::ChunkFault;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// Most elements within one another; the game writes at most as many.
 const MAX_DEPTH: usize = 512;

@@ -1,7 +1,7 @@
 //! The name of a region file, the places of its chunks, and their bytes unpacked.
 
 use super::error::{AnvilError, ChunkFault};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use crate::inflate::{DeflateFormat, Inflater};
 use std::path::Path;
 use xxhash_rust::xxh32::xxh32;

@@ -4,7 +4,7 @@ use super::sample::{
     self, Layout, Section, chunk, compound, deep, entry, landscape, list, region, text,
 };
 use super::*;
-use crate::budget::{ImportBudget, ImportLimits};
+use crate::import_budget::{ImportBudget, ImportLimits};
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::Path;

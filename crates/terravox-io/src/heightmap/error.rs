@@ -1,7 +1,7 @@
 //! Why a heightmap cannot be read or imported.
 
 use super::limits::{MAX_EXTENT_VOXELS, MAX_IMPORT_CHUNKS};
-use crate::budget::BudgetError;
+use crate::import_budget::BudgetError;
 
 /// Why a heightmap cannot be read or imported.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -4,7 +4,7 @@ use super::error::HeightmapError;
 use super::grid_heights::{GridHeights, gathered, spend_grid};
 use super::heights::check_size;
 use super::numpy::{self, NPY_MAGIC, ZIP_MAGIC};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use serde_json::Value;
 
 /// Units of work of a byte of JSON.
@@ -338,7 +338,7 @@ mod tests {
                 let at = at.index(file.len());
                 file[at] = byte;
             }
-            let limits = crate::budget::ImportLimits { memory_bytes: 4 << 20, work: 1 << 24, depth: 32 };
+            let limits = crate::import_budget::ImportLimits { memory_bytes: 4 << 20, work: 1 << 24, depth: 32 };
             let mut budget = ImportBudget::new(limits);
             if let Err(error) = read_grid(&file, &mut budget) {
                 prop_assert!(!error.to_string().contains('\n'), "{}", error);

@@ -2,7 +2,7 @@
 
 use super::error::HeightmapError;
 use super::heights::Heights;
-use crate::budget::{BudgetError, ImportBudget};
+use crate::import_budget::{BudgetError, ImportBudget};
 
 /// Memory of a sample: its height, and a copy of it that smoothing takes.
 const SAMPLE_BYTES: u64 = 8;

@@ -6,8 +6,8 @@ use super::heights::Heights;
 use super::limits::MAX_IMPORT_CHUNKS;
 use super::options::HeightmapOptions;
 use super::relief::HeightmapRelief;
-use crate::budget::ImportBudget;
 use crate::cell_cost;
+use crate::import_budget::ImportBudget;
 use rayon::prelude::*;
 use terravox::voxel::{DenseBox, VoxelGrid};
 

@@ -5,7 +5,7 @@
 use super::error::HeightmapError;
 use super::grid_heights::{GridHeights, gathered, spend_grid};
 use super::heights::check_size;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use crate::inflate::{DeflateFormat, InflateError, Inflater};
 use flate2::Crc;
 

@@ -3,7 +3,7 @@
 use super::error::HeightmapError;
 use super::heights::{Heights, check_size};
 use super::limits::MAX_HEIGHT_SAMPLES;
-use crate::budget::{BudgetError, ImportBudget};
+use crate::import_budget::{BudgetError, ImportBudget};
 use png::{BitDepth, ColorType, Transformations};
 use std::io::Cursor;
 

@@ -2,7 +2,7 @@
 //! like.
 
 use super::*;
-use crate::budget::{ImportBudget, ImportLimits};
+use crate::import_budget::{ImportBudget, ImportLimits};
 use proptest::prelude::*;
 use terravox::voxel::{Cell, GridOptions, MaterialTable, VoxelPos};
 use terravox::voxel::{DenseBox, VoxelGrid};

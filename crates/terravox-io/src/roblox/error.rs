@@ -1,7 +1,7 @@
 //! Errors of Roblox files. Every message is one line: what is wrong, where, and what to do.
 
 use super::limits::MAX_CHUNK_COORDINATE;
-use crate::budget::BudgetError;
+use crate::import_budget::BudgetError;
 use std::fmt;
 use terravox::codec::DecodeError;
 use terravox::voxel::ChunkPos;

@@ -7,7 +7,7 @@ use super::metadata::RobloxMetadata;
 use super::smooth_grid::SmoothGridWriter;
 use super::terrain_instance::TerrainProperty;
 use super::{binary, xml};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::collections::HashMap;
 use terravox::voxel::{ChunkPos, DenseBox, NotHeld, Snapshot};
 

@@ -6,7 +6,7 @@ use super::metadata::{self, RobloxMetadata};
 use super::smooth_grid::SmoothGridReader;
 use super::terrain_instance::{RobloxFile, SkippedParts, TerrainValues};
 use super::{binary, xml};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::borrow::Cow;
 use terravox::codec::Rle;
 use terravox::voxel::{ChunkPos, DenseBox, VoxelGrid};

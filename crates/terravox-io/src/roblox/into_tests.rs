@@ -2,7 +2,7 @@
 
 use super::tests::*;
 use super::*;
-use crate::budget::{ImportBudget, ImportLimits};
+use crate::import_budget::{ImportBudget, ImportLimits};
 use base64::Engine;
 use proptest::prelude::*;
 use terravox::voxel::{Cell, DenseBox, GridOptions, Region, VoxelGrid};

@@ -14,9 +14,9 @@
 //! same layout.
 
 use super::error::{FilePart, RobloxError};
-use super::limits::{LISTED_CHUNK_BYTES, MAX_CHUNK_COORDINATE, PAGE_BYTES};
-use crate::budget::{BudgetError, ImportBudget};
+use super::limits::MAX_CHUNK_COORDINATE;
 use crate::cell_cost::{self, CoarseBlocks};
+use crate::import_budget::{BudgetError, ImportBudget};
 use std::collections::HashSet;
 use terravox::codec::{Dialect, Rle};
 use terravox::voxel::{ChunkPos, DenseBox, Kind};
@@ -31,6 +31,12 @@ const VERSION: u8 = 1;
 const CHUNK_LOG2: u8 = 5;
 const HEADER_BYTES: usize = 2;
 const POSITION_BYTES: usize = 12;
+
+/// Memory of a chunk: its entries in the lists of chunks.
+const LISTED_CHUNK_BYTES: u64 = 128;
+
+/// Memory of a grid's page of 8³ chunks, with its mips.
+const PAGE_BYTES: u64 = 2048;
 
 /// Reads the chunks of a SmoothGrid one by one, in the order of the file.
 pub struct SmoothGridReader<'a> {
@@ -240,7 +246,7 @@ pub(super) fn has_chunks(blob: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::ImportLimits;
+    use crate::import_budget::ImportLimits;
     use terravox::codec::DecodeErrorKind;
     use terravox::voxel::{Cell, MaterialTable, VoxelPos};
 

@@ -17,7 +17,7 @@
 use super::error::{FilePart, RobloxError};
 use super::smooth_grid::has_chunks;
 use super::terrain_instance::{RobloxFile, SkippedParts, TerrainProperty, TerrainValues};
-use crate::budget::{BudgetError, ImportBudget};
+use crate::import_budget::{BudgetError, ImportBudget};
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};

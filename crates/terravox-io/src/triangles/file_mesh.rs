@@ -1,7 +1,7 @@
 //! The triangles of a file, whatever its format.
 
 use super::error::MeshError;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// Memory of a vertex while the list grows: it is copied to one of twice the size.
 const VERTEX_BYTES: u64 = 72;

@@ -8,7 +8,7 @@ use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector};
 use super::glb_nodes::{self, Transform};
 use super::glb_views::GlbFile;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use serde_json::Value;
 
 /// First bytes of a file.

@@ -1,7 +1,7 @@
 //! Walks the nodes of a glTF scene, and lists the meshes that they place.
 
 use super::error::MeshError;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use serde_json::Value;
 
 /// Units of work to visit a node.

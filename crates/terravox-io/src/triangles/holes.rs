@@ -10,7 +10,7 @@
 //! inside-outside segmentation using generalized winding numbers", 2013).
 
 use super::error::MeshError;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use rayon::prelude::*;
 
 /// Vertices are rounded to multiples of 1 / PARTS of a voxel, as where distances are computed.

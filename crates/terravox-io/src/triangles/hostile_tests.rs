@@ -2,7 +2,7 @@
 
 use super::sample::*;
 use super::*;
-use crate::budget::{ImportBudget, ImportLimits};
+use crate::import_budget::{ImportBudget, ImportLimits};
 use crate::obj::UpAxis;
 use serde_json::{Value, json};
 use terravox::voxel::VoxelGrid;

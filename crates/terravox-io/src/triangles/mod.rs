@@ -44,7 +44,7 @@ pub use error::MeshError;
 pub use file_mesh::FileMesh;
 pub use voxelise::{VoxeliseOptions, VoxelisedMesh, voxelise};
 
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// The format of a mesh file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

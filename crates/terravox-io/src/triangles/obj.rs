@@ -5,7 +5,7 @@
 use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector, PolygonFan};
 use super::text::{number, three, words};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// Units of work of a byte.
 const BYTE_WORK: u64 = 4;

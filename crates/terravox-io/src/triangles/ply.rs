@@ -7,7 +7,7 @@ use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector, PolygonFan};
 use super::ply_header::{PlyCoding, PlyElement, PlyHeader, PlyProperty, PlyScalar};
 use super::text::number;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// Units of work of a byte.
 const BYTE_WORK: u64 = 8;

@@ -2,7 +2,7 @@
 
 use super::error::{MeshError, shown};
 use super::text::{number, words};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// First bytes of a file.
 pub(super) const MAGIC: &[u8] = b"ply";

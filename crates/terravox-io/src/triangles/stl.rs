@@ -6,7 +6,7 @@
 use super::error::{MeshError, shown};
 use super::file_mesh::{FileMesh, MeshCollector};
 use super::text::{three, words};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 
 /// Bytes before the triangles of a binary file: a title, and how many there are.
 const HEADER_BYTES: usize = 84;

@@ -3,9 +3,9 @@
 use super::error::MeshError;
 use super::file_mesh::FileMesh;
 use super::holes::ClosedMesh;
-use crate::budget::ImportBudget;
 use crate::cell_cost::{self, CoarseBlocks};
 use crate::heightmap::ChunkCells;
+use crate::import_budget::ImportBudget;
 use crate::obj::UpAxis;
 use rayon::prelude::*;
 use terravox::generate::fill_triangles;

@@ -2,8 +2,8 @@
 //! neighbouring models do not unpack each chunk anew.
 
 use super::error::VoxError;
-use crate::budget::ImportBudget;
 use crate::cell_cost::{self, CoarseBlocks};
+use crate::import_budget::ImportBudget;
 use std::collections::HashMap;
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid, VoxelPos};
 

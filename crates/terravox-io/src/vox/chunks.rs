@@ -4,7 +4,7 @@
 use super::error::VoxError;
 use super::palette::{Palette, default_palette, read_palette};
 use super::pose::{NO_ROTATION, Pose};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::collections::{HashMap, HashSet};
 
 /// First bytes of a file.

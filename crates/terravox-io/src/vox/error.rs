@@ -1,6 +1,6 @@
 //! Errors of `.vox` files. Every message is one line: what is wrong, where, and what to do.
 
-use crate::budget::BudgetError;
+use crate::import_budget::BudgetError;
 use terravox::voxel::{LIMIT, NotHeld};
 
 /// Why a `.vox` file cannot be imported.

@@ -2,7 +2,7 @@
 
 use super::sample::*;
 use super::*;
-use crate::budget::{ImportBudget, ImportLimits};
+use crate::import_budget::{ImportBudget, ImportLimits};
 use terravox::voxel::VoxelGrid;
 
 /// Imports a file that must be refused; returns the line.

@@ -5,7 +5,7 @@ use super::chunks::{self, MAGIC, Model, VoxFile};
 use super::error::VoxError;
 use super::materials;
 use super::scene::{Instance, instances};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use terravox::voxel::{Region, SurfaceShape, VoxelGrid, VoxelPos};
 
 /// Units of work to check and count a voxel of the file.

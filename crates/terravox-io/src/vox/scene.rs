@@ -3,7 +3,7 @@
 use super::chunks::{Node, VoxFile};
 use super::error::VoxError;
 use super::pose::{NO_ROTATION, Pose};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::collections::HashSet;
 
 /// Units of work to visit a node.

@@ -2,7 +2,7 @@
 
 use super::sample::*;
 use super::*;
-use crate::budget::{ImportBudget, ImportLimits};
+use crate::import_budget::{ImportBudget, ImportLimits};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use terravox::voxel::{Cell, DenseBox, Kind, Region, SurfaceShape, VoxelGrid, VoxelPos};

@@ -11,7 +11,7 @@ fn seed_and_operations() -> (u64, usize) {
     parsed.unwrap_or((1, 100_000))
 }
 
-/// Xorshift numbers by xorshift.
+/// A deterministic random number generator (xorshift64).
 struct Xorshift(u64);
 
 impl Xorshift {
@@ -86,7 +86,7 @@ impl FaultyServer {
         self.borders.take(&self.columns(), records, BTreeSet::new());
     }
 
-    /// Claims a column if no server has it that is alive.
+    /// Claims a column; the caller has checked that it is free.
     fn claim(&mut self, number: usize, database: &mut SavedBorders, column: Column) {
         let epoch = database.epochs.entry(column).or_default();
         *epoch += 1;
@@ -166,7 +166,7 @@ impl FaultyServer {
 #[derive(Debug, Default)]
 struct ServerFaults {
     kills: usize,
-    lost_answers: usize,
+    lost_replies: usize,
     fenced: usize,
 }
 
@@ -203,7 +203,7 @@ fn turn(
             may_go_on = false;
             faults.kills += 1;
             if random.one_in(2) && server.save(database) {
-                faults.lost_answers += 1;
+                faults.lost_replies += 1;
             }
         }
     } else {
@@ -246,5 +246,5 @@ fn operations_over_borders_are_applied_once_by_seed_whatever_fails_slow() {
         database.begun.len()
     );
     assert_eq!((wrong, waiting, applied as usize), (0, 0, asked));
-    assert!(faults.kills > 100 && faults.fenced > 20 && faults.lost_answers > 20);
+    assert!(faults.kills > 100 && faults.fenced > 20 && faults.lost_replies > 20);
 }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use terravox::terrain::UnsavedChanges;
 
 /// How long the last save is tried again, and the pause between two tries. Each try lasts as long
-/// as the store tries: of a database that is silent, another 40 s.
+/// as the store tries: with a silent database up to 37 s, or 74 s if it writes to a new zone, and
+/// the first may wait as long for a save that is under way (docs/scale.md).
 const LAST_SAVES: Duration = Duration::from_secs(20);
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 

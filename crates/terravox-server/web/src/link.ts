@@ -7,8 +7,8 @@ const MAX_SILENCE_MS = 7000;
 const MAX_CONNECTING_MS = 10_000;
 /** Milliseconds without anything to send after which an empty message is sent. */
 const KEEP_ALIVE_MS = 2000;
-/** As much of the time between two looks counts as silence: a thread that was busy or asleep heard nothing. */
-const MAX_LOOK_MS = 1500;
+/** At most this much of the time between two polls counts as silence: a thread that was busy or asleep heard nothing. */
+const MAX_POLL_MS = 1500;
 /** Milliseconds that the server may take to say why it refuses a link, and characters of what it says. */
 const MAX_REFUSAL_MS = 5000;
 const MAX_REASON = 200;
@@ -58,7 +58,7 @@ export class ServerLink {
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** Milliseconds that nothing came, or that it has been connecting. */
   private silence = 0;
-  private lastLook = 0;
+  private lastPoll = 0;
   private lastSent = 0;
 
   constructor(
@@ -95,13 +95,13 @@ export class ServerLink {
     return this.bytesSent > before;
   }
 
-  /** Gives a sign of life, and notices a server that gives none. */
-  look(now: number) {
-    this.silence += Math.min(now - this.lastLook, MAX_LOOK_MS);
-    this.lastLook = now;
+  /** Sends an empty packet when nothing else was sent for a while, and breaks a link whose server is silent. */
+  keepAlive(now: number) {
+    this.silence += Math.min(now - this.lastPoll, MAX_POLL_MS);
+    this.lastPoll = now;
     if (this.socket === null) return;
     if (!this.hasOpened) {
-      if (this.silence > MAX_CONNECTING_MS) this.breakOff("the server does not answer");
+      if (this.silence > MAX_CONNECTING_MS) this.breakOff("the server does not respond");
     } else if (this.silence > MAX_SILENCE_MS) {
       this.breakOff("the server is silent");
     } else if (now - this.lastSent > KEEP_ALIVE_MS) {

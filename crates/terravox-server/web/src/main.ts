@@ -57,12 +57,12 @@ let overlay = 0;
 const OVERLAYS = ["", "colours: levels of detail", "lines: borders of blocks", "lines: what bodies collide with"];
 let collisionAsked = 0;
 /** The world that is shown. */
-const shown: ShownWorld = { hasServer: null, letsThrow: false, ownName: null, isKept: true, isPersistent: null };
+const shown: ShownWorld = { hasServer: null, letsThrow: false, localName: null, isKept: true, isPersistent: null };
 let hasAskedToPersist = false;
 /** Whether the graphics card is lost, and since how many losses. */
 let isLost = false;
 let losses = 0;
-/** Whether the worker has yet to answer a frame, and seconds that it was not told of. */
+/** Whether the worker has yet to reply to a frame, and seconds that it was not told of. */
 let isFramePending = false;
 let unsentSeconds = 0;
 /** Size of what was copied, voxels, and quarter turns of the next paste. */
@@ -160,10 +160,10 @@ function lost(text: string, isFinal: boolean) {
   joined = false;
   const edits = shown.hasServer ? (stats?.pending ?? 0) : 0;
   const unsent = edits > 0 ? ` ${edits} edits were not confirmed by the server and may be lost.` : "";
-  const kept = shown.ownName !== null && shown.isKept ? " What is kept of it can be downloaded or deleted in the menu (?)." : "";
+  const kept = shown.localName !== null && shown.isKept ? " What is kept of it can be downloaded or deleted in the menu (?)." : "";
   failFor(`${text}. Reload the page to try again.${unsent}${kept}`);
   // There is nothing more to download.
-  [shown.ownName, stats] = [null, null];
+  [shown.localName, stats] = [null, null];
   byId("glb").hidden = true;
 }
 
@@ -277,7 +277,7 @@ async function seeIfPersistent() {
   shown.isPersistent = (await navigator.storage?.persisted?.().catch(() => false)) ?? false;
 }
 
-/** Asks the browser to do so, once something of one's own is in them. */
+/** Asks the browser to do so, once they hold an edit or a dropped file. */
 async function askToPersist() {
   if (hasAskedToPersist || shown.isPersistent) return;
   hasAskedToPersist = true;
@@ -354,7 +354,7 @@ function showStats(seconds: number) {
   const { triangles, count } = view.terrain;
   const kib = (bytes: number) => `${(bytes / 1024).toFixed(0)} KiB`;
   byId("stats").textContent = showsStats && stats
-    ? `${(1 / seconds).toFixed(0)} frames/s   ${view.millis.toFixed(1)} ms here, ${stats.longest.toFixed(0)} ms in the worker\n` +
+    ? `${(1 / seconds).toFixed(0)} frames/s   ${view.millis.toFixed(1)} ms here, ${stats.longestStepMs.toFixed(0)} ms in the worker\n` +
       `${(triangles / 1000).toFixed(0)} k triangles, ${count} meshes   ${kib(stats.received)} in, ${kib(stats.sent)} out\n` +
       `${(stats.cells / 1048576).toFixed(0)} MiB of cells, ${(stats.memory / 1048576).toFixed(0)} MiB in the worker\n` +
       `${eye.map((v) => v.toFixed(0)).join(", ")}   ${view.others} others`
@@ -376,7 +376,7 @@ function frame(now: number) {
   const steering = controls.steering(seconds);
   const direction = turnCamera();
   const { x, y, z, w } = view.camera.quaternion;
-  // The worker is asked again when it has answered.
+  // The worker gets the next frame when it has replied to this one.
   unsentSeconds += seconds;
   if (!isFramePending) {
     isFramePending = true;
@@ -401,8 +401,8 @@ function frame(now: number) {
   messageTime = 0;
 }
 
-/** The file of a world of one's own. */
-function ownFile(seed: number): string {
+/** The file of a local world. */
+function localFile(seed: number): string {
   return query.get("file") ?? fileOfSeed(seed);
 }
 
@@ -415,7 +415,7 @@ async function dropped(event: DragEvent) {
   try {
     const { name, start, notes } = await importFile(file);
     void askToPersist();
-    // Where a server is, or may still answer, its world stays in view.
+    // Where a server is, or may still respond, its world stays in view.
     if (shown.hasServer !== false) sayNotes(notes);
     if (shown.hasServer !== false) return void say(`“${name}” is kept in this browser: open it from the menu (?).`);
     leaveNotes(notes);
@@ -457,8 +457,8 @@ function join(link: string | null, token: string) {
   const { name } = settings;
   const distance = TERRAIN_REACH * settings.view;
   const feet = lookFrom(placeOf(location.hash) ?? [...START, 215, -12]);
-  const file = link === null ? ownFile(seed) : null;
-  shown.ownName = file;
+  const file = link === null ? localFile(seed) : null;
+  shown.localName = file;
   void seeIfPersistent();
   const mayCreate = !query.has("file");
   tell({ type: "start", link, file, mayCreate, token, seed, view: distance, detail: DETAIL, name, feet });
@@ -504,7 +504,7 @@ async function begin() {
   const token = takeToken();
   // The worker loads its module, and the server is asked, while the view makes its textures.
   worker = newWorker();
-  const site = findServer(() => status("The server does not answer; trying again …"));
+  const site = findServer(() => status("The server does not respond; trying again …"));
   try {
     view = newView();
   } catch {

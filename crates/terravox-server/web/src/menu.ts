@@ -9,8 +9,8 @@ export interface ShownWorld {
   /** Whether a server has it; null until that is known. */
   hasServer: boolean | null;
   letsThrow: boolean;
-  /** The name of a world of one's own, and whether it is in a file of this browser, as far as that is known. */
-  ownName: string | null;
+  /** The name of a local world, and whether it is in a file of this browser, as far as that is known. */
+  localName: string | null;
   isKept: boolean;
   /** Whether the browser keeps files until they are deleted; null while that is not known. */
   isPersistent: boolean | null;
@@ -23,9 +23,9 @@ const DROP =
   "Drop a world (.tvx), a Roblox place, a scene of MagicaVoxel (.vox) or a grey heightmap (.png) here to open it.";
 
 /** Where a world is, and for how long. */
-function whereabouts({ hasServer, ownName, isKept, isPersistent }: ShownWorld): string {
+function whereabouts({ hasServer, localName, isKept, isPersistent }: ShownWorld): string {
   if (hasServer) return "Everyone here digs in one world. What you do stays.";
-  if (ownName === null) return DROP;
+  if (localName === null) return DROP;
   if (!isKept) return `A world of your own, in memory only: download it before you leave. ${DROP}`;
   const caution = " The browser may delete it when the disk is full: download what you want to keep.";
   return `A world of your own, kept in this browser.${isPersistent === false ? caution : ""} ${DROP}`;
@@ -38,8 +38,8 @@ export function openMenu(settings: Settings, shown: ShownWorld) {
   (byId("scale") as HTMLSelectElement).value = String(settings.scale);
   input("shadows").checked = settings.shadows;
   byId("where").textContent = whereabouts(shown);
-  byId("export").hidden = shown.hasServer !== false || shown.ownName === null;
-  void listWorlds(byId("kept"), shown.ownName, (text) => say(text, "error"));
+  byId("export").hidden = shown.hasServer !== false || shown.localName === null;
+  void listWorlds(byId("kept"), shown.localName, (text) => say(text, "error"));
   const throws = shown.hasServer === true && shown.letsThrow;
   document.querySelectorAll<HTMLElement>(".throws").forEach((line) => (line.hidden = !throws));
   const help = byId("help") as HTMLDialogElement;

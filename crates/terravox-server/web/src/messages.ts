@@ -48,13 +48,13 @@ export interface Stats {
   sent: number;
   pending: number;
   settled: boolean;
-  /** Whether all edits of a world of one's own are written; in memory, whether they were downloaded. */
+  /** Whether all edits of a local world are written; in memory, whether they were downloaded. */
   saved: boolean;
   /** Bytes of cells and messages, and of all WebAssembly memory. */
   cells: number;
   memory: number;
-  /** Milliseconds of the longest step of the worker since the last frame. */
-  longest: number;
+  /** The longest step of the worker since the last frame. */
+  longestStepMs: number;
 }
 
 export type ToWorker =
@@ -64,7 +64,7 @@ export type ToWorker =
       link: string | null;
       token: string;
       seed: number;
-      /** The file of a world of one's own, and whether a new one may be made; null if it is not kept. */
+      /** The file of a local world, and whether a new one may be made; null if it is not kept. */
       file: string | null;
       mayCreate: boolean;
       view: number;
@@ -94,7 +94,7 @@ export type ToWorker =
   | { type: "teleport"; feet: [number, number, number] };
 
 export type FromWorker =
-  /** `isKept`: whether it is a world of one's own in a file of this browser. */
+  /** `isKept`: whether it is a local world in a file of this browser. */
   | { type: "joined"; materials: Material[]; voxel: number; origin: number[]; ranges: Float32Array; isKept: boolean }
   | {
       type: "frame";
@@ -108,7 +108,7 @@ export type FromWorker =
       cursors: Float64Array;
       stats: Stats;
     }
-  /** The answer to a frame while there is no world. */
+  /** The reply to a frame while there is no world. */
   | { type: "wait" }
   /** All meshes so far are of another world, or come again. */
   | { type: "reset" }

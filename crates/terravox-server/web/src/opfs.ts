@@ -1,4 +1,4 @@
-// Worlds of one's own: files of this browser (the origin private file system).
+// Local worlds: files of this browser (the origin private file system).
 
 import { errorMessage } from "./text";
 

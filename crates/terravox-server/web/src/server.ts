@@ -2,8 +2,8 @@
 
 import { query } from "./address";
 
-/** Milliseconds that it may take to answer, and between two tries. */
-const MAX_ANSWER_MS = 5000;
+/** Milliseconds that it may take to respond, and between two tries. */
+const MAX_RESPONSE_MS = 5000;
 const RETRY_MS = 2000;
 
 /** What serves this site. */
@@ -16,9 +16,9 @@ export interface Site {
 
 const NO_SERVER: Site = { link: null, letsThrow: false };
 
-/** Asks for a server; undefined if nothing answers, or only a proxy without it. */
+/** Asks for a server; undefined if nothing responds, or only a proxy without it. */
 async function ask(): Promise<Site | undefined> {
-  const signal = AbortSignal.timeout(MAX_ANSWER_MS);
+  const signal = AbortSignal.timeout(MAX_RESPONSE_MS);
   const { headers, status } = await fetch(new URL("healthz", location.href), { cache: "no-store", signal });
   if (!headers.has("terravox-server")) return status < 500 && status !== 429 ? NO_SERVER : undefined;
   const world = encodeURIComponent(query.get("world") ?? "");
@@ -28,7 +28,7 @@ async function ask(): Promise<Site | undefined> {
   return { link: link.href, letsThrow: headers.get("terravox-throws") === "yes" };
 }
 
-/** Finds what serves this site; calls `waits` each time that it does not answer. */
+/** Finds what serves this site; calls `waits` each time that it does not respond. */
 export async function findServer(waits: () => void): Promise<Site> {
   if (query.has("seed") || query.has("file")) return NO_SERVER;
   for (;;) {

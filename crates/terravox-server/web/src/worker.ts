@@ -6,26 +6,26 @@ import { keepFile, openFile, removeFile, type SyncHandle } from "./opfs";
 import { errorMessage } from "./text";
 import type { Aim, FromWorker, Material, MeshData, PartData, Steering, ToWorker } from "./messages";
 
-/** Milliseconds of work between two looks at messages. */
+/** Milliseconds of work between two polls of messages. */
 const SLICE_MS = 8;
-/** Milliseconds of work on the mesh of an edit between two looks: most take less, so that it is shown at once. */
+/** Milliseconds of work on the mesh of an edit between two polls: most take less, so that it is shown at once. */
 const EDIT_SLICE_MS = 24;
-/** Milliseconds between two looks when there is nothing to do. */
+/** Milliseconds between two polls when there is nothing to do. */
 const IDLE_DELAY_MS = 10;
-/** After so many looks in a row at which nothing was new, what a world of one's own still lacks cannot be read. */
-const MAX_QUIET_LOOKS = 50;
-/** Milliseconds that what the server sent may wait for the mesh of an edit. */
+/** After this many idle polls in a row, missing blocks of a local world count as unreadable. */
+const MAX_IDLE_POLLS = 50;
+/** Milliseconds that packets of the server may wait for the mesh of an edit. */
 const MAX_LINK_DELAY_MS = 100;
 /** How far the player can reach, metres. */
 const REACH_M = 60;
 /** An edit without a mesh change after this many milliseconds is no longer awaited. */
 const MESH_TIMEOUT_MS = 5000;
-/** Milliseconds from an edit of a world of one's own until it is written, and between two tries. */
+/** Milliseconds from an edit of a local world until it is written, and between two tries. */
 const SAVE_DELAY_MS = 300;
 const SAVE_RETRY_MS = 10_000;
 /** How far around the eye collision is shown, metres. */
 const COLLISION_REACH_M = 14;
-/** How far others' eyes are followed to the ground, metres, and milliseconds between two looks. */
+/** How far others' eyes are followed to the ground, metres, and milliseconds between two updates. */
 const CURSOR_REACH_M = 200;
 const CURSOR_INTERVAL_MS = 100;
 /** Milliseconds between two changes of the name of another. */
@@ -37,31 +37,31 @@ loading.catch(() => {});
 
 let world: WebWorld | null = null;
 let memory: WebAssembly.Memory;
-/** The link to the server; null for a world of one's own. */
+/** The link to the server; null for a local world. */
 let link: ServerLink | null = null;
 let settings: Extract<ToWorker, { type: "start" }>;
 let isOver = false;
 let hasJoined = false;
-let longest = 0;
-/** When what the server sent was applied last. */
-let updated = 0;
+let longestStepMs = 0;
+/** When packets of the server were applied last. */
+let lastUpdateMs = 0;
 /** Whether something arrived since the last step. */
 let hasMail = false;
-/** Looks in a row that took little time, and at which nothing was new. */
-let quietLooks = 0;
+/** Polls in a row that took little time and found nothing new. */
+let idlePolls = 0;
 const pieces = new Set<number>();
 /** The names of others that the page has, and since when. */
 const avatars = new Map<number, { name: string; since: number }>();
 let cursors: { at: number; points: Float64Array } = { at: -Infinity, points: new Float64Array() };
 /** When the first edit was made that is not written yet, and when writing failed last. */
 let unsavedSince: number | null = null;
-let saveFailed = -Infinity;
+let lastSaveFailureMs = -Infinity;
 /**
  * Edits whose meshes are not there yet: when they were clicked, by the clock of the page, since when they are here,
  * by that of this thread, and the voxels that they may change.
  */
 let edits: { at: number; since: number; region: Int32Array }[] = [];
-/** The file of a world of one's own. */
+/** The file of a local world. */
 let file: SyncHandle | null = null;
 
 function post(message: FromWorker, transfer: Transferable[] = []) {
@@ -138,7 +138,7 @@ function connect(address: string) {
     broke(reason) {
       post({ type: "lost", text: reason, final: false });
       try {
-        // What the server confirmed is not sent again.
+        // So that edits which the server has confirmed are not sent again.
         world!.update(performance.now(), 0);
       } catch (error) {
         // Why the server ended the link is known.
@@ -225,7 +225,7 @@ function tellBodies(now: number): Float64Array {
   return bodies;
 }
 
-/** Writes a world of one's own, soon after an edit or at once. One in memory has nowhere to go. */
+/** Writes a local world to its file, soon after an edit or at once. One in memory has no file. */
 function save(now: number, atOnce: boolean) {
   if (!world || !file) return;
   if (atOnce) passEditsOn(now);
@@ -234,19 +234,19 @@ function save(now: number, atOnce: boolean) {
     return;
   }
   unsavedSince ??= now;
-  if (!atOnce && (now - unsavedSince < SAVE_DELAY_MS || now - saveFailed < SAVE_RETRY_MS)) return;
+  if (!atOnce && (now - unsavedSince < SAVE_DELAY_MS || now - lastSaveFailureMs < SAVE_RETRY_MS)) return;
   try {
     world.save();
     unsavedSince = null;
   } catch (error) {
     if (error instanceof WebAssembly.RuntimeError) return fail(error);
-    saveFailed = now;
+    lastSaveFailureMs = now;
     const text = `Not saved: ${errorMessage(error)}. Download the world from the menu before you close this page.`;
     post({ type: "news", text });
   }
 }
 
-/** Lets the host of a world of one's own have the edits that were just made. */
+/** Passes the edits that were just made to the host of a local world. */
 function passEditsOn(now: number) {
   if (!link) world?.update(now, 0);
 }
@@ -255,26 +255,26 @@ function passEditsOn(now: number) {
 function advance(): boolean {
   if (!world || isOver) return true;
   const now = performance.now();
-  const isHeld = edits.some((edit) => now - edit.since < MAX_LINK_DELAY_MS) && now - updated < MAX_LINK_DELAY_MS;
-  // Without a link, what is held is still shown.
-  if (isHeld || link?.isOpen === false) {
-    world.update_terrain(isHeld ? EDIT_SLICE_MS : SLICE_MS);
+  const isDelayed = edits.some((edit) => now - edit.since < MAX_LINK_DELAY_MS) && now - lastUpdateMs < MAX_LINK_DELAY_MS;
+  // Without a link, loaded cells are still meshed.
+  if (isDelayed || link?.isOpen === false) {
+    world.update_terrain(isDelayed ? EDIT_SLICE_MS : SLICE_MS);
   } else {
     update(now);
-    updated = now;
+    lastUpdateMs = now;
   }
   if (isOver) return true;
   const took = performance.now() - now;
   const isSent = link?.send(() => world!.transmit(now)) ?? false;
-  link?.look(now);
+  link?.keepAlive(now);
   tellNews();
   const isNew = tellSwaps() || isSent || hasMail;
   hasMail = false;
   save(now, false);
-  longest = Math.max(longest, performance.now() - now);
+  longestStepMs = Math.max(longestStepMs, performance.now() - now);
   // With time left in the slice, what is missing has to come from the server.
-  quietLooks = isNew || took >= SLICE_MS / 2 ? 0 : quietLooks + 1;
-  return isOver || world.is_settled() || quietLooks > (link ? 0 : MAX_QUIET_LOOKS);
+  idlePolls = isNew || took >= SLICE_MS / 2 ? 0 : idlePolls + 1;
+  return isOver || world.is_settled() || idlePolls > (link ? 0 : MAX_IDLE_POLLS);
 }
 
 /** Applies what arrived. Where the server ended the link, it is tried again or the world ends. */
@@ -346,26 +346,26 @@ function frame(message: Extract<ToWorker, { type: "frame" }>) {
     saved: world.is_saved(),
     cells: world.memory(),
     memory: memory.buffer.byteLength,
-    longest,
+    longestStepMs,
   };
-  longest = 0;
+  longestStepMs = 0;
   const eye: [number, number, number] = [ex, ey, ez];
   post({ type: "frame", cursors: lookAlong(now), eye, onGround: ground === 1, inWater: water === 1, aim, bodies, stats });
 }
 
-/** The world in a file of this browser, or in memory where that has no files. */
-async function ownWorld(message: Extract<ToWorker, { type: "start" }>): Promise<WebWorld> {
+/** Opens a local world: in a file of this browser, or in memory where that has no files. */
+async function openLocalWorld(message: Extract<ToWorker, { type: "start" }>): Promise<WebWorld> {
   const { file: name, mayCreate, seed, view, detail } = message;
-  if (name === null) return WebWorld.alone(seed, view, detail);
+  if (name === null) return WebWorld.new_in_memory(seed, view, detail);
   file = await openFile(name, mayCreate);
   if (!file && !mayCreate) throw new Error(`this browser keeps no files for pages, so it cannot have “${name}”`);
   if (!file) {
     post({ type: "news", text: "This browser keeps no files for pages: download the world from the menu before you leave." });
-    return WebWorld.alone(seed, view, detail);
+    return WebWorld.new_in_memory(seed, view, detail);
   }
   const isNew = file.getSize() === 0;
   try {
-    return WebWorld.stored(file as never, name, mayCreate ? seed : null, view, detail);
+    return WebWorld.open(file as never, name, mayCreate ? seed : null, view, detail);
   } catch (error) {
     file.close();
     file = null;
@@ -384,7 +384,9 @@ async function open({ name, bytes }: Extract<ToWorker, { type: "open" }>) {
     imported.free();
     post({ type: "opened", name: await keepFile(name, world), start, notes });
   } catch (error) {
-    end(error instanceof WebAssembly.RuntimeError ? `${name}: too large for this browser` : errorMessage(error));
+    const isTrap = error instanceof WebAssembly.RuntimeError;
+    // Most traps are allocations that fail.
+    end(isTrap ? `${name}: the import failed (${errorMessage(error)}); it may be too large for this browser` : errorMessage(error));
   }
 }
 
@@ -399,7 +401,7 @@ function copy(message: Extract<ToWorker, { type: "copy" }>): Int32Array {
   return Int32Array.from([...message.from, ...message.to]);
 }
 
-/** Offers a world of one's own as a file. */
+/** Offers a local world as a file. */
 function exportWorld() {
   const now = performance.now();
   save(now, true);
@@ -444,7 +446,7 @@ async function start(message: Extract<ToWorker, { type: "start" }>) {
   }
   try {
     const token = new TextEncoder().encode(message.token);
-    world = message.link === null ? await ownWorld(message) : WebWorld.join(token, message.view, message.detail);
+    world = message.link === null ? await openLocalWorld(message) : WebWorld.join(token, message.view, message.detail);
     world.teleport(...message.feet);
   } catch (error) {
     return end(`This world cannot be opened: ${errorMessage(error)}`);

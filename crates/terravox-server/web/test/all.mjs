@@ -3,7 +3,7 @@
 import "./browser.test.mjs";
 import "./growth.test.mjs";
 import "./link.test.mjs";
-import "./own.test.mjs";
+import "./local.test.mjs";
 import "./page.test.mjs";
 import "./player.test.mjs";
 import "./world.test.mjs";

@@ -1,7 +1,7 @@
 //! Debug lines of the blocks that are built, and of their trees.
 
 use super::block::QuadBvh;
-use super::cache::built_block;
+use super::block_cache::built_block;
 use super::world::CollisionWorld;
 use crate::math::{Aabb, DebugLines};
 

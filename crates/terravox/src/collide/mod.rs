@@ -13,7 +13,7 @@
 //! How data flows. An update turns the changes of the grid into masks, a bit for every cell
 //! that owns a face. A query finds candidate blocks by these masks, along a ray (`walk`) or in
 //! a box ([`Broadphase::blocks_in`]). The first query that needs a block meshes it and builds
-//! its [`QuadBvh`]s (`cache`, `builder`); later queries find them in their slots. Hits in a
+//! its [`QuadBvh`]s (`block_cache`, `builder`); later queries find them in their slots. Hits in a
 //! block, f32 from its min corner, become a [`Hit`] in the world.
 //!
 //! Everything is in voxels. Positions in the world are f64; inside a block they are f32 from
@@ -22,9 +22,9 @@
 
 mod batch;
 mod block;
+mod block_cache;
 mod broadphase;
 mod builder;
-mod cache;
 mod closest;
 mod collider;
 mod counters;

@@ -5,8 +5,8 @@
 //! here, and searches those.
 
 use super::block::{BlockTriangle, QuadBvh};
+use super::block_cache::BlockCache;
 use super::broadphase::{Broadphase, ChunkBlocks, block_bit};
-use super::cache::BlockCache;
 use super::query::{
     BuildPolicy, Filter, Hit, MaterialSet, MissingData, REACH, Surfaces, TriangleId,
 };

@@ -2,10 +2,10 @@
 
 use crate::voxel::{ChunkPos, Region};
 
-/// Rows of a chunk.
+/// Rows of a chunk: 32 cells along x.
 pub(super) const ROWS: usize = 32 * 32;
 
-/// A bit for each cell of a chunk, by its index in a box over the chunk: a word a row.
+/// A bit for each cell of a chunk: bit x of word z + 32·y.
 pub(super) type ChunkCellBits = [u32; ROWS];
 
 /// Some cells of a chunk.
@@ -13,11 +13,11 @@ pub(super) type ChunkCellBits = [u32; ROWS];
 pub(super) enum CellSet {
     Nothing,
     All,
-    Some(Box<ChunkCellBits>),
+    Bits(Box<ChunkCellBits>),
 }
 
 impl CellSet {
-    /// The cells in a region, in voxels; all cells without one.
+    /// Returns the cells of a chunk in a region, in voxels; `None`: all cells.
     pub fn within(region: Option<Region>, chunk: ChunkPos) -> CellSet {
         let Some(region) = region else { return CellSet::All };
         let part = region.intersect(chunk.region());
@@ -35,15 +35,15 @@ impl CellSet {
                 bits[(z + 32 * y) as usize] = row;
             }
         }
-        CellSet::Some(bits)
+        CellSet::Bits(bits)
     }
 
-    /// The cells of a row.
+    /// Returns the cells of a row, bit x.
     pub fn row(&self, row: usize) -> u32 {
         match self {
             CellSet::Nothing => 0,
             CellSet::All => u32::MAX,
-            CellSet::Some(bits) => bits[row],
+            CellSet::Bits(bits) => bits[row],
         }
     }
 
@@ -51,7 +51,7 @@ impl CellSet {
     pub fn add(&mut self, other: &CellSet) {
         match (&mut *self, other) {
             (CellSet::All, _) | (_, CellSet::Nothing) => {}
-            (CellSet::Some(own), CellSet::Some(more)) => {
+            (CellSet::Bits(own), CellSet::Bits(more)) => {
                 own.iter_mut().zip(&**more).for_each(|(row, more)| *row |= more);
             }
             _ => *self = other.clone(),
@@ -63,14 +63,14 @@ impl CellSet {
         match (&mut *self, other) {
             (CellSet::Nothing, _) | (_, CellSet::Nothing) => {}
             (_, CellSet::All) => *self = CellSet::Nothing,
-            (CellSet::Some(own), CellSet::Some(less)) => {
+            (CellSet::Bits(own), CellSet::Bits(less)) => {
                 own.iter_mut().zip(&**less).for_each(|(row, less)| *row &= !less);
                 if own.iter().all(|&row| row == 0) {
                     *self = CellSet::Nothing;
                 }
             }
-            (CellSet::All, CellSet::Some(less)) => {
-                *self = CellSet::Some(Box::new(less.map(|row| !row)));
+            (CellSet::All, CellSet::Bits(less)) => {
+                *self = CellSet::Bits(Box::new(less.map(|row| !row)));
             }
         }
     }

@@ -91,8 +91,8 @@ impl Guest {
 
     /// Begins again over a new link and keeps all blocks: only what changed meanwhile is sent.
     /// Returns the operations without a reply from the host, each only once, even if the new link
-    /// breaks before the welcome. They may or may not be part of the world; they are not shown
-    /// unless they are, or [`Guest::show_unsent`] shows them.
+    /// breaks before the welcome. They may or may not be part of the world. Those that are not are no
+    /// longer shown, except by [`Guest::show_unsent`].
     pub fn reconnect(&mut self, link: LinkKind) -> Vec<EditOp> {
         self.pipe = Pipe::new(link);
         (self.is_started, self.edits_taken) = (false, 0);
@@ -267,8 +267,8 @@ impl Guest {
     pub fn update(&mut self, generate: impl Fn(&mut FillRequest<'_>)) -> Result<(), LinkEnd> {
         let generate: Generate<'_> = &generate;
         self.take_all(generate).map_err(LinkEnd::protocol)?;
-        let answered = self.predictions.oldest().unwrap_or(self.next_number) - 1;
-        self.events.extend(self.saved.news(answered));
+        let replied = self.predictions.oldest().unwrap_or(self.next_number) - 1;
+        self.events.extend(self.saved.news(replied));
         self.refresh();
         self.ask_again();
         match self.pipe.closed() {
@@ -495,7 +495,7 @@ impl Guest {
         self.replica.as_ref().is_some_and(Replica::is_complete)
     }
 
-    /// How many operations wait for the host's answer.
+    /// Returns the number of operations in flight: those without a reply from the host.
     pub fn pending_edits(&self) -> usize {
         self.predictions.len()
     }

@@ -1,4 +1,4 @@
-//! Which operations of a guest its host has saved, and the game was told so.
+//! Which operations of a guest its host has saved, and up to which the game was told so.
 
 use super::guest_event::GuestEvent;
 
@@ -29,10 +29,10 @@ impl SavedEdits {
         self.saved = self.saved.max(number);
     }
 
-    /// Returns what the game is to be told, if all up to a number are answered: what is confirmed after
-    /// its cells may be saved before that, and is told in order.
-    pub fn news(&mut self, answered: u64) -> Option<GuestEvent> {
-        let (first, last) = (self.first, self.saved.min(answered));
+    /// Returns what to tell the game when the host has replied to all operations up to a number: one
+    /// may be saved before its confirmation arrives, and the game is told in order.
+    pub fn news(&mut self, replied: u64) -> Option<GuestEvent> {
+        let (first, last) = (self.first, self.saved.min(replied));
         let is_new = last >= first && last > self.told;
         is_new.then(|| {
             self.told = last;

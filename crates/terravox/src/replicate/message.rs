@@ -48,7 +48,7 @@ pub(super) enum ToHost {
         version: u8,
         token: Vec<u8>,
     },
-    /// The answer to `Welcome`: whether the guest makes the ground itself, and the number of its last
+    /// The reply to `Welcome`: whether the guest makes the ground itself, and the number of its last
     /// operation that it sent to this host over an earlier link, or 0.
     Start {
         makes_ground: bool,

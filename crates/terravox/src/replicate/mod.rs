@@ -87,6 +87,7 @@ mod guest_cache;
 mod guest_event;
 mod guest_requests;
 mod guest_saves;
+mod guest_terrain;
 mod held_bodies;
 mod host;
 mod host_accounts;
@@ -110,7 +111,6 @@ mod receiving;
 mod replica;
 mod seen_bodies;
 mod shared_body;
-mod shown;
 mod subscription;
 #[cfg(test)]
 mod tests;

@@ -493,7 +493,7 @@ impl Pipe {
             }
         }
         if is_probe {
-            // An empty frame: the answer says how far may be sent.
+            // An empty frame: the reply says how far may be sent.
             out.extend([0, 0, 0]);
         }
         if !frames.is_empty() {

@@ -1,16 +1,16 @@
-//! Operations of a guest that its host has not answered, or not been sent yet, and which of them
-//! its terrain shows.
+//! Operations of a guest without a reply from its host, in flight or not sent yet, and which of
+//! them its terrain shows.
 
 use crate::edit::EditOp;
 use crate::voxel::{ChangeCursor, Changes, ChunkPos, Region, VoxelGrid};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Maximum number of operations that wait for the host: further ones are refused here.
+/// Maximum number of operations in flight: further ones are refused here.
 pub(super) const MAX_PREDICTIONS: usize = 256;
 
-/// An operation that the host has not answered, or that is not sent yet.
+/// An operation in flight, or not sent yet.
 pub(super) struct Prediction {
-    /// The number of its reply, or its order among those that are not sent.
+    /// The number of its reply, or its order among the unsent.
     pub number: u64,
     /// `None` for undo and redo, which cannot be predicted.
     pub op: Option<EditOp>,
@@ -20,38 +20,38 @@ pub(super) struct Prediction {
     pub reads: [Region; 2],
 }
 
-/// Operations that wait, oldest first; then those that are not sent.
+/// Operations in flight, oldest first; then the unsent, by their order.
 #[derive(Default)]
 pub(super) struct Predictions {
-    waiting: VecDeque<Prediction>,
+    in_flight: VecDeque<Prediction>,
     unsent: BTreeMap<u64, Prediction>,
     /// Regions, in voxels, of those that ended or changed their place since the terrain was last
-    /// brought up to date.
+    /// updated.
     ended: Vec<Region>,
     /// How many of all have been applied, from the first on. One whose cells were missing counts,
-    /// too: all are applied again when they come.
+    /// too: all are applied again when those cells arrive.
     applied: usize,
     /// How far the changes of the terrain have been read.
     cursor: ChangeCursor,
 }
 
-/// What is to be done so that a terrain shows all that waits.
-pub(super) enum Showing {
-    /// The operations from this one on are applied.
-    From(usize),
-    /// These regions become the host's cells, then all operations are applied.
-    Again(Vec<Region>),
+/// What makes a terrain show all predictions.
+pub(super) enum ViewUpdate {
+    /// Apply the operations from this one on.
+    Append(usize),
+    /// Restore the host's cells in these regions, then apply all operations.
+    Rebuild(Vec<Region>),
 }
 
 impl Predictions {
-    /// How many wait for the host.
+    /// Returns the number of operations in flight.
     pub fn len(&self) -> usize {
-        self.waiting.len()
+        self.in_flight.len()
     }
 
-    /// How many are shown: those that wait, and those that are not sent.
+    /// Returns the number of operations that are shown: those in flight and the unsent.
     pub fn shown_count(&self) -> usize {
-        self.waiting.len() + self.unsent.len()
+        self.in_flight.len() + self.unsent.len()
     }
 
     /// Whether any has been applied.
@@ -59,24 +59,24 @@ impl Predictions {
         self.applied > 0
     }
 
-    /// Whether none is shown, and none ended since the terrain was last brought up to date.
+    /// Whether none is shown, and none ended since the terrain was last updated.
     pub fn is_idle(&self) -> bool {
         self.shown_count() == 0 && self.ended.is_empty()
     }
 
-    /// The number of the oldest that waits.
+    /// Returns the number of the oldest operation in flight.
     pub fn oldest(&self) -> Option<u64> {
-        self.waiting.front().map(|entry| entry.number)
+        self.in_flight.front().map(|entry| entry.number)
     }
 
     pub fn push(&mut self, prediction: Prediction) {
         if !self.unsent.is_empty() {
             self.ended.push(prediction.write);
         }
-        self.waiting.push_back(prediction);
+        self.in_flight.push_back(prediction);
     }
 
-    /// Adds one that is not sent, in its order, in place of one of the same order.
+    /// Adds an unsent operation in its order; replaces one of the same order.
     pub fn put_unsent(&mut self, prediction: Prediction) {
         self.take_unsent(prediction.number);
         let is_last = self.unsent.keys().next_back() < Some(&prediction.number);
@@ -86,32 +86,32 @@ impl Predictions {
         self.unsent.insert(prediction.number, prediction);
     }
 
-    /// Removes one that is not sent, if it is there.
+    /// Removes an unsent operation, if there is one of this order.
     pub fn take_unsent(&mut self, order: u64) {
         let Some(taken) = self.unsent.remove(&order) else { return };
-        let at = self.waiting.len() + self.unsent.range(..order).count();
+        let at = self.in_flight.len() + self.unsent.range(..order).count();
         self.applied -= usize::from(at < self.applied);
         self.ended.push(taken.write);
     }
 
-    /// Ends one, and returns it.
+    /// Ends an operation in flight, and returns it.
     pub fn end(&mut self, number: u64) -> Option<Prediction> {
-        let at = self.waiting.iter().position(|entry| entry.number == number)?;
-        let ended = self.waiting.remove(at)?;
+        let at = self.in_flight.iter().position(|entry| entry.number == number)?;
+        let ended = self.in_flight.remove(at)?;
         self.applied -= usize::from(at < self.applied);
         self.ended.push(ended.write);
         Some(ended)
     }
 
-    /// Ends all that wait, and returns them.
+    /// Ends all operations in flight, and returns them.
     pub fn end_all(&mut self) -> VecDeque<Prediction> {
-        self.ended.extend(self.waiting.iter().map(|prediction| prediction.write));
-        self.applied = self.applied.saturating_sub(self.waiting.len());
-        std::mem::take(&mut self.waiting)
+        self.ended.extend(self.in_flight.iter().map(|prediction| prediction.write));
+        self.applied = self.applied.saturating_sub(self.in_flight.len());
+        std::mem::take(&mut self.in_flight)
     }
 
     fn all(&self) -> impl Iterator<Item = &Prediction> {
-        self.waiting.iter().chain(self.unsent.values())
+        self.in_flight.iter().chain(self.unsent.values())
     }
 
     /// Drops the regions of operations that ended if they pile up because no terrain shows them.
@@ -124,13 +124,13 @@ impl Predictions {
         has_too_many
     }
 
-    /// Returns what is to be done after the host's cells changed in these parts of chunks, in
-    /// voxels. Only new operations are applied if nothing below those that are shown changed.
-    pub fn plan(&mut self, grid: &VoxelGrid, changed: &BTreeMap<ChunkPos, Region>) -> Showing {
-        let (waiting, unsent) = (&self.waiting, &self.unsent);
+    /// Returns the update after the host's cells changed in these parts of chunks, in voxels. It
+    /// only appends new operations if no cells that the shown ones read have changed.
+    pub fn plan(&mut self, grid: &VoxelGrid, changed: &BTreeMap<ChunkPos, Region>) -> ViewUpdate {
+        let (in_flight, unsent) = (&self.in_flight, &self.unsent);
         let is_read = |region: &Region| {
             let mut reads =
-                waiting.iter().chain(unsent.values()).flat_map(|prediction| prediction.reads);
+                in_flight.iter().chain(unsent.values()).flat_map(|prediction| prediction.reads);
             reads.any(|read| !read.intersect(*region).is_empty())
         };
         let is_current = match grid.changes_since(&mut self.cursor) {
@@ -138,11 +138,11 @@ impl Predictions {
             Changes::Regions(written) => !written.iter().chain(changed.values()).any(is_read),
         };
         if is_current && self.ended.is_empty() {
-            return Showing::From(self.applied);
+            return ViewUpdate::Append(self.applied);
         }
         let mut regions = std::mem::take(&mut self.ended);
         regions.extend(self.all().map(|prediction| prediction.write));
-        Showing::Again(regions)
+        ViewUpdate::Rebuild(regions)
     }
 
     /// Returns the operations that can be predicted, from one on, each with what it may change.
@@ -157,7 +157,7 @@ impl Predictions {
         self.applied = self.shown_count();
     }
 
-    /// Notes that the changes of the terrain so far are known.
+    /// Marks the changes of the terrain so far as read.
     pub fn skip_changes(&mut self, grid: &VoxelGrid) {
         grid.changes_since(&mut self.cursor);
     }

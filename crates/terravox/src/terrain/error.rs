@@ -14,7 +14,7 @@ use std::fmt;
 ///
 /// let mut terrain = Terrain::default();
 /// match terrain.edit(&EditOp::dig_ball([0.0; 3], 4.0)) {
-///     Err(TerrainError { reason: EditError::NotHeld(_), .. }) => {} // not filled yet
+///     Err(TerrainError { reason: EditError::NotHeld(_), .. }) => {} // not loaded yet
 ///     other => panic!("{other:?}"),
 /// }
 /// ```

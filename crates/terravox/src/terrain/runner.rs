@@ -1,5 +1,5 @@
-//! What is known about the jobs of a frame: how long they are predicted to take, the memory that
-//! they reuse, and those for which there was no time.
+//! Runs the jobs of a frame on one thread or several, predicts how long they take, lends them memory
+//! that they reuse, and keeps those for which there was no time.
 
 use super::budget::Budget;
 use super::job::{Job, JobKind, JobScratch};
@@ -22,7 +22,7 @@ const MAX_JOB_CLASSES: usize = 1024;
 #[cfg(feature = "parallel")]
 const JOBS_PER_THREAD: usize = 4;
 
-/// How long jobs take, the memory they reuse, and the ones that were put off.
+/// Predicted times of jobs, the memory they reuse, and the ones that were deferred.
 #[derive(Default)]
 pub(super) struct JobRunner {
     pub scratch: ScratchPool<JobScratch>,

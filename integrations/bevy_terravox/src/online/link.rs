@@ -50,7 +50,7 @@ impl GuestLink {
     }
 
     /// Takes the client away and connects it again, until that works or fails for good, or the
-    /// link is dropped. What the server did not answer is not repeated.
+    /// link is dropped. Edits without a reply are not repeated.
     pub fn reconnect(&mut self) {
         let Some(mut gone) = lock(&self.client).take() else { return };
         let to = self.handover();

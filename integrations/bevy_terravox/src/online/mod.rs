@@ -35,7 +35,7 @@ type Generators = Arc<dyn Fn(&GeneratorId) -> Option<Fill> + Send + Sync>;
 /// Joins a world that a server has. Once the server lets it in, its entity is a [`Terrain`] like any
 /// other: rays, colliders, [`EditTerrain`]. Edits show at once, and vanish if the server refuses them
 /// ([`OnlineEvent`]). After a break of the link it reconnects, with all that is here, and repeats edits
-/// that were not answered. Despawning the entity, or the end of the app, leaves the server.
+/// without a reply. Despawning the entity, or the end of the app, leaves the server.
 ///
 /// ```
 /// use bevy::prelude::*;
@@ -131,7 +131,7 @@ impl OnlineTerrain {
     }
 
     /// Returns the numbers of the strokes that can be undone, the next one last. Those that changed
-    /// nothing, or that the server has not answered, are not among them. The server remembers strokes for
+    /// nothing, or have no reply yet, are not among them. The server remembers strokes for
     /// as long as the link lasts.
     pub fn undoable(&self) -> impl Iterator<Item = u64> {
         self.outbox.ready(false)
@@ -142,9 +142,9 @@ impl OnlineTerrain {
         self.outbox.ready(true)
     }
 
-    /// Returns the number of edits, with steps of undo and redo, that the server has not answered.
+    /// Returns the number of edits, with steps of undo and redo, without a reply from the server.
     pub fn pending_edits(&self) -> usize {
-        self.outbox.unanswered()
+        self.outbox.without_reply()
     }
 }
 
@@ -270,7 +270,7 @@ impl OnlineTerrain {
         });
         let now = Instant::now();
         for event in connected.guest().events() {
-            let is_told = self.outbox.take(&event, now);
+            let is_told = self.outbox.handle_event(&event, now);
             if let GuestEvent::Welcome { generator, .. } = &event {
                 self.start(generator.as_ref(), connected, &shared, entity, terrain, commands);
             }
@@ -293,7 +293,7 @@ impl OnlineTerrain {
         polled
     }
 
-    /// Ends for good: what moves is gone, what was not answered failed, and the ground stays.
+    /// Ends for good: bodies are removed, edits without a reply fail, and the ground stays.
     fn end(&mut self, commands: &mut Commands) {
         self.is_joined = false;
         self.link.end();
@@ -424,7 +424,7 @@ fn edit(
 }
 
 impl OnlineTerrain {
-    /// Sends what waits, as far as the guest has room for it.
+    /// Sends unsent actions, as far as the guest has room for them.
     fn send(&mut self, placement: Placement) {
         let now = Instant::now();
         let mut client = lock(self.link.client());

@@ -1,6 +1,6 @@
-//! What a guest is to send, in the order in which it was written, and what becomes of it. All of it is one
-//! queue: new actions are at its end; steps of an undo, operations that the server had no budget for, and
-//! those that it did not answer before the link broke, go back to where they were.
+//! Actions of a guest without a reply from the server: in flight, or not sent yet. The unsent are one queue in
+//! the order of the player: new actions are at its end; steps of an undo, operations that the server had no
+//! budget for, and those without a reply when the link broke, go back to their places.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -14,32 +14,32 @@ use crate::TerrainAction;
 /// Maximum number of operations of a guest in flight.
 pub(super) const MAX_IN_FLIGHT: usize = 256;
 
-/// Maximum number of actions in flight that waited: about what a host takes in [`PAUSE`] by default.
+/// Maximum number of actions in flight that were queued: about what a host accepts in [`PAUSE`] by default.
 const WINDOW: usize = 16;
 
-/// Maximum number of actions that wait.
-const MAX_WAITING: usize = 4096;
+/// Maximum number of unsent actions.
+const MAX_UNSENT: usize = 4096;
 
-/// Delay before sending again, after the server had no budget for what waited.
+/// Delay before sending again after the server had no budget for a queued action.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Consecutive pauses in which the server took nothing, until what it refuses is given up.
+/// Consecutive pauses in which the server accepted nothing, until what it refuses is given up.
 const MAX_PAUSES: u32 = 20;
 
 /// Why nothing can be sent.
 pub(super) const NO_CONNECTION: EditError =
     EditError::Invalid("there is no connection to the server");
 
-/// An action that the server has not answered.
+/// An action without a reply from the server.
 struct Entry {
     action: TerrainAction,
     /// Its place in the queue. Steps of an undo have the place of that.
     order: u64,
     /// The stroke of a step, or of an operation that was sent.
     stroke: Option<u64>,
-    /// Whether it waited in the queue: if the server has no budget for it, it is sent again. An edit that
+    /// Whether it stayed in the queue: if the server has no budget for it, it is sent again. An edit that
     /// was sent at once is refused then, since the player goes on with the brush.
-    has_waited: bool,
+    was_queued: bool,
 }
 
 impl Entry {
@@ -63,16 +63,17 @@ fn is_mark(action: &TerrainAction) -> bool {
     matches!(action, TerrainAction::BeginStroke | TerrainAction::EndStroke)
 }
 
-/// What is to be sent, what was sent and not answered, and what can be undone.
+/// Unsent actions, those in flight, and the strokes that can be undone.
 #[derive(Default)]
 pub(super) struct Outbox {
     pub strokes: Strokes,
-    waiting: VecDeque<Entry>,
+    /// The queue, by [`Entry::order`].
+    unsent: VecDeque<Entry>,
     /// By the number that the guest gave.
-    sent: BTreeMap<u64, Entry>,
+    in_flight: BTreeMap<u64, Entry>,
     next_order: u64,
     paused_until: Option<Instant>,
-    /// Pauses since the server last took something that had waited.
+    /// Pauses since the server last accepted a queued action.
     pauses: u32,
     /// What cannot be done, and why.
     failed: Vec<(TerrainAction, EditError)>,
@@ -84,18 +85,18 @@ impl Outbox {
         if !is_mark(&action) && !is_connected {
             return self.failed.push((action, NO_CONNECTION));
         }
-        if !is_mark(&action) && self.waiting.len() >= MAX_WAITING {
+        if !is_mark(&action) && self.unsent.len() >= MAX_UNSENT {
             let reason = EditError::Invalid("more than 4096 edits wait for the server");
             return self.failed.push((action, reason));
         }
         // A stroke of which nothing is sent takes no room.
         let begins = |last: &mut Entry| last.action == TerrainAction::BeginStroke;
-        if action == TerrainAction::EndStroke && self.waiting.pop_back_if(begins).is_some() {
+        if action == TerrainAction::EndStroke && self.unsent.pop_back_if(begins).is_some() {
             return;
         }
         let order = self.next_order;
         self.next_order += 1;
-        self.waiting.push_back(Entry { action, order, stroke: None, has_waited: false });
+        self.unsent.push_back(Entry { action, order, stroke: None, was_queued: false });
     }
 
     /// Sends what may be sent: at most `room` actions. `send` returns the number of one. Undo and redo
@@ -118,31 +119,31 @@ impl Outbox {
                 _ => match send(&entry.action) {
                     Ok(number) => {
                         entry.stroke.get_or_insert_with(|| self.strokes.next_operation());
-                        self.sent.insert(number, entry);
+                        self.in_flight.insert(number, entry);
                         room -= 1;
                     }
                     Err(reason) => self.failed.push((entry.action, reason)),
                 },
             }
         }
-        self.waiting.iter_mut().for_each(|entry| entry.has_waited = true);
+        self.unsent.iter_mut().for_each(|entry| entry.was_queued = true);
     }
 
     /// Takes the first action if it can be sent now.
     fn take_due(&mut self, room: usize) -> Option<Entry> {
-        let first = self.waiting.front()?;
-        let waited = || self.sent.values().filter(|entry| entry.has_waited).count();
+        let first = self.unsent.front()?;
+        let resent = || self.in_flight.values().filter(|entry| entry.was_queued).count();
         let is_due = is_mark(&first.action)
             || room > 0
                 && match first.reverses() {
-                    Some(_) if first.stroke.is_none() => self.sent.is_empty(),
-                    Some(_) => waited() < WINDOW,
+                    Some(_) if first.stroke.is_none() => self.in_flight.is_empty(),
+                    Some(_) => resent() < WINDOW,
                     None => {
-                        let reverses = self.sent.values().any(|entry| entry.step().is_some());
-                        !reverses && (!first.has_waited || waited() < WINDOW)
+                        let reverses = self.in_flight.values().any(|entry| entry.step().is_some());
+                        !reverses && (!first.was_queued || resent() < WINDOW)
                     }
                 };
-        if is_due { self.waiting.pop_front() } else { None }
+        if is_due { self.unsent.pop_front() } else { None }
     }
 
     /// Replaces an undo or redo by the steps of the next stroke.
@@ -150,38 +151,38 @@ impl Outbox {
         let Some(&Stroke { id, steps }) = self.strokes.ready(is_redo).last() else { return };
         for _ in 0..steps {
             let (action, order) = (entry.action.clone(), entry.order);
-            self.put_back(Entry { action, order, stroke: Some(id), has_waited: true });
+            self.put_back(Entry { action, order, stroke: Some(id), was_queued: true });
         }
     }
 
     /// Puts an action back to its place in the queue.
     fn put_back(&mut self, entry: Entry) {
-        let at = self.waiting.partition_point(|other| other.order < entry.order);
-        self.waiting.insert(at, entry);
+        let at = self.unsent.partition_point(|other| other.order < entry.order);
+        self.unsent.insert(at, entry);
     }
 
-    /// Takes an event of the guest. Returns false if the game is not to be told: what the server refused
-    /// is sent again.
-    pub fn take(&mut self, event: &GuestEvent, now: Instant) -> bool {
+    /// Handles an event of the guest. Returns false if the game is not told, because the action that the
+    /// server refused is sent again.
+    pub fn handle_event(&mut self, event: &GuestEvent, now: Instant) -> bool {
         let (number, has_changed, refusal) = match *event {
             GuestEvent::Confirmed { number, has_changed } => (number, has_changed, None),
             GuestEvent::Refused { number, code, .. } => (number, false, Some(code)),
             _ => return true,
         };
-        let Some(entry) = self.sent.remove(&number) else { return true };
-        if refusal.is_none() && entry.has_waited {
+        let Some(entry) = self.in_flight.remove(&number) else { return true };
+        if refusal.is_none() && entry.was_queued {
             self.pauses = 0;
         }
         let is_too_much =
             [RefusalCode::TooMany, RefusalCode::TooMuchWork].map(Some).contains(&refusal);
-        if is_too_much && entry.has_waited && self.pause(now) {
+        if is_too_much && entry.was_queued && self.pause(now) {
             self.put_back(entry);
             return false;
         }
         match (refusal, entry.step(), entry.stroke) {
             (Some(RefusalCode::NothingToUndo), Some((is_redo, id)), _) => {
                 self.strokes.forget(is_redo, id);
-                self.waiting.retain(|entry| entry.step().is_none());
+                self.unsent.retain(|entry| entry.step().is_none());
             }
             (None, Some((is_redo, _)), _) => self.strokes.reverse_step(is_redo),
             (None, None, Some(id)) if has_changed => self.strokes.add_step(id),
@@ -190,7 +191,7 @@ impl Outbox {
         true
     }
 
-    /// Begins a pause, unless there is one. Returns false after too many in which the server took nothing.
+    /// Begins a pause, unless there is one. Returns false after too many in which the server accepted nothing.
     fn pause(&mut self, now: Instant) -> bool {
         let is_paused = self.paused_until.is_some_and(|until| now < until);
         if !is_paused && self.pauses < MAX_PAUSES {
@@ -200,26 +201,26 @@ impl Outbox {
         is_paused
     }
 
-    /// Puts the operations back that the server did not answer before the link broke, each in its stroke.
-    /// An undo or redo of which steps are missing fails: the server has forgotten them.
+    /// The link broke: operations in flight go back to their places in the queue, each in its stroke. An
+    /// undo or redo of which steps are missing fails: the server has forgotten them.
     pub fn break_off(&mut self) {
         (self.paused_until, self.pauses) = (None, 0);
         self.strokes.forget_all();
-        for mut entry in std::mem::take(&mut self.sent).into_values() {
-            entry.has_waited = true;
+        for mut entry in std::mem::take(&mut self.in_flight).into_values() {
+            entry.was_queued = true;
             self.put_back(entry);
         }
-        let step = self.waiting.iter().find(|entry| entry.step().is_some());
+        let step = self.unsent.iter().find(|entry| entry.step().is_some());
         let reversal = step.map(|step| step.action.clone());
-        self.waiting.retain(|entry| entry.step().is_none());
+        self.unsent.retain(|entry| entry.step().is_none());
         let reason = EditError::Invalid("the link broke before the server had done all of it");
         self.failed.extend(reversal.map(|action| (action, reason)));
     }
 
-    /// Gives up what was not answered: there will be no connection.
+    /// Gives up all actions without a reply: there will be no connection.
     pub fn end(&mut self) {
         self.break_off();
-        for entry in std::mem::take(&mut self.waiting) {
+        for entry in std::mem::take(&mut self.unsent) {
             match entry.action {
                 TerrainAction::BeginStroke => self.strokes.begin(),
                 TerrainAction::EndStroke => self.strokes.end(),
@@ -233,15 +234,15 @@ impl Outbox {
         std::mem::take(&mut self.failed)
     }
 
-    /// Returns how many operations and steps of undo and redo were not answered.
-    pub fn unanswered(&self) -> usize {
-        self.sent.len() + self.waiting.iter().filter(|entry| !is_mark(&entry.action)).count()
+    /// Returns the number of operations and steps of undo and redo without a reply.
+    pub fn without_reply(&self) -> usize {
+        self.in_flight.len() + self.unsent.iter().filter(|entry| !is_mark(&entry.action)).count()
     }
 
     /// Returns the strokes that can be undone or redone, the next one last. One that is being undone or
     /// redone has not left yet.
     pub fn ready(&self, is_redo: bool) -> impl Iterator<Item = u64> {
-        let entries = self.waiting.front().into_iter().chain(self.sent.values());
+        let entries = self.unsent.front().into_iter().chain(self.in_flight.values());
         let reversed = entries.filter_map(Entry::step).next();
         let strokes = self.strokes.ready(is_redo).iter().map(|stroke| stroke.id);
         strokes.filter(move |id| reversed != Some((!is_redo, *id)))
@@ -285,7 +286,7 @@ mod tests {
         fn confirm(&mut self, numbers: impl IntoIterator<Item = u64>) {
             for number in numbers {
                 let event = GuestEvent::Confirmed { number, has_changed: true };
-                assert!(self.outbox.take(&event, self.now));
+                assert!(self.outbox.handle_event(&event, self.now));
             }
             self.frame();
         }
@@ -293,7 +294,7 @@ mod tests {
         /// Returns whether the game is told.
         fn refuse(&mut self, number: u64, code: RefusalCode) -> bool {
             let reason = String::new();
-            self.outbox.take(&GuestEvent::Refused { number, code, reason }, self.now)
+            self.outbox.handle_event(&GuestEvent::Refused { number, code, reason }, self.now)
         }
 
         /// Waits until what was refused as too much is sent again.
@@ -305,7 +306,7 @@ mod tests {
 
         fn counts(&self) -> [usize; 3] {
             let [undoable, redoable] = [false, true].map(|redo| self.outbox.ready(redo).count());
-            [undoable, redoable, self.outbox.unanswered()]
+            [undoable, redoable, self.outbox.without_reply()]
         }
     }
 
@@ -323,7 +324,7 @@ mod tests {
         let mut guest = Guest::new();
         guest.write(stroke(0..4).into_iter().chain(stroke(4..6)));
         let event = GuestEvent::Confirmed { number: 2, has_changed: false };
-        guest.outbox.take(&event, guest.now);
+        guest.outbox.handle_event(&event, guest.now);
         // Of operations in the player's hand the game is told.
         assert!(guest.refuse(3, RefusalCode::TooMany));
         guest.confirm([5, 1, 4, 6]);
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_never_takes_is_given_up() {
+    fn what_the_server_never_accepts_is_given_up() {
         let mut guest = drawn();
         guest.write([Undo]);
         for _ in 0..MAX_PAUSES {
@@ -405,24 +406,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_answered_before_a_break_is_repeated_in_order_and_in_its_stroke() {
+    fn what_got_no_reply_before_a_break_is_repeated_in_order_and_in_its_stroke() {
         let mut guest = Guest::new();
         guest.write(stroke(0..40));
         guest.write(stroke(40..42));
         guest.confirm(1..=2);
         guest.outbox.break_off();
         assert_eq!(guest.counts(), [0, 0, 40]);
-        let mut answered = 42;
+        let mut replied = 42;
         while guest.counts()[2] > 0 {
             guest.pause();
-            let (first, last) = (answered + 1, guest.sent.len() as u64);
-            assert!(last - answered <= WINDOW as u64);
-            // The host takes one of them at a time.
+            let (first, last) = (replied + 1, guest.sent.len() as u64);
+            assert!(last - replied <= WINDOW as u64);
+            // The host accepts one of them at a time.
             for number in first + 1..=last {
                 assert!(!guest.refuse(number, RefusalCode::TooMany));
             }
             guest.confirm([first]);
-            answered = last;
+            replied = last;
         }
         assert!(guest.outbox.ready(false).eq([1, 2]));
         assert!(guest.outbox.take_failed().is_empty());
@@ -455,6 +456,6 @@ mod tests {
             guest.outbox.push(action, false);
         }
         assert_eq!(guest.outbox.take_failed().len(), 2);
-        assert_eq!(guest.outbox.waiting.len(), 1, "an empty stroke takes no room");
+        assert_eq!(guest.outbox.unsent.len(), 1, "an empty stroke takes no room");
     }
 }

@@ -8,7 +8,7 @@ pub(super) struct Stroke {
     pub steps: usize,
 }
 
-/// What can be undone and redone, as far as the server has answered.
+/// What can be undone and redone, as far as the server has replied.
 #[derive(Default)]
 pub(super) struct Strokes {
     done: Vec<Stroke>,

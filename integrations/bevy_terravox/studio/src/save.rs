@@ -376,7 +376,7 @@ fn proceed(
 /// What is said where a world is closed while there is no connection.
 fn may_be_lost(title: &str, edits: usize) -> String {
     let what = if edits == 1 { "1 edit".to_owned() } else { format!("{edits} edits") };
-    format!("{title} was closed without a connection: {what} that it had not answered may be lost")
+    format!("{title} was closed without a connection: {what} without a reply may be lost")
 }
 
 /// Closes a world of which nothing is unsaved.

@@ -79,7 +79,7 @@ fn a_world_of_a_server_is_dug_and_saved_there() {
     let mut studio = join(&folder, &server, "dig", "");
     let before = studio.heights();
     studio.replay(&format!("{STROKE}do tool build\n{STROKE}"));
-    studio.until("the strokes are answered", Studio::is_answered);
+    studio.until("the strokes have replies", Studio::has_all_replies);
     assert_eq!(studio.failure(), None);
     assert_eq!(studio.history()[0], "Dig, 4.0 m");
     assert!(studio.history()[1].starts_with("Build "), "{:?}", studio.history());
@@ -88,7 +88,8 @@ fn a_world_of_a_server_is_dug_and_saved_there() {
     studio.until("one is undone", |studio| studio.history().len() == 1);
     studio.act(Action::GoTo(0));
     studio.until("all is undone", |studio| studio.history().is_empty());
-    studio.until("it is as before", |studio| studio.is_answered() && studio.heights() == before);
+    studio
+        .until("it is as before", |studio| studio.has_all_replies() && studio.heights() == before);
     studio.act(Action::GoTo(2));
     studio.until("all is redone", |studio| studio.history().len() == 2);
     studio.act(Action::SaveAs(folder.path("mine.tvx")));
@@ -124,7 +125,7 @@ fn a_refused_edit_vanishes_and_the_reason_is_said() {
     let before = studio.heights();
     studio.replay(STROKE);
     studio.until("it is refused", |studio| says(studio, "the server refused that: "));
-    studio.until("it vanishes", |studio| studio.is_answered() && studio.heights() == before);
+    studio.until("it vanishes", |studio| studio.has_all_replies() && studio.heights() == before);
     assert!(studio.history().is_empty() && studio.has_world());
 }
 
@@ -135,7 +136,7 @@ fn a_broken_link_is_made_again_and_that_is_said() {
     let port = server.quic_address().port();
     let mut studio = join(&folder, &server, "dig", "");
     studio.replay(STROKE);
-    studio.until("the stroke is answered", Studio::is_answered);
+    studio.until("the stroke has a reply", Studio::has_all_replies);
     let dug = studio.heights();
     server.stop().unwrap();
     studio.until("the link breaks", |studio| studio.link() == Some(LinkState::Broken));
@@ -145,9 +146,10 @@ fn a_broken_link_is_made_again_and_that_is_said() {
     let server = serve(&folder, port);
     studio.until("it is made again", |studio| studio.link() == Some(LinkState::Up));
     assert!(says(&studio, "connected to"), "{:?}", studio.notices());
-    studio.until("all ground is there", |studio| studio.is_answered() && studio.heights() == dug);
+    studio
+        .until("all ground is there", |studio| studio.has_all_replies() && studio.heights() == dug);
     studio.replay(STROKE);
-    studio.until("the stroke is answered", Studio::is_answered);
+    studio.until("the stroke has a reply", Studio::has_all_replies);
     assert_eq!(studio.history(), ["Dig, 4.0 m"], "the server has forgotten older ones");
     drop(server);
     // Closing does not wait for a server that is gone.

@@ -5,7 +5,7 @@
 use super::super::error::HeightmapError;
 use super::super::geotiff::GeoReference;
 use super::refusal::{refuse, unreadable};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use laz::laszip::LazItemRecordBuilder;
 use laz::{LazItemType, LazVlr};
 use std::io::{Read, Seek, SeekFrom};

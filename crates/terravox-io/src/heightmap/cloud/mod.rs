@@ -11,7 +11,7 @@ mod tests;
 use super::error::HeightmapError;
 use super::geotiff::GeoReference;
 use super::heights::{Heights, check_size};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use header::Header;
 use points::{Point, PointBudget, each_point};
 use raster::{CELL_BYTES, Raster};

@@ -8,7 +8,7 @@ use super::super::error::HeightmapError;
 use super::gps_time::GpsTimes;
 use super::header::Header;
 use super::refusal::{refuse, unreadable};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use laz::las::v2;
 use laz::laszip::{ChunkTable, CompressorType};
 use laz::record::{

@@ -1,7 +1,7 @@
 //! Point clouds that are written here: plain and compressed, all formats, damaged ones.
 
 use super::*;
-use crate::budget::ImportLimits;
+use crate::import_budget::ImportLimits;
 use laz::laszip::LazItemRecordBuilder;
 use laz::{LasZipCompressor, LazVlr};
 use proptest::prelude::*;

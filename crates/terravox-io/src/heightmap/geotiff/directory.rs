@@ -5,7 +5,7 @@
 //! if it lies within the file, so that the file's length bounds what is allocated.
 
 use super::super::error::HeightmapError;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::io::{Read, Seek, SeekFrom};
 
 /// Maximum number of entries of a directory; real ones have some twenty.

@@ -14,7 +14,7 @@ pub(super) use write::write;
 use super::error::HeightmapError;
 use super::heights::{Heights, check_size};
 use super::limits::MAX_HEIGHT_SAMPLES;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use directory::{Directory, TiffSource, zeros};
 use quick_xml::events::Event;
 use samples::{BlockPacking, SampleKind, SampleLayout};

@@ -4,7 +4,7 @@
 
 use super::super::error::HeightmapError;
 use super::directory::{Directory, TiffSource};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::io::{Read, Seek};
 
 /// Metres of a degree along a meridian, on a sphere of the Earth's size.

@@ -5,7 +5,7 @@
 //! 2005), predictor 3.
 
 use super::super::error::HeightmapError;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use crate::inflate::{DeflateFormat, InflateError, Inflater};
 use crate::zstd_blocks::block_works;
 use ruzstd::decoding::StreamingDecoder;

@@ -2,7 +2,7 @@
 
 use super::super::{GroundHeights, HeightmapError};
 use super::{GeoReference, WorldReference, read_geotiff};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::io::Cursor;
 use std::process::Command;
 

@@ -3,7 +3,7 @@
 use super::super::error::{FilePart, RobloxError};
 use super::lz4_prefix::unpack_prefix;
 use super::zstd::ZstdFrame;
-use crate::budget::{BudgetError, ImportBudget};
+use crate::import_budget::{BudgetError, ImportBudget};
 use ruzstd::decoding::FrameDecoder;
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! The first bytes of an LZ4 block, without unpacking the rest: enough to see what a chunk of a
-//! file is. Costs as much as the bytes wanted and the lengths before them, whatever the block
-//! claims.
+//! file is. Time is proportional to the bytes requested and the length bytes before them, whatever
+//! the block claims.
 //!
 //! Source: the LZ4 block format description.
 

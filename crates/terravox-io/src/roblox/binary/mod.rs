@@ -28,7 +28,7 @@ mod zstd;
 use super::error::{FilePart, RobloxError};
 use super::smooth_grid::has_chunks;
 use super::terrain_instance::{RobloxFile, SkippedParts, TerrainProperty, TerrainValues};
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use file_chunk::FileChunk;
 use payload::{PayloadFields, PropertyColumn, SharedStrings};
 use ruzstd::decoding::FrameDecoder;

@@ -2,7 +2,7 @@
 
 use super::super::error::RobloxError;
 use super::file_chunk::FileChunk;
-use crate::budget::ImportBudget;
+use crate::import_budget::ImportBudget;
 use std::borrow::Cow;
 use std::ops::Range;
 

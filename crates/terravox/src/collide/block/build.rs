@@ -4,7 +4,7 @@
 //! along the longest axis at the mean of the middles, or in halves by selection where that would
 //! leave less than a quarter on a side. Two or three such splits make the children of a node.
 //! Both sides are rounded to whole leaves, so that all leaves but the last are full, and a
-//! node's last places go to ranges that would become nodes with few children.
+//! node's last child slots go to ranges that would become nodes with few children.
 
 use super::leaf::{ANGLES, DIRECTION, FLAT, LEAF, Leaves, NO_QUAD, QuadLeaf};
 use super::machine;
@@ -14,7 +14,7 @@ use super::vertex::{BuildVertex, QuadBounds};
 use super::walk::HALVED_FROM;
 use crate::mesh::Surface;
 
-/// Maximum number of quads of a tree: numbers of leaves and nodes have 15 bits.
+/// Maximum number of quads of a tree: their numbers are stored as `i16`.
 const MAX_QUADS: usize = 1 << 15;
 
 /// The bits of triangles that may have no area.
@@ -54,13 +54,16 @@ pub(super) fn build(
     scratch: &mut BuildScratch,
 ) -> Option<(Box<[Node]>, CompactMesh)> {
     let count = surface.quad_count();
-    assert!(faces.len() == count, "{} faces of {count} quads", faces.len());
-    assert!(angles.is_empty() || angles.len() == count, "{} angles of {count}", angles.len());
-    assert!(count <= MAX_QUADS, "{count} quads in a block");
-    assert!(surface.normals.len() == surface.vertex_count(), "a normal a vertex");
-    assert!(surface.indices.len() == 6 * count, "six indices a quad");
-    assert!(surface.vertex_count() < usize::from(u16::MAX), "too many vertices in a block");
-    scratch.take(surface, faces, angles);
+    let (vertices, normals) = (surface.vertex_count(), surface.normals.len());
+    let indices = surface.indices.len();
+    assert!(count <= MAX_QUADS, "{count} quads; at most {MAX_QUADS}");
+    assert!(vertices < usize::from(u16::MAX), "{vertices} vertices; at most {}", u16::MAX - 1);
+    assert!(faces.len() == count, "{} faces for {count} quads", faces.len());
+    let has_fitting_angles = angles.is_empty() || angles.len() == count;
+    assert!(has_fitting_angles, "{} angles for {count} quads", angles.len());
+    assert!(normals == vertices, "{normals} normals for {vertices} vertices");
+    assert!(indices == 6 * count, "{indices} indices for {count} quads; {} needed", 6 * count);
+    scratch.read_surface(surface, faces, angles);
     if scratch.quads.is_empty() {
         return None;
     }
@@ -72,7 +75,7 @@ pub(super) fn build(
 
 impl BuildScratch {
     /// Reads the vertices, and the quads that have area.
-    fn take(&mut self, surface: &Surface, faces: &[[u8; 4]], angles: &[u16]) {
+    fn read_surface(&mut self, surface: &Surface, faces: &[[u8; 4]], angles: &[u16]) {
         let BuildScratch { vertices, quads, words, .. } = self;
         vertices.clear();
         let attributes = surface.positions.iter().zip(&surface.normals);
@@ -215,8 +218,8 @@ fn measure(items: &[QuadBounds], start: usize) -> QuadRange {
     QuadRange { start, count: items.len(), bounds, sums }
 }
 
-/// The range of a node to split next: the largest that exceeds a lowest node, else one that the
-/// free places suffice to split into leaves.
+/// Returns the range of a node to split next: the largest with more quads than a lowest node, else
+/// the smallest that the free child slots can split into single leaves.
 fn to_split(ranges: &[QuadRange]) -> Option<usize> {
     let left = WIDTH - ranges.len();
     let largest = (0..ranges.len()).max_by_key(|&i| ranges[i].count)?;

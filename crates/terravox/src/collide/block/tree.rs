@@ -30,8 +30,9 @@ impl QuadBvh {
     /// or is empty: all 0.
     ///
     /// # Panics
-    /// If `faces`, or `angles` that are not empty, do not have one entry a quad, or there are
-    /// more than 32,768 quads or 65,535 vertices, which no 8³ block has.
+    /// If there are more than 32,768 quads or 65,534 vertices, which no 8³ block has; if `faces`, or
+    /// `angles` that are not empty, do not have one entry per quad; or if the surface does not have
+    /// one normal per vertex and six indices per quad.
     pub fn build(
         surface: &Surface,
         faces: &[[u8; 4]],

@@ -202,7 +202,7 @@ impl Broadphase {
             let mut page = PageBlocks::new(snapshot);
             for chunk in position.region().blocks::<5>() {
                 if snapshot.is_listed(chunk) {
-                    page.update(chunk, RemakeRequest::whole(chunk).run(snapshot, maker));
+                    page.replace_chunk(chunk, RemakeRequest::whole(chunk).run(snapshot, maker));
                 }
             }
             page.shrink();
@@ -232,7 +232,7 @@ impl Broadphase {
         // A chunk of one material is never marked, so `Some(false)` proves nothing.
         let is_surely_near = is_water_unchanged && kept_near_water == Some(true);
         let request = RemakeRequest { chunk, layers, kept_near_water, is_surely_near };
-        page.update(chunk, request.run(snapshot, maker));
+        page.replace_chunk(chunk, request.run(snapshot, maker));
     }
 
     /// The page at `at`; `None` if all of it is as unlisted chunks are.

@@ -136,8 +136,9 @@ impl PageBlocks {
         self.near_water[word] >> bit & 1 != 0
     }
 
-    /// Applies an update of a chunk; `None` makes it unknown.
-    pub(super) fn update(&mut self, chunk: ChunkPos, update: Option<ChunkUpdate<'_>>) {
+    /// Replaces the record of a chunk by that of an update, and drops masks and blocks that changed;
+    /// `None` makes the chunk unknown.
+    pub(super) fn replace_chunk(&mut self, chunk: ChunkPos, update: Option<ChunkUpdate<'_>>) {
         let at = place(chunk);
         let words = self.words(chunk);
         let old = self.take_record(at);

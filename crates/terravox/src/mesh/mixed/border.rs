@@ -21,8 +21,8 @@ use crate::voxel::VoxelPos;
 
 use super::cells::{CornerCells, FineLayer};
 use super::corners::{BorderCorner, BorderCorners, NO_CORNER, NO_VERTEX, NO_VERTICES};
+use super::foreign_vertices::{ForeignVertices, LatticePoint, MipSources};
 use super::lattice::{MipSpan, QUANTA, round};
-use super::mip_surfaces::{LatticePoint, MipSources, MipSurfaces};
 use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips, SIDE_AXES};
 use super::ring::FaceRing;
 
@@ -35,7 +35,7 @@ const REACH: i64 = QUANTA as i64 * 3 / 4;
 /// Reused between blocks.
 #[derive(Debug, Default)]
 pub(super) struct BorderScratch {
-    pub surfaces: MipSurfaces,
+    pub vertices: ForeignVertices,
     corners: BorderCorners,
     /// First of the two vertices of split pieces.
     split: FxHashMap<EdgeQuadrant, u32>,
@@ -438,8 +438,8 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
             return vertex;
         }
         let block = self.sources.block_cells(lattice.mip);
-        let vertex = self.scratch.surfaces.vertex(&block, 0, own, &sheets, sheet_number);
-        let quanta = lattice.quanta() / 2;
+        let vertex = self.scratch.vertices.vertex(&block, 0, own, &sheets, sheet_number);
+        let quanta = lattice.cell_quanta() / 2;
         let offset = vertex.placed.offset.map(|offset| (offset * quanta as f32) as i32);
         let position = [0, 1, 2].map(|a| at[a] * QUANTA + offset[a]);
         let point = LatticePoint { position, normal: vertex.placed.normal };
@@ -454,7 +454,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let corner = &self.scratch.corners.all[index];
         let (at, mips, materials) = (corner.at, corner.mips, corner.materials);
         let sheet = corner.sheets.sheet(sheet_number);
-        let point = self.scratch.surfaces.point(&self.sources, at, mips, sheet.direction);
+        let point = self.scratch.vertices.place(&self.sources, at, mips, sheet.direction);
         self.push_target(at, mips, sheet.direction, point);
         let blend = blend_octants(materials, sheet.planes);
         self.push_vertex(point, blend, LocalKey { at, between: 0, part: sheet_number })
@@ -473,7 +473,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
         let target = match coarsest < top {
             true => {
                 let mips = MipSpan { finest, coarsest: coarsest + 1 };
-                self.scratch.surfaces.on_mip(&self.sources, at, mips, || direction)
+                self.scratch.vertices.place_on_coarsest_mip(&self.sources, at, mips, || direction)
             }
             false => None,
         };
@@ -492,7 +492,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
     /// Appends a vertex, and returns its number.
     fn push_vertex(&mut self, point: LatticePoint, blend: MaterialBlend, key: LocalKey) -> u32 {
         let lattice = self.sources.cells.lattice;
-        let scale = 1.0 / lattice.quanta() as f32;
+        let scale = 1.0 / lattice.cell_quanta() as f32;
         let number = self.out.positions.len() as u32;
         self.out.positions.push(point.position.map(|p| p as f32 * scale));
         self.out.normals.push(point.normal);
@@ -508,7 +508,7 @@ impl<C: SurfaceCells> BorderWriter<'_, C> {
 
     /// Returns the position of a vertex in quanta.
     fn position(&self, vertex: u32) -> [i64; 3] {
-        let quanta = self.sources.cells.lattice.quanta() as f32;
+        let quanta = self.sources.cells.lattice.cell_quanta() as f32;
         self.out.positions[vertex as usize].map(|p| (p * quanta) as i64)
     }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::mesh::rules::boundary::{BoundaryFeatures, side_direction};
 use crate::mesh::rules::corner::CornerSheets;
 
-use super::lattice::{LocalLattice, MipSpan, packed};
+use super::lattice::{LocalLattice, MipSpan, pack_corner};
 use super::neighbours::{BoundaryMips, SIDE_AXES};
 
 /// Vertex number of a sheet that has no vertex yet.
@@ -55,7 +55,7 @@ pub(super) struct BorderCorners {
     table: Vec<u32>,
     /// By feature.
     sides: [SideTable; 27],
-    /// Indices of the others by position, packed.
+    /// Indices of the others by position, packed by [`pack_corner`].
     others: FxHashMap<u32, u32>,
 }
 
@@ -96,7 +96,7 @@ impl BorderCorners {
             let [u, v] = SIDE_AXES[direction.axis].map(|axis| at[axis] as u32 >> shift);
             &mut self.table[(first + v * width + u) as usize]
         } else {
-            self.others.entry(packed(at)).or_insert(NO_CORNER)
+            self.others.entry(pack_corner(at)).or_insert(NO_CORNER)
         }
     }
 }

@@ -72,14 +72,14 @@ impl<'a> LocalLattice<'a> {
 
     /// Returns the quanta along the edge of the block's cells.
     #[inline]
-    pub(super) fn quanta(&self) -> i32 {
+    pub(super) fn cell_quanta(&self) -> i32 {
         QUANTA << (self.mip - self.unit)
     }
 }
 
 /// Packs a corner of the boundary into one number: coordinates are less than 1024.
 #[inline]
-pub(super) fn packed(at: [i32; 3]) -> u32 {
+pub(super) fn pack_corner(at: [i32; 3]) -> u32 {
     (at[0] | at[1] << 10 | at[2] << 20) as u32
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let around = NeighbourMips::uniform(2);
         let lattice = LocalLattice::new(&around, 32);
         assert_eq!(
-            (lattice.unit, lattice.edge(), lattice.cell_units(4), lattice.quanta()),
+            (lattice.unit, lattice.edge(), lattice.cell_units(4), lattice.cell_quanta()),
             (0, 128, 16, 16384)
         );
         let around = NeighbourMips::uniform(7);

@@ -8,8 +8,8 @@ use crate::voxel::{DenseBox, MaterialTable, Region, VoxelPos};
 
 use super::border::{BorderScratch, BorderWriter};
 use super::cells::{BorderBoxes, BorderCells, CellSource, MAX_COARSER_STEPS};
+use super::foreign_vertices::MipSources;
 use super::lattice::LocalLattice;
-use super::mip_surfaces::MipSources;
 use super::neighbours::{BoundaryMips, MAX_MIP_STEPS, NeighbourMips};
 use super::targets;
 
@@ -101,9 +101,9 @@ impl BlockContext<'_> {
         let MixedRequest { own, table, is_keyed, morph_to, .. } = *self.request;
         let lattice = self.lattice;
         let MixedMesher { boxes, scratch, unused } = mixed;
-        scratch.surfaces.clear();
+        scratch.vertices.clear();
         let coarse = boxes.coarse(own, self.wanted);
-        scratch.surfaces.place_coarse(fast, coarse, kind, table, unused);
+        scratch.vertices.place_coarse(fast, coarse, kind, table, unused);
         let request =
             BoundaryRequest { left_out: self.foreign, placed: self.mips.where_coarsest(0) };
         let is_all_keyed = is_keyed || morph_to.is_some();
@@ -118,7 +118,7 @@ impl BlockContext<'_> {
         let cells = BorderCells::new(lattice, boxes, |cells| make(cells, table));
         let sources = MipSources { cells: &cells, fast, table, origin: own.min };
         if let Some(top) = morph_to {
-            targets::push_flat(&sources, &mut scratch.surfaces, top, out);
+            targets::push_flat(&sources, &mut scratch.vertices, top, out);
         }
         if is_keyed {
             keys_to_voxels(out, lattice.mip);

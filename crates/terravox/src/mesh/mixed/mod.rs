@@ -6,7 +6,7 @@
 //! owns the faces of its own inside cells in all directions. Those that touch no other
 //! mip are meshed by [`fast`](super::fast); the rest, the *border*, one by one. A border
 //! reads only the cells that the touching blocks show, and the cells of the coarsest mip
-//! around a corner to place its vertex ([`mip_surfaces`]).
+//! around a corner to place its vertex ([`foreign_vertices`]).
 //!
 //! A block's mesh therefore depends on the cells, of its mip and of the coarser ones that
 //! touch it, up to two cells of each beyond the block; on the layer of cells of finer
@@ -20,9 +20,9 @@
 mod border;
 mod cells;
 mod corners;
+mod foreign_vertices;
 mod lattice;
 mod mesher;
-mod mip_surfaces;
 #[cfg(test)]
 mod naive;
 mod neighbours;

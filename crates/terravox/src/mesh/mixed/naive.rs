@@ -262,12 +262,13 @@ impl MixedTwin<'_> {
         let (position, normal) = if is_flat {
             self.of_mip(at, finest, |_| Some(sheet)).unwrap()
         } else {
-            self.on_mip(at, [finest, coarsest], of.direction).unwrap_or_else(|| {
+            self.place_on_coarsest_mip(at, [finest, coarsest], of.direction).unwrap_or_else(|| {
                 (at.map(|a| 4096 * i64::from(a)), unit_normal([0.0; 3], of.direction))
             })
         };
         let is_morphed = coarsest < self.top;
-        let up = is_morphed.then(|| self.on_mip(at, [finest, coarsest + 1], of.direction));
+        let up = is_morphed
+            .then(|| self.place_on_coarsest_mip(at, [finest, coarsest + 1], of.direction));
         let (target_position, target_normal) = up.flatten().unwrap_or((position, normal));
         TwinVertex {
             position,
@@ -282,7 +283,7 @@ impl MixedTwin<'_> {
     }
 
     /// Returns the vertex at a corner on the surface of the cells of mip `coarsest`.
-    fn on_mip(
+    fn place_on_coarsest_mip(
         &self,
         at: [i32; 3],
         [finest, coarsest]: [u8; 2],

@@ -1,13 +1,13 @@
 //! The targets of vertices that touch no other mip: on the surface of the block's parent, by the
-//! rule of [`mip_surfaces`](super::mip_surfaces).
+//! rule of [`foreign_vertices`](super::foreign_vertices).
 
 use crate::mesh::rules::boundary::BoundaryFeatures;
 use crate::mesh::rules::cells::SurfaceCells;
 use crate::mesh::surface::Surface;
 
 use super::cells::MAX_COARSER_STEPS;
+use super::foreign_vertices::{ForeignVertices, LatticePoint, MipSources};
 use super::lattice::{LocalLattice, MipSpan};
-use super::mip_surfaces::{LatticePoint, MipSources, MipSurfaces};
 use super::neighbours::BoundaryMips;
 
 /// Returns, by mips coarser than the block's less 1, the features at whose corners vertices may
@@ -28,7 +28,7 @@ pub(super) fn wanted(
 /// are in cells.
 pub(super) fn push_flat<C: SurfaceCells>(
     sources: &MipSources<'_, C>,
-    surfaces: &mut MipSurfaces,
+    vertices: &mut ForeignVertices,
     top: u8,
     out: &mut Surface,
 ) {
@@ -42,7 +42,7 @@ pub(super) fn push_flat<C: SurfaceCells>(
         let units = at.map(|a| a << lattice.cell_log2(lattice.mip));
         let mips = MipSpan { finest: lattice.mip, coarsest: lattice.mip + 1 };
         let target: Option<LatticePoint> = match lattice.mip < top {
-            true => surfaces.on_mip(sources, units, mips, direction),
+            true => vertices.place_on_coarsest_mip(sources, units, mips, direction),
             false => None,
         };
         match target {

@@ -123,8 +123,8 @@ impl Studio {
         self.0.world_mut().write_message(TerrainSaved { terrain, error });
     }
 
-    /// Whether all edits are answered, and all ground is there.
-    pub fn is_answered(&mut self) -> bool {
+    /// Whether no edit is without a reply, and all ground is there.
+    pub fn has_all_replies(&mut self) -> bool {
         let terrain = self.0.world().resource::<Session>().terrain;
         let world = self.0.world_mut();
         let mut terrains = world.query::<(&OnlineTerrain, &Terrain)>();

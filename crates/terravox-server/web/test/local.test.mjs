@@ -1,4 +1,4 @@
-// Worlds of one's own: files that become one, the list of those that are kept, and downloads.
+// Local worlds: files that become one, the list of those that are kept, and downloads.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -203,7 +203,7 @@ const UNREADABLE = `{
   }, 1000);
 }`;
 
-visitTest("a world of one's own with a part that cannot be read says so once, and rests", async (visit) => {
+visitTest("a local world with a part that cannot be read says so once, and rests", async (visit) => {
   const one = await visit("/?seed=17#0,40,0,0,-89", { waits: false });
   await one.until("there is ground", () => seen.frame?.aim);
   await one.useTool();

@@ -1,27 +1,27 @@
-//! Warnings of tokens that are refused: one line for many, since strangers must not fill the log.
+//! Warnings about refused tokens: one line for many, since strangers must not fill the log.
 
 use std::time::{Duration, Instant};
 
 /// Between two warnings.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// What was warned of.
+/// When the log was last warned, and of how many tokens.
 #[derive(Default)]
-pub(super) struct RefusalWarnings {
+pub(super) struct TokenWarnings {
     warned: Option<Instant>,
-    /// Tokens that were refused until then.
-    refused: u64,
+    /// Tokens that were refused from the start until then.
+    warned_total: u64,
 }
 
-impl RefusalWarnings {
-    /// Returns how many tokens were refused since the last warning, if it is time for one.
-    /// `refused`: until now.
-    pub fn due(&mut self, refused: u64, now: Instant) -> Option<u64> {
-        let new = refused - self.refused;
+impl TokenWarnings {
+    /// Returns how many tokens were refused since the last warning, if a warning is due.
+    /// `refused_total`: tokens refused since the start.
+    pub fn due(&mut self, refused_total: u64, now: Instant) -> Option<u64> {
+        let new = refused_total - self.warned_total;
         if new == 0 || self.warned.is_some_and(|warned| now - warned < INTERVAL) {
             return None;
         }
-        (self.warned, self.refused) = (Some(now), refused);
+        (self.warned, self.warned_total) = (Some(now), refused_total);
         Some(new)
     }
 }
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn refused_tokens_are_told_at_once_and_then_once_a_minute() {
-        let (mut warnings, start) = (RefusalWarnings::default(), Instant::now());
+        let (mut warnings, start) = (TokenWarnings::default(), Instant::now());
         let mut due =
             |refused, seconds| warnings.due(refused, start + Duration::from_secs(seconds));
         assert_eq!([due(0, 0), due(1, 1), due(1, 2), due(700, 3)], [None, Some(1), None, None]);

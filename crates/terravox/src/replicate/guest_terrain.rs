@@ -3,7 +3,7 @@
 use super::delta::{difference, part_of};
 use super::guest::Guest;
 use super::op_wire::rounded_op;
-use super::predictions::{Prediction, Showing};
+use super::predictions::{Prediction, ViewUpdate};
 use super::replica::BlockState;
 use crate::edit::{EditError, EditOp, Editor};
 use crate::terrain::{FillRequest, Placement, Terrain};
@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Guest {
     /// Fills a block for [`Terrain::update`] with the host's cells; blocks that are not here yet
-    /// are [missing](FillRequest::set_missing). The terrain is as [`Guest::show`] needs it.
+    /// are [missing](FillRequest::set_missing). The terrain must meet the requirements of
+    /// [`Guest::show`].
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl Fn(&mut FillRequest<'_>)) {
         let block = request.block();
         let Some(replica) = &self.replica else { return request.set_missing() };
@@ -33,21 +34,21 @@ impl Guest {
     }
 
     /// Shows an operation, in voxels, that cannot be sent yet, such as one that
-    /// [`Guest::reconnect`] returned: [`Guest::show`] applies those of this kind after all that were
-    /// sent, smaller `order` first, until [`Guest::hide_unsent`]. One of the same order is replaced.
-    /// All are applied again when cells below them change: show a few hundred at most.
+    /// [`Guest::reconnect`] returned: [`Guest::show`] applies the unsent after all that were sent,
+    /// smaller `order` first, until [`Guest::hide_unsent`]. One of the same order is replaced. All
+    /// are applied again when cells below them change: show a few hundred at most.
     ///
     /// ```
     /// use terravox::edit::{EditError, EditOp};
     /// use terravox::replicate::{Guest, LinkKind};
     ///
-    /// /// Begins again, and leaves in sight what the player did.
+    /// /// Reconnects, and keeps showing what the player did.
     /// fn reconnect(guest: &mut Guest) -> Result<Vec<EditOp>, EditError> {
-    ///     let unanswered = guest.reconnect(LinkKind::Reliable);
-    ///     for (order, op) in unanswered.iter().enumerate() {
+    ///     let unsent = guest.reconnect(LinkKind::Reliable);
+    ///     for (order, op) in unsent.iter().enumerate() {
     ///         guest.show_unsent(order as u64, op)?;
     ///     }
-    ///     Ok(unanswered) // after Guest::start: Guest::edit, and Guest::hide_unsent
+    ///     Ok(unsent) // after Guest::start: Guest::edit, and Guest::hide_unsent
     /// }
     /// ```
     ///
@@ -69,8 +70,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Ends [`Guest::show_unsent`] of an operation, if there is one of this order: it was sent, or is
-    /// given up.
+    /// Hides an operation of [`Guest::show_unsent`], if there is one of this order: it was sent, or
+    /// is given up.
     pub fn hide_unsent(&mut self, order: u64) {
         self.predictions.take_unsent(order);
         self.limit_ended();
@@ -80,9 +81,9 @@ impl Guest {
     /// Called before [`Terrain::update`], an edit is meshed in the same frame. It takes time only where
     /// something changed: an edit writes the chunks that it touched, and a block of each coarser mip.
     ///
-    /// The terrain must be this guest's alone, always the same: nothing in it counts as unsaved
-    /// afterwards. It has the placement and the materials of the world, and chunks that are not listed
-    /// are unknown:
+    /// Pass the same terrain each time, and let nothing else write to it: `show` clears its unsaved
+    /// changes. It needs the placement and the materials of the world, and unlisted chunks must be
+    /// unknown:
     ///
     /// ```
     /// use terravox::replicate::Guest;
@@ -110,9 +111,9 @@ impl Guest {
             changed.into_iter().partition(|(block, _)| block.mip == 0);
         let mut parts = ChunkParts::default();
         near.into_iter().for_each(|(_, region)| parts.add(region));
-        let (first, is_again) = match self.predictions.plan(terrain.grid(), &parts.0) {
-            Showing::From(first) => (first, false),
-            Showing::Again(regions) => {
+        let (first, is_rebuild) = match self.predictions.plan(terrain.grid(), &parts.0) {
+            ViewUpdate::Append(first) => (first, false),
+            ViewUpdate::Rebuild(regions) => {
                 regions.into_iter().for_each(|region| parts.add(region));
                 (0, true)
             }
@@ -128,27 +129,28 @@ impl Guest {
                 grid.write_far(block, &cells);
             }
         }
-        // Where operations are applied again, most of what they changed stays as it is: all are applied to
-        // a copy, and what differs is written, so that no more than that is meshed again.
-        let mut copy = (is_again && self.predictions.has_applied())
+        // In a rebuild, most of what operations changed stays as it is: they are applied to a copy, and
+        // only what differs is written, so that no more than that is meshed again.
+        let mut copy = (is_rebuild && self.predictions.has_applied())
             .then(|| VoxelGrid::from_snapshot(grid.as_snapshot()));
-        let next = copy.as_mut().unwrap_or(&mut grid);
-        let mut left = BTreeSet::new();
+        let target = copy.as_mut().unwrap_or(&mut grid);
+        let mut dropped_chunks = BTreeSet::new();
         for (&chunk, &part) in &parts.0 {
-            if next.held(chunk) != ChunkState::Mip(0) {
+            if target.held(chunk) != ChunkState::Mip(0) {
                 continue;
             }
             match replica.read(chunk.into(), &generate, &mut cells) {
-                true => write_differences(next, &part_of(&cells, part)),
-                false => drop(left.insert(chunk)),
+                true => write_differences(target, &part_of(&cells, part)),
+                false => drop(dropped_chunks.insert(chunk)),
             }
         }
         let mut editor = Editor::default();
         self.predictions.apply_from(first, |op, write| {
-            // What this guest has left may show the operation already, and soon leaves the terrain.
-            let is_left = !left.is_empty() && write.blocks::<5>().any(|c| left.contains(&c));
+            // Dropped chunks may show the operation already; the terrain will drop them, too.
+            let is_dropped = !dropped_chunks.is_empty()
+                && write.blocks::<5>().any(|chunk| dropped_chunks.contains(&chunk));
             // Where cells are missing, there is nothing to show yet.
-            let _ = is_left || editor.apply(next, op, None).is_ok();
+            let _ = is_dropped || editor.apply(target, op, None).is_ok();
         });
         if let Some(copy) = copy {
             parts.write_differences(&copy, &mut grid);
@@ -167,7 +169,7 @@ fn assert_fits(terrain: &Terrain, placement: Placement) {
     assert!(is_unknown, "chunks that are not listed must be unknown in the terrain of a guest");
 }
 
-/// For each chunk that regions touch, the box around their parts in it, in voxels.
+/// For each chunk that regions touch, the bounds of their parts in it, in voxels.
 #[derive(Default)]
 struct ChunkParts(BTreeMap<ChunkPos, Region>);
 
@@ -180,7 +182,7 @@ impl ChunkParts {
         }
     }
 
-    /// Writes the cells of the parts in which two grids differ from one to the other.
+    /// Copies the cells in which two grids differ within the parts, `from` one `to` the other.
     fn write_differences(self, from: &VoxelGrid, to: &mut VoxelGrid) {
         let mut cells = DenseBox::default();
         for part in self.0.into_values() {
@@ -191,7 +193,7 @@ impl ChunkParts {
     }
 }
 
-/// Writes those of some cells of a chunk that differ: views are made again where something is written.
+/// Writes only those cells of a chunk that differ, since views are rebuilt where cells are written.
 fn write_differences(grid: &mut VoxelGrid, cells: &DenseBox) {
     let mut there = DenseBox::default();
     if grid.read(cells.region(), 0, &mut there).is_err() {

@@ -1,4 +1,4 @@
-//! The vertices that touch another mip: on the surface of the coarsest one.
+//! Places foreign vertices, those that touch another mip: on the surface of the coarsest one.
 //!
 //! With m the coarsest mip at a corner: if the corner lies on the lattice of mip m, its vertex is
 //! the one that cells of mip m alone would have there; else the mean, weighted by distance, of
@@ -19,7 +19,7 @@ use crate::mesh::surface::BlockMesh;
 use crate::voxel::{MaterialTable, VoxelPos};
 
 use super::cells::{BorderCells, CoarseBox, MAX_COARSER_STEPS};
-use super::lattice::{LocalLattice, MipSpan, QUANTA, packed, round};
+use super::lattice::{LocalLattice, MipSpan, QUANTA, pack_corner, round};
 
 /// A vertex: quanta from the block's min corner, and its unit normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl LatticePoint {
     /// Appends it as the target of a vertex whose mip is `step` coarser than the block's.
     #[inline]
     pub(super) fn push_to(&self, lattice: &LocalLattice<'_>, step: u8, targets: &mut MorphTargets) {
-        let scale = 1.0 / lattice.quanta() as f32;
+        let scale = 1.0 / lattice.cell_quanta() as f32;
         targets.push(self.position.map(|p| p as f32 * scale), self.normal, step);
     }
 }
@@ -72,7 +72,7 @@ struct MipCorner {
     placed: [Option<PlacedVertex>; 4],
 }
 
-/// The planes of a cell in [`MipSurfaces::planes`].
+/// The planes of a cell in [`ForeignVertices::planes`].
 #[derive(Clone, Copy, Debug)]
 struct PlaneEntry {
     /// Number of the first.
@@ -81,9 +81,10 @@ struct PlaneEntry {
     is_thin: bool,
 }
 
-/// The surfaces of all mips at a block's boundary, as far as they were looked up.
+/// Vertices and planes of the surfaces of all mips at a block's boundary, as far as they were looked
+/// up.
 #[derive(Debug, Default)]
-pub(super) struct MipSurfaces {
+pub(super) struct ForeignVertices {
     /// By mips coarser than the block's less 1: vertices that were placed beforehand.
     placed: [BoundaryVertices; MAX_COARSER_STEPS],
     /// By mips coarser than the block's and corner, packed: number in `corners`.
@@ -94,7 +95,7 @@ pub(super) struct MipSurfaces {
     planes: Vec<CellPlane>,
 }
 
-impl MipSurfaces {
+impl ForeignVertices {
     /// Forgets all but the vertices that were placed beforehand.
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
@@ -124,24 +125,24 @@ impl MipSurfaces {
     }
 
     /// Returns the vertex of a sheet that faces `direction` at the corner `at`, around which
-    /// `mips` are shown.
-    pub(super) fn point<C: SurfaceCells>(
+    /// `mips` are shown: the corner itself where there is no surface around.
+    pub(super) fn place<C: SurfaceCells>(
         &mut self,
         sources: &MipSources<'_, C>,
         at: [i32; 3],
         mips: MipSpan,
         direction: [f32; 3],
     ) -> LatticePoint {
-        self.on_mip(sources, at, mips, || direction).unwrap_or_else(|| {
+        self.place_on_coarsest_mip(sources, at, mips, || direction).unwrap_or_else(|| {
             let normal = unit_normal([0.0; 3], direction);
             LatticePoint { position: at.map(|a| a * QUANTA), normal }
         })
     }
 
-    /// Returns the vertex at the corner `at` on the surface of the mip `mips.coarsest`, in whole
-    /// quanta of the mip `mips.finest`, if there is a surface around. `direction` returns where
-    /// the vertex faces.
-    pub(super) fn on_mip<C: SurfaceCells>(
+    /// Returns the vertex at the corner `at` on the surface of the mip `mips.coarsest`, rounded to
+    /// 1/4096 of a cell of the mip `mips.finest`; `None` if there is no surface around. `direction`
+    /// returns where the vertex faces.
+    pub(super) fn place_on_coarsest_mip<C: SurfaceCells>(
         &mut self,
         sources: &MipSources<'_, C>,
         at: [i32; 3],
@@ -207,7 +208,7 @@ impl MipSurfaces {
         let block = sources.block_cells(mip);
         let number = *self
             .numbers
-            .entry(u64::from(step) << 32 | u64::from(packed(at)))
+            .entry(u64::from(step) << 32 | u64::from(pack_corner(at)))
             .or_insert_with(|| {
                 let corner = block.corner(corner_at);
                 self.corners.push(MipCorner { corner, placed: [None; 4] });
