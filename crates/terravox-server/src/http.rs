@@ -222,7 +222,8 @@ async fn back_up(
     world.save().await.map_err(|why| failed(format!("not saved: {why}")))?;
     let path = gate.backup_folder.join(format!("{}.{}.tvx", world.name, utc_timestamp()));
     let path = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
-    let (store, target) = (world.store.clone(), path.clone());
+    let stopped = || failed("the world has stopped; the server's output says why".to_owned());
+    let (store, target) = (world.store().ok_or_else(stopped)?, path.clone());
     let copy = tokio::task::spawn_blocking(move || {
         // Held to the end of the copy, even if the client has hung up.
         let _one_at_a_time = one_at_a_time;

@@ -138,7 +138,7 @@ impl Ticker {
             error!(world = self.running.name, "a save ended by a panic");
             self.running.counters.count_failed_save(&ServerError::new("it ended by a panic"));
             self.journal.end_save(false);
-            let (store, generate) = (self.running.store.clone(), self.generate.clone());
+            let (store, generate) = (self.store.clone(), self.generate.clone());
             self.saver = Saver::start(store, generate, self.saver.pause());
         }
         is_dead
