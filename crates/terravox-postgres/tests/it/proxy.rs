@@ -39,6 +39,8 @@ const COMMIT_TIME: Duration = Duration::from_millis(40);
 /// What the connections share.
 struct Shared {
     next: Mutex<Option<Accident>>,
+    /// What the request has before which the network stalls.
+    trap: Mutex<Vec<Vec<u8>>>,
     network: Mutex<Network>,
     /// Those that are open.
     streams: Mutex<Vec<TcpStream>>,
@@ -83,7 +85,8 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let (next, network, streams) =
             (Mutex::new(None), Mutex::new(Network::Up), Mutex::new(Vec::new()));
-        let shared = Arc::new(Shared { next, network, streams });
+        let trap = Mutex::default();
+        let shared = Arc::new(Shared { next, trap, network, streams });
         let kept = shared.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -112,6 +115,17 @@ impl Proxy {
     /// Whether the accident has not happened yet.
     pub fn is_armed(&self) -> bool {
         self.shared.next.lock().unwrap().is_some()
+    }
+
+    /// Lets the network stall when something is sent that has all of these bytes, before the server has
+    /// it.
+    pub fn stall_before(&self, parts: &[&[u8]]) {
+        *self.shared.trap.lock().unwrap() = parts.iter().map(|part| part.to_vec()).collect();
+    }
+
+    /// Whether that was not sent yet.
+    pub fn is_trap_set(&self) -> bool {
+        !self.shared.trap.lock().unwrap().is_empty()
     }
 
     /// Lets the network fail, or be up again.
@@ -155,6 +169,12 @@ fn pass_requests(
     while let Ok(length @ 1..) = client.read(&mut bytes) {
         let sent = &bytes[..length];
         thread::sleep(round_trip);
+        let mut trap = shared.trap.lock().unwrap();
+        if !trap.is_empty() && trap.iter().all(|part| has(sent, part)) {
+            *shared.network.lock().unwrap() = Network::Stalled;
+            trap.clear();
+        }
+        drop(trap);
         // Saves, and claims of columns.
         is_writer |= has(sent, b"insert into terravox_log")
             || has(sent, b"set epoch = terravox_zones.epoch + 1, owner = $3::text");
