@@ -23,7 +23,7 @@ use terravox_store::{Store, StoreError};
 /// before one does.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Maximum number of blocks that are requested ahead and have not arrived.
+/// Maximum number of blocks that are requested and have not arrived, except those that a tick waits for.
 const MAX_ASKED: usize = 256;
 
 /// Blocks that arrived are kept so long, or until so many others arrived; twice that at most. Those
@@ -180,7 +180,13 @@ impl GroundReader {
         let (requests, requested) = mpsc::channel::<Vec<MipBlock>>();
         let (sender, read) = mpsc::channel();
         let read_all = move || {
-            for blocks in requested {
+            while let Ok(mut blocks) = requested.recv() {
+                // What has come meanwhile is read with it.
+                while blocks.len() < MAX_ASKED
+                    && let Ok(more) = requested.try_recv()
+                {
+                    blocks.extend(more);
+                }
                 read_request(&store, &blocks, &sender);
                 wake();
             }
@@ -280,10 +286,10 @@ impl GroundReader {
         let mut has_answer = false;
         // One that was saved since is asked for again later.
         while !self.has(block) && !has_answer {
-            // One at a time.
-            self.ask(block, usize::MAX);
-            self.request_wanted();
+            // One at a time. Those that are not waited for must not pile up.
             let left = self.deadline.get().saturating_duration_since(Instant::now());
+            self.ask(block, if left.is_zero() { MAX_ASKED } else { usize::MAX });
+            self.request_wanted();
             let Ok(answer) = self.read.recv_timeout(left) else { return };
             has_answer = answer.0 == block;
             self.take(answer);

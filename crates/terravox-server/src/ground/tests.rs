@@ -167,6 +167,34 @@ fn many_blocks_are_one_request_and_are_what_a_store_without_requests_has() {
 }
 
 #[test]
+fn requests_do_not_pile_up_while_a_database_is_silent() {
+    let silence = Silence::default();
+    let (store, asked) = new_world(&silence);
+    let ground = StoredGround::new(store, || {});
+    let mut cells = DenseBox::default();
+    silence.set(true);
+    for tick in 0..100 {
+        ground.begin_tick();
+        for x in 0..100 {
+            assert!(!fill(&ground, MipBlock::new(0, [x, tick, 0]), &mut cells));
+        }
+        ground.end_tick();
+    }
+    let waiting = ground.reader.as_ref().unwrap().asked.borrow().len();
+    assert!((MAX_ASKED..MAX_ASKED + 8).contains(&waiting), "{waiting}");
+    silence.set(false);
+    let (before, new) = (asked.load(Ordering::Relaxed), MipBlock::new(0, [7, 7, 7]));
+    let begin = Instant::now();
+    while !fill(&ground, new, &mut cells) {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        ground.begin_tick();
+    }
+    // The first one was under way; those after it were read together.
+    let requests = asked.load(Ordering::Relaxed) - before;
+    assert!(requests < 8, "{requests}");
+}
+
+#[test]
 fn nothing_that_was_read_before_a_change_is_there_after_it() {
     let silence = Silence::default();
     let (store, _) = new_world(&silence);
