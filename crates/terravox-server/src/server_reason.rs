@@ -11,6 +11,9 @@ pub(crate) const STOPPED: &str = "this world has stopped; the server's output sa
 /// What a guest is told that reads too slowly. It may come back.
 pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
 
+/// What a guest is told whose operation is refused since saves fail.
+pub(crate) const TOO_MUCH_UNSAVED: &str = "too much of this world is not saved yet; try again";
+
 /// What a guest is told from which nothing has arrived for seconds, such as after its machine
 /// slept. It may come back.
 pub(crate) const SILENT: &str = "nothing came from you for 7 s";
@@ -55,9 +58,11 @@ pub enum ServerReason {
     /// 19: this account, or all guests of this server together, edited too many columns of a shared
     /// world within a minute.
     TooManyColumns = 19,
+    /// 20: too much of this world is not saved yet, such as while a disk is full.
+    TooMuchUnsaved = 20,
 }
 
-const ALL: [ServerReason; 9] = [
+const ALL: [ServerReason; 10] = [
     ServerReason::ServerEnds,
     ServerReason::WorldStopped,
     ServerReason::TooSlow,
@@ -67,6 +72,7 @@ const ALL: [ServerReason; 9] = [
     ServerReason::Protected,
     ServerReason::OtherServer,
     ServerReason::TooManyColumns,
+    ServerReason::TooMuchUnsaved,
 ];
 
 impl ServerReason {

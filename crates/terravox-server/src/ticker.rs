@@ -17,7 +17,7 @@ use crate::log::{debug, error, info, warn};
 use crate::rollback::{self, RunningRollback};
 use crate::saver::{Generate, SAVE_PAUSE, SHARED_SAVE_PAUSE, SavedSender, Saver};
 use crate::server_options::ServerOptions;
-use crate::server_reason::{SERVER_ENDS, STOPPED, ServerReason, TOO_SLOW};
+use crate::server_reason::{SERVER_ENDS, STOPPED, ServerReason, TOO_MUCH_UNSAVED, TOO_SLOW};
 use crate::thrown::Thrower;
 use crate::world::{RunningWorld, ServedWorld, WorldCounters};
 use std::cell::{Cell, OnceCell};
@@ -30,7 +30,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 use terravox::edit::{EditOp, JournalKind};
 use terravox::replicate::{
-    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkEnd, LinkKind,
+    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkEnd, LinkKind, Verdict,
 };
 use terravox::terrain::FillRequest;
 use terravox::voxel::{ChunkPos, GridOptions, UnlistedChunks, VoxelGrid};
@@ -180,6 +180,7 @@ struct Ticker {
     leaving: Vec<(u64, String)>,
     refusals: RefusalWarnings,
     saver: Saver,
+    max_unsaved_chunks: usize,
     /// Who waits for the save that is not begun yet.
     waiting_for_save: Vec<SavedSender>,
     began: Instant,
@@ -246,6 +247,7 @@ impl Ticker {
             leaving: Vec::new(),
             refusals: RefusalWarnings::default(),
             saver,
+            max_unsaved_chunks: server.max_unsaved_chunks,
             waiting_for_save: Vec::new(),
             began: Instant::now(),
             ticked: Instant::now(),
@@ -373,8 +375,10 @@ impl Ticker {
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (peers, rules, mut throws, mut begun) = (&self.peers, &mut self.rules, vec![], vec![]);
-        let mut decide = |guest: u64, op: &EditOp| {
-            rules.verdict(edit_author(peers, guest), &account_of(peers, guest), op, now)
+        let is_full = self.grid.unsaved_count() >= self.max_unsaved_chunks;
+        let mut decide = |guest: u64, op: &EditOp| match is_full {
+            true => Verdict::Refuse(ServerReason::TooMuchUnsaved.refusal(TOO_MUCH_UNSAVED)),
+            false => rules.verdict(edit_author(peers, guest), &account_of(peers, guest), op, now),
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
