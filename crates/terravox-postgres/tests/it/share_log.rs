@@ -3,6 +3,7 @@
 use crate::all_stores::{Numbers, empty_grid};
 use crate::server::Server;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use terravox::terrain::UnsavedChanges;
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid};
 use terravox_postgres::{Postgres, PostgresOptions, WorldShare};
@@ -102,4 +103,47 @@ fn whatever_a_server_missed_of_a_busy_column_it_reads_what_changed_since_slow() 
     let stored: BTreeSet<_> = store.chunks().unwrap().into_iter().filter(in_home).collect();
     assert!(stored.len() > 400 && stored.contains(&own));
     assert!(changed(&late) == stored);
+}
+
+#[test]
+fn a_log_with_too_much_is_not_read_and_the_lease_is_renewed_meanwhile() {
+    let Some(server) = Server::start("long-log") else { return };
+    let server = server.run();
+    let address = server.address("long");
+    let options =
+        PostgresOptions { lease: Duration::from_millis(1500), ..PostgresOptions::default() };
+    drop(Postgres::create(&address, &WorldInfo::default(), &options).unwrap());
+    let (store, share) = Postgres::share(&address, &options, "writer:1").unwrap();
+    let beside = Column { x: HOME.x + 1, z: HOME.z };
+    assert_eq!(share.claim(&[HOME, beside]).unwrap().len(), 2);
+    let (mut grid, chunks) = (empty_grid(&store.info()), [chunk(1), chunk(2)]);
+    let east = chunks.map(|chunk| ChunkPos::new(chunk.x + 256, chunk.y, chunk.z));
+    for commit in 0..2 {
+        save(&store, &mut grid, &[chunks[commit], east[commit]], 4);
+    }
+    let (follower, follow) = Postgres::share(&address, &options, "follower:1").unwrap();
+    // As after thousands of commits that changed the chunk of the second one: 1.1 MB for each 64 of them.
+    let home = HOME.zone().unwrap().0;
+    server.sql(&format!(
+        "insert into terravox_log (world, zone, seq, epoch, keys)
+        select world, zone, 2 + 64 * number, -64,
+            decode(repeat(encode(keys, 'hex'), 1100000 / length(keys)), 'hex')
+        from terravox_log, generate_series(1, 20) as number
+        where zone < -1 and seq = 2 and (zone = {home} or number <= 10);
+        update terravox_zones set head = 2 + 64 * case when zone = {home} then 20 else 10 end
+        where zone < -1"
+    ));
+    let found = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| follow.changes(&[HOME, beside]).unwrap().chunks);
+        while !looking.is_finished() {
+            let is_alive = server.sql(
+                "select until > clock_timestamp() from terravox_servers where address = 'follower:1'",
+            );
+            assert_eq!(is_alive, "t");
+        }
+        BTreeSet::from_iter(looking.join().unwrap())
+    });
+    // Of the one with 22 MB, all that is stored.
+    assert_eq!(found, BTreeSet::from([chunks[0], chunks[1], east[1]]));
+    follower.check_writer().unwrap();
 }
