@@ -12,12 +12,13 @@
 //! So whatever a server has missed, it reads again what changed since, and what changed in a
 //! sixteenth of that time before; and a column has 1,088 entries and some twenty for each doubling.
 
-use crate::connection::{Connection, ViewPool};
+use crate::connection::{Connection, ViewPool, idle_limit};
 use crate::failure::RequestFailure;
 use crate::view::WorldAccess;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use terravox::voxel::ChunkPos;
 use terravox_store::{Column, Zone};
 use tokio_postgres::Row;
@@ -33,6 +34,10 @@ const MERGED_COMMITS: i64 = 64;
 /// read.
 const MAX_MERGED_KEYS: usize = 1 << 18;
 
+/// Bytes of the entries that are merged at once, at most: those of two that were merged are less. If they
+/// have more, they are removed, as above.
+const MAX_MERGED_BYTES: i64 = 2 * 16 * MAX_MERGED_KEYS as i64;
+
 /// Keys of a column that are read at once.
 const KEYS_PER_PAGE: i64 = 10_000;
 
@@ -47,6 +52,11 @@ const COLUMNS_PER_PAGE: usize = 16;
 const ENTRIES: &str = "
     select seq, epoch, keys from terravox_log
     where world = $1 and zone = $2 and seq > $3 and seq <= $4 order by seq";
+
+/// The size of those.
+const ENTRIES_SIZE: &str = "
+    select coalesce(sum(length(keys)), 0)::bigint from terravox_log
+    where world = $1 and zone = $2 and seq > $3 and seq <= $4";
 
 const REMOVE_ENTRIES: &str =
     "delete from terravox_log where world = $1 and zone = $2 and seq > $3 and seq <= $4";
@@ -126,19 +136,21 @@ fn add_keys(entries: &[Entry], [low, high]: [i64; 2], chunks: &mut BTreeSet<Vec<
 }
 
 /// Merges old entries of a column, and removes those of other zones, which no server follows. `head` is
-/// that of the zone before a commit, in the transaction of that commit.
+/// that of the zone before a commit, in the transaction of that commit, which the server ends after the
+/// time `idle` without a statement.
 pub(crate) async fn trim(
     connection: &Connection,
     world: i64,
     zone: i64,
     head: i64,
+    idle: Duration,
 ) -> Result<(), RequestFailure> {
     for commits in due_merges(head) {
         if zone >= Zone::WORLD.0 {
             let old: [&(dyn ToSql + Sync); 4] = [&world, &zone, &0i64, &commits[1]];
             return connection.execute(REMOVE_ENTRIES, &old).await.map(drop);
         }
-        merge(connection, world, zone, commits).await?;
+        merge(connection, world, zone, commits, idle).await?;
     }
     Ok(())
 }
@@ -166,10 +178,20 @@ async fn merge(
     world: i64,
     zone: i64,
     commits: [i64; 2],
+    idle: Duration,
 ) -> Result<(), RequestFailure> {
     let [low, high] = commits;
-    let rows = connection.query(ENTRIES, &[&world, &zone, &low, &high]).await?;
-    let (entries, mut chunks) = (Vec::from_iter(rows.iter().map(Entry::of)), BTreeSet::new());
+    let part: [&(dyn ToSql + Sync); 4] = [&world, &zone, &low, &high];
+    let size = connection.query(ENTRIES_SIZE, &part).await?;
+    let size: i64 = size.first().map_or(0, |row| row.get(0));
+    let (mut entries, mut chunks) = (Vec::new(), BTreeSet::new());
+    if size <= MAX_MERGED_BYTES {
+        // They are received and sent again. The server waits for that, also over a slow line.
+        let size = size as usize;
+        connection.run(&idle_limit(idle, 2 * size)).await?;
+        let rows = connection.query_large(ENTRIES, &part, size).await?;
+        entries.extend(rows.iter().map(Entry::of));
+    }
     let is_whole = add_keys(&entries, commits, &mut chunks);
     if !is_whole || chunks.len() > MAX_MERGED_KEYS {
         // Nor do those before them help any more.

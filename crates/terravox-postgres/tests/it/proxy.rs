@@ -81,6 +81,15 @@ impl Proxy {
 
     /// A server that is far away: a round trip takes so long.
     pub fn far(server_port: u16, round_trip: Duration) -> Proxy {
+        Proxy::with_line(server_port, round_trip, f64::INFINITY)
+    }
+
+    /// A server behind a line that carries so many bytes a second, in each direction.
+    pub fn slow(server_port: u16, speed: f64) -> Proxy {
+        Proxy::with_line(server_port, Duration::ZERO, speed)
+    }
+
+    fn with_line(server_port: u16, round_trip: Duration, speed: f64) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (next, network, streams) =
@@ -99,9 +108,9 @@ impl Proxy {
                 let (back_from, back_to) =
                     (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let shared = kept.clone();
-                thread::spawn(move || pass(back_from, back_to, &shared));
+                thread::spawn(move || pass(back_from, back_to, speed, &shared));
                 let shared = kept.clone();
-                thread::spawn(move || pass_requests(client, server, round_trip, &shared));
+                thread::spawn(move || pass_requests(client, server, (round_trip, speed), &shared));
             }
         });
         Proxy { port, shared }
@@ -142,9 +151,10 @@ impl Proxy {
 }
 
 /// Passes bytes on until one side is closed.
-fn pass(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn pass(mut from: TcpStream, mut to: TcpStream, speed: f64, shared: &Shared) {
     let mut bytes = [0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut bytes) {
+        thread::sleep(Duration::from_secs_f64(length as f64 / speed));
         if !shared.passes() || to.write_all(&bytes[..length]).is_err() {
             break;
         }
@@ -161,14 +171,14 @@ fn close(a: &TcpStream, b: &TcpStream) {
 fn pass_requests(
     mut client: TcpStream,
     mut server: TcpStream,
-    round_trip: Duration,
+    (round_trip, speed): (Duration, f64),
     shared: &Shared,
 ) {
     let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     let (mut bytes, mut is_writer) = ([0; 1 << 16], false);
     while let Ok(length @ 1..) = client.read(&mut bytes) {
         let sent = &bytes[..length];
-        thread::sleep(round_trip);
+        thread::sleep(round_trip + Duration::from_secs_f64(length as f64 / speed));
         let mut trap = shared.trap.lock().unwrap();
         if !trap.is_empty() && trap.iter().all(|part| has(sent, part)) {
             *shared.network.lock().unwrap() = Network::Stalled;

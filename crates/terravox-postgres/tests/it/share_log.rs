@@ -1,6 +1,7 @@
 //! The log of a busy column: whatever a server missed, it learns what changed since, and little else.
 
 use crate::all_stores::{Numbers, empty_grid};
+use crate::proxy::Proxy;
 use crate::server::Server;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -146,4 +147,35 @@ fn a_log_with_too_much_is_not_read_and_the_lease_is_renewed_meanwhile() {
     // Of the one with 22 MB, all that is stored.
     assert_eq!(found, BTreeSet::from([chunks[0], chunks[1], east[1]]));
     follower.check_writer().unwrap();
+}
+
+#[test]
+fn large_entries_are_merged_over_a_slow_line() {
+    let Some(server) = Server::start("slow-line") else { return };
+    let server = server.run();
+    let proxy = Proxy::slow(server.port(), 600_000.0);
+    let time = Duration::from_millis(600);
+    let options = PostgresOptions { lease: time, answer_time: time, ..PostgresOptions::default() };
+    drop(Postgres::create(&server.address("line"), &WorldInfo::default(), &options).unwrap());
+    let through = server.address_at(proxy.port, "line");
+    let (store, share) = Postgres::share(&through, &options, "slow:1").unwrap();
+    let mut grid = empty_grid(&store.info());
+    assert_eq!(share.claim(&[HOME]).unwrap(), [HOME]);
+    save(&store, &mut grid, &[chunk(1)], 4);
+    share.release(&[HOME]).unwrap();
+    // The next commit merges 64 entries. One of them has 560 kB, which takes longer each way than an answer or
+    // an idle transaction may.
+    server.sql(
+        "insert into terravox_log (world, zone, seq, epoch, keys)
+        select world, zone, number, 1, (
+            select string_agg(decode('0c0002003800000000000000' || lpad(to_hex(key), 4, '0'), 'hex'), '')
+            from generate_series(0, case number when 65 then 39999 else 0 end) as key)
+        from terravox_zones, generate_series(65, 128) as number where zone < -1;
+        update terravox_zones set head = 1152 where zone < -1",
+    );
+    assert_eq!(share.claim(&[HOME]).unwrap(), [HOME]);
+    save(&store, &mut grid, &[chunk(2)], 5);
+    let merged = "select seq, epoch, length(keys) from terravox_log
+        where zone < -1 and seq > 64 and seq <= 128";
+    assert_eq!(server.sql(merged), "128|-64|560000");
 }
