@@ -86,11 +86,13 @@ struct AllowedOp {
     op: BorderOp,
 }
 
-/// Applies parts, those of one column in order: after one that has to wait, none.
+/// Applies parts, those of one column in order: after one that has to wait, none. `take_damage` says
+/// whether damaged ground was asked for since it was called last: what needs that would wait for ever.
 pub(crate) fn apply_parts(
     host: &mut Host,
     world: &mut HostWorld<'_>,
     due: Vec<DuePart>,
+    take_damage: impl Fn() -> bool,
 ) -> TriedParts {
     let (mut tried, begin) = (TriedParts::default(), Instant::now());
     due.iter().for_each(|part| host.prefetch(world, &part.op));
@@ -103,15 +105,18 @@ pub(crate) fn apply_parts(
             continue;
         }
         tried.last = Some(pair);
+        take_damage();
         match host.edit_within(world, &part.op, part.within) {
-            Err(refusal) if refusal.code == RefusalCode::NotAvailable => {
+            Err(refusal) if refusal.code == RefusalCode::NotAvailable && !take_damage() => {
                 tried.late.insert(pair);
                 continue;
             }
-            // It never can be, such as with other limits for edits; the others do not wait for it.
+            // It never can be, such as on damaged ground or with other limits for edits; the others do not
+            // wait for it.
             Err(Refusal { reason, .. }) => {
                 tried.refused += 1;
-                error!("operation {} of {} in {}: {reason}", part.number, part.origin, part.target);
+                let DuePart { number, origin, target, .. } = &part;
+                error!("operation {number} of {origin} in {target} is left out: {reason}");
             }
             Ok(_) => {}
         }

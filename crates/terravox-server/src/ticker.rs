@@ -389,7 +389,8 @@ impl Ticker {
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);
-        let tried = apply_parts(&mut self.host, &mut world, due);
+        let take_damage = || self.stored_ground.take_damage();
+        let tried = apply_parts(&mut self.host, &mut world, due, take_damage);
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {
