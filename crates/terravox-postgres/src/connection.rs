@@ -106,6 +106,12 @@ pub(crate) fn idle_limit(idle: Duration, bytes: usize) -> String {
     format!("set local idle_in_transaction_session_timeout = {idle_ms}")
 }
 
+/// Begins a transaction with such a limit. Whatever the role or the database has as the default: what claims
+/// and fences has to see what was committed while it waited for a lock.
+pub(crate) fn begin(idle: Duration, bytes: usize) -> String {
+    format!("begin isolation level read committed; {}", idle_limit(idle, bytes))
+}
+
 /// What certificates are trusted.
 fn tls_config(address: &Address) -> Result<ClientConfig, StoreError> {
     let mut roots = RootCertStore::empty();

@@ -4,7 +4,7 @@
 //! earlier one sends, however late, changes anything. The time of the lease only says when a zone
 //! may be taken; it is the server's time, so that no other clock matters.
 
-use crate::connection::{Connection, idle_limit};
+use crate::connection::{Connection, begin};
 use crate::failure::RequestFailure;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -185,7 +185,7 @@ async fn take_once(
     let locks = zones.contains(&Zone::WORLD.0) && !is_joined;
     if locks {
         // If the connection dies now, the server would hold the lock until TCP times out.
-        connection.run(&format!("begin; {}", idle_limit(lease, 0))).await?;
+        connection.run(&begin(lease, 0)).await?;
     }
     let taken = async {
         if locks {

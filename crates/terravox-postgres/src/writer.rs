@@ -6,7 +6,7 @@
 //! commit is sent, and holds until then, since the row is locked.
 
 use crate::batch::Batch;
-use crate::connection::{Connection, Connector, idle_limit};
+use crate::connection::{Connection, Connector, begin};
 use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::log;
@@ -371,7 +371,7 @@ impl Writer {
     /// them beyond its lease. Receiving a statement, of which the largest has `bytes`, counts as
     /// that, too.
     pub fn begin(&self, bytes: usize) -> String {
-        format!("begin; {}", idle_limit(self.idle(), bytes))
+        begin(self.idle(), bytes)
     }
 
     /// Time without a statement after which the server ends a transaction.

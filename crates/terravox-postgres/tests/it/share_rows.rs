@@ -194,3 +194,27 @@ fn the_lease_of_the_world_is_renewed_as_often_as_those_of_its_servers() {
     // Between the two statements of one renewal it may be.
     assert!(is_behind <= 3, "{is_behind}");
 }
+
+#[test]
+fn claims_do_not_depend_on_the_isolation_that_a_role_has_by_default() {
+    let Some(server) = Server::start("isolation") else { return };
+    let server = server.run();
+    server.sql("alter role terravox set default_transaction_isolation = 'serializable'");
+    let address = new_world(&server, "isolation");
+    let opened = ["a:1", "b:1"].map(|name| Postgres::share(&address, &options(), name).unwrap());
+    for x in 0..20 {
+        let (home, begin) = (Column { x, z: 0 }, Barrier::new(2));
+        let held = std::thread::scope(|scope| {
+            let claims = opened.each_ref().map(|(_, share)| {
+                let begin = &begin;
+                scope.spawn(move || {
+                    begin.wait();
+                    share.claim(&[home]).unwrap().len()
+                })
+            });
+            claims.map(|claim| claim.join().unwrap())
+        });
+        assert_eq!(held.iter().sum::<usize>(), 1, "{held:?}");
+    }
+    opened.iter().for_each(|(store, _)| store.check_writer().unwrap());
+}
