@@ -236,7 +236,8 @@ pub(crate) fn changed_chunks(
             entries.entry(row.get(3)).or_default().push(Entry::of(&row));
         }
         for &(column, part) in page {
-            let (entries, mut keys) = (entries.remove(&column).unwrap_or_default(), BTreeSet::new());
+            let (entries, mut keys) =
+                (entries.remove(&column).unwrap_or_default(), BTreeSet::new());
             let is_whole = add_keys(&entries, part, &mut keys);
             if let Some(column) = Zone(column).column().filter(|_| !is_whole) {
                 keys.extend(read_stored(access, column)?);
