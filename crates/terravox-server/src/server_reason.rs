@@ -11,9 +11,6 @@ pub(crate) const STOPPED: &str = "this world has stopped; the server's output sa
 /// What a guest is told that reads too slowly. It may come back.
 pub(crate) const TOO_SLOW: &str = "nothing that was sent was taken in time";
 
-/// What a guest is told whose operation is refused since saves fail.
-pub(crate) const TOO_MUCH_UNSAVED: &str = "too much of this world is not saved yet; try again";
-
 /// What a guest is told from which nothing has arrived for seconds, such as after its machine
 /// slept. It may come back.
 pub(crate) const SILENT: &str = "nothing came from you for 7 s";

@@ -17,7 +17,7 @@ use crate::log::{debug, error, info, warn};
 use crate::rollback::{self, RunningRollback};
 use crate::saver::{Generate, SAVE_PAUSE, SHARED_SAVE_PAUSE, SavedSender, Saver};
 use crate::server_options::ServerOptions;
-use crate::server_reason::{SERVER_ENDS, STOPPED, ServerReason, TOO_MUCH_UNSAVED, TOO_SLOW};
+use crate::server_reason::{SERVER_ENDS, STOPPED, ServerReason, TOO_SLOW};
 use crate::thrown::Thrower;
 use crate::world::{RunningWorld, ServedWorld, WorldCounters};
 use std::cell::{Cell, OnceCell};
@@ -30,11 +30,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 use terravox::edit::{EditOp, JournalKind};
 use terravox::replicate::{
-    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkEnd, LinkKind, Verdict,
+    GeneratorId, Host, HostEvent, HostOptions, HostWorld, LinkEnd, LinkKind,
 };
 use terravox::terrain::FillRequest;
 use terravox::voxel::{ChunkPos, GridOptions, UnlistedChunks, VoxelGrid};
-use terravox_store::{ColumnLeases, Store, StoreError};
+use terravox_store::{ColumnLeases, Generator, Store, StoreError};
 
 /// A tick begins at the latest after this time, and earlier when something arrived.
 const TICK: Duration = Duration::from_millis(33);
@@ -72,7 +72,9 @@ pub(crate) fn start(
         None if store.info().grows() => Borders::of_store(&store)?,
         _ => Borders::default(),
     };
-    let rules = EditRules { protected, decide, columns, leftover };
+    let (unsaved_chunks, max_unsaved_chunks) = (0, options.max_unsaved_chunks);
+    let rules =
+        EditRules { protected, decide, columns, leftover, unsaved_chunks, max_unsaved_chunks };
     let ticker = Ticker::new(running.clone(), store, generate, rules, options)?;
     let named = thread::Builder::new().name("terravox-world".to_owned());
     let doing = "start a thread for";
@@ -137,6 +139,13 @@ impl ConnectedGuest {
     }
 }
 
+/// A generator as guests are told of it.
+fn generator_id(generator: &Generator) -> GeneratorId {
+    let Generator { name, version, seed, .. } = generator;
+    let parameters = seed.to_le_bytes().to_vec();
+    GeneratorId { name: name.clone(), version: *version, parameters }
+}
+
 fn right_of(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Option<Right> {
     peers.get(&guest).and_then(|entry| entry.right.get())
 }
@@ -180,7 +189,6 @@ struct Ticker {
     leaving: Vec<(u64, String)>,
     refusals: RefusalWarnings,
     saver: Saver,
-    max_unsaved_chunks: usize,
     /// Who waits for the save that is not begun yet.
     waiting_for_save: Vec<SavedSender>,
     began: Instant,
@@ -206,11 +214,7 @@ impl Ticker {
         let grid = if info.grows() {
             let materials = info.materials.clone();
             edited = store.chunks()?;
-            options.generator = info.generator.as_ref().map(|made| GeneratorId {
-                name: made.name.clone(),
-                version: made.version,
-                parameters: made.seed.to_le_bytes().to_vec(),
-            });
+            options.generator = info.generator.as_ref().map(generator_id);
             VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, materials })
         } else {
             let loaded = store.load()?;
@@ -247,7 +251,6 @@ impl Ticker {
             leaving: Vec::new(),
             refusals: RefusalWarnings::default(),
             saver,
-            max_unsaved_chunks: server.max_unsaved_chunks,
             waiting_for_save: Vec::new(),
             began: Instant::now(),
             ticked: Instant::now(),
@@ -360,6 +363,7 @@ impl Ticker {
     /// Takes what other servers changed, for the tick that begins.
     fn take_news(&mut self) -> Vec<ChunkPos> {
         self.stored_ground.begin_tick();
+        self.rules.unsaved_chunks = self.grid.unsaved_count();
         let Some(columns) = &mut self.rules.columns else { return Vec::new() };
         columns.take_news();
         let changed = columns.take_changed();
@@ -375,10 +379,8 @@ impl Ticker {
         let generated = |request: &mut FillRequest<'_>| (self.generate)(request);
         let ground = |request: &mut FillRequest<'_>| self.stored_ground.fill(request, generated);
         let (peers, rules, mut throws, mut begun) = (&self.peers, &mut self.rules, vec![], vec![]);
-        let is_full = self.grid.unsaved_count() >= self.max_unsaved_chunks;
-        let mut decide = |guest: u64, op: &EditOp| match is_full {
-            true => Verdict::Refuse(ServerReason::TooMuchUnsaved.refusal(TOO_MUCH_UNSAVED)),
-            false => rules.verdict(edit_author(peers, guest), &account_of(peers, guest), op, now),
+        let mut decide = |guest: u64, op: &EditOp| {
+            rules.verdict(edit_author(peers, guest), &account_of(peers, guest), op, now)
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
@@ -389,8 +391,7 @@ impl Ticker {
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);
-        let take_damage = || self.stored_ground.take_damage();
-        let tried = apply_parts(&mut self.host, &mut world, due, take_damage);
+        let tried = apply_parts(&mut self.host, &mut world, due, &self.stored_ground.met_damage);
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {

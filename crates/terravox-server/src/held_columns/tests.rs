@@ -148,8 +148,14 @@ impl Served {
         let store = Arc::new(terravox_store::Store::create_on(disk, "world", &info).unwrap());
         let thread = ColumnThread::start(shared, Box::new(leases.clone()), store, world, || {});
         let columns = Some(HeldColumns::new(thread.unwrap()));
-        let rules =
-            EditRules { protected: Vec::new(), decide, columns, leftover: Borders::default() };
+        let rules = EditRules {
+            protected: Vec::new(),
+            decide,
+            columns,
+            leftover: Borders::default(),
+            unsaved_chunks: 0,
+            max_unsaved_chunks: 1,
+        };
         let host = Host::new(HostOptions { max_mip: 8, ..HostOptions::default() });
         let mut served = Served { rules, host, leases, now: Instant::now() };
         served.pass(Duration::ZERO);
