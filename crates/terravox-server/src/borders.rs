@@ -14,6 +14,7 @@
 
 use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING, MAX_WAITING_FOR_ONE};
 use crate::log::error;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,13 +87,13 @@ struct AllowedOp {
     op: BorderOp,
 }
 
-/// Applies parts, those of one column in order: after one that has to wait, none. `take_damage` says
-/// whether damaged ground was asked for since it was called last: what needs that would wait for ever.
+/// Applies parts, those of one column in order: after one that has to wait, none. `met_damage` is set when
+/// damaged ground is asked for: what needs that would wait for ever.
 pub(crate) fn apply_parts(
     host: &mut Host,
     world: &mut HostWorld<'_>,
     due: Vec<DuePart>,
-    take_damage: impl Fn() -> bool,
+    met_damage: &Cell<bool>,
 ) -> TriedParts {
     let (mut tried, begin) = (TriedParts::default(), Instant::now());
     due.iter().for_each(|part| host.prefetch(world, &part.op));
@@ -105,9 +106,9 @@ pub(crate) fn apply_parts(
             continue;
         }
         tried.last = Some(pair);
-        take_damage();
+        met_damage.set(false);
         match host.edit_within(world, &part.op, part.within) {
-            Err(refusal) if refusal.code == RefusalCode::NotAvailable && !take_damage() => {
+            Err(refusal) if refusal.code == RefusalCode::NotAvailable && !met_damage.get() => {
                 tried.late.insert(pair);
                 continue;
             }

@@ -41,8 +41,8 @@ pub(crate) struct StoredGround {
     reader: Option<GroundReader>,
     /// Damaged blocks, which were logged.
     damaged: RefCell<HashSet<MipBlock>>,
-    /// Whether one was asked for.
-    has_met_damage: Cell<bool>,
+    /// Set when a damaged block is asked for: it will not be there later either.
+    pub met_damage: Cell<bool>,
     /// Whether the last block could not be read for another reason.
     is_failing: Cell<bool>,
 }
@@ -58,7 +58,7 @@ impl StoredGround {
             store,
             reader,
             damaged: RefCell::default(),
-            has_met_damage: Cell::new(false),
+            met_damage: Cell::new(false),
             is_failing: Cell::new(false),
         }
     }
@@ -85,11 +85,6 @@ impl StoredGround {
         }
     }
 
-    /// Whether a damaged block was asked for since the last call: it is not there later either.
-    pub fn take_damage(&self) -> bool {
-        self.has_met_damage.take()
-    }
-
     /// [`Store::fill`]; a block that does not come in time is missing, and is asked for again
     /// later.
     pub fn fill(&self, request: &mut FillRequest<'_>, generate: impl FnOnce(&mut FillRequest<'_>)) {
@@ -106,7 +101,7 @@ impl StoredGround {
             Some(Ok(None)) => drop(request.cells()),
             Some(Err(error)) => {
                 let is_damaged = matches!(error, StoreError::Damaged { .. });
-                self.has_met_damage.set(is_damaged || self.has_met_damage.get());
+                self.met_damage.set(is_damaged || self.met_damage.get());
                 // A database that cannot be reached is reported once, a damaged block by itself.
                 let is_news = match is_damaged {
                     true => self.damaged.borrow_mut().insert(request.block()),

@@ -3,7 +3,6 @@
 use super::*;
 use crate::server_options::ServerOptions;
 use crate::world::ServedWorld;
-use std::cell::Cell;
 use terravox::replicate::{HostOptions, Verdict};
 use terravox::terrain::{FillRequest, Placement};
 use terravox::voxel::{ChunkPos, DenseBox, GridOptions, MipBlock, UnlistedChunks, VoxelGrid};
@@ -200,7 +199,7 @@ fn a_part_on_damaged_ground_keeps_no_later_ones_waiting() {
     let mut host = Host::new(HostOptions { max_mip: 8, ..HostOptions::default() });
     let due = east.due(|_| true);
     assert_eq!(due.len(), 4);
-    let tried = apply_parts(&mut host, &mut world, due, || has_met.take());
+    let tried = apply_parts(&mut host, &mut world, due, &has_met);
     let done: Vec<u64> = tried.done.iter().map(|part| part.number).collect();
     assert_eq!((done, tried.refused), (vec![1, 2], 1));
     assert_eq!(tried.late, BTreeSet::from([[a, b]]));
