@@ -66,7 +66,7 @@ RENEW = f"""\\set s random(0, {SERVERS - 1})
 update terravox_servers set until = clock_timestamp() + 3 * interval '1 second'
     where world = 1 and (owner = 'server ' || :s or owner = 'address dig' || :s || '.example.org:4077' and address = 'server ' || :s);
 update terravox_zones set until = clock_timestamp() + interval '3 second'
-    where world = 1 and zone = -1 and epoch = 1 and until < clock_timestamp() + interval '1500 milliseconds';
+    where world = 1 and zone = -1 and epoch = 1 and until < clock_timestamp() + interval '2100 milliseconds';
 select zone from terravox_zones where world = 1
     and (zone = -1 and epoch = 1 or zone = any(array[-2 - :s,-1002 - :s,-2002 - :s]::bigint[]) and owner = 'server ' || :s);
 """
