@@ -66,17 +66,20 @@ RENEW = f"""\\set s random(0, {SERVERS - 1})
 update terravox_servers set until = clock_timestamp() + 3 * interval '1 second'
     where world = 1 and (owner = 'server ' || :s or owner = 'address dig' || :s || '.example.org:4077' and address = 'server ' || :s);
 update terravox_zones set until = clock_timestamp() + interval '3 second'
-    where world = 1 and zone = -1 and epoch = 1 and until < clock_timestamp() + interval '1500 milliseconds';
+    where world = 1 and zone = -1 and epoch = 1 and until < clock_timestamp() + interval '2100 milliseconds';
 select zone from terravox_zones where world = 1
     and (zone = -1 and epoch = 1 or zone = any(array[-2 - :s,-1002 - :s,-2002 - :s]::bigint[]) and owner = 'server ' || :s);
 """
 LOG_PARTS = """\\set c random(2, 17)
 \\set seq random(1, 100)
-select log.seq, log.epoch, log.keys, log.zone from terravox_log as log
+select seq, epoch, keys, zone from (
+    select log.seq, log.epoch, log.keys, log.zone,
+        sum(length(log.keys)) over (partition by log.zone order by log.seq desc) as bytes
+    from terravox_log as log
     join unnest(array[0 - :c::bigint, -1 - :c::bigint], array[:seq, :seq]::bigint[], array[:seq + 1, :seq + 1]::bigint[]) as part(zone, low, high)
         on log.zone = part.zone
-    where log.world = 1 and log.seq > part.low and log.seq + least(log.epoch, -1) < part.high
-    order by log.zone, log.seq;
+    where log.world = 1 and log.seq > part.low and log.seq + least(log.epoch, -1) < part.high) as entry
+    where bytes <= 16777216 order by zone, seq;
 """
 READ = f"""\\set c random(1, {COLUMNS})
 select key, hash, value from terravox_records

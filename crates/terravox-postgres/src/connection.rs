@@ -100,6 +100,18 @@ pub(crate) fn upload_time(bytes: usize) -> Duration {
     Duration::from_millis((bytes / (MIN_UPLOAD_SPEED / 1000)) as u64)
 }
 
+/// Lets the server end the transaction after a time without a statement, and that of moving some bytes.
+pub(crate) fn idle_limit(idle: Duration, bytes: usize) -> String {
+    let idle_ms = (idle + upload_time(bytes)).as_millis();
+    format!("set local idle_in_transaction_session_timeout = {idle_ms}")
+}
+
+/// Begins a transaction with such a limit. Whatever the role or the database has as the default: what claims
+/// and fences has to see what was committed while it waited for a lock.
+pub(crate) fn begin(idle: Duration, bytes: usize) -> String {
+    format!("begin isolation level read committed; {}", idle_limit(idle, bytes))
+}
+
 /// What certificates are trusted.
 fn tls_config(address: &Address) -> Result<ClientConfig, StoreError> {
     let mut roots = RootCertStore::empty();
@@ -135,7 +147,7 @@ pub(crate) struct Connection {
     client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
     answer_time: Duration,
-    /// Bytes of large statements that are sent and not answered.
+    /// Bytes of large statements that are sent and not answered, and of large answers.
     sending: AtomicUsize,
     /// Whether an answer did not come in time.
     is_silent: AtomicBool,
@@ -190,6 +202,19 @@ impl Connection {
             all.push(row);
         }
         Ok(all)
+    }
+
+    /// As [`Connection::query`], of rows with some bytes: each may take longer.
+    pub async fn query_large(
+        &self,
+        sql: &'static str,
+        parameters: Parameters<'_>,
+        bytes: usize,
+    ) -> Result<Vec<Row>, RequestFailure> {
+        self.sending.fetch_add(bytes, Ordering::Relaxed);
+        let rows = self.query(sql, parameters).await;
+        self.sending.fetch_sub(bytes, Ordering::Relaxed);
+        rows
     }
 
     pub async fn execute(

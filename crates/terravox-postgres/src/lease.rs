@@ -4,7 +4,7 @@
 //! earlier one sends, however late, changes anything. The time of the lease only says when a zone
 //! may be taken; it is the server's time, so that no other clock matters.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, begin};
 use crate::failure::RequestFailure;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -35,16 +35,18 @@ impl From<RequestFailure> for LeaseFailure {
     }
 }
 
-// The owner of zone -1 may take every other zone. Taking -1 raises its epoch, so commits of the
-// earlier writer are fenced.
+// The owner of zone -1 may take every other zone, and nobody else may, however old their leases are: a
+// statement of an earlier writer may arrive late. Taking -1 raises its epoch, so commits of the earlier
+// writer are fenced.
 pub(crate) const TAKE: &str = "
     insert into terravox_zones (world, zone, epoch, head, owner, until)
     select $1::bigint, taken.zone, 1, 0, $3::text, clock_timestamp() + $4::float8 * interval '1 second'
     from unnest($2::bigint[]) as taken(zone)
     on conflict (world, zone) do update set epoch = terravox_zones.epoch + 1,
         owner = excluded.owner, until = excluded.until
-        where $5::boolean or terravox_zones.owner = excluded.owner
-            or terravox_zones.until < clock_timestamp()
+        where $5::boolean
+            or terravox_zones.zone = -1 and (terravox_zones.owner = excluded.owner
+                or terravox_zones.until < clock_timestamp())
             or terravox_zones.zone <> -1 and exists (
                 select 1 from terravox_zones as whole
                 where whole.world = $1 and whole.zone = -1 and whole.owner = $3)
@@ -136,13 +138,6 @@ pub(crate) async fn take(
     zones: &[i64],
 ) -> Result<BTreeMap<i64, HeldZone>, LeaseFailure> {
     let Claim { world, owner, lease, .. } = claim;
-    // A writer that lost the world may not take other zones.
-    if !zones.contains(&Zone::WORLD.0) {
-        let rows = look(connection, world, &[Zone::WORLD.0]).await?;
-        if let Some(row) = rows.into_iter().find(|row| row.owner != owner) {
-            return Err(LeaseFailure::Held { zone: row.zone, owner: row.owner });
-        }
-    }
     let end = Instant::now() + lease * MAX_WAIT_LEASES;
     let mut taken = BTreeMap::new();
     let mut seen: Option<Vec<ZoneRow>> = None;
@@ -151,6 +146,13 @@ pub(crate) async fn take(
             zones.iter().copied().filter(|zone| !taken.contains_key(zone)).collect();
         if missing.is_empty() {
             return Ok(taken);
+        }
+        // A writer that lost the world may not take other zones.
+        if !zones.contains(&Zone::WORLD.0) {
+            let rows = look(connection, world, &[Zone::WORLD.0]).await?;
+            if let Some(row) = rows.into_iter().find(|row| row.owner != owner) {
+                return Err(LeaseFailure::Held { zone: row.zone, owner: row.owner });
+            }
         }
         taken.extend(take_once(connection, claim, &missing).await?);
         let mut others = look(connection, world, &missing).await?;
@@ -183,9 +185,7 @@ async fn take_once(
     let locks = zones.contains(&Zone::WORLD.0) && !is_joined;
     if locks {
         // If the connection dies now, the server would hold the lock until TCP times out.
-        let idle_ms = lease.as_millis();
-        let begin = format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}");
-        connection.run(&begin).await?;
+        connection.run(&begin(lease, 0)).await?;
     }
     let taken = async {
         if locks {

@@ -12,9 +12,13 @@
 //! So whatever a server has missed, it reads again what changed since, and what changed in a
 //! sixteenth of that time before; and a column has 1,088 entries and some twenty for each doubling.
 
-use crate::connection::{Connection, ViewPool};
+use crate::connection::{Connection, ViewPool, idle_limit};
 use crate::failure::RequestFailure;
+use crate::view::WorldAccess;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 use terravox::voxel::ChunkPos;
 use terravox_store::{Column, Zone};
 use tokio_postgres::Row;
@@ -30,13 +34,29 @@ const MERGED_COMMITS: i64 = 64;
 /// read.
 const MAX_MERGED_KEYS: usize = 1 << 18;
 
+/// Bytes of the entries that are merged at once, at most: those of two that were merged are less. If they
+/// have more, they are removed, as above.
+const MAX_MERGED_BYTES: i64 = 2 * 16 * MAX_MERGED_KEYS as i64;
+
 /// Keys of a column that are read at once.
 const KEYS_PER_PAGE: i64 = 10_000;
+
+/// Bytes of the entries of a column that are read, at most. If they have more, all of the column is
+/// read.
+const MAX_READ_BYTES: i64 = 16 << 20;
+
+/// Columns of which the entries are read at once.
+const COLUMNS_PER_PAGE: usize = 16;
 
 /// The entries of some commits, in order.
 const ENTRIES: &str = "
     select seq, epoch, keys from terravox_log
     where world = $1 and zone = $2 and seq > $3 and seq <= $4 order by seq";
+
+/// The size of those.
+const ENTRIES_SIZE: &str = "
+    select coalesce(sum(length(keys)), 0)::bigint from terravox_log
+    where world = $1 and zone = $2 and seq > $3 and seq <= $4";
 
 const REMOVE_ENTRIES: &str =
     "delete from terravox_log where world = $1 and zone = $2 and seq > $3 and seq <= $4";
@@ -44,14 +64,18 @@ const REMOVE_ENTRIES: &str =
 const REPLACE_ENTRY: &str =
     "update terravox_log set epoch = $4, keys = $5 where world = $1 and zone = $2 and seq = $3";
 
-/// The entries of which a commit is in a part. One that was merged may have commits beside it.
+/// The entries of which a commit is in a part, the newest ones of each zone up to a number of bytes. One
+/// that was merged may have commits beside it.
 const PARTS: &str = "
-    select log.seq, log.epoch, log.keys, log.zone
-    from terravox_log as log
-    join unnest($2::bigint[], $3::bigint[], $4::bigint[]) as part(zone, low, high)
-        on log.zone = part.zone
-    where log.world = $1 and log.seq > part.low and log.seq + least(log.epoch, -1) < part.high
-    order by log.zone, log.seq";
+    select seq, epoch, keys, zone from (
+        select log.seq, log.epoch, log.keys, log.zone,
+            sum(length(log.keys)) over (partition by log.zone order by log.seq desc) as bytes
+        from terravox_log as log
+        join unnest($2::bigint[], $3::bigint[], $4::bigint[]) as part(zone, low, high)
+            on log.zone = part.zone
+        where log.world = $1 and log.seq > part.low
+            and log.seq + least(log.epoch, -1) < part.high) as entry
+    where bytes <= $5::bigint order by zone, seq";
 
 /// The keys of some chunks of a world.
 const CHUNK_KEYS: &str = "
@@ -112,19 +136,21 @@ fn add_keys(entries: &[Entry], [low, high]: [i64; 2], chunks: &mut BTreeSet<Vec<
 }
 
 /// Merges old entries of a column, and removes those of other zones, which no server follows. `head` is
-/// that of the zone before a commit, in the transaction of that commit.
+/// that of the zone before a commit, in the transaction of that commit, which the server ends after the
+/// time `idle` without a statement.
 pub(crate) async fn trim(
     connection: &Connection,
     world: i64,
     zone: i64,
     head: i64,
+    idle: Duration,
 ) -> Result<(), RequestFailure> {
     for commits in due_merges(head) {
         if zone >= Zone::WORLD.0 {
             let old: [&(dyn ToSql + Sync); 4] = [&world, &zone, &0i64, &commits[1]];
             return connection.execute(REMOVE_ENTRIES, &old).await.map(drop);
         }
-        merge(connection, world, zone, commits).await?;
+        merge(connection, world, zone, commits, idle).await?;
     }
     Ok(())
 }
@@ -152,10 +178,20 @@ async fn merge(
     world: i64,
     zone: i64,
     commits: [i64; 2],
+    idle: Duration,
 ) -> Result<(), RequestFailure> {
     let [low, high] = commits;
-    let rows = connection.query(ENTRIES, &[&world, &zone, &low, &high]).await?;
-    let (entries, mut chunks) = (Vec::from_iter(rows.iter().map(Entry::of)), BTreeSet::new());
+    let part: [&(dyn ToSql + Sync); 4] = [&world, &zone, &low, &high];
+    let size = connection.query(ENTRIES_SIZE, &part).await?;
+    let size: i64 = size.first().map_or(0, |row| row.get(0));
+    let (mut entries, mut chunks) = (Vec::new(), BTreeSet::new());
+    if size <= MAX_MERGED_BYTES {
+        // They are received and sent again. The server waits for that, also over a slow line.
+        let size = size as usize;
+        connection.run(&idle_limit(idle, 2 * size)).await?;
+        let rows = connection.query_large(ENTRIES, &part, size).await?;
+        entries.extend(rows.iter().map(Entry::of));
+    }
     let is_whole = add_keys(&entries, commits, &mut chunks);
     if !is_whole || chunks.len() > MAX_MERGED_KEYS {
         // Nor do those before them help any more.
@@ -180,33 +216,59 @@ pub(crate) struct LogPart {
     pub high: i64,
 }
 
-/// The chunks that commits changed; if the log does not reach so far back, all of that column.
-pub(crate) async fn changed_chunks(
-    pool: &ViewPool,
-    world: i64,
+/// The chunks that commits changed; if the log does not reach so far back, or has too much, all of
+/// that column. They are decoded here, by the caller: the thread of the database renews the lease.
+pub(crate) fn changed_chunks(
+    access: &Arc<WorldAccess>,
     parts: &[LogPart],
-) -> Result<BTreeSet<ChunkPos>, RequestFailure> {
+) -> io::Result<BTreeSet<ChunkPos>> {
     let mut wanted = BTreeMap::<i64, [i64; 2]>::new();
     for part in parts {
         // Those of one column follow each other.
         let [low, high] = wanted.entry(part.column).or_insert([part.low, part.high]);
         (*low, *high) = (part.low.min(*low), part.high.max(*high));
     }
-    let columns: Vec<i64> = wanted.keys().copied().collect();
-    let [lows, highs] = [0, 1].map(|at| Vec::from_iter(wanted.values().map(|part| part[at])));
-    let rows = pool.query(PARTS, &[&world, &columns, &lows, &highs]).await?;
-    let mut entries = BTreeMap::<i64, Vec<Entry>>::new();
-    for row in &rows {
-        entries.entry(row.get(3)).or_default().push(Entry::of(row));
-    }
-    let mut keys = BTreeSet::new();
-    for (column, part) in wanted {
-        let is_whole = add_keys(entries.get(&column).map_or(&[], Vec::as_slice), part, &mut keys);
-        if let Some(column) = Zone(column).column().filter(|_| !is_whole) {
-            add_stored(pool, world, column, &mut keys).await?;
+    let wanted = Vec::from_iter(wanted);
+    let mut chunks = BTreeSet::new();
+    for page in wanted.chunks(COLUMNS_PER_PAGE) {
+        let mut entries = BTreeMap::<i64, Vec<Entry>>::new();
+        for row in read_parts(access, page)? {
+            entries.entry(row.get(3)).or_default().push(Entry::of(&row));
+        }
+        for &(column, part) in page {
+            let (entries, mut keys) =
+                (entries.remove(&column).unwrap_or_default(), BTreeSet::new());
+            let is_whole = add_keys(&entries, part, &mut keys);
+            if let Some(column) = Zone(column).column().filter(|_| !is_whole) {
+                keys.extend(read_stored(access, column)?);
+            }
+            chunks.extend(keys.iter().filter_map(|key| Zone::chunk_of_record(key)));
         }
     }
-    Ok(keys.iter().filter_map(|key| Zone::chunk_of_record(key)).collect())
+    Ok(chunks)
+}
+
+/// Reads entries of the log of some columns.
+fn read_parts(access: &Arc<WorldAccess>, parts: &[(i64, [i64; 2])]) -> io::Result<Vec<Row>> {
+    let columns: Vec<i64> = parts.iter().map(|(column, _)| *column).collect();
+    let [lows, highs] = [0, 1].map(|at| Vec::from_iter(parts.iter().map(|(_, part)| part[at])));
+    let shared = access.clone();
+    let rows = access.background.wait(async move {
+        let WorldAccess { world, pool, .. } = &*shared;
+        pool.query(PARTS, &[world, &columns, &lows, &highs, &MAX_READ_BYTES]).await
+    })?;
+    rows.map_err(RequestFailure::into_io)
+}
+
+/// Reads the keys of all stored chunks of a column.
+fn read_stored(access: &Arc<WorldAccess>, column: Column) -> io::Result<BTreeSet<Vec<u8>>> {
+    let shared = access.clone();
+    let keys = access.background.wait(async move {
+        let mut keys = BTreeSet::new();
+        let stored = add_stored(&shared.pool, shared.world, column, &mut keys).await;
+        stored.map(|()| keys)
+    })?;
+    keys.map_err(RequestFailure::into_io)
 }
 
 /// Adds the keys of all stored chunks of a column. Those of its zones are apart, with other columns

@@ -1,7 +1,7 @@
 //! The tables, their version, and the worlds in them.
 //!
 //! Only SQL that PostgreSQL, YugabyteDB and CockroachDB share: no sequences, no extensions, no
-//! advisory locks, no notifications.
+//! advisory locks, no notifications; and only types of a named width, since `int` has 64 bits in CockroachDB.
 
 use crate::connection::Connection;
 use crate::failure::{RequestFailure, refused};
@@ -31,7 +31,7 @@ const TABLES: [&str; 5] = [
         epoch bigint not null, keys bytea not null,
         primary key (world, zone, seq))",
     // Created last: a database that has this table has all.
-    "create table if not exists terravox_schema (version int primary key)",
+    "create table if not exists terravox_schema (version int4 primary key)",
 ];
 
 /// The table of the servers that share worlds, which the first one makes. Programs that do not know
@@ -49,7 +49,7 @@ const ATTEMPTS: u32 = 5;
 /// # Errors
 /// If it cannot be read.
 async fn version(connection: &Connection) -> Result<Option<i32>, RequestFailure> {
-    match connection.query("select max(version) from terravox_schema", &[]).await {
+    match connection.query("select max(version)::int4 from terravox_schema", &[]).await {
         Ok(rows) => Ok(rows.first().and_then(|row| row.get::<_, Option<i32>>(0))),
         Err(failure) if failure.is_no_table => Ok(None),
         Err(failure) => Err(failure),
@@ -106,7 +106,7 @@ async fn make(connection: &Connection) -> Result<(), RequestFailure> {
     for table in TABLES {
         connection.execute(table, &[]).await?;
     }
-    let version = "insert into terravox_schema (version) values ($1) on conflict do nothing";
+    let version = "insert into terravox_schema (version) values ($1::int4) on conflict do nothing";
     connection.execute(version, &[&SCHEMA_VERSION]).await.map(drop)
 }
 
@@ -153,4 +153,19 @@ pub(crate) async fn make_world(connection: &Connection, name: &str) -> Result<i6
         RequestFailure::permanent(std::io::ErrorKind::NotFound, "the world was removed".to_owned())
     };
     found.ok_or_else(gone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_have_no_type_that_differs_between_databases() {
+        for table in TABLES.into_iter().chain([SERVERS]) {
+            let words = table.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let differs = |word: &&str| ["int", "integer", "serial", "smallint"].contains(word);
+            assert_eq!(words.clone().find(differs), None, "{table}");
+            assert!(words.clone().any(|word| ["int4", "bigint"].contains(&word)), "{table}");
+        }
+    }
 }

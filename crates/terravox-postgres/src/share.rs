@@ -131,11 +131,13 @@ pub(crate) const RENEW: &str = "
     update terravox_servers set until = clock_timestamp() + $3::float8 * interval '1 second'
     where world = $1 and (owner = $2 or owner = $4 and address = $2)";
 
-/// Not each time: all who share a world renew this row. It waits for no commit ([`HOLD`]).
+/// Not each time: all who share a world renew this row. One of them does when a third of the lease has
+/// passed, which is how often each renews: a stall of all may take the other two. It waits for no
+/// commit ([`HOLD`]).
 pub(crate) const RENEW_WORLD: &str = "
     update terravox_zones set until = clock_timestamp() + $3::float8 * interval '1 second'
     where world = $1 and zone = -1 and epoch = $2
-        and until < clock_timestamp() + $3::float8 * interval '500 milliseconds'";
+        and until < clock_timestamp() + $3::float8 * interval '700 milliseconds'";
 
 /// The zone of the world, if it is as it was joined, and the columns that are held.
 pub(crate) const STILL_HELD: &str = "

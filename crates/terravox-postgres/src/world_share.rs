@@ -176,9 +176,7 @@ impl ColumnLeases for WorldShare {
         if follow.due.is_empty() {
             return Ok(ColumnChanges::default());
         }
-        let (access, due) = (self.access.clone(), follow.due.clone());
-        let changed = async move { log::changed_chunks(&access.pool, access.world, &due).await };
-        let changed = self.access.background.wait(changed)?.map_err(RequestFailure::into_io)?;
+        let changed = log::changed_chunks(&self.access, &follow.due)?;
         let columns = follow.due.drain(..).filter_map(|part| Zone(part.column).column());
         Ok(ColumnChanges { columns: columns.collect(), chunks: changed.into_iter().collect() })
     }

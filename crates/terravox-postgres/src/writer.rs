@@ -6,7 +6,7 @@
 //! commit is sent, and holds until then, since the row is locked.
 
 use crate::batch::Batch;
-use crate::connection::{Connection, Connector, upload_time};
+use crate::connection::{Connection, Connector, begin};
 use crate::failure::RequestFailure;
 use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::log;
@@ -338,7 +338,7 @@ impl Writer {
         let is_held = fenced? == zones.len() as u64 && changed? != 0;
         if is_held {
             for (&zone, held) in zones.iter().zip(held) {
-                log::trim(connection, self.world, zone, held.head).await?;
+                log::trim(connection, self.world, zone, held.head, self.idle()).await?;
             }
         }
         Ok(is_held)
@@ -371,9 +371,12 @@ impl Writer {
     /// them beyond its lease. Receiving a statement, of which the largest has `bytes`, counts as
     /// that, too.
     pub fn begin(&self, bytes: usize) -> String {
-        let idle = self.connector.answer_time().min(self.lease);
-        let idle_ms = (idle + upload_time(bytes)).as_millis();
-        format!("begin; set local idle_in_transaction_session_timeout = {idle_ms}")
+        begin(self.idle(), bytes)
+    }
+
+    /// Time without a statement after which the server ends a transaction.
+    fn idle(&self) -> Duration {
+        self.connector.answer_time().min(self.lease)
     }
 
     /// Why zones were not as expected: an earlier attempt committed after all, or another writer

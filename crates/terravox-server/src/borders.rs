@@ -14,6 +14,7 @@
 
 use crate::border_record::{BORDER, BorderOp, BorderRecord, MAX_WAITING, MAX_WAITING_FOR_ONE};
 use crate::log::error;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,11 +87,13 @@ struct AllowedOp {
     op: BorderOp,
 }
 
-/// Applies parts, those of one column in order: after one that has to wait, none.
+/// Applies parts, those of one column in order: after one that has to wait, none. `met_damage` is set when
+/// damaged ground is asked for: what needs that would wait for ever.
 pub(crate) fn apply_parts(
     host: &mut Host,
     world: &mut HostWorld<'_>,
     due: Vec<DuePart>,
+    met_damage: &Cell<bool>,
 ) -> TriedParts {
     let (mut tried, begin) = (TriedParts::default(), Instant::now());
     due.iter().for_each(|part| host.prefetch(world, &part.op));
@@ -103,15 +106,18 @@ pub(crate) fn apply_parts(
             continue;
         }
         tried.last = Some(pair);
+        met_damage.set(false);
         match host.edit_within(world, &part.op, part.within) {
-            Err(refusal) if refusal.code == RefusalCode::NotAvailable => {
+            Err(refusal) if refusal.code == RefusalCode::NotAvailable && !met_damage.get() => {
                 tried.late.insert(pair);
                 continue;
             }
-            // It never can be, such as with other limits for edits; the others do not wait for it.
+            // It never can be, such as on damaged ground or with other limits for edits; the others do not
+            // wait for it.
             Err(Refusal { reason, .. }) => {
                 tried.refused += 1;
-                error!("operation {} of {} in {}: {reason}", part.number, part.origin, part.target);
+                let DuePart { number, origin, target, .. } = &part;
+                error!("operation {number} of {origin} in {target} is left out: {reason}");
             }
             Ok(_) => {}
         }

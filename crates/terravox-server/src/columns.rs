@@ -65,6 +65,8 @@ struct ColumnState {
     failed_looks: u64,
     /// Since when they fail.
     fails_since: Option<Instant>,
+    /// When the look began that is under way.
+    looks_since: Option<Instant>,
     /// Whether the thread ended by a panic.
     has_died: bool,
     /// Whether something is new for the world.
@@ -115,9 +117,10 @@ impl SharedColumns {
         ColumnCounts { held, damaged, failed_looks: state.failed_looks }
     }
 
-    /// Since when the database cannot be asked, if it cannot; the log says why.
-    pub fn fails_since(&self) -> Option<Instant> {
-        self.lock().fails_since
+    /// Since when the database has not answered, if it was asked; the log says why once it has failed.
+    pub fn is_silent_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        state.fails_since.or(state.looks_since)
     }
 
     /// Whether the thread ended by a panic: nothing is claimed, released or read any more.
@@ -167,6 +170,7 @@ impl SharedColumns {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.is_urgent = false;
+        state.looks_since = Some(Instant::now()).filter(|_| !state.is_ending);
         (!state.is_ending).then(|| (state.orders.clone(), std::mem::take(&mut state.released)))
     }
 
@@ -293,7 +297,7 @@ impl ColumnKeeper {
                     state.changed.append(&mut self.changed);
                     state.records.append(&mut self.records);
                     state.is_new |= is_new;
-                    state.fails_since = None;
+                    (state.fails_since, state.looks_since) = (None, None);
                     drop(state);
                     if is_new {
                         wake();
@@ -303,10 +307,11 @@ impl ColumnKeeper {
                 Err(error) => {
                     let mut state = self.shared.lock();
                     state.failed_looks += 1;
+                    let began = state.looks_since.take();
                     // Only the first of several is logged.
                     if state.fails_since.is_none() {
                         warn!(world = self.world, "columns: {error}");
-                        state.fails_since = Some(Instant::now());
+                        state.fails_since = began;
                     }
                 }
             }

@@ -41,6 +41,9 @@ pub(crate) struct EditRules {
     pub columns: Option<HeldColumns>,
     /// Of a world that one server has, what servers that shared it left unfinished.
     pub leftover: Borders,
+    /// Chunks that are unsaved, and how many may be.
+    pub unsaved_chunks: usize,
+    pub max_unsaved_chunks: usize,
 }
 
 impl EditRules {
@@ -88,6 +91,10 @@ impl EditRules {
         now: Instant,
     ) -> Verdict {
         let guest = author.guest;
+        if self.unsaved_chunks >= self.max_unsaved_chunks {
+            let what = "too much of this world is not saved yet; try again";
+            return Verdict::Refuse(ServerReason::TooMuchUnsaved.refusal(what));
+        }
         let mut verdict = check_right(author.right, op, &self.protected);
         // A game is not asked about what another server decides about.
         if let (Verdict::Accept, Some(columns)) = (&verdict, &self.columns)

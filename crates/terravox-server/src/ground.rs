@@ -23,7 +23,7 @@ use terravox_store::{Store, StoreError};
 /// before one does.
 const MAX_WAIT: Duration = Duration::from_millis(200);
 
-/// Maximum number of blocks that are requested ahead and have not arrived.
+/// Maximum number of blocks that are requested and have not arrived, except those that a tick waits for.
 const MAX_ASKED: usize = 256;
 
 /// Blocks that arrived are kept so long, or until so many others arrived; twice that at most. Those
@@ -41,6 +41,8 @@ pub(crate) struct StoredGround {
     reader: Option<GroundReader>,
     /// Damaged blocks, which were logged.
     damaged: RefCell<HashSet<MipBlock>>,
+    /// Set when a damaged block is asked for: it will not be there later either.
+    pub met_damage: Cell<bool>,
     /// Whether the last block could not be read for another reason.
     is_failing: Cell<bool>,
 }
@@ -52,7 +54,13 @@ impl StoredGround {
         let reader = reader.and_then(|started| {
             started.inspect_err(|error| warn!("a silent database delays the world: {error}")).ok()
         });
-        StoredGround { store, reader, damaged: RefCell::default(), is_failing: Cell::new(false) }
+        StoredGround {
+            store,
+            reader,
+            damaged: RefCell::default(),
+            met_damage: Cell::new(false),
+            is_failing: Cell::new(false),
+        }
     }
 
     /// Begins a tick.
@@ -93,6 +101,7 @@ impl StoredGround {
             Some(Ok(None)) => drop(request.cells()),
             Some(Err(error)) => {
                 let is_damaged = matches!(error, StoreError::Damaged { .. });
+                self.met_damage.set(is_damaged || self.met_damage.get());
                 // A database that cannot be reached is reported once, a damaged block by itself.
                 let is_news = match is_damaged {
                     true => self.damaged.borrow_mut().insert(request.block()),
@@ -180,7 +189,13 @@ impl GroundReader {
         let (requests, requested) = mpsc::channel::<Vec<MipBlock>>();
         let (sender, read) = mpsc::channel();
         let read_all = move || {
-            for blocks in requested {
+            while let Ok(mut blocks) = requested.recv() {
+                // What has come meanwhile is read with it.
+                while blocks.len() < MAX_ASKED
+                    && let Ok(more) = requested.try_recv()
+                {
+                    blocks.extend(more);
+                }
                 read_request(&store, &blocks, &sender);
                 wake();
             }
@@ -280,10 +295,10 @@ impl GroundReader {
         let mut has_answer = false;
         // One that was saved since is asked for again later.
         while !self.has(block) && !has_answer {
-            // One at a time.
-            self.ask(block, usize::MAX);
-            self.request_wanted();
+            // One at a time. Those that are not waited for must not pile up.
             let left = self.deadline.get().saturating_duration_since(Instant::now());
+            self.ask(block, if left.is_zero() { MAX_ASKED } else { usize::MAX });
+            self.request_wanted();
             let Ok(answer) = self.read.recv_timeout(left) else { return };
             has_answer = answer.0 == block;
             self.take(answer);

@@ -26,7 +26,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use terravox::replicate::Guest;
 use terravox_store::{Column, ColumnOwner, Overwrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -112,28 +112,31 @@ async fn end_connection(mut response: Response) -> Response {
 /// things.
 async fn health(State(gate): State<Arc<Gate>>) -> impl IntoResponse {
     let throws = [(THROWS, if gate.pieces_fall { "yes" } else { "no" })];
-    match gate.worlds.iter().find_map(|world| health_problem(world)) {
+    let now = Instant::now();
+    match gate.worlds.iter().find_map(|world| health_problem(world, now)) {
         None => (StatusCode::OK, throws, "ok\n".to_owned()),
         Some(what) => (StatusCode::SERVICE_UNAVAILABLE, throws, what + "\n"),
     }
 }
 
 /// What is wrong with a world, if something is.
-fn health_problem(world: &RunningWorld) -> Option<String> {
+pub(crate) fn health_problem(world: &RunningWorld, now: Instant) -> Option<String> {
     if world.has_stopped() {
         return Some(format!("the world {} has stopped; the log says why", world.name));
     }
     // Anyone may ask: what a database says of an error can name its address and its users.
-    let columns = world.columns.as_ref().and_then(|columns| columns.fails_since());
-    if let Some(since) = columns.filter(|since| since.elapsed() > MAX_DATABASE_SILENCE) {
-        let seconds = since.elapsed().as_secs();
+    let silence = world.columns.as_ref().and_then(|columns| columns.is_silent_since());
+    let silence = silence.map(|since| now.saturating_duration_since(since));
+    if let Some(silence) = silence.filter(|silence| *silence > MAX_DATABASE_SILENCE) {
         return Some(format!(
-            "the columns of the world {} cannot be read since {seconds} s; the log says why",
-            world.name
+            "the columns of the world {} cannot be read since {} s; the log says why once the database is given up",
+            world.name,
+            silence.as_secs()
         ));
     }
     let failure = world.counters.save_failure()?;
-    let (edits, seconds) = (world.counters.unsaved_edits(), failure.since.elapsed().as_secs());
+    let seconds = now.saturating_duration_since(failure.since).as_secs();
+    let edits = world.counters.unsaved_edits();
     Some(format!(
         "saving the world {} stopped {seconds} s ago, {edits} edits are only in memory; the log says why",
         world.name
@@ -222,7 +225,8 @@ async fn back_up(
     world.save().await.map_err(|why| failed(format!("not saved: {why}")))?;
     let path = gate.backup_folder.join(format!("{}.{}.tvx", world.name, utc_timestamp()));
     let path = std::path::absolute(path).map_err(|error| failed(error.to_string()))?;
-    let (store, target) = (world.store.clone(), path.clone());
+    let stopped = || failed("the world has stopped; the server's output says why".to_owned());
+    let (store, target) = (world.store().ok_or_else(stopped)?, path.clone());
     let copy = tokio::task::spawn_blocking(move || {
         // Held to the end of the copy, even if the client has hung up.
         let _one_at_a_time = one_at_a_time;

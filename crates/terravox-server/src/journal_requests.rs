@@ -60,7 +60,7 @@ async fn list(
 ) -> Result<String, Refusal> {
     let (_, world, query) = check(&gate, name, &pass, &headers, query)?;
     let listed = spawn_blocking(move || {
-        let placement = world.store.info().placement();
+        let placement = world.placement;
         let filter = query.filter(placement);
         let matching = newest_first(&world.journal).filter(|entry| filter.matches(entry));
         let mut text = String::new();
@@ -119,7 +119,7 @@ async fn roll_back(
     let conflict = |_| refusal(StatusCode::CONFLICT, "a rollback of this world is under way");
     let one_at_a_time = world.rollback_lock.clone().try_lock_owned().map_err(conflict)?;
     let (done, on_done) = oneshot::channel();
-    let filter = query.filter(world.store.info().placement());
+    let filter = query.filter(world.placement);
     world.order_roll_back(RollbackOrder { filter, author: who.clone(), done, one_at_a_time });
     let rolled_back = on_done
         .await

@@ -17,6 +17,10 @@ pub(crate) const SAVE_PAUSE: Duration = Duration::from_secs(2);
 /// The same in a world that servers share: they see what is saved.
 pub(crate) const SHARED_SAVE_PAUSE: Duration = Duration::from_millis(20);
 
+/// After a save that failed, at least; twice as long after each further one, up to the second time.
+const FIRST_FAILURE_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_FAILURE_PAUSE: Duration = Duration::from_secs(20);
+
 /// Makes the cells of a block, as the generator of a world.
 pub type Generate = Arc<dyn Fn(&mut FillRequest<'_>) + Send + Sync>;
 
@@ -56,6 +60,8 @@ pub(crate) struct Saver {
     is_dead: bool,
     rests_since: Instant,
     pause: Duration,
+    /// Saves that failed since the last one that did not.
+    failures: u32,
 }
 
 struct SaverThread {
@@ -113,16 +119,28 @@ impl Saver {
             is_dead: false,
             rests_since: Instant::now(),
             pause,
+            failures: 0,
         }
     }
 
-    pub fn pause(&self) -> Duration {
-        self.pause
+    /// Starts another thread, after the last one died in a save.
+    pub fn restart(&mut self) {
+        let failures = self.failures + 1;
+        *self = Saver::start(self.store.clone(), self.generate.clone(), self.pause);
+        self.failures = failures;
+    }
+
+    /// Time between the end of the last save and the next. What failed may fail for long, and each time all
+    /// that is unsaved is encoded.
+    fn rest(&self) -> Duration {
+        let Some(doublings) = self.failures.checked_sub(1) else { return self.pause };
+        let longer = FIRST_FAILURE_PAUSE * (1 << doublings.min(5));
+        self.pause.max(longer.min(LONGEST_FAILURE_PAUSE))
     }
 
     /// Whether the next save may begin; one that is urgent does not wait for a pause.
     pub fn is_ready(&self, is_urgent: bool) -> bool {
-        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= self.pause)
+        !self.is_busy && (is_urgent || self.rests_since.elapsed() >= self.rest())
     }
 
     pub fn begin(&mut self, job: SaveJob) {
@@ -156,8 +174,9 @@ impl Saver {
     }
 
     fn note_rest(&mut self, finished: Option<FinishedSave>) -> Option<FinishedSave> {
-        if finished.is_some() {
+        if let Some(FinishedSave { result, .. }) = &finished {
             (self.is_busy, self.rests_since) = (false, Instant::now());
+            self.failures = if result.is_ok() { 0 } else { self.failures + 1 };
         }
         finished
     }
@@ -188,7 +207,12 @@ pub(crate) fn tell(waiting: Vec<SavedSender>, result: &Result<(), String>) {
 }
 
 #[cfg(test)]
+#[path = "../../terravox-store/tests/it/failing_disk/mod.rs"]
+mod failing_disk;
+
+#[cfg(test)]
 mod tests {
+    use super::failing_disk::FullDisk;
     use super::*;
     use terravox::terrain::Placement;
     use terravox::voxel::{ChunkPos, DenseBox, VoxelGrid};
@@ -241,7 +265,27 @@ mod tests {
         let (jobs, finished) = (mpsc::channel().0, mpsc::channel().1);
         (thread.jobs, thread.finished) = (Some(jobs), finished);
         assert!(!saves_a_chunk(&mut saver, 1));
-        // It is said until another saver is started.
+        // It is said until another thread is started.
         assert!(saver.has_died());
+        saver.restart();
+        assert_eq!(saver.rest(), SAVE_PAUSE.max(FIRST_FAILURE_PAUSE));
+        assert!(saves_a_chunk(&mut saver, 1) && saver.rest() == SAVE_PAUSE);
+    }
+
+    #[test]
+    fn saves_that_fail_are_repeated_ever_more_rarely() {
+        let disk = Arc::new(FullDisk::default());
+        let info = WorldInfo::complete(Placement::default());
+        let store = Arc::new(Store::create_on(disk.clone(), "world", &info).unwrap());
+        let mut saver = Saver::start(store, Arc::new(|_| {}), SHARED_SAVE_PAUSE);
+        assert_eq!(saver.rest(), SHARED_SAVE_PAUSE);
+        disk.fail(0, u64::MAX);
+        let rests = [1, 2, 4, 8, 16, 20, 20, 20].map(Duration::from_secs);
+        for (x, rest) in rests.into_iter().enumerate() {
+            assert!(!saves_a_chunk(&mut saver, x as i32));
+            assert_eq!(saver.rest(), rest);
+        }
+        disk.fail(0, 0);
+        assert!(saves_a_chunk(&mut saver, 9) && saver.rest() == SHARED_SAVE_PAUSE);
     }
 }

@@ -41,6 +41,10 @@ pub struct ServerOptions {
     /// full, the oldest edits of the author with the most data lose their previous cells first.
     /// With 0, no edits are kept.
     pub journal_bytes: usize,
+    /// Chunks of a world that may be unsaved before its guests' operations are refused, until some
+    /// are saved; 65,536 by default, of up to 64 KiB each. So many wait only if saves fail, such as
+    /// on a full disk.
+    pub max_unsaved_chunks: usize,
 }
 
 impl Default for ServerOptions {
@@ -57,6 +61,7 @@ impl Default for ServerOptions {
             certificate_folder: PathBuf::from("."),
             backup_folder: PathBuf::from("."),
             journal_bytes: 64 << 20,
+            max_unsaved_chunks: 1 << 16,
         }
     }
 }

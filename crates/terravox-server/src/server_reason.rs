@@ -55,9 +55,11 @@ pub enum ServerReason {
     /// 19: this account, or all guests of this server together, edited too many columns of a shared
     /// world within a minute.
     TooManyColumns = 19,
+    /// 20: too much of this world is not saved yet, such as while a disk is full.
+    TooMuchUnsaved = 20,
 }
 
-const ALL: [ServerReason; 9] = [
+const ALL: [ServerReason; 10] = [
     ServerReason::ServerEnds,
     ServerReason::WorldStopped,
     ServerReason::TooSlow,
@@ -67,6 +69,7 @@ const ALL: [ServerReason; 9] = [
     ServerReason::Protected,
     ServerReason::OtherServer,
     ServerReason::TooManyColumns,
+    ServerReason::TooMuchUnsaved,
 ];
 
 impl ServerReason {

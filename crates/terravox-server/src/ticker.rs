@@ -34,7 +34,7 @@ use terravox::replicate::{
 };
 use terravox::terrain::FillRequest;
 use terravox::voxel::{ChunkPos, GridOptions, UnlistedChunks, VoxelGrid};
-use terravox_store::{ColumnLeases, StoreError};
+use terravox_store::{ColumnLeases, Generator, Store, StoreError};
 
 /// A tick begins at the latest after this time, and earlier when something arrived.
 const TICK: Duration = Duration::from_millis(33);
@@ -60,24 +60,26 @@ pub(crate) fn start(
     // Complete worlds never ask.
     let generate = generate.unwrap_or_else(|| Arc::new(|request| request.set_missing()));
     let columns = share.as_ref().map(|_| Arc::default());
-    let running = Arc::new(RunningWorld::new(name, store, options.journal_bytes, columns));
+    let (path, store) = (store.path().to_owned(), Arc::new(store));
+    let running = RunningWorld::new(name, store.clone(), options.journal_bytes, columns);
+    let running = Arc::new(running);
     let columns = match share {
-        Some(leases) => Some(keep_columns(&running, leases)?),
+        Some(leases) => Some(keep_columns(&running, leases, store.clone())?),
         None => None,
     };
     let leftover = match &columns {
         // Those of a shared world are read with its columns.
-        None if running.store.info().grows() => Borders::of_store(&running.store)?,
+        None if store.info().grows() => Borders::of_store(&store)?,
         _ => Borders::default(),
     };
-    let rules = EditRules { protected, decide, columns, leftover };
-    let ticker = Ticker::new(running.clone(), generate, rules, options)?;
+    let (unsaved_chunks, max_unsaved_chunks) = (0, options.max_unsaved_chunks);
+    let rules =
+        EditRules { protected, decide, columns, leftover, unsaved_chunks, max_unsaved_chunks };
+    let ticker = Ticker::new(running.clone(), store, generate, rules, options)?;
     let named = thread::Builder::new().name("terravox-world".to_owned());
-    let handle = named.spawn(move || ticker.run_to_the_end()).map_err(|source| StoreError::Io {
-        path: running.store.path().to_owned(),
-        doing: "start a thread for",
-        source,
-    })?;
+    let doing = "start a thread for";
+    let handle = named.spawn(move || ticker.run_to_the_end());
+    let handle = handle.map_err(|source| StoreError::Io { path, doing, source })?;
     running.note_thread(handle.thread().clone());
     Ok((running, handle))
 }
@@ -86,15 +88,13 @@ pub(crate) fn start(
 fn keep_columns(
     running: &Arc<RunningWorld>,
     leases: Box<dyn ColumnLeases>,
+    store: Arc<Store>,
 ) -> Result<HeldColumns, StoreError> {
     let shared = running.columns.clone().unwrap_or_default();
-    let (name, store) = (running.name.clone(), running.store.clone());
-    let started = ColumnThread::start(shared, leases, store, name, running.waker());
-    started.map(HeldColumns::new).map_err(|source| StoreError::Io {
-        path: running.store.path().to_owned(),
-        doing: "start a thread for",
-        source,
-    })
+    let (path, doing) = (store.path().to_owned(), "start a thread for");
+    let started = ColumnThread::start(shared, leases, store, running.name.clone(), running.waker());
+    let started = started.map_err(|source| StoreError::Io { path, doing, source });
+    started.map(HeldColumns::new)
 }
 
 /// A guest of the host, with its connection.
@@ -137,6 +137,13 @@ impl ConnectedGuest {
     fn thrower(&self, guest: u64) -> Thrower {
         Thrower { guest, account: self.account.get().cloned().unwrap_or_default() }
     }
+}
+
+/// A generator as guests are told of it.
+fn generator_id(generator: &Generator) -> GeneratorId {
+    let Generator { name, version, seed, .. } = generator;
+    let parameters = seed.to_le_bytes().to_vec();
+    GeneratorId { name: name.clone(), version: *version, parameters }
 }
 
 fn right_of(peers: &BTreeMap<u64, ConnectedGuest>, guest: u64) -> Option<Right> {
@@ -187,11 +194,14 @@ struct Ticker {
     began: Instant,
     /// When the last tick began.
     ticked: Instant,
+    /// Dropped last, after all threads that use it: the leases of the world are given up then.
+    store: Arc<Store>,
 }
 
 impl Ticker {
     fn new(
         running: Arc<RunningWorld>,
+        store: Arc<Store>,
         generate: Generate,
         rules: EditRules,
         server: &ServerOptions,
@@ -199,16 +209,12 @@ impl Ticker {
         // The keys of a `RandomState` are random.
         let instance = RandomState::new().hash_one(SystemTime::now()).max(1);
         let mut options = HostOptions { instance, generator: None, ..server.host.clone() };
-        let (store, info) = (&running.store, running.store.info());
+        let info = store.info();
         let mut edited = Vec::new();
         let grid = if info.grows() {
             let materials = info.materials.clone();
             edited = store.chunks()?;
-            options.generator = info.generator.as_ref().map(|made| GeneratorId {
-                name: made.name.clone(),
-                version: made.version,
-                parameters: made.seed.to_le_bytes().to_vec(),
-            });
+            options.generator = info.generator.as_ref().map(generator_id);
             VoxelGrid::new(GridOptions { unlisted: UnlistedChunks::Unknown, materials })
         } else {
             let loaded = store.load()?;
@@ -221,13 +227,13 @@ impl Ticker {
         host.mark_edited(edited);
         let is_shared = rules.columns.is_some();
         let falling = (server.pieces_fall && !is_shared)
-            .then(|| FallingPieces::restored(store, &mut host, &grid, &rules.protected));
+            .then(|| FallingPieces::restored(&store, &mut host, &grid, &rules.protected));
         let pause = if is_shared { SHARED_SAVE_PAUSE } else { SAVE_PAUSE };
         let saver = Saver::start(store.clone(), generate.clone(), pause);
         let stored_ground = StoredGround::new(store.clone(), running.waker());
         let journal = match is_shared {
             true => StoredJournal::off(running.journal.clone()),
-            false => StoredJournal::read(store, running.journal.clone(), &running.name)?,
+            false => StoredJournal::read(&store, running.journal.clone(), &running.name)?,
         };
         Ok(Ticker {
             running,
@@ -248,6 +254,7 @@ impl Ticker {
             waiting_for_save: Vec::new(),
             began: Instant::now(),
             ticked: Instant::now(),
+            store,
         })
     }
 
@@ -339,7 +346,7 @@ impl Ticker {
     /// Why nothing more can be saved: another program took the world over, or the outcome of a save is
     /// unknown.
     fn cannot_save(&self) -> Option<StoreError> {
-        self.running.store.check_writer().err()
+        self.store.check_writer().err()
     }
 
     /// Counts a tick, and warns about refused tokens.
@@ -356,6 +363,7 @@ impl Ticker {
     /// Takes what other servers changed, for the tick that begins.
     fn take_news(&mut self) -> Vec<ChunkPos> {
         self.stored_ground.begin_tick();
+        self.rules.unsaved_chunks = self.grid.unsaved_count();
         let Some(columns) = &mut self.rules.columns else { return Vec::new() };
         columns.take_news();
         let changed = columns.take_changed();
@@ -376,14 +384,14 @@ impl Ticker {
         };
         let mut world = HostWorld {
             grid: &mut self.grid,
-            placement: self.running.store.info().placement(),
+            placement: self.running.placement,
             ground: &ground,
             generated: &generated,
             prefetch: &|blocks| self.stored_ground.prefetch(blocks),
             decide: &mut decide,
         };
         self.host.ground_changed(&mut world, changed);
-        let tried = apply_parts(&mut self.host, &mut world, due);
+        let tried = apply_parts(&mut self.host, &mut world, due, &self.stored_ground.met_damage);
         self.host.tick(&mut world, now_us);
         for event in self.host.events() {
             match event {

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 use terravox::edit::Journal;
+use terravox::terrain::Placement;
 use terravox::voxel::Region;
 use terravox_store::{ColumnLeases, Store};
 use tokio::sync::{Notify, oneshot};
@@ -140,8 +141,9 @@ pub(crate) struct RunningWorld {
     arriving: Mutex<Vec<Arc<Link>>>,
     /// Who waits until all that was edited is saved.
     waiting_for_save: Mutex<Vec<SavedSender>>,
-    /// Its file.
-    pub store: Arc<Store>,
+    /// Its file, until it has stopped: who serves others no longer keeps the lease of this one.
+    store: Mutex<Option<Arc<Store>>>,
+    pub placement: Placement,
     /// Held while a backup is written.
     pub backup: Arc<tokio::sync::Mutex<()>>,
     /// Who changed what.
@@ -164,13 +166,14 @@ pub(crate) struct RunningWorld {
 impl RunningWorld {
     pub fn new(
         name: String,
-        store: Store,
+        store: Arc<Store>,
         journal_bytes: usize,
         columns: Option<Arc<SharedColumns>>,
     ) -> RunningWorld {
         RunningWorld {
             name,
-            store: Arc::new(store),
+            placement: store.info().placement(),
+            store: Mutex::new(Some(store)),
             backup: Arc::default(),
             columns,
             journal: Arc::new(Mutex::new(Journal::new(journal_bytes))),
@@ -214,8 +217,14 @@ impl RunningWorld {
     /// Notes that its thread has ended.
     pub fn note_stopped(&self) {
         self.has_stopped.store(true, Ordering::Release);
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.stopped.notify_one();
         self.release_waiters();
+    }
+
+    /// Its file; `None` if the world has stopped.
+    pub fn store(&self) -> Option<Arc<Store>> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until the world is no longer served.

@@ -6,6 +6,7 @@ use crate::server::Server;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use terravox::terrain::UnsavedChanges;
+use terravox::voxel::{ChunkPos, DenseBox};
 use terravox_postgres::{Postgres, PostgresOptions};
 use terravox_store::{Store, StoreError, WorldInfo, Zone};
 
@@ -275,5 +276,50 @@ fn a_writer_that_stalls_within_a_save_holds_the_world_no_longer_than_its_lease()
         let end = saving.join().unwrap();
         assert!(matches!(end, Err(StoreError::Fenced { .. })), "{end:?}");
         assert_eq!(new.extra("state").unwrap(), Some(b"1".to_vec()));
+    });
+}
+
+/// Saves a chunk full of a material.
+fn save_chunk(store: &Store, material: u8) -> Result<(), StoreError> {
+    let mut grid = empty_grid(&store.info());
+    let mut cells = DenseBox::new(ChunkPos::new(1, 1, 1).region());
+    cells.fill(material);
+    grid.write(&cells).unwrap();
+    store.save(&UnsavedChanges::from(grid.unsaved()), |_| {}).map(drop)
+}
+
+#[test]
+fn a_zone_is_not_taken_by_what_an_earlier_writer_sent_before_it_lost_the_world() {
+    let Some(server) = Server::start("late-take") else { return };
+    let server = server.run();
+    let proxy = Proxy::start(server.port());
+    let options =
+        PostgresOptions { lease: Duration::from_millis(400), ..PostgresOptions::default() };
+    let through = server.address_at(proxy.port, "late");
+    let old = Postgres::create(&through, &WorldInfo::default(), &options).unwrap();
+    std::thread::scope(|scope| {
+        // It has looked whether the world is its own, and asks for the zone of the chunk: an array of
+        // 64-bit numbers, and its name.
+        proxy.stall_before(&[&[0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 20], b", process "]);
+        let saving = scope.spawn(|| save_chunk(&old, 3));
+        while proxy.is_trap_set() {
+            assert!(!saving.is_finished(), "it asked for no zone");
+        }
+        let begin = Instant::now();
+        let new = loop {
+            match Postgres::open(&server.address("late"), &PostgresOptions::default()) {
+                Ok(store) => break store,
+                Err(StoreError::InUse { .. }) => assert!(begin.elapsed() < PATIENCE),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        save_chunk(&new, 4).unwrap();
+        // It writes elsewhere for longer than a lease.
+        server.sql("update terravox_zones set until = now() - interval '1 second' where zone >= 0");
+        proxy.set(Network::Up);
+        let end = saving.join().unwrap();
+        assert!(matches!(end, Err(StoreError::Fenced { .. })), "{end:?}");
+        save_chunk(&new, 5).unwrap();
+        new.check_writer().unwrap();
     });
 }

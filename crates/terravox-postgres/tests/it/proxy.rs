@@ -39,6 +39,8 @@ const COMMIT_TIME: Duration = Duration::from_millis(40);
 /// What the connections share.
 struct Shared {
     next: Mutex<Option<Accident>>,
+    /// What the request has before which the network stalls.
+    trap: Mutex<Vec<Vec<u8>>>,
     network: Mutex<Network>,
     /// Those that are open.
     streams: Mutex<Vec<TcpStream>>,
@@ -79,11 +81,21 @@ impl Proxy {
 
     /// A server that is far away: a round trip takes so long.
     pub fn far(server_port: u16, round_trip: Duration) -> Proxy {
+        Proxy::with_line(server_port, round_trip, f64::INFINITY)
+    }
+
+    /// A server behind a line that carries so many bytes a second, in each direction.
+    pub fn slow(server_port: u16, speed: f64) -> Proxy {
+        Proxy::with_line(server_port, Duration::ZERO, speed)
+    }
+
+    fn with_line(server_port: u16, round_trip: Duration, speed: f64) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (next, network, streams) =
             (Mutex::new(None), Mutex::new(Network::Up), Mutex::new(Vec::new()));
-        let shared = Arc::new(Shared { next, network, streams });
+        let trap = Mutex::default();
+        let shared = Arc::new(Shared { next, trap, network, streams });
         let kept = shared.clone();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -96,9 +108,9 @@ impl Proxy {
                 let (back_from, back_to) =
                     (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let shared = kept.clone();
-                thread::spawn(move || pass(back_from, back_to, &shared));
+                thread::spawn(move || pass(back_from, back_to, speed, &shared));
                 let shared = kept.clone();
-                thread::spawn(move || pass_requests(client, server, round_trip, &shared));
+                thread::spawn(move || pass_requests(client, server, (round_trip, speed), &shared));
             }
         });
         Proxy { port, shared }
@@ -112,6 +124,17 @@ impl Proxy {
     /// Whether the accident has not happened yet.
     pub fn is_armed(&self) -> bool {
         self.shared.next.lock().unwrap().is_some()
+    }
+
+    /// Lets the network stall when something is sent that has all of these bytes, before the server has
+    /// it.
+    pub fn stall_before(&self, parts: &[&[u8]]) {
+        *self.shared.trap.lock().unwrap() = parts.iter().map(|part| part.to_vec()).collect();
+    }
+
+    /// Whether that was not sent yet.
+    pub fn is_trap_set(&self) -> bool {
+        !self.shared.trap.lock().unwrap().is_empty()
     }
 
     /// Lets the network fail, or be up again.
@@ -128,9 +151,10 @@ impl Proxy {
 }
 
 /// Passes bytes on until one side is closed.
-fn pass(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn pass(mut from: TcpStream, mut to: TcpStream, speed: f64, shared: &Shared) {
     let mut bytes = [0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut bytes) {
+        thread::sleep(Duration::from_secs_f64(length as f64 / speed));
         if !shared.passes() || to.write_all(&bytes[..length]).is_err() {
             break;
         }
@@ -147,14 +171,20 @@ fn close(a: &TcpStream, b: &TcpStream) {
 fn pass_requests(
     mut client: TcpStream,
     mut server: TcpStream,
-    round_trip: Duration,
+    (round_trip, speed): (Duration, f64),
     shared: &Shared,
 ) {
     let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     let (mut bytes, mut is_writer) = ([0; 1 << 16], false);
     while let Ok(length @ 1..) = client.read(&mut bytes) {
         let sent = &bytes[..length];
-        thread::sleep(round_trip);
+        thread::sleep(round_trip + Duration::from_secs_f64(length as f64 / speed));
+        let mut trap = shared.trap.lock().unwrap();
+        if !trap.is_empty() && trap.iter().all(|part| has(sent, part)) {
+            *shared.network.lock().unwrap() = Network::Stalled;
+            trap.clear();
+        }
+        drop(trap);
         // Saves, and claims of columns.
         is_writer |= has(sent, b"insert into terravox_log")
             || has(sent, b"set epoch = terravox_zones.epoch + 1, owner = $3::text");

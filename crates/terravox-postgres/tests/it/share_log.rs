@@ -1,8 +1,10 @@
 //! The log of a busy column: whatever a server missed, it learns what changed since, and little else.
 
 use crate::all_stores::{Numbers, empty_grid};
+use crate::proxy::Proxy;
 use crate::server::Server;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use terravox::terrain::UnsavedChanges;
 use terravox::voxel::{ChunkPos, DenseBox, Region, VoxelGrid};
 use terravox_postgres::{Postgres, PostgresOptions, WorldShare};
@@ -102,4 +104,78 @@ fn whatever_a_server_missed_of_a_busy_column_it_reads_what_changed_since_slow() 
     let stored: BTreeSet<_> = store.chunks().unwrap().into_iter().filter(in_home).collect();
     assert!(stored.len() > 400 && stored.contains(&own));
     assert!(changed(&late) == stored);
+}
+
+#[test]
+fn a_log_with_too_much_is_not_read_and_the_lease_is_renewed_meanwhile() {
+    let Some(server) = Server::start("long-log") else { return };
+    let server = server.run();
+    let address = server.address("long");
+    let options =
+        PostgresOptions { lease: Duration::from_millis(1500), ..PostgresOptions::default() };
+    drop(Postgres::create(&address, &WorldInfo::default(), &options).unwrap());
+    let (store, share) = Postgres::share(&address, &options, "writer:1").unwrap();
+    let beside = Column { x: HOME.x + 1, z: HOME.z };
+    assert_eq!(share.claim(&[HOME, beside]).unwrap().len(), 2);
+    let (mut grid, chunks) = (empty_grid(&store.info()), [chunk(1), chunk(2)]);
+    let east = chunks.map(|chunk| ChunkPos::new(chunk.x + 256, chunk.y, chunk.z));
+    for commit in 0..2 {
+        save(&store, &mut grid, &[chunks[commit], east[commit]], 4);
+    }
+    let (follower, follow) = Postgres::share(&address, &options, "follower:1").unwrap();
+    // As after thousands of commits that changed the chunk of the second one: 1.1 MB for each 64 of them.
+    let home = HOME.zone().unwrap().0;
+    server.sql(&format!(
+        "insert into terravox_log (world, zone, seq, epoch, keys)
+        select world, zone, 2 + 64 * number, -64,
+            decode(repeat(encode(keys, 'hex'), 1100000 / length(keys)), 'hex')
+        from terravox_log, generate_series(1, 20) as number
+        where zone < -1 and seq = 2 and (zone = {home} or number <= 10);
+        update terravox_zones set head = 2 + 64 * case when zone = {home} then 20 else 10 end
+        where zone < -1"
+    ));
+    let found = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| follow.changes(&[HOME, beside]).unwrap().chunks);
+        while !looking.is_finished() {
+            let is_alive = server.sql(
+                "select until > clock_timestamp() from terravox_servers where address = 'follower:1'",
+            );
+            assert_eq!(is_alive, "t");
+        }
+        BTreeSet::from_iter(looking.join().unwrap())
+    });
+    // Of the one with 22 MB, all that is stored.
+    assert_eq!(found, BTreeSet::from([chunks[0], chunks[1], east[1]]));
+    follower.check_writer().unwrap();
+}
+
+#[test]
+fn large_entries_are_merged_over_a_slow_line() {
+    let Some(server) = Server::start("slow-line") else { return };
+    let server = server.run();
+    let proxy = Proxy::slow(server.port(), 600_000.0);
+    let time = Duration::from_millis(600);
+    let options = PostgresOptions { lease: time, answer_time: time, ..PostgresOptions::default() };
+    drop(Postgres::create(&server.address("line"), &WorldInfo::default(), &options).unwrap());
+    let through = server.address_at(proxy.port, "line");
+    let (store, share) = Postgres::share(&through, &options, "slow:1").unwrap();
+    let mut grid = empty_grid(&store.info());
+    assert_eq!(share.claim(&[HOME]).unwrap(), [HOME]);
+    save(&store, &mut grid, &[chunk(1)], 4);
+    share.release(&[HOME]).unwrap();
+    // The next commit merges 64 entries. One of them has 560 kB, which takes longer each way than an answer or
+    // an idle transaction may.
+    server.sql(
+        "insert into terravox_log (world, zone, seq, epoch, keys)
+        select world, zone, number, 1, (
+            select string_agg(decode('0c0002003800000000000000' || lpad(to_hex(key), 4, '0'), 'hex'), '')
+            from generate_series(0, case number when 65 then 39999 else 0 end) as key)
+        from terravox_zones, generate_series(65, 128) as number where zone < -1;
+        update terravox_zones set head = 1152 where zone < -1",
+    );
+    assert_eq!(share.claim(&[HOME]).unwrap(), [HOME]);
+    save(&store, &mut grid, &[chunk(2)], 5);
+    let merged = "select seq, epoch, length(keys) from terravox_log
+        where zone < -1 and seq > 64 and seq <= 128";
+    assert_eq!(server.sql(merged), "128|-64|560000");
 }

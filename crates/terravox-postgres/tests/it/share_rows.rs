@@ -168,3 +168,53 @@ fn renewing_the_lease_of_the_world_waits_for_no_commit() {
         assert!(taken.unwrap().extra(&home.data_name("state")).unwrap().is_some());
     });
 }
+
+#[test]
+fn the_lease_of_the_world_is_renewed_as_often_as_those_of_its_servers() {
+    let Some(server) = Server::start("as-often") else { return };
+    let server = server.run();
+    let address = new_world(&server, "as-often");
+    let (_store, _share) = Postgres::share(&address, &options(), "a:1").unwrap();
+    let (mut renewals, mut is_behind, mut last) = (0, 0, String::new());
+    // How far the end of one lease is behind that of the other: one renewal, or less than a sixth of it.
+    let both = "select server.until, server.until > zone.until + interval '250 milliseconds'
+        from terravox_servers as server, terravox_zones as zone
+        where server.address = 'a:1' and zone.zone = -1";
+    let begin = Instant::now();
+    while renewals < 6 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "it does not renew");
+        let row = server.sql(both);
+        let (until, behind) = row.split_once('|').unwrap();
+        if until != last {
+            renewals += 1;
+            last = until.to_owned();
+        }
+        is_behind += usize::from(behind == "t");
+    }
+    // Between the two statements of one renewal it may be.
+    assert!(is_behind <= 3, "{is_behind}");
+}
+
+#[test]
+fn claims_do_not_depend_on_the_isolation_that_a_role_has_by_default() {
+    let Some(server) = Server::start("isolation") else { return };
+    let server = server.run();
+    server.sql("alter role terravox set default_transaction_isolation = 'serializable'");
+    let address = new_world(&server, "isolation");
+    let opened = ["a:1", "b:1"].map(|name| Postgres::share(&address, &options(), name).unwrap());
+    for x in 0..20 {
+        let (home, begin) = (Column { x, z: 0 }, Barrier::new(2));
+        let held = std::thread::scope(|scope| {
+            let claims = opened.each_ref().map(|(_, share)| {
+                let begin = &begin;
+                scope.spawn(move || {
+                    begin.wait();
+                    share.claim(&[home]).unwrap().len()
+                })
+            });
+            claims.map(|claim| claim.join().unwrap())
+        });
+        assert_eq!(held.iter().sum::<usize>(), 1, "{held:?}");
+    }
+    opened.iter().for_each(|(store, _)| store.check_writer().unwrap());
+}

@@ -3,7 +3,9 @@
 use super::*;
 use crate::server_options::ServerOptions;
 use crate::world::ServedWorld;
-use terravox::voxel::{ChunkPos, DenseBox, UnlistedChunks};
+use terravox::replicate::{HostOptions, Verdict};
+use terravox::terrain::{FillRequest, Placement};
+use terravox::voxel::{ChunkPos, DenseBox, GridOptions, MipBlock, UnlistedChunks, VoxelGrid};
 use terravox_store::{MemoryDisk, WorldInfo};
 
 impl TriedParts {
@@ -163,6 +165,47 @@ fn parts_that_have_to_wait_keep_no_others_from_their_turn() {
     assert!(try_all(&mut east, Some([a, b])).is_empty());
     assert_eq!(try_all(&mut east, None), [[a, b]]);
     assert_eq!(try_all(&mut east, None).len(), PARTS_PER_TICK);
+}
+
+#[test]
+fn a_part_on_damaged_ground_keeps_no_later_ones_waiting() {
+    let (a, b) = (at(-1, 0), at(0, 0));
+    let [mut west, mut east] = [Borders::default(), Borders::default()];
+    west.take(&BTreeSet::from([a]), BTreeMap::new(), BTreeSet::new());
+    for z in [48.0, 148.0, 248.0, 348.0] {
+        west.begin_at(a, &EditOp::dig_ball([-1.0, 16.0, z], 4.0));
+    }
+    east.take(&BTreeSet::from([b]), save(&mut west, &[a]), BTreeSet::new());
+    // One chunk is damaged, and one has not arrived.
+    let has_met = Cell::new(false);
+    let ground = |request: &mut FillRequest<'_>| match request.block() {
+        MipBlock { mip: 0, pos } if pos.z == 1 => {
+            has_met.set(true);
+            request.set_missing();
+        }
+        MipBlock { mip: 0, pos } if pos.z == 7 => request.set_missing(),
+        _ => request.fill(5),
+    };
+    let options = GridOptions { unlisted: UnlistedChunks::Unknown, ..GridOptions::default() };
+    let mut grid = VoxelGrid::new(options);
+    let mut world = HostWorld {
+        grid: &mut grid,
+        placement: Placement::default(),
+        ground: &ground,
+        generated: &|request| request.fill(5),
+        prefetch: &|_| true,
+        decide: &mut |_, _| Verdict::Accept,
+    };
+    let mut host = Host::new(HostOptions { max_mip: 8, ..HostOptions::default() });
+    let due = east.due(|_| true);
+    assert_eq!(due.len(), 4);
+    let tried = apply_parts(&mut host, &mut world, due, &has_met);
+    let done: Vec<u64> = tried.done.iter().map(|part| part.number).collect();
+    assert_eq!((done, tried.refused), (vec![1, 2], 1));
+    assert_eq!(tried.late, BTreeSet::from([[a, b]]));
+    east.note_tried(&tried);
+    east.end_tick();
+    assert_eq!((east.refused, east.due(|_| true)[0].number), (1, 3));
 }
 
 #[test]

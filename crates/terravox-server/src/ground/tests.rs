@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::Instant;
 use terravox::terrain::{Placement, UnsavedChanges};
 use terravox::voxel::{UnlistedChunks, VoxelGrid};
-use terravox_store::WorldInfo;
+use terravox_store::{MemoryRecords, Records, WorldInfo, WorldRecord, Zone};
 use watched_records::{RecordsCall, WatchedRecords};
 
 /// Whether a database is silent.
@@ -164,6 +164,58 @@ fn many_blocks_are_one_request_and_are_what_a_store_without_requests_has() {
     ground.prefetch(&others);
     assert!(others.iter().all(|&block| fill(&ground, block, &mut cells)));
     assert_eq!(asked.load(Ordering::Relaxed) - before, 1);
+}
+
+#[test]
+fn requests_do_not_pile_up_while_a_database_is_silent() {
+    let silence = Silence::default();
+    let (store, asked) = new_world(&silence);
+    let ground = StoredGround::new(store, || {});
+    let mut cells = DenseBox::default();
+    silence.set(true);
+    for tick in 0..100 {
+        ground.begin_tick();
+        for x in 0..100 {
+            assert!(!fill(&ground, MipBlock::new(0, [x, tick, 0]), &mut cells));
+        }
+        ground.end_tick();
+    }
+    let waiting = ground.reader.as_ref().unwrap().asked.borrow().len();
+    assert!((MAX_ASKED..MAX_ASKED + 8).contains(&waiting), "{waiting}");
+    silence.set(false);
+    let (before, new) = (asked.load(Ordering::Relaxed), MipBlock::new(0, [7, 7, 7]));
+    let begin = Instant::now();
+    while !fill(&ground, new, &mut cells) {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        ground.begin_tick();
+    }
+    // The first one was under way; those after it were read together.
+    let requests = asked.load(Ordering::Relaxed) - before;
+    assert!(requests < 8, "{requests}");
+}
+
+#[test]
+fn ground_that_is_damaged_is_told_from_ground_that_is_late() {
+    let (records, chunk) = (Arc::new(MemoryRecords::default()), ChunkPos::new(3, 0, 0));
+    let info = WorldInfo { unlisted: UnlistedChunks::Unknown, ..WorldInfo::default() };
+    let store = Arc::new(Store::create_records(records.clone(), "world", &info).unwrap());
+    save(&store, &[chunk], 9);
+    let stored = records.view().unwrap().scan(&[], None, 100, false).unwrap();
+    let is_its = |record: &&WorldRecord| Zone::chunk_of_record(&record.key) == Some(chunk);
+    let key = stored.iter().find(is_its).unwrap().key.clone();
+    assert!(records.damage(&key, |value| value[0] ^= 1));
+    let ground = StoredGround::new(store, || {});
+    let (mut cells, begin) = (DenseBox::default(), Instant::now());
+    while !fill(&ground, ChunkPos::new(4, 0, 0).into(), &mut cells) {
+        assert!(begin.elapsed() < Duration::from_secs(60) && !ground.met_damage.take());
+        ground.begin_tick();
+    }
+    assert!(!ground.met_damage.take());
+    while !ground.met_damage.take() {
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        ground.begin_tick();
+        assert!(!fill(&ground, chunk.into(), &mut cells));
+    }
 }
 
 #[test]

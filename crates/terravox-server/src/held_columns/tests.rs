@@ -4,6 +4,7 @@ use super::*;
 use crate::access::Right;
 use crate::border_record::{BorderRecord, MAX_WAITING_FOR_ONE};
 use crate::edit_rules::{EditAuthor, EditRules};
+use crate::world::RunningWorld;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -147,8 +148,14 @@ impl Served {
         let store = Arc::new(terravox_store::Store::create_on(disk, "world", &info).unwrap());
         let thread = ColumnThread::start(shared, Box::new(leases.clone()), store, world, || {});
         let columns = Some(HeldColumns::new(thread.unwrap()));
-        let rules =
-            EditRules { protected: Vec::new(), decide, columns, leftover: Borders::default() };
+        let rules = EditRules {
+            protected: Vec::new(),
+            decide,
+            columns,
+            leftover: Borders::default(),
+            unsaved_chunks: 0,
+            max_unsaved_chunks: 1,
+        };
         let host = Host::new(HostOptions { max_mip: 8, ..HostOptions::default() });
         let mut served = Served { rules, host, leases, now: Instant::now() };
         served.pass(Duration::ZERO);
@@ -338,6 +345,33 @@ fn only_what_is_watched_is_asked_about_and_orders_given_while_the_thread_looks_a
     // but a machine that is busy does not stand still each time.
     let fastest = times.min().unwrap();
     assert!(fastest < Duration::from_millis(100), "{fastest:?}");
+}
+
+#[test]
+fn a_database_that_does_not_answer_is_a_problem_before_it_is_given_up() {
+    let served = Served::new(&[], None);
+    let shared = served.rules.columns.as_ref().unwrap().shared().clone();
+    let disk = Arc::new(terravox_store::MemoryDisk::default());
+    let info = terravox_store::WorldInfo::default();
+    let store = Arc::new(terravox_store::Store::create_on(disk, "world", &info).unwrap());
+    let world = RunningWorld::new("test".to_owned(), store, 0, Some(shared.clone()));
+    let problem = |seconds| {
+        let now = Instant::now() + Duration::from_secs(seconds);
+        crate::http::health_problem(&world, now)
+    };
+    // One look follows another, and the database has answered each.
+    served.leases.wait_for_a_look();
+    assert_eq!(problem(0), None);
+    let database = served.leases.block_a_request();
+    assert_eq!(problem(0), None);
+    let told = problem(11).expect("it has not answered for 10 s");
+    assert!(told.contains("cannot be read since 1"), "{told}");
+    drop(database);
+    let begin = Instant::now();
+    while shared.is_silent_since().is_some() {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    }
 }
 
 /// A guest that has started, with its number, and what carries its packets.

@@ -4,7 +4,7 @@ use super::Ticker;
 use crate::error::ServerError;
 use crate::falling::FallingPieces;
 use crate::log::{error, warn};
-use crate::saver::{FinishedSave, SaveJob, Saver, tell};
+use crate::saver::{FinishedSave, SaveJob, tell};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -139,8 +139,7 @@ impl Ticker {
             error!(world = self.running.name, "a save ended by a panic");
             self.running.counters.count_failed_save(&ServerError::new("it ended by a panic"));
             self.journal.end_save(false);
-            let (store, generate) = (self.running.store.clone(), self.generate.clone());
-            self.saver = Saver::start(store, generate, self.saver.pause());
+            self.saver.restart();
         }
         is_dead
     }

@@ -1,18 +1,20 @@
 //! Servers that share a world, over records in memory: what one of them meets that is damaged, or
 //! that panics.
 
+use crate::watched_records::{RecordsCall, WatchedRecords};
 use crate::waves::{Folder, options, quic, waves};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use terravox::edit::{Action, BrushOp, EditOp};
 use terravox::replicate::{GuestEvent, Interest, Verdict};
 use terravox::terrain::Placement;
 use terravox::voxel::{Region, VoxelPos};
-use terravox_server::{Client, ClientOptions, Decide, ServedWorld, Server};
+use terravox_server::{Client, ClientOptions, Decide, ServedWorld, Server, ServerOptions};
 use terravox_store::{
     Column, ColumnChanges, ColumnLeases, ColumnOwner, Generator, MemoryRecords, Store, WorldInfo,
 };
@@ -92,16 +94,20 @@ impl Shared {
     }
 
     fn serve(&self, server: &str, decide: Option<Decide>) -> Server {
+        let world = ServedWorld { decide, ..self.served(server, self.open()) };
+        Server::start(vec![world], options(&self.folder.0)).unwrap()
+    }
+
+    fn served(&self, server: &str, store: Store) -> ServedWorld {
         let leases = Leases { server: server.to_owned(), owners: self.owners.clone() };
-        let world = ServedWorld {
+        ServedWorld {
             name: "waves".into(),
-            store: self.open(),
+            store,
             generate: Some(Arc::new(waves)),
             protected: vec![],
-            decide,
+            decide: None,
             share: Some(Box::new(leases)),
-        };
-        Server::start(vec![world], options(&self.folder.0)).unwrap()
+        }
     }
 
     fn give(&self, column: Column, server: &str) {
@@ -349,4 +355,40 @@ fn alerts_and_the_dashboard_use_metrics_that_a_server_has() {
         let unknown: Vec<&String> = used.difference(&known).collect();
         assert!(unknown.is_empty(), "{file} uses {unknown:?}; a server has {known:?}");
     }
+}
+
+#[test]
+fn while_saves_fail_they_are_rare_and_so_much_may_be_unsaved() {
+    let shared = Shared::new("unsaved");
+    let (is_full, commits) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+    let (full, failed) = (is_full.clone(), commits.clone());
+    let records = WatchedRecords::new(shared.records.clone(), move |call| {
+        if matches!(call, RecordsCall::Commit) && full.load(Ordering::Acquire) {
+            failed.lock().unwrap().push(Instant::now());
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    });
+    let store = Store::open_records(Arc::new(records), "waves").unwrap();
+    let options = ServerOptions { max_unsaved_chunks: 4, ..options(&shared.folder.0) };
+    let server = Server::start(vec![shared.served("own:1", store)], options).unwrap();
+    let mut ada = Player::new(&server);
+    let in_chunk = |x: i32, y: i32| {
+        let [x, y] = [x, y].map(|v| f64::from(32 * v + 16));
+        ball(MATERIAL, [x, y, 48.0])
+    };
+    ada.insist(&in_chunk(0, 1));
+    is_full.store(true, Ordering::Release);
+    let chunks = (0..3).flat_map(|x| (0..3).map(move |y| [x, y]));
+    let edits: Vec<_> = chunks.map(|[x, y]| ada.edit(&in_chunk(x, y))).collect();
+    let refused: Vec<_> = edits.iter().flatten().collect();
+    assert!(refused.len() >= 4 && refused.len() < edits.len(), "{edits:?}");
+    assert!(refused.iter().all(|why| why.contains("not saved yet")), "{refused:?}");
+    ada.wait(|| commits.lock().unwrap().len() >= 2);
+    is_full.store(false, Ordering::Release);
+    let commits = commits.lock().unwrap().clone();
+    assert!(commits[1] - commits[0] > Duration::from_millis(990), "{commits:?}");
+    ada.insist(&in_chunk(2, 2));
+    assert_eq!(shared.stored([80, 80, 48]), Some(MATERIAL));
+    assert_eq!(shared.stored([16, 16, 48]), Some(MATERIAL), "what was confirmed meanwhile");
 }
