@@ -191,9 +191,7 @@ impl NaiveWorld {
             .map(|(voxel, low)| {
                 let cell = cells.cell(voxel);
                 let is_liquid = materials.kind(cell.material) == Kind::Liquid;
-                let held =
-                    cells.water().iter().find(|entry| entry.0 as usize == cells.index(voxel));
-                let held = held.map_or(0, |entry| i64::from(entry.1) + 1);
+                let held = cells.water_at(voxel).map_or(0, |water| i64::from(water) + 1);
                 let water = if is_liquid { i64::from(cell.units()) } else { held };
                 (low, materials.kind(cell.material) == Kind::Solid, water)
             })
@@ -247,6 +245,9 @@ impl NaiveWorld {
             for step in 0..=steps {
                 let share = step as f64 / steps as f64;
                 let path_cell = [0, 1].map(|i| (pair[0][2 * i] + way[i] * share).floor() as i64);
+                if here.iter().all(|at| at.0 == path_cell) {
+                    continue;
+                }
                 here = here.into_iter().flat_map(|at| self.step(at, path_cell)).collect();
                 here.sort_unstable();
                 here.dedup();
