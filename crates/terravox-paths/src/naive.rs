@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use terravox::mesh::{BlockMesh, PAD, naive};
 use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, VoxelPos};
 
@@ -38,7 +39,7 @@ pub(crate) type At = ([i64; 2], usize);
 /// All floors of a world.
 pub(crate) struct NaiveWorld {
     gauge: Gauge,
-    pub floors: BTreeMap<[i64; 2], Vec<NaiveFloor>>,
+    pub floors: FxHashMap<[i64; 2], Vec<NaiveFloor>>,
 }
 
 impl NaiveWorld {
@@ -61,7 +62,7 @@ impl NaiveWorld {
                 })
             })
             .collect();
-        let mut floors = BTreeMap::new();
+        let mut floors = FxHashMap::default();
         for z in range(meshed.min.z, meshed.max.z) {
             let line = line_of(gauge, z);
             let near = |corners: &&[[i64; 3]; 3]| {
@@ -86,8 +87,11 @@ impl NaiveWorld {
 
     fn all(&self) -> Vec<At> {
         let all = self.floors.iter();
-        all.flat_map(|(&path_cell, floors)| (0..floors.len()).map(move |i| (path_cell, i)))
-            .collect()
+        let all =
+            all.flat_map(|(&path_cell, floors)| (0..floors.len()).map(move |i| (path_cell, i)));
+        let mut all: Vec<At> = all.collect();
+        all.sort_unstable();
+        all
     }
 
     fn change(&mut self, (path_cell, floor): At, change: impl FnOnce(&mut NaiveFloor)) {
