@@ -97,7 +97,7 @@ impl Job {
         self.run_filled(scratch, &fill)
     }
 
-    pub(super) fn run_filled(
+    fn run_filled(
         self,
         scratch: &mut JobScratch,
         fill: &dyn Fn(&mut FillRequest<'_>),

@@ -279,7 +279,7 @@ impl Terrain {
                 return Err(job);
             }
             let start = meter_now.elapsed();
-            let done = scratch.lend(|scratch| job.run_filled(scratch, fill));
+            let done = scratch.lend(|scratch| job.run(scratch, fill));
             Ok((class, done, meter_now.elapsed() - start))
         });
         let mut deferred = Vec::new();
