@@ -39,7 +39,7 @@ pub struct FillRequest<'a> {
 }
 
 /// A function that fills blocks, of one type for all closures: what a terrain does with it is compiled once.
-pub(super) type Fill<'a> = dyn Fn(&mut FillRequest<'_>) + Sync + 'a;
+pub(super) type BlockFiller<'a> = dyn Fn(&mut FillRequest<'_>) + Sync + 'a;
 
 impl FillRequest<'_> {
     /// Fills a block without a [`Terrain`](super::Terrain), on any thread, with the closure that

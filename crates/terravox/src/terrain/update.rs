@@ -1,7 +1,7 @@
 //! The work of a frame, within a budget: cells for what is to be shown, then its meshes.
 
 use super::budget::{Budget, JOIN_MILLIS, Meter};
-use super::fill_request::{Fill, FillRequest, filled};
+use super::fill_request::{BlockFiller, FillRequest, filled};
 use super::job::{Finished, FinishedJob, Job, Work};
 use super::runner::{JobClass, batch_size, map_jobs, thread_count};
 use super::{Placement, Terrain, TerrainError};
@@ -76,7 +76,7 @@ impl Terrain {
         self.update_filled(viewers, budget, &fill);
     }
 
-    fn update_filled(&mut self, viewers: &[Viewer], budget: Budget, fill: &Fill<'_>) {
+    fn update_filled(&mut self, viewers: &[Viewer], budget: Budget, fill: &BlockFiller<'_>) {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         // Without a limit, everything is ready in this update: there is no need to look ahead.
@@ -244,7 +244,7 @@ impl Terrain {
 
     /// Runs the jobs for which the last update had no time, after those of new edits. Returns whether
     /// there was time for all of them.
-    fn run_first_jobs(&mut self, meter: &mut Meter, fill: &Fill<'_>) -> bool {
+    fn run_first_jobs(&mut self, meter: &mut Meter, fill: &BlockFiller<'_>) -> bool {
         let deferred = self.runner.take_deferred();
         if deferred.is_empty() {
             return true;
@@ -266,7 +266,7 @@ impl Terrain {
         jobs: Vec<Job>,
         must_run: Range<usize>,
         meter: &mut Meter,
-        fill: &Fill<'_>,
+        fill: &BlockFiller<'_>,
     ) -> bool {
         let (scratch, meter_now) = (&self.runner.scratch, &*meter);
         let predicted = jobs.into_iter().enumerate().map(|(i, job)| {
@@ -364,7 +364,7 @@ impl Terrain {
         self.hold_region(region, &fill)
     }
 
-    fn hold_region(&mut self, region: Region, fill: &Fill<'_>) -> Result<(), TerrainError> {
+    fn hold_region(&mut self, region: Region, fill: &BlockFiller<'_>) -> Result<(), TerrainError> {
         for blocks in self.lod.missing(&mut self.grid, region) {
             for (block, cells) in fill_all(blocks, self.original_placement, fill) {
                 if let Some(cells) = cells {
@@ -409,7 +409,7 @@ impl Terrain {
 fn fill_all(
     blocks: Vec<MipBlock>,
     placement: Placement,
-    fill: &Fill<'_>,
+    fill: &BlockFiller<'_>,
 ) -> Vec<(MipBlock, Option<DenseBox>)> {
     map_jobs(blocks, |block| (block, filled(block, placement, fill)))
 }
