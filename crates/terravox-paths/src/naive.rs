@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use terravox::mesh::{BlockMesh, PAD, naive};
 use terravox::voxel::{DenseBox, Kind, MaterialTable, Region, VoxelPos};
 
@@ -38,7 +39,7 @@ pub(crate) type At = ([i64; 2], usize);
 /// All floors of a world.
 pub(crate) struct NaiveWorld {
     gauge: Gauge,
-    pub floors: BTreeMap<[i64; 2], Vec<NaiveFloor>>,
+    pub floors: FxHashMap<[i64; 2], Vec<NaiveFloor>>,
 }
 
 impl NaiveWorld {
@@ -61,7 +62,7 @@ impl NaiveWorld {
                 })
             })
             .collect();
-        let mut floors = BTreeMap::new();
+        let mut floors = FxHashMap::default();
         for z in range(meshed.min.z, meshed.max.z) {
             let line = line_of(gauge, z);
             let near = |corners: &&[[i64; 3]; 3]| {
@@ -86,8 +87,11 @@ impl NaiveWorld {
 
     fn all(&self) -> Vec<At> {
         let all = self.floors.iter();
-        all.flat_map(|(&path_cell, floors)| (0..floors.len()).map(move |i| (path_cell, i)))
-            .collect()
+        let all =
+            all.flat_map(|(&path_cell, floors)| (0..floors.len()).map(move |i| (path_cell, i)));
+        let mut all: Vec<At> = all.collect();
+        all.sort_unstable();
+        all
     }
 
     fn change(&mut self, (path_cell, floor): At, change: impl FnOnce(&mut NaiveFloor)) {
@@ -191,9 +195,7 @@ impl NaiveWorld {
             .map(|(voxel, low)| {
                 let cell = cells.cell(voxel);
                 let is_liquid = materials.kind(cell.material) == Kind::Liquid;
-                let held =
-                    cells.water().iter().find(|entry| entry.0 as usize == cells.index(voxel));
-                let held = held.map_or(0, |entry| i64::from(entry.1) + 1);
+                let held = cells.water_at(voxel).map_or(0, |water| i64::from(water) + 1);
                 let water = if is_liquid { i64::from(cell.units()) } else { held };
                 (low, materials.kind(cell.material) == Kind::Solid, water)
             })
@@ -247,6 +249,9 @@ impl NaiveWorld {
             for step in 0..=steps {
                 let share = step as f64 / steps as f64;
                 let path_cell = [0, 1].map(|i| (pair[0][2 * i] + way[i] * share).floor() as i64);
+                if here.iter().all(|at| at.0 == path_cell) {
+                    continue;
+                }
                 here = here.into_iter().flat_map(|at| self.step(at, path_cell)).collect();
                 here.sort_unstable();
                 here.dedup();

@@ -245,8 +245,7 @@ proptest! {
         let mut grid = ground(1, wet);
         let edited = apply(&mut grid, op);
         let [old, new] = [&old, &grid].map(reachable);
-        let state = |cells: &DenseBox, p| (cells.cell(p), cells.water_at(p));
-        let changed = new.region().voxels().filter(|&p| state(&new, p) != state(&old, p));
+        let changed = journaling::differing(&new, &old).into_iter().map(VoxelPos::from);
         let bounds = changed.fold(Region::default(), |bounds, p| bounds.union(Region::one(p)));
         prop_assert_eq!(edited.region, bounds);
     }

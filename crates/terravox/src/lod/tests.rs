@@ -20,25 +20,25 @@ mod moving;
 
 /// Returns the cells of hills with a plate above them and water between.
 fn cells_of(block: MipBlock) -> DenseBox {
-    let distance = |[x, y, z]: [f32; 3]| {
-        let wave = |v: f32| (v / 7.0 - (v / 7.0).floor() - 0.5).abs();
-        let hills = 9.0 + 14.0 * wave(x * 0.11 + z * 0.03) + 9.0 * wave(z * 0.19) - y;
-        let plate = 1.2 - (y - 27.0 - 0.1 * x).abs();
-        hills.max(plate)
-    };
+    let wave = |v: f32| (v / 7.0 - (v / 7.0).floor() - 0.5).abs();
     let mut cells = DenseBox::new(block.cells());
-    let size = (1 << block.mip) as f32;
-    for at in block.cells().voxels() {
-        let centre = at.to_array().map(|v| (v as f32 + 0.5) * size);
-        let units = ((0.5 + distance(centre) / size) * 256.0).clamp(0.0, 256.0) as u32;
-        if units > 0 {
-            let material = if centre[1] < 12.0 { 3 } else { 8 };
-            cells.set(at, Cell { material, occupancy: (units - 1) as u8 });
-        }
-    }
-    for at in block.cells().voxels().filter(|at| at.y < 16 >> block.mip) {
-        if cells.cell(at) == Cell::AIR {
-            cells.set(at, Cell::full(WATER));
+    let (Region { min, max }, size) = (block.cells(), (1 << block.mip) as f32);
+    let centre = |v: i32| (v as f32 + 0.5) * size;
+    for (z, x) in (min.z..max.z).flat_map(|z| (min.x..max.x).map(move |x| (z, x))) {
+        let [x_voxels, z_voxels] = [x, z].map(centre);
+        let hills =
+            9.0 + 14.0 * wave(x_voxels * 0.11 + z_voxels * 0.03) + 9.0 * wave(z_voxels * 0.19);
+        for y in min.y..max.y {
+            let y_voxels = centre(y);
+            let plate = 1.2 - (y_voxels - 27.0 - 0.1 * x_voxels).abs();
+            let distance = (hills - y_voxels).max(plate);
+            let units = ((0.5 + distance / size) * 256.0).clamp(0.0, 256.0) as u32;
+            if units > 0 {
+                let material = if y_voxels < 12.0 { 3 } else { 8 };
+                cells.set(VoxelPos::new(x, y, z), Cell { material, occupancy: (units - 1) as u8 });
+            } else if y < 16 >> block.mip {
+                cells.set(VoxelPos::new(x, y, z), Cell::full(WATER));
+            }
         }
     }
     cells

@@ -38,6 +38,9 @@ pub struct FillRequest<'a> {
     is_written: bool,
 }
 
+/// A function that fills blocks, of one type for all closures: what a terrain does with it is compiled once.
+pub(super) type BlockFiller<'a> = dyn Fn(&mut FillRequest<'_>) + Sync + 'a;
+
 impl FillRequest<'_> {
     /// Fills a block without a [`Terrain`](super::Terrain), on any thread, with the closure that
     /// [`Terrain::update`](super::Terrain::update) takes. `cells` become those of the block; their
@@ -61,20 +64,27 @@ impl FillRequest<'_> {
         placement: Placement,
         fill: impl FnOnce(&mut FillRequest<'_>),
     ) -> bool {
+        let mut request = FillRequest::begin(cells, block, placement);
+        fill(&mut request);
+        request.end()
+    }
+
+    fn begin(cells: &mut DenseBox, block: MipBlock, placement: Placement) -> FillRequest<'_> {
         // Not cleared: every fill method writes every cell.
         cells.resize(block.cells());
-        let mut request =
-            FillRequest { cells, block, placement, missing: false, is_written: false };
-        fill(&mut request);
-        let missing = request.missing;
-        request.cells();
+        FillRequest { cells, block, placement, missing: false, is_written: false }
+    }
+
+    /// Returns whether the cells are available.
+    fn end(mut self) -> bool {
+        let block = self.block;
         // A fill may have replaced the box; its region must still be that of the block.
         assert_eq!(
-            cells.region(),
+            self.cells().region(),
             block.cells(),
             "FillRequest::cells must keep the region of the block"
         );
-        !missing
+        !self.missing
     }
 
     /// The block, with the mip of its cells.
@@ -397,7 +407,7 @@ impl FillRequest<'_> {
 pub(super) fn filled(
     block: MipBlock,
     placement: Placement,
-    fill: &impl Fn(&mut FillRequest<'_>),
+    fill: &dyn Fn(&mut FillRequest<'_>),
 ) -> Option<DenseBox> {
     let mut cells = DenseBox::default();
     FillRequest::fill_block(&mut cells, block, placement, fill).then_some(cells)

@@ -94,9 +94,17 @@ impl Job {
     /// Does the work. `fill` is the closure that [`Terrain::update`](super::Terrain::update) takes;
     /// only jobs of kind [`JobKind::Fill`] call it, once each.
     pub fn run(self, scratch: &mut JobScratch, fill: impl Fn(&mut FillRequest<'_>)) -> FinishedJob {
+        self.run_filled(scratch, &fill)
+    }
+
+    fn run_filled(
+        self,
+        scratch: &mut JobScratch,
+        fill: &dyn Fn(&mut FillRequest<'_>),
+    ) -> FinishedJob {
         FinishedJob(match self.0 {
             Work::Fill { block, placement, ticket } => {
-                Finished::Fill { block, ticket, cells: filled(block, placement, &fill) }
+                Finished::Fill { block, ticket, cells: filled(block, placement, fill) }
             }
             Work::Mesh(job) => Finished::Mesh(job.run(&mut scratch.mesh)),
             Work::Simplify(job) => Finished::Simplify(job.run(&mut scratch.simplifier)),

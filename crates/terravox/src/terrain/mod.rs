@@ -338,11 +338,19 @@ impl Terrain {
         fill: impl Fn(&mut FillRequest<'_>),
     ) -> Result<(), TerrainError> {
         let region = self.region_within_limits(min_m, max_m)?;
+        self.fill_region(region, &fill)
+    }
+
+    fn fill_region(
+        &mut self,
+        region: Region,
+        fill: &dyn Fn(&mut FillRequest<'_>),
+    ) -> Result<(), TerrainError> {
         let (placement, in_metres) = (self.original_placement, self.in_metres());
         // The guard updates queries even if `fill` panics.
         let mut grid = self.grid_mut();
         for chunk in region.blocks::<5>() {
-            let Some(cells) = filled(chunk.into(), placement, &fill) else { continue };
+            let Some(cells) = filled(chunk.into(), placement, fill) else { continue };
             match grid.unlisted() {
                 UnlistedChunks::Air => grid.write(&cells).map_err(&in_metres)?,
                 UnlistedChunks::Unknown => drop(grid.load(&cells)),

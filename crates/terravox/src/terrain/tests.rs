@@ -23,7 +23,7 @@ fn hills(p: [f64; 3]) -> f64 {
 fn small_world() -> Terrain {
     let unlisted = UnlistedChunks::Air;
     let mut terrain = Terrain::new(TerrainOptions { unlisted, ..TerrainOptions::default() });
-    terrain.fill([-32.0; 3], [32.0; 3], |request| request.fill_sdf(ROCK, hills)).unwrap();
+    terrain.fill([-32.0; 3], [32.0; 3], fill_hills).unwrap();
     terrain
 }
 
@@ -128,8 +128,9 @@ fn streamed() -> (Terrain, [Viewer; 1]) {
     (terrain, [Viewer { position_m: [3.0, 9.0, -2.0], distance_m: 200.0 }])
 }
 
+/// The same cells as by all their distances.
 fn fill_hills(request: &mut FillRequest<'_>) {
-    request.fill_sdf(ROCK, hills);
+    request.fill_sdf_bounded(ROCK, [0.55, 1.0, 0.35], hills);
 }
 
 proptest! {

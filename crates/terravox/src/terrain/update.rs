@@ -1,13 +1,13 @@
 //! The work of a frame, within a budget: cells for what is to be shown, then its meshes.
 
 use super::budget::{Budget, JOIN_MILLIS, Meter};
-use super::fill_request::{FillRequest, filled};
+use super::fill_request::{BlockFiller, FillRequest, filled};
 use super::job::{Finished, FinishedJob, Job, Work};
 use super::runner::{JobClass, batch_size, map_jobs, thread_count};
 use super::{Placement, Terrain, TerrainError};
 use crate::edit::EditError;
 use crate::lod::{LodViewer, MeshSwap, NextJob};
-use crate::voxel::{DenseBox, MipBlock};
+use crate::voxel::{DenseBox, MipBlock, Region};
 use std::ops::Range;
 
 /// A point from which the world is seen: a camera, or a player on a server.
@@ -73,11 +73,15 @@ impl Terrain {
         budget: Budget,
         fill: impl Fn(&mut FillRequest<'_>) + Sync,
     ) {
+        self.update_filled(viewers, budget, &fill);
+    }
+
+    fn update_filled(&mut self, viewers: &[Viewer], budget: Budget, fill: &BlockFiller<'_>) {
         let mut meter = Meter::new(budget, self.clock);
         let viewers: Vec<_> = viewers.iter().map(|viewer| self.lod_viewer(viewer)).collect();
         // Without a limit, everything is ready in this update: there is no need to look ahead.
         self.begin_frame(&viewers, budget != Budget::Unlimited);
-        let mut has_time = self.run_first_jobs(&mut meter, &fill);
+        let mut has_time = self.run_first_jobs(&mut meter, fill);
         let mut collider_millis = 0.0;
         while self.advance(&viewers, &meter) && has_time {
             // Before the jobs, so that these know how much time is left.
@@ -90,7 +94,7 @@ impl Terrain {
             if jobs.is_empty() && !(max_jobs > 0 && self.publish_complete()) {
                 break;
             }
-            has_time = self.run_jobs(jobs, 0..0, &mut meter, &fill);
+            has_time = self.run_jobs(jobs, 0..0, &mut meter, fill);
         }
         self.join_or_simplify(&meter);
         collider_millis += self.follow_edits_timed(&meter);
@@ -240,11 +244,7 @@ impl Terrain {
 
     /// Runs the jobs for which the last update had no time, after those of new edits. Returns whether
     /// there was time for all of them.
-    fn run_first_jobs(
-        &mut self,
-        meter: &mut Meter,
-        fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
-    ) -> bool {
+    fn run_first_jobs(&mut self, meter: &mut Meter, fill: &BlockFiller<'_>) -> bool {
         let deferred = self.runner.take_deferred();
         if deferred.is_empty() {
             return true;
@@ -266,7 +266,7 @@ impl Terrain {
         jobs: Vec<Job>,
         must_run: Range<usize>,
         meter: &mut Meter,
-        fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
+        fill: &BlockFiller<'_>,
     ) -> bool {
         let (scratch, meter_now) = (&self.runner.scratch, &*meter);
         let predicted = jobs.into_iter().enumerate().map(|(i, job)| {
@@ -361,8 +361,12 @@ impl Terrain {
         fill: impl Fn(&mut FillRequest<'_>) + Sync,
     ) -> Result<(), TerrainError> {
         let region = self.checked_region(min_m, max_m, DenseBox::MAX_CELLS)?;
+        self.hold_region(region, &fill)
+    }
+
+    fn hold_region(&mut self, region: Region, fill: &BlockFiller<'_>) -> Result<(), TerrainError> {
         for blocks in self.lod.missing(&mut self.grid, region) {
-            for (block, cells) in fill_all(blocks, self.original_placement, &fill) {
+            for (block, cells) in fill_all(blocks, self.original_placement, fill) {
                 if let Some(cells) = cells {
                     self.lod.hold(&mut self.grid, block, cells);
                 }
@@ -405,7 +409,7 @@ impl Terrain {
 fn fill_all(
     blocks: Vec<MipBlock>,
     placement: Placement,
-    fill: &(impl Fn(&mut FillRequest<'_>) + Sync),
+    fill: &BlockFiller<'_>,
 ) -> Vec<(MipBlock, Option<DenseBox>)> {
     map_jobs(blocks, |block| (block, filled(block, placement, fill)))
 }

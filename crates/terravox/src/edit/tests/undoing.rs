@@ -1,5 +1,6 @@
 //! Undo, redo, and histories as bytes.
 
+use super::journaling::{differing, state};
 use super::*;
 
 /// Applies strokes of several operations each, and returns the digest before each.
@@ -67,11 +68,18 @@ proptest! {
         let found = grid.snapshot();
         let digest_found = digest(&grid);
         let undone = history.undo(&mut grid).expect("all is held").is_some();
-        let state = |grid: &crate::voxel::Snapshot, p| (grid.cell(p), grid.water(p));
-        for p in Region::new([-30; 3], [30; 3]).voxels() {
-            let touched = state(&edited, p) != state(&before, p);
-            let expected = if touched { state(&before, p) } else { state(&found, p) };
-            prop_assert_eq!(state(grid.as_snapshot(), p), expected, "{}", p);
+        let [before, edited, found, now] =
+            [&before, &edited, &found, grid.as_snapshot()].map(|snapshot| {
+                let mut cells = DenseBox::default();
+                let region = Region::new([-30; 3], [30; 3]);
+                snapshot.read(region, 0, &mut cells).expect("all is held");
+                cells
+            });
+        let touched = differing(&edited, &before);
+        // All others are those that were found.
+        for &p in touched.union(&differing(&now, &found)) {
+            let expected = if touched.contains(&p) { &before } else { &found };
+            prop_assert_eq!(state(&now, p.into()), state(expected, p.into()), "{:?}", p);
         }
         if undone {
             history.redo(&mut grid).expect("all is held");

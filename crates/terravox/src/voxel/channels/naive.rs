@@ -2,12 +2,12 @@
 
 use super::declaration::MipRule;
 use crate::voxel::{Region, VoxelPos};
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// A channel of numbers.
 #[derive(Default)]
 pub(super) struct NaiveChannel {
-    values: BTreeMap<[i32; 3], u32>,
+    values: FxHashMap<[i32; 3], u32>,
 }
 
 impl NaiveChannel {
