@@ -147,7 +147,7 @@ pub(crate) struct Connection {
     client: Client,
     statements: Mutex<HashMap<&'static str, Statement>>,
     answer_time: Duration,
-    /// Bytes of large statements that are sent and not answered, and of large answers.
+    /// Bytes of large statements that are sent and not answered, and of large results.
     sending: AtomicUsize,
     /// Whether an answer did not come in time.
     is_silent: AtomicBool,

@@ -35,7 +35,7 @@ impl From<RequestFailure> for LeaseFailure {
     }
 }
 
-// The owner of zone -1 may take every other zone, and nobody else may, however old their leases are: a
+// The owner of zone -1 may take every other zone, and no other writer may, however old their leases are: a
 // statement of an earlier writer may arrive late. Taking -1 raises its epoch, so commits of the earlier
 // writer are fenced.
 pub(crate) const TAKE: &str = "
