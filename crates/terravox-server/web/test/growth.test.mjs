@@ -9,7 +9,7 @@ import { visitTest } from "./visit.mjs";
 
 const minutes = Number(process.env.TERRAVOX_PAGE_MINUTES ?? 0);
 /** Steps of a round, which is a circle around the home. */
-const STEPS = minutes > 0 ? 400 : 60;
+const STEPS = minutes > 0 ? 400 : 40;
 const RADIUS = 150;
 const MIN_ROUNDS = 6;
 
