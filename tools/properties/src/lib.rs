@@ -1,4 +1,4 @@
-//! [`proptest`], whose macro of the same name compiles the runner once instead of once a test.
+//! [`mod@proptest`], whose macro of the same name compiles the runner once instead of once a test.
 //!
 //! The macro of that crate instantiates the runner, with its shrinking and its files of failures, and the tree of all
 //! arguments, for each test: half of what rustc had to compile of the tests of terravox. Here, arguments are boxed, a
