@@ -7,8 +7,8 @@ use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::schema;
 use crate::share::{
     ADD_COLUMNS, CLAIM, LEAVE, LOCK_FREE, LOCK_WORLD, NAMESAKE, REGISTER, RELEASE, RELEASE_ALL,
-    RELEASE_ALL_UNWRITTEN, RELEASE_UNWRITTEN, REMOVE_DEAD, REMOVE_UNWRITTEN, RENEW, RENEW_WORLD,
-    SHARED, STILL_HELD, Share, TAKE_ADDRESS, UNREGISTER,
+    RELEASE_ALL_UNWRITTEN, RELEASE_UNWRITTEN, REMOVE_DEAD, REMOVE_PREDECESSORS, REMOVE_UNWRITTEN,
+    RENEW, RENEW_WORLD, SHARED, STILL_HELD, Share, TAKE_ADDRESS, UNREGISTER,
 };
 use crate::writer::{Holdings, Writer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,6 +71,7 @@ impl Writer {
         // address.
         self.wait_for_address(share, connection, Duration::ZERO).await?;
         connection.execute(REGISTER, &row).await?;
+        connection.execute(REMOVE_PREDECESSORS, &row[..3]).await?;
         Ok(taken.get(&Zone::WORLD.0).map_or(0, |held| held.epoch))
     }
 
