@@ -94,7 +94,10 @@ impl Writer {
             if Instant::now() > end {
                 let rows = connection.query(NAMESAKE, &[&self.world, &address_row]).await?;
                 let owner: String = rows.first().map_or(String::new(), |row| row.get(0));
-                let owner = format!("{owner} under this address, {}", share.address);
+                let owner = format!(
+                    "{owner} under this address, {} (each server needs its own: --share HOST:PORT)",
+                    share.address
+                );
                 return Err(LeaseFailure::Held { zone: Zone::WORLD.0, owner });
             }
             tokio::time::sleep(self.lease / 20).await;

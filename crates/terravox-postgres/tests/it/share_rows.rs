@@ -45,7 +45,9 @@ fn of_two_servers_that_start_at_once_with_one_address_one_is_refused_by_name_slo
         let [StoreError::InUse { writer: Some(writer), .. }] = refused[..] else {
             panic!("round {round}: {refused:?}")
         };
-        assert!(writer.ends_with(&format!("under this address, {name}")), "{writer}");
+        let end =
+            format!("under this address, {name} (each server needs its own: --share HOST:PORT)");
+        assert!(writer.ends_with(&end), "{writer}");
         let (store, _) = opened.iter().find_map(|opened| opened.as_ref().ok()).unwrap();
         store.check_writer().unwrap();
     }
