@@ -13,6 +13,12 @@ const HIDDEN: &str = "***";
 /// Schemes of addresses, for those in which the slashes are missing.
 const SCHEMES: [&str; 7] = ["postgres", "postgresql", "s3", "http", "https", "ws", "wss"];
 
+/// What can be between the scheme and the rest, also in addresses that are misspelt.
+const SEPARATORS: [&str; 5] = ["://", "//", ":/", ":", "/"];
+
+/// Longest token that may be a word of a message, in bytes.
+const MAX_PLAIN_WORD: usize = 12;
+
 /// Parameters of addresses that are passwords.
 const SECRET_PARAMETERS: [&str; 2] = ["password", "sslpassword"];
 
@@ -60,15 +66,21 @@ fn secrets_of(arguments: impl Iterator<Item = String>) -> Vec<SecretArgument> {
     secrets
 }
 
+fn is_scheme(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "+-.".contains(c)
+}
+
 /// The password of an address in an argument, also of one that is misspelt.
 fn secret_of(word: &str) -> Option<SecretArgument> {
-    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-    let start = match word.find("://") {
-        Some(at) => word[..at].trim_end_matches(is_scheme).len(),
-        None => {
-            let start = word.find('=').filter(|_| word.starts_with('-')).map_or(0, |at| at + 1);
-            let (scheme, _) = word[start..].split_once(':')?;
-            SCHEMES.contains(&scheme).then_some(start)?
+    let start = word.find('=').filter(|_| word.starts_with('-')).map_or(0, |at| at + 1);
+    let (scheme, separator, _) = split_scheme(&word[start..]);
+    let is_known = SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme));
+    let start = match is_known && !separator.is_empty() {
+        true => start,
+        // A scheme that is misspelt, but for its slashes.
+        false => {
+            let before = &word[..word.find("//")?];
+            before.strip_suffix(':').unwrap_or(before).trim_end_matches(is_scheme).len()
         }
     };
     let address = &word[start..];
@@ -80,6 +92,31 @@ fn secret_of(word: &str) -> Option<SecretArgument> {
     let words: Vec<String> = words.filter(|word| !word.is_empty()).map(str::to_owned).collect();
     let address = Some((address.to_owned(), shown_address(address)));
     (!words.is_empty()).then_some(SecretArgument { address, words })
+}
+
+/// An address as its scheme, what follows that, and the rest.
+fn split_scheme(address: &str) -> (&str, &str, &str) {
+    let (scheme, rest) =
+        address.split_at(address.find(|c: char| !is_scheme(c)).unwrap_or(address.len()));
+    let separator = SEPARATORS.iter().find(|separator| rest.starts_with(**separator));
+    let (separator, rest) = rest.split_at(separator.map_or(0, |separator| separator.len()));
+    (scheme, separator, rest)
+}
+
+/// Where the user and the password of an address end, of which the scheme and passwords among the
+/// parameters were cut off: at the last `@`, since a password may have any characters. If there is
+/// no password, an `@` in the name of the world is none.
+fn credentials_end(text: &str) -> Option<usize> {
+    let (first, last) = (text.find('@')?, text.rfind('@')?);
+    let is_in_name = |(place, _): (&str, &str)| {
+        let host = place.split(['/', '?']).next().unwrap_or_default();
+        let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+        place.contains('/') && port.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    let is_in_name = !text[..first].contains(':')
+        && !text[last..].contains(['/', '?', '#'])
+        && text[first..last].split_once('#').is_some_and(is_in_name);
+    Some(if is_in_name { first } else { last })
 }
 
 struct AddressParts<'a> {
@@ -94,13 +131,13 @@ struct AddressParts<'a> {
 
 impl AddressParts<'_> {
     fn of(address: &str) -> AddressParts<'_> {
-        let end = address.find("://").map(|at| at + 3).or(address.find(':').map(|at| at + 1));
-        let (scheme, rest) = address.split_at(end.unwrap_or(0));
-        // A password may have any characters, so the last @ ends it, but for one in a parameter.
+        let (_, separator, rest) = split_scheme(address);
+        let end = if separator.is_empty() { 0 } else { address.len() - rest.len() };
+        let (scheme, rest) = address.split_at(end);
         let parameter = SECRET_PARAMETERS.iter().flat_map(|name| {
             ["?", "&"].map(|sign| rest.find(&format!("{sign}{name}=")).unwrap_or(rest.len()))
         });
-        let end = parameter.min().and_then(|end| rest[..end].rfind('@'));
+        let end = parameter.min().and_then(|end| credentials_end(&rest[..end]));
         let (credentials, rest) = end.map_or(("", rest), |at| (&rest[..at], &rest[at + 1..]));
         let (rest, name) = rest.rsplit_once('#').unwrap_or((rest, ""));
         let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
@@ -114,7 +151,13 @@ pub fn shown_address(address: &str) -> String {
     // Keys do not belong in addresses of S3.
     let user = credentials.split(':').next().filter(|_| scheme != "s3://").unwrap_or_default();
     let sign = |of: &str, sign: &'static str| if of.is_empty() { "" } else { sign };
-    format!("{scheme}{user}{}{place}{}{name}", sign(user, "@"), sign(name, "#"))
+    // What was taken for a password may be the place, and an @ that of a name.
+    let is_doubtful = credentials.contains(':')
+        && credentials.contains('#')
+        && name.is_empty()
+        && !place.contains('/');
+    let user = if is_doubtful { format!("{user}:{HIDDEN}") } else { user.to_owned() };
+    format!("{scheme}{user}{}{place}{}{name}", sign(&user, "@"), sign(name, "#"))
 }
 
 fn without(text: &str, secrets: &[SecretArgument]) -> String {
@@ -125,17 +168,30 @@ fn without(text: &str, secrets: &[SecretArgument]) -> String {
         }
         for word in words {
             text = text.replace(&format!(":{word}@"), "@");
-            // A user may be named like the password.
-            if address.as_ref().is_none_or(|(_, shown)| !shown.contains(word)) {
-                text = hide_word(&text, word);
+            match address {
+                // Messages have such words; they quote arguments.
+                None if is_plain(word) => {
+                    for mark in ["'", "\"", ":", "="] {
+                        text = hide_word(&text, &format!("{mark}{word}"), mark);
+                    }
+                }
+                // A user may be named like the password.
+                Some((_, shown)) if shown.contains(word) => {}
+                _ => text = hide_word(&text, word, ""),
             }
         }
     }
     text
 }
 
-/// Hides a word, which is not empty, where it stands for itself.
-fn hide_word(text: &str, word: &str) -> String {
+/// Whether a token may be a word of a message.
+fn is_plain(token: &str) -> bool {
+    token.len() <= MAX_PLAIN_WORD && token.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Hides a word, which is not empty, where it stands for itself, but for the mark that it begins
+/// with.
+fn hide_word(text: &str, word: &str, mark: &str) -> String {
     debug_assert!(!word.is_empty(), "an empty word is everywhere");
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(word) {
@@ -147,7 +203,10 @@ fn hide_word(text: &str, word: &str) -> String {
         let is_part = is_joined(last, word.chars().next())
             || is_joined(behind.chars().next(), word.chars().next_back());
         out += before;
-        out += if is_part { word } else { HIDDEN };
+        match is_part {
+            true => out += word,
+            false => out.extend([mark, HIDDEN]),
+        }
         rest = behind;
     }
     out + rest
@@ -169,6 +228,11 @@ mod tests {
                 format!("postgres://me:{password}@db/worlds#caves"),
                 format!("postgress://me:{password}@db/worlds#caves"),
                 format!("postgres:me:{password}@db/worlds#caves"),
+                format!("postgres:/me:{password}@db/worlds#caves"),
+                format!("postgres//me:{password}@db/worlds#caves"),
+                format!("postgres/me:{password}@db/worlds#caves"),
+                format!("Postgres:me:{password}@db/worlds#caves"),
+                format!("postgers//me:{password}@db/worlds#caves"),
                 format!("ws://me:{password}@server:7777"),
                 format!("s3://key:{password}@bucket/hills"),
                 format!("https://:{password}@db"),
@@ -216,14 +280,45 @@ mod tests {
 
     #[test]
     fn tokens_are_hidden_too() {
-        let text = "invalid value 'edt:apple:Ann' for '--token': apple is no right";
-        for arguments in [&["--token", "edt:apple:Ann"][..], &["--token=edt:apple:Ann"]] {
+        let text = "invalid value 'edt:apple7:Ann' for '--token': apple7 is no right";
+        for arguments in [&["--token", "edt:apple7:Ann"][..], &["--token=edt:apple7:Ann"]] {
             let expected = "invalid value '***' for '--token': *** is no right";
             assert_eq!(shown(text, arguments), expected);
         }
-        assert_eq!(shown("apple", &["--token", "apple"]), HIDDEN);
+        assert_eq!(shown("apple7", &["--token", "apple7"]), HIDDEN);
         for arguments in [&["--token", ""][..], &["--token="], &["--token", "edit::Ann"]] {
             assert_eq!(shown("an apple", arguments), "an apple");
+        }
+    }
+
+    #[test]
+    fn tokens_that_are_words_are_hidden_where_arguments_are_quoted() {
+        let text = "'1,,2' is not a number; see terravox join --help";
+        for token in ["see", "a", "not", "join", "number", "edit:see:help"] {
+            assert_eq!(shown(text, &["--token", token]), text);
+        }
+        let quoted = "unexpected 'see', \"see\", --token=see and edit:see:Ann; see the seeds";
+        let expected = "unexpected '***', \"***\", --token=*** and edit:***:Ann; see the seeds";
+        assert_eq!(shown(quoted, &["--token", "see"]), expected);
+        // What is no word of a message is hidden anywhere.
+        for token in ["See", "see1", "afineandlongone", "1"] {
+            assert_eq!(shown(&format!("so, {token} it"), &["--token", token]), "so, *** it");
+        }
+    }
+
+    #[test]
+    fn an_at_in_the_name_of_a_world_garbles_no_address() {
+        for address in ["postgres://me@db:5432/w#caves@1", "postgres://me@db/w#caves@1"] {
+            let text = format!("{address}: a name has no @");
+            assert_eq!(shown(&text, &[address]), text);
+            assert_eq!(shown_address(address), address);
+        }
+        // Here it may end a password.
+        let address = "postgres://me:se@db/w#caves@1";
+        assert_eq!(shown_address(address), "postgres://me:***@1");
+        for address in ["postgres://me@db:se/cr#et@db/w#a", "postgres://me@x:se/cr#et@db"] {
+            let shown = shown_address(address);
+            assert!(!shown.contains("cr") && !shown.contains("et"), "{shown}");
         }
     }
 }

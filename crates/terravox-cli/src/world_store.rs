@@ -79,6 +79,23 @@ pub fn open_database(world: &Path) -> CliResult<Result<Store, StoreError>> {
 #[cfg(feature = "server")]
 pub type SharedStore = (Store, Box<dyn ColumnLeases>);
 
+/// Refuses to share a world that is not in a database.
+///
+/// # Errors
+/// If it is not in one.
+#[cfg(feature = "server")]
+pub fn check_shareable(world: &Path) -> CliResult<()> {
+    match WorldLocation::of(world) {
+        WorldLocation::Database(_) => Ok(()),
+        _ => Err(not_shareable(world)),
+    }
+}
+
+#[cfg(feature = "server")]
+fn not_shareable(world: &Path) -> Failure {
+    Failure::of(world, "is not in a database; servers share worlds in databases")
+}
+
 /// Opens a world of a database that several servers share; `server` is the address of this one. As
 /// [`open_database`].
 ///
@@ -88,7 +105,7 @@ pub type SharedStore = (Store, Box<dyn ColumnLeases>);
 pub fn share_database(world: &Path, server: &str) -> CliResult<Result<SharedStore, StoreError>> {
     match WorldLocation::of(world) {
         WorldLocation::Database(address) => database::share(address, server),
-        _ => Err(Failure::of(world, "is not in a database; servers share worlds in databases")),
+        _ => Err(not_shareable(world)),
     }
 }
 

@@ -60,6 +60,10 @@ impl Address {
                         a name has no @";
             return Err(wrong(what.to_owned()));
         }
+        if parts.world.contains('@') {
+            let what = "a name has no @; choose another one for the world";
+            return Err(wrong(what.to_owned()));
+        }
         let parameters = Parameters::of(parts.parameters).map_err(wrong)?;
         let config = Config::from_str(&parts.database(&parameters.others)).map_err(|error| {
             let why =
@@ -68,6 +72,10 @@ impl Address {
         })?;
         if config.get_hosts().is_empty() {
             return Err(wrong("the address has no host".to_owned()));
+        }
+        if config.get_dbname().is_none_or(str::is_empty) {
+            let what = "the address names no database; give postgres://HOST/DATABASE#WORLD";
+            return Err(wrong(what.to_owned()));
         }
         // Where there is one, the numeric address is what is connected to.
         let is_here = config.get_hosts().iter().all(is_here)
@@ -96,7 +104,7 @@ impl Parts<'_> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
         let password = ["?password=", "&password="].map(|name| rest.find(name));
         let end = password.into_iter().flatten().min().unwrap_or(rest.len());
-        let (credentials, rest) = match rest[..end].rfind('@') {
+        let (credentials, rest) = match credentials_end(&rest[..end]) {
             Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
             None => (None, rest),
         };
@@ -118,11 +126,32 @@ impl Parts<'_> {
     fn shown(&self) -> PathBuf {
         let scheme = if self.scheme.is_empty() { "" } else { "://" };
         let user = self.credentials.map(|text| text.split(':').next().unwrap_or_default());
-        let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+        // What was taken for a password may be the place, and an @ that of a name.
+        let is_doubtful =
+            self.credentials.is_some_and(|text| text.contains(':') && text.contains('#'))
+                && self.world.is_empty()
+                && !self.place.contains('/');
+        let hidden = if is_doubtful { ":***" } else { "" };
+        let user = user.map(|user| format!("{user}{hidden}@")).unwrap_or_default();
         let world = if self.world.is_empty() { "" } else { "#" };
         let Parts { place, .. } = self;
         PathBuf::from(format!("{}{scheme}{user}{place}{world}{}", self.scheme, self.world))
     }
+}
+
+/// Where user and password end in an address without scheme and without passwords among the
+/// parameters: at the last `@`. If there is no password, an `@` in the name of the world is none.
+fn credentials_end(text: &str) -> Option<usize> {
+    let (first, last) = (text.find('@')?, text.rfind('@')?);
+    let is_in_name = |(place, _): (&str, &str)| {
+        let host = place.split(['/', '?']).next().unwrap_or_default();
+        let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+        place.contains('/') && port.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    let is_in_name = !text[..first].contains(':')
+        && !text[last..].contains(['/', '?', '#'])
+        && text[first..last].split_once('#').is_some_and(is_in_name);
+    Some(if is_in_name { first } else { last })
 }
 
 /// What the parameters of an address say.
@@ -264,6 +293,23 @@ mod tests {
         assert!(refused("postgres://localhost/w#").contains("name the world after a #"));
         assert!(refused("world.tvx#a").contains("starts with postgres://"));
         assert!(refused("postgres:///w#a").contains("no host"));
+        for forgotten in ["postgres://me@h:1/#a", "postgres://me@h:1#a"] {
+            assert!(refused(forgotten).contains("names no database; give postgres://"));
+        }
+        let named = Address::parse("postgres://h/?dbname=w#a").unwrap();
+        assert_eq!(named.config.get_dbname(), Some("w"));
         assert!(!Address::is_one("world.tvx") && Address::is_one("postgresql://h/w#a"));
+    }
+
+    #[test]
+    fn an_at_in_the_name_of_a_world_is_said_with_the_address_as_it_is() {
+        let refused = |text: &str| Address::parse(text).unwrap_err().to_string();
+        for address in ["postgres://me@h:54411/worlds#h7c@1", "postgres://me@h/worlds#h7c@1"] {
+            assert!(refused(address).starts_with(&format!("{address}: a name has no @")));
+        }
+        // After a password it may be that of the password.
+        let refused = refused("postgres://me:se@h/worlds#h@7");
+        assert!(refused.starts_with("postgres://me:***@7: name the world after a #"), "{refused}");
+        assert!(refused.ends_with("a name has no @"), "{refused}");
     }
 }

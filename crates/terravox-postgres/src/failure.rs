@@ -62,6 +62,9 @@ impl From<Error> for RequestFailure {
         if what.ends_with("password missing") {
             what += "; give it in the address, or in PGPASSWORD";
         }
+        if io_kind == Some(io::ErrorKind::ConnectionRefused) {
+            what += "; is PostgreSQL running there? check host and port";
+        }
         match io_kind {
             Some(kind) => RequestFailure::lost(kind, what),
             None if error.is_closed() => RequestFailure::lost(

@@ -7,8 +7,8 @@ use crate::failure::{RequestFailure, open_error, refused};
 use crate::lease::LeaseFailure;
 use crate::log::logged_keys;
 use crate::random::random_number;
-use crate::schema;
-use crate::share::Share;
+use crate::schema::{self, MAX_SHOWN_NAMES};
+use crate::share::{SHARED, Share};
 use crate::view::{View, WorldAccess};
 use crate::writer::Writer;
 use std::io;
@@ -223,7 +223,10 @@ impl Postgres {
             taken.map_err(|source| StoreError::Io { path: path.clone(), doing: "open", source })?;
         taken.map_err(|failure| match failure {
             LeaseFailure::Held { owner, .. } => {
-                StoreError::InUse { path: path.clone(), writer: Some(owner) }
+                let how = "which share it (serve --share HOST:PORT joins them)";
+                let is_shared = owner == SHARED;
+                let writer = if is_shared { format!("{SHARED}, {how}") } else { owner };
+                StoreError::InUse { path: path.clone(), writer: Some(writer) }
             }
             LeaseFailure::Failed(failure) => open_error(path, failure),
         })?;
@@ -277,11 +280,24 @@ async fn find(
     if purpose == Purpose::Create {
         return schema::make_world(&connection, &address.world).await.map_err(failed);
     }
-    let found = schema::find_world(&connection, &address.world).await.map_err(failed)?;
-    found.ok_or_else(|| StoreError::NotAWorld {
-        path: address.shown.clone(),
-        why: "the database has no world of this name; copy one there with terravox copy".to_owned(),
-    })
+    if let Some(world) = schema::find_world(&connection, &address.world).await.map_err(failed)? {
+        return Ok(world);
+    }
+    let names = schema::world_names(&connection).await.map_err(failed)?;
+    let what = "the database has no world of this name; copy one there with terravox copy";
+    let why = format!("{what}. It has {}", shown_names(&names));
+    Err(StoreError::NotAWorld { path: address.shown.clone(), why })
+}
+
+/// Names of worlds in a line: at most as many as it has place for.
+fn shown_names(names: &[String]) -> String {
+    let shown = names.iter().take(MAX_SHOWN_NAMES).map(|name| format!("{name:?}"));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => "none".to_owned(),
+        1..=MAX_SHOWN_NAMES => shown,
+        _ => format!("{shown} and others"),
+    }
 }
 
 impl Records for Postgres {
@@ -326,6 +342,26 @@ impl Drop for Postgres {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_names_the_worlds_that_there_are_on_one_line() {
+        let shown = |count: usize| {
+            shown_names(&Vec::from_iter((0..count).map(|number| format!("w{number}"))))
+        };
+        assert_eq!([shown(0), shown(2)], ["none", "\"w0\", \"w1\""]);
+        assert!(shown(MAX_SHOWN_NAMES).ends_with(", \"w9\""));
+        assert!(shown(MAX_SHOWN_NAMES + 1).ends_with("\"w9\" and others"));
+        assert_eq!(shown_names(&["a\nb".to_owned()]), "\"a\\nb\"");
+    }
+
+    #[test]
+    fn where_nothing_listens_the_message_asks_for_postgresql() {
+        let options = PostgresOptions { retry_time: Duration::ZERO, ..PostgresOptions::default() };
+        // Where no ordinary program may listen.
+        let error = Postgres::open("postgres://me@127.0.0.1:1/w#a", &options).err().unwrap();
+        let advice = "is PostgreSQL running there? check host and port";
+        assert!(error.to_string().ends_with(advice), "{error}");
+    }
 
     #[test]
     fn times_out_of_their_range_are_refused_by_name() {

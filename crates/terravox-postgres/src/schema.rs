@@ -41,6 +41,9 @@ const SERVERS: &str = "create table if not exists terravox_servers (
     address text not null, until timestamptz not null,
     primary key (world, owner))";
 
+/// Names of worlds that a message has, at most.
+pub(crate) const MAX_SHOWN_NAMES: usize = 10;
+
 /// Attempts at making the tables, since another program may make them at the same time.
 const ATTEMPTS: u32 = 5;
 
@@ -141,6 +144,13 @@ pub(crate) async fn find_world(
     let query = "select id from terravox_worlds where name = $1";
     let rows = connection.query(query, &[&name]).await?;
     Ok(rows.first().map(|row| row.get(0)))
+}
+
+/// Names of worlds, sorted; one more than a message has at most.
+pub(crate) async fn world_names(connection: &Connection) -> Result<Vec<String>, RequestFailure> {
+    let query = "select name from terravox_worlds order by name limit $1";
+    let rows = connection.query(query, &[&(MAX_SHOWN_NAMES as i64 + 1)]).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// The number of a world, which is made if there is none of this name.

@@ -44,6 +44,12 @@ pub(crate) const REMOVE_DEAD: &str = "
     delete from terravox_servers
     where world = $1 and until < clock_timestamp() - interval '1 hour'";
 
+/// Removes the rows of earlier servers of an address, once that is this one's: they were killed or
+/// cut off. Nobody has their columns then. It is fenced for them as for any whose row is gone.
+pub(crate) const REMOVE_PREDECESSORS: &str = "
+    delete from terravox_servers
+    where world = $1 and owner <> $2 and address = $3 and until < clock_timestamp()";
+
 /// Removes the rows of columns that were never written, of servers that ended without leaving. No
 /// late commit is let through by that: it names its owner.
 pub(crate) const REMOVE_UNWRITTEN: &str = "

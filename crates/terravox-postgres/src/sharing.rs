@@ -7,8 +7,8 @@ use crate::lease::{self, Claim, HeldZone, LeaseFailure};
 use crate::schema;
 use crate::share::{
     ADD_COLUMNS, CLAIM, LEAVE, LOCK_FREE, LOCK_WORLD, NAMESAKE, REGISTER, RELEASE, RELEASE_ALL,
-    RELEASE_ALL_UNWRITTEN, RELEASE_UNWRITTEN, REMOVE_DEAD, REMOVE_UNWRITTEN, RENEW, RENEW_WORLD,
-    SHARED, STILL_HELD, Share, TAKE_ADDRESS, UNREGISTER,
+    RELEASE_ALL_UNWRITTEN, RELEASE_UNWRITTEN, REMOVE_DEAD, REMOVE_PREDECESSORS, REMOVE_UNWRITTEN,
+    RENEW, RENEW_WORLD, SHARED, STILL_HELD, Share, TAKE_ADDRESS, UNREGISTER,
 };
 use crate::writer::{Holdings, Writer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,6 +71,7 @@ impl Writer {
         // address.
         self.wait_for_address(share, connection, Duration::ZERO).await?;
         connection.execute(REGISTER, &row).await?;
+        connection.execute(REMOVE_PREDECESSORS, &row[..3]).await?;
         Ok(taken.get(&Zone::WORLD.0).map_or(0, |held| held.epoch))
     }
 
@@ -93,7 +94,10 @@ impl Writer {
             if Instant::now() > end {
                 let rows = connection.query(NAMESAKE, &[&self.world, &address_row]).await?;
                 let owner: String = rows.first().map_or(String::new(), |row| row.get(0));
-                let owner = format!("{owner} under this address, {}", share.address);
+                let owner = format!(
+                    "{owner} under this address, {} (each server needs its own: --share HOST:PORT)",
+                    share.address
+                );
                 return Err(LeaseFailure::Held { zone: Zone::WORLD.0, owner });
             }
             tokio::time::sleep(self.lease / 20).await;

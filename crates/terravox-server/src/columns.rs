@@ -399,7 +399,13 @@ impl ColumnKeeper {
                 self.release(&[column])?;
                 continue;
             }
-            info!(world = self.world, "claimed {column}");
+            match self.owners.get(&column).filter(|owner| !owner.is_own) {
+                Some(ColumnOwner { server, .. }) => {
+                    let why = "its lease has ended";
+                    info!(world = self.world, "claimed {column}, taken over from {server}: {why}");
+                }
+                None => info!(world = self.world, "claimed {column}"),
+            }
             self.held.insert(column);
             self.unread.extend(neighbours(column).filter(|beside| !self.held.contains(beside)));
         }

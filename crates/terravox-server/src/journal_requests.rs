@@ -42,6 +42,11 @@ fn check(
     check_site(headers, gate.access.is_open())?;
     let who = check_administrator(gate, pass, headers)?;
     let world = world(gate, name)?;
+    if world.columns.is_some() {
+        let what =
+            "servers share this world, so it has no journal: nothing is listed or rolled back";
+        return Err(refusal(StatusCode::NOT_FOUND, what));
+    }
     let query = JournalQuery::from_text(query.as_deref().unwrap_or_default());
     Ok((who, world, query.map_err(|what| refusal(StatusCode::BAD_REQUEST, what))?))
 }

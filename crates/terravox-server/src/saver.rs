@@ -57,6 +57,8 @@ pub(crate) struct Saver {
     /// A save that the caller's thread made.
     made_here: Option<FinishedSave>,
     is_busy: bool,
+    /// When the last save began.
+    began: Instant,
     is_dead: bool,
     rests_since: Instant,
     pause: Duration,
@@ -116,6 +118,7 @@ impl Saver {
             thread,
             made_here: None,
             is_busy: false,
+            began: Instant::now(),
             is_dead: false,
             rests_since: Instant::now(),
             pause,
@@ -144,12 +147,17 @@ impl Saver {
     }
 
     pub fn begin(&mut self, job: SaveJob) {
-        self.is_busy = true;
+        (self.is_busy, self.began) = (true, Instant::now());
         match self.thread.as_ref().and_then(|thread| thread.jobs.as_ref()) {
             // One that has died is seen at the next look.
             Some(jobs) => drop(jobs.send(job)),
             None => self.made_here = Some(save(&self.store, &self.generate, job)),
         }
+    }
+
+    /// When the save began that is under way, if one is.
+    pub fn busy_since(&self) -> Option<Instant> {
+        self.is_busy.then_some(self.began)
     }
 
     /// Returns the save that has ended since the last call, if one has.
@@ -240,9 +248,10 @@ mod tests {
             point,
             waiting: Vec::new(),
         });
-        assert!(!saver.is_ready(true));
+        assert!(!saver.is_ready(true) && saver.busy_since().is_some());
         let finished = saver.wait();
         assert!(saver.wait().is_none() && saver.finished().is_none());
+        assert!(finished.is_none() || saver.busy_since().is_none());
         finished.is_some_and(|finished| finished.result.is_ok())
     }
 

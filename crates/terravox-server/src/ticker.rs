@@ -1,8 +1,10 @@
 //! The thread of a world: it ticks the host, and saves in the background ([`saving`]).
 
 mod saving;
+mod store_watch;
 mod token_warnings;
 
+use self::store_watch::{StoreNews, StoreWatch};
 use self::token_warnings::TokenWarnings;
 use crate::access::{AccessList, Right};
 use crate::borders::{Borders, apply_parts};
@@ -188,6 +190,7 @@ struct Ticker {
     /// Guests that are gone, with the reason, whose connections are to be ended.
     leaving: Vec<(u64, String)>,
     token_warnings: TokenWarnings,
+    store_watch: StoreWatch,
     saver: Saver,
     /// Who waits for the save that is not begun yet.
     waiting_for_save: Vec<SavedSender>,
@@ -250,6 +253,7 @@ impl Ticker {
             peers: BTreeMap::new(),
             leaving: Vec::new(),
             token_warnings: TokenWarnings::default(),
+            store_watch: StoreWatch::default(),
             saver,
             waiting_for_save: Vec::new(),
             began: Instant::now(),
@@ -298,6 +302,7 @@ impl Ticker {
             self.stored_ground.end_tick();
             self.look_at_columns(start);
             self.save_in_background();
+            self.watch_store();
             self.count_tick(start.elapsed());
             // Short ticks leave half of the time for what else the machine does.
             let shortest = SHORTEST_TICK.max(2 * start.elapsed()).min(TICK);
@@ -357,6 +362,27 @@ impl Ticker {
         let refused_total = counters.refused_tokens.load(Ordering::Relaxed);
         if let Some(tokens) = self.token_warnings.due(refused_total, Instant::now()) {
             warn!(world = self.running.name, tokens, "tokens were refused: does someone guess?");
+        }
+    }
+
+    /// Logs that the store does not answer, and that it works again.
+    fn watch_store(&mut self) {
+        let (world, counters) = (&self.running.name, &self.running.counters);
+        let failure = counters.save_failure();
+        let columns = self.rules.columns.as_ref().and_then(|c| c.shared().is_silent_since());
+        let fails_since = failure.as_ref().map(|failure| failure.since);
+        let silent = [columns, self.saver.busy_since(), fails_since].into_iter().flatten().min();
+        match self.store_watch.look(silent, failure.is_some(), Instant::now()) {
+            Some(StoreNews::Silent(time)) => {
+                let (edits, seconds) = (counters.unsaved_edits(), time.as_secs());
+                let what = "the database or disk has not answered";
+                warn!(world, "{what} for {seconds} s; {edits} edits are only in memory");
+            }
+            Some(StoreNews::Works(time)) => {
+                let seconds = time.as_secs();
+                info!(world, "the database or disk works again, after {seconds} s");
+            }
+            None => {}
         }
     }
 

@@ -32,7 +32,7 @@ pub struct ServeArgs {
     /// Share a world of a database with other servers that do so: this one serves the columns of
     /// 8,192 × 8,192 voxels that its guests edit. HOST:PORT is where guests reach it; the others
     /// pass that on to theirs
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_parser = server_address, value_name = "HOST:PORT")]
     pub share: Option<WorldAddress>,
     /// The address to listen on
     #[arg(long, default_value = "127.0.0.1", value_name = "IP")]
@@ -94,6 +94,23 @@ pub enum LogChoice {
     Info,
     /// And details.
     Debug,
+}
+
+/// Parses the address at which guests reach a server.
+fn server_address(text: &str) -> Result<WorldAddress, String> {
+    let address = text.parse::<WorldAddress>().map_err(|error| error.to_string())?;
+    let wrong = |what: &str| Err(format!("{what}; give HOST:PORT, such as dig1.example.org:4077"));
+    if address.host.bytes().all(|byte| byte.is_ascii_digit()) {
+        return wrong(&format!("\"{}\" is no host", address.host));
+    }
+    // What is missing was added.
+    if text.strip_prefix("terravox://").unwrap_or(text) != address.to_string() {
+        return wrong("the port is missing");
+    }
+    if address.port == 0 {
+        return wrong("guests cannot connect to port 0");
+    }
+    Ok(address)
 }
 
 /// The lowest and the highest corner of a box, metres.
@@ -296,6 +313,26 @@ mod tests {
         assert_eq!(fingerprint(&"0a".repeat(32)), Ok([10; 32]));
         assert!(fingerprint(&"0a".repeat(31)).is_err() && fingerprint(&"0g".repeat(32)).is_err());
         assert!(route(" ").is_err() && route("1,2").is_err());
+    }
+
+    #[test]
+    fn a_shared_address_is_one_that_guests_can_use() {
+        for right in ["dig1.example.org:4077", "127.0.0.1:1", "[::1]:4077", "terravox://a:1"] {
+            let expected: WorldAddress = right.parse().expect("an address");
+            assert_eq!(server_address(right), Ok(expected));
+        }
+        for (wrong, what) in [
+            ("45001", "\"45001\" is no host"),
+            ("45001:4077", "\"45001\" is no host"),
+            ("localhost", "the port is missing"),
+            ("::4077", "the port is missing"),
+            ("[::1]", "the port is missing"),
+            ("127.0.0.1:0", "port 0"),
+            ("localhost:x", "invalid port"),
+        ] {
+            let error = server_address(wrong).expect_err(wrong);
+            assert!(error.contains(what) && error.contains("give HOST:PORT"), "{error}");
+        }
     }
 
     #[test]

@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 use terravox::replicate::HostOptions;
 use terravox::terrain::FillRequest;
 use terravox_server::{
-    AccessList, Client, ClientOptions, Generate, ServedWorld, Server, ServerOptions,
+    AccessList, Client, ClientOptions, Generate, ServedWorld, Server, ServerOptions, WorldAddress,
 };
 use terravox_store::{ColumnLeases, Store, StoreError};
-use tracing::info;
+use tracing::{info, warn};
 use tracing_subscriber::filter::LevelFilter;
 
 /// Between two attempts to open a world that another server has. Each attempt also waits for its
@@ -40,6 +40,10 @@ pub fn run(args: &ServeArgs, console: &Console) -> CliResult<Report> {
             "{} can be reached from other machines: add --tokens FILE, or leave out --address",
             args.address
         )));
+    }
+    if args.share.is_some() {
+        // Before any of them is made.
+        args.worlds.iter().try_for_each(|world| world_store::check_shareable(world))?;
     }
     let files: CliResult<Vec<PathBuf>> =
         args.worlds.iter().map(|world| world_file(world, console)).collect();
@@ -75,6 +79,10 @@ fn serve(args: &ServeArgs, files: &[PathBuf], access: AccessList, log: &Log) -> 
     };
     let server = Server::start(served?, options).map_err(Failure::new)?;
     interrupts::hand_over(server.ender());
+    let port = server.quic_address().port();
+    if let Some(what) = args.share.as_ref().and_then(|share| port_warning(share, port)) {
+        warn!("{what}");
+    }
     announce(&server, log);
     let ended = server.run();
     // Of a backup that was still written. Held to the end, so that no other is begun.
@@ -97,6 +105,17 @@ pub fn back_up(args: &BackupArgs) -> CliResult<Report> {
     let mut report = Report::new("backup");
     report.line("copy", "copy", copy.display().to_string(), json!(copy.to_string_lossy()));
     Ok(report)
+}
+
+/// A warning if guests are sent to another port than this server has.
+fn port_warning(share: &WorldAddress, port: u16) -> Option<String> {
+    let told = share.port;
+    (told != port).then(|| {
+        format!(
+            "--share {share} sends guests to port {told}, and this server listens on {port}: \
+             forward {told} to it, or give --port {told}"
+        )
+    })
 }
 
 /// Tells where the server is, for people and for scripts.
@@ -277,6 +296,15 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
     use std::sync::{Mutex, PoisonError};
+
+    #[test]
+    fn a_shared_address_with_another_port_is_warned_of() {
+        let share: WorldAddress = "dig1.example.org:4077".parse().unwrap();
+        assert_eq!(port_warning(&share, 4077), None);
+        let warning = port_warning(&share, 45041).unwrap();
+        let words = ["dig1.example.org:4077", "listens on 45041", "give --port 4077"];
+        assert!(words.iter().all(|word| warning.contains(word)), "{warning}");
+    }
 
     /// Worlds of a database that servers have.
     #[derive(Default)]

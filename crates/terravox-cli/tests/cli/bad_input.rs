@@ -309,6 +309,18 @@ fn unsupported_extensions_are_refused() {
 }
 
 #[test]
+fn a_misspelt_address_shows_no_password() {
+    let folder = Folder::new();
+    let (address, shown) = ("postgres//me:SECRET@127.0.0.1/w#h", "postgres//me@127.0.0.1/w#h");
+    let line = folder.refused(&["info", address], &[shown, "cannot be read"]);
+    assert!(!line.contains("SECRET"), "{line}");
+    let output = folder.run(&["info", address, "--json"]);
+    let error: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!(error["file"], json!(shown));
+    assert!(!text(&output.stdout).contains("SECRET"), "{error}");
+}
+
+#[test]
 fn usage_errors_are_one_line() {
     let folder = Folder::new();
     folder.refused(&[], &["--help"]);

@@ -165,6 +165,15 @@ fn what_cannot_be_served_or_joined_is_refused_in_one_line() {
         &["look:WORD, edit:WORD or administer:WORD"],
     );
     folder.refused(&["serve", "hills:x"], &["the seed is not an integer"]);
+    // It leaves no hills-7.tvx.
+    let words = ["hills:7", "is not in a database; servers share worlds in databases"];
+    folder.refused(&["serve", "hills:7", "--share", "localhost:1"], &words);
+    for (share, what) in [("45001", "no host"), ("localhost", "missing"), ("a:0", "port 0")] {
+        folder.refused(&["serve", "land.tvx", "--share", share], &["--share", what]);
+    }
+    // The token is a word of the message.
+    let words = ["not a number; see terravox join --help"];
+    folder.refused(&["join", "localhost", "--token", "see", "--dig=1,,2"], &words);
     folder.refused(&["join", "http://localhost"], &["ws://HOST:PORT"]);
     let port = free_port();
     folder.refused(&["join", &format!("ws://127.0.0.1:{port}")], &["nothing listens there"]);

@@ -194,3 +194,16 @@ fn two_servers_share_a_world_and_one_goes_on_when_the_other_is_killed_slow() {
     let refused = ["serve", "a.tvx", "--share", "localhost:1"];
     folder.refused(&refused, &["is not in a database; servers share worlds in databases"]);
 }
+
+#[test]
+fn an_address_that_cannot_be_right_is_shown_as_it_is_with_what_to_do() {
+    let folder = Folder::new();
+    folder.report(&["generate", "a.tvx", "--seed", "1", "--size", "32"]);
+    for (address, what) in [
+        ("postgres://me@127.0.0.1:1/worlds#h7c@1", "a name has no @"),
+        ("postgres://me@127.0.0.1:1/#h7", "the address names no database"),
+        ("postgres://me@127.0.0.1:1/worlds#h7", "is PostgreSQL running there?"),
+    ] {
+        folder.refused(&["copy", "a.tvx", address], &[&format!("{address}: "), what]);
+    }
+}

@@ -32,7 +32,8 @@ fn each_failure_has_a_name() {
     assert!(open(&address).contains("no tables of terravox"));
     let store = Postgres::create(&address, &WorldInfo::default(), &options()).unwrap();
     store.set_extra("a", Some(b"1")).unwrap();
-    assert!(open(&server.address("other")).contains("no world of this name"));
+    let missing = open(&server.address("other"));
+    assert!(missing.contains("no world of this name") && missing.ends_with("It has \"w\""));
     let wrong_word = server.address_with("postgres", "w", USER, "guess");
     assert!(open(&wrong_word).contains("check user and password"));
     assert!(open(&server.address_in("nowhere", "w")).contains("\"nowhere\" does not exist"));

@@ -272,6 +272,7 @@ fn a_world_has_one_writer_or_is_shared() {
     std::thread::sleep(LEASE * 2);
     let refused = Postgres::open(&address, &options()).err().expect("it is shared").to_string();
     assert!(refused.contains("written by several servers"), "{refused}");
+    assert!(refused.contains("(serve --share HOST:PORT joins them)"), "{refused}");
     edit_in(&mut grid, column(0, 0), &mut Numbers(3));
     save(&shared, &mut grid, column(0, 0), 2).unwrap();
     // One that takes the world over fences all servers that share it.

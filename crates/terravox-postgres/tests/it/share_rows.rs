@@ -45,7 +45,9 @@ fn of_two_servers_that_start_at_once_with_one_address_one_is_refused_by_name_slo
         let [StoreError::InUse { writer: Some(writer), .. }] = refused[..] else {
             panic!("round {round}: {refused:?}")
         };
-        assert!(writer.ends_with(&format!("under this address, {name}")), "{writer}");
+        let end =
+            format!("under this address, {name} (each server needs its own: --share HOST:PORT)");
+        assert!(writer.ends_with(&end), "{writer}");
         let (store, _) = opened.iter().find_map(|opened| opened.as_ref().ok()).unwrap();
         store.check_writer().unwrap();
     }
@@ -132,6 +134,34 @@ fn a_column_that_was_never_written_leaves_no_row() {
     assert_eq!(third.claim(&all[5..6]).unwrap().len(), 1);
     let late = store.set_extra(&all[5].data_name("state"), Some(b"late"));
     assert!(matches!(late, Err(StoreError::Fenced { .. })), "{late:?}");
+}
+
+#[test]
+fn a_server_that_is_back_is_not_listed_as_gone() {
+    let Some(server) = Server::start("back") else { return };
+    let server = server.run();
+    let address = new_world(&server, "back");
+    let home = Column { x: 1, z: -1 };
+    let (_second, second) = Postgres::share(&address, &options(), "b:1").unwrap();
+    let (store, share) = Postgres::share(&address, &options(), "a:1").unwrap();
+    assert_eq!(share.claim(&[home]).unwrap(), [home]);
+    store.set_extra(&home.data_name("state"), Some(b"1")).unwrap();
+    drop((store, share));
+    // As one that was killed leaves it.
+    server.sql(
+        "insert into terravox_servers select id, 'killed', 'a:1', clock_timestamp() - interval '1 second'
+        from terravox_worlds where name = 'back';
+        update terravox_zones set owner = 'killed' where zone < -1",
+    );
+    let gone = second.owners().unwrap();
+    assert_eq!((gone.len(), &*gone[0].server, gone[0].is_alive), (1, "a:1", false));
+    let (back, share) = Postgres::share(&address, &options(), "a:1").unwrap();
+    assert_eq!(second.owners().unwrap(), [], "nobody has the column");
+    // It may be claimed, and what was written is there.
+    assert_eq!(share.claim(&[home]).unwrap(), [home]);
+    assert_eq!(back.extra(&home.data_name("state")).unwrap().as_deref(), Some(&b"1"[..]));
+    back.set_extra(&home.data_name("state"), Some(b"2")).unwrap();
+    assert!(second.owners().unwrap()[0].is_alive);
 }
 
 #[test]

@@ -7,8 +7,11 @@ use terravox_store::{ColumnChanges, MemoryDisk, WorldInfo};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber, span};
 
-/// A database in which no column is held.
-struct NoLeases;
+/// A database in which no column is held, but for those of a server that is gone.
+#[derive(Default)]
+struct NoLeases {
+    gone: Option<ColumnOwner>,
+}
 
 impl ColumnLeases for NoLeases {
     fn claim(&self, columns: &[Column]) -> io::Result<Vec<Column>> {
@@ -20,11 +23,11 @@ impl ColumnLeases for NoLeases {
     }
 
     fn owners(&self) -> io::Result<Vec<ColumnOwner>> {
-        Ok(Vec::new())
+        Ok(self.gone.iter().cloned().collect())
     }
 
     fn owners_of(&self, _columns: &[Column]) -> io::Result<Vec<ColumnOwner>> {
-        Ok(Vec::new())
+        self.owners()
     }
 
     fn changes(&self, watched: &[Column]) -> io::Result<ColumnChanges> {
@@ -72,7 +75,7 @@ fn a_damaged_record_is_said_once_by_name_with_what_to_do() {
     let store = Arc::new(Store::create_on(disk, "world", &WorldInfo::default()).unwrap());
     let (home, east) = (Column { x: 0, z: 0 }, Column { x: 1, z: 0 });
     store.set_extra(&east.data_name(BORDER), Some(&[7])).unwrap();
-    let (shared, leases) = (Arc::default(), Box::new(NoLeases));
+    let (shared, leases) = (Arc::default(), Box::new(NoLeases::default()));
     let mut keeper = ColumnKeeper::new(shared, leases, store.clone(), "test".to_owned());
     let orders = ColumnOrders {
         wanted: BTreeSet::from([home]),
@@ -102,4 +105,24 @@ fn a_damaged_record_is_said_once_by_name_with_what_to_do() {
         keeper.look(&orders, &[]).unwrap();
         assert_eq!(keeper.damaged, BTreeSet::from([east]));
     });
+}
+
+#[test]
+fn a_claim_says_which_server_had_the_column_if_one_had() {
+    let disk = Arc::new(MemoryDisk::default());
+    let store = Arc::new(Store::create_on(disk, "world", &WorldInfo::default()).unwrap());
+    let [home, east] = [0, 1].map(|x| Column { x, z: 0 });
+    let server = "other:1".to_owned();
+    let gone = ColumnOwner { column: home, server, epoch: 1, is_alive: false, is_own: false };
+    let leases = Box::new(NoLeases { gone: Some(gone) });
+    let mut keeper = ColumnKeeper::new(Arc::default(), leases, store, "test".to_owned());
+    let wanted = BTreeSet::from([home, east]);
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || {
+        keeper.look(&ColumnOrders { wanted, ..ColumnOrders::default() }, &[]).unwrap();
+    });
+    let mut lines = log.0.lock().unwrap().clone();
+    lines.sort_unstable();
+    let from_other = "claimed column 0, 0, taken over from other:1: its lease has ended";
+    assert_eq!(lines, [from_other, "claimed column 1, 0"]);
 }

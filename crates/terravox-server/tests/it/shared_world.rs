@@ -14,7 +14,9 @@ use terravox::edit::{Action, BrushOp, EditOp};
 use terravox::replicate::{GuestEvent, Interest, Verdict};
 use terravox::terrain::Placement;
 use terravox::voxel::{Region, VoxelPos};
-use terravox_server::{Client, ClientOptions, Decide, ServedWorld, Server, ServerOptions};
+use terravox_server::{
+    Client, ClientOptions, Decide, JournalQuery, ServedWorld, Server, ServerOptions,
+};
 use terravox_store::{
     Column, ColumnChanges, ColumnLeases, ColumnOwner, Generator, MemoryRecords, Store, WorldInfo,
 };
@@ -331,6 +333,24 @@ fn metrics_count_the_columns_that_are_held_or_damaged_and_the_operations_that_wa
     ada.wait(|| is("border_operations_waiting", "1"));
     assert!(is("columns_failed_looks_total", "0") && is("stopped", "0"));
     assert!(!is("save_microseconds_total", "0"));
+}
+
+#[test]
+fn a_world_that_servers_share_has_no_journal_and_says_so() {
+    let server = Shared::new("journal").serve("own:1", None);
+    let address = format!("ws://{}", server.http_address()).parse().unwrap();
+    let options = ClientOptions::default();
+    let all = JournalQuery::default();
+    let ada = JournalQuery { authors: vec!["ada".to_owned()], ..JournalQuery::default() };
+    let refused = [
+        Client::journal(&address, &options, &all).map(drop),
+        Client::roll_back(&address, &options, &ada).map(drop),
+        Client::cancel_rollback(&address, &options).map(drop),
+    ];
+    for refused in refused {
+        let refused = refused.expect_err("there is none").to_string();
+        assert!(refused.contains("servers share this world, so it has no journal"), "{refused}");
+    }
 }
 
 /// Names of metrics in a text.
