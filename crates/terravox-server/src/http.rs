@@ -129,7 +129,7 @@ pub(crate) fn health_problem(world: &RunningWorld, now: Instant) -> Option<Strin
     let silence = silence.map(|since| now.saturating_duration_since(since));
     if let Some(silence) = silence.filter(|silence| *silence > MAX_DATABASE_SILENCE) {
         return Some(format!(
-            "the columns of the world {} cannot be read since {} s; the log says why once the database is given up",
+            "the columns of the world {} could not be read for {} s; the log says why once the database is given up",
             world.name,
             silence.as_secs()
         ));

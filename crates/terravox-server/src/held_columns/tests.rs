@@ -365,7 +365,7 @@ fn a_database_that_does_not_answer_is_a_problem_before_it_is_given_up() {
     let database = served.leases.block_a_request();
     assert_eq!(problem(0), None);
     let told = problem(11).expect("it has not answered for 10 s");
-    assert!(told.contains("cannot be read since 1"), "{told}");
+    assert!(told.contains("could not be read for 1"), "{told}");
     drop(database);
     let begin = Instant::now();
     while shared.is_silent_since().is_some() {
