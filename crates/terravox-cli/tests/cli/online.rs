@@ -369,7 +369,7 @@ fn a_guest_whose_server_is_gone_is_told_what_became_of_its_edits_slow() {
     let folder = Folder::new();
     let port = free_port();
     let served = serve(&folder, "hills:7", port);
-    let address = format!("127.0.0.1:{port}");
+    let address = format!("ws://127.0.0.1:{port}");
     let view = ["--camera", "0,60,0", "--distance", "200", "--detail", "1"];
     let dig = ["--dig", "0,40,0", "--radius", "9", "--seconds", "6"];
     let guest = start_join(&folder, &address, &[&view[..], &dig].concat());
