@@ -99,9 +99,9 @@ fn a_part_that_gets_no_server_is_given_up_after_some_seconds_slow() {
     let server = share(&folder, &growing(), true).expect("it starts");
     let address = server.quic_address().to_string();
     let dig = ["--edit", "fill Rock ball 40,300,40 r=6", "--edit", "dig ball 40,300,40 r=6"];
-    let arguments = [&["join", &address], &VIEW[..], &dig].concat();
+    let arguments = [&["join", &address][..], &VIEW, &dig].concat();
     folder.refused(&arguments, &["refused 2 of 2 operations", "not served yet"]);
-    let failed = folder.run(&[&["join", &address], &VIEW[..], &dig[..2], &["--json"]].concat());
+    let failed = folder.run(&[&["join", &address][..], &VIEW, &dig[..2], &["--json"]].concat());
     let told: serde_json::Value = serde_json::from_slice(&failed.stdout).expect("a JSON object");
     let counts = ["confirmed", "unsaved", "refused"].map(|name| told[name].as_u64());
     assert_eq!(counts, [Some(0), Some(0), Some(1)], "{told}");
