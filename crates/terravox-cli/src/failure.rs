@@ -15,6 +15,8 @@ pub struct Failure {
     /// The file that the failure is about.
     file: Option<PathBuf>,
     exit_code: u8,
+    /// What was done before, by its name in JSON.
+    counts: Vec<(&'static str, u64)>,
 }
 
 /// Exit code of failures that leave every world as it was.
@@ -31,17 +33,24 @@ impl Failure {
     pub fn of(path: &Path, what: impl fmt::Display) -> Failure {
         let path = PathBuf::from(redacted(&world_store::shown(path).to_string_lossy()));
         let line = one_line(&format!("{}: {what}", path.display()));
-        Failure { line, file: Some(path), exit_code: UNCHANGED_CODE }
+        Failure { line, file: Some(path), exit_code: UNCHANGED_CODE, counts: Vec::new() }
     }
 
     /// Returns any other failure.
     pub fn new(what: impl fmt::Display) -> Failure {
-        Failure { line: one_line(&what.to_string()), file: None, exit_code: UNCHANGED_CODE }
+        let line = one_line(&what.to_string());
+        Failure { line, file: None, exit_code: UNCHANGED_CODE, counts: Vec::new() }
     }
 
     /// The same failure, of a step after which a world is changed, or may be.
     pub fn after_change(self) -> Failure {
         Failure { exit_code: CHANGED_CODE, ..self }
+    }
+
+    /// The same failure; its JSON has counts of what was done before.
+    #[cfg_attr(not(feature = "server"), allow(dead_code))]
+    pub fn with_counts(self, counts: Vec<(&'static str, u64)>) -> Failure {
+        Failure { counts, ..self }
     }
 
     /// Returns the exit code of the process: 2, or 3 if a world is changed, or may be.
@@ -50,11 +59,15 @@ impl Failure {
     }
 
     /// Returns one JSON object: `command` (null if none was recognised), `error` (the line), `file`
-    /// (null if it is not about one) and `exit_code`.
+    /// (null if it is not about one) and `exit_code`, then the counts.
     pub fn json(&self, command: Option<&str>) -> Value {
         let file = self.file.as_ref().map(|file| file.display().to_string());
-        json!({ "command": command, "error": self.line, "file": file,
-            "exit_code": self.exit_code })
+        let mut value = json!({ "command": command, "error": self.line, "file": file,
+            "exit_code": self.exit_code });
+        for &(name, count) in &self.counts {
+            value[name] = json!(count);
+        }
+        value
     }
 
     /// For `map_err`: a failure about `path`.
@@ -105,5 +118,7 @@ mod tests {
         );
         assert_eq!(failure.after_change().json(None)["exit_code"], json!(3));
         assert_eq!(Failure::new("x").json(None)["file"], Value::Null);
+        let counted = Failure::new("x").with_counts(vec![("confirmed", 2)]).json(None);
+        assert_eq!((&counted["confirmed"], &counted["exit_code"]), (&json!(2), &json!(2)));
     }
 }

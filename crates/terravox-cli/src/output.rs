@@ -98,6 +98,7 @@ impl Output {
         let Some(name) = target.file_name() else {
             return Err(Failure::of(target, "has no file name; give a file"));
         };
+        check_folder(target)?;
         let (partial, file) = create_partial(target, name).map_err(|error| {
             Failure::of(target, format!("cannot be written: {error}; choose a writable folder"))
         })?;
@@ -124,6 +125,20 @@ impl Output {
         drop(file);
         partial.place(&target).map_err(failed)?;
         Ok(length)
+    }
+}
+
+/// Refuses a file in a folder that does not exist.
+///
+/// # Errors
+/// If it does not.
+pub fn check_folder(target: &Path) -> CliResult<()> {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.exists() => {
+            Err(Failure::of(target, "there is no such folder; make it first"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::report::size;
 use crate::vox_scene;
 use crate::world_store;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use terravox::generate::Seeded;
 use terravox::voxel::{ChannelSnapshot, GridOptions, LIMIT, UnlistedChunks, VoxelGrid};
@@ -181,7 +181,7 @@ pub fn check_file(path: &Path) -> CliResult<u64> {
             Err(invalid) => return invalid,
             Ok(None) => {}
         }
-        Failure::of(path, format!("cannot be read: {error}; check the name"))
+        unreadable(path, &error)
     })?;
     if metadata.is_dir() {
         return Err(Failure::of(path, "is a folder; give a file"));
@@ -197,18 +197,39 @@ pub fn check_file(path: &Path) -> CliResult<u64> {
     Ok(metadata.len())
 }
 
+/// A file that is given by its name and cannot be read.
+pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::of(path, format!("cannot be read: {error}; check the name"))
+}
+
 /// Refuses an endless world where a whole one is needed.
 fn needs_file(path: &Path, seeded: &Seeded) -> Failure {
+    let command = generate_command(seeded);
+    let what = "an endless world is for render, lod, path and serve only; generate a world file";
+    Failure::of(path, format!("{what}: {command}"))
+}
+
+/// The command that makes a file of a generated world.
+fn generate_command(seeded: &Seeded) -> String {
     let seed = seeded.seed();
-    let command = match seeded {
+    match seeded {
         Seeded::Hills(_) => format!("terravox generate hills.tvx --seed {seed}"),
         Seeded::World(world) => {
             let options = world.options();
             format!("terravox generate world.tvx --seed {seed} --preset {options}")
         }
-    };
-    let what = "an endless world is for render, lod, path and serve only; generate a world file";
-    Failure::of(path, format!("{what}: {command}"))
+    }
+}
+
+/// Refuses a generated world without a file where the records of one are needed.
+///
+/// # Errors
+/// If it is one, or its seed or options are not valid.
+pub fn check_has_records(path: &Path) -> CliResult<()> {
+    let Some(seeded) = seeded(path)? else { return Ok(()) };
+    let command = generate_command(&seeded);
+    let what = "is not a file; make one, which stays endless, and give that";
+    Err(Failure::of(path, format!("{what}: {command} --sparse")))
 }
 
 /// Refuses addresses of databases.
@@ -430,6 +451,11 @@ pub fn check_world_path(path: &Path) -> CliResult<()> {
 /// # Errors
 /// As [`check_world_path`], or if the file exists and `force` is not set.
 pub fn check_new_world(path: &Path, force: bool) -> CliResult<()> {
+    if world_store::is_address(path) {
+        let what = "is not a file, and this makes one; give a FILE.tvx (for a world that servers are to \
+                    share, with generate --sparse), then run terravox copy FILE.tvx ADDRESS";
+        return Err(Failure::of(path, what));
+    }
     check_world_path(path)?;
     if path.exists() && !force {
         return Err(already_exists(path));

@@ -1,8 +1,9 @@
 //! Stores of worlds: files, and worlds in PostgreSQL and S3 by their address.
 
 use crate::failure::{CliResult, Failure};
+use crate::output::check_folder;
 use crate::secrets::shown_address;
-use crate::world::{check_file, check_world_path, store_failure};
+use crate::world::{check_file, check_has_records, check_world_path, store_failure};
 use std::path::{Path, PathBuf};
 #[cfg(feature = "server")]
 use terravox_store::ColumnLeases;
@@ -38,6 +39,7 @@ pub fn open_read_only(world: &Path) -> CliResult<Store> {
         WorldLocation::Database(address) => database::open_read_only(address),
         WorldLocation::Bucket(address) => bucket::open_read_only(address),
         WorldLocation::File => {
+            check_has_records(world)?;
             check_world_path(world)?;
             check_file(world)?;
             Store::open_read_only(world).map_err(store_failure)
@@ -144,6 +146,7 @@ pub fn copy(
         WorldLocation::Bucket(address) => bucket::publish(from, address, rewrites_all, progress),
         WorldLocation::File => {
             check_world_path(to)?;
+            check_folder(to)?;
             // Options to overwrite are for worlds that are made anew in one piece.
             if to.exists() {
                 return Err(Failure::of(to, "already exists; give another name"));

@@ -285,7 +285,8 @@ impl Client {
     /// # Panics
     /// In an async runtime.
     pub fn reconnect(&mut self) -> Result<Vec<EditOp>, ClientError> {
-        let link = open(self.runtime, &self.address, &self.options)?;
+        let link = open(self.runtime, &self.address, &self.options)
+            .map_err(ClientError::without_advice)?;
         self.link.hang_up();
         self.link = link;
         Ok(self.guest.reconnect(LinkKind::Reliable))
@@ -415,9 +416,8 @@ async fn port_refuses(at: SocketAddr) {
 
 fn nothing_listens(port: u16) -> ClientError {
     let port = if port == DEFAULT_PORT { String::new() } else { format!(" --port {port}") };
-    ClientError::transient(format!(
-        "nothing listens there; start a server with: terravox serve WORLD{port}"
-    ))
+    let advice = format!("start a server with: terravox serve WORLD{port}");
+    ClientError::transient("nothing listens there").with_advice(advice)
 }
 
 /// Why there is no connection over TCP to a port.

@@ -9,6 +9,8 @@ use terravox::replicate::{LinkEnd, LinkEndCode, printable};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientError {
     what: String,
+    /// What to do about it, for who may start a server; empty if there is nothing to say.
+    advice: String,
     is_transient: bool,
     is_undecided: bool,
     link_end: Option<LinkEndCode>,
@@ -18,7 +20,8 @@ impl ClientError {
     pub(crate) fn new(what: impl fmt::Display) -> ClientError {
         // Parts of it are what a server says.
         let what = printable(&what.to_string());
-        ClientError { what, is_transient: false, is_undecided: false, link_end: None }
+        let advice = String::new();
+        ClientError { what, advice, is_transient: false, is_undecided: false, link_end: None }
     }
 
     /// The world ended the link, or this side did.
@@ -44,6 +47,15 @@ impl ClientError {
     /// There is no thread to connect on.
     pub fn no_thread(error: &std::io::Error) -> ClientError {
         ClientError::new(format_args!("no thread for a connection: {error}"))
+    }
+
+    pub(crate) fn with_advice(self, advice: String) -> ClientError {
+        ClientError { advice, ..self }
+    }
+
+    /// The same error, for who was a guest of a server that is gone.
+    pub(crate) fn without_advice(self) -> ClientError {
+        ClientError { advice: String::new(), ..self }
     }
 
     /// The same error, with the address of the server.
@@ -72,7 +84,8 @@ impl ClientError {
 
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
+        f.write_str(&self.what)?;
+        if self.advice.is_empty() { Ok(()) } else { write!(f, "; {}", self.advice) }
     }
 }
 

@@ -227,7 +227,7 @@ impl HeldColumns {
             // It is not to wait for the next look.
             self.looked = None;
             let what = "this part of the world is not served yet; try again";
-            return Err(ServerReason::OtherServer.refusal(what));
+            return Err(ServerReason::NotServedYet.refusal(what));
         }
         let op = BorderOp::new(0, asked.op, region).filter(|_| !others.is_empty());
         Ok(op.map(|op| self.borders.allow(asked.guest, middle_of(region), op)))

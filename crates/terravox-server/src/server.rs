@@ -277,7 +277,8 @@ fn check_shared(world: &ServedWorld, options: &ServerOptions) -> Result<(), Serv
     let refused = |what: String| Err(ServerError::new(what));
     if !world.store.info().grows() {
         return refused(format!(
-            "the world \"{}\" is complete; servers share worlds that grow from a generator",
+            "the world \"{}\" is complete; servers share worlds that grow from a generator: terravox generate FILE --sparse makes \
+             one, and terravox copy puts it into a database",
             world.name
         ));
     }

@@ -50,16 +50,20 @@ pub enum ServerReason {
     LookOnly = 16,
     /// 17: only administrators may change this part of the world.
     Protected = 17,
-    /// 18: another server has this part of the world, or none yet: the reason says which.
+    /// 18: another server has this part of the world, which the reason names, or what waits for it is
+    /// too much.
     OtherServer = 18,
     /// 19: this account, or all guests of this server together, edited too many columns of a shared
     /// world within a minute.
     TooManyColumns = 19,
     /// 20: too much of this world is not saved yet, such as while a disk is full.
     TooMuchUnsaved = 20,
+    /// 21: no server has this part of a shared world yet. This one claims it now: send the operation
+    /// again in a moment.
+    NotServedYet = 21,
 }
 
-const ALL: [ServerReason; 10] = [
+const ALL: [ServerReason; 11] = [
     ServerReason::ServerEnds,
     ServerReason::WorldStopped,
     ServerReason::TooSlow,
@@ -70,6 +74,7 @@ const ALL: [ServerReason; 10] = [
     ServerReason::OtherServer,
     ServerReason::TooManyColumns,
     ServerReason::TooMuchUnsaved,
+    ServerReason::NotServedYet,
 ];
 
 impl ServerReason {

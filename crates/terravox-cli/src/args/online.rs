@@ -15,15 +15,17 @@ Example:
 
 Edits are saved in the world file, 2 s after the last save, and at the end: Ctrl-C or SIGTERM.
 A place or a heightmap is imported first, to a world beside it; hills:SEED becomes
-hills-SEED.tvx in this folder. If that world is there already, it is served.
+hills-SEED.tvx in this folder, and world:7:fjords world-7-fjords.tvx. If that world is there
+already, it is served.
 An address that other machines can reach needs tokens. The certificate is made on the first
 start; clients elsewhere give its fingerprint, which is printed. ws:// is not encrypted.";
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Worlds (.tvx, or postgres://HOST/DATABASE#WORLD), files that can be imported, or hills:SEED;
-    /// guests name them by their file names without the extension, and get the first by default
+    /// Worlds (.tvx, or postgres://HOST/DATABASE#WORLD), files that can be imported, or hills:SEED
+    /// or world:SEED:PRESET; guests name them by their file names without the extension, and get the
+    /// first by default
     #[arg(required = true, value_name = "WORLD")]
     pub worlds: Vec<PathBuf>,
     /// Wait while another server has a world of a database: serve it when that one ends or is gone
@@ -64,10 +66,11 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = 120, value_parser = |text: &str| integer(text, 1..=1_000_000_u32),
         value_name = "N")]
     pub edits_per_second: u32,
-    /// Folder of the certificate [default: that of the first world]
+    /// Folder of the certificate [default: that of the first world; the current one if that is in a
+    /// database]
     #[arg(long, value_name = "FOLDER")]
     pub certificate: Option<PathBuf>,
-    /// Folder of backups [default: that of the first world]
+    /// Folder of backups [default: that of the first world; the current one if that is in a database]
     #[arg(long, value_name = "FOLDER")]
     pub backups: Option<PathBuf>,
     /// Keep pieces that are cut off where they are; by default they fall
@@ -162,8 +165,9 @@ Example:
   terravox backup localhost
   terravox backup localhost/caves --token WORD
 
-The server saves, then copies the file of the world as it is then, while guests dig on. The copy
-is in the folder --backups of terravox serve; its path is printed. Older copies are not removed.
+The server saves, then copies the world as it is then, from a file or a database, to a file, while
+guests dig on. The copy is in the folder --backups of terravox serve; its path is printed. Older
+copies are not removed. To restore one, serve it, or terravox copy it to a new name in a database.
 The command runs on the machine of the server. A server that has tokens wants one for
 administering.";
 
@@ -186,9 +190,12 @@ Example:
   terravox join dig.example.org --token WORD --fingerprint 3f…  --edit 'fill Rock ball 0,60,0 r=5'
 
 It waits until all that is seen is there, edits, stays for --seconds, waits until the server has
-confirmed everything, and renders. If the link breaks within --seconds, it connects again. The
-digest is that of all cells of mip 0 that it holds: clients at one place have the same. Without
---camera and --follow it stands a little above the first --dig and looks at it.";
+confirmed everything, and renders. If the link breaks within --seconds, it connects again. Where
+no server has a part of a shared world yet, an operation is sent again for up to 10 s. It waits up
+to a second for the message that edits are saved; a file is saved 2 s after the last save, so stay
+longer with --seconds if \"not known to be saved\" matters. The digest is that of all cells of mip 0
+that it holds: clients at one place have the same. Without --camera and --follow it stands a
+little above the first --dig and looks at it.";
 
 /// Arguments of `join`.
 #[derive(Debug, Args)]
@@ -202,13 +209,14 @@ pub struct JoinArgs {
     /// Fingerprint of the server's certificate, which it prints; not needed on this machine
     #[arg(long, value_parser = fingerprint, value_name = "HEX")]
     pub fingerprint: Option<[u8; 32]>,
-    /// Dig a ball with its centre here, in metres
+    /// Dig a ball with its centre here, in metres; may be given several times
     #[arg(long, value_parser = triple, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub dig: Vec<[f64; 3]>,
     /// Radius of --dig in metres
     #[arg(long, default_value_t = 4.0, value_parser = positive, value_name = "M")]
     pub radius: f64,
-    /// Apply an operation; terravox edit --help lists them
+    /// Apply an operation; terravox edit --help lists them. May be given several times; each --dig
+    /// comes first
     #[arg(long, value_name = "OPERATION", allow_hyphen_values = true)]
     pub edit: Vec<String>,
     /// Fly along these points, in metres, in the time of --seconds

@@ -28,7 +28,7 @@ pub fn run(args: &InfoArgs, console: &Console) -> CliResult<Report> {
         report.line("generator", "generator", text, value);
     }
     if world.info.grows() && world.info.generator.is_some() {
-        let text = "chunks are generated on demand; what follows is of those that were edited";
+        let text = "chunks are generated on demand; what follows, also the digest, is of those that were edited";
         report.line("grows", "endless", text, json!(true));
     }
     add_bounds(world.grid.bounds(), world.info.grows(), &mut report);

@@ -12,6 +12,7 @@ use crate::lod_view::{HILLS_CAMERA_M, make_ground, show_filled, viewpoint};
 use crate::output::Output;
 use crate::report::Report;
 use crate::world::extension;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -23,10 +24,10 @@ use terravox::generate::Seeded;
 use terravox::lod::LodOptions;
 use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest, SharedBodyKind};
 use terravox::terrain::FillRequest;
-use terravox::voxel::{DenseBox, GridOptions, VoxelGrid};
+use terravox::voxel::{DenseBox, GridOptions, VoxelGrid, VoxelPos};
 use terravox_render::Scene;
-use terravox_server::{Client, ClientOptions};
-use terravox_store::WorldInfo;
+use terravox_server::{Client, ClientError, ClientOptions, ServerReason};
+use terravox_store::{Column, WorldInfo};
 
 /// Between two polls of the link.
 const FRAME: Duration = Duration::from_millis(5);
@@ -39,6 +40,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Maximum number of operations in flight; a guest allows 256.
 const MAX_PENDING: usize = 200;
+
+/// After an operation was refused as its column has no server yet, until it is sent again; and how
+/// long that is tried.
+const CLAIM_PAUSE: Duration = Duration::from_millis(100);
+const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Columns of an operation that are told apart: a server refuses those that reach further.
+const MAX_COLUMNS: usize = 9;
+
+/// At the end, for the message that the last operations are saved. Servers that share a world save
+/// within some 20 ms.
+const SAVE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Between two checks of the progress, each of which visits all blocks.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
@@ -58,16 +71,9 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     visit.wait(|visit| visit.client.guest().is_complete(), "for all that is seen")?;
     drop(busy);
     let complete = start.elapsed();
-    for op in &operations {
-        if visit.client.guest().pending_edits() >= MAX_PENDING {
-            let has_room =
-                |visit: &mut Visit<'_>| visit.client.guest().pending_edits() < MAX_PENDING / 2;
-            visit.wait(has_room, "for replies to edits")?;
-        }
-        let edited = visit.client.guest().edit(op);
-        edited.map_err(|error| visit.after_edits(Failure::new(error)))?;
-    }
     let stay = Duration::from_secs_f64(args.seconds.unwrap_or(0.0));
+    visit.reconnects_until = Instant::now() + stay;
+    visit.send_all(operations)?;
     let edited = Instant::now();
     visit.reconnects_until = edited + stay;
     while edited.elapsed() < stay {
@@ -79,12 +85,10 @@ pub fn run(args: &JoinArgs, console: &Console) -> CliResult<Report> {
     if let Some(route) = &args.follow {
         visit.eye_m = route.at(1.0);
     }
-    let is_settled = |visit: &mut Visit<'_>| {
-        visit.unrepeated.is_empty()
-            && visit.client.guest().is_complete()
-            && visit.client.guest().pending_edits() == 0
-    };
+    let is_settled =
+        |visit: &mut Visit<'_>| !visit.has_unanswered() && visit.client.guest().is_complete();
     visit.wait(is_settled, "for the replies to all edits")?;
+    visit.wait_for_saves();
     let mut report = visit.report(console)?;
     report.time("welcomed_ms", "welcomed", welcomed);
     report.time("complete_ms", "all there", complete);
@@ -120,9 +124,17 @@ fn use_cache(client: &mut Client, args: &JoinArgs) -> CliResult<()> {
     used.map_err(|error| Failure::of(path, format!("{error}; remove the file")))
 }
 
+/// An operation, and since when it is refused because no server has its column yet.
+struct Attempt {
+    op: EditOp,
+    refused_since: Option<Instant>,
+}
+
 /// The operations of a guest, and what became of them.
 #[derive(Default)]
 struct Outcomes {
+    /// How many there are.
+    given: u64,
     confirmed: u64,
     /// Those that changed nothing.
     without_effect: u64,
@@ -150,6 +162,13 @@ struct Visit<'a> {
     reconnects_until: Instant,
     /// Operations that are to be repeated once the server has let this guest in again.
     unrepeated: Vec<EditOp>,
+    /// Operations without a reply, by their numbers.
+    sent: BTreeMap<u64, Attempt>,
+    /// Operations that are to be sent again, and when.
+    again: VecDeque<(Instant, Attempt)>,
+    /// Columns of which the first operation has its reply, and those that got no server in time.
+    tried: BTreeSet<Column>,
+    unserved: BTreeSet<Column>,
 }
 
 impl<'a> Visit<'a> {
@@ -167,6 +186,10 @@ impl<'a> Visit<'a> {
             outcomes: Outcomes::default(),
             reconnects: 0,
             unrepeated: Vec::new(),
+            sent: BTreeMap::new(),
+            again: VecDeque::new(),
+            tried: BTreeSet::new(),
+            unserved: BTreeSet::new(),
             reconnects_until: Instant::now(),
         }
     }
@@ -175,10 +198,9 @@ impl<'a> Visit<'a> {
     fn frame(&mut self) -> CliResult<()> {
         let seeded = &self.seeded;
         if let Err(error) = self.client.poll(|request| make_ground(seeded.as_ref(), request)) {
-            let refused = Failure::new(&error);
             return match error.is_transient() && Instant::now() < self.reconnects_until {
                 true => self.reconnect(),
-                false => Err(self.after_edits(refused)),
+                false => Err(self.after_edits(ended(self.args, &error))),
             };
         }
         let events: Vec<_> = self.client.guest().events().collect();
@@ -186,6 +208,7 @@ impl<'a> Visit<'a> {
             match event {
                 GuestEvent::Welcome { generator, .. } => self.start(generator.as_ref()),
                 GuestEvent::Confirmed { number, has_changed } => {
+                    self.sent.remove(&number);
                     self.outcomes.confirmed += 1;
                     self.outcomes.unsaved.push(number);
                     self.outcomes.without_effect += u64::from(!has_changed);
@@ -193,15 +216,26 @@ impl<'a> Visit<'a> {
                 GuestEvent::Saved { first, last } => {
                     self.outcomes.unsaved.retain(|own| !(first..=last).contains(own));
                 }
-                GuestEvent::Refused { reason, .. } => self.outcomes.refused.push(reason),
+                GuestEvent::Refused { number, code, reason } => {
+                    let is_early =
+                        ServerReason::of_refusal(code) == Some(ServerReason::NotServedYet);
+                    let attempt = self.sent.remove(&number).filter(|_| is_early);
+                    if attempt.is_none_or(|attempt| !self.tries_again(attempt)) {
+                        self.outcomes.refused.push(reason);
+                    }
+                }
                 GuestEvent::Edited { .. } => self.outcomes.others += 1,
                 _ => {}
             }
         }
         if self.info.is_some() {
             for op in std::mem::take(&mut self.unrepeated) {
-                let edited = self.client.guest().edit(&op);
-                edited.map_err(|error| self.after_edits(Failure::new(error)))?;
+                self.send(Attempt { op, refused_since: None })?;
+            }
+            while self.again.front().is_some_and(|(due, _)| *due <= Instant::now())
+                && let Some((_, attempt)) = self.again.pop_front()
+            {
+                self.send(attempt)?;
             }
         }
         if let Some(info) = &self.info {
@@ -213,6 +247,68 @@ impl<'a> Visit<'a> {
         }
         thread::sleep(FRAME);
         Ok(())
+    }
+
+    /// Sends all operations. The first one in a column goes alone: if no server has that yet, it is
+    /// sent again, and those that follow it must not come before it.
+    fn send_all(&mut self, operations: Vec<EditOp>) -> CliResult<()> {
+        for op in operations {
+            let columns = columns_of(&op);
+            let is_first = columns.iter().any(|column| !self.tried.contains(column));
+            if is_first {
+                self.wait(|visit| !visit.has_unanswered(), "for replies to edits")?;
+            } else if self.client.guest().pending_edits() >= MAX_PENDING {
+                let has_room =
+                    |visit: &mut Visit<'_>| visit.client.guest().pending_edits() < MAX_PENDING / 2;
+                self.wait(has_room, "for replies to edits")?;
+            }
+            self.send(Attempt { op, refused_since: None })?;
+            if is_first {
+                self.wait(|visit| !visit.has_unanswered(), "for the reply to an edit")?;
+                self.tried.extend(columns);
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, attempt: Attempt) -> CliResult<()> {
+        let edited = self.client.guest().edit(&attempt.op);
+        let number = edited.map_err(|error| self.after_edits(Failure::new(error)))?;
+        self.sent.insert(number, attempt);
+        Ok(())
+    }
+
+    /// Has an operation that was refused, as its column has no server yet, sent again; false if that
+    /// was tried for long enough.
+    fn tries_again(&mut self, mut attempt: Attempt) -> bool {
+        let now = Instant::now();
+        let refused_since = *attempt.refused_since.get_or_insert(now);
+        let columns = columns_of(&attempt.op);
+        if now - refused_since > CLAIM_PATIENCE
+            || columns.iter().any(|column| self.unserved.contains(column))
+        {
+            self.unserved.extend(columns);
+            return false;
+        }
+        self.again.push_back((now + CLAIM_PAUSE, attempt));
+        true
+    }
+
+    /// Whether an operation has no reply, or is to be sent again.
+    fn has_unanswered(&mut self) -> bool {
+        !self.unrepeated.is_empty()
+            || !self.again.is_empty()
+            || self.client.guest().pending_edits() > 0
+    }
+
+    /// Waits a moment for the message that the last operations are saved. They have their replies, so
+    /// that the link may break now.
+    fn wait_for_saves(&mut self) {
+        let start = Instant::now();
+        while !self.outcomes.unsaved.is_empty()
+            && start.elapsed() < SAVE_PATIENCE
+            && self.frame().is_ok()
+        {}
     }
 
     fn start(&mut self, generator: Option<&GeneratorId>) {
@@ -240,11 +336,14 @@ impl<'a> Visit<'a> {
                     let unsaved = std::mem::take(&mut self.outcomes.unsaved);
                     self.outcomes.unsaved_at_breaks += unsaved.len() as u64;
                     self.info = None;
+                    self.sent.clear();
                     self.unrepeated.extend(lost);
                     return Ok(());
                 }
                 Err(error) if !error.is_transient() || Instant::now() >= self.reconnects_until => {
-                    return Err(self.after_edits(Failure::new(error)));
+                    let what = "the link broke, and the server was not reached again";
+                    let what = format!("{what}: {error}{}", token_hint(self.args, &error));
+                    return Err(self.after_edits(Failure::new(what)));
                 }
                 Err(_) => {}
             }
@@ -290,7 +389,7 @@ impl<'a> Visit<'a> {
     }
 
     /// The operations of the arguments, in voxels.
-    fn operations(&self) -> CliResult<Vec<EditOp>> {
+    fn operations(&mut self) -> CliResult<Vec<EditOp>> {
         let Some(info) = &self.info else { return Ok(Vec::new()) };
         let dig = |&centre: &[f64; 3]| {
             info.placement().op_in_voxels(&EditOp::dig_ball(centre, self.args.radius))
@@ -300,11 +399,33 @@ impl<'a> Visit<'a> {
             let parsed = parse_operation(text, info);
             operations.push(parsed.map_err(|what| Failure::new(format!("{text:?}: {what}")))?);
         }
+        self.outcomes.given = operations.len() as u64;
         Ok(operations)
     }
 
+    /// A failure with what became of the operations, if there are some.
     fn after_edits(&self, failure: Failure) -> Failure {
-        if self.outcomes.confirmed > 0 { failure.after_change() } else { failure }
+        let Outcomes { given, confirmed, .. } = self.outcomes;
+        if given == 0 {
+            return failure;
+        }
+        let unsaved = self.unsaved();
+        let counts = format!(
+            "{confirmed} of {given} operations confirmed, {unsaved} of them not known to be saved"
+        );
+        self.counted(Failure::new(format!("{failure}; {counts}")))
+    }
+
+    /// A failure with the numbers for scripts, and the exit code that they mean.
+    fn counted(&self, failure: Failure) -> Failure {
+        let Outcomes { confirmed, refused, .. } = &self.outcomes;
+        let counts = vec![
+            ("confirmed", *confirmed),
+            ("unsaved", self.unsaved()),
+            ("refused", refused.len() as u64),
+        ];
+        let failure = failure.with_counts(counts);
+        if *confirmed > 0 { failure.after_change() } else { failure }
     }
 
     /// Confirmed operations that the server has not reported as saved.
@@ -321,7 +442,7 @@ impl<'a> Visit<'a> {
             "the server refused {count} of {all} operations ({confirmed} confirmed, {unsaved} of them \
              not known to be saved); the first: {first}"
         );
-        Err(self.after_edits(Failure::new(what)))
+        Err(self.counted(Failure::new(what)))
     }
 
     /// Keeps what is held for the next visit.
@@ -387,6 +508,35 @@ impl<'a> Visit<'a> {
         report.bytes("file_bytes", "written", write_png(output, path, &picture.image)?);
         report.time("render_ms", "render", start.elapsed());
         Ok(())
+    }
+}
+
+/// Columns that an operation changes, in which other ones must not come before it. Its own rounding
+/// of lengths moves none of its edges by a voxel.
+fn columns_of(op: &EditOp) -> Vec<Column> {
+    let Some(region) = op.region().ok().filter(|region| !region.is_empty()) else {
+        return Vec::new();
+    };
+    let last = region.max - VoxelPos::new(1, 1, 1);
+    let [low, high] = [region.min, last].map(Column::of_voxel);
+    let all = (low.z..=high.z).flat_map(|z| (low.x..=high.x).map(move |x| Column { x, z }));
+    all.take(MAX_COLUMNS).collect()
+}
+
+/// Why a link ended for good.
+fn ended(args: &JoinArgs, error: &ClientError) -> Failure {
+    Failure::new(format!("{}: {error}{}", args.address, token_hint(args, error)))
+}
+
+/// How to give the token, if the server did not accept it.
+fn token_hint(args: &JoinArgs, error: &ClientError) -> &'static str {
+    let reason = error.link_end().and_then(ServerReason::of_link_end);
+    let has_right =
+        ["look:", "edit:", "administer:"].iter().any(|right| args.token.starts_with(right));
+    match reason == Some(ServerReason::UnknownToken) {
+        true if args.token.is_empty() => "; give it with --token WORD",
+        true if has_right => "; give only the WORD of RIGHT:WORD[:NAME]",
+        _ => "",
     }
 }
 

@@ -34,7 +34,7 @@ pub fn run(args: &RaycastArgs, console: &Console) -> CliResult<Report> {
     match &outcome.found {
         Some(hit) => add_hit(&world, hit, &mut report),
         None => {
-            let text = format!("no hit within {} m", args.max);
+            let text = format!("no hit within {} m; --max looks further", args.max);
             report.line("hit", "ray", text, json!(false));
         }
     }

@@ -51,6 +51,8 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
     report.text_line("world", "world", args.world.display().to_string());
     let file = args.turntable.map_or(args.file.clone(), |_| numbered(&args.file, 0));
     report.text_line("file", "file", file.display().to_string());
+    // Before the work, so that an unwritable path fails early.
+    let output = Output::create(&file)?;
     let Subject { mut scene, info, mut notes, meshes } = subject(args, console, &mut report)?;
     check_view(&args.view, &info)?;
     let unset = unset_material(&info.materials, args.unset.as_deref())?;
@@ -58,8 +60,6 @@ pub fn run(args: &RenderArgs, console: &Console) -> CliResult<Report> {
         scene.set_textures(unset);
     }
     report.time("open_ms", "open", start.elapsed());
-    // Before the work, so that an unwritable path fails early.
-    let output = Output::create(&file)?;
     let start = Instant::now();
     let mut options =
         PictureOptions { threads: args.threads.map(usize::from), ..options(&args.view) };

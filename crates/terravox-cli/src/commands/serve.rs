@@ -10,7 +10,7 @@ use crate::interrupts;
 use crate::lod_view::{generator_of, make_ground, seeded};
 use crate::log::Log;
 use crate::report::Report;
-use crate::world::{WORLD_EXTENSION, check_placement, is_world_file, store_failure};
+use crate::world::{WORLD_EXTENSION, check_placement, is_world_file, store_failure, unreadable};
 use crate::world_store;
 use serde_json::json;
 use std::fs;
@@ -58,6 +58,8 @@ fn serve(args: &ServeArgs, files: &[PathBuf], access: AccessList, log: &Log) -> 
     let stores = open_all(files, args.wait, |file| try_open(file, args), thread::sleep)?;
     let served = files.iter().zip(stores).map(|(file, store)| served(file, store, args));
     let served: CliResult<Vec<ServedWorld>> = served.collect();
+    let served = served?;
+    let names: Vec<String> = served.iter().map(|world| world.name.clone()).collect();
     let certificate_folder = args.certificate.clone().unwrap_or_else(|| folder_of(&files[0]));
     let backup_folder = args.backups.clone().unwrap_or_else(|| folder_of(&files[0]));
     if !backup_folder.is_dir() {
@@ -77,13 +79,13 @@ fn serve(args: &ServeArgs, files: &[PathBuf], access: AccessList, log: &Log) -> 
         journal_bytes: args.journal << 20,
         ..ServerOptions::default()
     };
-    let server = Server::start(served?, options).map_err(Failure::new)?;
+    let server = Server::start(served, options).map_err(Failure::new)?;
     interrupts::hand_over(server.ender());
     let port = server.quic_address().port();
     if let Some(what) = args.share.as_ref().and_then(|share| port_warning(share, port)) {
         warn!("{what}");
     }
-    announce(&server, log);
+    announce(&server, &names, args, log);
     let ended = server.run();
     // Of a backup that was still written. Held to the end, so that no other is begun.
     std::mem::forget(terravox_store::remove_partial_files());
@@ -119,7 +121,9 @@ fn port_warning(share: &WorldAddress, port: u16) -> Option<String> {
 }
 
 /// Tells where the server is, for people and for scripts.
-fn announce(server: &Server, log: &Log) {
+fn announce(server: &Server, names: &[String], args: &ServeArgs, log: &Log) {
+    let worlds = if names.len() == 1 { "world" } else { "worlds" };
+    let share = args.share.as_ref().map(|share| format!(", shared as {share}"));
     let fingerprint: String =
         server.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect();
     let web = server.http_address();
@@ -128,8 +132,10 @@ fn announce(server: &Server, log: &Log) {
         false => String::new(),
     };
     log.push(&format!(
-        "page http://{web}\nQUIC {}\nWebSocket ws://{web}\nfingerprint {fingerprint}\n{note}\
+        "{worlds} {}{}\npage http://{web}\nQUIC {}\nWebSocket ws://{web}\nfingerprint {fingerprint}\n{note}\
          Ctrl-C saves and ends\n",
+        names.join(", "),
+        share.unwrap_or_default(),
         server.quic_address(),
     ));
 }
@@ -149,7 +155,7 @@ fn access(args: &ServeArgs) -> CliResult<AccessList> {
     let mut access = AccessList::default();
     args.token.iter().for_each(|bearer| add(&mut access, bearer));
     if let Some(path) = &args.tokens {
-        let text = fs::read_to_string(path).map_err(Failure::at(path))?;
+        let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {

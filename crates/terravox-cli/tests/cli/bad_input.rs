@@ -270,6 +270,10 @@ fn unwritable_outputs_are_refused() {
     ] {
         folder.refused(&[command, "in.smoothgrid", out], &[out]);
     }
+    // Before the world is opened, which may take long.
+    let no_folder = "there is no such folder; make it first";
+    folder.put("bad.rbxl", b"not a place");
+    folder.refused(&["render", "bad.rbxl", "nowhere/p.png"], &["nowhere/p.png", no_folder]);
     folder.refused(&["demo", "in.smoothgrid", "--out", "file"], &["file"]);
     // The input must not be overwritten.
     folder.refused(&["export", "in.smoothgrid", "./in.smoothgrid"], &["in.smoothgrid", "read"]);

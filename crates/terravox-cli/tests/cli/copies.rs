@@ -37,6 +37,14 @@ fn a_copy_has_what_the_world_has_and_overwrites_nothing() {
     folder.refused(&["copy", "w.tvx", "w.tvx"], &["w.tvx", "already exists"]);
     folder.refused(&["copy", "none.tvx", "d.tvx"], &["none.tvx"]);
     folder.refused(&["copy", "w.tvx", "d.txt"], &["d.txt", ".tvx"]);
+    folder.refused(&["copy", "w.tvx", "none/d.tvx"], &["there is no such folder; make it first"]);
+    let sparse = "terravox generate hills.tvx --seed 7 --sparse";
+    folder.refused(&["copy", "hills:7", "d.tvx"], &["hills:7", sparse]);
+    let database = "postgres://me@localhost/worlds#caves";
+    folder.refused(
+        &["generate", database, "--sparse"],
+        &["FILE.tvx", "generate --sparse", "terravox copy FILE.tvx ADDRESS"],
+    );
     let other = folder.put("e.tvx.copying", b"of another program");
     folder.refused(&["copy", "w.tvx", "e.tvx"], &["e.tvx.copying"]);
     assert_eq!(read(other), b"of another program");

@@ -27,9 +27,13 @@ fn edits_persist_and_are_undone_and_redone_across_runs() {
     assert_ne!(after, before);
     assert_eq!(digest(&folder.report(&["info", "w.tvx"])), after);
     let undone = folder.report(&["edit", "w.tvx", "--undo", "2"]);
+    let volumes = |report: &Value| ["removed_m3", "added_m3"].map(|key| report[key].clone());
+    let [removed, added] = volumes(&edit);
+    assert_eq!(volumes(&undone), [added, removed], "an undo removes what was added");
     assert_eq!(digest(&undone), before);
     assert_eq!(digest(&folder.report(&["info", "w.tvx"])), before);
     let redone = folder.report(&["edit", "w.tvx", "--redo", "2"]);
+    assert_eq!(volumes(&redone), volumes(&edit));
     assert_eq!((digest(&redone), &redone["can_undo"]), (after, &edit["can_undo"]));
     let people = folder.run(&["edit", "w.tvx", "dig ball 0,10,0 r=8"]);
     assert!(text(&people.stdout).contains("can undo"), "{}", text(&people.stdout));

@@ -146,6 +146,8 @@ fn all_of_an_endless_world_is_refused_and_the_remedy_named() {
     folder.report(&[&["mesh", "e.tvx", "o.glb", "--octree"][..], &part].concat());
     let info = folder.run(&["info", "e.tvx"]);
     assert!(text(&info.stdout).contains("none; nothing was edited"), "{}", text(&info.stdout));
+    let digest = "what follows, also the digest, is of those that were edited";
+    assert!(text(&info.stdout).contains(digest), "{}", text(&info.stdout));
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod bad_input;
 #[cfg(all(feature = "server", feature = "postgres", unix))]
 mod border_places;
 mod channels;
+#[cfg(all(feature = "server", unix))]
+mod claims;
 mod copies;
 mod edits;
 mod endless;

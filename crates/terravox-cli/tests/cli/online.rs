@@ -42,6 +42,9 @@ pub fn serve_with(folder: &Folder, world: &str, port: u16, more: &[&str]) -> Ser
         told += &lines.next().expect("it says where it is").expect("text");
     }
     assert!(told.contains(&format!("QUIC 127.0.0.1:{port}")), "{told}");
+    let name = world.rsplit(['/', '#']).next().unwrap_or(world);
+    let name = name.trim_end_matches(".tvx").replace(':', "-");
+    assert!(told.contains(&format!("world {name}")), "{told}");
     // The rest is read, so that the server is never blocked.
     std::thread::spawn(move || lines.for_each(drop));
     Served { child, port }
@@ -187,6 +190,18 @@ fn what_cannot_be_served_or_joined_is_refused_in_one_line() {
         .refused(&["join", &format!("127.0.0.1:{port}"), "--fingerprint", &wrong], &["ertificate"]);
     folder.put("tokens", b"# who may\nlook:a\nread:b\n");
     folder.refused(&["serve", "land.tvx", "--tokens", "tokens"], &["line 3"]);
+    folder.refused(&["serve", "land.tvx", "--tokens", "no.txt"], &["no.txt", "check the name"]);
+    drop(served);
+    let served = serve_with(&folder, "land.tvx", port, &["--token", "edit:sek1:ada"]);
+    let address = format!("127.0.0.1:{port}");
+    folder.refused(
+        &["join", &address],
+        &[&address, "a token is needed here; give it with --token WORD"],
+    );
+    folder.refused(
+        &["join", &address, "--token", "edit:sek1:ada"],
+        &["not known here; give only the WORD of RIGHT:WORD[:NAME]"],
+    );
     drop(served);
 }
 
@@ -356,6 +371,28 @@ fn a_port_where_nothing_listens_is_said_at_once_in_one_line() {
         // QUIC alone would wait for 10 s.
         assert!(start.elapsed() < Duration::from_secs(8), "{arguments:?}: {:?}", start.elapsed());
     }
+}
+
+#[test]
+fn a_guest_whose_server_is_gone_is_told_what_became_of_its_edits_slow() {
+    let folder = Folder::new();
+    let port = free_port();
+    let served = serve(&folder, "hills:7", port);
+    let address = format!("ws://127.0.0.1:{port}");
+    let view = ["--camera", "0,60,0", "--distance", "200", "--detail", "1"];
+    let dig = ["--dig", "0,40,0", "--radius", "9", "--seconds", "6"];
+    let guest = start_join(&folder, &address, &[&view[..], &dig].concat());
+    served.wait_for("edits_saved_total", 1);
+    drop(served);
+    let output = guest.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3), "a world is changed");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("a JSON object");
+    assert_eq!((&told["confirmed"], &told["refused"]), (&1.into(), &0.into()), "{told}");
+    assert!(told["unsaved"].is_u64(), "{told}");
+    let line = told["error"].as_str().expect("a line");
+    assert!(line.contains("the server was not reached again"), "{line}");
+    assert!(line.contains("nothing listens there; 1 of 1 operations confirmed"), "{line}");
+    assert!(!line.contains("terravox serve"), "that is for who runs the server: {line}");
 }
 
 #[test]

@@ -61,8 +61,12 @@ impl Player {
                 GuestEvent::Welcome { .. } => guest.start(true),
                 GuestEvent::Confirmed { has_changed, .. } => self.outcomes.push(Ok(has_changed)),
                 GuestEvent::Refused { code, reason, .. } => {
-                    let number = ServerReason::OtherServer as u16;
-                    assert_eq!(code, RefusalCode::Game(number), "{reason}");
+                    let is_early = reason.contains("not served yet");
+                    let expected = match is_early {
+                        true => ServerReason::NotServedYet,
+                        false => ServerReason::OtherServer,
+                    };
+                    assert_eq!(code, RefusalCode::Game(expected as u16), "{reason}");
                     self.outcomes.push(Err(reason));
                 }
                 GuestEvent::Saved { last, .. } => self.saved = last,

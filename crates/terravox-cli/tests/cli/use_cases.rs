@@ -67,7 +67,11 @@ fn a_ray_reports_its_hit() {
     assert_eq!(again["distance_m"], hit["distance_m"]);
     let miss = folder.run(&["raycast", "w.tvx", "-3,200,4", "0,-1,0", "--max", "20"]);
     assert_eq!(miss.status.code(), Some(0));
-    assert!(text(&miss.stdout).contains("no hit within 20 m"), "{}", text(&miss.stdout));
+    assert!(
+        text(&miss.stdout).contains("no hit within 20 m; --max looks further"),
+        "{}",
+        text(&miss.stdout)
+    );
     let up = folder.report(&["raycast", "w.tvx", "0,200,0", "-0.5,1,-2.5e-1"]);
     assert_eq!(up["hit"], false);
     let ray = ["raycast", "w.tvx", "0,0,0"];
