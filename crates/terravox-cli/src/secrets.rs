@@ -104,8 +104,8 @@ fn split_scheme(address: &str) -> (&str, &str, &str) {
 }
 
 /// Where the user and the password of an address end, of which the scheme and passwords among the
-/// parameters were cut off: at the last `@`, since a password may have any characters. If there is
-/// no password, an `@` in the name of the world is none.
+/// parameters were cut off: at the last `@`, since a password may have any characters. Without
+/// a password, an `@` in the name of the world does not count.
 fn credentials_end(text: &str) -> Option<usize> {
     let (first, last) = (text.find('@')?, text.rfind('@')?);
     let is_in_name = |(place, _): (&str, &str)| {

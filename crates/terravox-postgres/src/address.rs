@@ -140,7 +140,7 @@ impl Parts<'_> {
 }
 
 /// Where user and password end in an address without scheme and without passwords among the
-/// parameters: at the last `@`. If there is no password, an `@` in the name of the world is none.
+/// parameters: at the last `@`. Without a password, an `@` in the name of the world does not count.
 fn credentials_end(text: &str) -> Option<usize> {
     let (first, last) = (text.find('@')?, text.rfind('@')?);
     let is_in_name = |(place, _): (&str, &str)| {

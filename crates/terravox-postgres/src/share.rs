@@ -45,7 +45,7 @@ pub(crate) const REMOVE_DEAD: &str = "
     where world = $1 and until < clock_timestamp() - interval '1 hour'";
 
 /// Removes the rows of earlier servers of an address, once that is this one's: they were killed or
-/// cut off. Nobody has their columns then. It is fenced for them as for any whose row is gone.
+/// cut off. No server has their columns then. It is fenced for them as for any whose row is gone.
 pub(crate) const REMOVE_PREDECESSORS: &str = "
     delete from terravox_servers
     where world = $1 and owner <> $2 and address = $3 and until < clock_timestamp()";

@@ -156,7 +156,7 @@ fn a_server_that_is_back_is_not_listed_as_gone() {
     let gone = second.owners().unwrap();
     assert_eq!((gone.len(), &*gone[0].server, gone[0].is_alive), (1, "a:1", false));
     let (back, share) = Postgres::share(&address, &options(), "a:1").unwrap();
-    assert_eq!(second.owners().unwrap(), [], "nobody has the column");
+    assert_eq!(second.owners().unwrap(), [], "no server has the column");
     // It may be claimed, and what was written is there.
     assert_eq!(share.claim(&[home]).unwrap(), [home]);
     assert_eq!(back.extra(&home.data_name("state")).unwrap().as_deref(), Some(&b"1"[..]));

@@ -1,4 +1,4 @@
-//! Whether the database or disk of a world answers, for the log: while it does not, nothing else
+//! Whether the database or disk of a world responds, for the log: while it does not, nothing else
 //! says so until the store gives a request up.
 
 use std::time::{Duration, Instant};
