@@ -197,12 +197,37 @@ impl<'a> Visit<'a> {
     /// Does what there is to do, and rests.
     fn frame(&mut self) -> CliResult<()> {
         let seeded = &self.seeded;
-        if let Err(error) = self.client.poll(|request| make_ground(seeded.as_ref(), request)) {
+        let polled = self.client.poll(|request| make_ground(seeded.as_ref(), request));
+        // First: what came just before a link broke counts, too.
+        self.take_events();
+        if let Err(error) = polled {
             return match error.is_transient() && Instant::now() < self.reconnects_until {
                 true => self.reconnect(),
                 false => Err(self.after_edits(ended(self.args, &error))),
             };
         }
+        if self.info.is_some() {
+            for op in std::mem::take(&mut self.unrepeated) {
+                self.send(Attempt { op, refused_since: None })?;
+            }
+            while self.again.front().is_some_and(|(due, _)| *due <= Instant::now())
+                && let Some((_, attempt)) = self.again.pop_front()
+            {
+                self.send(attempt)?;
+            }
+        }
+        if let Some(info) = &self.info {
+            let eye = info.placement().voxel_from_world(self.eye_m);
+            let interest = interest(self.args, info);
+            self.client.guest().watch(&[eye], &interest);
+            let pose = BodyPose { position_voxels: eye, rotation: [0.0, 0.0, 0.0, 1.0] };
+            self.client.guest().set_avatar(&pose, self.args.name.as_bytes());
+        }
+        thread::sleep(FRAME);
+        Ok(())
+    }
+
+    fn take_events(&mut self) {
         let events: Vec<_> = self.client.guest().events().collect();
         for event in events {
             match event {
@@ -228,25 +253,6 @@ impl<'a> Visit<'a> {
                 _ => {}
             }
         }
-        if self.info.is_some() {
-            for op in std::mem::take(&mut self.unrepeated) {
-                self.send(Attempt { op, refused_since: None })?;
-            }
-            while self.again.front().is_some_and(|(due, _)| *due <= Instant::now())
-                && let Some((_, attempt)) = self.again.pop_front()
-            {
-                self.send(attempt)?;
-            }
-        }
-        if let Some(info) = &self.info {
-            let eye = info.placement().voxel_from_world(self.eye_m);
-            let interest = interest(self.args, info);
-            self.client.guest().watch(&[eye], &interest);
-            let pose = BodyPose { position_voxels: eye, rotation: [0.0, 0.0, 0.0, 1.0] };
-            self.client.guest().set_avatar(&pose, self.args.name.as_bytes());
-        }
-        thread::sleep(FRAME);
-        Ok(())
     }
 
     /// Sends all operations. The first one in a column goes alone: if no server has that yet, it is

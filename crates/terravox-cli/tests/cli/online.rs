@@ -383,6 +383,8 @@ fn a_guest_whose_server_is_gone_is_told_what_became_of_its_edits_slow() {
     let dig = ["--dig", "0,40,0", "--radius", "9", "--seconds", "6"];
     let guest = start_join(&folder, &address, &[&view[..], &dig].concat());
     served.wait_for("edits_saved_total", 1);
+    // Its reply is on the way.
+    std::thread::sleep(Duration::from_secs(1));
     drop(served);
     let output = guest.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "a world is changed");
