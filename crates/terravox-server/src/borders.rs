@@ -219,14 +219,16 @@ impl Borders {
         let held = self.held.get(&origin)?;
         let allowed = self.allowed.iter().filter(|allowed| allowed.origin == origin);
         let allowed: Vec<&BorderOp> = allowed.map(|allowed| &allowed.op).collect();
-        let behind = columns_of(region).filter(|&column| column != origin).find(|&target| {
-            let reaches = |op: &BorderOp| Borders::targets(origin, op).any(|to| to == target);
-            let applied = self.record(target).map_or(0, |record| record.applied_of(target, origin));
-            let is_pending = |op: &&BorderOp| op.number > applied && reaches(op);
-            let pending = held.record.waiting.iter().filter(is_pending).count();
-            let more = allowed.iter().filter(|op| reaches(op)).count();
-            pending + more >= MAX_WAITING_FOR_ONE
-        });
+        let behind =
+            Column::touched_by(region).filter(|&column| column != origin).find(|&target| {
+                let reaches = |op: &BorderOp| Borders::targets(origin, op).any(|to| to == target);
+                let applied =
+                    self.record(target).map_or(0, |record| record.applied_of(target, origin));
+                let is_pending = |op: &&BorderOp| op.number > applied && reaches(op);
+                let pending = held.record.waiting.iter().filter(is_pending).count();
+                let more = allowed.iter().filter(|op| reaches(op)).count();
+                pending + more >= MAX_WAITING_FOR_ONE
+            });
         let is_full = held.record.waiting.len() + allowed.len() >= MAX_WAITING;
         behind.map(Backlog::Behind).or(is_full.then_some(Backlog::Full))
     }
@@ -279,7 +281,7 @@ impl Borders {
 
     /// The columns, besides its own, that an operation reaches.
     fn targets(origin: Column, op: &BorderOp) -> impl Iterator<Item = Column> {
-        columns_of(op.region).filter(move |&column| column != origin)
+        Column::touched_by(op.region).filter(move |&column| column != origin)
     }
 
     /// Returns parts to apply in columns that are held and may be changed, those of one column in
@@ -411,18 +413,6 @@ pub(crate) fn neighbours(column: Column) -> impl Iterator<Item = Column> {
     let Column { x, z } = column;
     let all = (-1..=1).flat_map(|dz| (-1..=1).map(move |dx| [dx, dz]));
     all.filter(|&beside| beside != [0, 0]).map(move |[dx, dz]| Column { x: x + dx, z: z + dz })
-}
-
-/// The columns that a region, in voxels, touches.
-pub(crate) fn columns_of(region: Region) -> impl Iterator<Item = Column> {
-    let (low, last) = match region.is_empty() {
-        true => (Column { x: 0, z: 0 }, Column { x: -1, z: -1 }),
-        false => {
-            let last = region.max - VoxelPos::new(1, 1, 1);
-            (Column::of_voxel(region.min), Column::of_voxel(last))
-        }
-    };
-    (low.z..=last.z).flat_map(move |z| (low.x..=last.x).map(move |x| Column { x, z }))
 }
 
 /// The column in which the middle of a region, in voxels, lies.

@@ -1,7 +1,7 @@
 //! Which columns of a shared world guests may edit here, and which are to be claimed and released.
 
 use crate::border_record::{BorderOp, is_around};
-use crate::borders::{Backlog, Borders, DuePart, TriedParts, columns_of, middle_of, neighbours};
+use crate::borders::{Backlog, Borders, DuePart, TriedParts, middle_of, neighbours};
 use crate::columns::{ColumnOrders, ColumnThread, Owners, SharedColumns};
 use crate::server_reason::ServerReason;
 use std::collections::{BTreeMap, BTreeSet};
@@ -191,12 +191,13 @@ impl HeldColumns {
                 && !self.held.contains(column)
                 && self.server_of(*column).is_none()
         };
-        if let Some(lost) = columns_of(region).find(is_lost) {
+        if let Some(lost) = Column::touched_by(region).find(is_lost) {
             return refused(format!(
                 "{lost} cannot be edited: the record of its borders is damaged; the output of the server says what to do"
             ));
         }
-        let Some(server) = columns_of(region).find_map(|column| self.server_of(column)) else {
+        let Some(server) = Column::touched_by(region).find_map(|column| self.server_of(column))
+        else {
             return Ok(());
         };
         if !is_around(origin, region) || BorderOp::new(0, asked.op, region).is_none() {
@@ -221,7 +222,7 @@ impl HeldColumns {
         self.check(asked)?;
         let region = asked.region()?;
         let (own, others): (Vec<Column>, Vec<Column>) =
-            columns_of(region).partition(|&column| self.server_of(column).is_none());
+            Column::touched_by(region).partition(|&column| self.server_of(column).is_none());
         self.demand(asked.account, &own, now)?;
         if !own.iter().all(|&column| self.may_change(column)) {
             // It is not to wait for the next look.

@@ -107,6 +107,18 @@ impl Column {
         Column { x, z }
     }
 
+    /// The columns that a region, in voxels, touches.
+    pub fn touched_by(region: Region) -> impl Iterator<Item = Column> {
+        let (low, last) = match region.is_empty() {
+            true => (Column { x: 0, z: 0 }, Column { x: -1, z: -1 }),
+            false => {
+                let last = region.max - VoxelPos::new(1, 1, 1);
+                (Column::of_voxel(region.min), Column::of_voxel(last))
+            }
+        };
+        (low.z..=last.z).flat_map(move |z| (low.x..=last.x).map(move |x| Column { x, z }))
+    }
+
     /// Its voxels; empty beyond the limits of a world.
     pub fn region(self) -> Region {
         if self.zone().is_none() {

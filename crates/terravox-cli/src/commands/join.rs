@@ -24,7 +24,7 @@ use terravox::generate::Seeded;
 use terravox::lod::LodOptions;
 use terravox::replicate::{GeneratorId, Guest, GuestEvent, Interest, SharedBodyKind};
 use terravox::terrain::FillRequest;
-use terravox::voxel::{DenseBox, GridOptions, VoxelGrid, VoxelPos};
+use terravox::voxel::{DenseBox, GridOptions, VoxelGrid};
 use terravox_render::Scene;
 use terravox_server::{Client, ClientError, ClientOptions, ServerReason};
 use terravox_store::{Column, WorldInfo};
@@ -520,13 +520,8 @@ impl<'a> Visit<'a> {
 /// Columns that an operation changes, in which other ones must not come before it. Its own rounding
 /// of lengths moves none of its edges by a voxel.
 fn columns_of(op: &EditOp) -> Vec<Column> {
-    let Some(region) = op.region().ok().filter(|region| !region.is_empty()) else {
-        return Vec::new();
-    };
-    let last = region.max - VoxelPos::new(1, 1, 1);
-    let [low, high] = [region.min, last].map(Column::of_voxel);
-    let all = (low.z..=high.z).flat_map(|z| (low.x..=high.x).map(move |x| Column { x, z }));
-    all.take(MAX_COLUMNS).collect()
+    let region = op.region().unwrap_or_default();
+    Column::touched_by(region).take(MAX_COLUMNS).collect()
 }
 
 /// Why a link ended for good.

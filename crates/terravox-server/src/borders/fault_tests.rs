@@ -128,7 +128,7 @@ impl FaultyServer {
             let own = self.borders.allow(1, origin, noted);
             self.borders.begin(1, own, &op);
             let number = self.borders.held[&origin].record.last;
-            self.begun.push(((origin, number), columns_of(region).collect()));
+            self.begun.push(((origin, number), Column::touched_by(region).collect()));
             self.parts.push(AppliedPart { target: origin, origin, number });
             begun += 1;
         }

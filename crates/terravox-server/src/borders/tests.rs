@@ -32,7 +32,7 @@ fn at(x: i32, z: i32) -> Column {
 #[test]
 fn a_region_touches_the_columns_that_hold_a_voxel_of_it() {
     let columns = |min: [i32; 3], max: [i32; 3]| -> Vec<[i32; 2]> {
-        columns_of(Region::new(min, max)).map(|column| [column.x, column.z]).collect()
+        Column::touched_by(Region::new(min, max)).map(|column| [column.x, column.z]).collect()
     };
     assert_eq!(columns([0, -9, 0], [8192, 9, 1]), [[0, 0]]);
     assert_eq!(columns([-1, 0, 8191], [1, 1, 8193]), [[-1, 0], [0, 0], [-1, 1], [0, 1]]);

@@ -234,8 +234,9 @@ impl History {
         std::mem::take(&mut self.last)
     }
 
-    /// Takes the volumes that the last undo or redo removed and added.
-    pub(crate) fn take_last_volumes(&mut self) -> [Volume; 2] {
+    /// Takes the volumes that the last undo or redo removed and added, in this order; empty if there was
+    /// none since they were taken.
+    pub fn take_last_volumes(&mut self) -> [Volume; 2] {
         let Tally { removed, added } = self.volumes.take().unwrap_or_default();
         [removed, added]
     }

@@ -101,9 +101,7 @@ impl Guest {
     pub fn show(&mut self, terrain: &mut Terrain, generate: impl Fn(&mut FillRequest<'_>)) {
         let Some(replica) = &mut self.replica else { return };
         assert_fits(terrain, replica.maker.placement);
-        let changed = replica.changed.take().unwrap_or_else(|| {
-            replica.blocks.keys().map(|&block| (block, block.cells())).collect()
-        });
+        let changed = replica.take_changed();
         if changed.is_empty() && self.predictions.is_idle() {
             return;
         }
@@ -111,11 +109,11 @@ impl Guest {
             changed.into_iter().partition(|(block, _)| block.mip == 0);
         let mut parts = ChunkParts::default();
         near.into_iter().for_each(|(_, region)| parts.add(region));
-        let (first, is_rebuild) = match self.predictions.plan(terrain.grid(), &parts.0) {
-            ViewUpdate::Append(first) => (first, false),
+        let first = match self.predictions.plan(terrain.grid(), &parts.0) {
+            ViewUpdate::Append(first) => first,
             ViewUpdate::Rebuild(regions) => {
                 regions.into_iter().for_each(|region| parts.add(region));
-                (0, true)
+                0
             }
         };
         if first == self.predictions.shown_count() && parts.0.is_empty() && far.is_empty() {
@@ -129,10 +127,10 @@ impl Guest {
                 grid.write_far(block, &cells);
             }
         }
-        // In a rebuild, most of what operations changed stays as it is: they are applied to a copy, and
-        // only what differs is written, so that no more than that is meshed again.
-        let mut copy = (is_rebuild && self.predictions.has_applied())
-            .then(|| VoxelGrid::from_snapshot(grid.as_snapshot()));
+        // Most of what operations changed that are applied again stays as it is: all are applied to a copy,
+        // and only what differs is written, so that no more than that is meshed again.
+        let is_copied = self.predictions.reapplies_from(first);
+        let mut copy = is_copied.then(|| VoxelGrid::from_snapshot(grid.as_snapshot()));
         let target = copy.as_mut().unwrap_or(&mut grid);
         let mut dropped_chunks = BTreeSet::new();
         for (&chunk, &part) in &parts.0 {
@@ -149,8 +147,10 @@ impl Guest {
             // Dropped chunks may show the operation already; the terrain will drop them, too.
             let is_dropped = !dropped_chunks.is_empty()
                 && write.blocks::<5>().any(|chunk| dropped_chunks.contains(&chunk));
-            // Where cells are missing, there is nothing to show yet.
-            let _ = is_dropped || editor.apply(target, op, None).is_ok();
+            if !is_dropped {
+                // Where cells are missing, there is nothing to show yet.
+                let _ = editor.apply(target, op, None);
+            }
         });
         if let Some(copy) = copy {
             parts.write_differences(&copy, &mut grid);

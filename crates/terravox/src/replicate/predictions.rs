@@ -54,9 +54,9 @@ impl Predictions {
         self.in_flight.len() + self.unsent.len()
     }
 
-    /// Whether any has been applied.
-    pub fn has_applied(&self) -> bool {
-        self.applied > 0
+    /// Whether applying all from one on applies any again.
+    pub fn reapplies_from(&self, first: usize) -> bool {
+        first < self.applied
     }
 
     /// Whether none is shown, and none ended since the terrain was last updated.

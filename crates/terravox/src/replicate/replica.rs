@@ -190,6 +190,12 @@ impl Replica {
         table + self.grid.memory().total() + self.pyramid.memory()
     }
 
+    /// Takes the parts of blocks that changed since this was last called: all blocks if too much did.
+    pub fn take_changed(&mut self) -> Vec<(MipBlock, Region)> {
+        let all = || self.blocks.keys().map(|&block| (block, block.cells())).collect();
+        self.changed.take().unwrap_or_else(all)
+    }
+
     /// Fills `out` with the cells of a block; false if they are not here.
     pub fn read(&self, block: MipBlock, generate: Generate<'_>, out: &mut DenseBox) -> bool {
         match self.blocks.get(&block) {

@@ -20,18 +20,13 @@ use crate::world::{check_placement, store_failure};
 use crate::world_store;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Instant;
-use terravox::edit::{
-    ChangedCells, EditError, EditLimits, EditOp, Editor, History, ValueOp, Volume,
-};
+use terravox::edit::{EditError, EditLimits, EditOp, Editor, History, ValueOp, Volume};
 use terravox::terrain::{TerrainError, UnsavedChanges};
-use terravox::voxel::{
-    Cell, ChannelGrid, ChunkPos, DenseBox, MaterialTable, Region, Snapshot, VoxelGrid,
-};
+use terravox::voxel::{ChannelGrid, MaterialTable, Region, VoxelGrid};
 use terravox_store::{LoadedWorld, MAX_EXTRA_BYTES, MAX_LOADED_BYTES, Store, WorldInfo};
 
 /// Limit of the history in a world file, bytes: what a game keeps by default, so that none of it is
@@ -330,14 +325,15 @@ fn step_through_history(
     check_steps("undo", args.undo, stats.undoable).map_err(Failure::at(&args.world))?;
     check_steps("redo", args.redo, stats.redoable).map_err(Failure::at(&args.world))?;
     for step in 0..args.undo + args.redo {
-        let before = grid.snapshot();
         let region = match step < args.undo {
             true => history.undo_with(grid, channels),
             false => history.redo_with(grid, channels),
         };
         let region = region.map_err(Failure::at(&args.world))?;
         totals.region = totals.region.union(region.unwrap_or_default());
-        totals.add_step(&before, grid.as_snapshot(), &history.take_last_change());
+        let [removed, added] = history.take_last_volumes();
+        totals.removed.add_all(&removed);
+        totals.added.add_all(&added);
     }
     (totals.undone, totals.redone) = (args.undo, args.redo);
     Ok(())
@@ -396,33 +392,6 @@ fn apply(
 }
 
 impl EditTotals {
-    /// Adds what an undo or a redo removed and added. If the material of a cell stays, only the
-    /// difference counts.
-    fn add_step(&mut self, before: &Snapshot, after: &Snapshot, changed: &ChangedCells) {
-        let chunks: BTreeSet<ChunkPos> =
-            changed.regions().flat_map(|region| region.blocks::<5>()).collect();
-        let (mut removed, mut added) = ([0u64; 256], [0u64; 256]);
-        let (mut old, mut new) = (DenseBox::default(), DenseBox::default());
-        for chunk in chunks {
-            let is_held = before.read(chunk.region(), 0, &mut old).is_ok()
-                && after.read(chunk.region(), 0, &mut new).is_ok();
-            let cells = if is_held { old.materials().len() } else { 0 };
-            for i in 0..cells {
-                let [from, to] = [&old, &new].map(|cells| Cell {
-                    material: cells.materials()[i],
-                    occupancy: cells.occupancies()[i],
-                });
-                let [less, more] = [from, to].map(|cell| u64::from(cell.units()));
-                let same = if from.material == to.material { less.min(more) } else { 0 };
-                removed[usize::from(from.material)] += less - same;
-                added[usize::from(to.material)] += more - same;
-            }
-        }
-        let volume = |units: [u64; 256]| Volume::from(Vec::from_iter((0..=255).zip(units)));
-        self.removed.add_all(&volume(removed));
-        self.added.add_all(&volume(added));
-    }
-
     fn add_to(&self, info: &WorldInfo, materials: &MaterialTable, report: &mut Report) {
         for (key, label, count) in
             [("undone", "undone", self.undone), ("redone", "redone", self.redone)]
